@@ -1,0 +1,198 @@
+//! What the assembler holds in memory: skeletons. Text, inputs and outputs leave as changes and
+//! are not kept, except the text that is still growing.
+
+use jiff::Timestamp;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::event::Key;
+use crate::id::{Id, PartId, SessionId, StepId, TurnId};
+use crate::part::{Agent, Decision, Kind, Place, QuestionKind, ToolState};
+use crate::session::{Provenance, Step, TurnOrigin, TurnState, Usage};
+use crate::telling::{Name, Origin, Positions, Telling};
+
+/// A turn, without what it says.
+#[derive(Clone, Debug)]
+pub(super) struct TurnFold {
+    pub id: TurnId,
+    pub number: u32,
+    pub origin: TurnOrigin,
+    /// Merged into another turn.
+    pub gone: bool,
+    /// Let go: its parts are in the store, and only its head is here.
+    pub stored: bool,
+    pub thinking_mode: bool,
+    pub has_reasoning: bool,
+    pub is_command: bool,
+    pub state: TurnState,
+    pub ended: Option<Timestamp>,
+    pub abandoned: bool,
+    /// How many parts each telling has placed.
+    pub placed: [u32; 3],
+    /// How many steps each telling has placed.
+    pub stepped: [u32; 3],
+    pub parts: Vec<PartFold>,
+    pub steps: Vec<StepFold>,
+    /// Names that mean something only in this turn.
+    pub local: FxHashMap<Name, usize>,
+    /// How often each content was seen: by hooks, and by the tellings that share ids.
+    pub alike: FxHashMap<(bool, u64), u32>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct PartFold {
+    pub id: PartId,
+    pub kind: Kind,
+    pub place: Place,
+    pub step: Option<StepId>,
+    pub origin: Origin,
+    /// Removed again: it was provisional.
+    pub gone: bool,
+    /// A digest of the prose or of the whole body, to see whether a retelling changes anything.
+    pub digest: u64,
+    /// Says why its turn did not end by itself.
+    pub explains: bool,
+    pub prose: Option<Box<Prose>>,
+    pub tool: Option<Box<ToolFold>>,
+    pub agents: Option<Box<AgentsFold>>,
+}
+
+/// Prose that is still growing.
+#[derive(Clone, Debug)]
+pub(super) struct Prose {
+    pub owner: Telling,
+    pub text: String,
+    /// Deltas seen, so that one told twice counts once.
+    pub seen: FxHashSet<Key>,
+    /// Whether it is shown as growing. The end of a turn closes it for the eye; only its own
+    /// end, or a step's, makes it final.
+    pub open: bool,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct ToolFold {
+    pub call_id: String,
+    pub state: ToolState,
+    pub question: Option<QuestionKind>,
+    pub request_id: Option<String>,
+    /// An answer that follows from what happened, while no telling gave one.
+    pub inferred: Option<Decision>,
+    /// Whether the call was counted among those with the same tool and input.
+    pub likeness: Option<u64>,
+    pub input_seen: FxHashSet<Key>,
+    pub output_seen: FxHashSet<Key>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct AgentsFold {
+    pub call_id: String,
+    pub agents: Vec<AgentFold>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct AgentFold {
+    pub agent: Agent,
+    /// Its end was told, not inferred from its tool or its turn.
+    pub ended: bool,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct StepFold {
+    pub id: StepId,
+    pub name: Name,
+    pub at: Positions,
+    pub place: Place,
+    pub model: Option<String>,
+    pub usage: Usage,
+    pub stop_reason: Option<String>,
+    pub provenance: Option<Provenance>,
+}
+
+impl StepFold {
+    pub fn step(&self) -> Step {
+        Step {
+            id: self.id,
+            name: self.name.clone(),
+            at: self.at,
+            model: self.model.clone(),
+            usage: self.usage,
+            stop_reason: self.stop_reason.clone(),
+            provenance: self.provenance.clone(),
+        }
+    }
+}
+
+impl TurnFold {
+    pub fn new(id: TurnId) -> TurnFold {
+        TurnFold {
+            id,
+            number: 0,
+            origin: TurnOrigin::default(),
+            gone: false,
+            stored: false,
+            thinking_mode: false,
+            has_reasoning: false,
+            is_command: false,
+            state: TurnState::Running,
+            ended: None,
+            abandoned: false,
+            placed: [0; 3],
+            stepped: [0; 3],
+            parts: Vec::new(),
+            steps: Vec::new(),
+            local: FxHashMap::default(),
+            alike: FxHashMap::default(),
+        }
+    }
+
+    pub fn is_preamble(&self) -> bool {
+        self.origin.names.contains(&Name::Preamble)
+    }
+
+    /// The only telling that has placed parts here, if there is just one.
+    pub fn only_telling(&self) -> Option<Telling> {
+        let mut found = None;
+        for telling in Telling::ALL {
+            if self.placed[telling.index()] > 0 {
+                if found.is_some() {
+                    return None;
+                }
+                found = Some(telling);
+            }
+        }
+        found
+    }
+
+    /// Counts one more thing with this content; says which one it is.
+    pub fn count_alike(&mut self, telling: Telling, content: u64) -> u32 {
+        // Log and stream name the same things alike, so they share a count; hooks do not.
+        let count = self.alike.entry((telling == Telling::Hooks, content)).or_default();
+        *count += 1;
+        *count - 1
+    }
+}
+
+/// The id that a name gives. Names that mean something only in a turn take the turn along.
+pub(super) fn id_of(session: SessionId, turn: TurnId, name: &Name) -> Id {
+    let number = |n: u32| n.to_le_bytes();
+    let session = session.0.to_string();
+    let turn = turn.0.to_string();
+    let (session, turn) = (session.as_bytes(), turn.as_bytes());
+    match name {
+        Name::Preamble => Id::derive([session, b"preamble"]),
+        Name::Call(id) => Id::derive([session, b"call", id.as_bytes()]),
+        Name::AgentsOf(id) => Id::derive([session, b"agents", id.as_bytes()]),
+        Name::Block(message, index) => {
+            Id::derive([session, b"block", message.as_bytes(), &number(*index)])
+        }
+        Name::Message(id) => Id::derive([session, b"message", id.as_bytes()]),
+        Name::Prompt(id) => Id::derive([session, b"prompt", id.as_bytes()]),
+        Name::Record(id) => Id::derive([session, b"record", id.as_bytes()]),
+        Name::Alike(content, nth) => {
+            Id::derive([session, turn, b"alike", &content.to_le_bytes(), &number(*nth)])
+        }
+        Name::Nth(telling, nth) => {
+            Id::derive([session, turn, b"nth", &[telling.index() as u8], &number(*nth)])
+        }
+        Name::Ending => Id::derive([session, turn, b"ending"]),
+    }
+}

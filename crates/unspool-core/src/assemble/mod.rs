@@ -1,0 +1,265 @@
+//! The assembler: events in, changes out. It is pure and total: no clock, no randomness, no I/O,
+//! no panic and no error. It holds what is open and an index of names; what is closed leaves as
+//! changes and can be restored from the store's rows to take a late event.
+//!
+//! Each rule has one place: the order of tellings in `order`, turns and their merging in `turn`,
+//! prose in `prose`, the tool state machine and questions in `tool`, sub-agents in `agent`, the
+//! end rule in `end`.
+
+mod agent;
+mod end;
+mod fold;
+mod order;
+mod part;
+mod prose;
+mod restore;
+mod tool;
+mod turn;
+
+use jiff::Timestamp;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::change::{Change, Oddity};
+use crate::event::{AgentEnd, Event, Key, What};
+use crate::id::{SessionId, StepId};
+use crate::session::{Facts, SessionState, Title};
+use crate::telling::{Evidence, Field, Name, Ranks, Telling};
+
+use fold::TurnFold;
+pub use tool::likeness;
+
+/// Folds the events of one session.
+#[derive(Clone, Debug)]
+pub struct Assembler {
+    session: SessionId,
+    facts: Facts,
+    fact_ranks: Ranks,
+    state: SessionState,
+    turns: Vec<TurnFold>,
+    index: FxHashMap<Name, Slot>,
+    tracks: [Track; 3],
+    /// Ends of sub-agents that nobody has introduced yet, by the agent's own id (R-X-04).
+    strangers: FxHashMap<std::sync::Arc<str>, AgentEnd>,
+    snapshots: FxHashSet<u64>,
+    out: Vec<Change>,
+}
+
+/// Where a name leads.
+#[derive(Clone, Copy, Debug)]
+enum Slot {
+    Turn(usize),
+    Step(usize, usize),
+    Part(usize, usize),
+}
+
+impl Slot {
+    fn turn(self) -> usize {
+        match self {
+            Slot::Turn(turn) | Slot::Step(turn, _) | Slot::Part(turn, _) => turn,
+        }
+    }
+}
+
+/// How far one telling has come.
+#[derive(Clone, Debug, Default)]
+struct Track {
+    turn: Option<usize>,
+    /// How many turns it has placed.
+    turns: u32,
+    step: Option<StepId>,
+    generation: u32,
+    /// The part to which nameless prose goes.
+    nameless: Option<part::At>,
+    /// Named prose that this telling has not ended.
+    open: Vec<part::At>,
+    /// White space at the start of prose that may turn out to be nothing else.
+    blank: FxHashMap<Option<Name>, String>,
+}
+
+/// What every event carries beside what happened.
+#[derive(Clone, Debug)]
+struct Head {
+    key: Key,
+    telling: Telling,
+    at: Option<Timestamp>,
+    evidence: Evidence,
+    turn: Option<Name>,
+}
+
+impl Assembler {
+    pub fn new(session: SessionId) -> Assembler {
+        Assembler {
+            session,
+            facts: Facts::default(),
+            fact_ranks: Ranks::default(),
+            state: SessionState::default(),
+            turns: Vec::new(),
+            index: FxHashMap::default(),
+            tracks: Default::default(),
+            strangers: FxHashMap::default(),
+            snapshots: FxHashSet::default(),
+            out: Vec::new(),
+        }
+    }
+
+    /// Applies one event and says what it did.
+    pub fn apply(&mut self, event: Event) -> Vec<Change> {
+        let Event { key, telling, at, evidence, turn, generation, what } = event;
+        let head = Head { key, telling, at, evidence, turn };
+        if self.is_current(telling, generation) {
+            match what.into_part() {
+                Ok((name, body)) => self.tell_part(&head, name, body),
+                Err(what) => self.apply_what(&head, what),
+            }
+        } else {
+            self.count(Oddity::Stale);
+        }
+        std::mem::take(&mut self.out)
+    }
+
+    fn apply_what(&mut self, head: &Head, what: What) {
+        match what {
+            What::SessionTold { project, branch, version, cost_usd } => {
+                self.tell_session(head, project, branch, version, cost_usd);
+            }
+            What::TitleTold(title) => self.tell_title(title),
+            What::SessionEnded => {
+                if self.state != SessionState::Ended {
+                    self.state = SessionState::Ended;
+                    self.emit_session();
+                }
+            }
+            What::TurnStarted { names, trigger, user } => {
+                self.start_turn(head, names, trigger, user);
+            }
+            What::UserAdded(body) => self.add_user(head, body),
+            What::ThinkingTold(thinking) => self.tell_thinking(head, thinking),
+            What::TurnEnded(reason) => self.end_turn(head, reason),
+            What::Rewound { to } => self.rewind(to),
+            What::StepStarted { step, model } => self.start_step(head, step, model),
+            What::StepEnded { step, stop_reason } => {
+                self.tell_step(head, step, |fold| {
+                    if fold.stop_reason.is_none() || stop_reason.is_some() {
+                        fold.stop_reason.clone_from(&stop_reason);
+                    }
+                });
+            }
+            What::UsageTold { step, usage } => {
+                self.tell_step(head, step, |fold| fold.usage.join(usage));
+            }
+            What::ProvenanceTold { step, provenance } => {
+                self.tell_step(head, step, |fold| fold.provenance = Some(provenance.clone()));
+            }
+            What::SnapshotTaken { kind, sha256, content } => {
+                let seen = crate::id::digest(format!("{kind}\n{sha256}").as_bytes());
+                if self.snapshots.insert(seen) {
+                    self.out.push(Change::SnapshotTaken { kind, sha256, content });
+                }
+            }
+            What::Grew { voice, block, text } => self.grow_prose(head, voice, block, text),
+            What::Said { voice, block, text, detail } => {
+                self.say_prose(head, voice, block, text, detail);
+            }
+            What::BlockEnded { block } => self.end_block(head, &block),
+            What::ToolInputGrew { call, name, text } => {
+                self.grow_input(head, &call, &name, text);
+            }
+            What::ToolCalled(call) => self.call_tool(head, *call),
+            What::ToolStarted { call } => self.start_tool(head, &call),
+            What::ToolOutputGrew { call, text } => self.grow_output(head, &call, text),
+            What::ToolEnded { call, end, outcome } => self.end_tool(head, &call, end, outcome),
+            What::ToolRefined { call, outcome } => self.refine_tool(head, &call, outcome),
+            What::QuestionAsked { call, tool, question, requested } => {
+                self.ask(head, &call, &tool, question, requested);
+            }
+            What::QuestionAnswered { call, answer } => self.answer(head, &call, answer),
+            What::AgentStarted { agent, name, task, background } => {
+                self.start_agent(head, &agent, name, task, background);
+            }
+            What::AgentProgressed { agent, activity, background } => {
+                self.progress_agent(head, &agent, activity, background);
+            }
+            What::AgentEnded { agent, end } => self.end_agent(head, &agent, end),
+            part @ (What::Interjected(..)
+            | What::TasksListed(..)
+            | What::SkillLoaded(..)
+            | What::McpListed(..)
+            | What::ContextAdded(..)
+            | What::Compacted(..)
+            | What::FileGiven(..)
+            | What::SourceCited(..)
+            | What::Patched(..)
+            | What::Noticed(..)
+            | What::Failed(..)
+            | What::DataGiven(..)) => {
+                if let Ok((name, body)) = part.into_part() {
+                    self.tell_part(head, name, body);
+                }
+            }
+        }
+    }
+
+    /// The generation guard: once a telling's newer stream began, an older one changes nothing.
+    fn is_current(&mut self, telling: Telling, generation: Option<u32>) -> bool {
+        let newest = &mut self.tracks[telling.index()].generation;
+        match generation {
+            Some(generation) if generation < *newest => false,
+            Some(generation) => {
+                *newest = generation;
+                true
+            }
+            None => true,
+        }
+    }
+
+    fn tell_session(
+        &mut self,
+        head: &Head,
+        project: Option<String>,
+        branch: Option<String>,
+        version: Option<String>,
+        cost_usd: Option<f64>,
+    ) {
+        let before = self.facts.clone();
+        // The folder and the branch in which it began: the first word of the strongest telling.
+        let stronger = |ranks: &Ranks, field| ranks.holder(field) < Some(head.telling);
+        if project.is_some() && stronger(&self.fact_ranks, Field::Body) {
+            self.fact_ranks.claim(Field::Body, head.telling);
+            self.facts.project = project;
+        }
+        if branch.is_some() && stronger(&self.fact_ranks, Field::Name) {
+            self.fact_ranks.claim(Field::Name, head.telling);
+            self.facts.branch = branch;
+        }
+        if let Some(version) = self.fact_ranks.take(Field::Title, head.telling, version) {
+            self.facts.version = Some(version);
+        }
+        // Costs are told as running totals.
+        if let Some(cost) = cost_usd {
+            self.facts.cost_usd = Some(self.facts.cost_usd.map_or(cost, |held| held.max(cost)));
+        }
+        if let Some(at) = head.at {
+            self.facts.started = Some(self.facts.started.map_or(at, |held| held.min(at)));
+        }
+        if self.facts != before {
+            self.emit_session();
+        }
+    }
+
+    fn tell_title(&mut self, title: Title) {
+        let weaker = self.facts.title.as_ref().is_some_and(|held| held.origin > title.origin);
+        if !weaker && self.facts.title.as_ref() != Some(&title) {
+            self.facts.title = Some(title);
+            self.emit_session();
+        }
+    }
+
+    fn emit_session(&mut self) {
+        self.out.push(Change::SessionTold { facts: self.facts.clone(), state: self.state });
+    }
+
+    fn count(&mut self, what: Oddity) {
+        self.out.push(Change::Counted { what });
+    }
+}
+

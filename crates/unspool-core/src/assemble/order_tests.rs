@@ -1,0 +1,64 @@
+use super::*;
+
+/// Letters in the order in which each telling placed them; digits are groups.
+fn arranged(log: &str, stream: &str, hooks: &str, groups: &[(char, u8)]) -> String {
+    let mut letters: Vec<char> = log.chars().chain(stream.chars()).chain(hooks.chars()).collect();
+    letters.sort_unstable();
+    letters.dedup();
+    let items: Vec<Item<u8>> = letters
+        .iter()
+        .map(|letter| {
+            let mut at = Positions::default();
+            for (telling, told) in
+                [(Telling::Log, log), (Telling::Stream, stream), (Telling::Hooks, hooks)]
+            {
+                if let Some(position) = told.chars().position(|other| other == *letter) {
+                    at.set(telling, position as u32);
+                }
+            }
+            let group = groups.iter().find(|(of, _)| of == letter).map(|(_, group)| *group);
+            Item { at, group }
+        })
+        .collect();
+    let placed = arrange(&items);
+    assert!(placed.is_sorted_by_key(|(_, place)| *place), "{placed:?}");
+    placed.into_iter().map(|(item, _)| letters[item]).collect()
+}
+
+#[test]
+fn the_spine_places_and_the_others_are_set_between() {
+    assert_eq!(arranged("abc", "abc", "b", &[]), "abc");
+    // Dropped by the log: behind the part that came before it.
+    assert_eq!(arranged("abc", "axbc", "", &[]), "axbc");
+    assert_eq!(arranged("bc", "xbc", "", &[]), "xbc");
+    // The stream runs ahead of the log.
+    assert_eq!(arranged("ab", "abxy", "", &[]), "abxy");
+    // Hooks run ahead of both.
+    assert_eq!(arranged("ab", "abc", "bd", &[]), "abcd");
+    // Nothing but hooks.
+    assert_eq!(arranged("", "", "ab", &[]), "ab");
+}
+
+#[test]
+fn what_was_cut_off_stays_with_its_step() {
+    // The stream saw x in step 1 and nothing after; the log went on with step 2.
+    assert_eq!(arranged("abc", "ax", "", &[('a', 1), ('x', 1), ('b', 2), ('c', 2)]), "axbc");
+}
+
+#[test]
+fn the_spine_is_never_renumbered() {
+    let items = |second: bool| {
+        let mut all = vec![Item::<u8> { at: Positions([None, None, Some(0)]), group: None }];
+        all.push(Item { at: Positions([None, None, Some(1)]), group: None });
+        if second {
+            all[0].at.set(Telling::Stream, 0);
+            all[1].at.set(Telling::Stream, 2);
+            all.push(Item { at: Positions([None, Some(1), None]), group: None });
+        }
+        arrange(&all)
+    };
+    let (alone, both) = (items(false), items(true));
+    assert_eq!(alone[0], both[0]);
+    assert_eq!(alone[1], both[2]);
+    assert_eq!(both[1].0, 2);
+}

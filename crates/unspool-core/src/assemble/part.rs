@@ -1,0 +1,260 @@
+//! Opening, naming, placing and telling parts: what all kinds have in common.
+
+use crate::change::{Change, Oddity, PartPatch};
+use crate::id::{PartId, digest};
+use crate::part::{Body, Part};
+use crate::telling::{Field, Name, Origin};
+
+use super::fold::{PartFold, id_of};
+use super::order::{Item, arrange, spine_place};
+use super::{Assembler, Head, Slot};
+
+/// Where a part is: its turn and its number in the turn's list.
+pub(super) type At = (usize, usize);
+
+impl Assembler {
+    /// Tells of a part that is what it is: a notice, a file, a compaction. Told again under the
+    /// same name, it is replaced where it stands.
+    pub(super) fn tell_part(&mut self, head: &Head, name: Option<Name>, body: Body) {
+        let turn = self.turn_for(head);
+        self.close_nameless(head);
+        let content = body_digest(&body);
+        let explains = explains(&body);
+        let at = match name.as_ref().and_then(|name| self.find_part(turn, name)) {
+            Some(found) => self.arrive(head, turn, found),
+            None => {
+                let at = self.open_part(head, turn, name, body);
+                self.part(at).digest = content;
+                self.part(at).explains = explains;
+                if explains {
+                    self.settle(head, turn);
+                }
+                return;
+            }
+        };
+        if self.part(at).prose.is_some() || self.part(at).tool.is_some() {
+            return self.count(Oddity::Contradiction);
+        }
+        let mut patch = self.seen_by(head, at);
+        let part = self.part(at);
+        // A stronger telling may know better what kind of thing it was.
+        if part.origin.ranks.claim(Field::Body, head.telling) && part.digest != content {
+            part.digest = content;
+            part.kind = body.kind();
+            part.explains = explains;
+            patch.body = Some(body);
+        }
+        self.tell(at, patch);
+    }
+
+    /// The part that goes by this name.
+    pub(super) fn find_part(&self, turn: usize, name: &Name) -> Option<At> {
+        if name.is_local() {
+            return self.turns[turn].local.get(name).map(|part| (turn, *part));
+        }
+        match self.index.get(name) {
+            Some(Slot::Part(turn, part)) => Some((*turn, *part)),
+            Some(Slot::Turn(_) | Slot::Step(..)) | None => None,
+        }
+    }
+
+    /// This telling, now in `turn`, comes to a part that is there already: the part takes its
+    /// position in this telling, and if it stands in another turn the two turns are one.
+    pub(super) fn arrive(&mut self, head: &Head, turn: usize, found: At) -> At {
+        let shift = self.turns[turn].parts.len();
+        let joined = self.join_turns(turn, found.0, head.telling);
+        let at = if joined == found.0 { found } else { (joined, shift + found.1) };
+        if self.part(at).origin.at.of(head.telling).is_none() {
+            let position = self.next_position(at.0, head);
+            self.part(at).origin.at.set(head.telling, position);
+            self.arrange_parts(at.0);
+        }
+        at
+    }
+
+    fn next_position(&mut self, turn: usize, head: &Head) -> u32 {
+        let placed = &mut self.turns[turn].placed[head.telling.index()];
+        *placed += 1;
+        *placed - 1
+    }
+
+    /// Opens a part at the end of what this telling has told.
+    pub(super) fn open_part(
+        &mut self,
+        head: &Head,
+        turn: usize,
+        name: Option<Name>,
+        body: Body,
+    ) -> At {
+        let position = self.next_position(turn, head);
+        let name = name.unwrap_or(Name::Nth(head.telling, position));
+        let mut origin = Origin { names: vec![name.clone()], ..Origin::default() };
+        origin.at.set(head.telling, position);
+        origin.ranks.claim(Field::Body, head.telling);
+        let step = self.tracks[head.telling.index()].step;
+        let at = self.insert_part(head, turn, name, origin, step, body);
+        if self.turns[turn].only_telling().is_none() {
+            self.arrange_parts(turn);
+        }
+        at
+    }
+
+    /// Inserts a part with an origin of the caller's making.
+    pub(super) fn insert_part(
+        &mut self,
+        head: &Head,
+        turn: usize,
+        name: Name,
+        mut origin: Origin,
+        step: Option<crate::id::StepId>,
+        body: Body,
+    ) -> At {
+        let step = origin.ranks.take(Field::Step, head.telling, step);
+        let started = origin.ranks.take(Field::Started, head.telling, head.at);
+        let id = PartId(id_of(self.session, self.turns[turn].id, &name));
+        let position = origin.at.of(head.telling).unwrap_or_default();
+        let fold = PartFold {
+            id,
+            kind: body.kind(),
+            place: spine_place(position),
+            step,
+            origin: origin.clone(),
+            gone: false,
+            digest: 0,
+            explains: false,
+            prose: None,
+            tool: None,
+            agents: None,
+        };
+        let part = Part {
+            id,
+            place: fold.place,
+            step,
+            started,
+            ended: None,
+            evidence: vec![head.evidence],
+            origin,
+            body,
+        };
+        let at = (turn, self.turns[turn].parts.len());
+        self.turns[turn].parts.push(fold);
+        self.register(at, name);
+        self.out.push(Change::PartOpened { turn: self.turns[turn].id, part: Box::new(part) });
+        self.end_empty(head, turn);
+        at
+    }
+
+    pub(super) fn register(&mut self, at: At, name: Name) {
+        if name.is_local() {
+            self.turns[at.0].local.insert(name, at.1);
+        } else {
+            self.index.insert(name, Slot::Part(at.0, at.1));
+        }
+    }
+
+    /// Gives a part one more name.
+    pub(super) fn name_part(&mut self, at: At, name: Name) {
+        self.register(at, name.clone());
+        let names = &mut self.part(at).origin.names;
+        if !names.contains(&name) {
+            names.push(name);
+            names.sort();
+            self.rename_part(at.0, at.1);
+        }
+    }
+
+    pub(super) fn rename_part(&mut self, turn: usize, part: usize) {
+        let fold = &self.turns[turn].parts[part];
+        let Some(strongest) = fold.origin.names.iter().min() else { return };
+        let (from, to) = (fold.id, PartId(id_of(self.session, self.turns[turn].id, strongest)));
+        if from != to && !fold.gone {
+            self.turns[turn].parts[part].id = to;
+            self.out.push(Change::PartRenamed { part: from, to });
+        }
+    }
+
+    /// Puts the parts of a turn in the order that its tellings together give.
+    pub(super) fn arrange_parts(&mut self, turn: usize) {
+        let placed: Vec<usize> = (0..self.turns[turn].parts.len())
+            .filter(|part| {
+                let fold = &self.turns[turn].parts[*part];
+                !fold.gone && fold.origin.at.0.iter().any(Option::is_some)
+            })
+            .collect();
+        let items: Vec<Item<crate::id::StepId>> = placed
+            .iter()
+            .map(|part| {
+                let fold = &self.turns[turn].parts[*part];
+                Item { at: fold.origin.at, group: fold.step }
+            })
+            .collect();
+        for (item, place) in arrange(&items) {
+            let at = (turn, placed[item]);
+            if self.part(at).place != place {
+                self.part(at).place = place;
+                self.tell(at, PartPatch { place: Some(place), ..PartPatch::default() });
+                self.place_agents(at);
+            }
+        }
+    }
+
+    /// A patch that says this record spoke of the part, with its step if it is better known now.
+    pub(super) fn seen_by(&mut self, head: &Head, at: At) -> PartPatch {
+        let step = self.tracks[head.telling.index()].step;
+        let part = self.part(at);
+        let step = part.origin.ranks.take(Field::Step, head.telling, step);
+        let started = part.origin.ranks.take(Field::Started, head.telling, head.at);
+        let changed = step.filter(|step| part.step != Some(*step));
+        if changed.is_some() {
+            part.step = changed;
+        }
+        PartPatch { evidence: vec![head.evidence], started, step: changed, ..PartPatch::default() }
+    }
+
+    pub(super) fn tell(&mut self, at: At, mut patch: PartPatch) {
+        if patch == PartPatch::default() {
+            return;
+        }
+        let fold = self.part(at);
+        patch.origin = Some(fold.origin.clone());
+        let part = fold.id;
+        self.out.push(Change::PartTold { part, patch: Box::new(patch) });
+    }
+
+    pub(super) fn remove_part(&mut self, at: At) {
+        let part = self.part(at);
+        part.gone = true;
+        let id = part.id;
+        self.out.push(Change::PartRemoved { part: id });
+    }
+
+    pub(super) fn part(&mut self, at: At) -> &mut PartFold {
+        &mut self.turns[at.0].parts[at.1]
+    }
+}
+
+pub(super) fn body_digest(body: &Body) -> u64 {
+    digest(&serde_json::to_vec(body).unwrap_or_default())
+}
+
+/// Whether a part says by itself why its turn ended.
+pub(super) fn explains(body: &Body) -> bool {
+    match body {
+        Body::Error(_) => true,
+        Body::Notice(notice) => notice.code == "interrupted",
+        Body::Text(_)
+        | Body::Reasoning(_)
+        | Body::Tool(_)
+        | Body::Agent(_)
+        | Body::Interjection(_)
+        | Body::TaskList(_)
+        | Body::SkillLoad(_)
+        | Body::McpSnapshot(_)
+        | Body::ContextInfo(_)
+        | Body::Compaction(_)
+        | Body::File(_)
+        | Body::Source(_)
+        | Body::Patch(_)
+        | Body::Data(_) => false,
+    }
+}

@@ -1,0 +1,318 @@
+//! Letting go of closed turns, and taking them back from their rows when a late event needs them.
+
+use crate::event::Event;
+use crate::id::TurnId;
+use crate::part::{Body, Part, ToolState};
+use crate::session::{Transcript, Trigger, Turn, TurnState};
+use crate::telling::{Field, Name, Positions, Telling};
+
+use super::fold::{AgentFold, AgentsFold, PartFold, Prose, StepFold, ToolFold, TurnFold};
+use super::order::spine_place;
+use super::tool::likeness;
+use super::{Assembler, Slot};
+
+impl Assembler {
+    /// An assembler that goes on where a stored session stopped.
+    pub fn resume(transcript: &Transcript) -> Assembler {
+        let mut assembler = Assembler::new(transcript.session.id);
+        assembler.facts = transcript.session.facts.clone();
+        assembler.state = transcript.session.state;
+        for turn in &transcript.turns {
+            assembler.restore(turn);
+        }
+        assembler
+    }
+
+    /// The turns that must be restored before this event can be applied.
+    pub fn needs(&self, event: &Event) -> Vec<TurnId> {
+        let mut needed: Vec<TurnId> = event
+            .what
+            .names()
+            .iter()
+            .chain(&event.turn)
+            .filter_map(|name| self.index.get(name))
+            .map(|slot| &self.turns[slot.turn()])
+            .chain(self.tracks[event.telling.index()].turn.map(|turn| &self.turns[turn]))
+            .filter(|turn| turn.stored)
+            .map(|turn| turn.id)
+            .collect();
+        needed.sort_unstable();
+        needed.dedup();
+        needed
+    }
+
+    /// Lets a turn that is over go: its parts leave memory, its names stay. Says whether it did.
+    pub fn release(&mut self, id: TurnId) -> bool {
+        let current: Vec<Option<usize>> = self.tracks.iter().map(|track| track.turn).collect();
+        let found = self.turns.iter().rposition(|turn| turn.id == id && !turn.gone);
+        let Some(at) = found.filter(|at| !current.contains(&Some(*at))) else { return false };
+        let turn = &mut self.turns[at];
+        let busy = turn.parts.iter().any(|part| {
+            part.prose.is_some()
+                || part.agents.as_ref().is_some_and(|agents| {
+                    agents.agents.iter().any(|known| !known.agent.state.is_terminal())
+                })
+        });
+        if turn.state == TurnState::Running || busy {
+            return false;
+        }
+        turn.parts = Vec::new();
+        turn.steps = Vec::new();
+        turn.local = Default::default();
+        turn.alike = Default::default();
+        turn.stored = true;
+        true
+    }
+
+    /// Takes a turn back from its stored form.
+    pub fn restore(&mut self, turn: &Turn) {
+        let known = self.turns.iter().position(|held| held.id == turn.id && !held.gone);
+        if known.is_some_and(|at| !self.turns[at].stored) {
+            return;
+        }
+        let at = known.unwrap_or(self.turns.len());
+        let fold = fold_turn(turn);
+        for (part, held) in fold.parts.iter().enumerate() {
+            for name in &held.origin.names {
+                if !name.is_local() {
+                    self.index.insert(name.clone(), Slot::Part(at, part));
+                }
+            }
+        }
+        for (step, held) in fold.steps.iter().enumerate() {
+            self.index.insert(held.name.clone(), Slot::Step(at, step));
+        }
+        for name in &fold.origin.names {
+            self.index.insert(name.clone(), Slot::Turn(at));
+        }
+        if known.is_none() {
+            self.catch_up(at, &fold);
+        }
+        if at == self.turns.len() {
+            self.turns.push(fold);
+        } else {
+            self.turns[at] = fold;
+        }
+    }
+
+    /// Each telling goes on in the last turn that it came to.
+    fn catch_up(&mut self, at: usize, turn: &TurnFold) {
+        for telling in Telling::ALL {
+            let Some(position) = turn.origin.at.of(telling) else { continue };
+            let track = &mut self.tracks[telling.index()];
+            if position >= track.turns {
+                track.turns = position + 1;
+                track.turn = Some(at);
+                track.step = turn
+                    .steps
+                    .iter()
+                    .max_by_key(|step| step.at.of(telling))
+                    .filter(|step| step.at.of(telling).is_some())
+                    .map(|step| step.id);
+                track.open = (0..turn.parts.len())
+                    .filter(|part| {
+                        let fold = &turn.parts[*part];
+                        fold.prose.as_ref().is_some_and(|prose| prose.owner == telling)
+                            && !fold.origin.names.iter().all(Name::is_local)
+                    })
+                    .map(|part| (at, part))
+                    .collect();
+                track.nameless = (0..turn.parts.len())
+                    .filter(|part| {
+                        let fold = &turn.parts[*part];
+                        fold.prose.as_ref().is_some_and(|prose| prose.owner == telling)
+                            && fold.origin.names.iter().all(Name::is_local)
+                    })
+                    .map(|part| (at, part))
+                    .next_back();
+            }
+        }
+    }
+}
+
+fn fold_turn(turn: &Turn) -> TurnFold {
+    let mut fold = TurnFold::new(turn.id);
+    fold.number = turn.number;
+    fold.origin = turn.origin.clone();
+    fold.thinking_mode = turn.thinking_mode;
+    fold.is_command = turn.trigger == Trigger::Command;
+    fold.state = turn.state;
+    fold.ended = turn.ended;
+    fold.abandoned = turn.abandoned;
+    fold.steps = turn
+        .steps
+        .iter()
+        .map(|step| StepFold {
+            id: step.id,
+            name: step.name.clone(),
+            at: step.at,
+            place: Default::default(),
+            model: step.model.clone(),
+            usage: step.usage,
+            stop_reason: step.stop_reason.clone(),
+            provenance: step.provenance.clone(),
+        })
+        .collect();
+    place_steps(&mut fold);
+    // Counts of like content follow the order in which the parts were told.
+    let mut parts: Vec<&Part> = turn.parts.iter().collect();
+    parts.sort_by_key(|part| first_position(part.origin.at));
+    for part in parts {
+        let held = skeleton(part);
+        for telling in Telling::ALL {
+            if let Some(position) = held.origin.at.of(telling) {
+                let placed = &mut fold.placed[telling.index()];
+                *placed = (*placed).max(position + 1);
+            }
+        }
+        let at = fold.parts.len();
+        for name in held.origin.names.iter().filter(|name| name.is_local()) {
+            fold.local.insert(name.clone(), at);
+        }
+        fold.has_reasoning |= matches!(part.body, Body::Reasoning(_));
+        recognise_again(&mut fold, at, part, &held);
+        fold.parts.push(held);
+    }
+    for step in &fold.steps {
+        for telling in Telling::ALL {
+            if let Some(position) = step.at.of(telling) {
+                let stepped = &mut fold.stepped[telling.index()];
+                *stepped = (*stepped).max(position + 1);
+            }
+        }
+    }
+    fold
+}
+
+fn first_position(at: Positions) -> (Option<u32>, Option<u32>, Option<u32>) {
+    let key = |telling| at.of(telling);
+    (key(Telling::Log), key(Telling::Stream), key(Telling::Hooks))
+}
+
+fn place_steps(fold: &mut TurnFold) {
+    let items: Vec<super::order::Item<()>> = fold
+        .steps
+        .iter()
+        .map(|step| super::order::Item { at: step.at, group: None })
+        .collect();
+    for (step, place) in super::order::arrange(&items) {
+        fold.steps[step].place = place;
+    }
+}
+
+/// Counts what was told of this part among the things with the same content, as it was counted
+/// when it was told.
+fn recognise_again(fold: &mut TurnFold, at: usize, part: &Part, held: &PartFold) {
+    let named = held.origin.at.of(Telling::Log).is_some()
+        || held.origin.at.of(Telling::Stream).is_some();
+    let hooked = held.origin.at.of(Telling::Hooks).is_some();
+    match &part.body {
+        Body::Text(text) if !text.open => {
+            let content = crate::id::digest(text.text.as_bytes());
+            let classes = [(named, Telling::Log), (hooked, Telling::Hooks)];
+            for (_, telling) in classes.into_iter().filter(|(told, _)| *told) {
+                let nth = fold.count_alike(telling, content);
+                fold.local.entry(Name::Alike(content, nth)).or_insert(at);
+            }
+        }
+        Body::Tool(tool) if !tool.call_id.is_empty() => {
+            let content = likeness(&tool.name, tool.input.as_ref());
+            let nth = fold.count_alike(Telling::Log, content);
+            fold.local.entry(Name::Alike(content, nth)).or_insert(at);
+        }
+        Body::Text(_)
+        | Body::Tool(_)
+        | Body::Reasoning(_)
+        | Body::Agent(_)
+        | Body::Interjection(_)
+        | Body::TaskList(_)
+        | Body::SkillLoad(_)
+        | Body::McpSnapshot(_)
+        | Body::ContextInfo(_)
+        | Body::Compaction(_)
+        | Body::File(_)
+        | Body::Source(_)
+        | Body::Patch(_)
+        | Body::Notice(_)
+        | Body::Error(_)
+        | Body::Data(_) => {}
+    }
+}
+
+/// What the assembler keeps of a part.
+pub(super) fn skeleton(part: &Part) -> PartFold {
+    let mut fold = PartFold {
+        id: part.id,
+        kind: part.body.kind(),
+        place: if part.place == Default::default() { spine_place(0) } else { part.place },
+        step: part.step,
+        origin: part.origin.clone(),
+        gone: false,
+        digest: super::part::body_digest(&part.body),
+        explains: super::part::explains(&part.body),
+        prose: None,
+        tool: None,
+        agents: None,
+    };
+    let prose = |text: &str, open: bool| {
+        open.then(|| {
+            Box::new(Prose {
+                owner: part.origin.ranks.holder(Field::Body).unwrap_or(Telling::Log),
+                text: text.to_owned(),
+                seen: Default::default(),
+                open,
+            })
+        })
+    };
+    match &part.body {
+        Body::Text(text) => {
+            fold.prose = prose(&text.text, text.open);
+            fold.digest = crate::id::digest(text.text.as_bytes());
+        }
+        Body::Reasoning(reasoning) => {
+            fold.prose = prose(&reasoning.text, reasoning.open);
+            fold.digest = crate::id::digest(reasoning.text.as_bytes());
+        }
+        Body::Tool(tool) => {
+            let observed = tool.answer.as_ref().is_some_and(|answer| answer.observed);
+            fold.tool = Some(Box::new(ToolFold {
+                call_id: tool.call_id.clone(),
+                state: tool.state,
+                question: tool.question.as_ref().map(|question| question.kind),
+                request_id: tool.question.as_ref().and_then(|q| q.request_id.clone()),
+                inferred: tool.answer.as_ref().filter(|_| !observed).map(|a| a.decision),
+                likeness: (!tool.call_id.is_empty() && tool.input.is_some())
+                    .then(|| likeness(&tool.name, tool.input.as_ref())),
+                ..ToolFold::default()
+            }));
+        }
+        Body::Agent(agents) => {
+            let ended = part.origin.ranks.holder(Field::State).is_some();
+            fold.agents = Some(Box::new(AgentsFold {
+                call_id: agents.call_id.clone(),
+                agents: agents
+                    .agents
+                    .iter()
+                    .map(|agent| AgentFold {
+                        agent: agent.clone(),
+                        ended: ended && agent.state.is_terminal(),
+                    })
+                    .collect(),
+            }));
+        }
+        Body::Interjection(_)
+        | Body::TaskList(_)
+        | Body::SkillLoad(_)
+        | Body::McpSnapshot(_)
+        | Body::ContextInfo(_)
+        | Body::Compaction(_)
+        | Body::File(_)
+        | Body::Source(_)
+        | Body::Patch(_)
+        | Body::Notice(_)
+        | Body::Error(_)
+        | Body::Data(_) => {}
+    }
+    debug_assert!(fold.tool.as_ref().is_none_or(|tool| tool.state >= ToolState::Pending));
+    fold
+}

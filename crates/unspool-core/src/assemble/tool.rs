@@ -1,0 +1,399 @@
+//! Tool calls: pending → running → completed | failed | denied | interrupted. No news moves a
+//! state backward. What refines a call applies at any time and in any order. A question lies
+//! over its tool and is never a part.
+
+use std::sync::Arc;
+
+use crate::change::{Change, Growing, Oddity, PartPatch, ToolPatch};
+use crate::event::{Call, Outcome, ToolCall, ToolEnd};
+use crate::id::digest;
+use crate::json::Json;
+use crate::part::{Answer, Body, Decision, Question, QuestionKind, Tool, ToolState};
+use crate::telling::{Field, Name};
+
+use super::fold::ToolFold;
+use super::part::At;
+use super::{Assembler, Head};
+
+/// What makes two calls alike to tellings that leave the call's id out.
+pub fn likeness(tool: &str, input: Option<&Json>) -> u64 {
+    let input = input.map_or(0, Json::canonical_digest);
+    digest(format!("{tool}\n{input}").as_bytes())
+}
+
+impl Assembler {
+    fn find_tool(&mut self, head: &Head, call: &Call) -> Option<At> {
+        let name = match call {
+            Call::Id(id) => Name::Call(id.clone()),
+            Call::Alike(content, nth) => Name::Alike(*content, *nth),
+        };
+        let turn = if name.is_local() { self.turn_for(head) } else { 0 };
+        self.find_part(turn, &name).filter(|at| self.part(*at).tool.is_some())
+    }
+
+    /// Opens a tool part for a call that is not there yet.
+    fn open_tool(&mut self, head: &Head, call: &Call, tool: Tool) -> At {
+        let turn = self.turn_for(head);
+        self.close_nameless(head);
+        let name = match call {
+            Call::Id(id) => Name::Call(id.clone()),
+            Call::Alike(content, nth) => Name::Alike(*content, *nth),
+        };
+        let fold = ToolFold {
+            call_id: tool.call_id.clone(),
+            state: tool.state,
+            ..ToolFold::default()
+        };
+        let at = self.open_part(head, turn, Some(name), Body::Tool(Box::new(tool)));
+        let part = self.part(at);
+        part.tool = Some(Box::new(fold));
+        part.origin.ranks.claim(Field::Name, head.telling);
+        at
+    }
+
+    pub(super) fn grow_input(&mut self, head: &Head, call: &Call, name: &str, text: String) {
+        let at = match self.find_tool(head, call) {
+            Some(found) => {
+                let turn = self.turn_for(head);
+                self.arrive(head, turn, found)
+            }
+            None => {
+                let tool = Tool { name: name.to_owned(), ..new_tool(call) };
+                self.open_tool(head, call, tool)
+            }
+        };
+        let part = self.part(at);
+        // A whole input is not taken apart again.
+        if part.origin.ranks.holder(Field::Input).is_some() || text.is_empty() {
+            return;
+        }
+        let id = part.id;
+        let fresh = part.tool.as_mut().is_some_and(|tool| tool.input_seen.insert(head.key));
+        if fresh {
+            self.out.push(Change::PartGrew { part: id, field: Growing::Input, text });
+        } else {
+            self.count(Oddity::Duplicate);
+        }
+    }
+
+    pub(super) fn call_tool(&mut self, head: &Head, call: ToolCall) {
+        let turn = self.turn_for(head);
+        self.close_nameless(head);
+        self.reopen_for(head, turn, &call.call);
+        let found = self.find_tool(head, &call.call).or_else(|| self.adopt(head, turn, &call));
+        let state = if call.running { ToolState::Running } else { ToolState::Pending };
+        let at = match found {
+            Some(found) => self.arrive(head, turn, found),
+            None => self.open_tool(head, &call.call, Tool { state, ..new_tool(&call.call) }),
+        };
+        let mut patch = self.seen_by(head, at);
+        let part = self.part(at);
+        let ranks = &mut part.origin.ranks;
+        let mut tool = ToolPatch {
+            name: ranks.take(Field::Name, head.telling, Some(call.name)),
+            input: ranks.take(Field::Input, head.telling, call.input),
+            parent_call_id: ranks.take(Field::ParentCall, head.telling, call.parent_call_id),
+            title: ranks.take(Field::Title, head.telling, call.title),
+            provider_executed: call.provider_executed.then_some(true),
+            ..ToolPatch::default()
+        };
+        if let Some(fold) = &mut part.tool {
+            if tool.input.is_some() && !fold.input_seen.is_empty() {
+                fold.input_seen.clear();
+                tool.input_text = Some(String::new());
+            }
+            if let Call::Id(id) = &call.call
+                && fold.call_id.is_empty()
+            {
+                fold.call_id = id.to_string();
+                tool.call_id = Some(id.to_string());
+            }
+        }
+        patch.tool = Some(Box::new(tool));
+        self.tell(at, patch);
+        self.note_likeness(head, at, call.likeness);
+        self.advance(at, state);
+    }
+
+    /// A call that reopens an ended turn is one that this telling has not told before.
+    fn reopen_for(&mut self, head: &Head, turn: usize, call: &Call) {
+        let told = match self.find_tool(head, call) {
+            Some(at) => self.part(at).origin.at.of(head.telling).is_some(),
+            None => false,
+        };
+        if !told {
+            self.reopen(head, turn);
+        }
+    }
+
+    /// A telling without ids may have opened this call already: it is the n-th of its like.
+    fn adopt(&mut self, head: &Head, turn: usize, call: &ToolCall) -> Option<At> {
+        let Call::Id(id) = &call.call else { return None };
+        let count = self.turns[turn].alike.get(&(false, call.likeness)).copied().unwrap_or(0);
+        let at = self.find_part(turn, &Name::Alike(call.likeness, count))?;
+        let nameless = self.part(at).tool.as_ref().is_some_and(|tool| tool.call_id.is_empty());
+        if !nameless {
+            return None;
+        }
+        self.name_part(at, Name::Call(id.clone()));
+        let at = self.arrive(head, turn, at);
+        Some(at)
+    }
+
+    /// Counts the call among those of its like, once, so that nameless news finds it.
+    fn note_likeness(&mut self, head: &Head, at: At, likeness: u64) {
+        let Some(fold) = &mut self.part(at).tool else { return };
+        if fold.call_id.is_empty() || fold.likeness.is_some() {
+            return;
+        }
+        fold.likeness = Some(likeness);
+        // Hooks with ids share the count of those who name their calls.
+        let _ = head;
+        let nth = self.turns[at.0].count_alike(crate::telling::Telling::Log, likeness);
+        let name = Name::Alike(likeness, nth);
+        self.turns[at.0].local.entry(name).or_insert(at.1);
+    }
+
+    pub(super) fn start_tool(&mut self, head: &Head, call: &Call) {
+        match self.find_tool(head, call) {
+            Some(at) => self.advance_told(head, at, ToolState::Running),
+            None => {
+                let tool = Tool { state: ToolState::Running, ..new_tool(call) };
+                self.open_tool(head, call, tool);
+            }
+        }
+    }
+
+    pub(super) fn grow_output(&mut self, head: &Head, call: &Call, text: String) {
+        let at = match self.find_tool(head, call) {
+            Some(at) => at,
+            None => {
+                let tool = Tool { state: ToolState::Running, ..new_tool(call) };
+                self.open_tool(head, call, tool)
+            }
+        };
+        self.advance(at, ToolState::Running);
+        let part = self.part(at);
+        if part.origin.ranks.holder(Field::Output).is_some() || text.is_empty() {
+            return;
+        }
+        let id = part.id;
+        if part.tool.as_mut().is_some_and(|tool| tool.output_seen.insert(head.key)) {
+            self.out.push(Change::PartGrew { part: id, field: Growing::Output, text });
+        } else {
+            self.count(Oddity::Duplicate);
+        }
+    }
+
+    pub(super) fn end_tool(&mut self, head: &Head, call: &Call, end: ToolEnd, outcome: Outcome) {
+        self.close_nameless(head);
+        let at = match self.find_tool(head, call) {
+            Some(at) => at,
+            // Its call was never seen: it stands where it arrived and loses nothing.
+            None => self.open_tool(head, call, new_tool(call)),
+        };
+        let patch = self.outcome_patch(head, at, outcome);
+        self.tell(at, patch);
+        if end == ToolEnd::Rejected {
+            self.part(at).origin.rejected = true;
+        }
+        let state = match end {
+            ToolEnd::Completed => ToolState::Completed,
+            ToolEnd::Failed => ToolState::Failed,
+            ToolEnd::Denied => ToolState::Denied,
+            ToolEnd::Interrupted | ToolEnd::Rejected => ToolState::Interrupted,
+        };
+        self.advance_told(head, at, state);
+        self.settle_tool(at);
+    }
+
+    pub(super) fn refine_tool(&mut self, head: &Head, call: &Call, outcome: Outcome) {
+        let at = match self.find_tool(head, call) {
+            Some(at) => at,
+            None => self.open_tool(head, call, new_tool(call)),
+        };
+        let patch = self.outcome_patch(head, at, outcome);
+        self.tell(at, patch);
+    }
+
+    fn outcome_patch(&mut self, head: &Head, at: At, outcome: Outcome) -> PartPatch {
+        let part = self.part(at);
+        let ranks = &mut part.origin.ranks;
+        let tool = ToolPatch {
+            output: ranks.take(Field::Output, head.telling, outcome.output),
+            result: ranks.take(Field::Result, head.telling, outcome.result),
+            exit_code: ranks.take(Field::ExitCode, head.telling, outcome.exit_code),
+            duration_ms: ranks.take(Field::Duration, head.telling, outcome.duration_ms),
+            ..ToolPatch::default()
+        };
+        PartPatch {
+            evidence: vec![head.evidence],
+            tool: Some(Box::new(tool)),
+            ..PartPatch::default()
+        }
+    }
+
+    // ── State ───────────────────────────────────────────────────────────────────────────────
+
+    /// A state that was told. The strongest telling that knows an end decides it, and a telling
+    /// does not contradict itself.
+    fn advance_told(&mut self, head: &Head, at: At, state: ToolState) {
+        let part = self.part(at);
+        let Some(fold) = &part.tool else { return };
+        let holder = part.origin.ranks.holder(Field::State);
+        if !state.is_terminal() {
+            if fold.state.is_terminal() && holder == Some(head.telling) {
+                self.count(Oddity::Contradiction);
+            }
+            return self.advance(at, state);
+        }
+        if holder == Some(head.telling) {
+            let same = fold.state == state
+                || (part.origin.rejected && state == ToolState::Interrupted);
+            return self.count(if same { Oddity::Duplicate } else { Oddity::Contradiction });
+        }
+        if !part.origin.ranks.claim(Field::State, head.telling) {
+            return;
+        }
+        let ended = part.origin.ranks.take(Field::Ended, head.telling, head.at);
+        self.set_state(at, state, ended);
+    }
+
+    /// A state that follows from something else: only forward, and never over an end.
+    pub(super) fn advance(&mut self, at: At, state: ToolState) {
+        let Some(fold) = &self.part(at).tool else { return };
+        if !fold.state.is_terminal() && state > fold.state {
+            self.set_state(at, state, None);
+        }
+    }
+
+    fn set_state(&mut self, at: At, state: ToolState, ended: Option<jiff::Timestamp>) {
+        let Some(fold) = &mut self.part(at).tool else { return };
+        let changed = fold.state != state;
+        fold.state = state;
+        let tool = changed.then(|| {
+            Box::new(ToolPatch { state: Some(state), ..ToolPatch::default() })
+        });
+        self.tell(at, PartPatch { ended, tool, ..PartPatch::default() });
+        if changed {
+            self.settle_tool(at);
+            self.settle_agents_of(at);
+        }
+    }
+
+    // ── Questions ───────────────────────────────────────────────────────────────────────────
+
+    pub(super) fn ask(
+        &mut self,
+        head: &Head,
+        call: &Call,
+        tool: &str,
+        question: Question,
+        requested: bool,
+    ) {
+        let at = match self.find_tool(head, call) {
+            Some(at) => at,
+            // A request about a call that nobody has told yet makes its part (R-003-11).
+            None => {
+                let tool = Tool { name: tool.to_owned(), ..new_tool(call) };
+                self.open_tool(head, call, tool)
+            }
+        };
+        let part = self.part(at);
+        let answered = part.origin.ranks.holder(Field::Answer).is_some();
+        let Some(fold) = &mut part.tool else { return };
+        // An answered question is never matched by a new request (R-X-09).
+        let again = fold.question.is_some() && fold.request_id != question.request_id;
+        if answered && again && question.request_id.is_some() {
+            return self.count(Oddity::Contradiction);
+        }
+        part.origin.asked |= requested;
+        let taken = part.origin.ranks.take(Field::Question, head.telling, Some(question));
+        if let Some(question) = &taken {
+            fold.question = Some(question.kind);
+            fold.request_id.clone_from(&question.request_id);
+        }
+        let tool = ToolPatch { question: taken, ..ToolPatch::default() };
+        self.tell(
+            at,
+            PartPatch {
+                evidence: vec![head.evidence],
+                tool: Some(Box::new(tool)),
+                ..PartPatch::default()
+            },
+        );
+        self.settle_tool(at);
+    }
+
+    pub(super) fn answer(&mut self, head: &Head, call: &Call, answer: Answer) {
+        let at = match self.find_tool(head, call) {
+            Some(at) => at,
+            None => self.open_tool(head, call, new_tool(call)),
+        };
+        let part = self.part(at);
+        let answer = part.origin.ranks.take(Field::Answer, head.telling, Some(answer));
+        let Some(answer) = answer else { return };
+        if let Some(fold) = &mut part.tool {
+            fold.inferred = None;
+        }
+        let tool = ToolPatch { answer: Some(answer), ..ToolPatch::default() };
+        self.tell(
+            at,
+            PartPatch {
+                evidence: vec![head.evidence],
+                tool: Some(Box::new(tool)),
+                ..PartPatch::default()
+            },
+        );
+    }
+
+    /// What follows from the facts told so far, in whatever order they were told: a rejected
+    /// call that a person was asked about was denied, and a call that ended has no open question.
+    fn settle_tool(&mut self, at: At) {
+        let part = self.part(at);
+        let answered = part.origin.ranks.holder(Field::Answer).is_some();
+        let Some(fold) = &mut part.tool else { return };
+        let Some(question) = fold.question else { return };
+        let mut tool = ToolPatch::default();
+        let refused = part.origin.rejected && part.origin.asked;
+        if refused && fold.state == ToolState::Interrupted {
+            fold.state = ToolState::Denied;
+            tool.state = Some(ToolState::Denied);
+        }
+        let decision = match (fold.state, question) {
+            (ToolState::Pending | ToolState::Running, _) => None,
+            (ToolState::Completed | ToolState::Failed, QuestionKind::Permission) => {
+                Some(Decision::Allowed)
+            }
+            (
+                ToolState::Completed | ToolState::Failed,
+                QuestionKind::Choice | QuestionKind::Text,
+            ) => Some(Decision::Answered),
+            (ToolState::Denied, QuestionKind::Permission) => Some(Decision::Denied),
+            (ToolState::Denied, QuestionKind::Choice | QuestionKind::Text) => {
+                Some(Decision::Declined)
+            }
+            (ToolState::Interrupted, _) => Some(Decision::Declined),
+        };
+        if !answered && decision != fold.inferred {
+            fold.inferred = decision;
+            tool.answer = decision.map(|decision| Answer {
+                decision,
+                text: decision.name().to_owned(),
+                choices: Vec::new(),
+                observed: false,
+            });
+        }
+        if tool != ToolPatch::default() {
+            self.tell(at, PartPatch { tool: Some(Box::new(tool)), ..PartPatch::default() });
+        }
+    }
+}
+
+fn new_tool(call: &Call) -> Tool {
+    let call_id = match call {
+        Call::Id(id) => Arc::<str>::clone(id).to_string(),
+        Call::Alike(..) => String::new(),
+    };
+    Tool { call_id, ..Tool::default() }
+}

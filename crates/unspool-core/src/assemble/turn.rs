@@ -1,0 +1,441 @@
+//! Turns and steps: finding the turn that an event belongs to, opening turns, bringing two
+//! tellings of one turn together, numbering.
+
+use crate::change::{Change, TurnPatch};
+use crate::event::EndReason;
+use crate::id::{StepId, TurnId};
+use crate::part::Body;
+use crate::session::{End, Trigger, TurnState};
+use crate::telling::{Field, Name, Telling};
+
+use super::fold::{StepFold, TurnFold, id_of};
+use super::order::{Item, arrange, spine_place};
+use super::{Assembler, Head, Slot};
+
+impl Assembler {
+    /// The turn that an event belongs to: the one it names, else the telling's current one, else
+    /// what comes before the first prompt.
+    pub(super) fn turn_for(&mut self, head: &Head) -> usize {
+        let current = self.tracks[head.telling.index()].turn;
+        let turn = match &head.turn {
+            Some(name) => match self.index.get(name) {
+                Some(slot) => slot.turn(),
+                None => self.open_turn(vec![name.clone()]),
+            },
+            None => match current {
+                Some(turn) => turn,
+                None => match self.index.get(&Name::Preamble) {
+                    Some(slot) => slot.turn(),
+                    None => self.open_turn(vec![Name::Preamble]),
+                },
+            },
+        };
+        if current != Some(turn) {
+            self.tracks[head.telling.index()].turn = Some(turn);
+        }
+        self.place_turn(turn, head.telling);
+        turn
+    }
+
+    /// Notes that this telling has come to this turn.
+    fn place_turn(&mut self, turn: usize, telling: Telling) {
+        if self.turns[turn].origin.at.of(telling).is_none() {
+            let track = &mut self.tracks[telling.index()];
+            self.turns[turn].origin.at.set(telling, track.turns);
+            track.turns += 1;
+            self.emit_turn_origin(turn);
+            self.number_turns(turn);
+        }
+    }
+
+    fn open_turn(&mut self, names: Vec<Name>) -> usize {
+        let strongest = names.iter().min().cloned().unwrap_or(Name::Preamble);
+        let id = self.turn_id(&strongest);
+        let at = self.turns.len();
+        let mut turn = TurnFold::new(id);
+        for name in &names {
+            self.index.insert(name.clone(), Slot::Turn(at));
+        }
+        turn.origin.names = names;
+        self.turns.push(turn);
+        self.out.push(Change::TurnOpened { turn: id });
+        at
+    }
+
+    fn turn_id(&self, name: &Name) -> TurnId {
+        // A turn has no turn around it: its local names are local to the session.
+        TurnId(id_of(self.session, TurnId(self.session.0), name))
+    }
+
+    pub(super) fn start_turn(
+        &mut self,
+        head: &Head,
+        names: Vec<Name>,
+        trigger: Trigger,
+        user: Vec<Body>,
+    ) {
+        let found = names.iter().find_map(|name| match self.index.get(name) {
+            Some(Slot::Turn(turn)) if self.may_be(*turn, &names) => Some(*turn),
+            Some(Slot::Turn(_) | Slot::Step(..) | Slot::Part(..)) | None => None,
+        });
+        self.close_prose(head);
+        let previous = self.tracks[head.telling.index()].turn;
+        if let Some(previous) = previous
+            && found != Some(previous)
+        {
+            self.supersede(head, previous);
+        }
+        let turn = match found {
+            Some(turn) => {
+                self.add_turn_names(turn, names);
+                turn
+            }
+            None => self.open_turn(names),
+        };
+        let track = &mut self.tracks[head.telling.index()];
+        track.turn = Some(turn);
+        track.step = None;
+        track.blank.clear();
+        self.place_turn(turn, head.telling);
+
+        let ranks = &mut self.turns[turn].origin.ranks;
+        let patch = TurnPatch {
+            trigger: ranks.take(Field::Name, head.telling, Some(trigger)),
+            // An empty message says nothing: streams begin turns without the user's words.
+            user: (!user.is_empty())
+                .then_some(user)
+                .and_then(|user| ranks.take(Field::Body, head.telling, Some(user))),
+            started: ranks.take(Field::Started, head.telling, head.at),
+            ..TurnPatch::default()
+        };
+        if let Some(trigger) = patch.trigger {
+            self.turns[turn].is_command = trigger == Trigger::Command;
+        }
+        self.tell_turn(turn, patch);
+        self.emit_turn_origin(turn);
+    }
+
+    /// Whether a turn that goes by one of these names can be the one they mean: prompts with
+    /// different ids are different, however alike their words are.
+    fn may_be(&self, turn: usize, names: &[Name]) -> bool {
+        let prompt = |names: &[Name]| {
+            names.iter().find(|name| matches!(name, Name::Prompt(_))).cloned()
+        };
+        match (prompt(&self.turns[turn].origin.names), prompt(names)) {
+            (Some(held), Some(told)) => held == told,
+            (Some(_), None) | (None, Some(_)) | (None, None) => true,
+        }
+    }
+
+    fn add_turn_names(&mut self, turn: usize, names: Vec<Name>) {
+        let mut added = false;
+        for name in names {
+            if !self.turns[turn].origin.names.contains(&name) {
+                self.index.entry(name.clone()).or_insert(Slot::Turn(turn));
+                self.turns[turn].origin.names.push(name);
+                added = true;
+            }
+        }
+        if added {
+            self.turns[turn].origin.names.sort();
+            self.rename_turn(turn);
+        }
+    }
+
+    /// The id follows the strongest name, so that the order of tellings leaves no trace in it.
+    fn rename_turn(&mut self, turn: usize) {
+        let Some(strongest) = self.turns[turn].origin.names.iter().min().cloned() else { return };
+        let (from, to) = (self.turns[turn].id, self.turn_id(&strongest));
+        if from == to {
+            return;
+        }
+        self.turns[turn].id = to;
+        self.out.push(Change::TurnRenamed { turn: from, to });
+        for part in 0..self.turns[turn].parts.len() {
+            self.rename_part(turn, part);
+        }
+    }
+
+    fn supersede(&mut self, head: &Head, turn: usize) {
+        let ends = &mut self.turns[turn].origin.ends[head.telling.index()];
+        if ends.is_none() {
+            *ends = Some(End { reason: EndReason::Superseded, at: None });
+            self.emit_turn_origin(turn);
+        }
+        self.settle(head, turn);
+    }
+
+    pub(super) fn add_user(&mut self, head: &Head, body: Body) {
+        let turn = self.turn_for(head);
+        if self.turns[turn].origin.ranks.claim(Field::Body, head.telling) {
+            self.tell_turn(turn, TurnPatch { user_added: vec![body], ..TurnPatch::default() });
+            self.emit_turn_origin(turn);
+        }
+    }
+
+    pub(super) fn tell_thinking(&mut self, head: &Head, thinking: bool) {
+        let turn = self.turn_for(head);
+        // One request with thinking makes a thinking turn: later steps may go without.
+        let told = self.turns[turn].origin.thinking.unwrap_or(false) || thinking;
+        self.turns[turn].origin.thinking = Some(told);
+        self.settle_thinking(turn);
+        self.emit_turn_origin(turn);
+    }
+
+    /// Thinking comes from the request where a source says it, else from whether there is any
+    /// reasoning.
+    pub(super) fn settle_thinking(&mut self, turn: usize) {
+        let fold = &mut self.turns[turn];
+        let thinking = fold.origin.thinking.unwrap_or(fold.has_reasoning);
+        if fold.thinking_mode != thinking {
+            fold.thinking_mode = thinking;
+            self.tell_turn(
+                turn,
+                TurnPatch { thinking_mode: Some(thinking), ..TurnPatch::default() },
+            );
+        }
+    }
+
+    pub(super) fn rewind(&mut self, to: Option<Name>) {
+        let last = match &to {
+            Some(name) => match self.index.get(name) {
+                Some(slot) => self.turns[slot.turn()].number,
+                None => return self.count(crate::change::Oddity::Unknown),
+            },
+            None => 0,
+        };
+        for turn in 0..self.turns.len() {
+            let fold = &self.turns[turn];
+            if !fold.gone && !fold.abandoned && fold.number > last {
+                self.turns[turn].abandoned = true;
+                self.tell_turn(
+                    turn,
+                    TurnPatch { abandoned: Some(true), ..TurnPatch::default() },
+                );
+            }
+        }
+    }
+
+    pub(super) fn tell_turn(&mut self, turn: usize, patch: TurnPatch) {
+        if patch != TurnPatch::default() {
+            let turn = self.turns[turn].id;
+            self.out.push(Change::TurnTold { turn, patch: Box::new(patch) });
+        }
+    }
+
+    pub(super) fn emit_turn_origin(&mut self, turn: usize) {
+        let origin = Some(self.turns[turn].origin.clone());
+        self.tell_turn(turn, TurnPatch { origin, ..TurnPatch::default() });
+    }
+
+    // ── Bringing tellings together ──────────────────────────────────────────────────────────
+
+    /// A telling placed something in `turn` that another telling placed in `other`: they are
+    /// one turn. Says which one is left.
+    pub(super) fn join_turns(&mut self, turn: usize, other: usize, telling: Telling) -> usize {
+        let apart = turn == other
+            || self.turns[other].origin.at.of(telling).is_some()
+            || !self.may_be(other, &self.turns[turn].origin.names)
+            || self.turns[other].is_preamble() != self.turns[turn].is_preamble();
+        if apart { other } else { self.merge_turns(other, turn) }
+    }
+
+    fn merge_turns(&mut self, from: usize, into: usize) -> usize {
+        let empty = TurnFold { gone: true, ..TurnFold::new(self.turns[from].id) };
+        let gone = std::mem::replace(&mut self.turns[from], empty);
+        self.out.push(Change::TurnMerged { turn: gone.id, into: self.turns[into].id });
+
+        let kept = &mut self.turns[into];
+        let shift = kept.parts.len();
+        let step_shift = kept.steps.len();
+        for telling in Telling::ALL {
+            let at = telling.index();
+            if let Some(position) = gone.origin.at.of(telling) {
+                kept.origin.at.set(telling, position);
+            }
+            if kept.origin.ends[at].is_none() {
+                kept.origin.ends[at].clone_from(&gone.origin.ends[at]);
+            }
+            if kept.origin.deferred[at].is_none() {
+                kept.origin.deferred[at].clone_from(&gone.origin.deferred[at]);
+            }
+            kept.placed[at] += gone.placed[at];
+            kept.stepped[at] += gone.stepped[at];
+        }
+        kept.origin.thinking = match (kept.origin.thinking, gone.origin.thinking) {
+            (Some(a), Some(b)) => Some(a || b),
+            (a, b) => a.or(b),
+        };
+        if gone.origin.ranks.holder(Field::Name) > kept.origin.ranks.holder(Field::Name) {
+            kept.is_command = gone.is_command;
+        }
+        kept.origin.ranks.join(gone.origin.ranks);
+        kept.has_reasoning |= gone.has_reasoning;
+        kept.abandoned |= gone.abandoned;
+        for (key, count) in gone.alike {
+            *kept.alike.entry(key).or_default() += count;
+        }
+        for (name, part) in gone.local {
+            kept.local.entry(name).or_insert(part + shift);
+        }
+        kept.parts.extend(gone.parts);
+        kept.steps.extend(gone.steps);
+
+        for part in shift..self.turns[into].parts.len() {
+            for name in self.turns[into].parts[part].origin.names.clone() {
+                if !name.is_local() {
+                    self.index.insert(name, Slot::Part(into, part));
+                }
+            }
+        }
+        for step in step_shift..self.turns[into].steps.len() {
+            let name = self.turns[into].steps[step].name.clone();
+            self.index.insert(name, Slot::Step(into, step));
+        }
+        for name in &gone.origin.names {
+            self.index.insert(name.clone(), Slot::Turn(into));
+        }
+        for track in &mut self.tracks {
+            if track.turn == Some(from) {
+                track.turn = Some(into);
+            }
+            for at in track.nameless.iter_mut().chain(&mut track.open) {
+                if at.0 == from {
+                    *at = (into, at.1 + shift);
+                }
+            }
+        }
+        self.add_turn_names(into, gone.origin.names);
+        self.emit_turn_origin(into);
+        self.arrange_steps(into);
+        self.arrange_parts(into);
+        self.number_turns(into);
+        self.settle_thinking(into);
+        into
+    }
+
+    /// Numbers the turns in their order. A turn that the only telling just opened comes last.
+    fn number_turns(&mut self, newest: usize) {
+        if self.turns[newest].is_preamble() {
+            return;
+        }
+        let alone = self.tracks.iter().filter(|track| track.turns > 0).count() == 1;
+        if alone && newest + 1 == self.turns.len() && self.turns[newest].number == 0 {
+            let before = self.turns[..newest].iter().rev().find(|turn| !turn.gone);
+            let number = before.map_or(0, |turn| turn.number) + 1;
+            return self.set_number(newest, number);
+        }
+        let turns: Vec<usize> = (0..self.turns.len())
+            .filter(|turn| !self.turns[*turn].gone && !self.turns[*turn].is_preamble())
+            .collect();
+        let items: Vec<Item<()>> = turns
+            .iter()
+            .map(|turn| Item { at: self.turns[*turn].origin.at, group: None })
+            .collect();
+        for (number, (item, _)) in (1..).zip(arrange(&items)) {
+            self.set_number(turns[item], number);
+        }
+    }
+
+    fn set_number(&mut self, turn: usize, number: u32) {
+        if self.turns[turn].number != number {
+            self.turns[turn].number = number;
+            self.tell_turn(turn, TurnPatch { number: Some(number), ..TurnPatch::default() });
+        }
+    }
+
+    // ── Steps ───────────────────────────────────────────────────────────────────────────────
+
+    pub(super) fn start_step(&mut self, head: &Head, name: Name, model: Option<String>) {
+        let turn = self.turn_for(head);
+        let id = StepId(id_of(self.session, self.turns[turn].id, &name));
+        if self.tracks[head.telling.index()].step != Some(id) {
+            self.close_prose(head);
+        }
+        self.tracks[head.telling.index()].step = Some(id);
+        self.reopen(head, turn);
+        self.tell_step(head, name, |fold| {
+            if model.is_some() {
+                fold.model.clone_from(&model);
+            }
+        });
+    }
+
+    /// Changes a step, opening it if need be.
+    pub(super) fn tell_step(&mut self, head: &Head, name: Name, tell: impl Fn(&mut StepFold)) {
+        let current = self.turn_for(head);
+        let (turn, step) = match self.index.get(&name).copied() {
+            Some(Slot::Step(other, step)) => {
+                let before = self.turns[current].steps.len();
+                let turn = self.join_turns(current, other, head.telling);
+                if turn == other { (turn, step) } else { (turn, before + step) }
+            }
+            Some(Slot::Turn(_) | Slot::Part(..)) | None => {
+                let id = StepId(id_of(self.session, self.turns[current].id, &name));
+                let fold = StepFold {
+                    id,
+                    name: name.clone(),
+                    at: Default::default(),
+                    place: Default::default(),
+                    model: None,
+                    usage: Default::default(),
+                    stop_reason: None,
+                    provenance: None,
+                };
+                self.turns[current].steps.push(fold);
+                let step = self.turns[current].steps.len() - 1;
+                self.index.insert(name, Slot::Step(current, step));
+                (current, step)
+            }
+        };
+        let before = self.turns[turn].steps[step].step();
+        tell(&mut self.turns[turn].steps[step]);
+        let fold = &mut self.turns[turn];
+        if fold.steps[step].at.of(head.telling).is_none() {
+            let position = fold.stepped[head.telling.index()];
+            fold.stepped[head.telling.index()] += 1;
+            fold.steps[step].at.set(head.telling, position);
+            if fold.stepped.iter().filter(|count| **count > 0).count() > 1 {
+                self.arrange_steps(turn);
+            } else {
+                fold.steps[step].place = spine_place(position);
+            }
+        }
+        if self.turns[turn].steps[step].step() != before {
+            self.emit_step(turn, step);
+        }
+    }
+
+    fn arrange_steps(&mut self, turn: usize) {
+        let items: Vec<Item<()>> = self.turns[turn]
+            .steps
+            .iter()
+            .map(|step| Item { at: step.at, group: None })
+            .collect();
+        for (step, place) in arrange(&items) {
+            if self.turns[turn].steps[step].place != place {
+                self.turns[turn].steps[step].place = place;
+                self.emit_step(turn, step);
+            }
+        }
+    }
+
+    fn emit_step(&mut self, turn: usize, step: usize) {
+        let fold = &self.turns[turn].steps[step];
+        let (place, step) = (fold.place, Box::new(fold.step()));
+        self.out.push(Change::StepTold { turn: self.turns[turn].id, place, step });
+    }
+
+    /// More happens in a turn that this telling had called ended: it goes on.
+    pub(super) fn reopen(&mut self, head: &Head, turn: usize) {
+        let end = &mut self.turns[turn].origin.ends[head.telling.index()];
+        if end.take_if(|end| end.reason != EndReason::Superseded).is_some() {
+            self.emit_turn_origin(turn);
+            self.settle(head, turn);
+        }
+    }
+
+    pub(super) fn is_over(&self, turn: usize) -> bool {
+        self.turns[turn].state != TurnState::Running
+    }
+}

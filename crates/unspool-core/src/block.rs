@@ -1,0 +1,459 @@
+//! Blocks: pieces of what a person sees, free of any surface. `present` makes them from parts;
+//! painters (terminal lines, HTML, plain text) draw them and decide nothing else. Text in a
+//! block is still the agent's own and hostile: a painter escapes it for its surface.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+
+pub use crate::part::{Decision, QuestionKind};
+
+/// One piece of what a person sees.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(tag = "block", rename_all = "kebab-case")]
+pub enum Block {
+    /// A newline inside a span is a line break.
+    Paragraph {
+        spans: Vec<Span>,
+    },
+    Heading {
+        level: u8,
+        spans: Vec<Span>,
+    },
+    List(List),
+    Quote {
+        blocks: Vec<Block>,
+    },
+    Code(Code),
+    Table(Table),
+    Rule,
+    Diff(Diff),
+    Terminal(Terminal),
+    Fields {
+        fields: Vec<Field>,
+    },
+    Tree(Tree),
+    Notice(Notice),
+    File(FileReference),
+    /// Shown, but in a lower voice: reasoning outside thinking mode (C-10).
+    Aside {
+        blocks: Vec<Block>,
+    },
+    Fold(Fold),
+    Card(Box<Card>),
+    Question(Question),
+}
+
+/// A stretch of text in one style.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct Span {
+    pub text: String,
+    #[serde(flatten)]
+    pub look: Look,
+}
+
+/// What a span means. Painters choose the colours.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct Look {
+    #[serde(skip_serializing_if = "is_false")]
+    pub strong: bool,
+    #[serde(skip_serializing_if = "is_false")]
+    pub emphasis: bool,
+    #[serde(skip_serializing_if = "is_false")]
+    pub strike: bool,
+    #[serde(skip_serializing_if = "is_false")]
+    pub code: bool,
+    #[serde(skip_serializing_if = "is_false")]
+    pub dim: bool,
+    /// A path on disk.
+    #[serde(skip_serializing_if = "is_false")]
+    pub path: bool,
+    /// Always `http:`, `https:` or `mailto:` and free of spaces and control characters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub link: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tone: Option<Tone>,
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
+impl Span {
+    pub fn plain(text: impl Into<String>) -> Span {
+        Span { text: text.into(), look: Look::default() }
+    }
+
+    pub fn strong(mut self) -> Span {
+        self.look.strong = true;
+        self
+    }
+
+    pub fn code(mut self) -> Span {
+        self.look.code = true;
+        self
+    }
+
+    pub fn dim(mut self) -> Span {
+        self.look.dim = true;
+        self
+    }
+
+    pub fn path(mut self) -> Span {
+        self.look.path = true;
+        self
+    }
+
+    pub fn toned(mut self, tone: Tone) -> Span {
+        self.look.tone = Some(tone);
+        self
+    }
+
+    /// Links to `url` where that is safe to follow; otherwise stays plain text.
+    pub fn link(mut self, url: &str) -> Span {
+        self.look.link = safe_link(url);
+        self
+    }
+}
+
+/// A link that a surface may follow, or `None`: agent output is hostile, so only schemes that
+/// run nothing are let through, and a relative link would point into our own pages.
+pub fn safe_link(url: &str) -> Option<String> {
+    let scheme = url.split_once(':')?.0.to_ascii_lowercase();
+    let known = matches!(scheme.as_str(), "http" | "https" | "mailto");
+    let clean = !url.chars().any(|c| c.is_control() || c.is_whitespace() || is_bidi(c));
+    (known && clean).then(|| url.to_owned())
+}
+
+/// Characters that turn the direction of what follows, and so can make text lie.
+pub fn is_bidi(c: char) -> bool {
+    matches!(c, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}' | '\u{200E}' | '\u{200F}' | '\u{061C}')
+}
+
+/// The text of some spans, without their looks.
+pub fn text_of(spans: &[Span]) -> String {
+    spans.iter().map(|span| span.text.as_str()).collect()
+}
+
+/// What a colour is to say. R-003-50 and C-18 give the colours for two themes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Tone {
+    Pending,
+    Running,
+    Ok,
+    Failed,
+    Interrupted,
+    Background,
+    Muted,
+    Accent,
+    Warning,
+    /// The person's own words.
+    User,
+    Added,
+    Removed,
+}
+
+/// The icon of a state, as in R-003-51. Only `Running` may blink (C-18).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Icon {
+    Pending,
+    Running,
+    Completed,
+    Failed,
+    Interrupted,
+    Background,
+}
+
+impl Icon {
+    pub fn glyph(self) -> &'static str {
+        match self {
+            Icon::Pending => "○",
+            Icon::Running => "◐",
+            Icon::Completed | Icon::Interrupted => "●",
+            Icon::Failed => "✕",
+            Icon::Background => "⧈",
+        }
+    }
+
+    pub fn tone(self) -> Tone {
+        match self {
+            Icon::Pending => Tone::Pending,
+            Icon::Running => Tone::Running,
+            Icon::Completed => Tone::Ok,
+            Icon::Failed => Tone::Failed,
+            Icon::Interrupted => Tone::Interrupted,
+            Icon::Background => Tone::Background,
+        }
+    }
+}
+
+/// The word that says how a tool call stands (R-000-21).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Badge {
+    pub word: &'static str,
+    pub tone: Tone,
+    /// The state's own word, where it says more than the badge: denied, interrupted.
+    pub state: Option<&'static str>,
+}
+
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct List {
+    /// The first number of a numbered list.
+    pub start: Option<u64>,
+    /// No space between the items.
+    pub tight: bool,
+    pub items: Vec<ListItem>,
+}
+
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct ListItem {
+    pub check: Option<Check>,
+    pub blocks: Vec<Block>,
+}
+
+/// The box before an item of a task list.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Check {
+    Open,
+    Running,
+    Done,
+    Cancelled,
+}
+
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct Code {
+    pub language: Option<String>,
+    pub text: String,
+    /// The number of the first line, where the text is a stretch of a file.
+    pub first_line: Option<u64>,
+}
+
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct Table {
+    pub alignments: Vec<Alignment>,
+    pub header: Vec<Vec<Span>>,
+    pub rows: Vec<Vec<Vec<Span>>>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Alignment {
+    #[default]
+    None,
+    Left,
+    Center,
+    Right,
+}
+
+/// What changed in one file.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct Diff {
+    pub path: Option<String>,
+    pub language: Option<String>,
+    pub hunks: Vec<Hunk>,
+}
+
+impl Diff {
+    /// How many lines were added and removed.
+    pub fn counts(&self) -> (usize, usize) {
+        let count = |kind| {
+            let lines = self.hunks.iter().flat_map(|hunk| &hunk.lines);
+            lines.filter(|line| line.kind == kind).count()
+        };
+        (count(DiffKind::Added), count(DiffKind::Removed))
+    }
+}
+
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct Hunk {
+    pub lines: Vec<DiffLine>,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct DiffLine {
+    pub kind: DiffKind,
+    /// The line's number before and after, where known.
+    pub old: Option<u64>,
+    pub new: Option<u64>,
+    pub spans: Vec<DiffSpan>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DiffKind {
+    Context,
+    Added,
+    Removed,
+}
+
+/// A stretch of a changed line; `changed` marks the words that differ.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct DiffSpan {
+    pub text: String,
+    pub changed: bool,
+}
+
+/// What a program printed, with its colours as data: no surface ever sees an escape.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct Terminal {
+    pub lines: Vec<Vec<AnsiRun>>,
+    /// Lines left out because there were too many.
+    pub omitted: usize,
+    pub exit_code: Option<i64>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct AnsiRun {
+    pub text: String,
+    #[serde(flatten)]
+    pub style: AnsiStyle,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct AnsiStyle {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub foreground: Option<Color>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub background: Option<Color>,
+    #[serde(skip_serializing_if = "is_false")]
+    pub bold: bool,
+    #[serde(skip_serializing_if = "is_false")]
+    pub dim: bool,
+    #[serde(skip_serializing_if = "is_false")]
+    pub italic: bool,
+    #[serde(skip_serializing_if = "is_false")]
+    pub underline: bool,
+    #[serde(skip_serializing_if = "is_false")]
+    pub inverse: bool,
+    #[serde(skip_serializing_if = "is_false")]
+    pub strike: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Color {
+    /// The terminal's palette; 0 to 15 are the named colours.
+    Indexed(u8),
+    Rgb(u8, u8, u8),
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Field {
+    pub name: String,
+    pub value: Vec<Span>,
+}
+
+impl Field {
+    pub fn new(name: impl Into<String>, value: Vec<Span>) -> Field {
+        Field { name: name.into(), value }
+    }
+}
+
+/// Sub-agents (R-003-27). All nodes are here; a painter shows the first `shown` and "+N".
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Tree {
+    pub detail: TreeDetail,
+    pub shown: usize,
+    pub nodes: Vec<Node>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TreeDetail {
+    /// Something still runs: show notes and children.
+    Full,
+    Compact,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Node {
+    /// The agent's own id, so that a surface can lead to its session.
+    pub key: String,
+    pub icon: Icon,
+    pub label: Vec<Span>,
+    /// The state's word.
+    pub state: &'static str,
+    /// What it is doing now.
+    pub note: Vec<Span>,
+    pub children: Vec<Node>,
+}
+
+/// Something that happened, or went wrong. Not the model's words.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Notice {
+    pub tone: Tone,
+    pub code: Option<String>,
+    pub text: String,
+}
+
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct FileReference {
+    pub name: Option<String>,
+    pub media_type: Option<String>,
+    pub bytes: Option<u64>,
+    pub link: Option<String>,
+    /// A data URL of a raster image, for surfaces that can show pictures. Never printed.
+    #[serde(skip)]
+    pub preview: Option<Arc<str>>,
+}
+
+/// Something that a person can open.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Fold {
+    pub title: Vec<Span>,
+    /// One line that stands for the whole while it is closed.
+    pub summary: String,
+    pub open: bool,
+    pub tone: Tone,
+    pub blocks: Vec<Block>,
+}
+
+/// A tool call.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Card {
+    pub badge: Badge,
+    pub icon: Icon,
+    pub title: String,
+    /// One line.
+    pub summary: Vec<Span>,
+    pub duration_ms: Option<u64>,
+    /// Stands directly below the head, above the body (R-003-12).
+    pub question: Option<Question>,
+    pub body: Vec<Block>,
+}
+
+/// What the agent asked a person. With an answer it is a record, without one it is open.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Question {
+    pub kind: QuestionKind,
+    pub items: Vec<QuestionItem>,
+    pub answer: Option<Answer>,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct QuestionItem {
+    pub header: Option<String>,
+    pub question: String,
+    pub options: Vec<QuestionOption>,
+    pub multi_select: bool,
+    /// What was answered to this question.
+    pub answer: Option<String>,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct QuestionOption {
+    pub label: String,
+    pub description: Option<String>,
+    pub chosen: bool,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Answer {
+    pub decision: Decision,
+    pub text: String,
+    /// False where it follows from what happened next.
+    pub observed: bool,
+}

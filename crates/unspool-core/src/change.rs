@@ -1,0 +1,189 @@
+//! Changes: what applying one event did. They are small (a text delta is a text delta), they can
+//! be merged, and they alone rebuild the session: the assembler keeps no second copy.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::id::{PartId, TurnId};
+use crate::json::Json;
+use crate::part::{Answer, Body, Part, Place, Question, ToolState};
+use crate::session::{Facts, SessionState, Step, Trigger, TurnOrigin, TurnState};
+use crate::telling::{Evidence, Origin};
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Change {
+    /// The head of the session is now this.
+    SessionTold { facts: Facts, state: SessionState },
+    /// A turn appeared. Its patch follows in the same list.
+    TurnOpened { turn: TurnId },
+    /// A turn's own fields changed.
+    TurnTold { turn: TurnId, patch: Box<TurnPatch> },
+    /// A stronger name for the turn became known.
+    TurnRenamed { turn: TurnId, to: TurnId },
+    /// Two tellings spoke of the same turn: `turn` is gone, its parts and steps are in `into`.
+    TurnMerged { turn: TurnId, into: TurnId },
+    /// A step is now this, at this place among the steps of its turn.
+    StepTold { turn: TurnId, place: Place, step: Box<Step> },
+    /// A part appeared.
+    PartOpened { turn: TurnId, part: Box<Part> },
+    /// Text was added to the end of a part's text, input or output.
+    PartGrew { part: PartId, field: Growing, text: String },
+    /// Some fields of a part changed.
+    PartTold { part: PartId, patch: Box<PartPatch> },
+    /// A stronger name for the part became known.
+    PartRenamed { part: PartId, to: PartId },
+    /// A part was provisional, and what it showed stands elsewhere now.
+    PartRemoved { part: PartId },
+    /// Content to be stored once, by its digest.
+    SnapshotTaken { kind: String, sha256: String, content: Json },
+    /// An event was not applied, and why: duplicates, contradictions, events of an old stream.
+    Counted { what: Oddity },
+}
+
+/// Which text of a part grows.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Growing {
+    Text,
+    Input,
+    Output,
+}
+
+/// Why an event was counted and not applied.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Oddity {
+    /// Told before.
+    Duplicate,
+    /// It would have moved a state backward or changed a final one.
+    Contradiction,
+    /// It came from a stream that a newer one has replaced.
+    Stale,
+    /// It spoke of something that is not there.
+    Unknown,
+}
+
+impl Oddity {
+    pub fn name(self) -> &'static str {
+        match self {
+            Oddity::Duplicate => "duplicate",
+            Oddity::Contradiction => "contradiction",
+            Oddity::Stale => "stale",
+            Oddity::Unknown => "unknown",
+        }
+    }
+}
+
+/// New values for some fields of a turn. `None` leaves a field as it is.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TurnPatch {
+    pub number: Option<u32>,
+    pub trigger: Option<Trigger>,
+    pub user: Option<Vec<Body>>,
+    pub user_added: Vec<Body>,
+    pub thinking_mode: Option<bool>,
+    pub state: Option<TurnState>,
+    pub abandoned: Option<bool>,
+    pub started: Option<Timestamp>,
+    /// `Some(None)` takes the end away: the turn goes on.
+    #[serde(with = "ended_field")]
+    pub ended: Option<Option<Timestamp>>,
+    pub origin: Option<TurnOrigin>,
+}
+
+/// `Some(None)` would be lost in JSON, where it looks like `None`.
+mod ended_field {
+    use jiff::Timestamp;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    type Field = Option<Option<Timestamp>>;
+
+    pub fn serialize<S: Serializer>(field: &Field, serializer: S) -> Result<S::Ok, S::Error> {
+        field.as_ref().map(|inner| [inner]).serialize(serializer)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Field, D::Error> {
+        Ok(Option::<[Option<Timestamp>; 1]>::deserialize(deserializer)?.map(|[inner]| inner))
+    }
+}
+
+/// New values for some fields of a part. `None` leaves a field as it is.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PartPatch {
+    pub place: Option<Place>,
+    pub step: Option<crate::id::StepId>,
+    pub started: Option<Timestamp>,
+    pub ended: Option<Timestamp>,
+    /// One more record that told of it.
+    pub evidence: Vec<Evidence>,
+    pub origin: Option<Origin>,
+    /// The body as a whole; the fields below are then applied to it.
+    pub body: Option<Body>,
+    pub text: Option<String>,
+    pub open: Option<bool>,
+    pub citations: Option<Vec<Json>>,
+    pub signature: Option<String>,
+    pub redacted: Option<bool>,
+    pub duration_ms: Option<u64>,
+    pub tool: Option<Box<ToolPatch>>,
+}
+
+/// New values for some fields of a tool part.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ToolPatch {
+    pub call_id: Option<String>,
+    pub parent_call_id: Option<String>,
+    pub name: Option<String>,
+    pub input: Option<Json>,
+    pub input_text: Option<String>,
+    pub state: Option<ToolState>,
+    pub output: Option<String>,
+    pub result: Option<Json>,
+    pub exit_code: Option<i64>,
+    pub duration_ms: Option<u64>,
+    pub question: Option<Question>,
+    pub answer: Option<Answer>,
+    pub provider_executed: Option<bool>,
+    pub title: Option<String>,
+}
+
+impl Change {
+    /// Merges `next` into this change where the two together are one. Gives it back otherwise.
+    pub fn merge(&mut self, next: Change) -> Result<(), Change> {
+        match (self, next) {
+            (
+                Change::PartGrew { part, field, text },
+                Change::PartGrew { part: next_part, field: next_field, text: more },
+            ) if *part == next_part && *field == next_field => {
+                text.push_str(&more);
+                Ok(())
+            }
+            (Change::SessionTold { facts, state }, Change::SessionTold { facts: f, state: s }) => {
+                *facts = f;
+                *state = s;
+                Ok(())
+            }
+            (_, next) => Err(next),
+        }
+    }
+}
+
+/// Merges neighbouring changes that together are one. Nothing is coalesced away (R-X-14).
+pub fn merged(changes: impl IntoIterator<Item = Change>) -> Vec<Change> {
+    let mut out: Vec<Change> = Vec::new();
+    for change in changes {
+        match out.last_mut() {
+            Some(last) => {
+                if let Err(change) = last.merge(change) {
+                    out.push(change);
+                }
+            }
+            None => out.push(change),
+        }
+    }
+    out
+}

@@ -1,0 +1,382 @@
+//! The JSON contract: how a session, a turn and a part are written for `show --json`, `list
+//! --json` and the REST API. Times are RFC 3339 in UTC with milliseconds; what is absent is
+//! `null`. Scripts rely on these names.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::ser::{Serialize, SerializeMap, Serializer};
+
+use crate::part::{Answer, Body, Part, Question, QuestionKind, TaskItem, TaskState};
+use crate::session::{Session, Transcript, Turn, TurnState, Usage};
+
+/// How much of a session is known.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Completeness {
+    Full,
+    /// Something is missing: only hooks told of it, or lines could not be read.
+    Partial,
+    /// Only prompts and results are known.
+    FinalOnly,
+    Failed,
+}
+
+impl Completeness {
+    pub fn name(self) -> &'static str {
+        match self {
+            Completeness::Full => "full",
+            Completeness::Partial => "partial",
+            Completeness::FinalOnly => "final-only",
+            Completeness::Failed => "failed",
+        }
+    }
+}
+
+/// A session's head with what is summed up over its turns.
+pub struct SessionDocument<'a> {
+    pub transcript: &'a Transcript,
+    pub completeness: Completeness,
+}
+
+impl Serialize for SessionDocument<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Transcript { session, .. } = self.transcript;
+        let usage = UsageDocument {
+            usage: self.transcript.usage(),
+            cost_usd: session.facts.cost_usd,
+        };
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("id", &session.id)?;
+        map.serialize_entry("agent", &session.agent)?;
+        map.serialize_entry("agent_session_id", &session.agent_session_id)?;
+        map.serialize_entry("project", &session.facts.project)?;
+        map.serialize_entry("branch", &session.facts.branch)?;
+        map.serialize_entry("version", &session.facts.version)?;
+        map.serialize_entry("title", &title(self.transcript))?;
+        map.serialize_entry("models", &models(self.transcript))?;
+        map.serialize_entry("state", session.state.name())?;
+        map.serialize_entry("completeness", self.completeness.name())?;
+        map.serialize_entry("started_at", &time(started(self.transcript)))?;
+        map.serialize_entry("ended_at", &time(ended(self.transcript)))?;
+        map.serialize_entry("parent", &parent(session))?;
+        map.serialize_entry("forked_from", &forked_from(session))?;
+        map.serialize_entry("usage", &usage)?;
+        map.serialize_entry("usage_with_agents", &usage)?;
+        map.end()
+    }
+}
+
+/// The title that a person or the agent gave, else the beginning of the first prompt.
+pub fn title(transcript: &Transcript) -> Option<String> {
+    if let Some(title) = &transcript.session.facts.title {
+        return Some(title.text.clone());
+    }
+    let first = transcript.turns.iter().find(|turn| turn.number > 0 && !turn.user.is_empty())?;
+    let text = first.user.iter().find_map(|body| match body {
+        Body::Text(text) => text.text.lines().find(|line| !line.trim().is_empty()),
+        Body::Reasoning(_)
+        | Body::Tool(_)
+        | Body::Agent(_)
+        | Body::Interjection(_)
+        | Body::TaskList(_)
+        | Body::SkillLoad(_)
+        | Body::McpSnapshot(_)
+        | Body::ContextInfo(_)
+        | Body::Compaction(_)
+        | Body::File(_)
+        | Body::Source(_)
+        | Body::Patch(_)
+        | Body::Notice(_)
+        | Body::Error(_)
+        | Body::Data(_) => None,
+    })?;
+    Some(text.trim().chars().take(120).collect())
+}
+
+/// The models of the steps, in the order of their first use.
+pub fn models(transcript: &Transcript) -> Vec<&str> {
+    let mut models: Vec<&str> = Vec::new();
+    for step in transcript.turns.iter().flat_map(|turn| &turn.steps) {
+        if let Some(model) = step.model.as_deref()
+            && !models.contains(&model)
+        {
+            models.push(model);
+        }
+    }
+    models
+}
+
+pub fn started(transcript: &Transcript) -> Option<Timestamp> {
+    let turns = transcript.turns.iter().filter_map(|turn| turn.started);
+    turns.chain(transcript.session.facts.started).min()
+}
+
+pub fn ended(transcript: &Transcript) -> Option<Timestamp> {
+    let parts = transcript.turns.iter().flat_map(|turn| &turn.parts);
+    let parts = parts.filter_map(|part| part.ended.or(part.started));
+    transcript.turns.iter().filter_map(|turn| turn.ended.or(turn.started)).chain(parts).max()
+}
+
+fn time(at: Option<Timestamp>) -> Option<String> {
+    at.map(|at| format!("{at:.3}"))
+}
+
+fn parent(session: &Session) -> Option<BTreeMap<&str, String>> {
+    session.parent.as_ref().map(|parent| {
+        BTreeMap::from([
+            ("session", parent.session.to_string()),
+            ("call_id", parent.call_id.clone()),
+        ])
+    })
+}
+
+fn forked_from(session: &Session) -> Option<BTreeMap<&str, Option<String>>> {
+    session.forked_from.as_ref().map(|from| {
+        BTreeMap::from([
+            ("session", Some(from.session.to_string())),
+            ("turn", from.turn.map(|turn| turn.to_string())),
+        ])
+    })
+}
+
+struct UsageDocument {
+    usage: Usage,
+    cost_usd: Option<f64>,
+}
+
+impl Serialize for UsageDocument {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(6))?;
+        map.serialize_entry("input", &self.usage.input)?;
+        map.serialize_entry("output", &self.usage.output)?;
+        map.serialize_entry("cache_read", &self.usage.cache_read)?;
+        map.serialize_entry("cache_write", &self.usage.cache_write)?;
+        map.serialize_entry("reasoning", &self.usage.reasoning)?;
+        map.serialize_entry("cost_usd", &self.cost_usd)?;
+        map.end()
+    }
+}
+
+/// A turn with its parts. `content` is derived from the parts, for search and model history.
+pub struct TurnDocument<'a>(pub &'a Turn);
+
+impl Serialize for TurnDocument<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let turn = self.0;
+        let user: Vec<BodyDocument<'_>> = turn.user.iter().map(BodyDocument).collect();
+        let parts: Vec<PartDocument<'_>> =
+            turn.parts.iter().map(|part| PartDocument { turn, part }).collect();
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("id", &turn.id)?;
+        map.serialize_entry("number", &turn.number)?;
+        map.serialize_entry("trigger", turn.trigger.name())?;
+        map.serialize_entry("thinking_mode", &turn.thinking_mode)?;
+        map.serialize_entry("state", turn.state.name())?;
+        map.serialize_entry("abandoned", &turn.abandoned)?;
+        map.serialize_entry("started_at", &time(turn.started))?;
+        map.serialize_entry("ended_at", &time(turn.ended))?;
+        map.serialize_entry("usage", &UsageDocument { usage: turn.usage(), cost_usd: None })?;
+        map.serialize_entry("user", &user)?;
+        map.serialize_entry("parts", &parts)?;
+        map.serialize_entry("content", &turn.content())?;
+        map.end()
+    }
+}
+
+/// A part at its place.
+pub struct PartDocument<'a> {
+    pub turn: &'a Turn,
+    pub part: &'a Part,
+}
+
+impl Serialize for PartDocument<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let part = self.part;
+        let step = part.step.and_then(|step| self.turn.step_number(step));
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("id", &part.id)?;
+        map.serialize_entry("kind", part.body.kind().name())?;
+        map.serialize_entry("step", &step)?;
+        map.serialize_entry("started_at", &time(part.started))?;
+        map.serialize_entry("ended_at", &time(part.ended))?;
+        body(&mut map, &part.body)?;
+        map.end()
+    }
+}
+
+struct BodyDocument<'a>(&'a Body);
+
+impl Serialize for BodyDocument<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("kind", self.0.kind().name())?;
+        body(&mut map, self.0)?;
+        map.end()
+    }
+}
+
+fn body<M: SerializeMap>(map: &mut M, body: &Body) -> Result<(), M::Error> {
+    match body {
+        Body::Text(text) => {
+            map.serialize_entry("text", &text.text)?;
+            if !text.citations.is_empty() {
+                map.serialize_entry("citations", &text.citations)?;
+            }
+        }
+        Body::Reasoning(reasoning) => {
+            map.serialize_entry("text", &reasoning.text)?;
+            map.serialize_entry("duration_ms", &reasoning.duration_ms)?;
+            map.serialize_entry("redacted", &reasoning.redacted)?;
+            map.serialize_entry("signature", &reasoning.signature)?;
+        }
+        Body::Tool(tool) => {
+            map.serialize_entry("call_id", &tool.call_id)?;
+            map.serialize_entry("parent_call_id", &tool.parent_call_id)?;
+            map.serialize_entry("name", &tool.name)?;
+            map.serialize_entry("title", &tool.title)?;
+            map.serialize_entry("input", &tool.input)?;
+            map.serialize_entry("state", tool.state.name())?;
+            map.serialize_entry("output", &tool.output)?;
+            map.serialize_entry("result", &tool.result)?;
+            map.serialize_entry("exit_code", &tool.exit_code)?;
+            map.serialize_entry("duration_ms", &tool.duration_ms)?;
+            map.serialize_entry("question", &tool.question.as_ref().map(QuestionDocument))?;
+            map.serialize_entry("answer", &tool.answer.as_ref().map(AnswerDocument))?;
+            map.serialize_entry("provider_executed", &tool.provider_executed)?;
+        }
+        Body::Agent(agents) => {
+            map.serialize_entry("call_id", &agents.call_id)?;
+            let agents: Vec<AgentDocument<'_>> = agents.agents.iter().map(AgentDocument).collect();
+            map.serialize_entry("agents", &agents)?;
+        }
+        Body::Interjection(said) => map.serialize_entry("text", &said.text)?,
+        Body::TaskList(list) => {
+            let items: Vec<TaskDocument<'_>> = list.items.iter().map(TaskDocument).collect();
+            map.serialize_entry("items", &items)?;
+        }
+        Body::SkillLoad(skill) => {
+            map.serialize_entry("name", &skill.name)?;
+            map.serialize_entry("call_id", &skill.call_id)?;
+            map.serialize_entry("text", &skill.text)?;
+        }
+        Body::McpSnapshot(snapshot) => map.serialize_entry("servers", &snapshot.servers)?,
+        Body::ContextInfo(info) => {
+            map.serialize_entry("title", &info.title)?;
+            map.serialize_entry("text", &info.text)?;
+        }
+        Body::Compaction(compaction) => {
+            map.serialize_entry("trigger", &compaction.trigger)?;
+            map.serialize_entry("tokens_before", &compaction.tokens_before)?;
+            map.serialize_entry("tokens_after", &compaction.tokens_after)?;
+            map.serialize_entry("duration_ms", &compaction.duration_ms)?;
+            map.serialize_entry("summary", &compaction.summary)?;
+        }
+        Body::File(file) => {
+            map.serialize_entry("name", &file.name)?;
+            map.serialize_entry("media_type", &file.media_type)?;
+            map.serialize_entry("url", &file.url)?;
+            map.serialize_entry("text", &file.text)?;
+        }
+        Body::Source(source) => {
+            map.serialize_entry("url", &source.url)?;
+            map.serialize_entry("title", &source.title)?;
+            map.serialize_entry("quote", &source.quote)?;
+        }
+        Body::Patch(patch) => {
+            map.serialize_entry("path", &patch.path)?;
+            map.serialize_entry("diff", &patch.diff)?;
+            map.serialize_entry("call_id", &patch.call_id)?;
+        }
+        Body::Notice(notice) => {
+            map.serialize_entry("code", &notice.code)?;
+            map.serialize_entry("text", &notice.text)?;
+        }
+        Body::Error(failure) => {
+            map.serialize_entry("code", &failure.code)?;
+            map.serialize_entry("status", &failure.status)?;
+            map.serialize_entry("text", &failure.text)?;
+        }
+        Body::Data(data) => {
+            map.serialize_entry("data_kind", &data.kind)?;
+            map.serialize_entry("payload", &data.payload)?;
+        }
+    }
+    Ok(())
+}
+
+struct QuestionDocument<'a>(&'a Question);
+
+impl Serialize for QuestionDocument<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let kind = match self.0.kind {
+            QuestionKind::Permission => "permission",
+            QuestionKind::Choice => "choice",
+            QuestionKind::Text => "text",
+        };
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("request_id", &self.0.request_id)?;
+        map.serialize_entry("kind", kind)?;
+        map.serialize_entry("items", &self.0.items)?;
+        map.end()
+    }
+}
+
+struct AnswerDocument<'a>(&'a Answer);
+
+impl Serialize for AnswerDocument<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let choices: BTreeMap<&str, &str> =
+            self.0.choices.iter().map(|(asked, told)| (asked.as_str(), told.as_str())).collect();
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("decision", self.0.decision.name())?;
+        map.serialize_entry("text", &self.0.text)?;
+        map.serialize_entry("choices", &choices)?;
+        map.serialize_entry("observed", &self.0.observed)?;
+        map.end()
+    }
+}
+
+struct AgentDocument<'a>(&'a crate::part::Agent);
+
+impl Serialize for AgentDocument<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let agent = self.0;
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("id", &agent.id)?;
+        map.serialize_entry("name", &agent.name)?;
+        map.serialize_entry("task", &agent.task)?;
+        map.serialize_entry("state", agent.state.name())?;
+        map.serialize_entry("background", &agent.background)?;
+        map.serialize_entry("activity", &agent.activity)?;
+        map.serialize_entry("session", &None::<String>)?;
+        map.end()
+    }
+}
+
+struct TaskDocument<'a>(&'a TaskItem);
+
+impl Serialize for TaskDocument<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let state = match self.0.state {
+            TaskState::Pending => "pending",
+            TaskState::Running => "running",
+            TaskState::Completed => "completed",
+            TaskState::Cancelled => "cancelled",
+        };
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("id", &self.0.id)?;
+        map.serialize_entry("text", &self.0.text)?;
+        map.serialize_entry("state", state)?;
+        map.end()
+    }
+}
+
+/// A turn that was read from a file without its end: nobody knows whether it still runs.
+pub fn settle_as_file(transcript: &mut Transcript) {
+    for turn in &mut transcript.turns {
+        if turn.state == TurnState::Running {
+            let silent = turn.number == 0;
+            turn.state = if silent { TurnState::Completed } else { TurnState::Unknown };
+        }
+    }
+}

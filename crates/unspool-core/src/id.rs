@@ -1,0 +1,140 @@
+//! Ids. An id is opaque and derived from what its source calls the thing, so that the same log
+//! gives the same ids on every machine and in every order of tellings. No id carries a clock or
+//! a place: ids never order anything (R-003-01).
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use sha2::{Digest, Sha256};
+use xxhash_rust::xxh3::{Xxh3, xxh3_64};
+
+const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+const LENGTH: usize = 20;
+
+/// One hundred bits of a hash, written as twenty characters of Crockford's base 32.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Id(u128);
+
+impl Id {
+    /// Derives an id from a list of fields. A separator keeps `["ab", "c"]` and `["a", "bc"]`
+    /// apart.
+    pub fn derive<'a>(fields: impl IntoIterator<Item = &'a [u8]>) -> Id {
+        let mut hash = Xxh3::new();
+        for field in fields {
+            hash.update(&(field.len() as u64).to_le_bytes());
+            hash.update(field);
+        }
+        Id(hash.digest128() >> 28)
+    }
+}
+
+impl fmt::Display for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = [0u8; LENGTH];
+        for (at, slot) in out.iter_mut().enumerate() {
+            *slot = ALPHABET[((self.0 >> (5 * (LENGTH - 1 - at))) & 31) as usize];
+        }
+        f.write_str(std::str::from_utf8(&out).unwrap_or_default())
+    }
+}
+
+impl fmt::Debug for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// A string that is no id.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotAnId;
+
+impl fmt::Display for NotAnId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "an id is {LENGTH} characters of 0-9 and a-z without i, l, o and u")
+    }
+}
+
+impl std::error::Error for NotAnId {}
+
+impl FromStr for Id {
+    type Err = NotAnId;
+
+    fn from_str(text: &str) -> Result<Id, NotAnId> {
+        if text.len() != LENGTH {
+            return Err(NotAnId);
+        }
+        let mut value = 0u128;
+        for byte in text.bytes() {
+            let digit = ALPHABET.iter().position(|&a| a == byte).ok_or(NotAnId)?;
+            value = value << 5 | digit as u128;
+        }
+        Ok(Id(value))
+    }
+}
+
+impl Serialize for Id {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Id {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Id, D::Error> {
+        let text = std::borrow::Cow::<str>::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+macro_rules! id_type {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(pub Id);
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Display::fmt(&self.0, f)
+            }
+        }
+    };
+}
+
+id_type!(
+    /// A session of one agent.
+    SessionId
+);
+id_type!(
+    /// A turn of a session.
+    TurnId
+);
+id_type!(
+    /// A model call inside a turn.
+    StepId
+);
+id_type!(
+    /// A part of a turn.
+    PartId
+);
+
+impl SessionId {
+    /// The id of the session that `agent` calls `agent_session_id`.
+    pub fn of(agent: &str, agent_session_id: &str) -> SessionId {
+        SessionId(Id::derive([b"session".as_slice(), agent.as_bytes(), agent_session_id.as_bytes()]))
+    }
+}
+
+/// A fast digest that tells two pieces of content apart. It is no proof against forgery.
+pub fn digest(bytes: &[u8]) -> u64 {
+    xxh3_64(bytes)
+}
+
+/// The SHA-256 of some content, in hexadecimal: how snapshots are stored once (R-002-11).
+pub fn sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+#[path = "id_tests.rs"]
+mod tests;

@@ -1,0 +1,25 @@
+use super::*;
+
+#[test]
+fn the_same_source_gives_the_same_id() {
+    // R-003-01
+    let id = SessionId::of("claude-code", "112b2623");
+    assert_eq!(id, SessionId::of("claude-code", "112b2623"));
+    assert_ne!(id, SessionId::of("codex", "112b2623"));
+    assert_eq!(id.to_string().parse::<Id>(), Ok(id.0));
+}
+
+#[test]
+fn fields_do_not_run_into_each_other() {
+    assert_ne!(
+        Id::derive([b"ab".as_slice(), b"c".as_slice()]),
+        Id::derive([b"a".as_slice(), b"bc".as_slice()])
+    );
+}
+
+#[test]
+fn a_string_that_is_no_id_is_refused() {
+    for text in ["", "short", "iiiiiiiiiiiiiiiiiiii", "0123456789abcdefghjk0"] {
+        assert_eq!(text.parse::<Id>(), Err(NotAnId), "{text}");
+    }
+}

@@ -1,0 +1,22 @@
+//! What an AI agent did, in the order in which it happened.
+//!
+//! This crate is pure: no clock, no randomness, no I/O, no async. Decoders turn a source's
+//! records into events, the assembler folds events into changes, changes build a transcript,
+//! `present` turns a transcript into blocks, and painters elsewhere draw blocks.
+
+pub mod assemble;
+pub mod block;
+pub mod change;
+pub mod history;
+pub mod document;
+pub mod event;
+pub mod id;
+pub mod json;
+pub mod lines;
+pub mod part;
+pub mod plain;
+pub mod present;
+pub mod segment;
+pub mod session;
+pub mod telling;
+pub mod transcript;

@@ -1,0 +1,256 @@
+//! Lines: blocks laid out for a grid of characters. The terminal UI, `show` and plain text all
+//! draw these. Whatever a line holds is free of control characters and of characters that turn
+//! the direction of writing: agent output is hostile, and this is the last place before a
+//! terminal (law 8).
+
+mod blocks;
+mod card;
+mod diff;
+mod table;
+mod turn;
+mod wrap;
+
+use unicode_width::UnicodeWidthStr;
+
+pub use turn::{header_line, item_lines, turn_lines};
+pub use wrap::visible;
+
+use crate::block::{AnsiStyle, Block, Color, Look, Tone};
+
+/// Rules, heads and badges are not drawn wider than this, however wide the screen.
+pub const MEASURE: usize = 110;
+
+/// How much is shown.
+#[derive(Clone, Copy, Debug)]
+pub struct LineOptions {
+    /// Open every fold.
+    pub expand: bool,
+    /// How many lines of a tool's output are shown. `None` shows all.
+    pub output_lines: Option<usize>,
+}
+
+impl Default for LineOptions {
+    fn default() -> LineOptions {
+        LineOptions { expand: false, output_lines: Some(12) }
+    }
+}
+
+impl LineOptions {
+    /// Everything that there is.
+    pub fn everything() -> LineOptions {
+        LineOptions { expand: true, output_lines: None }
+    }
+}
+
+/// One line of the grid.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Line {
+    pub runs: Vec<Run>,
+}
+
+/// A stretch of a line in one style.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Run {
+    pub text: String,
+    pub style: Style,
+}
+
+/// How a stretch is to look. A painter gives the role its colour; `foreground` and `background`
+/// are what a program asked for in its own output.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Style {
+    pub role: Role,
+    pub strong: bool,
+    pub dim: bool,
+    pub emphasis: bool,
+    pub underline: bool,
+    pub strike: bool,
+    pub inverse: bool,
+    pub foreground: Option<Color>,
+    pub background: Option<Color>,
+    /// See [`Look::link`].
+    pub link: Option<String>,
+}
+
+/// What a stretch is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Role {
+    #[default]
+    Plain,
+    Heading,
+    Code,
+    Link,
+    Path,
+    /// Marks of ours beside the text: bullets, rails, line numbers, counts of what is not shown.
+    Gutter,
+    Added,
+    Removed,
+    AddedWord,
+    RemovedWord,
+    Tone(Tone),
+}
+
+impl Style {
+    pub fn role(role: Role) -> Style {
+        Style { role, ..Style::default() }
+    }
+
+    pub fn tone(tone: Tone) -> Style {
+        Style::role(Role::Tone(tone))
+    }
+
+    pub fn gutter() -> Style {
+        Style { dim: true, ..Style::role(Role::Gutter) }
+    }
+
+    fn strong(mut self) -> Style {
+        self.strong = true;
+        self
+    }
+
+    fn from_ansi(ansi: &AnsiStyle) -> Style {
+        Style {
+            strong: ansi.bold,
+            dim: ansi.dim,
+            emphasis: ansi.italic,
+            underline: ansi.underline,
+            strike: ansi.strike,
+            inverse: ansi.inverse,
+            foreground: ansi.foreground,
+            background: ansi.background,
+            ..Style::default()
+        }
+    }
+
+    /// The look of a span on top of the style of what it stands in.
+    fn with(&self, look: &Look) -> Style {
+        let role = match (look.tone, &look.link) {
+            (Some(tone), _) => Role::Tone(tone),
+            (None, Some(_)) => Role::Link,
+            (None, None) if look.code => Role::Code,
+            (None, None) if look.path => Role::Path,
+            (None, None) => self.role,
+        };
+        Style {
+            role,
+            strong: self.strong || look.strong,
+            dim: self.dim || look.dim,
+            emphasis: self.emphasis || look.emphasis,
+            strike: self.strike || look.strike,
+            link: look.link.clone().or_else(|| self.link.clone()),
+            ..self.clone()
+        }
+    }
+}
+
+impl Line {
+    /// A line of one run.
+    pub fn of(text: &str, style: Style) -> Line {
+        let mut line = Line::default();
+        line.push(text, style);
+        line
+    }
+
+    /// Adds text, made safe for a terminal.
+    pub fn push(&mut self, text: &str, style: Style) {
+        let text = wrap::visible_from(text, || self.width());
+        if text.is_empty() {
+            return;
+        }
+        match self.runs.last_mut() {
+            Some(run) if run.style == style => run.text.push_str(&text),
+            Some(_) | None => self.runs.push(Run { text: text.into_owned(), style }),
+        }
+    }
+
+    /// How many columns the line takes.
+    pub fn width(&self) -> usize {
+        self.runs.iter().map(|run| run.text.width()).sum()
+    }
+
+    /// The line's text without its styles.
+    pub fn text(&self) -> String {
+        self.runs.iter().map(|run| run.text.as_str()).collect()
+    }
+
+    pub fn is_blank(&self) -> bool {
+        self.runs.iter().all(|run| run.text.trim().is_empty())
+    }
+}
+
+/// Lays blocks out in `width` columns.
+pub fn layout(blocks: &[Block], width: usize, options: &LineOptions) -> Vec<Line> {
+    blocks::lay(blocks, &Frame::new(width, options))
+}
+
+/// Where something is laid out.
+#[derive(Clone)]
+struct Frame {
+    width: usize,
+    options: LineOptions,
+    /// The style of plain text here.
+    base: Style,
+    /// Inside a tool's card: long output is cut.
+    in_card: bool,
+    /// Diffs say which file they are about. A card with one diff has that in its head.
+    names_files: bool,
+}
+
+impl Frame {
+    fn new(width: usize, options: &LineOptions) -> Frame {
+        let width = width.max(MIN_WIDTH);
+        Frame {
+            width,
+            options: *options,
+            base: Style::default(),
+            in_card: false,
+            names_files: true,
+        }
+    }
+
+    fn dim(&self) -> Frame {
+        let mut frame = self.clone();
+        frame.base.dim = true;
+        frame
+    }
+
+    /// The width that is left for text, at most what reads well.
+    fn measure(&self) -> usize {
+        self.width.min(MEASURE)
+    }
+
+    /// Lays out inside a margin: `first` before the first line, `rest` before the others. Where
+    /// the margin would leave too little room it is left out, so that no line is ever too wide.
+    fn inside(
+        &self,
+        first: (&str, Style),
+        rest: (&str, Style),
+        lay: impl FnOnce(&Frame) -> Vec<Line>,
+    ) -> Vec<Line> {
+        let margin = first.0.width().max(rest.0.width());
+        if self.width < margin + MIN_WIDTH {
+            return lay(self);
+        }
+        let mut inner = self.clone();
+        inner.width -= margin;
+        let prefixed = lay(&inner).into_iter().enumerate().map(|(at, line)| {
+            let (text, style) = if at == 0 { &first } else { &rest };
+            let mut out = Line::default();
+            out.push(text, style.clone());
+            line.runs.into_iter().for_each(|run| out.push(&run.text, run.style));
+            out
+        });
+        prefixed.collect()
+    }
+
+    fn indented(&self, lay: impl FnOnce(&Frame) -> Vec<Line>) -> Vec<Line> {
+        self.inside(("  ", Style::default()), ("  ", Style::default()), lay)
+    }
+}
+
+/// Text is never laid out narrower than this.
+const MIN_WIDTH: usize = 12;
+
+#[cfg(test)]
+#[path = "lines_tests.rs"]
+mod tests;

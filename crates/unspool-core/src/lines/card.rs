@@ -1,0 +1,127 @@
+//! Cards of tool calls, and the questions that lie over them.
+
+use unicode_width::UnicodeWidthStr;
+
+use super::wrap::{Break, clip, span_line, tail, wrap};
+use super::{Frame, Line, Role, Style, blocks};
+use crate::block::{Block, Card, Question, QuestionItem, Span, Tone};
+use crate::part::Decision;
+use crate::present::format;
+
+/// The head on one line with the badge at its right end, the body behind a rail.
+pub fn lay(card: &Card, frame: &Frame) -> Vec<Line> {
+    let mut lines = head(card, frame);
+    let rail = ("  │ ", Style::gutter());
+    let mut inner = frame.clone();
+    inner.in_card = true;
+    let changed = card.body.iter().filter(|block| matches!(block, Block::Diff(_)));
+    inner.names_files = changed.count() > 1;
+    lines.extend(inner.inside(rail.clone(), rail, |frame| {
+        let mut body =
+            card.question.as_ref().map(|asked| lay_question(asked, frame)).unwrap_or_default();
+        body.extend(blocks::lay(&card.body, frame));
+        body
+    }));
+    lines
+}
+
+fn head(card: &Card, frame: &Frame) -> Vec<Line> {
+    let mut badge = Line::of(card.badge.word, Style::tone(card.badge.tone).strong());
+    if let Some(state) = card.badge.state {
+        badge.push(&format!(" {state}"), Style::tone(card.badge.tone));
+    }
+    if let Some(duration) = card.duration_ms {
+        badge.push(&format!(" {}", format::duration(duration)), Style::gutter());
+    }
+    let measure = frame.measure();
+    let room = measure.saturating_sub(badge.width() + 2);
+    let left = title(card, room, frame);
+    if room < super::MIN_WIDTH {
+        return vec![clip(left, measure), clip(badge, measure)];
+    }
+    let mut line = clip(left, room);
+    let space = measure - badge.width() - line.width();
+    line.push(&" ".repeat(space), Style::default());
+    badge.runs.into_iter().for_each(|run| line.push(&run.text, run.style));
+    vec![line]
+}
+
+/// Icon, title and summary. A path gives way at its start, so that its name stays in sight.
+fn title(card: &Card, room: usize, frame: &Frame) -> Line {
+    let mut line = Line::of(&format!("{} ", card.icon.glyph()), Style::tone(card.icon.tone()));
+    line.push(&card.title, frame.base.clone().strong());
+    let mut summary = span_line(&card.summary, &frame.base);
+    let excess = (line.width() + 2 + summary.width()).saturating_sub(room);
+    let path = summary.runs.iter_mut().find(|run| run.style.role == Role::Path);
+    if let Some(path) = path.filter(|path| excess > 0 && path.text.width() > excess + 8) {
+        path.text = tail(&path.text, path.text.width() - excess);
+    }
+    if !summary.is_blank() {
+        line.push("  ", Style::default());
+        summary.runs.into_iter().for_each(|run| line.push(&run.text, run.style));
+    }
+    line
+}
+
+/// An open question in full; an answered one as a compact record (R-003-12).
+pub fn lay_question(question: &Question, frame: &Frame) -> Vec<Line> {
+    let mut lines = Vec::new();
+    let is_open = question.answer.is_none();
+    for item in &question.items {
+        let mut spans = Vec::new();
+        if let Some(header) = &item.header {
+            spans.push(Span::plain(format!("{header}  ")).dim());
+        }
+        spans.push(Span::plain(item.question.trim()));
+        if let Some(answer) = &item.answer {
+            spans.push(Span::plain(" → ").dim());
+            spans.push(Span::plain(answer.trim()).strong());
+        }
+        let mark = ("? ", Style::tone(Tone::Accent).strong());
+        lines.extend(
+            frame.inside(mark, ("  ", Style::default()), |frame| blocks::paragraph(&spans, frame)),
+        );
+        if is_open || frame.options.expand {
+            lines.extend(frame.indented(|frame| options(item, frame)));
+        }
+    }
+    // Answers that stand beside their questions need no line of their own.
+    let is_told = question.items.iter().any(|item| item.answer.is_some());
+    if let Some(answer) = question.answer.as_ref().filter(|_| !is_told) {
+        let (mark, tone) = match answer.decision {
+            Decision::Allowed | Decision::Answered => ("✓ ", Tone::Ok),
+            Decision::Denied => ("✕ ", Tone::Failed),
+            Decision::Declined => ("✕ ", Tone::Interrupted),
+        };
+        let mut spans = vec![Span::plain(answer.decision.name()).toned(tone)];
+        if !answer.text.trim().is_empty() && answer.text.trim() != answer.decision.name() {
+            spans.push(Span::plain(format!("  {}", answer.text.trim())));
+        }
+        if !answer.observed {
+            spans.push(Span::plain("  (inferred)").dim());
+        }
+        lines.extend(frame.inside((mark, Style::tone(tone)), ("  ", Style::default()), |frame| {
+            blocks::paragraph(&spans, frame)
+        }));
+    }
+    lines
+}
+
+fn options(item: &QuestionItem, frame: &Frame) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for option in &item.options {
+        let mark = match (item.multi_select, option.chosen) {
+            (false, false) => "○ ",
+            (false, true) => "◉ ",
+            (true, false) => "☐ ",
+            (true, true) => "☑ ",
+        };
+        let mut line = Line::of(mark, Style::gutter());
+        line.push(&option.label, frame.base.clone());
+        if let Some(description) = &option.description {
+            line.push(&format!("  {description}"), Style::gutter());
+        }
+        lines.extend(wrap(line, frame.width, Break::Words));
+    }
+    lines
+}

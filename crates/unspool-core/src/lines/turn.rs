@@ -1,0 +1,167 @@
+//! Turns: a rule with the facts, the user's words, and the items in their order.
+
+use unicode_width::UnicodeWidthStr;
+
+use super::wrap::clip;
+use super::{Frame, Line, LineOptions, Style, blocks};
+use crate::block::{Block, Tone};
+use crate::part::Kind;
+use crate::present::{Item, PartView, ReasoningView, TurnHeader, TurnView, format};
+
+/// Lays a turn out in `width` columns.
+pub fn turn_lines(view: &TurnView, width: usize, options: &LineOptions) -> Vec<Line> {
+    let frame = Frame::new(width, options);
+    let mut lines = vec![header_line(&view.header, width)];
+    if !view.user.is_empty() {
+        lines.push(Line::default());
+        lines.extend(user_lines(&view.user, &frame));
+    }
+    let mut last: Option<&Item> = None;
+    for item in &view.items {
+        let laid = lay_item(item, &frame);
+        if laid.is_empty() {
+            continue;
+        }
+        if last.is_none_or(|last| !(is_dense(last) && is_dense(item))) {
+            lines.push(Line::default());
+        }
+        lines.extend(laid);
+        last = Some(item);
+    }
+    lines
+}
+
+/// Lays one item of a turn out in `width` columns.
+pub fn item_lines(item: &Item, width: usize, options: &LineOptions) -> Vec<Line> {
+    lay_item(item, &Frame::new(width, options))
+}
+
+/// `── Turn 3 · user · completed · 12.4 s · 1,729 tokens ───`
+pub fn header_line(header: &TurnHeader, width: usize) -> Line {
+    let measure = width.clamp(super::MIN_WIDTH, super::MEASURE);
+    let mut line = Line::of("── ", Style::gutter());
+    line.push(&format!("Turn {}", header.number), Style::default().strong());
+    let dot = |line: &mut Line, text: &str, style: Style| {
+        line.push(" · ", Style::gutter());
+        line.push(text, style);
+    };
+    let muted = Style::tone(Tone::Muted);
+    // What comes before the first prompt has no trigger.
+    let trigger =
+        if header.number == 0 { "before the first prompt" } else { header.trigger.name() };
+    dot(&mut line, trigger, muted.clone());
+    dot(&mut line, header.state.name(), Style::tone(header.tone));
+    if header.abandoned {
+        dot(&mut line, "abandoned", Style::tone(Tone::Warning));
+    }
+    if let Some(duration) = header.duration_ms {
+        dot(&mut line, &format::duration(duration), muted.clone());
+    }
+    let usage = header.usage;
+    let tokens = usage.input + usage.output + usage.cache_read + usage.cache_write;
+    if tokens > 0 {
+        dot(&mut line, &format!("{} tokens", format::number(tokens)), muted.clone());
+    }
+    // Models come last and only where they fit whole.
+    for model in &header.models {
+        if line.width() + model.width() + 6 <= measure {
+            dot(&mut line, model, muted.clone());
+        }
+    }
+    let mut line = clip(line, measure.saturating_sub(3));
+    let rest = measure.saturating_sub(line.width() + 1);
+    line.push(&format!(" {}", "─".repeat(rest)), Style::gutter());
+    line
+}
+
+fn user_lines(blocks: &[Block], frame: &Frame) -> Vec<Line> {
+    let style = Style::tone(Tone::User).strong();
+    let mut inner = frame.clone();
+    inner.base = Style::tone(Tone::User);
+    inner.inside(("❯ ", style), ("  ", Style::default()), |frame| blocks::lay(blocks, frame))
+}
+
+/// Items that stand under one another without a space.
+fn is_dense(item: &Item) -> bool {
+    match item {
+        Item::Reasoning(_) => false,
+        Item::Part(part) => match part.kind {
+            Kind::Tool
+            | Kind::Agent
+            | Kind::Notice
+            | Kind::File
+            | Kind::Source
+            | Kind::SkillLoad
+            | Kind::McpSnapshot
+            | Kind::ContextInfo
+            | Kind::Data => true,
+            Kind::Text
+            | Kind::Reasoning
+            | Kind::Interjection
+            | Kind::TaskList
+            | Kind::Compaction
+            | Kind::Patch
+            | Kind::Error => false,
+        },
+    }
+}
+
+fn lay_item(item: &Item, frame: &Frame) -> Vec<Line> {
+    match item {
+        Item::Part(part) => lay_part(part, frame),
+        Item::Reasoning(reasoning) => lay_reasoning(reasoning, frame),
+    }
+}
+
+fn lay_part(part: &PartView, frame: &Frame) -> Vec<Line> {
+    match part.kind {
+        Kind::Text => {
+            let mark = if part.bullet { "◆ " } else { "  " };
+            let mark = (mark, Style::tone(Tone::Accent));
+            frame.inside(mark, ("  ", Style::default()), |frame| blocks::lay(&part.blocks, frame))
+        }
+        Kind::Reasoning => part.blocks.iter().flat_map(|block| lay_thought(block, frame)).collect(),
+        Kind::Interjection => user_lines(&part.blocks, frame),
+        Kind::Agent => frame.indented(|frame| blocks::lay(&part.blocks, frame)),
+        Kind::Tool
+        | Kind::TaskList
+        | Kind::SkillLoad
+        | Kind::McpSnapshot
+        | Kind::ContextInfo
+        | Kind::Compaction
+        | Kind::File
+        | Kind::Source
+        | Kind::Patch
+        | Kind::Notice
+        | Kind::Error
+        | Kind::Data => blocks::lay(&part.blocks, frame),
+    }
+}
+
+fn lay_thought(block: &Block, frame: &Frame) -> Vec<Line> {
+    if let Block::Fold(fold) = block {
+        return blocks::lay_fold(fold, Some("◌"), frame);
+    }
+    blocks::lay(std::slice::from_ref(block), frame)
+}
+
+/// The block's title with its first words, and below it, in their order, its tools and what
+/// was thought between them. Opened, the whole of its reasoning stands there too.
+fn lay_reasoning(view: &ReasoningView, frame: &Frame) -> Vec<Line> {
+    let muted = Style::tone(Tone::Muted);
+    let mut head = Line::of("◌ ", muted.clone());
+    head.push(&view.title, Style { emphasis: true, ..muted.clone() });
+    let open = frame.options.expand;
+    if !open && !view.summary.is_empty() {
+        head.push(" — ", Style::gutter());
+        head.push(&view.summary, Style { dim: true, ..muted });
+    }
+    let mut lines = vec![clip(head, frame.measure())];
+    // Closed, the title already stands for the first thought.
+    let parts = if open { view.parts.as_slice() } else { view.parts.get(1..).unwrap_or_default() };
+    let rail = ("┊ ", Style::gutter());
+    for part in parts {
+        lines.extend(frame.inside(rail.clone(), rail.clone(), |frame| lay_part(part, frame)));
+    }
+    lines
+}

@@ -1,0 +1,186 @@
+//! Wrapping and clipping by what characters take on a grid, and making text safe for one.
+
+use std::borrow::Cow;
+
+use unicode_segmentation::UnicodeSegmentation;
+use unicode_width::UnicodeWidthStr;
+
+use super::{Line, Style};
+use crate::block::{Span, is_bidi};
+
+const TAB: usize = 4;
+
+/// Text that a terminal cannot obey: control characters as symbols, tabs as spaces, marks of
+/// direction by their number.
+pub fn visible(text: &str) -> Cow<'_, str> {
+    visible_from(text, || 0)
+}
+
+/// The same for text that starts at a column, which is asked for only when a tab needs it.
+pub fn visible_from(text: &str, column: impl FnOnce() -> usize) -> Cow<'_, str> {
+    if !text.chars().any(is_unsafe) {
+        return Cow::Borrowed(text);
+    }
+    let start = if text.contains('\t') { column() } else { 0 };
+    let mut out = String::with_capacity(text.len() + 16);
+    // Where the width was last counted, so that many tabs do not count the text many times.
+    let (mut counted, mut at) = (0, start);
+    for c in text.chars() {
+        match c {
+            '\t' => {
+                at += out[counted..].width();
+                let spaces = TAB - at % TAB;
+                (0..spaces).for_each(|_| out.push(' '));
+                at += spaces;
+                counted = out.len();
+            }
+            '\u{0}'..='\u{1f}' => out.extend(char::from_u32(0x2400 + c as u32)),
+            '\u{7f}' => out.push('␡'),
+            '\u{80}'..='\u{9f}' => out.push(char::REPLACEMENT_CHARACTER),
+            '\u{2028}' | '\u{2029}' => out.push('␤'),
+            c if is_bidi(c) => out.push_str(&format!("‹U+{:04X}›", c as u32)),
+            c => out.push(c),
+        }
+    }
+    Cow::Owned(out)
+}
+
+fn is_unsafe(c: char) -> bool {
+    c.is_control() || is_bidi(c) || matches!(c, '\u{2028}' | '\u{2029}')
+}
+
+/// Where a line that is too long may be broken.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Break {
+    /// Between words, where there are any.
+    Words,
+    /// Anywhere: code keeps its columns.
+    Anywhere,
+}
+
+/// Wraps a line that may be too long.
+pub fn wrap(line: Line, width: usize, mode: Break) -> Vec<Line> {
+    if line.width() <= width {
+        return vec![line];
+    }
+    let cells: Vec<Cell> = cells(&line).collect();
+    let mut lines = Vec::new();
+    let (mut start, mut at, mut used) = (0, 0, 0);
+    let mut last_break = None;
+    let mut has_word = false;
+    while at < cells.len() {
+        let cell = &cells[at];
+        if used + cell.width > width && at > start {
+            let end = match mode {
+                Break::Words if cell.text != " " => last_break.unwrap_or(at),
+                Break::Words | Break::Anywhere => at,
+            };
+            lines.push(gather(&line, &cells[start..end]));
+            start = end;
+            if mode == Break::Words {
+                while cells.get(start).is_some_and(|cell| cell.text == " ") {
+                    start += 1;
+                }
+            }
+            (at, used, last_break, has_word) = (start, 0, None, false);
+            continue;
+        }
+        used += cell.width;
+        at += 1;
+        // Scripts that are written wide have no spaces and break after any sign.
+        if (cell.text == " " && has_word) || cell.width > 1 {
+            last_break = Some(at);
+        }
+        has_word |= cell.text != " ";
+    }
+    if start < cells.len() || lines.is_empty() {
+        lines.push(gather(&line, &cells[start..]));
+    }
+    lines
+}
+
+/// Cuts a line to a width, with `…` where something was cut.
+pub fn clip(line: Line, width: usize) -> Line {
+    if line.width() <= width {
+        return line;
+    }
+    let mut used = 0;
+    let room = width.saturating_sub(1);
+    let mut style = Style::default();
+    // Only what is kept is ever cut into signs: the line may be a whole minified file.
+    let kept = cells(&line).take_while(|cell| {
+        used += cell.width;
+        style = line.runs[cell.run].style.clone();
+        used <= room
+    });
+    let kept: Vec<Cell> = kept.collect();
+    let mut out = gather(&line, &kept);
+    if width > 0 {
+        out.push("…", style);
+    }
+    out
+}
+
+struct Cell<'a> {
+    text: &'a str,
+    width: usize,
+    run: usize,
+}
+
+fn cells(line: &Line) -> impl Iterator<Item = Cell<'_>> {
+    let runs = line.runs.iter().enumerate();
+    runs.flat_map(|(run, styled)| {
+        let signs = styled.text.graphemes(true);
+        signs.map(move |text| Cell { text, width: text.width(), run })
+    })
+}
+
+/// Cells back into runs, without the spaces at their end.
+fn gather(line: &Line, cells: &[Cell<'_>]) -> Line {
+    let blank = cells.iter().rev().take_while(|cell| cell.text == " ").count();
+    let mut out = Line::default();
+    for cell in &cells[..cells.len() - blank] {
+        out.push(cell.text, line.runs[cell.run].style.clone());
+    }
+    out
+}
+
+/// The end of a text, `…` before it, in at most `width` columns: of a path the end says most.
+pub fn tail(text: &str, width: usize) -> String {
+    let mut used = 1;
+    let mut from = text.len();
+    for (at, sign) in text.grapheme_indices(true).rev() {
+        used += sign.width();
+        if used > width {
+            break;
+        }
+        from = at;
+    }
+    format!("…{}", &text[from..])
+}
+
+/// Spans as lines, broken where they hold a line break.
+pub fn span_lines(spans: &[Span], base: &Style) -> Vec<Line> {
+    let mut lines = vec![Line::default()];
+    for span in spans {
+        let style = base.with(&span.look);
+        for (at, piece) in span.text.split('\n').enumerate() {
+            if at > 0 {
+                lines.push(Line::default());
+            }
+            if let Some(line) = lines.last_mut() {
+                line.push(piece.strip_suffix('\r').unwrap_or(piece), style.clone());
+            }
+        }
+    }
+    lines
+}
+
+/// Spans on one line: for heads and summaries.
+pub fn span_line(spans: &[Span], base: &Style) -> Line {
+    let mut line = Line::default();
+    for span in spans {
+        line.push(&span.text, base.with(&span.look));
+    }
+    line
+}

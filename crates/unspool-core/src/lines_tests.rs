@@ -1,0 +1,192 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::block::{Block, Code, Diff, Field, Span, is_bidi};
+use crate::json::Json;
+use crate::part::{Body, Data, Notice, Tool, ToolState};
+use crate::plain::paint;
+use crate::present::{ansi, body, markdown};
+
+fn text(text: &str) -> Block {
+    Block::Paragraph { spans: vec![Span::plain(text)] }
+}
+
+fn painted(blocks: &[Block], width: usize) -> String {
+    paint(&layout(blocks, width, &LineOptions::default()))
+}
+
+#[test]
+fn wraps_by_what_characters_take() {
+    // Ideographs and emoji take two columns; families are one sign.
+    assert_eq!(painted(&[text("東京の天気予報は晴れ")], 12), "東京の天気予\n報は晴れ\n");
+    assert_eq!(painted(&[text("abc 👨‍👩‍👧👨‍👩‍👧👨‍👩‍👧 def ghi")], 12), "abc 👨‍👩‍👧👨‍👩‍👧👨‍👩‍👧\ndef ghi\n");
+    assert_eq!(painted(&[text("  indented words here")], 14), "  indented\nwords here\n");
+    assert_eq!(painted(&[text("averyveryverylongword x")], 12), "averyveryver\nylongword x\n");
+    assert_eq!(painted(&[text("a\tb\n\tc")], 20), "a   b\n    c\n");
+}
+
+#[test]
+fn lists_hang() {
+    let blocks = markdown::blocks("10. one two three four\n11. five\n    > quoted words are here");
+    assert_eq!(
+        painted(&blocks, 18),
+        "10. one two three\n    four\n11. five\n\n    ▎ quoted words\n    ▎ are here\n"
+    );
+}
+
+#[test]
+fn long_output_is_cut() {
+    let card = |state, output: &str| {
+        let tool = Tool {
+            name: "Bash".into(),
+            input: Json::parse(r#"{"command":"seq"}"#),
+            state,
+            output: Some(output.into()),
+            exit_code: Some(if state == ToolState::Failed { 1 } else { 0 }),
+            ..Tool::default()
+        };
+        body(&Body::Tool(Box::new(tool)))
+    };
+    let output: Vec<String> = (1..=126).map(|n| n.to_string()).collect();
+    let output = output.join("\n");
+    let options = LineOptions { output_lines: Some(3), ..LineOptions::default() };
+    let head = "● Bash  seq                         [OK]\n";
+    let cut = paint(&layout(&card(ToolState::Completed, &output), 40, &options));
+    assert_eq!(cut, format!("{head}  │ 1\n  │ 2\n  │ 3\n  │ … +123 lines\n"));
+    // The end of a failed command says why.
+    let cut = paint(&layout(&card(ToolState::Failed, &output), 40, &options));
+    assert!(
+        cut.ends_with("  │ … +123 lines\n  │ 124\n  │ 125\n  │ 126\n  │ exit code 1\n"),
+        "{cut}"
+    );
+    let all = layout(&card(ToolState::Completed, &output), 40, &LineOptions::everything());
+    assert_eq!(all.len(), 127);
+}
+
+#[test]
+fn a_table_fits_or_becomes_records() {
+    let blocks =
+        markdown::blocks("| name | what it does |\n|--|--|\n| alpha | one two three four five |");
+    assert_eq!(
+        painted(&blocks, 24),
+        "name  │ what it does\n──────┼─────────────────\nalpha │ one two three\n      │ four five\n"
+    );
+    assert_eq!(painted(&blocks, 12), "name\nalpha\nwhat it does\none two\nthree four\nfive\n");
+}
+
+#[test]
+fn changed_words_have_a_style_of_their_own() {
+    let diff = crate::present::diff::between(Some("a"), "let a = 1;", "let a = 2;", Some(1));
+    let lines = layout(&[Block::Diff(diff)], 40, &LineOptions::default());
+    let roles: Vec<(&str, Role)> =
+        lines[2].runs.iter().map(|run| (run.text.as_str(), run.style.role)).collect();
+    assert_eq!(
+        roles,
+        [
+            ("1 ", Role::Gutter),
+            ("+ let a = ", Role::Added),
+            ("2", Role::AddedWord),
+            (";", Role::Added)
+        ]
+    );
+}
+
+#[test]
+fn a_path_gives_way_at_its_start() {
+    let tool = Tool {
+        name: "Read".into(),
+        input: Json::parse(r#"{"file_path":"/home/dev/weather-app/src/cache.ts"}"#),
+        ..Tool::default()
+    };
+    let line = painted(&body(&Body::Tool(Box::new(tool))), 40);
+    assert_eq!(line, "○ Read  …her-app/src/cache.ts  [RUNNING]\n");
+}
+
+#[test]
+fn marks_of_direction_and_controls_are_shown_not_obeyed() {
+    let hostile = "a\x1b[31m\u{202e}b\u{2066}c\u{9b}d\re\u{7f}\u{0}";
+    assert_eq!(visible(hostile), "a␛[31m‹U+202E›b‹U+2066›c�d␍e␡␀");
+}
+
+/// All blocks that could carry an agent's words.
+fn blocks_of(text: &str) -> Vec<Block> {
+    let mut blocks = markdown::blocks(text);
+    blocks.push(Block::Terminal(ansi::terminal(text)));
+    blocks.push(Block::Code(Code { language: None, text: text.into(), first_line: Some(1) }));
+    let diff = crate::present::diff::between(Some(text), "old", text, Some(1));
+    blocks.push(Block::Diff(Diff { language: None, ..diff }));
+    blocks.push(Block::Fields { fields: vec![Field::new(text, vec![Span::plain(text)])] });
+    blocks.extend(body(&Body::Notice(Notice { code: text.into(), text: text.into() })));
+    blocks.extend(body(&Body::Data(Data { kind: text.into(), payload: Json::string(text) })));
+    for (name, state) in [
+        ("Bash", ToolState::Completed),
+        (text, ToolState::Failed),
+        ("Edit", ToolState::Denied),
+        ("Agent", ToolState::Completed),
+    ] {
+        let input = serde_json::json!({"command": text, "prompt": text, "file_path": text, "new_string": text, text: text});
+        let tool = Tool {
+            name: name.into(),
+            input: Some(Json::from(input)),
+            state,
+            output: Some(text.into()),
+            title: Some(text.into()),
+            ..Tool::default()
+        };
+        blocks.extend(body(&Body::Tool(Box::new(tool))));
+    }
+    blocks
+}
+
+fn hostile() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        any::<String>(),
+        any::<char>().prop_map(String::from),
+        prop::sample::select(vec![
+            "\x1b[31m",
+            "\x1b]0;t\x07",
+            "\r",
+            "\n",
+            "\t",
+            "\x08",
+            "\u{202e}",
+            "\u{2066}",
+            "\u{85}",
+            "\u{9b}2J",
+            "- ",
+            "> ",
+            "| a |\n|--|\n",
+            "```\n",
+            "[x](y)",
+            "👨‍👩‍👧",
+            "東",
+            "\u{300}",
+            "\u{feff}",
+            "<b>",
+            "\u{2028}",
+        ])
+        .prop_map(String::from),
+    ];
+    prop::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(192))]
+
+    // Law 8: whatever an agent writes, no line can command a terminal, and none is too wide.
+    #[test]
+    fn no_line_holds_a_control_character(text in hostile(), width in 12usize..90) {
+        for options in [LineOptions::default(), LineOptions::everything()] {
+            let lines = layout(&blocks_of(&text), width, &options);
+            for line in &lines {
+                for run in &line.runs {
+                    prop_assert!(!run.text.chars().any(|c| c.is_control() || is_bidi(c)), "{:?}", run.text);
+                    let link = run.style.link.as_deref().unwrap_or_default();
+                    prop_assert!(!link.chars().any(|c| c.is_control() || is_bidi(c)));
+                }
+                prop_assert!(line.width() <= width, "{} > {width}: {:?}", line.width(), line.text());
+            }
+            prop_assert!(paint(&lines).lines().all(|line| !line.ends_with(' ')));
+        }
+    }
+}

@@ -1,0 +1,452 @@
+//! Parts: the typed entries of a turn, each at its place in the order. A part is made by the
+//! assembler, kept by the store and read by `present`; no other code decides what one means.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::id::{PartId, StepId};
+use crate::json::Json;
+use crate::telling::{Evidence, Origin};
+
+/// Where a part stands in its turn. Larger is later; unique in the turn; never a list index.
+///
+/// The n-th part that the spine opens takes n strides, an agent part takes its tool's place plus
+/// one, and what only another telling saw takes the even places between. So no part that the
+/// spine placed is ever renumbered.
+#[derive(
+    Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct Place(pub i64);
+
+/// One entry of a turn.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Part {
+    pub id: PartId,
+    pub place: Place,
+    /// The model call that produced it, where the source says.
+    pub step: Option<StepId>,
+    pub started: Option<Timestamp>,
+    pub ended: Option<Timestamp>,
+    /// The records that told of it, so that any part can be checked against its source.
+    pub evidence: Vec<Evidence>,
+    /// What the assembler needs to take a late event for this part.
+    pub origin: Origin,
+    pub body: Body,
+}
+
+/// What a part is. Kinds that a source has and we do not are kept whole as [`Body::Data`].
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Body {
+    Text(Text),
+    Reasoning(Reasoning),
+    Tool(Box<Tool>),
+    Agent(Agents),
+    Interjection(Interjection),
+    TaskList(TaskList),
+    SkillLoad(SkillLoad),
+    McpSnapshot(McpSnapshot),
+    ContextInfo(ContextInfo),
+    Compaction(Compaction),
+    File(File),
+    Source(SourceLink),
+    Patch(Patch),
+    Notice(Notice),
+    Error(Failure),
+    Data(Data),
+}
+
+/// The kind of a part, without its data.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    Text,
+    Reasoning,
+    Tool,
+    Agent,
+    Interjection,
+    TaskList,
+    SkillLoad,
+    McpSnapshot,
+    ContextInfo,
+    Compaction,
+    File,
+    Source,
+    Patch,
+    Notice,
+    Error,
+    Data,
+}
+
+impl Kind {
+    /// The name that every surface and every export uses.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Text => "text",
+            Kind::Reasoning => "reasoning",
+            Kind::Tool => "tool",
+            Kind::Agent => "agent",
+            Kind::Interjection => "interjection",
+            Kind::TaskList => "task-list",
+            Kind::SkillLoad => "skill-load",
+            Kind::McpSnapshot => "mcp-snapshot",
+            Kind::ContextInfo => "context-info",
+            Kind::Compaction => "compaction",
+            Kind::File => "file",
+            Kind::Source => "source",
+            Kind::Patch => "patch",
+            Kind::Notice => "notice",
+            Kind::Error => "error",
+            Kind::Data => "data",
+        }
+    }
+}
+
+impl Body {
+    pub fn kind(&self) -> Kind {
+        match self {
+            Body::Text(_) => Kind::Text,
+            Body::Reasoning(_) => Kind::Reasoning,
+            Body::Tool(_) => Kind::Tool,
+            Body::Agent(_) => Kind::Agent,
+            Body::Interjection(_) => Kind::Interjection,
+            Body::TaskList(_) => Kind::TaskList,
+            Body::SkillLoad(_) => Kind::SkillLoad,
+            Body::McpSnapshot(_) => Kind::McpSnapshot,
+            Body::ContextInfo(_) => Kind::ContextInfo,
+            Body::Compaction(_) => Kind::Compaction,
+            Body::File(_) => Kind::File,
+            Body::Source(_) => Kind::Source,
+            Body::Patch(_) => Kind::Patch,
+            Body::Notice(_) => Kind::Notice,
+            Body::Error(_) => Kind::Error,
+            Body::Data(_) => Kind::Data,
+        }
+    }
+}
+
+/// What the model said to the user.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Text {
+    pub text: String,
+    /// Still growing.
+    pub open: bool,
+    /// Citations as the source gave them.
+    pub citations: Vec<Json>,
+}
+
+/// What the model thought. A redacted block has no text and says so.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Reasoning {
+    pub text: String,
+    /// Still growing.
+    pub open: bool,
+    pub redacted: bool,
+    /// The vendor's signature, or the encrypted content of a redacted block.
+    pub signature: Option<String>,
+    pub duration_ms: Option<u64>,
+}
+
+/// A tool call together with all that became of it.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Tool {
+    pub call_id: String,
+    /// The call inside which this call was made.
+    pub parent_call_id: Option<String>,
+    pub name: String,
+    /// The input, whole. `None` while it streams or when no telling gave it.
+    pub input: Option<Json>,
+    /// The input as it streamed so far, until it is whole.
+    pub input_text: String,
+    pub state: ToolState,
+    /// What the model was told, as text.
+    pub output: Option<String>,
+    /// The result as the source gave it.
+    pub result: Option<Json>,
+    pub exit_code: Option<i64>,
+    pub duration_ms: Option<u64>,
+    pub question: Option<Question>,
+    pub answer: Option<Answer>,
+    /// Run by the model's provider rather than by the agent.
+    pub provider_executed: bool,
+    pub title: Option<String>,
+}
+
+/// How far a tool call has come. No news moves it backward.
+#[derive(
+    Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default, Serialize, Deserialize,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum ToolState {
+    /// The input is still being written.
+    #[default]
+    Pending,
+    Running,
+    Completed,
+    Failed,
+    /// A person, a rule or a hook said no.
+    Denied,
+    Interrupted,
+}
+
+impl ToolState {
+    pub fn is_terminal(self) -> bool {
+        match self {
+            ToolState::Pending | ToolState::Running => false,
+            ToolState::Completed
+            | ToolState::Failed
+            | ToolState::Denied
+            | ToolState::Interrupted => true,
+        }
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            ToolState::Pending => "pending",
+            ToolState::Running => "running",
+            ToolState::Completed => "completed",
+            ToolState::Failed => "failed",
+            ToolState::Denied => "denied",
+            ToolState::Interrupted => "interrupted",
+        }
+    }
+}
+
+/// Something the agent asked a person about a call. It lies over the tool part; it is no part.
+/// It is open while the tool has no [`Answer`].
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Question {
+    pub request_id: Option<String>,
+    pub kind: QuestionKind,
+    /// Several questions in one request get one combined answer (R-X-09).
+    pub items: Vec<QuestionItem>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum QuestionKind {
+    /// May this call run?
+    Permission,
+    /// One or several of the options, or words of one's own.
+    Choice,
+    Text,
+}
+
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct QuestionItem {
+    pub header: Option<String>,
+    pub question: String,
+    pub options: Vec<QuestionOption>,
+    pub multi_select: bool,
+}
+
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct QuestionOption {
+    pub label: String,
+    pub description: Option<String>,
+}
+
+/// What became of a question: kept as a record.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Answer {
+    pub decision: Decision,
+    /// What to show: "allowed once", "Celsius (Recommended)", the person's own words.
+    pub text: String,
+    /// The answer to each question of the request, by the question's text.
+    pub choices: Vec<(String, String)>,
+    /// False where no source said it and it follows from what happened next (R-X-18).
+    pub observed: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Decision {
+    Allowed,
+    Denied,
+    Answered,
+    /// Dismissed, cancelled, or still open when the turn ended.
+    Declined,
+}
+
+impl Decision {
+    pub fn name(self) -> &'static str {
+        match self {
+            Decision::Allowed => "allowed",
+            Decision::Denied => "denied",
+            Decision::Answered => "answered",
+            Decision::Declined => "declined",
+        }
+    }
+}
+
+/// The sub-agents that one tool call started, with what the parent's source said of them.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Agents {
+    pub call_id: String,
+    pub agents: Vec<Agent>,
+}
+
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Agent {
+    /// The agent's own id; `temp_<call id>` until a source names it (R-003-40).
+    pub id: String,
+    pub name: String,
+    pub task: String,
+    pub state: AgentState,
+    /// Runs on after its turn, and is ended by its own end only.
+    pub background: bool,
+    /// The tool that it is running now, or ran last, where the parent's source says.
+    pub activity: Option<String>,
+}
+
+#[derive(
+    Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default, Serialize, Deserialize,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum AgentState {
+    #[default]
+    Pending,
+    Running,
+    Background,
+    Completed,
+    Failed,
+    Interrupted,
+}
+
+impl AgentState {
+    pub fn is_terminal(self) -> bool {
+        match self {
+            AgentState::Pending | AgentState::Running | AgentState::Background => false,
+            AgentState::Completed | AgentState::Failed | AgentState::Interrupted => true,
+        }
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            AgentState::Pending => "pending",
+            AgentState::Running => "running",
+            AgentState::Background => "background",
+            AgentState::Completed => "completed",
+            AgentState::Failed => "failed",
+            AgentState::Interrupted => "interrupted",
+        }
+    }
+}
+
+/// What the user typed while the turn ran.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Interjection {
+    pub text: String,
+}
+
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct TaskList {
+    pub items: Vec<TaskItem>,
+}
+
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct TaskItem {
+    pub id: Option<String>,
+    pub text: String,
+    pub state: TaskState,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TaskState {
+    #[default]
+    Pending,
+    Running,
+    Completed,
+    Cancelled,
+}
+
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct SkillLoad {
+    pub name: String,
+    /// The call that loaded it.
+    pub call_id: Option<String>,
+    /// The text that the skill gave to the model.
+    pub text: String,
+}
+
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct McpSnapshot {
+    pub servers: Vec<McpServer>,
+}
+
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct McpServer {
+    pub name: String,
+    pub status: Option<String>,
+    pub tools: Vec<String>,
+}
+
+/// Something that was put into the model's context beside the user's words.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct ContextInfo {
+    pub title: String,
+    pub text: String,
+}
+
+/// The conversation so far was replaced by a summary.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Compaction {
+    /// `manual` or `auto`, as the source says.
+    pub trigger: Option<String>,
+    pub tokens_before: Option<u64>,
+    pub tokens_after: Option<u64>,
+    pub duration_ms: Option<u64>,
+    pub summary: String,
+}
+
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct File {
+    pub name: Option<String>,
+    pub media_type: Option<String>,
+    /// A path, an address or a data URL.
+    pub url: Option<String>,
+    /// The text that was attached, where the source keeps it.
+    pub text: Option<String>,
+}
+
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct SourceLink {
+    pub url: Option<String>,
+    pub title: Option<String>,
+    pub quote: Option<String>,
+}
+
+/// What changed on disk, when the agent says so.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Patch {
+    pub path: Option<String>,
+    /// A unified diff.
+    pub diff: String,
+    pub call_id: Option<String>,
+}
+
+/// Something that happened and is not the model's words.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Notice {
+    /// What kind of notice: `interrupted`, `hook-feedback`, `mode-change`, `retry`, `no-reply`,
+    /// `informational`, `command-output`, …
+    pub code: String,
+    pub text: String,
+}
+
+/// What went wrong. A flag, never recognised by its wording.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Failure {
+    pub code: Option<String>,
+    pub status: Option<u64>,
+    pub text: String,
+}
+
+/// Anything that a source has and we have no kind for. Round-trips unchanged (R-000-24).
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Data {
+    pub kind: String,
+    pub payload: Json,
+}

@@ -1,0 +1,92 @@
+//! How numbers, times and first lines are written, the same on every surface.
+
+/// `159 ms`, `12.4 s`, `3 m 12 s`, `2 h 5 m`.
+pub fn duration(milliseconds: u64) -> String {
+    let seconds = milliseconds / 1000;
+    match milliseconds {
+        0..1_000 => format!("{milliseconds} ms"),
+        1_000..60_000 => format!("{}.{} s", seconds, milliseconds % 1000 / 100),
+        60_000..3_600_000 => format!("{} m {} s", seconds / 60, seconds % 60),
+        _ => format!("{} h {} m", seconds / 3600, seconds / 60 % 60),
+    }
+}
+
+/// `1,729`.
+pub fn number(value: u64) -> String {
+    let digits = value.to_string();
+    let mut out = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// `598 bytes`, `4.2 KB`, `1.3 MB`.
+pub fn size(bytes: u64) -> String {
+    let tenths = |unit: u64| format!("{}.{}", bytes / unit, bytes % unit * 10 / unit);
+    match bytes {
+        0..1_024 => format!("{bytes} bytes"),
+        1_024..1_048_576 => format!("{} KB", tenths(1_024)),
+        _ => format!("{} MB", tenths(1_048_576)),
+    }
+}
+
+/// `1 tool call`, `2 tool calls`.
+pub fn count(value: usize, noun: &str) -> String {
+    let ending = if value == 1 { "" } else { "s" };
+    format!("{} {noun}{ending}", number(value as u64))
+}
+
+/// The first words of a text on one line, cut at `limit` characters.
+pub fn first_line(text: &str, limit: usize) -> String {
+    let mut out = String::new();
+    for (length, word) in text.split_whitespace().enumerate() {
+        if length > 0 {
+            out.push(' ');
+        }
+        out.push_str(word);
+        // Characters are never fewer than a quarter of the bytes, so this looks seldom.
+        if out.len() > limit
+            && let Some((at, _)) = out.char_indices().nth(limit)
+        {
+            out.truncate(at);
+            out.push('…');
+            return out;
+        }
+    }
+    out
+}
+
+/// The language of a file, by the ending of its name, as highlighters call it.
+pub fn language(path: &str) -> Option<String> {
+    let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
+    let ending = match name {
+        "Dockerfile" => "dockerfile",
+        "Makefile" => "make",
+        "Cargo.lock" => "toml",
+        _ => name.rsplit_once('.').filter(|(stem, _)| !stem.is_empty())?.1,
+    };
+    let ending = ending.to_ascii_lowercase();
+    let known = match ending.as_str() {
+        "rs" => "rust",
+        "py" | "pyi" => "python",
+        "ts" | "mts" | "cts" => "typescript",
+        "js" | "mjs" | "cjs" => "javascript",
+        "md" | "markdown" => "markdown",
+        "sh" | "bash" | "zsh" => "bash",
+        "yml" => "yaml",
+        "rb" => "ruby",
+        "kt" | "kts" => "kotlin",
+        "cs" => "csharp",
+        "h" => "c",
+        "cc" | "cxx" | "hpp" => "cpp",
+        "htm" => "html",
+        "jsonl" => "json",
+        "txt" | "log" => return None,
+        other => other,
+    };
+    (known.len() <= 12).then(|| known.to_owned())
+}

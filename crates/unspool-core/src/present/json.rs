@@ -1,0 +1,173 @@
+//! JSON for people: indented from its own text, so that no number is rounded, no key is moved
+//! and no depth is refused, and with embedded binary replaced by a word.
+
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+use super::format;
+use crate::block::{Block, Code, Field, Span};
+use crate::json::Json;
+
+/// Strings at least this long that can only be base64 are named, not printed.
+const BINARY: usize = 256;
+/// Deeper levels are not indented further: the text would grow with the square of the depth.
+const MAX_INDENT: usize = 32;
+/// Longer values stand in a block of their own.
+const FIELD: usize = 160;
+
+/// Indents JSON text.
+pub fn pretty(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() * 2);
+    let mut depth = 0usize;
+    let mut rest = text.trim();
+    while let Some(c) = rest.chars().next() {
+        if c == '"' {
+            let (literal, after) = rest.split_at(string_length(rest));
+            out.push_str(&literal_text(literal));
+            rest = after;
+            continue;
+        }
+        rest = &rest[c.len_utf8()..];
+        match c {
+            '{' | '[' => {
+                out.push(c);
+                let after = rest.trim_start();
+                if let Some(close) = after.strip_prefix(['}', ']']) {
+                    out.push(if c == '{' { '}' } else { ']' });
+                    rest = close;
+                } else {
+                    depth += 1;
+                    new_line(&mut out, depth);
+                }
+            }
+            '}' | ']' => {
+                depth = depth.saturating_sub(1);
+                new_line(&mut out, depth);
+                out.push(c);
+            }
+            ',' => {
+                out.push(c);
+                new_line(&mut out, depth);
+            }
+            ':' => out.push_str(": "),
+            ' ' | '\n' | '\r' | '\t' => {}
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+fn new_line(out: &mut String, depth: usize) {
+    out.push('\n');
+    (0..depth.min(MAX_INDENT)).for_each(|_| out.push_str("  "));
+}
+
+/// The length of the string literal that `text` starts with, quotes included.
+fn string_length(text: &str) -> usize {
+    let mut escaped = false;
+    for (at, byte) in text.bytes().enumerate().skip(1) {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = true,
+            b'"' => return at + 1,
+            _ => {}
+        }
+    }
+    text.len()
+}
+
+fn literal_text(literal: &str) -> std::borrow::Cow<'_, str> {
+    let inner = literal.trim_matches('"');
+    match binary_size(inner) {
+        Some(bytes) => format!("\"‹{} of binary data›\"", format::size(bytes)).into(),
+        None => literal.into(),
+    }
+}
+
+/// The size of what a string encodes, when it is base64 or a data URL and not short.
+pub fn binary_size(text: &str) -> Option<u64> {
+    let body = match text.strip_prefix("data:") {
+        Some(url) => url.split_once(";base64,")?.1,
+        None => text,
+    };
+    let body = body.trim_end_matches('=');
+    let coded =
+        |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_');
+    // One letter over and over is no encoding, and hexadecimal is short enough to read.
+    let varied = body.bytes().any(|b| b.is_ascii_uppercase())
+        && body.bytes().any(|b| b.is_ascii_lowercase())
+        && body.bytes().any(|b| b.is_ascii_digit());
+    (body.len() >= BINARY && varied && body.bytes().all(coded)).then(|| body.len() as u64 * 3 / 4)
+}
+
+/// A block of indented JSON.
+pub fn block(text: &str) -> Block {
+    Block::Code(Code { language: Some("json".into()), text: pretty(text), first_line: None })
+}
+
+/// The entries of an object in the order in which its source wrote them.
+pub struct Entries(pub Vec<(String, Box<RawValue>)>);
+
+impl<'de> Deserialize<'de> for Entries {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Entries, D::Error> {
+        struct Ordered;
+        impl<'de> Visitor<'de> for Ordered {
+            type Value = Entries;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Entries, A::Error> {
+                let mut entries = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    entries.push(entry);
+                }
+                Ok(Entries(entries))
+            }
+        }
+        deserializer.deserialize_map(Ordered)
+    }
+}
+
+/// An object as fields; what is long or nested follows in blocks of its own, under its name.
+pub fn fields(json: &Json) -> Vec<Block> {
+    let Some(Entries(entries)) = json.read::<Entries>() else {
+        return match json.read::<String>() {
+            Some(text) => vec![text_block(&text)],
+            None => vec![block(json.text())],
+        };
+    };
+    let mut fields = Vec::new();
+    let mut blocks = Vec::new();
+    for (name, value) in entries {
+        let raw = value.get();
+        let text: Option<String> = serde_json::from_str(raw).ok();
+        let shown = text.clone().unwrap_or_else(|| raw.to_owned());
+        if let Some(bytes) = binary_size(&shown) {
+            let value = Span::plain(format!("{} of binary data", format::size(bytes))).dim();
+            fields.push(Field::new(name, vec![value]));
+        } else if shown.chars().nth(FIELD).is_none() && !shown.contains('\n') {
+            fields.push(Field::new(name, vec![Span::plain(shown)]));
+        } else {
+            blocks.push(Block::Paragraph { spans: vec![Span::plain(name).dim()] });
+            blocks.push(match text {
+                Some(text) => text_block(&text),
+                None => block(raw),
+            });
+        }
+    }
+    if !fields.is_empty() {
+        blocks.insert(0, Block::Fields { fields });
+    }
+    blocks
+}
+
+fn text_block(text: &str) -> Block {
+    Block::Code(Code { language: None, text: text.to_owned(), first_line: None })
+}
+
+#[cfg(test)]
+#[path = "json_tests.rs"]
+mod tests;

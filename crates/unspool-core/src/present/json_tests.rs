@@ -1,0 +1,24 @@
+use super::*;
+
+#[test]
+fn pretty_keeps_order_numbers_and_depth() {
+    let text = r#"{"z":1.10,"a":[],"n":12345678901234567890,"t":"a{\"b\",c:","o":{"k":null}}"#;
+    let expected = "{\n  \"z\": 1.10,\n  \"a\": [],\n  \"n\": 12345678901234567890,\n  \"t\": \"a{\\\"b\\\",c:\",\n  \"o\": {\n    \"k\": null\n  }\n}";
+    assert_eq!(pretty(text), expected);
+    assert_eq!(pretty(expected), expected);
+    let deep = format!("{}{}", "[".repeat(10_000), "]".repeat(10_000));
+    assert!(pretty(&deep).len() < 2_000_000);
+    // Text that is no JSON is no reason to stop.
+    pretty("\"unclosed \\");
+    pretty("}}]],,");
+}
+
+#[test]
+fn binary_is_named_not_printed() {
+    let data = "aZ0+".repeat(200);
+    let shown = pretty(&format!(r#"{{"data":"{data}"}}"#));
+    assert_eq!(shown, "{\n  \"data\": \"‹600 bytes of binary data›\"\n}");
+    assert_eq!(binary_size(&format!("data:image/png;base64,{data}")), Some(600));
+    assert_eq!(binary_size(&"word ".repeat(100)), None);
+    assert_eq!(binary_size(&"a".repeat(1000)), None);
+}

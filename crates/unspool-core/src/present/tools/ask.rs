@@ -1,0 +1,119 @@
+//! Questions to a person: the overlay that any call may have, and the tool whose whole purpose
+//! is to ask.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::call::{Call, Shown};
+use crate::block::{Answer, Question, QuestionItem, QuestionOption, Span};
+use crate::part::{Decision, QuestionKind};
+use crate::present::format;
+
+/// The question that lies over a call, with its answer.
+pub fn overlay(call: &Call) -> Option<Question> {
+    let tool = call.tool;
+    let answer = tool.answer.as_ref();
+    let choices = answer.map(|answer| answer.choices.as_slice()).unwrap_or_default();
+    let Some(question) = &tool.question else {
+        // An answer whose question no telling kept: a permission that was given or refused.
+        let answer = answer.filter(|_| call.input.get("questions").is_none())?;
+        let answer = Some(shown_answer(answer));
+        return Some(Question { kind: QuestionKind::Permission, items: Vec::new(), answer });
+    };
+    let items = question.items.iter().map(|item| {
+        let given = choices.iter().find(|(asked, _)| *asked == item.question);
+        let given = given.map(|(_, given)| given.clone());
+        let options = item.options.iter().map(|option| QuestionOption {
+            label: option.label.clone(),
+            description: option.description.clone(),
+            chosen: is_chosen(given.as_deref(), &option.label),
+        });
+        QuestionItem {
+            header: item.header.clone(),
+            question: item.question.clone(),
+            options: options.collect(),
+            multi_select: item.multi_select,
+            answer: given.clone(),
+        }
+    });
+    let items = items.collect();
+    Some(Question { kind: question.kind, items, answer: answer.map(shown_answer) })
+}
+
+fn shown_answer(answer: &crate::part::Answer) -> Answer {
+    Answer { decision: answer.decision, text: answer.text.clone(), observed: answer.observed }
+}
+
+/// Several chosen labels come joined with ", ".
+fn is_chosen(given: Option<&str>, label: &str) -> bool {
+    given.is_some_and(|given| given == label || given.split(", ").any(|one| one == label))
+}
+
+#[derive(Deserialize)]
+struct Asked {
+    question: String,
+    header: Option<String>,
+    #[serde(default)]
+    options: Vec<AskedOption>,
+    #[serde(default, rename = "multiSelect", alias = "multiple")]
+    multi_select: bool,
+}
+
+#[derive(Deserialize)]
+struct AskedOption {
+    label: String,
+    description: Option<String>,
+}
+
+/// AskUserQuestion: its questions from the input, its answers from the result.
+pub fn question(call: &Call) -> Shown {
+    let asked = call.input.get("questions").cloned().unwrap_or_default();
+    let asked: Vec<Asked> = serde_json::from_value(asked).unwrap_or_default();
+    let answers = call.result.get("answers");
+    let given = |question: &str| {
+        let told = call.tool.answer.as_ref().and_then(|answer| {
+            let choice = answer.choices.iter().find(|(asked, _)| asked == question)?;
+            Some(choice.1.clone())
+        });
+        told.or_else(|| Some(answers?.get(question)?.as_str()?.to_owned()))
+    };
+    let items: Vec<QuestionItem> = asked
+        .into_iter()
+        .map(|asked| {
+            let answer = given(&asked.question);
+            let options = asked.options.into_iter().map(|option| QuestionOption {
+                chosen: is_chosen(answer.as_deref(), &option.label),
+                label: option.label,
+                description: option.description,
+            });
+            QuestionItem {
+                header: asked.header,
+                options: options.collect(),
+                question: asked.question,
+                multi_select: asked.multi_select,
+                answer,
+            }
+        })
+        .collect();
+    let Some(first) = items.first() else {
+        return super::generic::unknown(call);
+    };
+    let more = items.len() - 1;
+    let mut summary = vec![Span::plain(super::line(&first.question))];
+    if more > 0 {
+        summary.push(Span::plain(format!("  +{}", format::count(more, "question"))).dim());
+    }
+    let answer = call.tool.answer.as_ref().map(shown_answer).or_else(|| {
+        answers.and_then(Value::as_object)?;
+        let texts: Vec<&str> = items.iter().filter_map(|item| item.answer.as_deref()).collect();
+        Some(Answer { decision: Decision::Answered, text: texts.join(", "), observed: true })
+    });
+    // A question that its turn outlived stays on record as one that nobody answered.
+    let answer = answer.or_else(|| {
+        let text = String::new();
+        call.is_failed().then_some(Answer { decision: Decision::Declined, text, observed: false })
+    });
+    let mut shown = Shown::new(call.name(), summary);
+    shown.question = Some(Question { kind: QuestionKind::Choice, items, answer });
+    shown
+}

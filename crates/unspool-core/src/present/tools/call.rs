@@ -1,0 +1,110 @@
+//! A tool call as its presenter sees it: input and result parsed once, with the questions that
+//! every presenter asks.
+
+use serde_json::Value;
+
+use crate::block::{Block, Question, Span};
+use crate::part::{Tool, ToolState};
+
+/// A tool call with its JSON parsed.
+pub struct Call<'a> {
+    pub tool: &'a Tool,
+    pub input: Value,
+    pub result: Value,
+}
+
+/// What a presenter makes of a call.
+#[derive(Default)]
+pub struct Shown {
+    pub title: String,
+    /// One line.
+    pub summary: Vec<Span>,
+    pub body: Vec<Block>,
+    pub question: Option<Question>,
+    /// The body already shows why the call failed.
+    pub error_shown: bool,
+}
+
+impl Shown {
+    pub fn new(title: impl Into<String>, summary: Vec<Span>) -> Shown {
+        Shown { title: title.into(), summary, ..Shown::default() }
+    }
+
+    pub fn with(mut self, body: Vec<Block>) -> Shown {
+        self.body = body;
+        self
+    }
+}
+
+impl<'a> Call<'a> {
+    pub fn new(tool: &'a Tool) -> Call<'a> {
+        let value = |json: &Option<crate::json::Json>| {
+            json.as_ref().map(crate::json::Json::value).unwrap_or_default()
+        };
+        Call { tool, input: value(&tool.input), result: value(&tool.result) }
+    }
+
+    /// The input is not whole yet.
+    pub fn is_streaming(&self) -> bool {
+        self.tool.input.is_none() && !self.tool.input_text.is_empty()
+    }
+
+    pub fn name(&self) -> &str {
+        &self.tool.name
+    }
+
+    /// The first of these keys of the input that holds a text.
+    pub fn text(&self, keys: &[&str]) -> Option<&str> {
+        keys.iter().find_map(|key| self.input.get(key)?.as_str())
+    }
+
+    pub fn number(&self, keys: &[&str]) -> Option<u64> {
+        keys.iter().find_map(|key| self.input.get(key)?.as_u64())
+    }
+
+    pub fn path(&self) -> Option<&str> {
+        let keys = ["file_path", "filePath", "path", "absolute_path", "notebook_path", "dir_path"];
+        self.text(&keys).or_else(|| self.result.get("filePath")?.as_str())
+    }
+
+    /// The path as a summary, or the call's own title.
+    pub fn path_summary(&self) -> Vec<Span> {
+        match self.path() {
+            Some(path) => vec![Span::plain(super::line(path)).path()],
+            None => self.title_summary(),
+        }
+    }
+
+    pub fn title_summary(&self) -> Vec<Span> {
+        let title = self.tool.title.as_deref().filter(|title| !title.trim().is_empty());
+        title.map(|title| Span::plain(super::line(title))).into_iter().collect()
+    }
+
+    /// The call did not end well.
+    pub fn is_failed(&self) -> bool {
+        match self.tool.state {
+            ToolState::Failed | ToolState::Denied | ToolState::Interrupted => true,
+            ToolState::Pending | ToolState::Running | ToolState::Completed => false,
+        }
+    }
+
+    /// What the model was told, when the call went well or still runs.
+    pub fn output(&self) -> Option<&str> {
+        let output = self.tool.output.as_deref()?;
+        (!self.is_failed() && !output.trim().is_empty()).then_some(output)
+    }
+
+    /// Why the call failed. Claude Code wraps some errors in a tag for the model.
+    pub fn error(&self) -> Option<String> {
+        if !self.is_failed() {
+            return None;
+        }
+        let text = self.tool.output.as_deref().or_else(|| self.result.as_str())?;
+        let text = text.trim();
+        let text = text
+            .strip_prefix("<tool_use_error>")
+            .and_then(|text| text.strip_suffix("</tool_use_error>"))
+            .unwrap_or(text);
+        (!text.is_empty()).then(|| text.to_owned())
+    }
+}

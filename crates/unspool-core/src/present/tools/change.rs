@@ -1,0 +1,148 @@
+//! Files: read, written and edited.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::call::{Call, Shown};
+use crate::block::{Block, Code, Diff, Span, Tone};
+use crate::present::{diff, format};
+
+/// Read: a stretch of a file.
+pub fn read(call: &Call) -> Shown {
+    let file = call.result.get("file");
+    let number = |key: &str| file?.get(key)?.as_u64();
+    let offset = number("startLine").or_else(|| call.number(&["offset"]));
+    let language = call.path().and_then(format::language);
+    let content = file.and_then(|file| file.get("content")?.as_str());
+    let code = match (content, call.output()) {
+        (Some(content), _) => {
+            let text = content.strip_suffix('\n').unwrap_or(content).to_owned();
+            Some(Code { language, text, first_line: Some(offset.unwrap_or(1)) })
+        }
+        // A picture or a document: its block follows from the result.
+        (None, Some(_)) if file.is_some() => None,
+        (None, Some(output)) => Some(match unnumbered(output) {
+            Some((first_line, text)) => Code { language, text, first_line: Some(first_line) },
+            None => Code { language, text: output.trim_end().to_owned(), first_line: None },
+        }),
+        (None, None) => None,
+    };
+    let code = code.filter(|code| !code.text.is_empty());
+    let mut summary = call.path_summary();
+    if let Some(code) = &code {
+        let lines = code.text.split('\n').count();
+        let is_part = offset.is_some_and(|from| from > 1) || call.number(&["limit"]).is_some();
+        let text = match code.first_line.filter(|_| is_part) {
+            Some(first) => format!("  lines {first}–{}", first.saturating_add(lines as u64 - 1)),
+            None => format!("  {}", format::count(lines, "line")),
+        };
+        summary.push(Span::plain(text).dim());
+    }
+    Shown::new(call.name(), summary).with(code.map(Block::Code).into_iter().collect())
+}
+
+/// Takes the line numbers off that agents put before each line for the model: `1\t`, and
+/// `     1→` in Claude Code before 2.1. Only when every line has the number that it should.
+fn unnumbered(text: &str) -> Option<(u64, String)> {
+    let mut first = None;
+    let mut lines = Vec::new();
+    for (at, line) in text.trim_end_matches('\n').lines().enumerate() {
+        let digits = line.trim_start_matches(' ');
+        let end = digits.find(|c: char| !c.is_ascii_digit())?;
+        let number: u64 = digits[..end].parse().ok()?;
+        let rest = &digits[end..];
+        lines.push(rest.strip_prefix('\t').or_else(|| rest.strip_prefix('→'))?);
+        let first = *first.get_or_insert(number);
+        if number != first + at as u64 {
+            return None;
+        }
+    }
+    Some((first?, lines.join("\n")))
+}
+
+/// Edit and MultiEdit: what changed.
+pub fn edit(call: &Call) -> Shown {
+    let diffs = kept_patch(call).unwrap_or_else(|| asked_edits(call));
+    changed(call, diffs)
+}
+
+/// Write: a new file, or what changed in an old one.
+pub fn write(call: &Call) -> Shown {
+    if let Some(diffs) = kept_patch(call) {
+        return changed(call, diffs);
+    }
+    let content = call.text(&["content", "file_text", "contents", "text"]).unwrap_or_default();
+    let mut summary = call.path_summary();
+    let lines = format::count(content.lines().count(), "line");
+    summary.push(Span::plain(format!("  {lines}")).dim());
+    let code = Code {
+        language: call.path().and_then(format::language),
+        text: content.strip_suffix('\n').unwrap_or(content).to_owned(),
+        first_line: Some(1),
+    };
+    let body = if content.is_empty() { Vec::new() } else { vec![Block::Code(code)] };
+    Shown::new(call.name(), summary).with(body)
+}
+
+/// A patch over one file or several.
+pub fn patch(call: &Call) -> Shown {
+    let text = call.input.as_str().or_else(|| call.text(&["patch", "input", "patchText", "diff"]));
+    let diffs = kept_patch(call).unwrap_or_else(|| text.map(diff::patch).unwrap_or_default());
+    if diffs.is_empty() {
+        return super::generic::unknown(call);
+    }
+    changed(call, diffs)
+}
+
+fn changed(call: &Call, diffs: Vec<Diff>) -> Shown {
+    let (added, removed) =
+        diffs.iter().map(Diff::counts).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
+    let mut summary = call.path_summary();
+    if summary.is_empty() {
+        let mut paths: Vec<&str> = diffs.iter().filter_map(|diff| diff.path.as_deref()).collect();
+        paths.dedup();
+        summary.push(Span::plain(super::line(&paths.join(", "))).path());
+    }
+    if added > 0 {
+        summary.push(Span::plain(format!("  +{added}")).toned(Tone::Added));
+    }
+    if removed > 0 {
+        summary.push(Span::plain(format!("  −{removed}")).toned(Tone::Removed));
+    }
+    Shown::new(call.name(), summary).with(diffs.into_iter().map(Block::Diff).collect())
+}
+
+/// The patch that the source keeps with the result: it has the true line numbers.
+fn kept_patch(call: &Call) -> Option<Vec<Diff>> {
+    if let Some(hunks) = call.result.get("structuredPatch") {
+        let hunks = Vec::<diff::PatchHunk>::deserialize(hunks).ok()?;
+        return (!hunks.is_empty()).then(|| vec![diff::structured(call.path(), &hunks)]);
+    }
+    // OpenCode keeps it in the metadata, Copilot in the detailed content, Gemini as `fileDiff`.
+    let places =
+        ["/diff", "/metadata/diff", "/fileDiff", "/resultDisplay/fileDiff", "/detailedContent"];
+    let text = places.iter().find_map(|place| call.result.pointer(place)?.as_str())?;
+    let mut diffs = diff::patch(text);
+    for diff in &mut diffs {
+        if diff.path.is_none() {
+            diff.path = call.path().map(Into::into);
+        }
+    }
+    (!diffs.is_empty()).then_some(diffs)
+}
+
+/// What the call asked for, when no result says what came of it.
+fn asked_edits(call: &Call) -> Vec<Diff> {
+    let one = |edit: &Value| {
+        let text = |keys: [&str; 3]| keys.iter().find_map(|key| edit.get(key)?.as_str());
+        let old = text(["old_string", "oldString", "old_str"]).unwrap_or_default();
+        let new = text(["new_string", "newString", "new_str"])
+            .or_else(|| edit.get("new_source")?.as_str())
+            .unwrap_or_default();
+        diff::between(call.path(), old, new, None)
+    };
+    match call.input.get("edits").and_then(Value::as_array) {
+        Some(edits) => edits.iter().map(one).collect(),
+        None => vec![one(&call.input)],
+    }
+}

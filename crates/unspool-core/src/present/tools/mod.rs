@@ -1,0 +1,153 @@
+//! Tools: from one call to one card. The registry maps a tool's name to the function that shows
+//! it; a new tool is one line there and one function. What has no line is shown generically, so
+//! nothing is hidden because it is unknown (R-003-53, C-22).
+
+mod ask;
+mod call;
+mod change;
+mod delegate;
+mod generic;
+mod media;
+mod plan;
+mod search;
+mod shell;
+mod web;
+
+pub use media::file_reference;
+pub use plan::task as task_item;
+
+use call::{Call, Shown};
+
+use crate::block::{Badge, Block, Card, Icon, Notice, Tone, text_of};
+use crate::part::{Tool, ToolState};
+use crate::present::{ansi, format};
+
+type Presenter = fn(&Call) -> Shown;
+
+/// Names are compared without case, `_`, `-` and `.`: agents spell one tool in many ways.
+static REGISTRY: &[(&str, Presenter)] = &[
+    ("bash", shell::run),
+    ("shell", shell::run),
+    ("localshell", shell::run),
+    ("localshellcall", shell::run),
+    ("execcommand", shell::run),
+    ("runshellcommand", shell::run),
+    ("runinterminal", shell::run),
+    ("powershell", shell::run),
+    ("bashoutput", shell::look),
+    ("read", change::read),
+    ("readfile", change::read),
+    ("view", change::read),
+    ("edit", change::edit),
+    ("multiedit", change::edit),
+    ("replace", change::edit),
+    ("strreplace", change::edit),
+    ("editfile", change::edit),
+    ("notebookedit", change::edit),
+    ("write", change::write),
+    ("writefile", change::write),
+    ("create", change::write),
+    ("applypatch", change::patch),
+    ("glob", search::glob),
+    ("list", search::glob),
+    ("ls", search::glob),
+    ("listdirectory", search::glob),
+    ("grep", search::grep),
+    ("searchfilecontent", search::grep),
+    ("grepsearch", search::grep),
+    ("rg", search::grep),
+    ("toolsearch", search::tools),
+    ("todowrite", plan::todos),
+    ("writetodos", plan::todos),
+    ("updateplan", plan::todos),
+    ("taskcreate", plan::create),
+    ("taskupdate", plan::update),
+    ("tasklist", plan::list),
+    ("taskget", plan::list),
+    ("exitplanmode", plan::exit),
+    ("askuserquestion", ask::question),
+    ("askuser", ask::question),
+    ("question", ask::question),
+    ("websearch", web::search),
+    ("googlewebsearch", web::search),
+    ("webfetch", web::fetch),
+    ("agent", delegate::agent),
+    ("task", delegate::agent),
+    ("spawnagent", delegate::agent),
+    ("skill", delegate::skill),
+    ("activateskill", delegate::skill),
+];
+
+fn presenter(name: &str) -> Presenter {
+    let plain: String =
+        name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
+    let found = REGISTRY.iter().find(|(known, _)| *known == plain);
+    match found {
+        Some((_, presenter)) => *presenter,
+        None if name.starts_with("mcp__") => generic::mcp,
+        None => generic::unknown,
+    }
+}
+
+/// The card of a tool call.
+pub fn card(tool: &Tool) -> Card {
+    let call = Call::new(tool);
+    let mut shown =
+        if call.is_streaming() { generic::streaming(&call) } else { presenter(&tool.name)(&call) };
+    if !shown.error_shown
+        && let Some(text) = call.error()
+    {
+        shown.body.push(Block::Notice(Notice {
+            tone: badge(tool.state).tone,
+            code: None,
+            text: ansi::words(&text),
+        }));
+    }
+    shown.body.extend(media::blocks(&call));
+    // Every card has a line that says what it is about, also when the input was nonsense.
+    if text_of(&shown.summary).trim().is_empty() {
+        shown.summary = generic::any_summary(&call);
+    }
+    // The tool that asks knows its own answers better than the overlay does.
+    let question = shown.question.take().or_else(|| ask::overlay(&call));
+    Card {
+        badge: badge(tool.state),
+        icon: icon(tool.state),
+        title: shown.title,
+        summary: shown.summary,
+        duration_ms: tool.duration_ms,
+        question,
+        body: shown.body,
+    }
+}
+
+/// The badge of a state (R-000-21).
+pub fn badge(state: ToolState) -> Badge {
+    let (word, tone) = match state {
+        ToolState::Pending | ToolState::Running => ("[RUNNING]", Tone::Running),
+        ToolState::Completed => ("[OK]", Tone::Ok),
+        ToolState::Failed | ToolState::Denied => ("[FAILED]", Tone::Failed),
+        ToolState::Interrupted => ("[FAILED]", Tone::Interrupted),
+    };
+    let says_more = matches!(state, ToolState::Denied | ToolState::Interrupted);
+    Badge { word, tone, state: says_more.then(|| state.name()) }
+}
+
+fn icon(state: ToolState) -> Icon {
+    match state {
+        ToolState::Pending => Icon::Pending,
+        ToolState::Running => Icon::Running,
+        ToolState::Completed => Icon::Completed,
+        ToolState::Failed | ToolState::Denied => Icon::Failed,
+        ToolState::Interrupted => Icon::Interrupted,
+    }
+}
+
+/// One line from a text, for a summary.
+fn line(text: &str) -> String {
+    format::first_line(text, 300)
+}
+
+#[cfg(test)]
+#[path = "../tools_tests.rs"]
+mod tests;

@@ -1,0 +1,103 @@
+//! Shells: a command and what it printed.
+
+use super::call::{Call, Shown};
+use crate::block::{Block, Code, Notice, Span, Terminal, Tone};
+use crate::part::ToolState;
+use crate::present::{ansi, format};
+
+/// Bash and its kin.
+pub fn run(call: &Call) -> Shown {
+    let command = command(call).unwrap_or_default();
+    let mut lines = command.trim().lines();
+    let first = super::line(lines.next().unwrap_or_default());
+    let is_long = lines.next().is_some();
+    let mut summary = vec![Span::plain(if is_long { format!("{first} …") } else { first }).code()];
+    if call.input.get("run_in_background").is_some_and(|flag| flag == true) {
+        summary.push(Span::plain("  in the background").dim());
+    }
+    let mut shown = Shown::new(call.name(), summary);
+    if is_long {
+        let text = command.trim_end().to_owned();
+        shown.body.push(Block::Code(Code {
+            language: Some("bash".into()),
+            text,
+            first_line: None,
+        }));
+    }
+    let (printed, exit_code) = printed(call);
+    let mut terminal = ansi::terminal(&printed);
+    terminal.exit_code = exit_code;
+    if has_news(&terminal) {
+        shown.body.push(Block::Terminal(terminal));
+    }
+    if let Some(path) = call.result.get("persistedOutputPath").and_then(|path| path.as_str()) {
+        let bytes = call.result.get("persistedOutputSize").and_then(|size| size.as_u64());
+        let bytes = bytes.map(|bytes| format!(" ({})", format::size(bytes))).unwrap_or_default();
+        let text = format!("The whole output{bytes} is in {path}");
+        shown.body.push(Block::Notice(Notice { tone: Tone::Muted, code: None, text }));
+    }
+    // A command that ran and failed shows what it printed; one that never ran shows why.
+    shown.error_shown =
+        exit_code.is_some() || call.tool.state == ToolState::Failed && !printed.is_empty();
+    shown
+}
+
+/// A look at what a command in the background has printed.
+pub fn look(call: &Call) -> Shown {
+    let id = call.text(&["bash_id", "shell_id", "task_id"]).unwrap_or_default();
+    let mut shown = Shown::new(call.name(), vec![Span::plain(super::line(id)).code()]);
+    shown.body.extend(call.output().map(|output| Block::Terminal(ansi::terminal(output))));
+    shown
+}
+
+fn has_news(terminal: &Terminal) -> bool {
+    !terminal.lines.is_empty() || terminal.exit_code.is_some_and(|code| code != 0)
+}
+
+/// The command as one text; Codex gives some as a list of words.
+fn command(call: &Call) -> Option<String> {
+    if let Some(text) = call.text(&["command", "cmd", "script"]) {
+        return Some(text.to_owned());
+    }
+    let words = call.input.get("command").or_else(|| call.input.get("cmd"))?.as_array()?;
+    let words: Vec<&str> = words.iter().filter_map(|word| word.as_str()).collect();
+    match words.as_slice() {
+        ["bash" | "sh" | "zsh" | "/bin/bash" | "/bin/sh", "-c" | "-lc", script] => {
+            Some((*script).to_owned())
+        }
+        _ => Some(words.join(" ")),
+    }
+}
+
+/// What the command printed, and how it ended.
+fn printed(call: &Call) -> (String, Option<i64>) {
+    let output = call.tool.output.as_deref().unwrap_or_default();
+    let mut exit_code = call.tool.exit_code;
+    // Claude Code keeps more of a large output with the result than it tells the model.
+    if output.starts_with("<persisted-output>")
+        && let Some(stdout) = call.result.get("stdout").and_then(|stdout| stdout.as_str())
+    {
+        return (stdout.to_owned(), exit_code);
+    }
+    // Claude Code 2.1 puts `Exit code 3` before the output of a command that failed.
+    if let Some(rest) = output.strip_prefix("Exit code ") {
+        let (code, rest) = rest.split_once('\n').unwrap_or((rest, ""));
+        if let Ok(code) = code.trim().parse::<i64>() {
+            return (rest.to_owned(), exit_code.or(Some(code)));
+        }
+    }
+    // Codex puts a few lines about the process before what it printed.
+    if output.starts_with("Chunk ID")
+        && let Some((head, rest)) = output.split_once("\nOutput:\n")
+    {
+        let told = head.lines().find_map(|line| line.strip_prefix("Process exited with code "));
+        exit_code = exit_code.or_else(|| told?.trim().parse().ok());
+        return (rest.to_owned(), exit_code);
+    }
+    // A call that was refused printed nothing: its output is the refusal.
+    let ran = call.tool.state == ToolState::Failed && !output.starts_with("<tool_use_error>");
+    if call.is_failed() && exit_code.is_none() && !ran {
+        return (String::new(), None);
+    }
+    (output.to_owned(), exit_code)
+}

@@ -1,0 +1,335 @@
+use serde_json::{Value, json};
+
+use super::*;
+use crate::block::{Block, DiffKind, text_of};
+use crate::json::Json;
+use crate::lines::{LineOptions, layout};
+use crate::part::{Answer, Decision};
+use crate::plain::paint;
+
+fn tool(name: &str, input: Value) -> Tool {
+    Tool {
+        name: name.into(),
+        input: Some(Json::from(input)),
+        state: ToolState::Completed,
+        ..Tool::default()
+    }
+}
+
+fn done(name: &str, input: Value, output: &str, result: Value) -> Tool {
+    let result = Some(result).filter(|result| !result.is_null()).map(Json::from);
+    Tool { output: Some(output.into()), result, ..tool(name, input) }
+}
+
+fn failed(name: &str, input: Value, output: &str) -> Tool {
+    Tool { state: ToolState::Failed, ..done(name, input, output, Value::Null) }
+}
+
+fn painted(tool: &Tool) -> String {
+    let block = Block::Card(Box::new(card(tool)));
+    paint(&layout(&[block], 60, &LineOptions::default()))
+}
+
+#[track_caller]
+fn shows(tool: &Tool, expected: &str) {
+    assert_eq!(painted(tool), expected);
+}
+
+// R-003-53: one presenter per tool, on inputs that Claude Code 2.1 really wrote.
+#[test]
+fn shells() {
+    let mut bash = done(
+        "Bash",
+        json!({"command": "npm test 2>&1 | tail -12", "description": "Test"}),
+        "1..2\n# \x1b[32mpass\x1b[0m 2",
+        json!({"stdout": "1..2"}),
+    );
+    bash.duration_ms = Some(159);
+    shows(
+        &bash,
+        "● Bash  npm test 2>&1 | tail -12                 [OK] 159 ms\n  │ 1..2\n  │ # pass 2\n",
+    );
+    let bash = failed("Bash", json!({"command": "a\nb"}), "Exit code 3\nwarning");
+    shows(
+        &bash,
+        "✕ Bash  a …                                         [FAILED]\n  │ a\n  │ b\n  │\n  │ warning\n  │ exit code 3\n",
+    );
+    let codex = done(
+        "exec_command",
+        json!({"cmd": "ls"}),
+        "Chunk ID: 1\nWall time: 0.1\nProcess exited with code 0\nOutput:\na.rs\n",
+        Value::Null,
+    );
+    shows(&codex, "● exec_command  ls                                      [OK]\n  │ a.rs\n");
+}
+
+#[test]
+fn reading() {
+    let result = json!({"type": "text", "file": {"filePath": "/w/a.ts", "content": "let a;\n", "numLines": 2, "startLine": 7, "totalLines": 90}});
+    let read =
+        done("Read", json!({"file_path": "/w/a.ts", "offset": 7, "limit": 1}), "7\tlet a;", result);
+    shows(&read, "● Read  /w/a.ts  lines 7–7                              [OK]\n  │ 7  let a;\n");
+    let body =
+        card(&done("Read", json!({"file_path": "/w/a.py"}), "1\tx\n2\t\n3\ty", Value::Null)).body;
+    let Some(Block::Code(code)) = body.first() else { panic!("code") };
+    assert_eq!(
+        (code.text.as_str(), code.first_line, code.language.as_deref()),
+        ("x\n\ny", Some(1), Some("python"))
+    );
+    shows(
+        &failed(
+            "Read",
+            json!({"file_path": "/w/no"}),
+            "<tool_use_error>File does not exist.</tool_use_error>",
+        ),
+        "✕ Read  /w/no                                       [FAILED]\n  │ ✕ File does not exist.\n",
+    );
+}
+
+#[test]
+fn pictures_are_named_never_dumped() {
+    let data = "iVBORw0KGgo7".repeat(100);
+    let chart = json!([{"type": "text", "text": "chart attached"}, {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}}]);
+    let call = done("mcp__station__get_chart", json!({"station": "ZRH"}), "chart attached", chart);
+    shows(
+        &call,
+        "● station › get_chart  station: ZRH                     [OK]\n  │ station  ZRH\n  │ chart attached\n  │ ▣ image/png · 900 bytes\n",
+    );
+    let json = serde_json::to_string(&card(&call)).unwrap();
+    assert!(!json.contains("iVBORw0KGgo7"));
+    let read = done(
+        "Read",
+        json!({"file_path": "/w/r.png"}),
+        "",
+        json!({"type": "image", "file": {"base64": data, "type": "image/png"}}),
+    );
+    assert!(painted(&read).contains("▣ /w/r.png · image/png · 900 bytes"));
+}
+
+#[test]
+fn editing() {
+    let result = json!({"filePath": "/w/p.json", "structuredPatch": [{"oldStart": 3, "oldLines": 1, "newStart": 3, "newLines": 1, "lines": ["-  \"v\": \"0.3.1\",", "+  \"v\": \"0.3.2\","]}]});
+    let edit = done(
+        "Edit",
+        json!({"file_path": "/w/p.json", "old_string": "0.3.1", "new_string": "0.3.2"}),
+        "updated",
+        result,
+    );
+    shows(
+        &edit,
+        "● Edit  /w/p.json  +1  −1                               [OK]\n  │ 3 -   \"v\": \"0.3.1\",\n  │ 3 +   \"v\": \"0.3.2\",\n",
+    );
+    let multi = tool(
+        "MultiEdit",
+        json!({"file_path": "/w/a", "edits": [{"old_string": "a b", "new_string": "a c"}, {"old_string": "", "new_string": "d"}]}),
+    );
+    let body = card(&multi).body;
+    let Some(Block::Diff(diff)) = body.first() else { panic!("diff") };
+    let removed = diff.hunks[0].lines.iter().find(|line| line.kind == DiffKind::Removed).unwrap();
+    assert_eq!(
+        removed
+            .spans
+            .iter()
+            .filter(|span| span.changed)
+            .map(|span| span.text.as_str())
+            .collect::<String>(),
+        "b"
+    );
+    assert_eq!(body.len(), 2);
+    let write = done(
+        "Write",
+        json!({"file_path": "/w/n.md", "content": "# T\n\nx\n"}),
+        "created",
+        json!({"type": "create", "structuredPatch": []}),
+    );
+    shows(
+        &write,
+        "● Write  /w/n.md  3 lines                               [OK]\n  │ 1  # T\n  │ 2\n  │ 3  x\n",
+    );
+    let patch = tool(
+        "apply_patch",
+        json!("*** Begin Patch\n*** Update File: a.rs\n@@\n-x\n+y\n*** End Patch"),
+    );
+    shows(
+        &patch,
+        "● apply_patch  a.rs  +1  −1                             [OK]\n  │ - x\n  │ + y\n",
+    );
+}
+
+#[test]
+fn searching() {
+    let grep = done(
+        "Grep",
+        json!({"pattern": "Cache", "output_mode": "content"}),
+        "a.ts:4:class Cache",
+        json!({"mode": "content", "numLines": 1}),
+    );
+    shows(
+        &grep,
+        "● Grep  Cache  1 line                                   [OK]\n  │ a.ts:4:class Cache\n",
+    );
+    let glob = done("Glob", json!({"pattern": "**/*.ts"}), "a.ts\nb.ts", json!({"numFiles": 2}));
+    shows(
+        &glob,
+        "● Glob  **/*.ts  2 files                                [OK]\n  │ a.ts\n  │ b.ts\n",
+    );
+    let found = done(
+        "ToolSearch",
+        json!({"query": "select:WebFetch"}),
+        "",
+        json!({"matches": ["WebFetch"]}),
+    );
+    shows(&found, "● ToolSearch  select:WebFetch                           [OK]\n  │ • WebFetch\n");
+}
+
+#[test]
+fn planning() {
+    let todos = tool(
+        "TodoWrite",
+        json!({"todos": [{"content": "one", "status": "completed"}, {"content": "two", "status": "in_progress"}, {"content": "three", "status": "pending"}]}),
+    );
+    shows(
+        &todos,
+        "● TodoWrite  1 of 3 tasks done                          [OK]\n  │ ☑ one\n  │ ◐ two\n  │ ☐ three\n",
+    );
+    let update = done(
+        "TaskUpdate",
+        json!({"taskId": "1", "status": "completed"}),
+        "Updated",
+        json!({"statusChange": {"from": "pending", "to": "completed"}}),
+    );
+    shows(&update, "● TaskUpdate  #1 pending → completed                    [OK]\n");
+    let create = done(
+        "TaskCreate",
+        json!({"subject": "Fix", "description": "now"}),
+        "",
+        json!({"task": {"id": "2"}}),
+    );
+    shows(&create, "● TaskCreate  #2 Fix                                    [OK]\n  │ now\n");
+    let plan = tool("ExitPlanMode", json!({"plan": "# Plan\n\n1. Add\n2. Swap\n"}));
+    shows(
+        &plan,
+        "● ExitPlanMode  Plan                                    [OK]\n  │ # Plan\n  │\n  │ 1. Add\n  │ 2. Swap\n",
+    );
+}
+
+#[test]
+fn web() {
+    let result = json!({"query": "q", "results": ["Looking.", {"content": [{"title": "Docs", "url": "https://e.org/d"}]}]});
+    let search = done("WebSearch", json!({"query": "limits"}), "…", result);
+    shows(
+        &search,
+        "● WebSearch  limits                                     [OK]\n  │ Looking.\n  │\n  │ • Docs  https://e.org/d\n",
+    );
+    let fetch = card(&done(
+        "WebFetch",
+        json!({"url": "https://e.org", "prompt": "read"}),
+        "**bold**",
+        json!({"code": 200, "bytes": 2048}),
+    ));
+    assert_eq!(text_of(&fetch.summary), "https://e.org  200  2.0 KB");
+    assert_eq!(fetch.summary[0].look.link.as_deref(), Some("https://e.org"));
+}
+
+#[test]
+fn delegating() {
+    let input =
+        json!({"description": "Inspect", "prompt": "Look at it.", "subagent_type": "Explore"});
+    let result = json!({"status": "completed", "content": [{"type": "text", "text": "<tools-used-before-summary>Bash</tools-used-before-summary>\n"}, {"type": "text", "text": "Found **it**."}]});
+    shows(
+        &done("Agent", input, "[Subagent hand-back] …", result),
+        "● Agent  Explore  Inspect                               [OK]\n  │ ▸ Prompt — Look at it.\n  │\n  │ Found it.\n",
+    );
+    let skill = done(
+        "Skill",
+        json!({"skill": "notes", "args": "v1"}),
+        "Launching skill: notes",
+        Value::Null,
+    );
+    shows(
+        &skill,
+        "● Skill  notes  v1                                      [OK]\n  │ Launching skill: notes\n",
+    );
+}
+
+// R-003-12: open questions in full, answered ones as a compact record.
+#[test]
+fn asking() {
+    let input = json!({"questions": [{"question": "Which unit?", "header": "Unit", "multiSelect": false, "options": [{"label": "C", "description": "metric"}, {"label": "F"}]}]});
+    let mut ask = tool("AskUserQuestion", input.clone());
+    ask.state = ToolState::Running;
+    shows(
+        &ask,
+        "◐ AskUserQuestion  Which unit?                     [RUNNING]\n  │ ? Unit  Which unit?\n  │   ○ C  metric\n  │   ○ F\n",
+    );
+    let answered =
+        done("AskUserQuestion", input, "answered", json!({"answers": {"Which unit?": "F"}}));
+    shows(
+        &answered,
+        "● AskUserQuestion  Which unit?                          [OK]\n  │ ? Unit  Which unit? → F\n",
+    );
+    let question = card(&answered).question.unwrap();
+    assert_eq!(
+        question.items[0].options.iter().map(|o| o.chosen).collect::<Vec<_>>(),
+        [false, true]
+    );
+    let mut denied =
+        failed("Bash", json!({"command": "rm -rf build"}), "The user doesn't want to proceed.");
+    denied.state = ToolState::Denied;
+    denied.answer = Some(Answer {
+        decision: Decision::Denied,
+        text: "keep build/".into(),
+        choices: vec![],
+        observed: true,
+    });
+    shows(
+        &denied,
+        "✕ Bash  rm -rf build                         [FAILED] denied\n  │ ✕ denied  keep build/\n  │ ✕ The user doesn't want to proceed.\n",
+    );
+}
+
+// C-22, R-003-53: what is unknown is shown whole.
+#[test]
+fn unknown_tools() {
+    let call = done(
+        "frobnicate",
+        json!({"zeta": 1, "alpha": "two words", "deep": {"a": [1]}}),
+        r#"{"ok":true}"#,
+        Value::Null,
+    );
+    let text = painted(&call);
+    // `Json::from(Value)` sorts keys; what a source wrote keeps its order.
+    assert!(
+        text.starts_with("● frobnicate  alpha: two words, zeta: 1                 [OK]\n"),
+        "{text}"
+    );
+    assert!(text.contains("  │ zeta   1\n") && text.contains("  │   \"ok\": true\n"), "{text}");
+    let streaming =
+        Tool { name: "Bash".into(), input_text: r#"{"command": "np"#.into(), ..Tool::default() };
+    shows(
+        &streaming,
+        "○ Bash  {\"command\": \"np                            [RUNNING]\n  │ {\"command\": \"np\n",
+    );
+    let bare = Tool { name: "Read".into(), ..Tool::default() };
+    shows(&bare, "○ Read                                             [RUNNING]\n");
+}
+
+// R-000-21: the words are exactly these.
+#[test]
+fn badges() {
+    let word = |state| (badge(state).word, badge(state).state);
+    assert_eq!(word(ToolState::Pending), ("[RUNNING]", None));
+    assert_eq!(word(ToolState::Running), ("[RUNNING]", None));
+    assert_eq!(word(ToolState::Completed), ("[OK]", None));
+    assert_eq!(word(ToolState::Failed), ("[FAILED]", None));
+    assert_eq!(word(ToolState::Denied), ("[FAILED]", Some("denied")));
+    assert_eq!(word(ToolState::Interrupted), ("[FAILED]", Some("interrupted")));
+}
+
+#[test]
+fn the_registry_names_each_tool_once() {
+    for (at, (name, _)) in REGISTRY.iter().enumerate() {
+        assert!(REGISTRY[..at].iter().all(|(other, _)| other != name), "{name}");
+        assert!(name.chars().all(|c| c.is_ascii_lowercase()), "{name}");
+    }
+}

@@ -1,0 +1,292 @@
+//! Sessions, turns and steps: what the parts stand in.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::event::EndReason;
+use crate::id::{SessionId, StepId, TurnId};
+use crate::part::{Body, Part};
+use crate::telling::{Name, Positions, Ranks};
+
+/// One conversation of one agent, whole: its head and its turns in order.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Transcript {
+    pub session: Session,
+    pub turns: Vec<Turn>,
+}
+
+/// The head of a session.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Session {
+    pub id: SessionId,
+    /// `claude-code`, `codex`, …
+    pub agent: String,
+    pub agent_session_id: String,
+    pub facts: Facts,
+    pub state: SessionState,
+    pub parent: Option<Parent>,
+    pub forked_from: Option<ForkedFrom>,
+}
+
+/// What sources say of a session as a whole. Absent means not told.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Facts {
+    pub project: Option<String>,
+    pub branch: Option<String>,
+    /// The version of the agent that wrote it, newest seen.
+    pub version: Option<String>,
+    pub title: Option<Title>,
+    /// Models in the order in which they were first used.
+    pub models: Vec<String>,
+    /// What the agent says the session has cost so far.
+    pub cost_usd: Option<f64>,
+    pub started: Option<Timestamp>,
+    pub ended: Option<Timestamp>,
+}
+
+/// A title with how much it counts: a person's own words win over a generated one.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Title {
+    pub text: String,
+    pub origin: TitleOrigin,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TitleOrigin {
+    Prompt,
+    Summary,
+    Generated,
+    Custom,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SessionState {
+    Live,
+    #[default]
+    Idle,
+    Ended,
+}
+
+impl SessionState {
+    pub fn name(self) -> &'static str {
+        match self {
+            SessionState::Live => "live",
+            SessionState::Idle => "idle",
+            SessionState::Ended => "ended",
+        }
+    }
+}
+
+/// The session and the tool call that started a sub-agent.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Parent {
+    pub session: SessionId,
+    pub call_id: String,
+}
+
+/// The session and the turn that a session branched off.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct ForkedFrom {
+    pub session: SessionId,
+    pub turn: Option<TurnId>,
+}
+
+/// One user message, or other trigger, and the whole reply to it.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Turn {
+    pub id: TurnId,
+    /// 0 is what comes before the first prompt.
+    pub number: u32,
+    pub trigger: Trigger,
+    /// The user's own parts, in order.
+    pub user: Vec<Body>,
+    /// From the request where a source says it, else whether there is any reasoning.
+    pub thinking_mode: bool,
+    pub state: TurnState,
+    /// Rewound away, and kept.
+    pub abandoned: bool,
+    pub started: Option<Timestamp>,
+    pub ended: Option<Timestamp>,
+    /// In their order.
+    pub steps: Vec<Step>,
+    /// In their order.
+    pub parts: Vec<Part>,
+    /// What the assembler needs to take a late event for this turn.
+    pub origin: TurnOrigin,
+}
+
+/// What the assembler remembers of a turn beside what people see.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct TurnOrigin {
+    pub names: Vec<Name>,
+    /// The turn's place in each telling.
+    pub at: Positions,
+    pub ranks: Ranks,
+    /// How each telling says it ended.
+    pub ends: [Option<End>; 3],
+    /// Ends that wait for sub-agents in the foreground.
+    pub deferred: [Option<End>; 3],
+    /// What the request said of thinking, where a telling knows.
+    pub thinking: Option<bool>,
+}
+
+/// One telling's word on how a turn ended.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct End {
+    pub reason: EndReason,
+    pub at: Option<Timestamp>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Trigger {
+    #[default]
+    User,
+    Command,
+    Hook,
+    Schedule,
+    /// A background agent or command reported.
+    Agent,
+    Continuation,
+}
+
+impl Trigger {
+    pub fn name(self) -> &'static str {
+        match self {
+            Trigger::User => "user",
+            Trigger::Command => "command",
+            Trigger::Hook => "hook",
+            Trigger::Schedule => "schedule",
+            Trigger::Agent => "agent",
+            Trigger::Continuation => "continuation",
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TurnState {
+    #[default]
+    Running,
+    Completed,
+    Failed,
+    Interrupted,
+    /// Told without an end, and nobody knows whether it still runs.
+    Unknown,
+}
+
+impl TurnState {
+    pub fn name(self) -> &'static str {
+        match self {
+            TurnState::Running => "running",
+            TurnState::Completed => "completed",
+            TurnState::Failed => "failed",
+            TurnState::Interrupted => "interrupted",
+            TurnState::Unknown => "unknown",
+        }
+    }
+}
+
+/// One model call.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Step {
+    pub id: StepId,
+    pub name: Name,
+    pub at: Positions,
+    pub model: Option<String>,
+    pub usage: Usage,
+    pub stop_reason: Option<String>,
+    /// Snapshots and spans that the prompt was made of, where a source records them.
+    pub provenance: Option<Provenance>,
+}
+
+/// Tokens by kind. `input` excludes cached tokens; `output` includes reasoning, of which
+/// `reasoning` is the sub-count.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Usage {
+    pub input: u64,
+    pub output: u64,
+    pub cache_read: u64,
+    pub cache_write: u64,
+    pub reasoning: u64,
+}
+
+impl Usage {
+    /// Joins two tellings of the same call. Sources repeat a call's usage while it grows, and
+    /// some never write the last figure; the larger one is the later one.
+    pub fn join(&mut self, other: Usage) {
+        self.input = self.input.max(other.input);
+        self.output = self.output.max(other.output);
+        self.cache_read = self.cache_read.max(other.cache_read);
+        self.cache_write = self.cache_write.max(other.cache_write);
+        self.reasoning = self.reasoning.max(other.reasoning);
+    }
+
+    /// Adds another call's usage.
+    pub fn add(&mut self, other: Usage) {
+        self.input += other.input;
+        self.output += other.output;
+        self.cache_read += other.cache_read;
+        self.cache_write += other.cache_write;
+        self.reasoning += other.reasoning;
+    }
+}
+
+/// What a step's prompt was made of: ordered pieces, the final string, and where each piece
+/// stands in it, in characters. Large content is referred to by its SHA-256.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Provenance {
+    pub pieces: Vec<PromptPiece>,
+    pub final_prompt: Option<String>,
+    /// Digests of the snapshots in use: system policy, tool schemas, context.
+    pub snapshots: Vec<SnapshotUse>,
+}
+
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct PromptPiece {
+    pub kind: String,
+    pub value: String,
+    /// Start and end in `final_prompt`, in characters.
+    pub span: Option<(u32, u32)>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct SnapshotUse {
+    pub kind: String,
+    pub sha256: String,
+}
+
+impl Turn {
+    /// The text parts, joined: for model history, search and legacy views; never shown in place
+    /// of the parts (R-000-16, R-000-17).
+    pub fn content(&self) -> String {
+        let mut content = String::new();
+        for part in &self.parts {
+            if let Body::Text(text) = &part.body {
+                content.push_str(&text.text);
+            }
+        }
+        content
+    }
+
+    pub fn usage(&self) -> Usage {
+        let mut usage = Usage::default();
+        self.steps.iter().for_each(|step| usage.add(step.usage));
+        usage
+    }
+
+    /// The number of a step in this turn, counted from 1.
+    pub fn step_number(&self, id: StepId) -> Option<usize> {
+        self.steps.iter().position(|step| step.id == id).map(|at| at + 1)
+    }
+}
+
+impl Transcript {
+    pub fn usage(&self) -> Usage {
+        let mut usage = Usage::default();
+        self.turns.iter().for_each(|turn| usage.add(turn.usage()));
+        usage
+    }
+}

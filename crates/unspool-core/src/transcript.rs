@@ -1,0 +1,348 @@
+//! A transcript built from changes alone. Live views, the store's rows and `show` all come to
+//! their transcript this way, so there is one meaning of a change.
+
+use rustc_hash::FxHashMap;
+
+use crate::change::{Change, Growing, Oddity, PartPatch, ToolPatch, TurnPatch};
+use crate::id::{PartId, SessionId, TurnId};
+use crate::part::{Body, Part, Place};
+use crate::session::{
+    Facts, Session, SessionState, Step, Transcript, Trigger, Turn, TurnOrigin, TurnState, Usage,
+};
+use crate::telling::Field;
+
+/// Folds changes into a [`Transcript`].
+#[derive(Clone, Debug)]
+pub struct Mirror {
+    session: Session,
+    turns: Vec<MirrorTurn>,
+    parts: FxHashMap<PartId, usize>,
+    odd: FxHashMap<Oddity, u64>,
+}
+
+#[derive(Clone, Debug)]
+struct MirrorTurn {
+    turn: Turn,
+    /// Places of `turn.steps`, in step.
+    step_places: Vec<Place>,
+}
+
+impl Mirror {
+    pub fn new(agent: &str, agent_session_id: &str) -> Mirror {
+        Mirror {
+            session: Session {
+                id: SessionId::of(agent, agent_session_id),
+                agent: agent.to_owned(),
+                agent_session_id: agent_session_id.to_owned(),
+                facts: Facts::default(),
+                state: SessionState::default(),
+                parent: None,
+                forked_from: None,
+            },
+            turns: Vec::new(),
+            parts: FxHashMap::default(),
+            odd: FxHashMap::default(),
+        }
+    }
+
+    /// How many events were counted and not applied, by reason.
+    pub fn oddities(&self) -> impl Iterator<Item = (Oddity, u64)> + '_ {
+        self.odd.iter().map(|(what, count)| (*what, *count))
+    }
+
+    pub fn apply_all(&mut self, changes: impl IntoIterator<Item = Change>) {
+        changes.into_iter().for_each(|change| self.apply(change));
+    }
+
+    pub fn apply(&mut self, change: Change) {
+        match change {
+            Change::SessionTold { facts, state } => {
+                self.session.facts = facts;
+                self.session.state = state;
+            }
+            Change::TurnOpened { turn } => self.turns.push(MirrorTurn::new(turn)),
+            Change::TurnTold { turn, patch } => {
+                if let Some(at) = self.turn(turn) {
+                    patch_turn(&mut self.turns[at].turn, *patch);
+                    self.settle_turn(at);
+                }
+            }
+            Change::TurnRenamed { turn, to } => {
+                if let Some(at) = self.turn(turn) {
+                    self.turns[at].turn.id = to;
+                }
+            }
+            Change::TurnMerged { turn, into } => self.merge_turns(turn, into),
+            Change::StepTold { turn, place, step } => {
+                if let Some(at) = self.turn(turn) {
+                    self.turns[at].tell_step(place, *step);
+                }
+            }
+            Change::PartOpened { turn, part } => {
+                if let Some(at) = self.turn(turn) {
+                    self.parts.insert(part.id, at);
+                    self.turns[at].insert(*part);
+                }
+            }
+            Change::PartGrew { part, field, text } => {
+                if let Some((part, _)) = self.part(part) {
+                    grow(part, field, &text);
+                }
+            }
+            Change::PartTold { part: id, patch } => {
+                if let Some((part, at)) = self.part(id) {
+                    let moved = patch.place.is_some_and(|place| place != part.place);
+                    patch_part(part, *patch);
+                    if moved {
+                        self.turns[at].turn.parts.sort_by_key(|part| part.place);
+                    }
+                }
+            }
+            Change::PartRenamed { part: id, to } => {
+                if let Some((part, at)) = self.part(id) {
+                    part.id = to;
+                    self.parts.remove(&id);
+                    self.parts.insert(to, at);
+                }
+            }
+            Change::PartRemoved { part: id } => {
+                if let Some(at) = self.parts.remove(&id) {
+                    self.turns[at].turn.parts.retain(|part| part.id != id);
+                }
+            }
+            Change::SnapshotTaken { .. } => {}
+            Change::Counted { what } => *self.odd.entry(what).or_default() += 1,
+        }
+    }
+
+    /// The transcript as it now is.
+    pub fn transcript(&self) -> Transcript {
+        self.clone().into_transcript()
+    }
+
+    pub fn into_transcript(self) -> Transcript {
+        let mut turns: Vec<Turn> = self.turns.into_iter().map(|turn| turn.turn).collect();
+        turns.sort_by_key(|turn| turn.number);
+        Transcript { session: self.session, turns }
+    }
+
+    /// One turn, by its id.
+    pub fn find_turn(&self, id: TurnId) -> Option<&Turn> {
+        self.turns.iter().rev().map(|turn| &turn.turn).find(|turn| turn.id == id)
+    }
+
+    fn turn(&self, id: TurnId) -> Option<usize> {
+        // Almost always the newest.
+        self.turns.iter().rposition(|turn| turn.turn.id == id)
+    }
+
+    fn part(&mut self, id: PartId) -> Option<(&mut Part, usize)> {
+        let at = *self.parts.get(&id)?;
+        // Almost always the newest.
+        let part = self.turns[at].turn.parts.iter_mut().rev().find(|part| part.id == id)?;
+        Some((part, at))
+    }
+
+    /// Turns are kept in the order in which they were opened; only their numbers order them.
+    fn settle_turn(&mut self, at: usize) {
+        let turn = &mut self.turns[at].turn;
+        turn.parts.sort_by_key(|part| part.place);
+    }
+
+    fn merge_turns(&mut self, turn: TurnId, into: TurnId) {
+        let (Some(from), Some(to)) = (self.turn(turn), self.turn(into)) else { return };
+        if from == to {
+            return;
+        }
+        let gone = self.turns.remove(from);
+        let to = if from < to { to - 1 } else { to };
+        for (place, step) in gone.step_places.iter().zip(&gone.turn.steps) {
+            self.turns[to].tell_step(*place, step.clone());
+        }
+        let (kept, gone) = (&mut self.turns[to].turn, gone.turn);
+        // Each field comes from the telling that is believed more.
+        let stronger = |field| gone.origin.ranks.holder(field) > kept.origin.ranks.holder(field);
+        let (user, trigger) = (stronger(Field::Body), stronger(Field::Name));
+        let started = stronger(Field::Started);
+        if user {
+            kept.user = gone.user;
+        }
+        if trigger {
+            kept.trigger = gone.trigger;
+        }
+        if started {
+            kept.started = gone.started;
+        }
+        kept.abandoned |= gone.abandoned;
+        kept.parts.extend(gone.parts);
+        kept.parts.sort_by_key(|part| part.place);
+        self.parts.clear();
+        for (at, turn) in self.turns.iter().enumerate() {
+            self.parts.extend(turn.turn.parts.iter().map(|part| (part.id, at)));
+        }
+    }
+}
+
+impl MirrorTurn {
+    fn new(id: TurnId) -> MirrorTurn {
+        MirrorTurn {
+            turn: Turn {
+                id,
+                number: 0,
+                trigger: Trigger::default(),
+                user: Vec::new(),
+                thinking_mode: false,
+                state: TurnState::default(),
+                abandoned: false,
+                started: None,
+                ended: None,
+                steps: Vec::new(),
+                parts: Vec::new(),
+                origin: TurnOrigin::default(),
+            },
+            step_places: Vec::new(),
+        }
+    }
+
+    fn insert(&mut self, part: Part) {
+        let at = self.turn.parts.partition_point(|other| other.place <= part.place);
+        self.turn.parts.insert(at, part);
+    }
+
+    fn tell_step(&mut self, place: Place, step: Step) {
+        if let Some(at) = self.turn.steps.iter().position(|other| other.id == step.id) {
+            self.turn.steps.remove(at);
+            self.step_places.remove(at);
+        }
+        let at = self.step_places.partition_point(|other| *other <= place);
+        self.step_places.insert(at, place);
+        self.turn.steps.insert(at, step);
+    }
+}
+
+fn patch_turn(turn: &mut Turn, patch: TurnPatch) {
+    set(&mut turn.number, patch.number);
+    set(&mut turn.trigger, patch.trigger);
+    set(&mut turn.user, patch.user);
+    turn.user.extend(patch.user_added);
+    set(&mut turn.thinking_mode, patch.thinking_mode);
+    set(&mut turn.state, patch.state);
+    set(&mut turn.abandoned, patch.abandoned);
+    set_option(&mut turn.started, patch.started);
+    set(&mut turn.ended, patch.ended);
+    set(&mut turn.origin, patch.origin);
+}
+
+/// Applies a patch to a part. Fields that the part's kind does not have are left alone.
+pub fn patch_part(part: &mut Part, patch: PartPatch) {
+    set(&mut part.place, patch.place);
+    set_option(&mut part.step, patch.step);
+    set_option(&mut part.started, patch.started);
+    set_option(&mut part.ended, patch.ended);
+    for evidence in patch.evidence {
+        // Kept sorted, so that the order in which tellings arrive leaves no trace.
+        if let Err(at) = part.evidence.binary_search(&evidence) {
+            part.evidence.insert(at, evidence);
+        }
+    }
+    set(&mut part.origin, patch.origin);
+    set(&mut part.body, patch.body);
+    match &mut part.body {
+        Body::Text(text) => {
+            set(&mut text.text, patch.text);
+            set(&mut text.open, patch.open);
+            set(&mut text.citations, patch.citations);
+        }
+        Body::Reasoning(reasoning) => {
+            set(&mut reasoning.text, patch.text);
+            set(&mut reasoning.open, patch.open);
+            set(&mut reasoning.redacted, patch.redacted);
+            set_option(&mut reasoning.signature, patch.signature);
+            set_option(&mut reasoning.duration_ms, patch.duration_ms);
+        }
+        Body::Tool(tool) => {
+            if let Some(patch) = patch.tool {
+                patch_tool(tool, *patch);
+            }
+        }
+        Body::Agent(_)
+        | Body::Interjection(_)
+        | Body::TaskList(_)
+        | Body::SkillLoad(_)
+        | Body::McpSnapshot(_)
+        | Body::ContextInfo(_)
+        | Body::Compaction(_)
+        | Body::File(_)
+        | Body::Source(_)
+        | Body::Patch(_)
+        | Body::Notice(_)
+        | Body::Error(_)
+        | Body::Data(_) => {}
+    }
+}
+
+fn patch_tool(tool: &mut crate::part::Tool, patch: ToolPatch) {
+    set(&mut tool.call_id, patch.call_id);
+    set_option(&mut tool.parent_call_id, patch.parent_call_id);
+    set(&mut tool.name, patch.name);
+    set_option(&mut tool.input, patch.input);
+    set(&mut tool.input_text, patch.input_text);
+    set(&mut tool.state, patch.state);
+    set_option(&mut tool.output, patch.output);
+    set_option(&mut tool.result, patch.result);
+    set_option(&mut tool.exit_code, patch.exit_code);
+    set_option(&mut tool.duration_ms, patch.duration_ms);
+    set_option(&mut tool.question, patch.question);
+    set_option(&mut tool.answer, patch.answer);
+    set(&mut tool.provider_executed, patch.provider_executed);
+    set_option(&mut tool.title, patch.title);
+}
+
+fn grow(part: &mut Part, field: Growing, text: &str) {
+    match (&mut part.body, field) {
+        (Body::Text(part), Growing::Text) => part.text.push_str(text),
+        (Body::Reasoning(part), Growing::Text) => part.text.push_str(text),
+        (Body::Tool(part), Growing::Input) => part.input_text.push_str(text),
+        (Body::Tool(part), Growing::Output) => {
+            part.output.get_or_insert_default().push_str(text);
+        }
+        (
+            Body::Text(_)
+            | Body::Reasoning(_)
+            | Body::Tool(_)
+            | Body::Agent(_)
+            | Body::Interjection(_)
+            | Body::TaskList(_)
+            | Body::SkillLoad(_)
+            | Body::McpSnapshot(_)
+            | Body::ContextInfo(_)
+            | Body::Compaction(_)
+            | Body::File(_)
+            | Body::Source(_)
+            | Body::Patch(_)
+            | Body::Notice(_)
+            | Body::Error(_)
+            | Body::Data(_),
+            Growing::Text | Growing::Input | Growing::Output,
+        ) => {}
+    }
+}
+
+fn set<T>(field: &mut T, value: Option<T>) {
+    if let Some(value) = value {
+        *field = value;
+    }
+}
+
+fn set_option<T>(field: &mut Option<T>, value: Option<T>) {
+    if value.is_some() {
+        *field = value;
+    }
+}
+
+/// The sum over some turns.
+pub fn usage_of(turns: &[Turn]) -> Usage {
+    let mut usage = Usage::default();
+    turns.iter().for_each(|turn| usage.add(turn.usage()));
+    usage
+}

@@ -1,0 +1,252 @@
+//! Claude Code's hook payloads. Hooks run ahead of the log and say what it leaves out: that a
+//! person was asked, how long a tool took, what is being written right now. They lie over the
+//! log by prompt id and call id; where a version leaves ids out, by content.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use unspool_core::assemble::likeness;
+use unspool_core::event::{
+    AgentEnd, AgentRef, Call, EndReason, Event, Outcome, ToolEnd, Voice, What,
+};
+use unspool_core::json::Json;
+use unspool_core::part::{Answer, Body, Decision, Interjection, Text};
+use unspool_core::session::Trigger;
+use unspool_core::telling::{Name, Telling};
+
+use super::super::{Decoder, Emit, Fate, Fields, Record};
+use super::log::{interjection_likeness, prompt_likeness};
+use super::marks::{Mark, mark};
+use super::message::{called, request, started};
+use super::result::{agent_told, answers};
+
+#[derive(Default)]
+pub(super) struct HooksDecoder {
+    prompt: Option<Arc<str>>,
+    begun: bool,
+    /// How often each prompt text was seen.
+    alike: FxHashMap<u64, u32>,
+    interjections: FxHashMap<u64, u32>,
+    /// Calls of this turn that are open, by tool and input, oldest first.
+    open: FxHashMap<u64, Vec<Call>>,
+    /// How many calls of each likeness this turn had.
+    counts: FxHashMap<u64, u32>,
+    /// Calls that a person was asked about.
+    asked: Vec<Call>,
+}
+
+impl Decoder for HooksDecoder {
+    fn decode(&mut self, record: &Record<'_>, fields: &Fields<'_>, out: &mut Vec<Event>) -> Fate {
+        let event = fields.string("hook_event_name").unwrap_or_default();
+        let mut emit = Emit::new(Telling::Hooks, record, None, out);
+        if fields.has("agent_id") && !matches!(&*event, "SubagentStart" | "SubagentStop") {
+            return Fate::left_out("sub-agent");
+        }
+        let prompt: Option<Arc<str>> = fields.text("prompt_id").map(|id| id.into());
+        if prompt != self.prompt && event != "UserPromptSubmit" && event.contains("Tool") {
+            self.turn(prompt.clone());
+        }
+        emit.turn = prompt.clone().map(Name::Prompt);
+        match &*event {
+            "SessionStart" => {
+                let project = fields.string("cwd");
+                let (branch, version, cost_usd) = (None, None, None);
+                emit.push(What::SessionTold { project, branch, version, cost_usd });
+                Fate::Metadata
+            }
+            "SessionEnd" => {
+                // After `/clear` the program goes on in another session.
+                emit.push(What::SessionEnded);
+                Fate::Metadata
+            }
+            "UserPromptSubmit" => self.prompt(&mut emit, fields, prompt),
+            "PreToolUse" => self.tool_starts(&mut emit, fields),
+            "PostToolUse" => {
+                self.tool_ends(&mut emit, fields, ToolEnd::Completed);
+                Fate::InParts
+            }
+            "PostToolUseFailure" => {
+                let interrupted = fields.flag("is_interrupt");
+                let end = if interrupted { ToolEnd::Interrupted } else { ToolEnd::Failed };
+                self.tool_ends(&mut emit, fields, end);
+                Fate::InParts
+            }
+            "PermissionRequest" => self.permission(&mut emit, fields),
+            "MessageDisplay" => self.text(&mut emit, fields),
+            "Stop" => {
+                emit.push(What::TurnEnded(EndReason::Completed));
+                Fate::Metadata
+            }
+            "StopFailure" => {
+                emit.push(What::TurnEnded(EndReason::Failed(fields.string("error"))));
+                Fate::Metadata
+            }
+            "SubagentStop" => self.agent_stops(&mut emit, fields),
+            _ => Fate::left_out(format!("hook/{event}")),
+        }
+    }
+}
+
+impl HooksDecoder {
+    fn turn(&mut self, prompt: Option<Arc<str>>) {
+        self.prompt = prompt;
+        self.begun = true;
+        self.interjections.clear();
+        self.open.clear();
+        self.counts.clear();
+        self.asked.clear();
+    }
+
+    fn prompt(
+        &mut self,
+        emit: &mut Emit<'_>,
+        fields: &Fields<'_>,
+        prompt: Option<Arc<str>>,
+    ) -> Fate {
+        let text = fields.string("prompt").unwrap_or_default();
+        if self.begun && prompt.is_some() && prompt == self.prompt {
+            // The same prompt again: typed while the turn ran.
+            let words = interjection_likeness(&text);
+            let count = self.interjections.entry(words).or_default();
+            *count += 1;
+            let name = Name::Alike(words, *count - 1);
+            emit.push(What::Interjected(Some(name), Interjection { text }));
+            return Fate::InParts;
+        }
+        self.turn(prompt.clone());
+        let words = prompt_likeness(&text);
+        let count = self.alike.entry(words).or_default();
+        *count += 1;
+        let alike = Name::Alike(words, *count - 1);
+        let names = prompt.map(Name::Prompt).into_iter().chain([alike]).collect();
+        let trigger = match mark(&text) {
+            Mark::TaskNotification(_) => Trigger::Agent,
+            Mark::Command(_) => Trigger::Command,
+            Mark::None if text.starts_with('/') => Trigger::Command,
+            Mark::Interruption
+            | Mark::CommandOutput(_)
+            | Mark::Shell(_)
+            | Mark::ShellOutput { .. }
+            | Mark::HookFeedback(_)
+            | Mark::Caveat
+            | Mark::None => Trigger::User,
+        };
+        let user = vec![Body::Text(Text { text, ..Text::default() })];
+        emit.turn = None;
+        emit.push(What::TurnStarted { names, trigger, user });
+        Fate::InParts
+    }
+
+    /// The call that a payload speaks of. Versions before 2.1.20 leave its id out.
+    fn call(&mut self, fields: &Fields<'_>, like: u64) -> Call {
+        match fields.text("tool_use_id") {
+            Some(id) => Call::Id(id.into()),
+            None => {
+                let count = self.counts.entry(like).or_default();
+                *count += 1;
+                Call::Alike(like, *count - 1)
+            }
+        }
+    }
+
+    fn tool_starts(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
+        let tool = fields.string("tool_name").unwrap_or_default();
+        let input = fields.json("tool_input");
+        let like = likeness(&tool, input.as_ref());
+        let call = self.call(fields, like);
+        self.open.entry(like).or_default().push(call.clone());
+        called(emit, call.clone(), &tool, input.clone(), false);
+        if let (Call::Id(id), Some(input)) = (&call, &input) {
+            started(emit, id, &tool, input);
+        }
+        Fate::InParts
+    }
+
+    fn tool_ends(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>, end: ToolEnd) {
+        let tool = fields.string("tool_name").unwrap_or_default();
+        let input = fields.json("tool_input");
+        let like = likeness(&tool, input.as_ref());
+        let call = match fields.text("tool_use_id") {
+            Some(id) => Call::Id(id.into()),
+            None => match self.open.get_mut(&like).filter(|open| !open.is_empty()) {
+                Some(open) => open.remove(0),
+                None => self.call(fields, like),
+            },
+        };
+        let result = fields.json("tool_response");
+        if let (Call::Id(id), Some(kept)) =
+            (&call, result.as_ref().and_then(Json::read::<Fields<'_>>))
+        {
+            agent_told(emit, id, &kept);
+            let choices = answers(&kept);
+            if !choices.is_empty() {
+                let text: Vec<&str> = choices.iter().map(|(_, text)| text.as_str()).collect();
+                let (decision, text) = (Decision::Answered, text.join(" · "));
+                let answer = Answer { decision, text, choices, observed: true };
+                emit.push(What::QuestionAnswered { call: call.clone(), answer });
+            }
+        }
+        let output = match end {
+            ToolEnd::Completed => result.as_ref().and_then(response_text),
+            ToolEnd::Failed | ToolEnd::Denied | ToolEnd::Interrupted | ToolEnd::Rejected => {
+                fields.string("error")
+            }
+        };
+        let outcome = Outcome {
+            output,
+            result,
+            exit_code: None,
+            duration_ms: fields.number("duration_ms"),
+        };
+        emit.push(What::ToolEnded { call, end, outcome });
+    }
+
+    /// A request names no call: it is the oldest open one with this tool and input that nobody
+    /// was asked about yet.
+    fn permission(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
+        let tool = fields.string("tool_name").unwrap_or_default();
+        let input = fields.json("tool_input");
+        let like = likeness(&tool, input.as_ref());
+        let open = self.open.get(&like).map(Vec::as_slice).unwrap_or_default();
+        let call = match open.iter().find(|call| !self.asked.contains(call)).cloned() {
+            Some(call) => call,
+            None => self.call(fields, like),
+        };
+        self.asked.push(call.clone());
+        let question = request(None, &tool, input.as_ref());
+        emit.push(What::QuestionAsked { call, tool, question, requested: true });
+        Fate::InParts
+    }
+
+    /// Text as it is shown, under an id that matches nothing else.
+    fn text(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
+        let Some(id) = fields.text("message_id") else { return Fate::left_out("hook/MessageDisplay") };
+        let block = Name::Record(id.into());
+        let text = fields.string("delta").unwrap_or_default();
+        emit.push(What::Grew { voice: Voice::Text, block: Some(block.clone()), text });
+        if fields.flag("final") {
+            emit.push(What::BlockEnded { block });
+        }
+        Fate::InParts
+    }
+
+    fn agent_stops(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
+        // Compaction runs as an agent without a type, and leaves no transcript.
+        if fields.text("agent_type").is_none_or(|kind| kind.is_empty()) {
+            return Fate::left_out("hook/SubagentStop of a compaction");
+        }
+        let id = fields.text("agent_id").map(|id| id.into());
+        let agent = AgentRef { call: None, id };
+        emit.push(What::AgentEnded { agent, end: AgentEnd::Completed });
+        Fate::InParts
+    }
+}
+
+/// The text of a structured response, for as long as the log has not told what the model saw.
+fn response_text(response: &Json) -> Option<String> {
+    if let Some(text) = response.read::<String>() {
+        return Some(text);
+    }
+    let kept: Fields<'_> = response.read()?;
+    kept.string("stdout").or_else(|| kept.fields("file").string("content"))
+}

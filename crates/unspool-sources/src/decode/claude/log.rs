@@ -1,0 +1,410 @@
+//! Claude Code's session log: `~/.claude/projects/<folder>/<session>.jsonl`. One record is one
+//! content block, a result or a mark; the order of the file is the order of events (timestamps
+//! are not monotonic). Records form a tree by `parentUuid`: a prompt that hangs on an earlier
+//! record than the last one is a rewind.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use unspool_core::event::{EndReason, Event, What};
+use unspool_core::id::{digest, sha256};
+use unspool_core::json::Json;
+use unspool_core::part::{Body, Compaction, Data, Text};
+use unspool_core::session::{Title, TitleOrigin, Trigger};
+use unspool_core::telling::{Name, Telling};
+
+use super::super::{Decoder, Emit, Fate, Fields, Record};
+use super::marks::{Mark, is_interruption, mark};
+use super::message::{Calls, block, failure, message_text, usage, user_parts};
+use super::result::{Beside, result};
+
+#[derive(Default)]
+pub(super) struct LogDecoder {
+    /// Whether this log is a sub-agent's own: then every record is a side chain.
+    side_chain: Option<bool>,
+    pub(super) calls: Calls,
+    /// The prompt of the current turn, where the version names prompts.
+    prompt: Option<Arc<str>>,
+    /// The turn that each record stands in, by a digest of its uuid; 0 is before the first.
+    turn_of: FxHashMap<u64, u32>,
+    /// The name of each turn, from 1.
+    turns: Vec<Name>,
+    /// Turns that the user went back behind are off the live branch.
+    live: Vec<u32>,
+    /// How often each prompt text was seen in a version that does not name prompts.
+    alike: FxHashMap<u64, u32>,
+    /// The message that is being written, and how many of its blocks were seen.
+    message: Option<Arc<str>>,
+    blocks: FxHashMap<Arc<str>, u32>,
+    /// Whether the latest requests asked the model to think, by the request's id.
+    requests: VecDeque<(String, bool)>,
+    /// Where it runs and what wrote it, as last told.
+    told: Option<(Option<String>, Option<String>, Option<String>)>,
+    /// A compaction that waits for its summary, which is the next record.
+    boundary: Option<(Event, Compaction)>,
+    /// Counts within the turn, for things that log and stream do not name alike.
+    pub(super) retries: u32,
+    interjections: FxHashMap<u64, u32>,
+    /// Whether the model has answered in this turn.
+    pub(super) answered: bool,
+    /// What was typed last: a prompt that a hook blocks leaves no other trace.
+    pub(super) queued: Option<String>,
+}
+
+impl Decoder for LogDecoder {
+    fn decode(&mut self, record: &Record<'_>, fields: &Fields<'_>, out: &mut Vec<Event>) -> Fate {
+        let kind = fields.text("type").unwrap_or_default();
+        if !(kind == "user" && fields.flag("isCompactSummary")) {
+            self.flush(out);
+        }
+        let uuid = fields.text("uuid");
+        let mut emit = Emit::new(Telling::Log, record, uuid.as_deref(), out);
+        emit.at = fields.text("timestamp").and_then(|text| text.parse().ok());
+        if let Some(side_chain) = fields.read::<bool>("isSidechain")
+            && side_chain != *self.side_chain.get_or_insert(side_chain)
+        {
+            return Fate::left_out("sub-agent");
+        }
+        self.tell_session(&mut emit, fields);
+        let fate = match &*kind {
+            "assistant" => self.assistant(&mut emit, fields),
+            "user" => self.user(&mut emit, fields),
+            "attachment" => self.attachment(&mut emit, fields),
+            "system" => self.system(&mut emit, fields),
+            _ => self.flat(&mut emit, &kind, fields, record),
+        };
+        if let Some(uuid) = uuid {
+            let turn = self.turns.len() as u32;
+            self.turn_of.insert(digest(uuid.as_bytes()), turn);
+        }
+        fate
+    }
+
+    fn flush(&mut self, out: &mut Vec<Event>) {
+        if let Some((event, _)) = self.boundary.take() {
+            out.push(event);
+        }
+    }
+}
+
+impl LogDecoder {
+    fn tell_session(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) {
+        let told =
+            (fields.string("cwd"), fields.string("gitBranch"), fields.string("version"));
+        let nothing = told.0.is_none() && told.1.is_none();
+        if self.told.as_ref() == Some(&told) || (nothing && self.told.is_some()) {
+            return;
+        }
+        if nothing && emit.at.is_none() {
+            return;
+        }
+        self.told = Some(told.clone());
+        let (project, branch, version) = told;
+        emit.push(What::SessionTold { project, branch, version, cost_usd: None });
+    }
+
+    // ── Turns ───────────────────────────────────────────────────────────────────────────────
+
+    /// Begins a turn, or tells more of the current one if the prompt is the same.
+    pub(super) fn start(
+        &mut self,
+        emit: &mut Emit<'_>,
+        fields: &Fields<'_>,
+        trigger: Trigger,
+        user: Vec<Body>,
+    ) {
+        let prompt: Option<Arc<str>> = fields.text("promptId").map(|id| id.into());
+        let record = fields.text("uuid").map(|uuid| Name::Record(uuid.into()));
+        let mut names: Vec<Name> = Vec::new();
+        match &prompt {
+            Some(prompt) => names.push(Name::Prompt(prompt.clone())),
+            None => {
+                let words = user_words(&user);
+                let count = self.alike.entry(words).or_default();
+                names.push(Name::Alike(words, *count));
+                *count += 1;
+            }
+        }
+        let again = prompt.is_some() && prompt == self.prompt;
+        if !again {
+            self.rewind(emit, fields);
+            names.extend(record);
+            self.prompt = prompt;
+            self.message = None;
+            self.retries = 0;
+            self.interjections.clear();
+            self.answered = false;
+            self.turns.push(names[0].clone());
+            self.live.push(self.turns.len() as u32);
+        }
+        emit.push(What::TurnStarted { names, trigger, user });
+    }
+
+    /// A prompt that hangs on a record of an earlier turn leaves the turns between behind.
+    fn rewind(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) {
+        let Some(parent) = fields.text("parentUuid") else { return };
+        let Some(turn) = self.turn_of.get(&digest(parent.as_bytes())).copied() else { return };
+        if self.live.last().is_some_and(|last| turn < *last) {
+            self.live.retain(|live| *live <= turn);
+            let to = turn.checked_sub(1).and_then(|at| self.turns.get(at as usize)).cloned();
+            emit.push(What::Rewound { to });
+        }
+    }
+
+    // ── The model ───────────────────────────────────────────────────────────────────────────
+
+    fn assistant(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
+        let message = fields.fields("message");
+        if fields.flag("isApiErrorMessage") {
+            let name = fields.text("uuid").map(|uuid| Name::Record(uuid.into()));
+            emit.push(What::Failed(name, failure(fields, message_text(&message))));
+            emit.push(What::TurnEnded(EndReason::Failed(None)));
+            return Fate::InParts;
+        }
+        let id: Arc<str> = match message.text("id") {
+            Some(id) => id.into(),
+            None => fields.text("uuid").unwrap_or_default().into(),
+        };
+        let synthetic = message.text("model").as_deref() == Some("<synthetic>");
+        self.answered = true;
+        self.start_step(emit, fields, &id, &message, synthetic);
+        let mut made = false;
+        for content in message.list("content") {
+            let seen = self.blocks.entry(id.clone()).or_default();
+            let index = fields.number("apiBlockIndex").map_or(*seen, |index| index as u32);
+            *seen = index + 1;
+            let name = Name::Block(id.clone(), index);
+            let duration = fields.number("thinkingDurationMs");
+            made |= block(emit, &mut self.calls, name, &content, duration);
+        }
+        let step = Name::Message(id);
+        if !synthetic {
+            let usage = usage(&message.fields("usage"));
+            emit.push(What::UsageTold { step: step.clone(), usage });
+        }
+        if let Some(stop_reason) = message.string("stop_reason") {
+            let done = matches!(&*stop_reason, "end_turn" | "stop_sequence" | "refusal");
+            emit.push(What::StepEnded { step, stop_reason: Some(stop_reason) });
+            if done {
+                emit.push(What::TurnEnded(EndReason::Completed));
+            }
+        }
+        if made { Fate::InParts } else { Fate::Metadata }
+    }
+
+    fn start_step(
+        &mut self,
+        emit: &mut Emit<'_>,
+        fields: &Fields<'_>,
+        id: &Arc<str>,
+        message: &Fields<'_>,
+        synthetic: bool,
+    ) {
+        if self.message.as_ref() == Some(id) {
+            return;
+        }
+        self.message = Some(id.clone());
+        let model = message.string("model").filter(|_| !synthetic);
+        emit.push(What::StepStarted { step: Name::Message(id.clone()), model });
+        let request = fields.text("requestRef").unwrap_or_default();
+        if let Some((_, thinking)) = self.requests.iter().find(|(id, _)| **id == request) {
+            emit.push(What::ThinkingTold(*thinking));
+        }
+    }
+
+    // ── The user, and the program in the user's place ───────────────────────────────────────
+
+    fn user(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
+        let message = fields.fields("message");
+        let results = message.list("content");
+        let results: Vec<&Fields<'_>> = results
+            .iter()
+            .filter(|block| block.text("type").as_deref() == Some("tool_result"))
+            .collect();
+        if !results.is_empty() {
+            let beside = Beside {
+                structured: fields.raw("toolUseResult"),
+                decision: fields.fields("permissionDecision"),
+                denial: fields.string("toolDenialKind"),
+                feedback: fields.string("userFeedback"),
+            };
+            for block in results {
+                result(emit, &mut self.calls, block, &beside);
+            }
+            return Fate::InParts;
+        }
+        let text = message_text(&message);
+        if fields.flag("isCompactSummary") {
+            return self.summary(emit, fields, text);
+        }
+        let mark = mark(&text);
+        if fields.flag("isMeta") && !matches!(mark, Mark::TaskNotification(_)) {
+            return self.meta(emit, fields, &text, mark);
+        }
+        let words = |text: &str| {
+            vec![Body::Text(Text { text: text.to_owned(), ..Text::default() })]
+        };
+        match mark {
+            Mark::Interruption => {
+                self.notice(emit, fields, "interrupted", &text);
+                emit.push(What::TurnEnded(EndReason::Interrupted));
+            }
+            Mark::Command(command) => self.start(emit, fields, Trigger::Command, words(&command)),
+            Mark::Shell(command) => {
+                self.start(emit, fields, Trigger::Command, words(&format!("! {command}")));
+            }
+            Mark::CommandOutput(output) => {
+                if output.trim().is_empty() {
+                    return Fate::Metadata;
+                }
+                self.notice(emit, fields, "command-output", output);
+            }
+            Mark::ShellOutput { stdout, stderr } => {
+                let output = [stdout, stderr].join("\n");
+                self.notice(emit, fields, "command-output", output.trim_matches('\n'));
+            }
+            Mark::TaskNotification(told) => self.task_notification(emit, fields, told),
+            Mark::HookFeedback(feedback) => {
+                self.notice(emit, fields, "hook-feedback", feedback);
+            }
+            Mark::Caveat => return Fate::Metadata,
+            Mark::None => {
+                self.start(emit, fields, Trigger::User, user_parts(&message));
+            }
+        }
+        Fate::InParts
+    }
+
+    fn summary(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>, text: String) -> Fate {
+        // A compaction in the middle of a turn belongs to it; one that the user asked for has
+        // a prompt of its own, whose command comes only after the summary.
+        let prompt: Option<Arc<str>> = fields.text("promptId").map(|id| id.into());
+        if prompt.is_some() && prompt != self.prompt {
+            self.start(emit, fields, Trigger::Command, Vec::new());
+        }
+        let (name, compaction) = match self.boundary.take() {
+            Some((event, compaction)) => (event.what.names().pop(), compaction),
+            None => {
+                let name = fields.text("uuid").map(|uuid| Name::Record(uuid.into()));
+                (name, Compaction::default())
+            }
+        };
+        emit.push(What::Compacted(name, Compaction { summary: text, ..compaction }));
+        Fate::InParts
+    }
+
+    /// Remembers a compaction until its summary says which turn it belongs to.
+    pub(super) fn boundary(
+        &mut self,
+        record: &mut Emit<'_>,
+        fields: &Fields<'_>,
+        compaction: Compaction,
+    ) {
+        let name = fields.text("uuid").map(|uuid| Name::Record(uuid.into()));
+        let event = record.event(What::Compacted(name, compaction.clone()));
+        self.boundary = Some((event, compaction));
+    }
+
+    /// The n-th time that the user said this while the turn ran.
+    pub(super) fn interjection(&mut self, text: &str) -> Name {
+        let words = interjection_likeness(text);
+        let count = self.interjections.entry(words).or_default();
+        *count += 1;
+        Name::Alike(words, *count - 1)
+    }
+
+    /// Records that stand in no tree: state that is told again and again.
+    fn flat(
+        &mut self,
+        emit: &mut Emit<'_>,
+        kind: &str,
+        fields: &Fields<'_>,
+        record: &Record<'_>,
+    ) -> Fate {
+        let title = |field: &str, origin| {
+            fields.string(field).map(|text| What::TitleTold(Title { text, origin }))
+        };
+        match kind {
+            "custom-title" => title("customTitle", TitleOrigin::Custom).map(|what| emit.push(what)),
+            "ai-title" => title("aiTitle", TitleOrigin::Generated)
+                .or_else(|| title("title", TitleOrigin::Generated))
+                .map(|what| emit.push(what)),
+            "summary" => title("summary", TitleOrigin::Summary).map(|what| emit.push(what)),
+            "cost-state" => {
+                let cost_usd = fields.read("totalCostUSD");
+                let (project, branch, version) = (None, None, None);
+                emit.push(What::SessionTold { project, branch, version, cost_usd });
+                Some(())
+            }
+            "queue-operation" => {
+                if fields.text("operation").as_deref() == Some("enqueue") {
+                    self.queued = fields.string("content");
+                }
+                Some(())
+            }
+            "api-request" => {
+                let id = fields.string("id").unwrap_or_default();
+                let thinking = fields.fields("params").fields("thinking");
+                let on = thinking.text("type").is_some_and(|kind| kind != "disabled");
+                self.requests.push_front((id, on));
+                self.requests.truncate(16);
+                Some(())
+            }
+            "api-request-shape" => {
+                let shape = fields.fields("shape");
+                self.snapshot(emit, "system-policy", shape.json("system"));
+                self.snapshot(emit, "tool-schemas", shape.json("tools"));
+                Some(())
+            }
+            "last-prompt" | "mode" | "permission-mode" | "agent-name" => Some(()),
+            "api-request-blob" | "atis-latch" | "tools-used" | "file-history-snapshot"
+            | "file-history-delta" | "progress" => return Fate::left_out(kind),
+            _ => {
+                let payload = Json::parse(record.text).unwrap_or_else(|| Json::string(record.text));
+                emit.push(What::DataGiven(None, Data { kind: kind.to_owned(), payload }));
+                return Fate::InParts;
+            }
+        };
+        Fate::Metadata
+    }
+
+    pub(super) fn snapshot(&self, emit: &mut Emit<'_>, kind: &str, content: Option<Json>) {
+        if let Some(content) = content {
+            let sha256 = sha256(content.text().as_bytes());
+            emit.push(What::SnapshotTaken { kind: kind.to_owned(), sha256, content });
+        }
+    }
+}
+
+/// What makes two prompts alike where prompts have no ids.
+pub(super) fn prompt_likeness(text: &str) -> u64 {
+    digest(format!("prompt\n{text}").as_bytes())
+}
+
+pub(super) fn interjection_likeness(text: &str) -> u64 {
+    digest(format!("interjection\n{text}").as_bytes())
+}
+
+fn user_words(user: &[Body]) -> u64 {
+    let text = user.iter().find_map(|body| match body {
+        Body::Text(text) => Some(text.text.as_str()),
+        Body::Reasoning(_)
+        | Body::Tool(_)
+        | Body::Agent(_)
+        | Body::Interjection(_)
+        | Body::TaskList(_)
+        | Body::SkillLoad(_)
+        | Body::McpSnapshot(_)
+        | Body::ContextInfo(_)
+        | Body::Compaction(_)
+        | Body::File(_)
+        | Body::Source(_)
+        | Body::Patch(_)
+        | Body::Notice(_)
+        | Body::Error(_)
+        | Body::Data(_) => None,
+    });
+    debug_assert!(text.is_none_or(|text| !is_interruption(text)));
+    prompt_likeness(text.unwrap_or_default())
+}

@@ -1,0 +1,240 @@
+//! The content blocks of messages: what log and stream share.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use unspool_core::assemble::likeness;
+use unspool_core::event::{AgentRef, Call, SaidDetail, ToolCall, Voice, What};
+use unspool_core::json::Json;
+use unspool_core::part::{
+    Body, Data, Failure, File, Question, QuestionItem, QuestionKind, QuestionOption, Text,
+};
+use unspool_core::session::Usage;
+use unspool_core::telling::Name;
+
+use super::super::{Emit, Fields};
+
+/// The tools of calls that have no result yet.
+pub(super) type Calls = FxHashMap<Arc<str>, String>;
+
+/// One block of a model's message. Says whether it made a part.
+pub(super) fn block(
+    emit: &mut Emit<'_>,
+    calls: &mut Calls,
+    name: Name,
+    block: &Fields<'_>,
+    duration_ms: Option<u64>,
+) -> bool {
+    let text = |field: &str| block.string(field).unwrap_or_default();
+    match block.text("type").as_deref() {
+        Some("text") => {
+            let citations: Vec<Json> = block.read("citations").unwrap_or_default();
+            let detail = SaidDetail { citations, ..SaidDetail::default() };
+            say(emit, Voice::Text, name, text("text"), detail)
+        }
+        Some("thinking") => {
+            let signature = block.string("signature").filter(|text| !text.is_empty());
+            let detail = SaidDetail { signature, duration_ms, ..SaidDetail::default() };
+            say(emit, Voice::Reasoning, name, text("thinking"), detail)
+        }
+        Some("redacted_thinking") => {
+            let detail = SaidDetail {
+                signature: block.string("data"),
+                redacted: true,
+                duration_ms,
+                ..SaidDetail::default()
+            };
+            say(emit, Voice::Reasoning, name, String::new(), detail)
+        }
+        Some("tool_use" | "server_tool_use" | "mcp_tool_use") => {
+            tool_call(emit, calls, block);
+            true
+        }
+        // A tool that the provider ran: its result stands in the same message.
+        Some(kind) if kind.ends_with("_tool_result") => {
+            super::result::server_result(emit, calls, block);
+            true
+        }
+        kind => {
+            let kind = kind.unwrap_or("block").to_owned();
+            let payload = block_json(block);
+            emit.push(What::DataGiven(Some(name), Data { kind, payload }));
+            true
+        }
+    }
+}
+
+fn say(emit: &mut Emit<'_>, voice: Voice, name: Name, text: String, detail: SaidDetail) -> bool {
+    let made = detail.redacted || !text.trim().is_empty();
+    emit.push(What::Said { voice, block: Some(name), text, detail });
+    made
+}
+
+/// An object as it was, for kinds that we do not know.
+fn block_json(block: &Fields<'_>) -> Json {
+    block.whole()
+}
+
+fn tool_call(emit: &mut Emit<'_>, calls: &mut Calls, block: &Fields<'_>) {
+    let id: Arc<str> = block.text("id").unwrap_or_default().into();
+    let name = block.string("name").unwrap_or_default();
+    let input = block.json("input");
+    let provider_executed = block.text("type").as_deref() != Some("tool_use");
+    calls.insert(id.clone(), name.clone());
+    called(emit, Call::Id(id.clone()), &name, input.clone(), provider_executed);
+    if let Some(input) = input {
+        started(emit, &id, &name, &input);
+    }
+}
+
+/// A call, from whichever telling.
+pub(super) fn called(
+    emit: &mut Emit<'_>,
+    call: Call,
+    name: &str,
+    input: Option<Json>,
+    provider_executed: bool,
+) {
+    let likeness = likeness(name, input.as_ref());
+    emit.push(What::ToolCalled(Box::new(ToolCall {
+        call,
+        parent_call_id: None,
+        name: name.to_owned(),
+        input,
+        likeness,
+        provider_executed,
+        title: None,
+        // The call is written when its message is complete, and then it runs or waits.
+        running: true,
+    })));
+}
+
+/// What a call of certain tools means beside being a call.
+pub(super) fn started(emit: &mut Emit<'_>, id: &Arc<str>, name: &str, input: &Json) {
+    match name {
+        "Agent" | "Task" => {
+            let told: Fields<'_> = input.read().unwrap_or_default();
+            emit.push(What::AgentStarted {
+                agent: AgentRef { call: Some(id.clone()), id: None },
+                name: told.string("subagent_type").unwrap_or_else(|| "agent".to_owned()),
+                task: told.string("description").unwrap_or_default(),
+                background: told.flag("run_in_background"),
+            });
+        }
+        "AskUserQuestion" => {
+            if let Some(question) = choice(input) {
+                emit.push(What::QuestionAsked {
+                    call: Call::Id(id.clone()),
+                    tool: name.to_owned(),
+                    question,
+                    requested: false,
+                });
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The questions of `AskUserQuestion`.
+pub(super) fn choice(input: &Json) -> Option<Question> {
+    let input: Fields<'_> = input.read()?;
+    let items: Vec<QuestionItem> = input
+        .list("questions")
+        .iter()
+        .map(|item| QuestionItem {
+            header: item.string("header"),
+            question: item.string("question").unwrap_or_default(),
+            options: item
+                .list("options")
+                .iter()
+                .map(|option| QuestionOption {
+                    label: option.string("label").unwrap_or_default(),
+                    description: option.string("description"),
+                })
+                .collect(),
+            multi_select: item.flag("multiSelect"),
+        })
+        .collect();
+    (!items.is_empty()).then_some(Question { request_id: None, kind: QuestionKind::Choice, items })
+}
+
+/// A request for permission, or for answers, as hooks and the control protocol put it.
+pub(super) fn request(request_id: Option<String>, tool: &str, input: Option<&Json>) -> Question {
+    let asked = (tool == "AskUserQuestion").then(|| choice(input?)).flatten();
+    match asked {
+        Some(question) => Question { request_id, ..question },
+        None => Question {
+            request_id,
+            kind: QuestionKind::Permission,
+            items: vec![QuestionItem {
+                question: format!("Allow {tool}?"),
+                ..QuestionItem::default()
+            }],
+        },
+    }
+}
+
+pub(super) fn usage(usage: &Fields<'_>) -> Usage {
+    let count = |name: &str| usage.number(name).unwrap_or(0);
+    Usage {
+        input: count("input_tokens"),
+        output: count("output_tokens"),
+        cache_read: count("cache_read_input_tokens"),
+        cache_write: count("cache_creation_input_tokens"),
+        reasoning: usage.fields("output_tokens_details").number("thinking_tokens").unwrap_or(0),
+    }
+}
+
+/// The blocks of a user's message as the user's own parts.
+pub(super) fn user_parts(message: &Fields<'_>) -> Vec<Body> {
+    if let Some(text) = message.string("content") {
+        return vec![Body::Text(Text { text, ..Text::default() })];
+    }
+    message.list("content").iter().map(user_part).collect()
+}
+
+fn user_part(block: &Fields<'_>) -> Body {
+    match block.text("type").as_deref() {
+        Some("text") => {
+            let text = block.string("text").unwrap_or_default();
+            Body::Text(Text { text, ..Text::default() })
+        }
+        Some("image" | "document") => {
+            let source = block.fields("source");
+            Body::File(file_of(&source, block.string("title")))
+        }
+        kind => Body::Data(Data {
+            kind: kind.unwrap_or("block").to_owned(),
+            payload: block_json(block),
+        }),
+    }
+}
+
+/// A file whose bytes stand in the record.
+pub(super) fn file_of(source: &Fields<'_>, name: Option<String>) -> File {
+    let media_type = source.string("media_type");
+    let url = source.string("url").or_else(|| {
+        let media = media_type.as_deref().unwrap_or("application/octet-stream");
+        Some(format!("data:{media};base64,{}", source.text("data")?))
+    });
+    File { name, media_type, url, text: None }
+}
+
+/// An error that the program put in the model's place.
+pub(super) fn failure(fields: &Fields<'_>, text: String) -> Failure {
+    let code = fields.string("error").or_else(|| fields.string("apiErrorType"));
+    let status = fields.number("apiErrorStatus").or_else(|| fields.number("api_error_status"));
+    Failure { code, status, text }
+}
+
+/// All text blocks of a message, joined.
+pub(super) fn message_text(message: &Fields<'_>) -> String {
+    match message.string("content") {
+        Some(text) => text,
+        None => {
+            let texts: Vec<String> =
+                message.list("content").iter().filter_map(|block| block.string("text")).collect();
+            texts.join("\n")
+        }
+    }
+}

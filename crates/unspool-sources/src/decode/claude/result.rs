@@ -1,0 +1,159 @@
+//! Tool results: what the model was told, what the program kept, and whether somebody said no.
+
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
+use unspool_core::event::{AgentEnd, AgentRef, Call, Outcome, ToolEnd, What};
+use unspool_core::json::Json;
+use unspool_core::part::{Answer, Decision};
+
+use super::super::{Emit, Fields};
+use super::message::Calls;
+
+/// What stands beside a result, under different names in log and stream.
+pub(super) struct Beside<'a> {
+    /// The structured result.
+    pub structured: Option<&'a RawValue>,
+    pub decision: Fields<'a>,
+    /// `user-rejected`, `permission-rule`.
+    pub denial: Option<String>,
+    pub feedback: Option<String>,
+}
+
+pub(super) fn result(
+    emit: &mut Emit<'_>,
+    calls: &mut Calls,
+    block: &Fields<'_>,
+    beside: &Beside<'_>,
+) {
+    let id: Arc<str> = block.text("tool_use_id").unwrap_or_default().into();
+    let tool = calls.remove(&id).unwrap_or_default();
+    let output = content_text(block);
+    let is_error = block.flag("is_error");
+    let end = end_of(is_error, &output, beside);
+    if let Some(answer) = answer(&tool, end, &output, beside) {
+        emit.push(What::QuestionAnswered { call: Call::Id(id.clone()), answer });
+    }
+    let structured = beside.structured.map(Json::raw);
+    if let Some(kept) = structured.as_ref().and_then(Json::read::<Fields<'_>>) {
+        agent_told(emit, &id, &kept);
+    }
+    let exit_code = (tool == "Bash" && is_error).then(|| exit_code(&output)).flatten();
+    // Blocks that are not text (images) would be lost with the text alone.
+    let result = structured.or_else(|| block.json("content").filter(|_| !block.is_text("content")));
+    let outcome = Outcome { output: Some(output), result, exit_code, duration_ms: None };
+    emit.push(What::ToolEnded { call: Call::Id(id), end, outcome });
+}
+
+/// The result of a tool that the provider ran.
+pub(super) fn server_result(emit: &mut Emit<'_>, calls: &mut Calls, block: &Fields<'_>) {
+    let id: Arc<str> = block.text("tool_use_id").unwrap_or_default().into();
+    calls.remove(&id);
+    let content = block.fields("content");
+    let failed = content.text("type").is_some_and(|kind| kind.ends_with("_error"));
+    let end = if failed { ToolEnd::Failed } else { ToolEnd::Completed };
+    let titles: Vec<String> = block
+        .list("content")
+        .iter()
+        .map(|hit| {
+            let title = hit.string("title").unwrap_or_default();
+            format!("{title} {}", hit.text("url").unwrap_or_default())
+        })
+        .collect();
+    let output =
+        if failed { content.string("error_code").unwrap_or_default() } else { titles.join("\n") };
+    let outcome = Outcome {
+        output: Some(output),
+        result: block.json("content"),
+        ..Outcome::default()
+    };
+    emit.push(What::ToolEnded { call: Call::Id(id), end, outcome });
+}
+
+fn end_of(is_error: bool, output: &str, beside: &Beside<'_>) -> ToolEnd {
+    let kept = beside.structured.map_or("", RawValue::get);
+    // Before 2.1.197 nothing but these words tells a rejection from a failure.
+    let rejected = kept == "\"User rejected tool use\""
+        || (beside.denial.is_none() && output.starts_with("The user doesn't want to proceed"));
+    let interrupted = serde_json::from_str::<Fields<'_>>(kept)
+        .is_ok_and(|kept| kept.flag("interrupted"));
+    if beside.decision.text("decision").as_deref() == Some("reject")
+        || beside.denial.as_deref() == Some("permission-rule")
+    {
+        ToolEnd::Denied
+    } else if beside.denial.as_deref() == Some("user-rejected") || (is_error && rejected) {
+        ToolEnd::Rejected
+    } else if interrupted {
+        ToolEnd::Interrupted
+    } else if is_error {
+        ToolEnd::Failed
+    } else {
+        ToolEnd::Completed
+    }
+}
+
+/// What a person answered, where the result says so. A rule that allowed the call is no person.
+fn answer(tool: &str, end: ToolEnd, output: &str, beside: &Beside<'_>) -> Option<Answer> {
+    let kept: Fields<'_> =
+        beside.structured.and_then(|kept| serde_json::from_str(kept.get()).ok()).unwrap_or_default();
+    let choices: Vec<(String, String)> = answers(&kept);
+    if !choices.is_empty() {
+        let text: Vec<&str> = choices.iter().map(|(_, answer)| answer.as_str()).collect();
+        let text = text.join(" · ");
+        return Some(Answer { decision: Decision::Answered, text, choices, observed: true });
+    }
+    let plain = |decision, text: String| {
+        Some(Answer { decision, text, choices: Vec::new(), observed: true })
+    };
+    match beside.decision.text("source").as_deref() {
+        Some("user_temporary") => plain(Decision::Allowed, "allowed once".to_owned()),
+        Some("user_permanent") if beside.decision.has("grantScope") => {
+            plain(Decision::Allowed, "allowed always".to_owned())
+        }
+        Some("user_reject") => {
+            let decision =
+                if tool == "AskUserQuestion" { Decision::Declined } else { Decision::Denied };
+            plain(decision, beside.feedback.clone().unwrap_or_else(|| output.to_owned()))
+        }
+        _ => {
+            let feedback = beside.feedback.clone().filter(|_| end == ToolEnd::Rejected)?;
+            plain(Decision::Denied, feedback)
+        }
+    }
+}
+
+/// `AskUserQuestion`: the answer to each question, by the question's text, in their order.
+pub(super) fn answers(kept: &Fields<'_>) -> Vec<(String, String)> {
+    kept.fields("answers").pairs()
+}
+
+/// What a result says of the sub-agent that the call started.
+pub(super) fn agent_told(emit: &mut Emit<'_>, call: &Arc<str>, kept: &Fields<'_>) {
+    let Some(id) = kept.text("agentId") else { return };
+    let agent = AgentRef { call: Some(call.clone()), id: Some(id.into()) };
+    let background = kept.flag("isAsync");
+    emit.push(What::AgentProgressed { agent: agent.clone(), activity: None, background });
+    if !background && kept.text("status").as_deref() == Some("completed") {
+        emit.push(What::AgentEnded { agent, end: AgentEnd::Completed });
+    }
+}
+
+fn content_text(block: &Fields<'_>) -> String {
+    match block.string("content") {
+        Some(text) => text,
+        None => {
+            let texts: Vec<String> = block
+                .list("content")
+                .iter()
+                .filter_map(|inner| inner.string("text"))
+                .collect();
+            texts.join("\n")
+        }
+    }
+}
+
+/// A failing command's result begins with its exit code (2.1.x).
+fn exit_code(output: &str) -> Option<i64> {
+    let rest = output.strip_prefix("Exit code ")?;
+    rest.split(['\n', ' ']).next()?.parse().ok()
+}

@@ -1,0 +1,408 @@
+//! Claude Code's stream-json: what `-p --output-format stream-json` prints, with or without
+//! partial messages, and both directions of the control protocol where a capture has them. It is
+//! the live telling: token by token, in true order, without times.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use unspool_core::event::{AgentEnd, AgentRef, Call, EndReason, Event, Voice, What};
+use unspool_core::part::{Answer, Body, Compaction, Data, Decision, Notice};
+use unspool_core::session::Trigger;
+use unspool_core::telling::{Name, Telling};
+
+use super::super::{Decoder, Emit, Fate, Fields, Record};
+use super::context::{record_name, refusal, retry, retry_name};
+use super::marks::{Mark, mark};
+use super::message::{Calls, block, failure, message_text, request, usage, user_parts};
+use super::result::{Beside, result};
+
+#[derive(Default)]
+pub(super) struct StreamDecoder {
+    calls: Calls,
+    /// What the user said, for the turn that begins next.
+    prompt: Option<(Option<Name>, Vec<Body>)>,
+    message: Option<Arc<str>>,
+    /// The block that is open, with the call it is if it is one.
+    open: Option<(u32, Option<Arc<str>>)>,
+    /// How many blocks of each message were seen, for captures without partial messages.
+    blocks: FxHashMap<Arc<str>, u32>,
+    /// The calls that requests of the control protocol ask about.
+    requests: FxHashMap<String, Arc<str>>,
+    /// The compaction whose summary comes next.
+    boundary: Option<(Name, Compaction)>,
+    retries: u32,
+    answered: bool,
+}
+
+impl Decoder for StreamDecoder {
+    fn decode(&mut self, record: &Record<'_>, fields: &Fields<'_>, out: &mut Vec<Event>) -> Fate {
+        let inner = fields.fields("msg");
+        let wrapped = fields.has("dir") && fields.has("msg");
+        let fields = if wrapped { &inner } else { fields };
+        let mut emit = Emit::new(Telling::Stream, record, fields.text("uuid").as_deref(), out);
+        emit.at = fields.text("timestamp").and_then(|text| text.parse().ok());
+        // A task's own frames name its call; everything else of a sub-agent is not ours.
+        if fields.has("parent_tool_use_id") {
+            return Fate::left_out("sub-agent");
+        }
+        match fields.text("type").as_deref() {
+            Some("system") => self.system(&mut emit, fields),
+            Some("stream_event") => self.stream_event(&mut emit, &fields.fields("event")),
+            Some("assistant") => self.assistant(&mut emit, fields),
+            Some("user") => self.user(&mut emit, fields),
+            Some("result") => self.result(&mut emit, fields),
+            Some("control_request") => self.control_request(&mut emit, fields),
+            Some("control_response") => self.control_response(&mut emit, fields),
+            Some("control_cancel_request") => Fate::left_out("control_cancel_request"),
+            kind => {
+                let kind = kind.unwrap_or("frame").to_owned();
+                emit.push(What::DataGiven(record_name(fields), Data { kind, payload: fields.whole() }));
+                Fate::InParts
+            }
+        }
+    }
+}
+
+impl StreamDecoder {
+    fn system(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
+        let subtype = fields.string("subtype").unwrap_or_default();
+        match &*subtype {
+            "init" => {
+                emit.push(What::SessionTold {
+                    project: fields.string("cwd"),
+                    branch: None,
+                    version: fields.string("claude_code_version"),
+                    cost_usd: None,
+                });
+                let (name, user) = self.prompt.take().unwrap_or_default();
+                let names = record_name(fields).into_iter().chain(name).collect();
+                (self.retries, self.answered, self.message) = (0, false, None);
+                emit.push(What::TurnStarted { names, trigger: Trigger::User, user });
+                Fate::Metadata
+            }
+            "task_started" | "task_progress" | "task_notification" => {
+                self.task(emit, &subtype, fields)
+            }
+            "api_retry" => {
+                let why = match (fields.number("error_status"), fields.text("error")) {
+                    (Some(status), Some(error)) => format!("{status} {error}"),
+                    (Some(status), None) => status.to_string(),
+                    (None, error) => error.unwrap_or_default().into_owned(),
+                };
+                let notice = retry(fields.number("attempt"), fields.number("max_retries"), &why);
+                emit.push(What::Noticed(Some(retry_name(self.retries)), notice));
+                self.retries += 1;
+                Fate::InParts
+            }
+            "compact_boundary" => {
+                let told = fields.fields("compact_metadata");
+                let compaction = Compaction {
+                    trigger: told.string("trigger"),
+                    tokens_before: told.number("pre_tokens"),
+                    tokens_after: told.number("post_tokens"),
+                    duration_ms: told.number("duration_ms"),
+                    summary: String::new(),
+                };
+                let name = record_name(fields);
+                self.boundary = name.clone().map(|name| (name, compaction.clone()));
+                emit.push(What::Compacted(name, compaction));
+                Fate::InParts
+            }
+            "informational" => {
+                let text = fields.string("content").unwrap_or_default();
+                self.notice(emit, fields, "informational", text);
+                Fate::InParts
+            }
+            "model_refusal_no_fallback" => {
+                let content = fields.string("content").unwrap_or_default();
+                self.notice(emit, fields, "refusal", refusal(fields, content));
+                Fate::InParts
+            }
+            "permission_denied" => {
+                // Refused because nobody could be asked: no person answered.
+                Fate::Metadata
+            }
+            "status" | "hook_started" | "hook_response" | "hook_progress" | "thinking_tokens"
+            | "background_tasks_changed" | "notification" | "task_updated" => {
+                Fate::left_out(format!("system/{subtype}"))
+            }
+            _ => {
+                let kind = format!("system/{subtype}");
+                emit.push(What::DataGiven(record_name(fields), Data { kind, payload: fields.whole() }));
+                Fate::InParts
+            }
+        }
+    }
+
+    fn notice(&self, emit: &mut Emit<'_>, fields: &Fields<'_>, code: &str, text: String) {
+        emit.push(What::Noticed(record_name(fields), Notice { code: code.to_owned(), text }));
+    }
+
+    /// Sub-agents and background commands are tasks; only agents of this session concern us.
+    fn task(&mut self, emit: &mut Emit<'_>, subtype: &str, fields: &Fields<'_>) -> Fate {
+        let ours = fields.text("task_type").is_none_or(|kind| kind == "local_agent");
+        if !ours || fields.has("parent_task_id") || fields.flag("owned_by_subagent") {
+            return Fate::left_out(format!("system/{subtype}"));
+        }
+        let id: Option<Arc<str>> = fields.text("task_id").map(|id| id.into());
+        let call: Option<Arc<str>> = fields.text("tool_use_id").map(|id| id.into());
+        match subtype {
+            "task_started" => emit.push(What::AgentStarted {
+                agent: AgentRef { call, id },
+                name: fields.string("subagent_type").unwrap_or_default(),
+                task: fields.string("description").unwrap_or_default(),
+                background: fields.flag("is_backgrounded"),
+            }),
+            "task_progress" => emit.push(What::AgentProgressed {
+                agent: AgentRef { call: None, id },
+                activity: fields.string("description"),
+                background: false,
+            }),
+            _ => {
+                let end = match fields.text("status").as_deref() {
+                    Some("completed") => AgentEnd::Completed,
+                    Some("killed" | "stopped" | "cancelled") => AgentEnd::Interrupted,
+                    Some(_) | None => AgentEnd::Failed,
+                };
+                // Without its call: commands in the background report in the same way.
+                emit.push(What::AgentEnded { agent: AgentRef { call: None, id }, end });
+            }
+        }
+        Fate::InParts
+    }
+
+    fn stream_event(&mut self, emit: &mut Emit<'_>, event: &Fields<'_>) -> Fate {
+        let index = event.number("index").unwrap_or(0) as u32;
+        match event.text("type").as_deref() {
+            Some("message_start") => {
+                let message = event.fields("message");
+                let id: Arc<str> = message.text("id").unwrap_or_default().into();
+                self.start_step(emit, &id, message.string("model"));
+                self.tell_usage(emit, &id, &message.fields("usage"));
+            }
+            Some("content_block_start") => {
+                let content = event.fields("content_block");
+                let call = match content.text("type").as_deref() {
+                    Some("tool_use" | "server_tool_use" | "mcp_tool_use") => {
+                        content.text("id").map(|id| Arc::<str>::from(id))
+                    }
+                    _ => None,
+                };
+                self.open = Some((index, call.clone()));
+                if let Some(call) = call {
+                    let name = content.string("name").unwrap_or_default();
+                    emit.push(What::ToolInputGrew { call: Call::Id(call), name, text: String::new() });
+                } else if content.text("type").as_deref() == Some("redacted_thinking") {
+                    let name = self.block_name(index);
+                    block(emit, &mut self.calls, name, &content, None);
+                }
+            }
+            Some("content_block_delta") => self.delta(emit, index, &event.fields("delta")),
+            Some("content_block_stop") => {
+                self.open = None;
+                emit.push(What::BlockEnded { block: self.block_name(index) });
+            }
+            Some("message_delta") => {
+                if let Some(id) = self.message.clone() {
+                    self.tell_usage(emit, &id, &event.fields("usage"));
+                    let stop_reason = event.fields("delta").string("stop_reason");
+                    if stop_reason.is_some() {
+                        emit.push(What::StepEnded { step: Name::Message(id), stop_reason });
+                    }
+                }
+                return Fate::Metadata;
+            }
+            Some("message_stop") => return Fate::Metadata,
+            kind => return Fate::left_out(format!("stream_event/{}", kind.unwrap_or_default())),
+        }
+        Fate::InParts
+    }
+
+    fn block_name(&self, index: u32) -> Name {
+        Name::Block(self.message.clone().unwrap_or_default(), index)
+    }
+
+    fn delta(&mut self, emit: &mut Emit<'_>, index: u32, delta: &Fields<'_>) {
+        let grew = |voice, field: &str| What::Grew {
+            voice,
+            block: Some(self.block_name(index)),
+            text: delta.string(field).unwrap_or_default(),
+        };
+        match delta.text("type").as_deref() {
+            Some("text_delta") => emit.push(grew(Voice::Text, "text")),
+            Some("thinking_delta") => emit.push(grew(Voice::Reasoning, "thinking")),
+            Some("input_json_delta") => {
+                if let Some((_, Some(call))) = &self.open {
+                    let text = delta.string("partial_json").unwrap_or_default();
+                    let call = Call::Id(call.clone());
+                    emit.push(What::ToolInputGrew { call, name: String::new(), text });
+                }
+            }
+            // Signatures and citations come with the whole block.
+            _ => {}
+        }
+    }
+
+    fn start_step(&mut self, emit: &mut Emit<'_>, id: &Arc<str>, model: Option<String>) {
+        if self.message.as_ref() != Some(id) {
+            self.message = Some(id.clone());
+            self.answered = true;
+            emit.push(What::StepStarted { step: Name::Message(id.clone()), model });
+        }
+    }
+
+    fn tell_usage(&self, emit: &mut Emit<'_>, id: &Arc<str>, told: &Fields<'_>) {
+        emit.push(What::UsageTold { step: Name::Message(id.clone()), usage: usage(told) });
+    }
+
+    fn assistant(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
+        let message = fields.fields("message");
+        if fields.flag("is_api_error_message") || fields.flag("isApiErrorMessage") {
+            emit.push(What::Failed(record_name(fields), failure(fields, message_text(&message))));
+            emit.push(What::TurnEnded(EndReason::Failed(None)));
+            return Fate::InParts;
+        }
+        let id: Arc<str> = message.text("id").unwrap_or_default().into();
+        let synthetic = message.text("model").as_deref() == Some("<synthetic>");
+        let live = self.message.as_ref() == Some(&id);
+        self.start_step(emit, &id, message.string("model").filter(|_| !synthetic));
+        let mut made = false;
+        for content in message.list("content") {
+            // The whole block is sent before the event that closes it.
+            let seen = self.blocks.entry(id.clone()).or_default();
+            let index = match &self.open {
+                Some((index, _)) if live => *index,
+                Some(_) | None => *seen,
+            };
+            *seen = index + 1;
+            let name = Name::Block(id.clone(), index);
+            made |= block(emit, &mut self.calls, name, &content, None);
+        }
+        if !synthetic {
+            self.tell_usage(emit, &id, &message.fields("usage"));
+        }
+        if made { Fate::InParts } else { Fate::Metadata }
+    }
+
+    fn user(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
+        let message = fields.fields("message");
+        let content = message.list("content");
+        let meta = fields.list("tool_result_meta");
+        let mut results = 0;
+        for block in &content {
+            if block.text("type").as_deref() != Some("tool_result") {
+                continue;
+            }
+            results += 1;
+            let id = block.text("tool_use_id");
+            let beside = meta.iter().find(|meta| meta.text("id") == id);
+            let beside = Beside {
+                structured: fields.raw("tool_use_result"),
+                decision: beside.map(|m| m.fields("permission_decision")).unwrap_or_default(),
+                denial: beside.and_then(|meta| meta.string("non_execution_kind")),
+                feedback: None,
+            };
+            result(emit, &mut self.calls, block, &beside);
+        }
+        if results > 0 {
+            return Fate::InParts;
+        }
+        let text = message_text(&message);
+        if !fields.has("uuid") {
+            // The other direction: what the host sent.
+            self.prompt = Some((None, user_parts(&message)));
+            return Fate::InParts;
+        }
+        if let Some((name, compaction)) = self.boundary.take() {
+            emit.push(What::Compacted(Some(name), Compaction { summary: text, ..compaction }));
+            return Fate::InParts;
+        }
+        match mark(&text) {
+            Mark::Interruption => {
+                self.notice(emit, fields, "interrupted", text);
+                emit.push(What::TurnEnded(EndReason::Interrupted));
+            }
+            Mark::HookFeedback(feedback) => {
+                self.notice(emit, fields, "hook-feedback", feedback.to_owned());
+            }
+            Mark::CommandOutput(output) => {
+                // Between turns it belongs to no turn of the stream.
+                let _ = output;
+                return Fate::left_out("command output");
+            }
+            Mark::Caveat => return Fate::Metadata,
+            Mark::None if fields.flag("isSynthetic") && text.starts_with("[Image") => {
+                return Fate::left_out("image note");
+            }
+            Mark::None if fields.flag("isSynthetic") => {
+                self.notice(emit, fields, "continuation", text);
+            }
+            Mark::None
+            | Mark::Command(_)
+            | Mark::Shell(_)
+            | Mark::ShellOutput { .. }
+            | Mark::TaskNotification(_) => {
+                self.prompt = Some((record_name(fields), user_parts(&message)));
+            }
+        }
+        Fate::InParts
+    }
+
+    fn result(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
+        let told = fields.string("result").filter(|text| !text.is_empty());
+        let reason = if fields.text("subtype").as_deref() == Some("success") {
+            if fields.flag("is_error") { EndReason::Failed(told) } else { EndReason::Completed }
+        } else if fields.text("terminal_reason").is_some_and(|why| why.starts_with("aborted")) {
+            EndReason::Interrupted
+        } else {
+            EndReason::Failed(told)
+        };
+        emit.push(What::TurnEnded(reason));
+        let cost_usd = fields.read("total_cost_usd");
+        let (project, branch, version) = (None, None, None);
+        emit.push(What::SessionTold { project, branch, version, cost_usd });
+        self.message = None;
+        Fate::Metadata
+    }
+
+    fn control_request(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
+        let asked = fields.fields("request");
+        let id = fields.string("request_id").unwrap_or_default();
+        let call: Option<Arc<str>> = asked.text("tool_use_id").map(|id| id.into());
+        match (asked.text("subtype").as_deref(), call) {
+            (Some("can_use_tool"), Some(call)) => {
+                let tool = asked.string("tool_name").unwrap_or_default();
+                let input = asked.json("input");
+                let question = request(Some(id.clone()), &tool, input.as_ref());
+                self.requests.insert(id, call.clone());
+                let (call, requested) = (Call::Id(call), true);
+                emit.push(What::QuestionAsked { call, tool, question, requested });
+                Fate::InParts
+            }
+            (subtype, _) => {
+                Fate::left_out(format!("control_request/{}", subtype.unwrap_or_default()))
+            }
+        }
+    }
+
+    fn control_response(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
+        let outer = fields.fields("response");
+        let id = outer.string("request_id").unwrap_or_default();
+        let Some(call) = self.requests.remove(&id) else {
+            return Fate::left_out("control_response");
+        };
+        let response = outer.fields("response");
+        let choices = super::result::answers(&response.fields("updatedInput"));
+        let (decision, text) = if response.text("behavior").as_deref() == Some("deny") {
+            (Decision::Denied, response.string("message").unwrap_or_default())
+        } else if choices.is_empty() {
+            (Decision::Allowed, "allowed once".to_owned())
+        } else {
+            let text: Vec<&str> = choices.iter().map(|(_, answer)| answer.as_str()).collect();
+            (Decision::Answered, text.join(" · "))
+        };
+        let answer = Answer { decision, text, choices, observed: true };
+        emit.push(What::QuestionAnswered { call: Call::Id(call), answer });
+        Fate::InParts
+    }
+}

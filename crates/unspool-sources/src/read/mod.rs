@@ -1,0 +1,3 @@
+//! Reading: from what an agent left on disk or sends live to pieces of input for its decoder.
+
+pub mod lines;

@@ -1,0 +1,36 @@
+//! The `unspool` command: one file per command, wiring only.
+
+mod command;
+mod paint;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Shows what an AI agent did, in the order in which it happened.
+#[derive(Parser)]
+#[command(name = "unspool", version, about, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Show(command::show::Show),
+}
+
+fn main() -> ExitCode {
+    let outcome = match Cli::parse().command {
+        Command::Show(show) => show.run(),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        // Whoever reads us has seen enough.
+        Err(error) if command::is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("unspool: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
