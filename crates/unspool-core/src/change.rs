@@ -33,7 +33,9 @@ pub enum Change {
     PartTold { part: PartId, patch: Box<PartPatch> },
     /// A stronger name for the part became known.
     PartRenamed { part: PartId, to: PartId },
-    /// A part was provisional, and what it showed stands elsewhere now.
+    /// Two tellings spoke of the same thing: `part` is gone, and what only it knew is in `into`.
+    PartMerged { part: PartId, into: PartId },
+    /// A part was provisional, and what it stood for is not so.
     PartRemoved { part: PartId },
     /// Content to be stored once, by its digest.
     SnapshotTaken { kind: String, sha256: String, content: Json },
@@ -153,21 +155,21 @@ pub struct ToolPatch {
 
 impl Change {
     /// Merges `next` into this change where the two together are one. Gives it back otherwise.
-    pub fn merge(&mut self, next: Change) -> Result<(), Change> {
+    pub fn merge(&mut self, next: Change) -> Option<Change> {
         match (self, next) {
             (
                 Change::PartGrew { part, field, text },
                 Change::PartGrew { part: next_part, field: next_field, text: more },
             ) if *part == next_part && *field == next_field => {
                 text.push_str(&more);
-                Ok(())
+                None
             }
             (Change::SessionTold { facts, state }, Change::SessionTold { facts: f, state: s }) => {
                 *facts = f;
                 *state = s;
-                Ok(())
+                None
             }
-            (_, next) => Err(next),
+            (_, next) => Some(next),
         }
     }
 }
@@ -176,14 +178,11 @@ impl Change {
 pub fn merged(changes: impl IntoIterator<Item = Change>) -> Vec<Change> {
     let mut out: Vec<Change> = Vec::new();
     for change in changes {
-        match out.last_mut() {
-            Some(last) => {
-                if let Err(change) = last.merge(change) {
-                    out.push(change);
-                }
-            }
-            None => out.push(change),
-        }
+        let left = match out.last_mut() {
+            Some(last) => last.merge(change),
+            None => Some(change),
+        };
+        out.extend(left);
     }
     out
 }

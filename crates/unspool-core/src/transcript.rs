@@ -105,6 +105,15 @@ impl Mirror {
                     self.parts.insert(to, at);
                 }
             }
+            Change::PartMerged { part: id, into } => {
+                let Some(at) = self.parts.remove(&id) else { return };
+                let parts = &mut self.turns[at].turn.parts;
+                let Some(found) = parts.iter().position(|part| part.id == id) else { return };
+                let gone = parts.remove(found);
+                if let Some((kept, _)) = self.part(into) {
+                    merge_parts(kept, gone);
+                }
+            }
             Change::PartRemoved { part: id } => {
                 if let Some(at) = self.parts.remove(&id) {
                     self.turns[at].turn.parts.retain(|part| part.id != id);
@@ -338,6 +347,43 @@ fn set_option<T>(field: &mut Option<T>, value: Option<T>) {
     if value.is_some() {
         *field = value;
     }
+}
+
+/// Takes from `gone` what it was told by a stronger telling, or what only it was told.
+fn merge_parts(kept: &mut Part, gone: Part) {
+    let (held, told) = (kept.origin.ranks, gone.origin.ranks);
+    let stronger = |field| told.holder(field) > held.holder(field);
+    let body = stronger(Field::Body).then(|| gone.body.clone());
+    let mut patch = PartPatch {
+        step: gone.step.filter(|_| stronger(Field::Step)),
+        started: gone.started.filter(|_| stronger(Field::Started)),
+        ended: gone.ended.filter(|_| stronger(Field::Ended)),
+        evidence: gone.evidence,
+        ..PartPatch::default()
+    };
+    match (gone.body, &kept.body) {
+        (Body::Tool(tool), Body::Tool(_)) => {
+            patch.tool = Some(Box::new(ToolPatch {
+                call_id: (!tool.call_id.is_empty()).then_some(tool.call_id),
+                parent_call_id: tool.parent_call_id.filter(|_| stronger(Field::ParentCall)),
+                name: Some(tool.name).filter(|_| stronger(Field::Name)),
+                input: tool.input.filter(|_| stronger(Field::Input)),
+                input_text: None,
+                state: Some(tool.state).filter(|_| stronger(Field::State)),
+                output: tool.output.filter(|_| stronger(Field::Output)),
+                result: tool.result.filter(|_| stronger(Field::Result)),
+                exit_code: tool.exit_code.filter(|_| stronger(Field::ExitCode)),
+                duration_ms: tool.duration_ms.filter(|_| stronger(Field::Duration)),
+                question: tool.question.filter(|_| stronger(Field::Question)),
+                answer: tool.answer.filter(|_| stronger(Field::Answer)),
+                provider_executed: tool.provider_executed.then_some(true),
+                title: tool.title.filter(|_| stronger(Field::Title)),
+            }));
+        }
+        (_, Body::Tool(_)) => {}
+        (_, _) => patch.body = body,
+    }
+    patch_part(kept, patch);
 }
 
 /// The sum over some turns.

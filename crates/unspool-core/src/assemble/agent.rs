@@ -58,7 +58,7 @@ impl Assembler {
             Some((at, nth)) => self.end_known_agent(head, at, nth, end),
             None => {
                 if let Some(id) = &agent.id {
-                    self.strangers.entry(id.clone()).or_insert(end);
+                    self.strangers.entry(id.clone()).or_default().push((head.clone(), end));
                 }
             }
         }
@@ -67,7 +67,7 @@ impl Assembler {
     fn end_known_agent(&mut self, head: &Head, at: At, nth: usize, end: AgentEnd) {
         let part = self.part(at);
         if !part.origin.ranks.claim(Field::State, head.telling) {
-            return;
+            return self.settle_agents(at, Some(head));
         }
         let Some(agents) = &mut part.agents else { return };
         let known = &mut agents.agents[nth];
@@ -78,7 +78,7 @@ impl Assembler {
             AgentEnd::Interrupted => AgentState::Interrupted,
         };
         self.settle_agents(at, Some(head));
-        self.end_deferred(head, at.0);
+        self.end_deferred(at.0);
     }
 
     /// The agent that an event speaks of, with its part, opened if its call is known.
@@ -87,8 +87,8 @@ impl Assembler {
             let at = self.agents_part(head, call)?;
             let nth = self.agent_in(at, agent.id.as_ref());
             let stranger = agent.id.as_ref().and_then(|id| self.strangers.remove(id));
-            if let Some(end) = stranger {
-                self.end_known_agent(head, at, nth, end);
+            for (head, end) in stranger.into_iter().flatten() {
+                self.end_known_agent(&head, at, nth, end);
             }
             return Some((at, nth));
         }
@@ -110,9 +110,8 @@ impl Assembler {
         }
         let (turn, tool) = self.find_part(0, &Name::Call(call.clone()))?;
         let origin = Origin { names: vec![name.clone()], ..Origin::default() };
-        let step = self.turns[turn].parts[tool].step;
         let body = Body::Agent(Agents { call_id: call.to_string(), agents: Vec::new() });
-        let at = self.insert_part(head, turn, name, origin, step, body);
+        let at = self.insert_part(head, turn, name, origin, None, body);
         self.part(at).agents =
             Some(Box::new(AgentsFold { call_id: call.to_string(), agents: Vec::new() }));
         self.place_agents((turn, tool));
@@ -146,18 +145,21 @@ impl Assembler {
         nth
     }
 
-    /// An agent part takes its tool's place plus one.
+    /// An agent part takes its tool's place plus one, and its tool's step.
     pub(super) fn place_agents(&mut self, tool: At) {
         let Some(call) = self.part(tool).tool.as_ref().map(|tool| tool.call_id.clone()) else {
             return;
         };
-        let place = Place(self.part(tool).place.0 + 1);
-        if let Some(at) = self.find_part(tool.0, &Name::AgentsOf(call.into()))
-            && self.part(at).place != place
-        {
-            self.part(at).place = place;
-            self.tell(at, PartPatch { place: Some(place), ..PartPatch::default() });
-        }
+        let (place, step) = (Place(self.part(tool).place.0 + 1), self.part(tool).step);
+        let Some(at) = self.find_part(tool.0, &Name::AgentsOf(call.into())) else { return };
+        let part = self.part(at);
+        let patch = PartPatch {
+            place: Some(place).filter(|place| part.place != *place),
+            step: step.filter(|_| part.step != step),
+            ..PartPatch::default()
+        };
+        (part.place, part.step) = (place, step);
+        self.tell(at, patch);
     }
 
     pub(super) fn settle_agents_of(&mut self, tool: At) {
@@ -200,11 +202,14 @@ impl Assembler {
             agents: agents.agents.iter().map(|known| known.agent.clone()).collect(),
         });
         let content = super::part::body_digest(&body);
-        if part.digest != content {
-            part.digest = content;
-            let evidence = head.map(|head| head.evidence).into_iter().collect();
-            self.tell(at, PartPatch { body: Some(body), evidence, ..PartPatch::default() });
-        }
+        let changed = part.digest != content;
+        part.digest = content;
+        let mut patch = match head {
+            Some(head) => PartPatch { step: None, ..self.seen_by(head, at) },
+            None => PartPatch::default(),
+        };
+        patch.body = changed.then_some(body);
+        self.tell(at, patch);
     }
 
     /// Whether sub-agents still run in the foreground of this turn.

@@ -28,11 +28,11 @@ impl Assembler {
             origin.ends[at] = Some(end);
         }
         self.emit_turn_origin(turn);
-        self.settle(head, turn);
+        self.settle(turn);
     }
 
     /// The last sub-agent in the foreground ended: ends that waited for it take effect, once.
-    pub(super) fn end_deferred(&mut self, head: &Head, turn: usize) {
+    pub(super) fn end_deferred(&mut self, turn: usize) {
         if self.turns[turn].origin.deferred.iter().all(Option::is_none)
             || self.waits_for_agents(turn)
         {
@@ -45,11 +45,11 @@ impl Assembler {
             }
         }
         self.emit_turn_origin(turn);
-        self.settle(head, turn);
+        self.settle(turn);
     }
 
     /// Brings a turn into line with how its tellings say it ended.
-    pub(super) fn settle(&mut self, head: &Head, turn: usize) {
+    pub(super) fn settle(&mut self, turn: usize) {
         let (state, ended, why) = self.verdict(turn);
         let fold = &mut self.turns[turn];
         let patch = TurnPatch {
@@ -62,7 +62,7 @@ impl Assembler {
         if state != TurnState::Running {
             self.close_all(turn);
         }
-        self.tell_ending(head, turn, state, why);
+        self.tell_ending(turn, state, why);
     }
 
     /// What the tellings together say: the strongest that knows how the turn ended, else that
@@ -118,7 +118,7 @@ impl Assembler {
     }
 
     /// A turn that did not end by itself says why, and a turn that ended has a reply.
-    fn tell_ending(&mut self, head: &Head, turn: usize, state: TurnState, why: Option<String>) {
+    fn tell_ending(&mut self, turn: usize, state: TurnState, why: Option<String>) {
         let body = self.ending(turn, state, why);
         let held = self.turns[turn].local.get(&Name::Ending).copied();
         match (held, body) {
@@ -143,7 +143,6 @@ impl Assembler {
                 // It stands for no record: it has no evidence, no time and no step.
                 let at = self.insert_ending(turn, origin, body);
                 self.part(at).digest = content;
-                let _ = head;
             }
         }
     }
@@ -195,10 +194,10 @@ impl Assembler {
     }
 
     /// A turn that had been given a reply because it had none has one now.
-    pub(super) fn end_empty(&mut self, head: &Head, turn: usize) {
+    pub(super) fn end_empty(&mut self, turn: usize) {
         if self.turns[turn].local.contains_key(&Name::Ending) {
             let (state, _, why) = self.verdict(turn);
-            self.tell_ending(head, turn, state, why);
+            self.tell_ending(turn, state, why);
         }
     }
 }

@@ -16,6 +16,8 @@ mod restore;
 mod tool;
 mod turn;
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -39,7 +41,7 @@ pub struct Assembler {
     index: FxHashMap<Name, Slot>,
     tracks: [Track; 3],
     /// Ends of sub-agents that nobody has introduced yet, by the agent's own id (R-X-04).
-    strangers: FxHashMap<std::sync::Arc<str>, AgentEnd>,
+    strangers: FxHashMap<Arc<str>, Vec<(Head, AgentEnd)>>,
     snapshots: FxHashSet<u64>,
     out: Vec<Change>,
 }
@@ -135,7 +137,7 @@ impl Assembler {
             What::UserAdded(body) => self.add_user(head, body),
             What::ThinkingTold(thinking) => self.tell_thinking(head, thinking),
             What::TurnEnded(reason) => self.end_turn(head, reason),
-            What::Rewound { to } => self.rewind(to),
+            What::Rewound { to } => self.rewind(head, to),
             What::StepStarted { step, model } => self.start_step(head, step, model),
             What::StepEnded { step, stop_reason } => {
                 self.tell_step(head, step, |fold| {

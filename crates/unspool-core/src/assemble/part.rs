@@ -27,7 +27,7 @@ impl Assembler {
                 self.part(at).digest = content;
                 self.part(at).explains = explains;
                 if explains {
-                    self.settle(head, turn);
+                    self.settle(turn);
                 }
                 return;
             }
@@ -68,8 +68,56 @@ impl Assembler {
             let position = self.next_position(at.0, head);
             self.part(at).origin.at.set(head.telling, position);
             self.arrange_parts(at.0);
+            let patch = self.seen_by(head, at);
+            self.tell(at, patch);
         }
         at
+    }
+
+    /// Two parts of a turn are one: what only `from` knew goes to `into`.
+    pub(super) fn merge_parts(&mut self, turn: usize, from: usize, into: usize) {
+        let gone = self.turns[turn].parts[from].clone();
+        self.turns[turn].parts[from].gone = true;
+        let kept = &mut self.turns[turn].parts[into];
+        self.out.push(Change::PartMerged { part: gone.id, into: kept.id });
+        let stronger =
+            |field| gone.origin.ranks.holder(field) > kept.origin.ranks.holder(field);
+        if stronger(Field::Body) {
+            (kept.digest, kept.kind) = (gone.digest, gone.kind);
+        }
+        kept.explains |= gone.explains;
+        if stronger(Field::Step) {
+            kept.step = gone.step;
+        }
+        let (state, question) = (stronger(Field::State), stronger(Field::Question));
+        if let (Some(tool), Some(told)) = (&mut kept.tool, &gone.tool) {
+            if state {
+                tool.state = told.state;
+            }
+            if question {
+                tool.question = told.question;
+                tool.request_id.clone_from(&told.request_id);
+            }
+            if tool.call_id.is_empty() {
+                tool.call_id.clone_from(&told.call_id);
+            }
+            tool.likeness = tool.likeness.or(told.likeness);
+        }
+        for telling in crate::telling::Telling::ALL {
+            if let Some(position) = gone.origin.at.of(telling) {
+                kept.origin.at.set(telling, position);
+            }
+        }
+        kept.origin.ranks.join(gone.origin.ranks);
+        kept.origin.rejected |= gone.origin.rejected;
+        kept.origin.asked |= gone.origin.asked;
+        for name in gone.origin.names {
+            self.name_part((turn, into), name);
+        }
+        self.arrange_parts(turn);
+        let place = Some(self.turns[turn].parts[into].place);
+        self.tell((turn, into), PartPatch { place, ..PartPatch::default() });
+        self.settle_tool((turn, into));
     }
 
     fn next_position(&mut self, turn: usize, head: &Head) -> u32 {
@@ -90,7 +138,10 @@ impl Assembler {
         let name = name.unwrap_or(Name::Nth(head.telling, position));
         let mut origin = Origin { names: vec![name.clone()], ..Origin::default() };
         origin.at.set(head.telling, position);
-        origin.ranks.claim(Field::Body, head.telling);
+        // What a tool is, is told field by field.
+        if !matches!(body, Body::Tool(_)) {
+            origin.ranks.claim(Field::Body, head.telling);
+        }
         let step = self.tracks[head.telling.index()].step;
         let at = self.insert_part(head, turn, name, origin, step, body);
         if self.turns[turn].only_telling().is_none() {
@@ -140,7 +191,7 @@ impl Assembler {
         self.turns[turn].parts.push(fold);
         self.register(at, name);
         self.out.push(Change::PartOpened { turn: self.turns[turn].id, part: Box::new(part) });
-        self.end_empty(head, turn);
+        self.end_empty(turn);
         at
     }
 
@@ -159,6 +210,10 @@ impl Assembler {
         if !names.contains(&name) {
             names.push(name);
             names.sort();
+            // What has a name of its own is not known by its content.
+            if !names[0].is_local() {
+                names.retain(|name| !name.is_local());
+            }
             self.rename_part(at.0, at.1);
         }
     }
@@ -202,8 +257,11 @@ impl Assembler {
     pub(super) fn seen_by(&mut self, head: &Head, at: At) -> PartPatch {
         let step = self.tracks[head.telling.index()].step;
         let part = self.part(at);
-        let step = part.origin.ranks.take(Field::Step, head.telling, step);
-        let started = part.origin.ranks.take(Field::Started, head.telling, head.at);
+        let ranks = &mut part.origin.ranks;
+        let step = ranks.take(Field::Step, head.telling, step);
+        // It began when the strongest telling first spoke of it.
+        let first = ranks.holder(Field::Started) < Some(head.telling);
+        let started = ranks.take(Field::Started, head.telling, head.at.filter(|_| first));
         let changed = step.filter(|step| part.step != Some(*step));
         if changed.is_some() {
             part.step = changed;

@@ -32,9 +32,9 @@ impl Assembler {
             }
             None => self.nameless_of(head, voice),
         };
-        if let Some(found) = found {
-            let placed = self.part(found).origin.at.of(head.telling).is_some();
-            let at = if placed { found } else { self.arrive(head, turn, found) };
+        let placed =
+            found.is_some_and(|at| self.part(at).origin.at.of(head.telling).is_some());
+        if let Some(at) = found.filter(|_| placed) {
             return self.grow_at(head, at, text);
         }
         // White space may turn out to be all there is, and then there is no part.
@@ -47,6 +47,10 @@ impl Assembler {
             Some(start) => start + &text,
             None => text,
         };
+        if let Some(found) = found {
+            let at = self.arrive(head, turn, found);
+            return self.grow_at(head, at, text);
+        }
         let named = block.is_some();
         let at = self.open_prose(head, turn, voice, block, text.clone(), SaidDetail::default());
         self.part(at).prose = Some(Box::new(Prose {
@@ -210,15 +214,10 @@ impl Assembler {
             }
             Some(other) if other == at.1 => {}
             Some(other) => {
-                let other = (at.0, other);
-                let (live, kept) = if telling == Telling::Hooks { (at, other) } else { (other, at) };
-                if let Some(position) = self.part(live).origin.at.of(Telling::Hooks) {
-                    self.part(kept).origin.at.set(Telling::Hooks, position);
-                }
-                self.remove_part(live);
-                self.turns[at.0].local.insert(name, kept.1);
-                self.arrange_parts(at.0);
-                self.tell(kept, PartPatch { place: Some(self.turns[kept.0].parts[kept.1].place), ..PartPatch::default() });
+                let (live, kept) =
+                    if telling == Telling::Hooks { (at.1, other) } else { (other, at.1) };
+                self.merge_parts(at.0, live, kept);
+                self.turns[at.0].local.insert(name, kept);
             }
         }
     }

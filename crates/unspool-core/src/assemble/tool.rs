@@ -111,6 +111,7 @@ impl Assembler {
         }
         patch.tool = Some(Box::new(tool));
         self.tell(at, patch);
+        self.place_agents(at);
         self.note_likeness(head, at, call.likeness);
         self.advance(at, state);
     }
@@ -301,10 +302,13 @@ impl Assembler {
         };
         let part = self.part(at);
         let answered = part.origin.ranks.holder(Field::Answer).is_some();
+        let same_telling = part.origin.ranks.holder(Field::Question) == Some(head.telling);
         let Some(fold) = &mut part.tool else { return };
         // An answered question is never matched by a new request (R-X-09).
-        let again = fold.question.is_some() && fold.request_id != question.request_id;
-        if answered && again && question.request_id.is_some() {
+        let again = fold.request_id.is_some()
+            && question.request_id.is_some()
+            && fold.request_id != question.request_id;
+        if answered && same_telling && again {
             return self.count(Oddity::Contradiction);
         }
         part.origin.asked |= requested;
@@ -349,7 +353,7 @@ impl Assembler {
 
     /// What follows from the facts told so far, in whatever order they were told: a rejected
     /// call that a person was asked about was denied, and a call that ended has no open question.
-    fn settle_tool(&mut self, at: At) {
+    pub(super) fn settle_tool(&mut self, at: At) {
         let part = self.part(at);
         let answered = part.origin.ranks.holder(Field::Answer).is_some();
         let Some(fold) = &mut part.tool else { return };

@@ -1,6 +1,8 @@
 //! Turns and steps: finding the turn that an event belongs to, opening turns, bringing two
 //! tellings of one turn together, numbering.
 
+use std::collections::hash_map::Entry;
+
 use crate::change::{Change, TurnPatch};
 use crate::event::EndReason;
 use crate::id::{StepId, TurnId};
@@ -162,7 +164,7 @@ impl Assembler {
             *ends = Some(End { reason: EndReason::Superseded, at: None });
             self.emit_turn_origin(turn);
         }
-        self.settle(head, turn);
+        self.settle(turn);
     }
 
     pub(super) fn add_user(&mut self, head: &Head, body: Body) {
@@ -196,17 +198,20 @@ impl Assembler {
         }
     }
 
-    pub(super) fn rewind(&mut self, to: Option<Name>) {
+    pub(super) fn rewind(&mut self, head: &Head, to: Option<Name>) {
+        // What another telling already knows to come later is not meant.
+        let position = |fold: &TurnFold| fold.origin.at.of(head.telling);
         let last = match &to {
-            Some(name) => match self.index.get(name) {
-                Some(slot) => self.turns[slot.turn()].number,
+            Some(name) => match self.index.get(name).and_then(|at| position(&self.turns[at.turn()])) {
+                Some(last) => Some(last),
                 None => return self.count(crate::change::Oddity::Unknown),
             },
-            None => 0,
+            None => None,
         };
         for turn in 0..self.turns.len() {
             let fold = &self.turns[turn];
-            if !fold.gone && !fold.abandoned && fold.number > last {
+            let behind = position(fold).is_some_and(|at| last.is_none_or(|last| at > last));
+            if behind && !fold.gone && !fold.abandoned && !fold.is_preamble() {
                 self.turns[turn].abandoned = true;
                 self.tell_turn(
                     turn,
@@ -275,8 +280,15 @@ impl Assembler {
         for (key, count) in gone.alike {
             *kept.alike.entry(key).or_default() += count;
         }
+        // What both turns call by the same name is one thing.
+        let mut twins: Vec<(usize, usize)> = Vec::new();
         for (name, part) in gone.local {
-            kept.local.entry(name).or_insert(part + shift);
+            match kept.local.entry(name) {
+                Entry::Vacant(entry) => {
+                    entry.insert(part + shift);
+                }
+                Entry::Occupied(entry) => twins.push((part + shift, *entry.get())),
+            }
         }
         kept.parts.extend(gone.parts);
         kept.steps.extend(gone.steps);
@@ -305,12 +317,24 @@ impl Assembler {
                 }
             }
         }
+        twins.sort_unstable();
+        twins.dedup();
+        for (from, to) in twins {
+            if !self.turns[into].parts[from].gone && !self.turns[into].parts[to].gone {
+                self.merge_parts(into, from, to);
+            }
+        }
         self.add_turn_names(into, gone.origin.names);
+        // Ids that are local to a turn follow it.
+        for part in 0..self.turns[into].parts.len() {
+            self.rename_part(into, part);
+        }
         self.emit_turn_origin(into);
         self.arrange_steps(into);
         self.arrange_parts(into);
         self.number_turns(into);
         self.settle_thinking(into);
+        self.settle(into);
         into
     }
 
@@ -431,7 +455,7 @@ impl Assembler {
         let end = &mut self.turns[turn].origin.ends[head.telling.index()];
         if end.take_if(|end| end.reason != EndReason::Superseded).is_some() {
             self.emit_turn_origin(turn);
-            self.settle(head, turn);
+            self.settle(turn);
         }
     }
 

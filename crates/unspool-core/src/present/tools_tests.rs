@@ -273,6 +273,9 @@ fn asking() {
         question.items[0].options.iter().map(|o| o.chosen).collect::<Vec<_>>(),
         [false, true]
     );
+    let mut single = tool("ask_user", json!({"question": "Which unit?", "choices": ["C", "F"]}));
+    single.state = ToolState::Running;
+    assert!(painted(&single).ends_with("  │ ? Which unit?\n  │   ○ C\n  │   ○ F\n"));
     let mut denied =
         failed("Bash", json!({"command": "rm -rf build"}), "The user doesn't want to proceed.");
     denied.state = ToolState::Denied;

@@ -1,11 +1,11 @@
 //! The independent reader, checked on logs of a few lines, and against itself: what it finds in
 //! the log of a recording it finds in the stream of the same recording.
 
-mod independent;
+
 
 use std::path::{Path, PathBuf};
 
-use independent::{
+use crate::independent::{
     Block, Kind, Tokens, add, hook_questions, hook_questions_of, log, log_of, stream_of,
 };
 use serde_json::json;

@@ -16,7 +16,7 @@ pub fn overlay(call: &Call) -> Option<Question> {
     let choices = answer.map(|answer| answer.choices.as_slice()).unwrap_or_default();
     let Some(question) = &tool.question else {
         // An answer whose question no telling kept: a permission that was given or refused.
-        let answer = answer.filter(|_| call.input.get("questions").is_none())?;
+        let answer = answer.filter(|_| asked(&call.input).is_empty())?;
         let answer = Some(shown_answer(answer));
         return Some(Question { kind: QuestionKind::Permission, items: Vec::new(), answer });
     };
@@ -65,10 +65,25 @@ struct AskedOption {
     description: Option<String>,
 }
 
+/// The questions of an input: a list, or one question with its choices (Copilot).
+fn asked(input: &Value) -> Vec<Asked> {
+    if let Some(list) = input.get("questions") {
+        return Vec::deserialize(list).unwrap_or_default();
+    }
+    let Some(question) = input.get("question").and_then(Value::as_str) else {
+        return Vec::new();
+    };
+    let choices = input.get("choices").and_then(Value::as_array).into_iter().flatten();
+    let options = choices.filter_map(|choice| {
+        Some(AskedOption { label: choice.as_str()?.to_owned(), description: None })
+    });
+    let options = options.collect();
+    vec![Asked { question: question.to_owned(), header: None, options, multi_select: false }]
+}
+
 /// AskUserQuestion: its questions from the input, its answers from the result.
 pub fn question(call: &Call) -> Shown {
-    let asked = call.input.get("questions").cloned().unwrap_or_default();
-    let asked: Vec<Asked> = serde_json::from_value(asked).unwrap_or_default();
+    let asked = asked(&call.input);
     let answers = call.result.get("answers");
     let given = |question: &str| {
         let told = call.tool.answer.as_ref().and_then(|answer| {

@@ -11,7 +11,7 @@ pub fn agent(call: &Call) -> Shown {
     let task = call.text(&["description", "name", "task", "task_name"]);
     let prompt = call.text(&["prompt", "message", "objective"]).unwrap_or_default();
     let mut summary = Vec::new();
-    if let Some(kind) = call.text(&["subagent_type", "agent_type", "agent"]) {
+    if let Some(kind) = call.text(&["subagent_type", "agent_type", "agent_name", "agent"]) {
         summary.push(Span::plain(format!("{}  ", super::line(kind))).strong());
     }
     summary.push(Span::plain(super::line(task.unwrap_or(prompt))));

@@ -96,7 +96,7 @@ pub fn list(call: &Call) -> Shown {
 /// ExitPlanMode: the plan as the person saw it.
 pub fn exit(call: &Call) -> Shown {
     let kept = call.result.get("plan").and_then(Value::as_str);
-    let plan = kept.or_else(|| call.text(&["plan"])).unwrap_or_default();
+    let plan = kept.or_else(|| call.text(&["plan", "summary"])).unwrap_or_default();
     let head = plan.trim_start().lines().next().unwrap_or_default().trim_start_matches(['#', ' ']);
     Shown::new(call.name(), vec![Span::plain(super::line(head))]).with(markdown::blocks(plan))
 }

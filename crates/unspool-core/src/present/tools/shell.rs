@@ -44,7 +44,7 @@ pub fn run(call: &Call) -> Shown {
 
 /// A look at what a command in the background has printed.
 pub fn look(call: &Call) -> Shown {
-    let id = call.text(&["bash_id", "shell_id", "task_id"]).unwrap_or_default();
+    let id = call.text(&["bash_id", "shell_id", "shellId", "task_id"]).unwrap_or_default();
     let mut shown = Shown::new(call.name(), vec![Span::plain(super::line(id)).code()]);
     shown.body.extend(call.output().map(|output| Block::Terminal(ansi::terminal(output))));
     shown

@@ -26,6 +26,10 @@ pub(super) struct LogDecoder {
     pub(super) calls: Calls,
     /// The prompt of the current turn, where the version names prompts.
     prompt: Option<Arc<str>>,
+    /// The time of the first record that has one.
+    first: Option<jiff::Timestamp>,
+    /// The current turn was begun by a summary, and its command has not come yet.
+    by_summary: bool,
     /// The turn that each record stands in, by a digest of its uuid; 0 is before the first.
     turn_of: FxHashMap<u64, u32>,
     /// The name of each turn, from 1.
@@ -66,6 +70,7 @@ impl Decoder for LogDecoder {
         {
             return Fate::left_out("sub-agent");
         }
+        self.first = self.first.or(emit.at);
         self.tell_session(&mut emit, fields);
         let fate = match &*kind {
             "assistant" => self.assistant(&mut emit, fields),
@@ -114,11 +119,20 @@ impl LogDecoder {
         trigger: Trigger,
         user: Vec<Body>,
     ) {
+        // A compaction that the user asked for begins with its summary; its command follows.
+        if std::mem::take(&mut self.by_summary) {
+            let names = self.turns.last().cloned().into_iter().collect();
+            return emit.push(What::TurnStarted { names, trigger, user });
+        }
+        self.rewind(emit, fields);
         let prompt: Option<Arc<str>> = fields.text("promptId").map(|id| id.into());
-        let record = fields.text("uuid").map(|uuid| Name::Record(uuid.into()));
         let mut names: Vec<Name> = Vec::new();
         match &prompt {
-            Some(prompt) => names.push(Name::Prompt(prompt.clone())),
+            // A fork writes its own prompt id on every record that it copies.
+            Some(prompt) if !self.is_copied(emit) && self.prompt.as_ref() != Some(prompt) => {
+                names.push(Name::Prompt(prompt.clone()));
+            }
+            Some(_) => {}
             None => {
                 let words = user_words(&user);
                 let count = self.alike.entry(words).or_default();
@@ -126,19 +140,25 @@ impl LogDecoder {
                 *count += 1;
             }
         }
-        let again = prompt.is_some() && prompt == self.prompt;
-        if !again {
-            self.rewind(emit, fields);
-            names.extend(record);
-            self.prompt = prompt;
-            self.message = None;
-            self.retries = 0;
-            self.interjections.clear();
-            self.answered = false;
-            self.turns.push(names[0].clone());
-            self.live.push(self.turns.len() as u32);
-        }
+        // The record of a blocked prompt is a part as well: it cannot name the turn.
+        let record = fields.text("uuid").map(|uuid| Name::Record(uuid.into()));
+        names.extend(record.filter(|_| fields.text("type").as_deref() == Some("user")));
+        self.prompt = prompt;
+        self.message = None;
+        self.retries = 0;
+        self.interjections.clear();
+        self.answered = false;
+        self.turns.push(names.first().cloned().unwrap_or(Name::Preamble));
+        self.live.push(self.turns.len() as u32);
         emit.push(What::TurnStarted { names, trigger, user });
+    }
+
+    /// Whether a record is older than its file: then a fork copied it.
+    fn is_copied(&self, emit: &Emit<'_>) -> bool {
+        match (self.first, emit.at) {
+            (Some(first), Some(at)) => at.as_millisecond() + 1000 < first.as_millisecond(),
+            (None, _) | (_, None) => false,
+        }
     }
 
     /// A prompt that hangs on a record of an earlier turn leaves the turns between behind.
@@ -277,11 +297,14 @@ impl LogDecoder {
     }
 
     fn summary(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>, text: String) -> Fate {
-        // A compaction in the middle of a turn belongs to it; one that the user asked for has
-        // a prompt of its own, whose command comes only after the summary.
-        let prompt: Option<Arc<str>> = fields.text("promptId").map(|id| id.into());
-        if prompt.is_some() && prompt != self.prompt {
+        // A compaction in the middle of a turn belongs to it; one that the user asked for is a
+        // turn of its own, whose command comes only after the summary.
+        let asked = self.boundary.as_ref().is_some_and(|(_, compaction)| {
+            compaction.trigger.as_deref() == Some("manual")
+        });
+        if asked {
             self.start(emit, fields, Trigger::Command, Vec::new());
+            self.by_summary = true;
         }
         let (name, compaction) = match self.boundary.take() {
             Some((event, compaction)) => (event.what.names().pop(), compaction),

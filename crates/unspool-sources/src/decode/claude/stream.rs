@@ -21,6 +21,8 @@ pub(super) struct StreamDecoder {
     calls: Calls,
     /// What the user said, for the turn that begins next.
     prompt: Option<(Option<Name>, Vec<Body>)>,
+    /// The turn that has begun and in which nothing was said yet.
+    fresh: Option<Name>,
     message: Option<Arc<str>>,
     /// The block that is open, with the call it is if it is one.
     open: Option<(u32, Option<Arc<str>>)>,
@@ -31,7 +33,6 @@ pub(super) struct StreamDecoder {
     /// The compaction whose summary comes next.
     boundary: Option<(Name, Compaction)>,
     retries: u32,
-    answered: bool,
 }
 
 impl Decoder for StreamDecoder {
@@ -76,7 +77,8 @@ impl StreamDecoder {
                 });
                 let (name, user) = self.prompt.take().unwrap_or_default();
                 let names = record_name(fields).into_iter().chain(name).collect();
-                (self.retries, self.answered, self.message) = (0, false, None);
+                (self.retries, self.message) = (0, None);
+                self.fresh = record_name(fields);
                 emit.push(What::TurnStarted { names, trigger: Trigger::User, user });
                 Fate::Metadata
             }
@@ -246,7 +248,7 @@ impl StreamDecoder {
     fn start_step(&mut self, emit: &mut Emit<'_>, id: &Arc<str>, model: Option<String>) {
         if self.message.as_ref() != Some(id) {
             self.message = Some(id.clone());
-            self.answered = true;
+            self.fresh = None;
             emit.push(What::StepStarted { step: Name::Message(id.clone()), model });
         }
     }
@@ -310,7 +312,7 @@ impl StreamDecoder {
         let text = message_text(&message);
         if !fields.has("uuid") {
             // The other direction: what the host sent.
-            self.prompt = Some((None, user_parts(&message)));
+            self.told(emit, None, user_parts(&message));
             return Fate::InParts;
         }
         if let Some((name, compaction)) = self.boundary.take() {
@@ -342,10 +344,21 @@ impl StreamDecoder {
             | Mark::Shell(_)
             | Mark::ShellOutput { .. }
             | Mark::TaskNotification(_) => {
-                self.prompt = Some((record_name(fields), user_parts(&message)));
+                self.told(emit, record_name(fields), user_parts(&message));
             }
         }
         Fate::InParts
+    }
+
+    /// The user's words: replayed right after their turn began, or sent before it begins.
+    fn told(&mut self, emit: &mut Emit<'_>, name: Option<Name>, user: Vec<Body>) {
+        match self.fresh.take() {
+            Some(fresh) => {
+                let names = [fresh].into_iter().chain(name).collect();
+                emit.push(What::TurnStarted { names, trigger: Trigger::User, user });
+            }
+            None => self.prompt = Some((name, user)),
+        }
     }
 
     fn result(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
@@ -361,7 +374,7 @@ impl StreamDecoder {
         let cost_usd = fields.read("total_cost_usd");
         let (project, branch, version) = (None, None, None);
         emit.push(What::SessionTold { project, branch, version, cost_usd });
-        self.message = None;
+        (self.message, self.fresh) = (None, None);
         Fate::Metadata
     }
 

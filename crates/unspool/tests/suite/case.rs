@@ -1,0 +1,141 @@
+//! Folder cases: `fixtures/<source>/<case>/` with the recording and its tellings.
+
+use std::path::{Path, PathBuf};
+
+use unspool_core::session::Transcript;
+use unspool_sources::gather::{Gathered, Gathering, Reading};
+use unspool_sources::read::lines::{Line, LineReader};
+
+/// The project's own folder.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap().to_owned()
+}
+
+pub fn cases(source: &str) -> Vec<PathBuf> {
+    let folder = root().join("fixtures").join(source);
+    let mut cases: Vec<PathBuf> =
+        folder.read_dir().unwrap().map(|entry| entry.unwrap().path()).collect();
+    cases.retain(|path| path.is_dir());
+    cases.sort();
+    assert!(!cases.is_empty(), "no cases in {}", folder.display());
+    cases
+}
+
+pub fn name(case: &Path) -> String {
+    case.file_name().unwrap().to_string_lossy().into_owned()
+}
+
+/// One capture, cut into its lines.
+pub struct Capture {
+    pub file: String,
+    pub lines: Vec<OwnedLine>,
+}
+
+pub struct OwnedLine {
+    pub number: u64,
+    pub offset: u64,
+    pub bytes: Vec<u8>,
+}
+
+impl OwnedLine {
+    pub fn line(&self) -> Line<'_> {
+        Line { number: self.number, offset: self.offset, bytes: &self.bytes }
+    }
+}
+
+/// The captures of a case that exist: log, stream, hooks.
+pub fn captures(case: &Path) -> Vec<Capture> {
+    ["log.jsonl", "stream.jsonl", "hooks.jsonl"]
+        .into_iter()
+        .filter_map(|file| {
+            let bytes = std::fs::read(case.join(file)).ok()?;
+            let mut lines = Vec::new();
+            let mut keep = |line: Line<'_>| {
+                lines.push(OwnedLine {
+                    number: line.number,
+                    offset: line.offset,
+                    bytes: line.bytes.to_vec(),
+                });
+            };
+            let mut reader = LineReader::new();
+            reader.push(&bytes, &mut keep);
+            if let Some(rest) = reader.finish() {
+                keep(rest.as_line());
+            }
+            Some(Capture { file: file.to_owned(), lines })
+        })
+        .collect()
+}
+
+/// Folds captures in the order that `turns` gives: which capture speaks next.
+pub fn fold(captures: &[Capture], turns: impl IntoIterator<Item = usize>) -> Gathering {
+    let mut gathering = Gathering::default();
+    let mut readings: Vec<Reading> =
+        captures.iter().map(|capture| gathering.open(&capture.file)).collect();
+    let mut next = vec![0; captures.len()];
+    for capture in turns {
+        if let Some(line) = captures[capture].lines.get(next[capture]) {
+            next[capture] += 1;
+            gathering.take(&mut readings[capture], line.line());
+        }
+    }
+    for reading in readings {
+        gathering.close(reading, &mut |_| {});
+    }
+    gathering
+}
+
+/// Folds whole captures, one after the other.
+pub fn fold_in(captures: &[Capture], order: &[usize]) -> Gathering {
+    let turns = order.iter().flat_map(|at| captures[*at].lines.iter().map(move |_| *at));
+    fold(captures, turns.collect::<Vec<_>>())
+}
+
+/// The session that the strongest telling tells; hooks may speak of others beside it.
+pub fn main_session(gathering: &Gathering) -> &Gathered {
+    let strongest = gathering.sessions.iter().filter_map(|session| session.spine).max();
+    gathering.sessions.iter().find(|session| session.spine == strongest).unwrap()
+}
+
+/// A transcript as text, part by part, so that a difference shows where it is.
+pub fn written(transcript: &Transcript) -> String {
+    let mut text = format!("{:#?}\n", transcript.session);
+    for turn in &transcript.turns {
+        let mut head = turn.clone();
+        head.parts.clear();
+        text += &format!("── {head:#?}\n");
+        for part in &turn.parts {
+            text += &format!("{part:#?}\n");
+        }
+    }
+    text
+}
+
+/// The first lines that differ, if any do.
+pub fn difference(expected: &Transcript, found: &Transcript) -> Option<String> {
+    if expected == found {
+        return None;
+    }
+    let (expected, found) = (written(expected), written(found));
+    let (mut left, mut right) = (expected.lines(), found.lines());
+    let mut before: Vec<&str> = Vec::new();
+    loop {
+        match (left.next(), right.next()) {
+            (Some(a), Some(b)) if a == b => before.push(a),
+            (a, b) => {
+                let context = before[before.len().saturating_sub(14)..].join("\n");
+                let rest = |first: Option<&str>, more: std::str::Lines<'_>| {
+                    let more: Vec<&str> = more.take(8).collect();
+                    format!("{}\n{}", first.unwrap_or("(nothing)"), more.join("\n"))
+                };
+                let (left, right) = (rest(a, left), rest(b, right));
+                return Some(format!("{context}\n── expected\n{left}\n── found\n{right}"));
+            }
+        }
+    }
+}
+
+/// Fails with all differences.
+pub fn assert_none(differences: Vec<String>) {
+    assert!(differences.is_empty(), "{} differ:\n{}", differences.len(), differences.join("\n\n"));
+}

@@ -1,0 +1,72 @@
+//! The direction of dependencies: core ← sources, store, render ← engine, live ← server, tui ←
+//! the binary. Sources, store and render do not see each other.
+
+use cargo_metadata::{DependencyKind, MetadataCommand};
+
+/// Which crates each crate may use. One that is not listed may use none of ours.
+const ALLOWED: &[(&str, &[&str])] = &[
+    ("unspool-core", &[]),
+    ("unspool-sources", &["unspool-core"]),
+    ("unspool-store", &["unspool-core"]),
+    ("unspool-render", &["unspool-core"]),
+    ("unspool-engine", &["unspool-core", "unspool-sources", "unspool-store"]),
+    ("unspool-live", &["unspool-core", "unspool-sources", "unspool-store", "unspool-render"]),
+    (
+        "unspool-server",
+        &[
+            "unspool-core",
+            "unspool-sources",
+            "unspool-store",
+            "unspool-render",
+            "unspool-engine",
+            "unspool-live",
+        ],
+    ),
+    (
+        "unspool-tui",
+        &[
+            "unspool-core",
+            "unspool-sources",
+            "unspool-store",
+            "unspool-render",
+            "unspool-engine",
+            "unspool-live",
+        ],
+    ),
+];
+
+/// What the pure heart must never see.
+const IMPURE: &[&str] = &["tokio", "rusqlite", "axum", "ratatui", "reqwest", "notify"];
+
+#[test]
+fn crates_depend_in_one_direction() {
+    let metadata = MetadataCommand::new()
+        .manifest_path(crate::case::root().join("Cargo.toml"))
+        .no_deps()
+        .other_options(vec!["--offline".to_owned()])
+        .exec()
+        .unwrap();
+    let mut seen = 0;
+    for package in metadata.workspace_packages() {
+        let name = package.name.as_str();
+        if name == "unspool" {
+            continue;
+        }
+        seen += 1;
+        let allowed = ALLOWED
+            .iter()
+            .find(|(of, _)| *of == name)
+            .unwrap_or_else(|| panic!("{name} has no place in the map of crates"))
+            .1;
+        for dependency in &package.dependencies {
+            let used = dependency.name.as_str();
+            if used.starts_with("unspool") {
+                assert!(allowed.contains(&used), "{name} must not use {used}");
+            }
+            if name == "unspool-core" && dependency.kind == DependencyKind::Normal {
+                assert!(!IMPURE.contains(&used), "the core must stay pure: {used}");
+            }
+        }
+    }
+    assert!(seen >= 2);
+}

@@ -1,0 +1,145 @@
+//! Several tellings of one session. The order in which they arrive does not change the result,
+//! and nothing that only one of them saw is dropped.
+
+use std::collections::HashMap;
+
+use proptest::prelude::*;
+use serde_json::Value;
+
+use crate::case::{
+    Capture, assert_none, captures, cases, difference, fold, fold_in, main_session, name,
+};
+
+fn orders(count: usize) -> Vec<Vec<usize>> {
+    match count {
+        1 => vec![vec![0]],
+        2 => vec![vec![0, 1], vec![1, 0]],
+        _ => vec![
+            vec![0, 1, 2],
+            vec![0, 2, 1],
+            vec![1, 0, 2],
+            vec![1, 2, 0],
+            vec![2, 0, 1],
+            vec![2, 1, 0],
+        ],
+    }
+}
+
+#[test]
+fn tellings_in_any_order_give_the_same_parts() {
+    // Law 5; R-X-03.
+    let mut three = 0;
+    let mut differences = Vec::new();
+    for case in cases("claude-code") {
+        let captures = captures(&case);
+        three += usize::from(captures.len() == 3);
+        let orders = orders(captures.len());
+        let first = fold_in(&captures, &orders[0]);
+        let expected = main_session(&first).transcript();
+        for order in &orders[1..] {
+            let other = fold_in(&captures, order);
+            let found = main_session(&other).transcript();
+            if let Some(difference) = difference(&expected, &found) {
+                differences.push(format!("{} in order {order:?}: {difference}", name(&case)));
+                break;
+            }
+        }
+    }
+    assert_none(differences);
+    assert!(three >= 30, "only {three} cases have all three tellings");
+}
+
+#[test]
+fn tellings_interleaved_as_they_arrived_give_the_same_parts() {
+    let mut differences = Vec::new();
+    for case in cases("claude-code") {
+        let captures = captures(&case);
+        if captures.len() < 2 {
+            continue;
+        }
+        let expected = fold_in(&captures, &(0..captures.len()).collect::<Vec<_>>());
+        let interleaved = fold(&captures, arrival(&case, &captures));
+        let (expected, found) =
+            (main_session(&expected).transcript(), main_session(&interleaved).transcript());
+        if let Some(difference) = difference(&expected, &found) {
+            differences.push(format!("{}: {difference}", name(&case)));
+        }
+    }
+    assert_none(differences);
+}
+
+/// Which capture spoke next. Hooks have their time of arrival beside them, the log has the time
+/// of each record, and a frame of the stream has the time of the log's record of its message.
+fn arrival(case: &std::path::Path, captures: &[Capture]) -> Vec<usize> {
+    let received: Vec<f64> = std::fs::read_to_string(case.join("hooks.recv.jsonl"))
+        .unwrap_or_default()
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok()?["recv_ms"].as_f64())
+        .collect();
+    let mut messages: HashMap<String, f64> = HashMap::new();
+    let mut times: Vec<(f64, usize)> = Vec::new();
+    for (at, capture) in captures.iter().enumerate() {
+        let mut last = 0.0;
+        for (nth, line) in capture.lines.iter().enumerate() {
+            let record: Value = serde_json::from_slice(&line.bytes).unwrap_or_default();
+            let message = record["message"]["id"]
+                .as_str()
+                .or(record["api_message_id"].as_str())
+                .or(record["event"]["message"]["id"].as_str())
+                .unwrap_or_default()
+                .to_owned();
+            let told = record["timestamp"].as_str().and_then(|text| {
+                text.parse::<jiff::Timestamp>().ok().map(|at| at.as_millisecond() as f64)
+            });
+            let time = match capture.file.as_str() {
+                "hooks.jsonl" => received.get(nth).copied(),
+                "stream.jsonl" => messages.get(&message).copied().or(told),
+                _ => told,
+            };
+            // Within one capture the order is the order of its lines.
+            last = time.unwrap_or(last).max(last);
+            if capture.file == "log.jsonl" && !message.is_empty() {
+                messages.entry(message).or_insert(last);
+            }
+            times.push((last, at));
+        }
+    }
+    times.sort_by(|a, b| a.0.total_cmp(&b.0));
+    times.into_iter().map(|(_, at)| at).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_interleaving_of_tellings_gives_the_same_parts(
+        pick in 0usize..1000,
+        seed in any::<u64>(),
+    ) {
+        // R-X-03
+        let all = cases("claude-code");
+        let with_three: Vec<_> =
+            all.iter().map(|case| (case, captures(case))).filter(|(_, c)| c.len() == 3).collect();
+        let (case, captures) = &with_three[pick % with_three.len()];
+        let expected = fold_in(captures, &[0, 1, 2]);
+        let mixed = fold(captures, shuffled(captures, seed));
+        let (expected, found) =
+            (main_session(&expected).transcript(), main_session(&mixed).transcript());
+        let difference = difference(&expected, &found);
+        prop_assert!(difference.is_none(), "{} {}", name(case), difference.unwrap_or_default());
+    }
+}
+
+/// Which capture speaks next, at random; in the end all have said everything.
+fn shuffled(captures: &[Capture], mut seed: u64) -> Vec<usize> {
+    let mut turns: Vec<usize> = captures
+        .iter()
+        .enumerate()
+        .flat_map(|(at, capture)| capture.lines.iter().map(move |_| at))
+        .collect();
+    for at in (1..turns.len()).rev() {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        turns.swap(at, (seed >> 33) as usize % (at + 1));
+    }
+    turns
+}
