@@ -41,10 +41,8 @@ pub struct SessionDocument<'a> {
 impl Serialize for SessionDocument<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Transcript { session, .. } = self.transcript;
-        let usage = UsageDocument {
-            usage: self.transcript.usage(),
-            cost_usd: session.facts.cost_usd,
-        };
+        let usage =
+            UsageDocument { usage: self.transcript.usage(), cost_usd: session.facts.cost_usd };
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("id", &session.id)?;
         map.serialize_entry("agent", &session.agent)?;

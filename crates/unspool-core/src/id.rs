@@ -121,7 +121,11 @@ id_type!(
 impl SessionId {
     /// The id of the session that `agent` calls `agent_session_id`.
     pub fn of(agent: &str, agent_session_id: &str) -> SessionId {
-        SessionId(Id::derive([b"session".as_slice(), agent.as_bytes(), agent_session_id.as_bytes()]))
+        SessionId(Id::derive([
+            b"session".as_slice(),
+            agent.as_bytes(),
+            agent_session_id.as_bytes(),
+        ]))
     }
 }
 

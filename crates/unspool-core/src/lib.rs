@@ -7,9 +7,9 @@
 pub mod assemble;
 pub mod block;
 pub mod change;
-pub mod history;
 pub mod document;
 pub mod event;
+pub mod history;
 pub mod id;
 pub mod json;
 pub mod lines;

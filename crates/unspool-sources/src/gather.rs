@@ -13,7 +13,9 @@ use unspool_core::session::Transcript;
 use unspool_core::telling::Telling;
 use unspool_core::transcript::Mirror;
 
-use crate::decode::{Decoder, Fate, Fields, Format, Ledger, Recognised, Record, Warning, recognise};
+use crate::decode::{
+    Decoder, Fate, Fields, Format, Ledger, Recognised, Record, Warning, recognise,
+};
 use crate::read::lines::{self, Line};
 
 /// Why a file gave nothing.
@@ -21,9 +23,13 @@ use crate::read::lines::{self, Line};
 pub enum GatherError {
     #[error("cannot read {path}")]
     Unreadable { path: PathBuf, source: std::io::Error },
-    #[error("{path} is Claude Code's list of typed prompts, not a session; sessions lie under ~/.claude/projects")]
+    #[error(
+        "{path} is Claude Code's list of typed prompts, not a session; sessions lie under ~/.claude/projects"
+    )]
     PromptHistory { path: PathBuf },
-    #[error("{path} is nothing that Unspool knows; it reads Claude Code's session logs, its stream-json and its hook payloads")]
+    #[error(
+        "{path} is nothing that Unspool knows; it reads Claude Code's session logs, its stream-json and its hook payloads"
+    )]
     Unknown { path: PathBuf },
     #[error("{path} is empty")]
     Empty { path: PathBuf },
@@ -182,8 +188,7 @@ impl Gathering {
         }
         let record =
             Record { source: reading.source, line: line.number, offset: line.offset, text: &text };
-        let decoder =
-            gathered.decoders.entry(reading.source).or_insert_with(|| (format.decoder)());
+        let decoder = gathered.decoders.entry(reading.source).or_insert_with(|| (format.decoder)());
         let mut events = Vec::new();
         let fate = decoder.decode(&record, &fields, &mut events);
         watch(Decoded {

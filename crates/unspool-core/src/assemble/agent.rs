@@ -131,11 +131,8 @@ impl Assembler {
             None => (!agents.agents.is_empty()).then_some(0),
         };
         let nth = found.unwrap_or_else(|| {
-            let agent = Agent {
-                id: temporary.clone(),
-                state: AgentState::Running,
-                ..Agent::default()
-            };
+            let agent =
+                Agent { id: temporary.clone(), state: AgentState::Running, ..Agent::default() };
             agents.agents.push(AgentFold { agent, ended: false });
             agents.agents.len() - 1
         });

@@ -69,12 +69,9 @@ impl Assembler {
     /// the next one began.
     fn verdict(&self, turn: usize) -> (TurnState, Option<jiff::Timestamp>, Option<String>) {
         let fold = &self.turns[turn];
-        let ends = || {
-            Telling::ALL.into_iter().rev().filter_map(|t| fold.origin.ends[t.index()].as_ref())
-        };
-        let told = ends()
-            .find(|end| end.reason != EndReason::Superseded)
-            .or_else(|| ends().next());
+        let ends =
+            || Telling::ALL.into_iter().rev().filter_map(|t| fold.origin.ends[t.index()].as_ref());
+        let told = ends().find(|end| end.reason != EndReason::Superseded).or_else(|| ends().next());
         // A weaker telling may know the time that the stronger one left out.
         let at = told.and_then(|told| told.at).or_else(|| ends().find_map(|end| end.at));
         match told.map(|told| &told.reason) {
@@ -131,10 +128,7 @@ impl Assembler {
                 let content = body_digest(&body);
                 if self.part((turn, part)).digest != content {
                     self.part((turn, part)).digest = content;
-                    self.tell(
-                        (turn, part),
-                        PartPatch { body: Some(body), ..PartPatch::default() },
-                    );
+                    self.tell((turn, part), PartPatch { body: Some(body), ..PartPatch::default() });
                 }
             }
             (None, Some(body)) => {
@@ -168,9 +162,8 @@ impl Assembler {
 
     fn ending(&self, turn: usize, state: TurnState, why: Option<String>) -> Option<Body> {
         let fold = &self.turns[turn];
-        let told = || {
-            fold.parts.iter().filter(|part| !part.gone && part.origin.names != [Name::Ending])
-        };
+        let told =
+            || fold.parts.iter().filter(|part| !part.gone && part.origin.names != [Name::Ending]);
         let notice = |code: &str, text: &str| {
             Some(Body::Notice(Notice { code: code.to_owned(), text: text.to_owned() }))
         };

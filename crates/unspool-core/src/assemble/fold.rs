@@ -76,8 +76,8 @@ pub(super) struct ToolFold {
     pub request_id: Option<String>,
     /// An answer that follows from what happened, while no telling gave one.
     pub inferred: Option<Decision>,
-    /// Whether the call was counted among those with the same tool and input.
-    pub likeness: Option<u64>,
+    /// The forms of tool and input under which the call was counted.
+    pub likenesses: Vec<u64>,
     pub input_seen: FxHashSet<Key>,
     pub output_seen: FxHashSet<Key>,
 }

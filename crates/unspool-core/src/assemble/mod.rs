@@ -264,4 +264,3 @@ impl Assembler {
         self.out.push(Change::Counted { what });
     }
 }
-

@@ -80,8 +80,7 @@ impl Assembler {
         self.turns[turn].parts[from].gone = true;
         let kept = &mut self.turns[turn].parts[into];
         self.out.push(Change::PartMerged { part: gone.id, into: kept.id });
-        let stronger =
-            |field| gone.origin.ranks.holder(field) > kept.origin.ranks.holder(field);
+        let stronger = |field| gone.origin.ranks.holder(field) > kept.origin.ranks.holder(field);
         if stronger(Field::Body) {
             (kept.digest, kept.kind) = (gone.digest, gone.kind);
         }
@@ -101,7 +100,7 @@ impl Assembler {
             if tool.call_id.is_empty() {
                 tool.call_id.clone_from(&told.call_id);
             }
-            tool.likeness = tool.likeness.or(told.likeness);
+            tool.likenesses.extend(told.likenesses.iter());
         }
         for telling in crate::telling::Telling::ALL {
             if let Some(position) = gone.origin.at.of(telling) {

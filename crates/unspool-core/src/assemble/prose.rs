@@ -32,8 +32,7 @@ impl Assembler {
             }
             None => self.nameless_of(head, voice),
         };
-        let placed =
-            found.is_some_and(|at| self.part(at).origin.at.of(head.telling).is_some());
+        let placed = found.is_some_and(|at| self.part(at).origin.at.of(head.telling).is_some());
         if let Some(at) = found.filter(|_| placed) {
             return self.grow_at(head, at, text);
         }

@@ -190,11 +190,8 @@ fn first_position(at: Positions) -> (Option<u32>, Option<u32>, Option<u32>) {
 }
 
 fn place_steps(fold: &mut TurnFold) {
-    let items: Vec<super::order::Item<()>> = fold
-        .steps
-        .iter()
-        .map(|step| super::order::Item { at: step.at, group: None })
-        .collect();
+    let items: Vec<super::order::Item<()>> =
+        fold.steps.iter().map(|step| super::order::Item { at: step.at, group: None }).collect();
     for (step, place) in super::order::arrange(&items) {
         fold.steps[step].place = place;
     }
@@ -203,8 +200,8 @@ fn place_steps(fold: &mut TurnFold) {
 /// Counts what was told of this part among the things with the same content, as it was counted
 /// when it was told.
 fn recognise_again(fold: &mut TurnFold, at: usize, part: &Part, held: &PartFold) {
-    let named = held.origin.at.of(Telling::Log).is_some()
-        || held.origin.at.of(Telling::Stream).is_some();
+    let named =
+        held.origin.at.of(Telling::Log).is_some() || held.origin.at.of(Telling::Stream).is_some();
     let hooked = held.origin.at.of(Telling::Hooks).is_some();
     match &part.body {
         Body::Text(text) if !text.open => {
@@ -281,8 +278,10 @@ pub(super) fn skeleton(part: &Part) -> PartFold {
                 question: tool.question.as_ref().map(|question| question.kind),
                 request_id: tool.question.as_ref().and_then(|q| q.request_id.clone()),
                 inferred: tool.answer.as_ref().filter(|_| !observed).map(|a| a.decision),
-                likeness: (!tool.call_id.is_empty() && tool.input.is_some())
-                    .then(|| likeness(&tool.name, tool.input.as_ref())),
+                likenesses: (!tool.call_id.is_empty())
+                    .then(|| likeness(&tool.name, tool.input.as_ref()))
+                    .into_iter()
+                    .collect(),
                 ..ToolFold::default()
             }));
         }

@@ -9,7 +9,7 @@ use crate::event::{Call, Outcome, ToolCall, ToolEnd};
 use crate::id::digest;
 use crate::json::Json;
 use crate::part::{Answer, Body, Decision, Question, QuestionKind, Tool, ToolState};
-use crate::telling::{Field, Name};
+use crate::telling::{Field, Name, Telling};
 
 use super::fold::ToolFold;
 use super::part::At;
@@ -39,11 +39,8 @@ impl Assembler {
             Call::Id(id) => Name::Call(id.clone()),
             Call::Alike(content, nth) => Name::Alike(*content, *nth),
         };
-        let fold = ToolFold {
-            call_id: tool.call_id.clone(),
-            state: tool.state,
-            ..ToolFold::default()
-        };
+        let fold =
+            ToolFold { call_id: tool.call_id.clone(), state: tool.state, ..ToolFold::default() };
         let at = self.open_part(head, turn, Some(name), Body::Tool(Box::new(tool)));
         let part = self.part(at);
         part.tool = Some(Box::new(fold));
@@ -80,7 +77,7 @@ impl Assembler {
         let turn = self.turn_for(head);
         self.close_nameless(head);
         self.reopen_for(head, turn, &call.call);
-        let found = self.find_tool(head, &call.call).or_else(|| self.adopt(head, turn, &call));
+        let found = self.find_tool(head, &call.call);
         let state = if call.running { ToolState::Running } else { ToolState::Pending };
         let at = match found {
             Some(found) => self.arrive(head, turn, found),
@@ -112,7 +109,7 @@ impl Assembler {
         patch.tool = Some(Box::new(tool));
         self.tell(at, patch);
         self.place_agents(at);
-        self.note_likeness(head, at, call.likeness);
+        self.note_likeness(at, call.likeness);
         self.advance(at, state);
     }
 
@@ -127,32 +124,24 @@ impl Assembler {
         }
     }
 
-    /// A telling without ids may have opened this call already: it is the n-th of its like.
-    fn adopt(&mut self, head: &Head, turn: usize, call: &ToolCall) -> Option<At> {
-        let Call::Id(id) = &call.call else { return None };
-        let count = self.turns[turn].alike.get(&(false, call.likeness)).copied().unwrap_or(0);
-        let at = self.find_part(turn, &Name::Alike(call.likeness, count))?;
-        let nameless = self.part(at).tool.as_ref().is_some_and(|tool| tool.call_id.is_empty());
-        if !nameless {
-            return None;
-        }
-        self.name_part(at, Name::Call(id.clone()));
-        let at = self.arrive(head, turn, at);
-        Some(at)
-    }
-
-    /// Counts the call among those of its like, once, so that nameless news finds it.
-    fn note_likeness(&mut self, head: &Head, at: At, likeness: u64) {
+    /// Counts the call among those of its like, so that news without an id finds it. A call
+    /// that such news opened before is this one.
+    fn note_likeness(&mut self, at: At, likeness: u64) {
         let Some(fold) = &mut self.part(at).tool else { return };
-        if fold.call_id.is_empty() || fold.likeness.is_some() {
+        // The log may hold the input in another form than the stream: each form counts once.
+        if fold.call_id.is_empty() || fold.likenesses.contains(&likeness) {
             return;
         }
-        fold.likeness = Some(likeness);
-        // Hooks with ids share the count of those who name their calls.
-        let _ = head;
-        let nth = self.turns[at.0].count_alike(crate::telling::Telling::Log, likeness);
+        fold.likenesses.push(likeness);
+        let nth = self.turns[at.0].count_alike(Telling::Log, likeness);
         let name = Name::Alike(likeness, nth);
-        self.turns[at.0].local.entry(name).or_insert(at.1);
+        let nameless = self.turns[at.0].local.insert(name, at.1).filter(|other| {
+            let other = &self.turns[at.0].parts[*other];
+            !other.gone && other.tool.as_ref().is_some_and(|tool| tool.call_id.is_empty())
+        });
+        if let Some(nameless) = nameless {
+            self.merge_parts(at.0, nameless, at.1);
+        }
     }
 
     pub(super) fn start_tool(&mut self, head: &Head, call: &Call) {
@@ -249,8 +238,8 @@ impl Assembler {
             return self.advance(at, state);
         }
         if holder == Some(head.telling) {
-            let same = fold.state == state
-                || (part.origin.rejected && state == ToolState::Interrupted);
+            let same =
+                fold.state == state || (part.origin.rejected && state == ToolState::Interrupted);
             return self.count(if same { Oddity::Duplicate } else { Oddity::Contradiction });
         }
         if !part.origin.ranks.claim(Field::State, head.telling) {
@@ -272,9 +261,8 @@ impl Assembler {
         let Some(fold) = &mut self.part(at).tool else { return };
         let changed = fold.state != state;
         fold.state = state;
-        let tool = changed.then(|| {
-            Box::new(ToolPatch { state: Some(state), ..ToolPatch::default() })
-        });
+        let tool =
+            changed.then(|| Box::new(ToolPatch { state: Some(state), ..ToolPatch::default() }));
         self.tell(at, PartPatch { ended, tool, ..PartPatch::default() });
         if changed {
             self.settle_tool(at);

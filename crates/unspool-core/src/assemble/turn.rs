@@ -120,9 +120,8 @@ impl Assembler {
     /// Whether a turn that goes by one of these names can be the one they mean: prompts with
     /// different ids are different, however alike their words are.
     fn may_be(&self, turn: usize, names: &[Name]) -> bool {
-        let prompt = |names: &[Name]| {
-            names.iter().find(|name| matches!(name, Name::Prompt(_))).cloned()
-        };
+        let prompt =
+            |names: &[Name]| names.iter().find(|name| matches!(name, Name::Prompt(_))).cloned();
         match (prompt(&self.turns[turn].origin.names), prompt(names)) {
             (Some(held), Some(told)) => held == told,
             (Some(_), None) | (None, Some(_)) | (None, None) => true,
@@ -202,10 +201,12 @@ impl Assembler {
         // What another telling already knows to come later is not meant.
         let position = |fold: &TurnFold| fold.origin.at.of(head.telling);
         let last = match &to {
-            Some(name) => match self.index.get(name).and_then(|at| position(&self.turns[at.turn()])) {
-                Some(last) => Some(last),
-                None => return self.count(crate::change::Oddity::Unknown),
-            },
+            Some(name) => {
+                match self.index.get(name).and_then(|at| position(&self.turns[at.turn()])) {
+                    Some(last) => Some(last),
+                    None => return self.count(crate::change::Oddity::Unknown),
+                }
+            }
             None => None,
         };
         for turn in 0..self.turns.len() {
@@ -213,10 +214,7 @@ impl Assembler {
             let behind = position(fold).is_some_and(|at| last.is_none_or(|last| at > last));
             if behind && !fold.gone && !fold.abandoned && !fold.is_preamble() {
                 self.turns[turn].abandoned = true;
-                self.tell_turn(
-                    turn,
-                    TurnPatch { abandoned: Some(true), ..TurnPatch::default() },
-                );
+                self.tell_turn(turn, TurnPatch { abandoned: Some(true), ..TurnPatch::default() });
             }
         }
     }
@@ -431,11 +429,8 @@ impl Assembler {
     }
 
     fn arrange_steps(&mut self, turn: usize) {
-        let items: Vec<Item<()>> = self.turns[turn]
-            .steps
-            .iter()
-            .map(|step| Item { at: step.at, group: None })
-            .collect();
+        let items: Vec<Item<()>> =
+            self.turns[turn].steps.iter().map(|step| Item { at: step.at, group: None }).collect();
         for (step, place) in arrange(&items) {
             if self.turns[turn].steps[step].place != place {
                 self.turns[turn].steps[step].place = place;

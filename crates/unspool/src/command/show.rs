@@ -56,8 +56,7 @@ impl Show {
         if let Some(number) = self.turn {
             keep_turn(&mut transcript, number)?;
         }
-        let warnings: Vec<Warning> =
-            gathered.warnings.iter().chain(&skipped).cloned().collect();
+        let warnings: Vec<Warning> = gathered.warnings.iter().chain(&skipped).cloned().collect();
         let completeness = completeness(gathered, &transcript);
         if self.json {
             return write_json(&transcript, completeness, &gathered.ledger, &warnings);

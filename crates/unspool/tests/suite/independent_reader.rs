@@ -1,8 +1,6 @@
 //! The independent reader, checked on logs of a few lines, and against itself: what it finds in
 //! the log of a recording it finds in the stream of the same recording.
 
-
-
 use std::path::{Path, PathBuf};
 
 use crate::independent::{

@@ -24,7 +24,13 @@ fn law_1_order_is_kept() {
             }
             let Body::Tool(tool) = &part.body else { continue };
             let Some(result) = raw.results.get(&tool.call_id) else { continue };
-            assert_eq!(tool.output.as_deref(), Some(&*result.text), "{} {}", name(&case), tool.call_id);
+            assert_eq!(
+                tool.output.as_deref(),
+                Some(&*result.text),
+                "{} {}",
+                name(&case),
+                tool.call_id
+            );
             assert_eq!(tool.state != ToolState::Completed, result.is_error, "{}", tool.call_id);
         }
         let expected: Vec<(Kind, String)> = raw

@@ -23,13 +23,7 @@ pub(super) fn record_name(fields: &Fields<'_>) -> Option<Name> {
 }
 
 impl LogDecoder {
-    pub(super) fn notice(
-        &self,
-        emit: &mut Emit<'_>,
-        fields: &Fields<'_>,
-        code: &str,
-        text: &str,
-    ) {
+    pub(super) fn notice(&self, emit: &mut Emit<'_>, fields: &Fields<'_>, code: &str, text: &str) {
         let notice = Notice { code: code.to_owned(), text: text.to_owned() };
         emit.push(What::Noticed(record_name(fields), notice));
     }
@@ -139,8 +133,7 @@ impl LogDecoder {
             "hook_additional_context" => {
                 let content: Vec<String> = attachment.read("content").unwrap_or_default();
                 let event = attachment.text("hookEvent").unwrap_or_default();
-                let info =
-                    ContextInfo { title: format!("{event} hook"), text: content.join("\n") };
+                let info = ContextInfo { title: format!("{event} hook"), text: content.join("\n") };
                 emit.push(What::ContextAdded(record_name(fields), info));
             }
             "plan_mode" => self.notice(emit, fields, "mode-change", "Plan mode"),
@@ -152,10 +145,17 @@ impl LogDecoder {
                 return Fate::Metadata;
             }
             "model" | "environment" | "date" | "session_context" => return Fate::Metadata,
-            "deferred_tools_delta" | "deferred_tools_record" | "agent_listing_delta"
-            | "skill_listing" | "mcp_instructions_delta" | "instructions"
-            | "remote_session_change" | "hook_success" | "task_reminder"
-            | "total_tokens_reminder" | "command_permissions" => {
+            "deferred_tools_delta"
+            | "deferred_tools_record"
+            | "agent_listing_delta"
+            | "skill_listing"
+            | "mcp_instructions_delta"
+            | "instructions"
+            | "remote_session_change"
+            | "hook_success"
+            | "task_reminder"
+            | "total_tokens_reminder"
+            | "command_permissions" => {
                 return Fate::left_out(format!("attachment/{kind}"));
             }
             _ => {

@@ -192,12 +192,8 @@ impl HooksDecoder {
                 fields.string("error")
             }
         };
-        let outcome = Outcome {
-            output,
-            result,
-            exit_code: None,
-            duration_ms: fields.number("duration_ms"),
-        };
+        let outcome =
+            Outcome { output, result, exit_code: None, duration_ms: fields.number("duration_ms") };
         emit.push(What::ToolEnded { call, end, outcome });
     }
 
@@ -220,7 +216,9 @@ impl HooksDecoder {
 
     /// Text as it is shown, under an id that matches nothing else.
     fn text(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
-        let Some(id) = fields.text("message_id") else { return Fate::left_out("hook/MessageDisplay") };
+        let Some(id) = fields.text("message_id") else {
+            return Fate::left_out("hook/MessageDisplay");
+        };
         let block = Name::Record(id.into());
         let text = fields.string("delta").unwrap_or_default();
         emit.push(What::Grew { voice: Voice::Text, block: Some(block.clone()), text });

@@ -95,8 +95,7 @@ impl Decoder for LogDecoder {
 
 impl LogDecoder {
     fn tell_session(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) {
-        let told =
-            (fields.string("cwd"), fields.string("gitBranch"), fields.string("version"));
+        let told = (fields.string("cwd"), fields.string("gitBranch"), fields.string("version"));
         let nothing = told.0.is_none() && told.1.is_none();
         if self.told.as_ref() == Some(&told) || (nothing && self.told.is_some()) {
             return;
@@ -262,9 +261,8 @@ impl LogDecoder {
         if fields.flag("isMeta") && !matches!(mark, Mark::TaskNotification(_)) {
             return self.meta(emit, fields, &text, mark);
         }
-        let words = |text: &str| {
-            vec![Body::Text(Text { text: text.to_owned(), ..Text::default() })]
-        };
+        let words =
+            |text: &str| vec![Body::Text(Text { text: text.to_owned(), ..Text::default() })];
         match mark {
             Mark::Interruption => {
                 self.notice(emit, fields, "interrupted", &text);
@@ -299,9 +297,10 @@ impl LogDecoder {
     fn summary(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>, text: String) -> Fate {
         // A compaction in the middle of a turn belongs to it; one that the user asked for is a
         // turn of its own, whose command comes only after the summary.
-        let asked = self.boundary.as_ref().is_some_and(|(_, compaction)| {
-            compaction.trigger.as_deref() == Some("manual")
-        });
+        let asked = self
+            .boundary
+            .as_ref()
+            .is_some_and(|(_, compaction)| compaction.trigger.as_deref() == Some("manual"));
         if asked {
             self.start(emit, fields, Trigger::Command, Vec::new());
             self.by_summary = true;
@@ -381,8 +380,12 @@ impl LogDecoder {
                 Some(())
             }
             "last-prompt" | "mode" | "permission-mode" | "agent-name" => Some(()),
-            "api-request-blob" | "atis-latch" | "tools-used" | "file-history-snapshot"
-            | "file-history-delta" | "progress" => return Fate::left_out(kind),
+            "api-request-blob"
+            | "atis-latch"
+            | "tools-used"
+            | "file-history-snapshot"
+            | "file-history-delta"
+            | "progress" => return Fate::left_out(kind),
             _ => {
                 let payload = Json::parse(record.text).unwrap_or_else(|| Json::string(record.text));
                 emit.push(What::DataGiven(None, Data { kind: kind.to_owned(), payload }));

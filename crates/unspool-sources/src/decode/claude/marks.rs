@@ -23,7 +23,10 @@ pub(super) enum Mark<'a> {
     CommandOutput(&'a str),
     /// A shell command typed behind `!`.
     Shell(&'a str),
-    ShellOutput { stdout: &'a str, stderr: &'a str },
+    ShellOutput {
+        stdout: &'a str,
+        stderr: &'a str,
+    },
     /// A background agent or command reported.
     TaskNotification(&'a str),
     /// A hook refused to let the model stop.
@@ -43,7 +46,9 @@ pub(super) fn mark(text: &str) -> Mark<'_> {
         Mark::Command(format!("{name} {arguments}").trim_end().to_owned())
     } else if start.starts_with("<local-command-stdout>") {
         Mark::CommandOutput(tag(text, "local-command-stdout").unwrap_or_default())
-    } else if start.starts_with("<local-command-caveat>") || start.starts_with("Caveat: The messages below") {
+    } else if start.starts_with("<local-command-caveat>")
+        || start.starts_with("Caveat: The messages below")
+    {
         Mark::Caveat
     } else if start.starts_with("<bash-input>") {
         Mark::Shell(tag(text, "bash-input").unwrap_or_default())

@@ -62,11 +62,8 @@ pub(super) fn server_result(emit: &mut Emit<'_>, calls: &mut Calls, block: &Fiel
         .collect();
     let output =
         if failed { content.string("error_code").unwrap_or_default() } else { titles.join("\n") };
-    let outcome = Outcome {
-        output: Some(output),
-        result: block.json("content"),
-        ..Outcome::default()
-    };
+    let outcome =
+        Outcome { output: Some(output), result: block.json("content"), ..Outcome::default() };
     emit.push(What::ToolEnded { call: Call::Id(id), end, outcome });
 }
 
@@ -75,8 +72,8 @@ fn end_of(is_error: bool, output: &str, beside: &Beside<'_>) -> ToolEnd {
     // Before 2.1.197 nothing but these words tells a rejection from a failure.
     let rejected = kept == "\"User rejected tool use\""
         || (beside.denial.is_none() && output.starts_with("The user doesn't want to proceed"));
-    let interrupted = serde_json::from_str::<Fields<'_>>(kept)
-        .is_ok_and(|kept| kept.flag("interrupted"));
+    let interrupted =
+        serde_json::from_str::<Fields<'_>>(kept).is_ok_and(|kept| kept.flag("interrupted"));
     if beside.decision.text("decision").as_deref() == Some("reject")
         || beside.denial.as_deref() == Some("permission-rule")
     {
@@ -94,8 +91,10 @@ fn end_of(is_error: bool, output: &str, beside: &Beside<'_>) -> ToolEnd {
 
 /// What a person answered, where the result says so. A rule that allowed the call is no person.
 fn answer(tool: &str, end: ToolEnd, output: &str, beside: &Beside<'_>) -> Option<Answer> {
-    let kept: Fields<'_> =
-        beside.structured.and_then(|kept| serde_json::from_str(kept.get()).ok()).unwrap_or_default();
+    let kept: Fields<'_> = beside
+        .structured
+        .and_then(|kept| serde_json::from_str(kept.get()).ok())
+        .unwrap_or_default();
     let choices: Vec<(String, String)> = answers(&kept);
     if !choices.is_empty() {
         let text: Vec<&str> = choices.iter().map(|(_, answer)| answer.as_str()).collect();
@@ -142,11 +141,8 @@ fn content_text(block: &Fields<'_>) -> String {
     match block.string("content") {
         Some(text) => text,
         None => {
-            let texts: Vec<String> = block
-                .list("content")
-                .iter()
-                .filter_map(|inner| inner.string("text"))
-                .collect();
+            let texts: Vec<String> =
+                block.list("content").iter().filter_map(|inner| inner.string("text")).collect();
             texts.join("\n")
         }
     }

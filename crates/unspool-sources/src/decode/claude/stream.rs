@@ -57,7 +57,10 @@ impl Decoder for StreamDecoder {
             Some("control_cancel_request") => Fate::left_out("control_cancel_request"),
             kind => {
                 let kind = kind.unwrap_or("frame").to_owned();
-                emit.push(What::DataGiven(record_name(fields), Data { kind, payload: fields.whole() }));
+                emit.push(What::DataGiven(
+                    record_name(fields),
+                    Data { kind, payload: fields.whole() },
+                ));
                 Fate::InParts
             }
         }
@@ -124,13 +127,20 @@ impl StreamDecoder {
                 // Refused because nobody could be asked: no person answered.
                 Fate::Metadata
             }
-            "status" | "hook_started" | "hook_response" | "hook_progress" | "thinking_tokens"
-            | "background_tasks_changed" | "notification" | "task_updated" => {
-                Fate::left_out(format!("system/{subtype}"))
-            }
+            "status"
+            | "hook_started"
+            | "hook_response"
+            | "hook_progress"
+            | "thinking_tokens"
+            | "background_tasks_changed"
+            | "notification"
+            | "task_updated" => Fate::left_out(format!("system/{subtype}")),
             _ => {
                 let kind = format!("system/{subtype}");
-                emit.push(What::DataGiven(record_name(fields), Data { kind, payload: fields.whole() }));
+                emit.push(What::DataGiven(
+                    record_name(fields),
+                    Data { kind, payload: fields.whole() },
+                ));
                 Fate::InParts
             }
         }
@@ -186,14 +196,18 @@ impl StreamDecoder {
                 let content = event.fields("content_block");
                 let call = match content.text("type").as_deref() {
                     Some("tool_use" | "server_tool_use" | "mcp_tool_use") => {
-                        content.text("id").map(|id| Arc::<str>::from(id))
+                        content.text("id").map(Arc::<str>::from)
                     }
                     _ => None,
                 };
                 self.open = Some((index, call.clone()));
                 if let Some(call) = call {
                     let name = content.string("name").unwrap_or_default();
-                    emit.push(What::ToolInputGrew { call: Call::Id(call), name, text: String::new() });
+                    emit.push(What::ToolInputGrew {
+                        call: Call::Id(call),
+                        name,
+                        text: String::new(),
+                    });
                 } else if content.text("type").as_deref() == Some("redacted_thinking") {
                     let name = self.block_name(index);
                     block(emit, &mut self.calls, name, &content, None);
