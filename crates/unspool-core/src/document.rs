@@ -50,69 +50,18 @@ impl Serialize for SessionDocument<'_> {
         map.serialize_entry("project", &session.facts.project)?;
         map.serialize_entry("branch", &session.facts.branch)?;
         map.serialize_entry("version", &session.facts.version)?;
-        map.serialize_entry("title", &title(self.transcript))?;
-        map.serialize_entry("models", &models(self.transcript))?;
+        map.serialize_entry("title", &self.transcript.title())?;
+        map.serialize_entry("models", &self.transcript.models())?;
         map.serialize_entry("state", session.state.name())?;
         map.serialize_entry("completeness", self.completeness.name())?;
-        map.serialize_entry("started_at", &time(started(self.transcript)))?;
-        map.serialize_entry("ended_at", &time(ended(self.transcript)))?;
+        map.serialize_entry("started_at", &time(self.transcript.started()))?;
+        map.serialize_entry("ended_at", &time(self.transcript.ended()))?;
         map.serialize_entry("parent", &parent(session))?;
         map.serialize_entry("forked_from", &forked_from(session))?;
         map.serialize_entry("usage", &usage)?;
         map.serialize_entry("usage_with_agents", &usage)?;
         map.end()
     }
-}
-
-/// The title that a person or the agent gave, else the beginning of the first prompt.
-pub fn title(transcript: &Transcript) -> Option<String> {
-    if let Some(title) = &transcript.session.facts.title {
-        return Some(title.text.clone());
-    }
-    let first = transcript.turns.iter().find(|turn| turn.number > 0 && !turn.user.is_empty())?;
-    let text = first.user.iter().find_map(|body| match body {
-        Body::Text(text) => text.text.lines().find(|line| !line.trim().is_empty()),
-        Body::Reasoning(_)
-        | Body::Tool(_)
-        | Body::Agent(_)
-        | Body::Interjection(_)
-        | Body::TaskList(_)
-        | Body::SkillLoad(_)
-        | Body::McpSnapshot(_)
-        | Body::ContextInfo(_)
-        | Body::Compaction(_)
-        | Body::File(_)
-        | Body::Source(_)
-        | Body::Patch(_)
-        | Body::Notice(_)
-        | Body::Error(_)
-        | Body::Data(_) => None,
-    })?;
-    Some(text.trim().chars().take(120).collect())
-}
-
-/// The models of the steps, in the order of their first use.
-pub fn models(transcript: &Transcript) -> Vec<&str> {
-    let mut models: Vec<&str> = Vec::new();
-    for step in transcript.turns.iter().flat_map(|turn| &turn.steps) {
-        if let Some(model) = step.model.as_deref()
-            && !models.contains(&model)
-        {
-            models.push(model);
-        }
-    }
-    models
-}
-
-pub fn started(transcript: &Transcript) -> Option<Timestamp> {
-    let turns = transcript.turns.iter().filter_map(|turn| turn.started);
-    turns.chain(transcript.session.facts.started).min()
-}
-
-pub fn ended(transcript: &Transcript) -> Option<Timestamp> {
-    let parts = transcript.turns.iter().flat_map(|turn| &turn.parts);
-    let parts = parts.filter_map(|part| part.ended.or(part.started));
-    transcript.turns.iter().filter_map(|turn| turn.ended.or(turn.started)).chain(parts).max()
 }
 
 fn time(at: Option<Timestamp>) -> Option<String> {

@@ -104,6 +104,11 @@ impl Kind {
 }
 
 impl Body {
+    /// What a text part says.
+    pub fn prose(&self) -> Option<&str> {
+        if let Body::Text(text) = self { Some(&text.text) } else { None }
+    }
+
     pub fn kind(&self) -> Kind {
         match self {
             Body::Text(_) => Kind::Text,

@@ -4,7 +4,8 @@
 //! (R-004-05 to R-004-12, C-06 to C-10).
 //!
 //! Only reasoning, text and tools decide. Every other kind is transparent: it stays where it
-//! stands, inside the block when the block goes on behind it, outside otherwise.
+//! stands, inside the block when the block goes on behind it, outside otherwise. Only the agents
+//! of a call never leave it.
 
 use crate::part::{Body, Part};
 
@@ -22,7 +23,7 @@ pub enum Rule {
 /// A stretch of a turn's parts.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Piece<'a> {
-    /// A reasoning block. Begins with reasoning, ends with reasoning or a tool.
+    /// A reasoning block. Begins with reasoning, ends with reasoning, a tool or a tool's agents.
     Block(Vec<&'a Part>),
     /// A part outside of any block.
     Part(&'a Part),
@@ -74,6 +75,10 @@ fn role(part: &Part) -> Role {
     }
 }
 
+fn is_agents(part: &Part) -> bool {
+    matches!(part.body, Body::Agent(_))
+}
+
 /// Splits a turn's parts, which are in order, into reasoning blocks and single parts.
 /// Without `thinking_mode` there are no blocks (R-004-11).
 pub fn segment<'a>(parts: &'a [Part], thinking_mode: bool, rule: Rule) -> Vec<Piece<'a>> {
@@ -102,6 +107,8 @@ fn block_length(parts: &[Part], rule: Rule) -> usize {
     let mut after_tool = false;
     for (at, part) in parts.iter().enumerate() {
         match role(part) {
+            // The agents that a call started stay with their call.
+            Role::Transparent if after_tool && length == at && is_agents(part) => length = at + 1,
             Role::Transparent => {}
             Role::Text => break,
             Role::Reasoning => {

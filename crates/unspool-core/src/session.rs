@@ -36,12 +36,9 @@ pub struct Facts {
     /// The version of the agent that wrote it, newest seen.
     pub version: Option<String>,
     pub title: Option<Title>,
-    /// Models in the order in which they were first used.
-    pub models: Vec<String>,
     /// What the agent says the session has cost so far.
     pub cost_usd: Option<f64>,
     pub started: Option<Timestamp>,
-    pub ended: Option<Timestamp>,
 }
 
 /// A title with how much it counts: a person's own words win over a generated one.
@@ -288,5 +285,40 @@ impl Transcript {
         let mut usage = Usage::default();
         self.turns.iter().for_each(|turn| usage.add(turn.usage()));
         usage
+    }
+
+    /// The title that a person or the agent gave, else the beginning of the first prompt.
+    pub fn title(&self) -> Option<String> {
+        if let Some(title) = &self.session.facts.title {
+            return Some(title.text.clone());
+        }
+        let first = self.turns.iter().find(|turn| turn.number > 0 && !turn.user.is_empty())?;
+        let text = first.user.iter().find_map(Body::prose)?;
+        let line = text.lines().find(|line| !line.trim().is_empty())?;
+        Some(line.trim().chars().take(120).collect())
+    }
+
+    /// The models of the steps, in the order of their first use.
+    pub fn models(&self) -> Vec<&str> {
+        let mut models: Vec<&str> = Vec::new();
+        for step in self.turns.iter().flat_map(|turn| &turn.steps) {
+            if let Some(model) = step.model.as_deref()
+                && !models.contains(&model)
+            {
+                models.push(model);
+            }
+        }
+        models
+    }
+
+    pub fn started(&self) -> Option<Timestamp> {
+        self.turns.iter().filter_map(|turn| turn.started).chain(self.session.facts.started).min()
+    }
+
+    /// When the last thing happened that has a time.
+    pub fn ended(&self) -> Option<Timestamp> {
+        let parts = self.turns.iter().flat_map(|turn| &turn.parts);
+        let parts = parts.filter_map(|part| part.ended.or(part.started));
+        self.turns.iter().filter_map(|turn| turn.ended.or(turn.started)).chain(parts).max()
     }
 }

@@ -173,4 +173,7 @@ pub struct Origin {
     pub rejected: bool,
     /// A person was asked about the call, and it waited for the answer.
     pub asked: bool,
+    /// A call that only hooks told of, in a turn that its log or stream has told to the end: it
+    /// was made elsewhere, by a sub-agent of a version whose hooks do not say so. Not shown.
+    pub foreign: bool,
 }

@@ -7,7 +7,7 @@ use crate::change::{Change, Growing, Oddity, PartPatch, ToolPatch, TurnPatch};
 use crate::id::{PartId, SessionId, TurnId};
 use crate::part::{Body, Part, Place};
 use crate::session::{
-    Facts, Session, SessionState, Step, Transcript, Trigger, Turn, TurnOrigin, TurnState, Usage,
+    Facts, Session, SessionState, Step, Transcript, Trigger, Turn, TurnOrigin, TurnState,
 };
 use crate::telling::Field;
 
@@ -131,6 +131,7 @@ impl Mirror {
 
     pub fn into_transcript(self) -> Transcript {
         let mut turns: Vec<Turn> = self.turns.into_iter().map(|turn| turn.turn).collect();
+        turns.iter_mut().for_each(|turn| turn.parts.retain(|part| !part.origin.foreign));
         turns.sort_by_key(|turn| turn.number);
         Transcript { session: self.session, turns }
     }
@@ -384,11 +385,4 @@ fn merge_parts(kept: &mut Part, gone: Part) {
         (_, _) => patch.body = body,
     }
     patch_part(kept, patch);
-}
-
-/// The sum over some turns.
-pub fn usage_of(turns: &[Turn]) -> Usage {
-    let mut usage = Usage::default();
-    turns.iter().for_each(|turn| usage.add(turn.usage()));
-    usage
 }

@@ -1,15 +1,107 @@
-//! Paints blocks for a plain terminal: the same lines as everywhere, with ANSI colours or none.
+//! Paints lines for `show`: the same lines as everywhere, with ANSI colours or with none. The
+//! text in a line is free of control characters already; the escapes written here are ours.
 
 use std::io::{self, Write};
 
+use anstyle::{Ansi256Color, AnsiColor, Color, RgbColor, Style as Ansi};
+use unspool_core::block::{self, Tone};
+use unspool_core::lines::{Line, LineOptions, Role, Style as Look, layout, turn_lines};
 use unspool_core::session::Transcript;
+use unspool_core::{plain, present};
 
+/// How to paint.
 pub struct Style {
     pub colour: bool,
-    pub width: Option<usize>,
+    pub width: usize,
+    /// Show everything: reasoning unfolded, outputs uncut.
     pub full: bool,
 }
 
-pub fn session(_transcript: &Transcript, _style: &Style, _out: &mut impl Write) -> io::Result<()> {
+/// The terminal's width, if there is a terminal.
+pub fn terminal_width() -> Option<usize> {
+    terminal_size::terminal_size().map(|(width, _)| usize::from(width.0))
+}
+
+pub fn session(transcript: &Transcript, style: &Style, out: &mut impl Write) -> io::Result<()> {
+    let options = if style.full { LineOptions::everything() } else { LineOptions::default() };
+    let head = layout(&present::session(transcript, None), style.width, &options);
+    write_lines(&head, style, out)?;
+    let shown = present::Options::of(&transcript.session);
+    for turn in &transcript.turns {
+        let view = present::turn(turn, &shown);
+        writeln!(out)?;
+        write_lines(&turn_lines(&view, style.width, &options), style, out)?;
+    }
+    out.flush()
+}
+
+fn write_lines(lines: &[Line], style: &Style, out: &mut impl Write) -> io::Result<()> {
+    if !style.colour {
+        return out.write_all(plain::paint(lines).as_bytes());
+    }
+    for line in lines {
+        for run in &line.runs {
+            let ansi = ansi(&run.style);
+            write!(out, "{ansi}{}{ansi:#}", run.text)?;
+        }
+        writeln!(out)?;
+    }
     Ok(())
+}
+
+fn ansi(look: &Look) -> Ansi {
+    let mut style = role(look.role);
+    if let Some(colour) = look.foreground {
+        style = style.fg_color(Some(colour_of(colour)));
+    }
+    if let Some(colour) = look.background {
+        style = style.bg_color(Some(colour_of(colour)));
+    }
+    for (wanted, effect) in [
+        (look.strong, anstyle::Effects::BOLD),
+        (look.dim, anstyle::Effects::DIMMED),
+        (look.emphasis, anstyle::Effects::ITALIC),
+        (look.underline, anstyle::Effects::UNDERLINE),
+        (look.strike, anstyle::Effects::STRIKETHROUGH),
+        (look.inverse, anstyle::Effects::INVERT),
+    ] {
+        if wanted {
+            style = style.effects(style.get_effects() | effect);
+        }
+    }
+    style
+}
+
+fn colour_of(colour: block::Color) -> Color {
+    match colour {
+        block::Color::Indexed(index) => Ansi256Color(index).into(),
+        block::Color::Rgb(red, green, blue) => RgbColor(red, green, blue).into(),
+    }
+}
+
+/// The sixteen colours of the terminal's own palette, so that light and dark terminals both stay
+/// readable. Badges are amber, cyan and magenta (R-000-21).
+fn role(role: Role) -> Ansi {
+    let colour = |colour: AnsiColor| Ansi::new().fg_color(Some(colour.into()));
+    match role {
+        Role::Plain | Role::Path => Ansi::new(),
+        Role::Heading => Ansi::new().bold(),
+        Role::Code => colour(AnsiColor::Cyan),
+        Role::Link => colour(AnsiColor::Blue).underline(),
+        Role::Gutter => colour(AnsiColor::BrightBlack),
+        Role::Added => colour(AnsiColor::Green),
+        Role::Removed => colour(AnsiColor::Red),
+        Role::AddedWord => colour(AnsiColor::Green).bold().underline(),
+        Role::RemovedWord => colour(AnsiColor::Red).bold().underline(),
+        Role::Tone(tone) => match tone {
+            Tone::Running | Tone::Interrupted | Tone::Warning => colour(AnsiColor::Yellow),
+            Tone::Ok => colour(AnsiColor::Cyan),
+            Tone::Failed => colour(AnsiColor::Magenta),
+            Tone::Pending | Tone::Background | Tone::Muted => colour(AnsiColor::BrightBlack),
+            Tone::Accent => colour(AnsiColor::Cyan),
+            Tone::User => Ansi::new().bold(),
+            Tone::Added => colour(AnsiColor::Green),
+            Tone::Removed => colour(AnsiColor::Red),
+        },
+    }
 }

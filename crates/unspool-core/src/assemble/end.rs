@@ -9,13 +9,14 @@ use crate::session::{End, TurnState};
 use crate::telling::{Name, Origin, Telling};
 
 use super::order::LAST;
-use super::part::body_digest;
+use super::part::{At, body_digest};
 use super::{Assembler, Head};
 
 impl Assembler {
     pub(super) fn end_turn(&mut self, head: &Head, reason: EndReason) {
         let turn = self.turn_for(head);
-        self.close_prose(head);
+        // Named prose may still grow: hooks tell the end before the last words.
+        self.close_nameless(head);
         let end = End { reason, at: head.at };
         // A model that is done waits for the sub-agents that it started in the foreground.
         // Nothing else waits, and an end that was told stays.
@@ -62,6 +63,9 @@ impl Assembler {
         if state != TurnState::Running {
             self.close_all(turn);
         }
+        for part in 0..self.turns[turn].parts.len() {
+            self.settle_foreign((turn, part));
+        }
         self.tell_ending(turn, state, why);
     }
 
@@ -90,6 +94,32 @@ impl Assembler {
                 let state = if cut { TurnState::Interrupted } else { TurnState::Completed };
                 (state, at, None)
             }
+        }
+    }
+
+    /// Whether a telling that has every call of the turn has told it to the end.
+    fn is_told(&self, turn: usize) -> bool {
+        let ends = &self.turns[turn].origin.ends;
+        ends[Telling::Log.index()].is_some() || ends[Telling::Stream.index()].is_some()
+    }
+
+    /// Marks a call that was made elsewhere, together with its agents.
+    pub(super) fn settle_foreign(&mut self, at: At) {
+        let told = self.is_told(at.0);
+        let part = self.part(at);
+        let Some(tool) = &part.tool else { return };
+        let [hooks, stream, log] = part.origin.at.0;
+        let only_hooks = hooks.is_some() && stream.is_none() && log.is_none();
+        let foreign = told && only_hooks && !part.origin.asked && !part.gone;
+        if part.origin.foreign == foreign {
+            return;
+        }
+        let agents = Name::AgentsOf(tool.call_id.as_str().into());
+        for at in [Some(at), self.find_part(at.0, &agents)].into_iter().flatten() {
+            let part = self.part(at);
+            part.origin.foreign = foreign;
+            let place = Some(part.place);
+            self.tell(at, PartPatch { place, ..PartPatch::default() });
         }
     }
 

@@ -23,9 +23,18 @@ impl Assembler {
         let at = match name.as_ref().and_then(|name| self.find_part(turn, name)) {
             Some(found) => self.arrive(head, turn, found),
             None => {
+                let said = if let Body::Error(error) = &body {
+                    Some(digest(error.text.as_bytes()))
+                } else {
+                    None
+                };
                 let at = self.open_part(head, turn, name, body);
                 self.part(at).digest = content;
                 self.part(at).explains = explains;
+                // Hooks show what went wrong as text.
+                if let Some(said) = said {
+                    self.recognise(head.telling, at, said);
+                }
                 if explains {
                     self.settle(turn);
                 }
@@ -70,6 +79,7 @@ impl Assembler {
             self.arrange_parts(at.0);
             let patch = self.seen_by(head, at);
             self.tell(at, patch);
+            self.settle_foreign(at);
         }
         at
     }
@@ -117,6 +127,7 @@ impl Assembler {
         let place = Some(self.turns[turn].parts[into].place);
         self.tell((turn, into), PartPatch { place, ..PartPatch::default() });
         self.settle_tool((turn, into));
+        self.settle_foreign((turn, into));
     }
 
     fn next_position(&mut self, turn: usize, head: &Head) -> u32 {

@@ -204,7 +204,7 @@ impl Assembler {
 
     /// Hooks tell text without the ids that log and stream share. Text with the same content at
     /// the same count in the turn is one: the nameless one is dissolved into the other.
-    fn recognise(&mut self, telling: Telling, at: At, content: u64) {
+    pub(super) fn recognise(&mut self, telling: Telling, at: At, content: u64) {
         let nth = self.turns[at.0].count_alike(telling, content);
         let name = Name::Alike(content, nth);
         match self.turns[at.0].local.get(&name).copied() {

@@ -2,7 +2,7 @@
 
 use crate::event::Event;
 use crate::id::TurnId;
-use crate::part::{Body, Part, ToolState};
+use crate::part::{Body, Failure, Part, Text};
 use crate::session::{Transcript, Trigger, Turn, TurnState};
 use crate::telling::{Field, Name, Positions, Telling};
 
@@ -48,7 +48,7 @@ impl Assembler {
         let Some(at) = found.filter(|at| !current.contains(&Some(*at))) else { return false };
         let turn = &mut self.turns[at];
         let busy = turn.parts.iter().any(|part| {
-            part.prose.is_some()
+            part.prose.as_ref().is_some_and(|prose| prose.open)
                 || part.agents.as_ref().is_some_and(|agents| {
                     agents.agents.iter().any(|known| !known.agent.state.is_terminal())
                 })
@@ -204,8 +204,8 @@ fn recognise_again(fold: &mut TurnFold, at: usize, part: &Part, held: &PartFold)
         held.origin.at.of(Telling::Log).is_some() || held.origin.at.of(Telling::Stream).is_some();
     let hooked = held.origin.at.of(Telling::Hooks).is_some();
     match &part.body {
-        Body::Text(text) if !text.open => {
-            let content = crate::id::digest(text.text.as_bytes());
+        Body::Text(Text { text, open: false, .. }) | Body::Error(Failure { text, .. }) => {
+            let content = crate::id::digest(text.as_bytes());
             let classes = [(named, Telling::Log), (hooked, Telling::Hooks)];
             for (_, telling) in classes.into_iter().filter(|(told, _)| *told) {
                 let nth = fold.count_alike(telling, content);
@@ -231,7 +231,6 @@ fn recognise_again(fold: &mut TurnFold, at: usize, part: &Part, held: &PartFold)
         | Body::Source(_)
         | Body::Patch(_)
         | Body::Notice(_)
-        | Body::Error(_)
         | Body::Data(_) => {}
     }
 }
@@ -312,6 +311,5 @@ pub(super) fn skeleton(part: &Part) -> PartFold {
         | Body::Error(_)
         | Body::Data(_) => {}
     }
-    debug_assert!(fold.tool.as_ref().is_none_or(|tool| tool.state >= ToolState::Pending));
     fold
 }

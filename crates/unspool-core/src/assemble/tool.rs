@@ -45,6 +45,7 @@ impl Assembler {
         let part = self.part(at);
         part.tool = Some(Box::new(fold));
         part.origin.ranks.claim(Field::Name, head.telling);
+        self.settle_foreign(at);
         at
     }
 
@@ -300,6 +301,7 @@ impl Assembler {
             return self.count(Oddity::Contradiction);
         }
         part.origin.asked |= requested;
+        let asked = part.origin.asked;
         let taken = part.origin.ranks.take(Field::Question, head.telling, Some(question));
         if let Some(question) = &taken {
             fold.question = Some(question.kind);
@@ -314,6 +316,9 @@ impl Assembler {
                 ..PartPatch::default()
             },
         );
+        if asked {
+            self.settle_foreign(at);
+        }
         self.settle_tool(at);
     }
 

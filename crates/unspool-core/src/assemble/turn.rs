@@ -318,7 +318,11 @@ impl Assembler {
         twins.sort_unstable();
         twins.dedup();
         for (from, to) in twins {
-            if !self.turns[into].parts[from].gone && !self.turns[into].parts[to].gone {
+            let parts = &self.turns[into].parts;
+            let only_hooks = |part: usize| parts[part].origin.at.0[1..] == [None, None];
+            let (from, to) =
+                if only_hooks(to) && !only_hooks(from) { (to, from) } else { (from, to) };
+            if !parts[from].gone && !parts[to].gone {
                 self.merge_parts(into, from, to);
             }
         }

@@ -139,7 +139,7 @@ fn node(agent: &Agent) -> Node {
     if !agent.task.is_empty() {
         label.push(Span::plain(format!("  {}", format::first_line(&agent.task, SUMMARY))));
     }
-    if agent.background {
+    if agent.background && agent.state != AgentState::Background {
         label.push(Span::plain("  in the background").dim());
     }
     let note = agent.activity.as_deref().map(|text| format::first_line(text, SUMMARY));

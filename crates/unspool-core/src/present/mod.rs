@@ -19,13 +19,22 @@ use crate::block::{Block, Field, Span, Tone};
 use crate::id::{PartId, TurnId};
 use crate::part::{Body, Kind, Part, Place, ToolState};
 use crate::segment::{Piece, Rule, segment};
-use crate::session::{Session, Trigger, Turn, TurnState, Usage};
+use crate::session::{Session, Transcript, Trigger, Turn, TurnState, Usage};
 
 /// What a reader chose.
-#[derive(Clone, Copy, Default, Debug)]
+#[derive(Clone, Default, Debug)]
 pub struct Options {
     /// How reasoning blocks are cut.
     pub rule: Rule,
+    /// The project's folder. Paths inside it are shown from there.
+    pub project: Option<String>,
+}
+
+impl Options {
+    /// What suits a session, where its reader chose nothing.
+    pub fn of(session: &Session) -> Options {
+        Options { project: session.facts.project.clone(), ..Options::default() }
+    }
 }
 
 /// A turn as it is shown.
@@ -119,7 +128,36 @@ pub fn turn(turn: &Turn, options: &Options) -> TurnView {
             }
         }
     }
-    TurnView { id: turn.id, header: header(turn), user: user(&turn.user), items }
+    let mut user = user(&turn.user);
+    if let Some(project) = &options.project {
+        let folder = format!("{}/", project.trim_end_matches('/'));
+        shorten_paths(&mut user, &folder);
+        for item in &mut items {
+            let views = match item {
+                Item::Part(view) => std::slice::from_mut(view),
+                Item::Reasoning(block) => block.parts.as_mut_slice(),
+            };
+            views.iter_mut().for_each(|view| shorten_paths(&mut view.blocks, &folder));
+        }
+    }
+    TurnView { id: turn.id, header: header(turn), user, items }
+}
+
+/// Takes the project's folder off the paths in heads of cards and in names of files.
+fn shorten_paths(blocks: &mut [Block], folder: &str) {
+    for block in blocks {
+        if let Block::Card(card) = block {
+            for span in card.summary.iter_mut().filter(|span| span.look.path) {
+                span.text = span.text.replacen(folder, "", 1);
+            }
+            shorten_paths(&mut card.body, folder);
+        } else if let Block::File(file) = block
+            && let Some(name) = &mut file.name
+            && let Some(inside) = name.strip_prefix(folder)
+        {
+            *name = inside.to_owned();
+        }
+    }
 }
 
 /// What is shown of one part, wherever it stands.
@@ -236,10 +274,11 @@ fn user(bodies: &[Body]) -> Vec<Block> {
 }
 
 /// The head of a session. `with_agents` is the usage with all its sub-agents, where known.
-pub fn session(session: &Session, usage: Usage, with_agents: Option<Usage>) -> Vec<Block> {
+pub fn session(transcript: &Transcript, with_agents: Option<Usage>) -> Vec<Block> {
+    let (session, usage) = (&transcript.session, transcript.usage());
     let facts = &session.facts;
-    let title = facts.title.as_ref().map(|title| title.text.as_str());
-    let title = format::first_line(title.unwrap_or(&session.agent_session_id), 200);
+    let title = transcript.title().unwrap_or_else(|| session.agent_session_id.clone());
+    let title = format::first_line(&title, 200);
     let mut fields = Vec::new();
     let mut field = |name: &str, text: Option<String>| {
         if let Some(text) = text.filter(|text| !text.is_empty()) {
@@ -251,10 +290,11 @@ pub fn session(session: &Session, usage: Usage, with_agents: Option<Usage>) -> V
     field("session", Some(format!("{}  {}", session.id, session.agent_session_id)));
     field("project", facts.project.clone());
     field("branch", facts.branch.clone());
-    field("models", Some(facts.models.join(", ")));
+    field("models", Some(transcript.models().join(", ")));
     field("state", Some(session.state.name().to_owned()));
-    field("started", facts.started.map(|at| at.to_string()));
-    field("duration", elapsed(facts.started, facts.ended).map(format::duration));
+    let (started, ended) = (transcript.started(), transcript.ended());
+    field("started", started.map(|at| at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()));
+    field("duration", elapsed(started, ended).map(format::duration));
     field("tokens", Some(usage_text(usage)));
     field("with agents", with_agents.filter(|all| *all != usage).map(usage_text));
     field("cost", facts.cost_usd.map(|cost| format!("${cost:.4}")));

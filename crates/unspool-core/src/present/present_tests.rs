@@ -6,7 +6,9 @@ use crate::json::Json;
 use crate::lines::{LineOptions, layout, turn_lines};
 use crate::part::*;
 use crate::plain::paint;
-use crate::session::{Facts, SessionState, Step, Title, TitleOrigin, TurnOrigin};
+use crate::session::{
+    Facts, Session, SessionState, Step, Title, TitleOrigin, Transcript, TurnOrigin,
+};
 use crate::telling::{Name, Origin, Positions};
 
 fn at(place: usize, body: Body) -> Part {
@@ -279,11 +281,12 @@ fn a_session_has_a_head() {
         parent: None,
         forked_from: None,
     };
-    let usage = Usage { input: 10, output: 1_990, ..Usage::default() };
-    let painted =
-        paint(&layout(&super::session(&session, usage, None), 80, &LineOptions::default()));
-    assert!(painted.starts_with("# Fix the cache\n\nagent    claude-code\n"), "{painted}");
-    assert!(painted.contains("tokens   2,000 · 10 in · 1,990 out\n"), "{painted}");
+    let transcript = Transcript { session, turns: Vec::new() };
+    let all = Usage { input: 10, output: 1_990, ..Usage::default() };
+    let blocks = super::session(&transcript, Some(all));
+    let painted = paint(&layout(&blocks, 80, &LineOptions::default()));
+    assert!(painted.starts_with("# Fix the cache\n\nagent        claude-code\n"), "{painted}");
+    assert!(painted.contains("with agents  2,000 · 10 in · 1,990 out\n"), "{painted}");
 }
 
 proptest! {

@@ -66,7 +66,7 @@ impl Show {
         }
         let style = paint::Style {
             colour: !self.plain && io::stdout().is_terminal() && !no_colour(),
-            width: self.width,
+            width: self.width.or_else(paint::terminal_width).unwrap_or(100).max(20),
             full: self.full,
         };
         paint::session(&transcript, &style, &mut io::stdout().lock())?;

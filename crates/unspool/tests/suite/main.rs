@@ -1,7 +1,11 @@
 //! One binary for all tests that need more than one crate, so that they link once.
 
+// Tests fail by panicking, and look only at the kinds that they are about.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::wildcard_enum_match_arm)]
+
 mod case;
 mod direction;
+mod golden;
 mod independent;
 mod independent_reader;
 mod order;

@@ -71,7 +71,7 @@ fn tellings_interleaved_as_they_arrived_give_the_same_parts() {
 /// Which capture spoke next. Hooks have their time of arrival beside them, the log has the time
 /// of each record, and a frame of the stream has the time of the log's record of its message.
 fn arrival(case: &std::path::Path, captures: &[Capture]) -> Vec<usize> {
-    let received: Vec<f64> = std::fs::read_to_string(case.join("hooks.recv.jsonl"))
+    let received: Vec<f64> = std::fs::read_to_string(case.join("hooks.arrival"))
         .unwrap_or_default()
         .lines()
         .filter_map(|line| serde_json::from_str::<Value>(line).ok()?["recv_ms"].as_f64())

@@ -98,8 +98,10 @@ pub fn card(tool: &Tool) -> Card {
     let call = Call::new(tool);
     let mut shown =
         if call.is_streaming() { generic::streaming(&call) } else { presenter(&tool.name)(&call) };
+    // Why a person refused stands with the answer.
+    let answered = tool.answer.as_ref().map(|answer| answer.text.as_str());
     if !shown.error_shown
-        && let Some(text) = call.error()
+        && let Some(text) = call.error().filter(|text| Some(text.as_str()) != answered)
     {
         shown.body.push(Block::Notice(Notice {
             tone: badge(tool.state).tone,
@@ -130,8 +132,9 @@ pub fn badge(state: ToolState) -> Badge {
     let (word, tone) = match state {
         ToolState::Pending | ToolState::Running => ("[RUNNING]", Tone::Running),
         ToolState::Completed => ("[OK]", Tone::Ok),
-        ToolState::Failed | ToolState::Denied => ("[FAILED]", Tone::Failed),
-        ToolState::Interrupted => ("[FAILED]", Tone::Interrupted),
+        ToolState::Failed | ToolState::Denied | ToolState::Interrupted => {
+            ("[FAILED]", Tone::Failed)
+        }
     };
     let says_more = matches!(state, ToolState::Denied | ToolState::Interrupted);
     Badge { word, tone, state: says_more.then(|| state.name()) }

@@ -9,7 +9,7 @@ use unspool_core::session::Trigger;
 use unspool_core::telling::Name;
 
 use super::super::{Emit, Fate, Fields};
-use super::log::{LogDecoder, prompt_likeness};
+use super::log::LogDecoder;
 use super::marks::{Mark, mark, tag};
 use super::message::file_of;
 
@@ -235,7 +235,6 @@ impl LogDecoder {
     fn blocked_prompt(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>, content: &str) {
         let asked = content.split_once("\n\nOriginal prompt: ").map(|(_, prompt)| prompt);
         let text = asked.map(str::to_owned).or_else(|| self.queued.take()).unwrap_or_default();
-        debug_assert_ne!(prompt_likeness(&text), 0);
         let user = vec![Body::Text(Text { text, ..Text::default() })];
         self.start(emit, fields, Trigger::User, user);
         let why = content.split_once("\n\nOriginal prompt: ").map_or(content, |(why, _)| why);

@@ -15,7 +15,7 @@ use unspool_core::session::{Title, TitleOrigin, Trigger};
 use unspool_core::telling::{Name, Telling};
 
 use super::super::{Decoder, Emit, Fate, Fields, Record};
-use super::marks::{Mark, is_interruption, mark};
+use super::marks::{Mark, mark};
 use super::message::{Calls, block, failure, message_text, usage, user_parts};
 use super::result::{Beside, result};
 
@@ -24,8 +24,10 @@ pub(super) struct LogDecoder {
     /// Whether this log is a sub-agent's own: then every record is a side chain.
     side_chain: Option<bool>,
     pub(super) calls: Calls,
-    /// The prompt of the current turn, where the version names prompts.
+    /// The prompt that last named a turn, where the version names prompts.
     prompt: Option<Arc<str>>,
+    /// Whether this version says where prompts come from.
+    origins: bool,
     /// The time of the first record that has one.
     first: Option<jiff::Timestamp>,
     /// The current turn was begun by a summary, and its command has not come yet.
@@ -127,9 +129,15 @@ impl LogDecoder {
         let prompt: Option<Arc<str>> = fields.text("promptId").map(|id| id.into());
         let mut names: Vec<Name> = Vec::new();
         match &prompt {
-            // A fork writes its own prompt id on every record that it copies.
-            Some(prompt) if !self.is_copied(emit) && self.prompt.as_ref() != Some(prompt) => {
+            // A fork writes its own prompt id on every record that it copies, and a command that
+            // reaches no model takes the id of the prompt that follows.
+            Some(prompt)
+                if !self.is_copied(emit)
+                    && !self.is_local(fields, trigger)
+                    && self.prompt.as_ref() != Some(prompt) =>
+            {
                 names.push(Name::Prompt(prompt.clone()));
+                self.prompt = Some(prompt.clone());
             }
             Some(_) => {}
             None => {
@@ -142,7 +150,6 @@ impl LogDecoder {
         // The record of a blocked prompt is a part as well: it cannot name the turn.
         let record = fields.text("uuid").map(|uuid| Name::Record(uuid.into()));
         names.extend(record.filter(|_| fields.text("type").as_deref() == Some("user")));
-        self.prompt = prompt;
         self.message = None;
         self.retries = 0;
         self.interjections.clear();
@@ -150,6 +157,12 @@ impl LogDecoder {
         self.turns.push(names.first().cloned().unwrap_or(Name::Preamble));
         self.live.push(self.turns.len() as u32);
         emit.push(What::TurnStarted { names, trigger, user });
+    }
+
+    /// Whether a command is run by the program itself. Since 2.1.325 the others say their origin.
+    fn is_local(&self, fields: &Fields<'_>, trigger: Trigger) -> bool {
+        let shell = message_text(&fields.fields("message")).starts_with("<bash-input>");
+        trigger == Trigger::Command && self.origins && !fields.has("turnOrigin") && !shell
     }
 
     /// Whether a record is older than its file: then a fork copied it.
@@ -235,6 +248,7 @@ impl LogDecoder {
     // ── The user, and the program in the user's place ───────────────────────────────────────
 
     fn user(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
+        self.origins |= fields.has("turnOrigin");
         let message = fields.fields("message");
         let results = message.list("content");
         let results: Vec<&Fields<'_>> = results
@@ -277,6 +291,7 @@ impl LogDecoder {
                     return Fate::Metadata;
                 }
                 self.notice(emit, fields, "command-output", output);
+                emit.push(What::TurnEnded(EndReason::Completed));
             }
             Mark::ShellOutput { stdout, stderr } => {
                 let output = [stdout, stderr].join("\n");
@@ -304,6 +319,8 @@ impl LogDecoder {
         if asked {
             self.start(emit, fields, Trigger::Command, Vec::new());
             self.by_summary = true;
+            // What is attached now is put back into the context, not mentioned by the user.
+            self.answered = true;
         }
         let (name, compaction) = match self.boundary.take() {
             Some((event, compaction)) => (event.what.names().pop(), compaction),
@@ -413,24 +430,5 @@ pub(super) fn interjection_likeness(text: &str) -> u64 {
 }
 
 fn user_words(user: &[Body]) -> u64 {
-    let text = user.iter().find_map(|body| match body {
-        Body::Text(text) => Some(text.text.as_str()),
-        Body::Reasoning(_)
-        | Body::Tool(_)
-        | Body::Agent(_)
-        | Body::Interjection(_)
-        | Body::TaskList(_)
-        | Body::SkillLoad(_)
-        | Body::McpSnapshot(_)
-        | Body::ContextInfo(_)
-        | Body::Compaction(_)
-        | Body::File(_)
-        | Body::Source(_)
-        | Body::Patch(_)
-        | Body::Notice(_)
-        | Body::Error(_)
-        | Body::Data(_) => None,
-    });
-    debug_assert!(text.is_none_or(|text| !is_interruption(text)));
-    prompt_likeness(text.unwrap_or_default())
+    prompt_likeness(user.iter().find_map(Body::prose).unwrap_or_default())
 }

@@ -1,0 +1,34 @@
+//! The fold, shown by requirement: scripts of events go through the assembler, its changes go
+//! through the mirror, and the transcript is compared as a short table of strings. Each test
+//! cites the requirements that it shows; `laws*` hold the laws as properties.
+
+#[cfg(test)]
+mod agents;
+#[cfg(test)]
+mod alphabet;
+#[cfg(test)]
+mod deferred;
+#[cfg(test)]
+mod endings;
+#[cfg(test)]
+mod kinds;
+#[cfg(test)]
+mod laws;
+#[cfg(test)]
+mod memory;
+#[cfg(test)]
+mod order;
+#[cfg(test)]
+mod prose;
+#[cfg(test)]
+mod questions;
+#[cfg(test)]
+mod resumed;
+#[cfg(test)]
+mod script;
+#[cfg(test)]
+mod tellings;
+#[cfg(test)]
+mod tools;
+#[cfg(test)]
+mod twice;

@@ -1,0 +1,412 @@
+//! Event scripts that read like tables: builders for events, a run of them through the assembler
+//! and the mirror, and the transcript as short strings.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use unspool_core::assemble::{Assembler, likeness};
+use unspool_core::change::{Change, Oddity};
+use unspool_core::event::{
+    AgentEnd, AgentRef, Call, EndReason, Event, Key, Outcome, SaidDetail, ToolCall, ToolEnd, Voice,
+    What,
+};
+use unspool_core::id::SessionId;
+use unspool_core::json::Json;
+use unspool_core::part::{
+    Answer, Body, Data, Decision, Failure, Notice, Part, Question, QuestionItem, QuestionKind,
+    Text, Tool,
+};
+use unspool_core::session::{Transcript, Trigger, Turn};
+use unspool_core::telling::{Evidence, Name, Telling};
+use unspool_core::transcript::Mirror;
+
+/// One line of a script: what happened, and who tells it. The log, unless said otherwise.
+#[derive(Clone, Debug)]
+pub struct Line {
+    pub what: What,
+    pub telling: Telling,
+    pub turn: Option<Name>,
+    pub generation: Option<u32>,
+    pub at: Option<Option<i64>>,
+    pub key: Option<u64>,
+}
+
+impl From<What> for Line {
+    fn from(what: What) -> Line {
+        let telling = Telling::Log;
+        Line { what, telling, turn: None, generation: None, at: None, key: None }
+    }
+}
+
+impl Line {
+    pub fn by(self, telling: Telling) -> Line {
+        Line { telling, ..self }
+    }
+
+    /// Told by the live stream.
+    pub fn stream(self) -> Line {
+        self.by(Telling::Stream)
+    }
+
+    /// Told by a hook.
+    pub fn hook(self) -> Line {
+        self.by(Telling::Hooks)
+    }
+
+    pub fn in_turn(self, prompt: &str) -> Line {
+        Line { turn: Some(prompt_name(prompt)), ..self }
+    }
+
+    pub fn generation(self, generation: u32) -> Line {
+        Line { generation: Some(generation), ..self }
+    }
+
+    pub fn at(self, second: i64) -> Line {
+        Line { at: Some(Some(second)), ..self }
+    }
+
+    pub fn key(self, key: u64) -> Line {
+        Line { key: Some(key), ..self }
+    }
+
+    /// The event of the `nth` line of a script.
+    pub fn event(self, nth: u64) -> Event {
+        let record = self.key.unwrap_or(nth);
+        let second = self.at.unwrap_or(Some(record as i64));
+        Event {
+            key: Key { record, nth: 0 },
+            telling: self.telling,
+            at: second.map(|second| Timestamp::from_second(second).unwrap()),
+            evidence: Evidence {
+                telling: self.telling,
+                source: 0,
+                offset: record,
+                length: 1,
+                digest: record,
+            },
+            turn: self.turn,
+            generation: self.generation,
+            what: self.what,
+        }
+    }
+}
+
+/// A session under way.
+#[derive(Clone, Debug)]
+pub struct Run {
+    pub assembler: Assembler,
+    pub mirror: Mirror,
+    next: u64,
+}
+
+pub fn session() -> SessionId {
+    SessionId::of("test", "s1")
+}
+
+pub fn new_mirror() -> Mirror {
+    Mirror::new("test", "s1")
+}
+
+/// Runs a script from the beginning.
+pub fn fold(script: impl IntoIterator<Item = Line>) -> Run {
+    let mut run = Run { assembler: Assembler::new(session()), mirror: new_mirror(), next: 0 };
+    run.tell_all(script);
+    run
+}
+
+/// Runs a script inside a turn that a prompt began.
+pub fn reply(script: impl IntoIterator<Item = Line>) -> Run {
+    fold([prompt("p1")].into_iter().chain(script))
+}
+
+/// The events of a script.
+pub fn events(script: impl IntoIterator<Item = Line>) -> Vec<Event> {
+    script.into_iter().zip(0..).map(|(line, nth)| line.event(nth)).collect()
+}
+
+impl Run {
+    pub fn tell(&mut self, line: Line) -> Vec<Change> {
+        let event = line.event(self.next);
+        self.next += 1;
+        let changes = self.assembler.apply(event);
+        self.mirror.apply_all(changes.clone());
+        changes
+    }
+
+    pub fn tell_all(&mut self, script: impl IntoIterator<Item = Line>) {
+        for line in script {
+            self.tell(line);
+        }
+    }
+
+    pub fn transcript(&self) -> Transcript {
+        self.mirror.transcript()
+    }
+
+    /// The turn that stands last.
+    pub fn turn(&self) -> Turn {
+        self.transcript().turns.pop().unwrap()
+    }
+
+    /// The parts of the turn that stands last.
+    pub fn parts(&self) -> Vec<String> {
+        shown(&self.turn())
+    }
+
+    /// The parts of every turn.
+    pub fn turns(&self) -> Vec<Vec<String>> {
+        self.transcript().turns.iter().map(shown).collect()
+    }
+
+    pub fn tool(&self, call: &str) -> Tool {
+        let turns = self.transcript().turns;
+        let mut parts = turns.into_iter().flat_map(|turn| turn.parts);
+        parts.find_map(|part| as_tool(&part).filter(|tool| tool.call_id == call)).unwrap()
+    }
+
+    pub fn state(&self) -> &'static str {
+        self.turn().state.name()
+    }
+
+    pub fn counted(&self, what: Oddity) -> u64 {
+        self.mirror.oddities().find(|(odd, _)| *odd == what).map_or(0, |(_, count)| count)
+    }
+
+    /// Goes on as a new process would: the assembler is rebuilt from the stored transcript.
+    pub fn restarted(&self) -> Run {
+        let assembler = Assembler::resume(&self.transcript());
+        Run { assembler, mirror: self.mirror.clone(), next: self.next }
+    }
+}
+
+pub fn as_tool(part: &Part) -> Option<Tool> {
+    if let Body::Tool(tool) = &part.body { Some((**tool).clone()) } else { None }
+}
+
+fn shown(turn: &Turn) -> Vec<String> {
+    turn.parts.iter().map(show).collect()
+}
+
+/// A part as one short string. `…` marks what still grows.
+pub fn show(part: &Part) -> String {
+    let open = |open: bool| if open { "…" } else { "" };
+    match &part.body {
+        Body::Text(text) => format!("text{}:{:?}", open(text.open), text.text),
+        Body::Reasoning(r) if r.redacted => format!("reasoning{}:redacted", open(r.open)),
+        Body::Reasoning(r) => format!("reasoning{}:{:?}", open(r.open), r.text),
+        Body::Tool(tool) => show_tool(tool),
+        Body::Agent(agents) => {
+            let of: Vec<String> = agents
+                .agents
+                .iter()
+                .map(|agent| format!("{} {}", agent.id, agent.state.name()))
+                .collect();
+            format!("agents of {}: {}", agents.call_id, of.join(", "))
+        }
+        Body::Notice(notice) => format!("notice:{}", notice.code),
+        Body::Error(failure) => format!("error:{:?}", failure.text),
+        Body::Data(data) => format!("data:{} {}", data.kind, data.payload.text()),
+        Body::Interjection(words) => format!("interjection:{:?}", words.text),
+        body @ (Body::TaskList(_)
+        | Body::SkillLoad(_)
+        | Body::McpSnapshot(_)
+        | Body::ContextInfo(_)
+        | Body::Compaction(_)
+        | Body::File(_)
+        | Body::Source(_)
+        | Body::Patch(_)) => body.kind().name().to_owned(),
+    }
+}
+
+fn show_tool(tool: &Tool) -> String {
+    let mut out = format!("tool {} {}", tool.call_id, tool.state.name());
+    if let Some(output) = &tool.output {
+        out += &format!(" {output:?}");
+    }
+    match (&tool.question, &tool.answer) {
+        (Some(question), None) => out += &format!(" asks {:?}", question.items[0].question),
+        (Some(question), Some(answer)) => {
+            out += &format!(" asked {:?}: {}", question.items[0].question, answer.decision.name());
+        }
+        (None, Some(answer)) => out += &format!(" answer: {}", answer.decision.name()),
+        (None, None) => {}
+    }
+    out
+}
+
+// ── Builders ────────────────────────────────────────────────────────────────────────────────────
+
+pub fn prompt_name(id: &str) -> Name {
+    Name::Prompt(id.into())
+}
+
+pub fn record(id: &str) -> Name {
+    Name::Record(id.into())
+}
+
+pub fn message(id: &str) -> Name {
+    Name::Message(id.into())
+}
+
+pub fn block(message: &str, index: u32) -> Name {
+    Name::Block(message.into(), index)
+}
+
+pub fn words(text: &str) -> Body {
+    Body::Text(Text { text: text.to_owned(), ..Text::default() })
+}
+
+pub fn prompt(id: &str) -> Line {
+    started(vec![prompt_name(id)], vec![words(id)])
+}
+
+pub fn started(names: Vec<Name>, user: Vec<Body>) -> Line {
+    What::TurnStarted { names, trigger: Trigger::User, user }.into()
+}
+
+pub fn over(reason: EndReason) -> Line {
+    What::TurnEnded(reason).into()
+}
+
+pub fn step(id: &str) -> Line {
+    What::StepStarted { step: message(id), model: Some("m".to_owned()) }.into()
+}
+
+pub fn step_over(id: &str) -> Line {
+    What::StepEnded { step: message(id), stop_reason: None }.into()
+}
+
+pub fn grew(voice: Voice, text: &str) -> Line {
+    What::Grew { voice, block: None, text: text.to_owned() }.into()
+}
+
+pub fn grew_in(voice: Voice, block: Name, text: &str) -> Line {
+    What::Grew { voice, block: Some(block), text: text.to_owned() }.into()
+}
+
+pub fn said(voice: Voice, text: &str) -> Line {
+    said_with(voice, None, text, SaidDetail::default())
+}
+
+pub fn said_in(voice: Voice, block: Name, text: &str) -> Line {
+    said_with(voice, Some(block), text, SaidDetail::default())
+}
+
+pub fn said_with(voice: Voice, block: Option<Name>, text: &str, detail: SaidDetail) -> Line {
+    What::Said { voice, block, text: text.to_owned(), detail }.into()
+}
+
+pub fn block_over(block: Name) -> Line {
+    What::BlockEnded { block }.into()
+}
+
+pub fn call_id(id: &str) -> Call {
+    Call::Id(id.into())
+}
+
+pub fn called(id: &str, name: &str) -> Line {
+    called_with(id, name, r#"{"q":1}"#)
+}
+
+pub fn called_with(id: &str, name: &str, input: &str) -> Line {
+    let input = Json::parse(input);
+    What::ToolCalled(Box::new(ToolCall {
+        call: call_id(id),
+        parent_call_id: None,
+        name: name.to_owned(),
+        likeness: likeness(name, input.as_ref()),
+        input,
+        provider_executed: false,
+        title: None,
+        running: true,
+    }))
+    .into()
+}
+
+pub fn tool_started(id: &str) -> Line {
+    What::ToolStarted { call: call_id(id) }.into()
+}
+
+pub fn input_grew(id: &str, name: &str, text: &str) -> Line {
+    let (call, name, text) = (call_id(id), name.to_owned(), text.to_owned());
+    What::ToolInputGrew { call, name, text }.into()
+}
+
+pub fn output_grew(id: &str, text: &str) -> Line {
+    What::ToolOutputGrew { call: call_id(id), text: text.to_owned() }.into()
+}
+
+pub fn ended(id: &str, end: ToolEnd, output: &str) -> Line {
+    let output = (!output.is_empty()).then(|| output.to_owned());
+    let outcome = Outcome { output, ..Outcome::default() };
+    What::ToolEnded { call: call_id(id), end, outcome }.into()
+}
+
+pub fn refined(id: &str, outcome: Outcome) -> Line {
+    What::ToolRefined { call: call_id(id), outcome }.into()
+}
+
+pub fn question(request: Option<&str>, text: &str) -> Question {
+    Question {
+        request_id: request.map(str::to_owned),
+        kind: QuestionKind::Permission,
+        items: vec![QuestionItem { question: text.to_owned(), ..QuestionItem::default() }],
+    }
+}
+
+pub fn asked(id: &str, question: Question) -> Line {
+    What::QuestionAsked { call: call_id(id), tool: "Bash".to_owned(), question, requested: true }
+        .into()
+}
+
+pub fn answered(id: &str, decision: Decision) -> Line {
+    let answer = Answer {
+        decision,
+        text: decision.name().to_owned(),
+        choices: Vec::new(),
+        observed: true,
+    };
+    What::QuestionAnswered { call: call_id(id), answer }.into()
+}
+
+pub fn agent_of(call: &str, id: &str) -> AgentRef {
+    let some = |text: &str| (!text.is_empty()).then(|| Arc::<str>::from(text));
+    AgentRef { call: some(call), id: some(id) }
+}
+
+pub fn agent_started(call: &str, id: &str) -> Line {
+    agent_begun(call, id, false)
+}
+
+pub fn background_started(call: &str, id: &str) -> Line {
+    agent_begun(call, id, true)
+}
+
+fn agent_begun(call: &str, id: &str, background: bool) -> Line {
+    let (name, task) = ("Explore".to_owned(), "look".to_owned());
+    What::AgentStarted { agent: agent_of(call, id), name, task, background }.into()
+}
+
+pub fn agent_went_on(call: &str, id: &str) -> Line {
+    let agent = agent_of(call, id);
+    What::AgentProgressed { agent, activity: None, background: true }.into()
+}
+
+pub fn agent_ended(call: &str, id: &str, end: AgentEnd) -> Line {
+    What::AgentEnded { agent: agent_of(call, id), end }.into()
+}
+
+pub fn notice(name: Option<&str>, code: &str) -> Line {
+    let notice = Notice { code: code.to_owned(), text: code.to_owned() };
+    What::Noticed(name.map(record), notice).into()
+}
+
+pub fn failed(name: Option<&str>, text: &str) -> Line {
+    let failure = Failure { text: text.to_owned(), ..Failure::default() };
+    What::Failed(name.map(record), failure).into()
+}
+
+pub fn data(name: Option<&str>, kind: &str, payload: &str) -> Line {
+    let payload = Json::parse(payload).unwrap();
+    What::DataGiven(name.map(record), Data { kind: kind.to_owned(), payload }).into()
+}

@@ -1,0 +1,91 @@
+//! How many megabytes of a recording are decoded in a second, on one core: lines, fields, events.
+//! `decoded` stops there; `gathered` folds them into a transcript as well, as `show` does. The
+//! recordings are the bundled ones, said over and over until they are long enough to measure.
+
+use std::path::Path;
+
+use divan::counter::BytesCount;
+use divan::{Bencher, black_box};
+use unspool_sources::decode::{Fields, Format, Record, claude};
+use unspool_sources::gather::Gathering;
+use unspool_sources::read::lines::{Line, LineReader};
+
+const CASE: &str = "../../fixtures/claude-code/discovery-loop";
+const CAPTURES: [&str; 2] = ["log", "stream"];
+/// How much is decoded at a time.
+const ENOUGH: usize = 8 * 1024 * 1024;
+
+fn main() {
+    divan::main();
+}
+
+/// Lines only: the floor under everything else.
+#[divan::bench(args = CAPTURES)]
+fn lines(bencher: Bencher<'_, '_>, capture: &str) {
+    let bytes = repeated(capture);
+    bencher.counter(BytesCount::new(bytes.len())).bench_local(|| {
+        let mut count = 0_usize;
+        LineReader::new().push(&bytes, &mut |line| count += black_box(line.bytes).len());
+        count
+    });
+}
+
+/// From bytes to events.
+#[divan::bench(args = CAPTURES)]
+fn decoded(bencher: Bencher<'_, '_>, capture: &str) {
+    let bytes = repeated(capture);
+    let format: &Format = if capture == "log" { &claude::LOG } else { &claude::STREAM };
+    bencher.counter(BytesCount::new(bytes.len())).bench_local(|| {
+        let mut decoder = (format.decoder)();
+        let mut events = Vec::new();
+        LineReader::new().push(&bytes, &mut |line| {
+            let text = String::from_utf8_lossy(line.bytes);
+            if let Ok(fields) = Fields::parse(&text) {
+                let (line, offset) = (line.number, line.offset);
+                let record = Record { source: 0, line, offset, text: &text };
+                black_box(decoder.decode(&record, &fields, &mut events));
+            }
+            black_box(&events);
+            events.clear();
+        });
+    });
+}
+
+/// From bytes to a transcript. Each saying is a session of its own: told again, a recording
+/// would change nothing and cost nothing.
+#[divan::bench(args = CAPTURES)]
+fn gathered(bencher: Bencher<'_, '_>, capture: &str) {
+    let once = recording(capture);
+    let times = ENOUGH / once.len() + 1;
+    bencher.counter(BytesCount::new(once.len() * times)).bench_local(|| {
+        for _ in 0..times {
+            let mut gathering = Gathering::default();
+            let mut reading = gathering.open(capture);
+            LineReader::new().push(&once, &mut |line: Line<'_>| gathering.take(&mut reading, line));
+            gathering.close(reading, &mut |_| {});
+            for session in &gathering.sessions {
+                black_box(session.transcript());
+            }
+        }
+    });
+}
+
+fn repeated(capture: &str) -> Vec<u8> {
+    let once = recording(capture);
+    once.repeat(ENOUGH / once.len() + 1)
+}
+
+fn recording(capture: &str) -> Vec<u8> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(CASE).join(format!("{capture}.jsonl"));
+    let mut bytes = match std::fs::read(&path) {
+        Ok(bytes) => bytes,
+        Err(error) => {
+            eprintln!("cannot read {}: {error}", path.display());
+            std::process::exit(1);
+        }
+    };
+    if bytes.last() != Some(&b'\n') {
+        bytes.push(b'\n');
+    }
+    bytes
+}

@@ -1,0 +1,418 @@
+//! Hostile records: lines of the bundled recordings, broken in every way that a crash, a bad
+//! disk, another release or an enemy may break them. Nothing panics, every record is counted,
+//! every line that cannot be read is reported, and parts stay in their order (laws 1, 3, 4, 8).
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::Path;
+use std::sync::OnceLock;
+
+use proptest::prelude::*;
+use proptest::sample::Index;
+use serde_json::value::RawValue;
+use unspool_core::document::{Completeness, SessionDocument, TurnDocument};
+use unspool_core::lines::{LineOptions, turn_lines};
+use unspool_core::present;
+use unspool_sources::decode::Ledger;
+use unspool_sources::gather::{Gathered, Gathering};
+use unspool_sources::read::lines::{Line, LineReader};
+
+const FILE: &str = "some folder/capture.jsonl";
+
+// ── The recordings ──────────────────────────────────────────────────────────────────────────
+
+type Lines = Vec<Vec<u8>>;
+
+/// All recordings of one format.
+fn recordings(file: &str) -> &'static [Lines] {
+    static ALL: OnceLock<BTreeMap<&'static str, Vec<Lines>>> = OnceLock::new();
+    let all = ALL.get_or_init(|| {
+        ["log.jsonl", "stream.jsonl", "hooks.jsonl"].map(|file| (file, read(file))).into()
+    });
+    &all[file]
+}
+
+fn read(file: &str) -> Vec<Lines> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/claude-code");
+    let mut cases: Vec<_> = folder.read_dir().unwrap().map(|case| case.unwrap().path()).collect();
+    cases.sort();
+    let mut found: Vec<Lines> = Vec::new();
+    for bytes in cases.iter().filter_map(|case| std::fs::read(case.join(file)).ok()) {
+        // Long lines hold images and whole prompts; a test that breaks them learns nothing new.
+        let lines = bytes.split(|byte| *byte == b'\n');
+        let lines = lines.filter(|line| !line.is_empty() && line.len() < 8000);
+        found.push(lines.map(<[u8]>::to_vec).collect());
+    }
+    assert!(found.len() > 20, "{} recordings of {file}", found.len());
+    found
+}
+
+// ── How they are broken ─────────────────────────────────────────────────────────────────────
+
+#[derive(Clone, Debug)]
+enum Harm {
+    FlipBits(Index, u8),
+    Truncate(Index),
+    RemoveField(Index),
+    /// The value becomes another one: of another type, very large, very deep, poisoned.
+    Replace(Index, String),
+    /// The field stands there twice.
+    Twice(Index, String),
+    /// Something is put into a string.
+    Insert(Index, Index, &'static str),
+    /// The value comes from a field of any other record.
+    Borrow(Index, Index, Index),
+    RepeatLine,
+    DropLine,
+    SwapLines(Index),
+    /// The line end is lost.
+    JoinLines,
+    /// A line of something else.
+    Foreign(Vec<u8>),
+}
+
+/// What is put into strings, as JSON writes it or as it must not be written.
+const POISON: &[&str] = &[
+    r"\u0000",
+    r"\u001b[2J\u001b]0;title\u0007",
+    r"\u202e",
+    r"\u2066",
+    r"\u200b",
+    r"\ud800",
+    r"\udc00\ud800",
+    r"\ud83d",
+    r"\n",
+    r"</command-name>",
+    r"<command-name>",
+    r"<task-notification>",
+    r"[Request interrupted by user]",
+    "\u{2028}",
+    "\u{feff}",
+    "\0",
+    "\x1b[31m",
+    "\\",
+    "\"",
+];
+
+/// What values become.
+fn value() -> impl Strategy<Value = String> {
+    let fixed = [
+        "null",
+        "true",
+        "0",
+        "-1",
+        "1.5",
+        "4294967295",
+        "4294967296",
+        "18446744073709551615",
+        "18446744073709551616",
+        "-9223372036854775808",
+        "1e308",
+        "1e999",
+        "-0.0",
+        "[]",
+        "{}",
+        "[null]",
+        "[[{}]]",
+        r#"{"type":null}"#,
+        r#"[{"type":"text"}]"#,
+        r#"[{"type":"text","text":7},{"type":"tool_use"},{"type":"tool_result"}]"#,
+        r#"[{"type":"tool_use","id":"","name":"Task","input":[]}]"#,
+        r#""""#,
+        r#"" ""#,
+        r#""tool_use""#,
+        r#""[Request interrupted by user]""#,
+        r#""9999-12-31T23:59:59.999Z""#,
+        r#""-009999-01-02T00:00:00Z""#,
+        r#""\ud800""#,
+        r#""\u0000""#,
+    ];
+    let deep = (1_usize..4000).prop_map(|depth| "[".repeat(depth) + &"]".repeat(depth));
+    let objects = (1_usize..400).prop_map(|depth| r#"{"content":"#.repeat(depth) + "1" + &"}".repeat(depth));
+    let unclosed = (1_usize..4000).prop_map(|depth| "[".repeat(depth));
+    let digits = (1_usize..2000).prop_map(|length| "9".repeat(length));
+    prop_oneof![
+        12 => proptest::sample::select(&fixed[..]).prop_map(str::to_owned),
+        1 => deep,
+        1 => objects,
+        1 => unclosed,
+        1 => digits,
+    ]
+}
+
+fn harm() -> impl Strategy<Value = Harm> {
+    let index = any::<Index>;
+    prop_oneof![
+        2 => (index(), 1_u8..).prop_map(|(at, bits)| Harm::FlipBits(at, bits)),
+        1 => index().prop_map(Harm::Truncate),
+        4 => index().prop_map(Harm::RemoveField),
+        6 => (index(), value()).prop_map(|(field, value)| Harm::Replace(field, value)),
+        2 => (index(), value()).prop_map(|(field, value)| Harm::Twice(field, value)),
+        4 => (index(), index(), proptest::sample::select(POISON))
+            .prop_map(|(field, at, poison)| Harm::Insert(field, at, poison)),
+        6 => (index(), index(), index())
+            .prop_map(|(field, line, other)| Harm::Borrow(field, line, other)),
+        1 => Just(Harm::RepeatLine),
+        1 => Just(Harm::DropLine),
+        2 => index().prop_map(Harm::SwapLines),
+        1 => Just(Harm::JoinLines),
+        1 => proptest::collection::vec(any::<u8>(), 0..60).prop_map(Harm::Foreign),
+    ]
+}
+
+/// Breaks one line, or the order of the lines.
+fn inflict(lines: &mut Lines, at: &Index, harm: &Harm) {
+    if lines.is_empty() {
+        return;
+    }
+    let at = at.index(lines.len());
+    match harm {
+        Harm::FlipBits(byte, bits) => {
+            let line = &mut lines[at];
+            if !line.is_empty() {
+                let byte = byte.index(line.len());
+                line[byte] ^= bits;
+            }
+        }
+        Harm::Truncate(length) => {
+            let length = length.index(lines[at].len() + 1);
+            lines[at].truncate(length);
+        }
+        Harm::RemoveField(field) => {
+            if let Some(field) = pick(&lines[at], field) {
+                remove(&mut lines[at], &field);
+            }
+        }
+        Harm::Replace(field, value) => {
+            if let Some(field) = pick(&lines[at], field) {
+                lines[at].splice(field.start..field.end, value.bytes());
+            }
+        }
+        Harm::Twice(field, value) => {
+            if let Some(Field { key: Some(key), end, .. }) = pick(&lines[at], field) {
+                let again = [b",", &lines[at][key.0..key.1], b":", value.as_bytes()].concat();
+                lines[at].splice(end..end, again);
+            }
+        }
+        Harm::Insert(field, place, poison) => {
+            let strings = fields(&lines[at]);
+            let strings: Vec<_> = strings.iter().filter(|f| lines[at][f.start] == b'"').collect();
+            if !strings.is_empty() {
+                let string = strings[field.index(strings.len())];
+                let place = string.start + 1 + place.index(string.end - string.start - 1);
+                lines[at].splice(place..place, poison.bytes());
+            }
+        }
+        Harm::Borrow(field, line, other) => {
+            let from = line.index(lines.len());
+            if let (Some(to), Some(other)) = (pick(&lines[at], field), pick(&lines[from], other)) {
+                let value = lines[from][other.start..other.end].to_vec();
+                lines[at].splice(to.start..to.end, value);
+            }
+        }
+        Harm::RepeatLine => lines.insert(at, lines[at].clone()),
+        Harm::DropLine => drop(lines.remove(at)),
+        Harm::SwapLines(other) => {
+            let other = other.index(lines.len());
+            lines.swap(at, other);
+        }
+        Harm::JoinLines => {
+            if at + 1 < lines.len() {
+                let next = lines.remove(at + 1);
+                lines[at].extend(next);
+            }
+        }
+        Harm::Foreign(bytes) => lines.insert(at, bytes.clone()),
+    }
+}
+
+/// A value in a line, by its bytes, with its key if it is a field of an object.
+#[derive(Clone, Debug)]
+struct Field {
+    key: Option<(usize, usize)>,
+    start: usize,
+    end: usize,
+}
+
+fn pick(line: &[u8], at: &Index) -> Option<Field> {
+    let fields = fields(line);
+    (!fields.is_empty()).then(|| fields[at.index(fields.len())].clone())
+}
+
+/// Every value in a line but the line itself. What is broken already is found as far as it goes.
+fn fields(line: &[u8]) -> Vec<Field> {
+    let mut found = Vec::new();
+    let mut open: Vec<Field> = Vec::new();
+    let mut key = None;
+    let mut at = 0;
+    while at < line.len() {
+        let start = at;
+        at += 1;
+        match line[start] {
+            b'{' | b'[' => open.push(Field { key: key.take(), start, end: start }),
+            b'}' | b']' => found.extend(open.pop().map(|field| Field { end: at, ..field })),
+            b',' | b':' | b' ' | b'\r' | b'\t' => {}
+            b'"' => {
+                while at < line.len() && line[at] != b'"' {
+                    at += if line[at] == b'\\' { 2 } else { 1 };
+                }
+                at = (at + 1).min(line.len());
+                if line.get(at) == Some(&b':') {
+                    key = Some((start, at));
+                } else if at > start + 1 {
+                    found.push(Field { key: key.take(), start, end: at });
+                }
+            }
+            _ => {
+                while at < line.len() && !b",:]} \"".contains(&line[at]) {
+                    at += 1;
+                }
+                found.push(Field { key: key.take(), start, end: at });
+            }
+        }
+    }
+    found.retain(|field| field.start > 0);
+    found
+}
+
+fn remove(line: &mut Vec<u8>, field: &Field) {
+    let start = field.key.map_or(field.start, |key| key.0);
+    let end = if line.get(field.end) == Some(&b',') { field.end + 1 } else { field.end };
+    // The last of several leaves the comma before it, unless that goes too.
+    let start = if end == field.end && line[start - 1] == b',' { start - 1 } else { start };
+    line.drain(start..end);
+}
+
+// ── What holds whatever came ────────────────────────────────────────────────────────────────
+
+/// Gathers a file, and checks what must hold.
+fn gather(lines: &[Vec<u8>]) -> Gathering {
+    let bytes = lines.join(&b'\n');
+    let mut gathering = Gathering::default();
+    let mut reading = gathering.open(FILE);
+    let mut taken: Vec<(u64, Vec<u8>)> = Vec::new();
+    let mut take = |line: Line<'_>| {
+        taken.push((line.number, line.bytes.to_vec()));
+        gathering.take(&mut reading, line);
+    };
+    let mut reader = LineReader::new();
+    reader.push(&bytes, &mut take);
+    if let Some(rest) = reader.finish() {
+        take(rest.as_line());
+    }
+    let known = gathering.close(reading, &mut |_| {});
+
+    let unreadable: Vec<_> = taken.iter().filter(|(_, bytes)| !is_object(bytes)).collect();
+    let warnings = || gathering.sessions.iter().flat_map(|s| &s.warnings).chain(&gathering.warnings);
+    for (number, bytes) in &unreadable {
+        let warned = warnings().any(|warning| {
+            warning.file == FILE && warning.line == *number && warning.bytes == *bytes
+        });
+        assert!(warned, "no warning for line {number}: {}", String::from_utf8_lossy(bytes));
+    }
+    let mut counted = 0;
+    for session in &gathering.sessions {
+        counted += check_ledger(&session.ledger);
+        check_session(session);
+    }
+    if known {
+        assert_eq!(counted, taken.len() as u64, "records are missing from the ledgers");
+        let told: u64 = gathering.sessions.iter().map(|session| session.ledger.unreadable).sum();
+        assert_eq!(told, unreadable.len() as u64, "lines that cannot be read");
+    }
+    gathering
+}
+
+fn check_ledger(ledger: &Ledger) -> u64 {
+    let left_out: u64 = ledger.left_out.values().sum();
+    let sum = ledger.in_parts + ledger.metadata + left_out + ledger.unreadable;
+    assert_eq!(ledger.read, sum, "{ledger:?}");
+    ledger.read
+}
+
+/// Whether a line is a JSON object, as another reader sees it.
+fn is_object(bytes: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(bytes);
+    serde_json::from_str::<BTreeMap<String, &RawValue>>(&text).is_ok()
+}
+
+/// Order, ids, and every way to show it.
+fn check_session(session: &Gathered) {
+    let transcript = session.transcript();
+    assert!(transcript.turns.is_sorted_by_key(|turn| turn.number), "turns are out of order");
+    let mut ids = HashSet::new();
+    for turn in &transcript.turns {
+        assert!(turn.parts.is_sorted_by_key(|part| part.place), "parts are out of order");
+        for part in &turn.parts {
+            assert!(ids.insert(part.id), "two parts are called {}", part.id);
+        }
+        let view = present::turn(turn, &present::Options::default());
+        for line in turn_lines(&view, 80, &LineOptions::everything()) {
+            let text = line.text();
+            assert!(!text.chars().any(is_dangerous), "{text:?} would reach a terminal");
+        }
+        let written = serde_json::to_string(&TurnDocument(turn)).unwrap();
+        assert!(is_object(written.as_bytes()), "{written}");
+    }
+    let document = SessionDocument { transcript: &transcript, completeness: Completeness::Full };
+    serde_json::to_string(&document).unwrap();
+}
+
+fn is_dangerous(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+// ── Tests ───────────────────────────────────────────────────────────────────────────────────
+
+/// A stretch of a recording and what is done to it.
+fn broken(file: &'static str) -> impl Strategy<Value = Lines> {
+    let harms = proptest::collection::vec((any::<Index>(), harm()), 1..8);
+    (any::<Index>(), any::<Index>(), 1_usize..50, harms).prop_map(move |(case, from, length, harms)| {
+        let recordings = recordings(file);
+        let recording = &recordings[case.index(recordings.len())];
+        let from = from.index(recording.len());
+        let mut lines: Lines = recording[from..].iter().take(length).cloned().collect();
+        for (at, harm) in &harms {
+            inflict(&mut lines, at, harm);
+        }
+        lines
+    })
+}
+
+fn cases(count: u32) -> ProptestConfig {
+    // The recordings are the seeds: what fails is copied into a test below, not into a file.
+    ProptestConfig { cases: count, failure_persistence: None, ..ProptestConfig::default() }
+}
+
+proptest! {
+    #![proptest_config(cases(600))]
+
+    #[test]
+    fn broken_logs_lose_nothing(lines in broken("log.jsonl")) {
+        gather(&lines);
+    }
+
+    #[test]
+    fn broken_streams_lose_nothing(lines in broken("stream.jsonl")) {
+        gather(&lines);
+    }
+
+    #[test]
+    fn broken_hooks_lose_nothing(lines in broken("hooks.jsonl")) {
+        gather(&lines);
+    }
+
+    #[test]
+    fn tellings_of_three_kinds_in_one_file_lose_nothing(
+        log in broken("log.jsonl"),
+        stream in broken("stream.jsonl"),
+        hooks in broken("hooks.jsonl"),
+    ) {
+        let length = log.len().max(stream.len()).max(hooks.len());
+        let mixed: Lines = (0..length)
+            .flat_map(|at| [log.get(at), stream.get(at), hooks.get(at)])
+            .flatten()
+            .cloned()
+            .collect();
+        gather(&mixed);
+    }
+}

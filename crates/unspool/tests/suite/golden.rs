@@ -1,0 +1,197 @@
+//! Golden files beside each recording: its events, its parts and its plain text. Run
+//! `scripts/bless` to write them anew, and read the plain text against the recording before you
+//! commit it.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use unspool_core::event::{Event, Voice, What};
+use unspool_core::id::digest;
+use unspool_core::part::Body;
+use unspool_core::session::Transcript;
+use unspool_core::telling::Name;
+use unspool_core::{lines, plain, present};
+use unspool_sources::gather::Gathering;
+
+use crate::case::{captures, cases, main_session, name};
+
+#[test]
+fn golden_files_are_what_the_recordings_give() {
+    let bless = std::env::var_os("UNSPOOL_BLESS").is_some();
+    let mut wrong = Vec::new();
+    let all = cases("claude-code");
+    for case in &all {
+        let (events, transcript) = read(case);
+        let files =
+            [("events.txt", events), ("parts.txt", parts(&transcript)), ("plain.txt", text(&transcript))];
+        for (file, found) in files {
+            let path = case.join(file);
+            if bless {
+                std::fs::write(&path, &found).unwrap();
+                continue;
+            }
+            let expected = std::fs::read_to_string(&path).unwrap_or_default();
+            if expected != found {
+                wrong.push(format!("{}/{file}: {}", name(case), first_difference(&expected, &found)));
+            }
+        }
+    }
+    assert!(all.len() >= 30);
+    assert!(
+        wrong.is_empty(),
+        "{} golden files differ; if that is meant, run scripts/bless and read them\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
+}
+
+fn first_difference(expected: &str, found: &str) -> String {
+    let pairs = expected.lines().map(Some).chain([None]).zip(found.lines().map(Some).chain([None]));
+    for (number, (expected, found)) in (1..).zip(pairs) {
+        if expected != found {
+            let show = |line: Option<&str>| line.unwrap_or("(end)").to_owned();
+            return format!("line {number}\n  - {}\n  + {}", show(expected), show(found));
+        }
+    }
+    "one is longer than the other".to_owned()
+}
+
+/// Folds all captures of a case, and writes down what each record became.
+fn read(case: &Path) -> (String, Transcript) {
+    let mut gathering = Gathering::default();
+    let mut written = String::new();
+    for capture in captures(case) {
+        writeln!(written, "── {}", capture.file).unwrap();
+        let mut grown: Option<(u64, String, String)> = None;
+        let mut reading = gathering.open(&capture.file);
+        let mut watch = |decoded: unspool_sources::gather::Decoded<'_>| {
+            for event in decoded.events {
+                note(&mut written, &mut grown, decoded.line, event);
+            }
+            if decoded.events.is_empty() {
+                flush(&mut written, &mut grown);
+                writeln!(written, "{:>4}  ({:?})", decoded.line, decoded.fate).unwrap();
+            }
+        };
+        for line in &capture.lines {
+            gathering.take_watched(&mut reading, line.line(), &mut watch);
+        }
+        gathering.close(reading, &mut watch);
+        flush(&mut written, &mut grown);
+    }
+    let session = main_session(&gathering);
+    writeln!(written, "── {:?}", session.ledger).unwrap();
+    writeln!(written, "── counted and not applied: {:?}", session.oddities()).unwrap();
+    let mut transcript = session.transcript();
+    unspool_core::document::settle_as_file(&mut transcript);
+    (written, transcript)
+}
+
+/// One line for an event; neighbouring deltas of one block are one line.
+fn note(written: &mut String, grown: &mut Option<(u64, String, String)>, line: u64, event: &Event) {
+    if let What::Grew { voice, block, text } = &event.what {
+        let voice = match voice {
+            Voice::Text => "text",
+            Voice::Reasoning => "reasoning",
+        };
+        let key = format!("{voice} of {}", block.as_ref().map_or("no block".into(), short_name));
+        match grown {
+            Some((_, held, all)) if *held == key => all.push_str(text),
+            _ => {
+                flush(written, grown);
+                *grown = Some((line, key, text.clone()));
+            }
+        }
+        return;
+    }
+    if matches!(&event.what, What::ToolInputGrew { text, .. } if !text.is_empty()) {
+        return;
+    }
+    flush(written, grown);
+    let turn = event.turn.as_ref().map_or(String::new(), |turn| format!("[{}] ", short_name(turn)));
+    let what = serde_json::to_string(&event.what).unwrap();
+    writeln!(written, "{line:>4}  {turn}{}", shortened(&what)).unwrap();
+}
+
+fn flush(written: &mut String, grown: &mut Option<(u64, String, String)>) {
+    if let Some((line, key, text)) = grown.take() {
+        writeln!(written, "{line:>4}  grew {key}: {}", shortened(&text)).unwrap();
+    }
+}
+
+fn short_name(name: &Name) -> String {
+    format!("{name:?}")
+}
+
+/// A long text, cut, with a digest of the whole: a golden file notices any change.
+fn shortened(text: &str) -> String {
+    const LENGTH: usize = 220;
+    let line: String = text.chars().flat_map(char::escape_debug).collect();
+    if line.chars().count() <= LENGTH {
+        return line;
+    }
+    let start: String = line.chars().take(LENGTH).collect();
+    format!("{start}… {} bytes {:016x}", text.len(), digest(text.as_bytes()))
+}
+
+fn parts(transcript: &Transcript) -> String {
+    let mut out = String::new();
+    let session = &transcript.session;
+    writeln!(out, "session {} {:?} {:?}", session.id, session.state, session.facts).unwrap();
+    for turn in &transcript.turns {
+        let mut head = turn.clone();
+        head.parts.clear();
+        head.steps.clear();
+        head.user.clear();
+        writeln!(out, "\nturn {}", serde_json::to_string(&head).unwrap()).unwrap();
+        for body in &turn.user {
+            writeln!(out, "  user {}", shortened(&serde_json::to_string(body).unwrap())).unwrap();
+        }
+        for step in &turn.steps {
+            writeln!(out, "  step {}", serde_json::to_string(step).unwrap()).unwrap();
+        }
+        for part in &turn.parts {
+            let step = part.step.and_then(|step| turn.step_number(step)).unwrap_or(0);
+            writeln!(
+                out,
+                "  part {} at {} step {step} {:?}..{:?} told by {} records",
+                part.id,
+                part.place.0,
+                part.started.map(|at| at.to_string()).unwrap_or_default(),
+                part.ended.map(|at| at.to_string()).unwrap_or_default(),
+                part.evidence.len(),
+            )
+            .unwrap();
+            writeln!(out, "    names {:?}", part.origin.names).unwrap();
+            write_body(&mut out, &part.body);
+        }
+    }
+    out
+}
+
+fn write_body(out: &mut String, body: &Body) {
+    let kind = body.kind().name();
+    let value = serde_json::to_value(body).unwrap();
+    let fields = value.as_object().and_then(|object| object.values().next()).cloned();
+    writeln!(out, "    {kind}").unwrap();
+    for (field, value) in fields.as_ref().and_then(|fields| fields.as_object()).into_iter().flatten()
+    {
+        if !value.is_null() && value != "" && value != &serde_json::json!([]) {
+            let written = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            writeln!(out, "      {field}: {}", shortened(&written)).unwrap();
+        }
+    }
+}
+
+/// What `show --plain` prints, at a fixed width.
+fn text(transcript: &Transcript) -> String {
+    let options = lines::LineOptions::default();
+    let mut out = plain::paint(&lines::layout(&present::session(transcript, None), 100, &options));
+    let shown = present::Options::of(&transcript.session);
+    for turn in &transcript.turns {
+        let view = present::turn(turn, &shown);
+        out.push('\n');
+        out += &plain::paint(&lines::turn_lines(&view, 100, &options));
+    }
+    out
+}
