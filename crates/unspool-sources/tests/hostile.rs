@@ -8,6 +8,7 @@ use std::sync::OnceLock;
 
 use proptest::prelude::*;
 use proptest::sample::Index;
+use proptest::test_runner::RngSeed;
 use serde_json::value::RawValue;
 use unspool_core::document::{Completeness, SessionDocument, TurnDocument};
 use unspool_core::lines::{LineOptions, turn_lines};
@@ -94,44 +95,46 @@ const POISON: &[&str] = &[
 ];
 
 /// What values become.
+const VALUES: &[&str] = &[
+    "null",
+    "true",
+    "0",
+    "-1",
+    "1.5",
+    "4294967295",
+    "4294967296",
+    "18446744073709551615",
+    "18446744073709551616",
+    "-9223372036854775808",
+    "1e308",
+    "1e999",
+    "-0.0",
+    "[]",
+    "{}",
+    "[null]",
+    "[[{}]]",
+    r#"{"type":null}"#,
+    r#"[{"type":"text"}]"#,
+    r#"[{"type":"text","text":7},{"type":"tool_use"},{"type":"tool_result"}]"#,
+    r#"[{"type":"tool_use","id":"","name":"Task","input":[]}]"#,
+    r#""""#,
+    r#"" ""#,
+    r#""tool_use""#,
+    r#""[Request interrupted by user]""#,
+    r#""9999-12-31T23:59:59.999Z""#,
+    r#""-009999-01-02T00:00:00Z""#,
+    r#""\ud800""#,
+    r#""\u0000""#,
+];
+
 fn value() -> impl Strategy<Value = String> {
-    let fixed = [
-        "null",
-        "true",
-        "0",
-        "-1",
-        "1.5",
-        "4294967295",
-        "4294967296",
-        "18446744073709551615",
-        "18446744073709551616",
-        "-9223372036854775808",
-        "1e308",
-        "1e999",
-        "-0.0",
-        "[]",
-        "{}",
-        "[null]",
-        "[[{}]]",
-        r#"{"type":null}"#,
-        r#"[{"type":"text"}]"#,
-        r#"[{"type":"text","text":7},{"type":"tool_use"},{"type":"tool_result"}]"#,
-        r#"[{"type":"tool_use","id":"","name":"Task","input":[]}]"#,
-        r#""""#,
-        r#"" ""#,
-        r#""tool_use""#,
-        r#""[Request interrupted by user]""#,
-        r#""9999-12-31T23:59:59.999Z""#,
-        r#""-009999-01-02T00:00:00Z""#,
-        r#""\ud800""#,
-        r#""\u0000""#,
-    ];
     let deep = (1_usize..4000).prop_map(|depth| "[".repeat(depth) + &"]".repeat(depth));
-    let objects = (1_usize..400).prop_map(|depth| r#"{"content":"#.repeat(depth) + "1" + &"}".repeat(depth));
+    let objects =
+        (1_usize..400).prop_map(|depth| r#"{"content":"#.repeat(depth) + "1" + &"}".repeat(depth));
     let unclosed = (1_usize..4000).prop_map(|depth| "[".repeat(depth));
     let digits = (1_usize..2000).prop_map(|length| "9".repeat(length));
     prop_oneof![
-        12 => proptest::sample::select(&fixed[..]).prop_map(str::to_owned),
+        12 => proptest::sample::select(VALUES).prop_map(str::to_owned),
         1 => deep,
         1 => objects,
         1 => unclosed,
@@ -302,7 +305,8 @@ fn gather(lines: &[Vec<u8>]) -> Gathering {
     let known = gathering.close(reading, &mut |_| {});
 
     let unreadable: Vec<_> = taken.iter().filter(|(_, bytes)| !is_object(bytes)).collect();
-    let warnings = || gathering.sessions.iter().flat_map(|s| &s.warnings).chain(&gathering.warnings);
+    let warnings =
+        || gathering.sessions.iter().flat_map(|s| &s.warnings).chain(&gathering.warnings);
     for (number, bytes) in &unreadable {
         let warned = warnings().any(|warning| {
             warning.file == FILE && warning.line == *number && warning.bytes == *bytes
@@ -366,21 +370,29 @@ fn is_dangerous(c: char) -> bool {
 /// A stretch of a recording and what is done to it.
 fn broken(file: &'static str) -> impl Strategy<Value = Lines> {
     let harms = proptest::collection::vec((any::<Index>(), harm()), 1..8);
-    (any::<Index>(), any::<Index>(), 1_usize..50, harms).prop_map(move |(case, from, length, harms)| {
-        let recordings = recordings(file);
-        let recording = &recordings[case.index(recordings.len())];
-        let from = from.index(recording.len());
-        let mut lines: Lines = recording[from..].iter().take(length).cloned().collect();
-        for (at, harm) in &harms {
-            inflict(&mut lines, at, harm);
-        }
-        lines
-    })
+    (any::<Index>(), any::<Index>(), 1_usize..50, harms).prop_map(
+        move |(case, from, length, harms)| {
+            let recordings = recordings(file);
+            let recording = &recordings[case.index(recordings.len())];
+            let from = from.index(recording.len());
+            let mut lines: Lines = recording[from..].iter().take(length).cloned().collect();
+            for (at, harm) in &harms {
+                inflict(&mut lines, at, harm);
+            }
+            lines
+        },
+    )
 }
 
+/// The same cases on every run. `PROPTEST_CASES` and `PROPTEST_RNG_SEED` ask for more and others.
 fn cases(count: u32) -> ProptestConfig {
-    // The recordings are the seeds: what fails is copied into a test below, not into a file.
-    ProptestConfig { cases: count, failure_persistence: None, ..ProptestConfig::default() }
+    let asked = ProptestConfig::default();
+    let rng_seed = match asked.rng_seed {
+        RngSeed::Random => RngSeed::Fixed(1),
+        RngSeed::Fixed(seed) => RngSeed::Fixed(seed),
+    };
+    // What fails is copied into a test below, not into a file.
+    ProptestConfig { cases: asked.cases.max(count), rng_seed, failure_persistence: None, ..asked }
 }
 
 proptest! {

@@ -177,7 +177,7 @@ impl HooksDecoder {
         if let (Call::Id(id), Some(kept)) =
             (&call, result.as_ref().and_then(Json::read::<Fields<'_>>))
         {
-            agent_told(emit, id, &kept);
+            agent_told(emit, id, &tool, &kept);
             let choices = answers(&kept);
             if !choices.is_empty() {
                 let text: Vec<&str> = choices.iter().map(|(_, text)| text.as_str()).collect();

@@ -36,7 +36,7 @@ pub(super) fn result(
     }
     let structured = beside.structured.map(Json::raw);
     if let Some(kept) = structured.as_ref().and_then(Json::read::<Fields<'_>>) {
-        agent_told(emit, &id, &kept);
+        agent_told(emit, &id, &tool, &kept);
     }
     let exit_code = (tool == "Bash" && is_error).then(|| exit_code(&output)).flatten();
     // Blocks that are not text (images) would be lost with the text alone.
@@ -126,13 +126,17 @@ pub(super) fn answers(kept: &Fields<'_>) -> Vec<(String, String)> {
     kept.fields("answers").pairs()
 }
 
-/// What a result says of the sub-agent that the call started.
-pub(super) fn agent_told(emit: &mut Emit<'_>, call: &Arc<str>, kept: &Fields<'_>) {
-    let Some(id) = kept.text("agentId") else { return };
-    let agent = AgentRef { call: Some(call.clone()), id: Some(id.into()) };
+/// What a result says of the sub-agent that the call started. Versions before 2.0.30 name no
+/// agent, and before 2.1.20 what should run in the background ran in the foreground.
+pub(super) fn agent_told(emit: &mut Emit<'_>, call: &Arc<str>, tool: &str, kept: &Fields<'_>) {
+    if !matches!(tool, "Agent" | "Task") {
+        return;
+    }
+    let id = kept.text("agentId").map(|id| id.into());
+    let agent = AgentRef { call: Some(call.clone()), id };
     let background = kept.flag("isAsync");
     emit.push(What::AgentProgressed { agent: agent.clone(), activity: None, background });
-    if !background && kept.text("status").as_deref() == Some("completed") {
+    if !background && kept.has("content") {
         emit.push(What::AgentEnded { agent, end: AgentEnd::Completed });
     }
 }
