@@ -148,9 +148,8 @@ pub enum What {
     ThinkingTold(bool),
     /// The turn ended, and why.
     TurnEnded(EndReason),
-    /// The user went back: every turn after the named one is abandoned, and kept. No name means
-    /// back to the beginning.
-    Rewound { to: Option<Name> },
+    /// The user went back behind these turns: they are abandoned, and kept.
+    Rewound { turns: Vec<Name> },
 
     // ── Step ────────────────────────────────────────────────────────────────────────────────
     /// A model call began to answer. Closes what the step before left open.
@@ -309,7 +308,7 @@ impl What {
             |agent: &AgentRef| agent.call.iter().map(|id| Name::Call(id.clone())).collect();
         match self {
             What::TurnStarted { names, .. } => names.clone(),
-            What::Rewound { to } => to.iter().cloned().collect(),
+            What::Rewound { turns } => turns.clone(),
             What::StepStarted { step, .. }
             | What::StepEnded { step, .. }
             | What::UsageTold { step, .. }

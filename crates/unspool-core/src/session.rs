@@ -39,6 +39,9 @@ pub struct Facts {
     /// What the agent says the session has cost so far.
     pub cost_usd: Option<f64>,
     pub started: Option<Timestamp>,
+    /// Who told project, branch and version.
+    #[serde(default)]
+    pub ranks: Ranks,
 }
 
 /// A title with how much it counts: a person's own words win over a generated one.

@@ -2,9 +2,10 @@
 //! its hooks. Two tellings speak of one thing when they call it by one name. What each of them
 //! says is ranked, not timed, so the order in which they arrive cannot change the result.
 
+use std::fmt;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Who tells. A later variant is believed before an earlier one, and the last one that covers a
 /// turn is the turn's spine: it places the parts.
@@ -101,8 +102,40 @@ impl Positions {
 /// How strongly each field of a part has been told: not at all, or with the telling's rank.
 /// A weaker telling never overrides a stronger one, whichever came first, and may always add
 /// what nobody else has told.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct Ranks([u8; Field::COUNT]);
+
+/// One digit for each field, without the zeros at the end: `33003`.
+impl fmt::Display for Ranks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let told = self.0.iter().rposition(|rank| *rank > 0).map_or(0, |last| last + 1);
+        self.0[..told].iter().try_for_each(|rank| write!(f, "{rank}"))
+    }
+}
+
+impl fmt::Debug for Ranks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Ranks({self})")
+    }
+}
+
+impl Serialize for Ranks {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Ranks {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Ranks, D::Error> {
+        let text = std::borrow::Cow::<str>::deserialize(deserializer)?;
+        let mut ranks = Ranks::default();
+        // A newer version may know more fields than we do.
+        for (held, digit) in ranks.0.iter_mut().zip(text.bytes()) {
+            *held = digit.wrapping_sub(b'0').min(Telling::ALL.len() as u8);
+        }
+        Ok(ranks)
+    }
+}
 
 /// A field that tellings may tell differently.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -136,6 +136,17 @@ impl Mirror {
         Transcript { session: self.session, turns }
     }
 
+    /// The transcript with all that the assembler needs to go on from it, parts that are not
+    /// shown included: what a store keeps.
+    pub fn rows(&self) -> Transcript {
+        let turns = self.turns.iter().map(|turn| turn.turn.clone()).collect();
+        Transcript { session: self.session.clone(), turns }
+    }
+
+    pub fn turn_ids(&self) -> impl Iterator<Item = TurnId> + '_ {
+        self.turns.iter().map(|turn| turn.turn.id)
+    }
+
     /// One turn, by its id.
     pub fn find_turn(&self, id: TurnId) -> Option<&Turn> {
         self.turns.iter().rev().map(|turn| &turn.turn).find(|turn| turn.id == id)

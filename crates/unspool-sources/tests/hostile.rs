@@ -12,7 +12,9 @@ use proptest::test_runner::RngSeed;
 use serde_json::value::RawValue;
 use unspool_core::document::{Completeness, SessionDocument, TurnDocument};
 use unspool_core::lines::{LineOptions, turn_lines};
+use unspool_core::part::Body;
 use unspool_core::present;
+use unspool_core::session::Transcript;
 use unspool_sources::decode::Ledger;
 use unspool_sources::gather::{Gathered, Gathering};
 use unspool_sources::read::lines::{Line, LineReader};
@@ -22,6 +24,15 @@ const FILE: &str = "some folder/capture.jsonl";
 // ── The recordings ──────────────────────────────────────────────────────────────────────────
 
 type Lines = Vec<Vec<u8>>;
+
+/// Lines that a person can read when a test fails.
+struct Broken(Lines);
+
+impl std::fmt::Debug for Broken {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.iter().try_for_each(|line| writeln!(f, "{}", line.escape_ascii()))
+    }
+}
 
 /// All recordings of one format.
 fn recordings(file: &str) -> &'static [Lines] {
@@ -368,7 +379,7 @@ fn is_dangerous(c: char) -> bool {
 // ── Tests ───────────────────────────────────────────────────────────────────────────────────
 
 /// A stretch of a recording and what is done to it.
-fn broken(file: &'static str) -> impl Strategy<Value = Lines> {
+fn broken(file: &'static str) -> impl Strategy<Value = Broken> {
     let harms = proptest::collection::vec((any::<Index>(), harm()), 1..8);
     (any::<Index>(), any::<Index>(), 1_usize..50, harms).prop_map(
         move |(case, from, length, harms)| {
@@ -379,7 +390,7 @@ fn broken(file: &'static str) -> impl Strategy<Value = Lines> {
             for (at, harm) in &harms {
                 inflict(&mut lines, at, harm);
             }
-            lines
+            Broken(lines)
         },
     )
 }
@@ -400,17 +411,17 @@ proptest! {
 
     #[test]
     fn broken_logs_lose_nothing(lines in broken("log.jsonl")) {
-        gather(&lines);
+        gather(&lines.0);
     }
 
     #[test]
     fn broken_streams_lose_nothing(lines in broken("stream.jsonl")) {
-        gather(&lines);
+        gather(&lines.0);
     }
 
     #[test]
     fn broken_hooks_lose_nothing(lines in broken("hooks.jsonl")) {
-        gather(&lines);
+        gather(&lines.0);
     }
 
     #[test]
@@ -419,6 +430,7 @@ proptest! {
         stream in broken("stream.jsonl"),
         hooks in broken("hooks.jsonl"),
     ) {
+        let (log, stream, hooks) = (log.0, stream.0, hooks.0);
         let length = log.len().max(stream.len()).max(hooks.len());
         let mixed: Lines = (0..length)
             .flat_map(|at| [log.get(at), stream.get(at), hooks.get(at)])
@@ -427,4 +439,68 @@ proptest! {
             .collect();
         gather(&mixed);
     }
+}
+
+/// What is left of one session that these lines tell.
+fn told(lines: &[&str]) -> Transcript {
+    let lines: Lines = lines.iter().map(|line| line.as_bytes().to_vec()).collect();
+    let gathering = gather(&lines);
+    assert_eq!(gathering.sessions.len(), 1);
+    gathering.sessions[0].transcript()
+}
+
+fn texts(transcript: &Transcript) -> Vec<&str> {
+    let parts = transcript.turns.iter().flat_map(|turn| &turn.parts);
+    parts
+        .filter_map(|part| match &part.body {
+            Body::Text(text) => Some(text.text.as_str()),
+            Body::Reasoning(reasoning) => Some(reasoning.text.as_str()),
+            Body::Tool(tool) => tool.output.as_deref(),
+            _ => None,
+        })
+        .collect()
+}
+
+#[test]
+fn the_largest_counts_overflow_nothing() {
+    let message = |id: &str| {
+        format!(
+            r#"{{"type":"assistant","uuid":"{id}","sessionId":"s","message":{{"id":"{id}","content":[{{"type":"text","text":"hi"}}],"usage":{{"input_tokens":18446744073709551615,"output_tokens":18446744073709551615}}}}}}"#
+        )
+    };
+    told(&[&message("m1"), &message("m2")]);
+}
+
+#[test]
+fn the_largest_index_of_a_block_overflows_nothing_in_a_log() {
+    let line = r#"{"type":"assistant","uuid":"a","sessionId":"s","apiBlockIndex":4294967295,"message":{"id":"m","content":[{"type":"text","text":"hi"}]}}"#;
+    assert_eq!(texts(&told(&[line])), ["hi"]);
+}
+
+#[test]
+fn the_largest_index_of_a_block_overflows_nothing_in_a_stream() {
+    let transcript = told(&[
+        r#"{"type":"system","subtype":"init","session_id":"s","uuid":"a"}"#,
+        r#"{"type":"stream_event","session_id":"s","event":{"type":"message_start","message":{"id":"m"}}}"#,
+        r#"{"type":"stream_event","session_id":"s","event":{"type":"content_block_start","index":4294967295,"content_block":{"type":"text"}}}"#,
+        r#"{"type":"assistant","session_id":"s","uuid":"b","message":{"id":"m","content":[{"type":"text","text":"hi"}]}}"#,
+    ]);
+    assert_eq!(texts(&transcript), ["hi"]);
+}
+
+/// JavaScript writes half of a pair of surrogates where it cut a string in the middle of a
+/// character. The character is lost, the text around it is not.
+#[test]
+fn half_a_character_does_not_lose_the_text_around_it() {
+    let block = r#"{"type":"text","text":"before \ud83d after"}"#;
+    let log = format!(
+        r#"{{"type":"assistant","uuid":"a","sessionId":"s","message":{{"id":"m","content":[{block}]}}}}"#
+    );
+    assert_eq!(texts(&told(&[&log])), ["before \u{fffd} after"]);
+    let stream = format!(
+        r#"{{"type":"assistant","uuid":"a","session_id":"s","message":{{"id":"m","content":[{block}]}}}}"#
+    );
+    assert_eq!(texts(&told(&[&stream])), ["before \u{fffd} after"]);
+    let hooks = r#"{"hook_event_name":"MessageDisplay","session_id":"s","message_id":"m","delta":"before \ud83d after","final":true}"#;
+    assert_eq!(texts(&told(&[hooks])), ["before \u{fffd} after"]);
 }

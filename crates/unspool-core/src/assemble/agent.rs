@@ -202,7 +202,7 @@ impl Assembler {
         let changed = part.digest != content;
         part.digest = content;
         let mut patch = match head {
-            Some(head) => PartPatch { step: None, ..self.seen_by(head, at) },
+            Some(head) => self.seen_by(head, at),
             None => PartPatch::default(),
         };
         patch.body = changed.then_some(body);

@@ -35,7 +35,6 @@ pub use tool::likeness;
 pub struct Assembler {
     session: SessionId,
     facts: Facts,
-    fact_ranks: Ranks,
     state: SessionState,
     turns: Vec<TurnFold>,
     index: FxHashMap<Name, Slot>,
@@ -93,7 +92,6 @@ impl Assembler {
         Assembler {
             session,
             facts: Facts::default(),
-            fact_ranks: Ranks::default(),
             state: SessionState::default(),
             turns: Vec::new(),
             index: FxHashMap::default(),
@@ -137,7 +135,7 @@ impl Assembler {
             What::UserAdded(body) => self.add_user(head, body),
             What::ThinkingTold(thinking) => self.tell_thinking(head, thinking),
             What::TurnEnded(reason) => self.end_turn(head, reason),
-            What::Rewound { to } => self.rewind(head, to),
+            What::Rewound { turns } => self.rewind(&turns),
             What::StepStarted { step, model } => self.start_step(head, step, model),
             What::StepEnded { step, stop_reason } => {
                 self.tell_step(head, step, |fold| {
@@ -225,15 +223,15 @@ impl Assembler {
         let before = self.facts.clone();
         // The folder and the branch in which it began: the first word of the strongest telling.
         let stronger = |ranks: &Ranks, field| ranks.holder(field) < Some(head.telling);
-        if project.is_some() && stronger(&self.fact_ranks, Field::Body) {
-            self.fact_ranks.claim(Field::Body, head.telling);
+        if project.is_some() && stronger(&self.facts.ranks, Field::Body) {
+            self.facts.ranks.claim(Field::Body, head.telling);
             self.facts.project = project;
         }
-        if branch.is_some() && stronger(&self.fact_ranks, Field::Name) {
-            self.fact_ranks.claim(Field::Name, head.telling);
+        if branch.is_some() && stronger(&self.facts.ranks, Field::Name) {
+            self.facts.ranks.claim(Field::Name, head.telling);
             self.facts.branch = branch;
         }
-        if let Some(version) = self.fact_ranks.take(Field::Title, head.telling, version) {
+        if let Some(version) = self.facts.ranks.take(Field::Title, head.telling, version) {
             self.facts.version = Some(version);
         }
         // Costs are told as running totals.

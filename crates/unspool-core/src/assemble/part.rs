@@ -77,7 +77,7 @@ impl Assembler {
             let position = self.next_position(at.0, head);
             self.part(at).origin.at.set(head.telling, position);
             self.arrange_parts(at.0);
-            let patch = self.seen_by(head, at);
+            let patch = self.met_by(head, at);
             self.tell(at, patch);
             self.settle_foreign(at);
         }
@@ -263,20 +263,24 @@ impl Assembler {
         }
     }
 
-    /// A patch that says this record spoke of the part, with its step if it is better known now.
-    pub(super) fn seen_by(&mut self, head: &Head, at: At) -> PartPatch {
+    /// A patch for a part to which this telling comes for the first time: the step that it is
+    /// in and when it began are told now, and not again.
+    fn met_by(&mut self, head: &Head, at: At) -> PartPatch {
         let step = self.tracks[head.telling.index()].step;
         let part = self.part(at);
-        let ranks = &mut part.origin.ranks;
-        let step = ranks.take(Field::Step, head.telling, step);
-        // It began when the strongest telling first spoke of it.
+        let step = part.origin.ranks.take(Field::Step, head.telling, step);
+        let step = step.filter(|step| part.step != Some(*step));
+        part.step = step.or(part.step);
+        PartPatch { step, ..self.seen_by(head, at) }
+    }
+
+    /// A patch that says this record spoke of the part. It began when the strongest telling
+    /// first spoke of it.
+    pub(super) fn seen_by(&mut self, head: &Head, at: At) -> PartPatch {
+        let ranks = &mut self.part(at).origin.ranks;
         let first = ranks.holder(Field::Started) < Some(head.telling);
         let started = ranks.take(Field::Started, head.telling, head.at.filter(|_| first));
-        let changed = step.filter(|step| part.step != Some(*step));
-        if changed.is_some() {
-            part.step = changed;
-        }
-        PartPatch { evidence: vec![head.evidence], started, step: changed, ..PartPatch::default() }
+        PartPatch { evidence: vec![head.evidence], started, ..PartPatch::default() }
     }
 
     pub(super) fn tell(&mut self, at: At, mut patch: PartPatch) {

@@ -260,14 +260,18 @@ pub(super) fn skeleton(part: &Part) -> PartFold {
             })
         })
     };
+    // What still grows has no final content yet.
+    let said = |text: &str, open: bool| {
+        if open { 0 } else { crate::id::digest(text.as_bytes()) }
+    };
     match &part.body {
         Body::Text(text) => {
             fold.prose = prose(&text.text, text.open);
-            fold.digest = crate::id::digest(text.text.as_bytes());
+            fold.digest = said(&text.text, text.open);
         }
         Body::Reasoning(reasoning) => {
             fold.prose = prose(&reasoning.text, reasoning.open);
-            fold.digest = crate::id::digest(reasoning.text.as_bytes());
+            fold.digest = said(&reasoning.text, reasoning.open);
         }
         Body::Tool(tool) => {
             let observed = tool.answer.as_ref().is_some_and(|answer| answer.observed);

@@ -82,9 +82,9 @@ impl Assembler {
         });
         self.close_prose(head);
         let previous = self.tracks[head.telling.index()].turn;
-        if let Some(previous) = previous
-            && found != Some(previous)
-        {
+        // What is told again from the start ends nothing.
+        let again = found.is_some_and(|turn| self.turns[turn].origin.at.of(head.telling).is_some());
+        if let Some(previous) = previous.filter(|_| !again) {
             self.supersede(head, previous);
         }
         let turn = match found {
@@ -95,8 +95,10 @@ impl Assembler {
             None => self.open_turn(names),
         };
         let track = &mut self.tracks[head.telling.index()];
-        track.turn = Some(turn);
-        track.step = None;
+        if track.turn != Some(turn) {
+            track.turn = Some(turn);
+            track.step = None;
+        }
         track.blank.clear();
         self.place_turn(turn, head.telling);
 
@@ -197,24 +199,16 @@ impl Assembler {
         }
     }
 
-    pub(super) fn rewind(&mut self, head: &Head, to: Option<Name>) {
-        // What another telling already knows to come later is not meant.
-        let position = |fold: &TurnFold| fold.origin.at.of(head.telling);
-        let last = match &to {
-            Some(name) => {
-                match self.index.get(name).and_then(|at| position(&self.turns[at.turn()])) {
-                    Some(last) => Some(last),
-                    None => return self.count(crate::change::Oddity::Unknown),
-                }
-            }
-            None => None,
-        };
-        for turn in 0..self.turns.len() {
-            let fold = &self.turns[turn];
-            let behind = position(fold).is_some_and(|at| last.is_none_or(|last| at > last));
-            if behind && !fold.gone && !fold.abandoned && !fold.is_preamble() {
+    pub(super) fn rewind(&mut self, turns: &[Name]) {
+        for name in turns {
+            let Some(turn) = self.index.get(name).map(|slot| slot.turn()) else {
+                self.count(crate::change::Oddity::Unknown);
+                continue;
+            };
+            if !self.turns[turn].abandoned {
                 self.turns[turn].abandoned = true;
-                self.tell_turn(turn, TurnPatch { abandoned: Some(true), ..TurnPatch::default() });
+                let patch = TurnPatch { abandoned: Some(true), ..TurnPatch::default() };
+                self.tell_turn(turn, patch);
             }
         }
     }

@@ -270,7 +270,9 @@ fn agents_keep_their_own_names_when_tellings_differ() {
         .turn()
         .parts
         .into_iter()
-        .filter_map(|part| if let Body::Agent(agents) = part.body { Some(agents.agents) } else { None })
+        .filter_map(
+            |part| if let Body::Agent(agents) = part.body { Some(agents.agents) } else { None },
+        )
         .flatten()
         .map(|agent| agent.name)
         .collect();

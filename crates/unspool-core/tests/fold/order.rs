@@ -42,8 +42,7 @@ fn a_turn_is_one_ordered_list_over_all_steps() {
 #[test]
 fn reasoning_of_two_steps_stays_two_parts() {
     // R-000-04
-    let nameless =
-        reply([step("m1"), grew(Reasoning, "one"), step("m2"), grew(Reasoning, "two")]);
+    let nameless = reply([step("m1"), grew(Reasoning, "one"), step("m2"), grew(Reasoning, "two")]);
     assert_eq!(nameless.parts(), [r#"reasoning:"one""#, r#"reasoning…:"two""#]);
 
     let named = reply([
@@ -89,15 +88,9 @@ fn four_texts_with_tool_batches_between_stay_four() {
 #[test]
 fn an_orphan_result_stands_where_it_arrived() {
     // R-000-07 R-001-19 R-003-08
-    let run = reply([
-        grew(Text, "a"),
-        ended("gone", ToolEnd::Completed, "all of it"),
-        grew(Text, "b"),
-    ]);
-    assert_eq!(
-        run.parts(),
-        [r#"text:"a""#, r#"tool gone completed "all of it""#, r#"text…:"b""#]
-    );
+    let run =
+        reply([grew(Text, "a"), ended("gone", ToolEnd::Completed, "all of it"), grew(Text, "b")]);
+    assert_eq!(run.parts(), [r#"text:"a""#, r#"tool gone completed "all of it""#, r#"text…:"b""#]);
 }
 
 #[test]
@@ -228,10 +221,7 @@ fn tools_complete_independently_in_any_order() {
         ended("c", ToolEnd::Completed, "C"),
         ended("a", ToolEnd::Failed, "A"),
     ]);
-    assert_eq!(
-        run.parts(),
-        [r#"tool a failed "A""#, "tool b running", r#"tool c completed "C""#]
-    );
+    assert_eq!(run.parts(), [r#"tool a failed "A""#, "tool b running", r#"tool c completed "C""#]);
 }
 
 #[test]
@@ -355,8 +345,5 @@ fn an_event_for_an_older_turn_does_not_make_it_the_current_one() {
         notice(Some("n1"), "informational").in_turn("p1"),
         said(Text, "two"),
     ]);
-    assert_eq!(
-        run.turns(),
-        [vec![r#"text:"one""#, "notice:informational"], vec![r#"text:"two""#]]
-    );
+    assert_eq!(run.turns(), [vec![r#"text:"one""#, "notice:informational"], vec![r#"text:"two""#]]);
 }

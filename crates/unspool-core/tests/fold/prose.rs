@@ -18,7 +18,8 @@ fn whole_text_reconciles_with_its_deltas() {
     assert_eq!(named.parts(), [r#"text:"Hello!""#]);
     let nameless = reply([grew(Text, "Hel"), said(Text, "Hello!")]);
     assert_eq!(nameless.parts(), [r#"text:"Hello!""#]);
-    let again = reply([said_in(Text, block("m", 0), "Hello"), said_in(Text, block("m", 0), "Hello")]);
+    let again =
+        reply([said_in(Text, block("m", 0), "Hello"), said_in(Text, block("m", 0), "Hello")]);
     assert_eq!(again.parts(), [r#"text:"Hello""#]);
     let empty = reply([grew(Text, "Hello"), said(Text, "")]);
     assert_eq!(empty.parts(), [r#"text:"Hello""#]);
@@ -174,7 +175,8 @@ fn leading_white_space_told_twice_counts_once() {
 #[test]
 fn reasoning_never_grows_a_text() {
     // R-000-03: a delta of another kind under the same name makes no sense, and is no text.
-    let run = reply([grew_in(Text, block("m", 0), "hi"), grew_in(Reasoning, block("m", 0), "secret")]);
+    let run =
+        reply([grew_in(Text, block("m", 0), "hi"), grew_in(Reasoning, block("m", 0), "secret")]);
     assert_eq!(run.turn().content(), "hi");
 }
 

@@ -17,10 +17,7 @@ fn a_question_lies_over_its_tool() {
         said(Text, "b"),
         asked("t1", question(Some("r1"), "Run?")),
     ]);
-    assert_eq!(
-        run.parts(),
-        [r#"text:"a""#, r#"tool t1 running asks "Run?""#, r#"text:"b""#]
-    );
+    assert_eq!(run.parts(), [r#"text:"a""#, r#"tool t1 running asks "Run?""#, r#"text:"b""#]);
     run.tell(answered("t1", Decision::Allowed));
     assert_eq!(run.parts()[1], r#"tool t1 running asked "Run?": allowed"#);
     run.tell(ended("t1", ToolEnd::Completed, "ok"));
@@ -55,10 +52,7 @@ fn a_request_for_an_unknown_call_makes_its_tool() {
     assert_eq!(run.parts(), [r#"text:"a""#, r#"tool t1 pending asks "Run?""#]);
     assert_eq!(run.tool("t1").name, "Bash");
     run.tell_all([called("t1", "Bash"), said(Text, "b")]);
-    assert_eq!(
-        run.parts(),
-        [r#"text:"a""#, r#"tool t1 running asks "Run?""#, r#"text:"b""#]
-    );
+    assert_eq!(run.parts(), [r#"text:"a""#, r#"tool t1 running asks "Run?""#, r#"text:"b""#]);
 }
 
 #[test]
@@ -101,8 +95,7 @@ fn no_prompt_is_active_after_the_turn_ended() {
     let known =
         reply([called("t1", "Bash"), over(Interrupted), asked("t1", question(None, "Run?"))]);
     assert!(known.tool("t1").answer.is_some());
-    let unknown =
-        reply([said(Text, "a"), over(Interrupted), asked("t1", question(None, "Run?"))]);
+    let unknown = reply([said(Text, "a"), over(Interrupted), asked("t1", question(None, "Run?"))]);
     assert!(unknown.tool("t1").answer.is_some(), "{:?}", unknown.parts());
 }
 

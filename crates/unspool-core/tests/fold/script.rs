@@ -174,7 +174,7 @@ impl Run {
 
     /// Goes on as a new process would: the assembler is rebuilt from the stored transcript.
     pub fn restarted(&self) -> Run {
-        let assembler = Assembler::resume(&self.transcript());
+        let assembler = Assembler::resume(&self.mirror.rows());
         Run { assembler, mirror: self.mirror.clone(), next: self.next }
     }
 }
@@ -360,12 +360,8 @@ pub fn asked(id: &str, question: Question) -> Line {
 }
 
 pub fn answered(id: &str, decision: Decision) -> Line {
-    let answer = Answer {
-        decision,
-        text: decision.name().to_owned(),
-        choices: Vec::new(),
-        observed: true,
-    };
+    let answer =
+        Answer { decision, text: decision.name().to_owned(), choices: Vec::new(), observed: true };
     What::QuestionAnswered { call: call_id(id), answer }.into()
 }
 

@@ -88,11 +88,8 @@ fn interrupted_may_become_denied() {
 fn a_result_that_comes_after_the_end_of_the_turn() {
     // R-003-07: what the end rule interrupted is terminal as well, for the same telling; what
     // the result says is a refinement and is kept.
-    let run = reply([
-        called("t1", "Bash"),
-        over(Interrupted),
-        ended("t1", ToolEnd::Completed, "late"),
-    ]);
+    let run =
+        reply([called("t1", "Bash"), over(Interrupted), ended("t1", ToolEnd::Completed, "late")]);
     let (tool, turn) = (run.tool("t1"), run.turn());
     assert_eq!(tool.output.as_deref(), Some("late"));
     // Whichever state it has, the turn's ending must say the same as the tool.
@@ -116,7 +113,11 @@ fn an_idle_turn_whose_tool_did_end_after_all_was_not_cut() {
 #[test]
 fn a_start_told_again_keeps_the_first_time() {
     // R-003-08
-    let run = reply([called("t1", "Bash").at(10), tool_started("t1").at(20), called("t1", "Bash").at(30)]);
+    let run = reply([
+        called("t1", "Bash").at(10),
+        tool_started("t1").at(20),
+        called("t1", "Bash").at(30),
+    ]);
     let part = &run.turn().parts[0];
     assert_eq!(part.started.unwrap().as_second(), 10);
     assert_eq!(run.parts(), ["tool t1 running"]);
@@ -179,7 +180,8 @@ fn a_call_inside_a_call_keeps_its_parent() {
 #[test]
 fn what_opens_a_tool_without_its_name_does_not_hold_the_name() {
     // R-003-08 R-003-11, several tellings: a weaker telling may always add what nobody has told.
-    for opener in [ended("t1", ToolEnd::Completed, "x"), tool_started("t1"), output_grew("t1", "x")] {
+    for opener in [ended("t1", ToolEnd::Completed, "x"), tool_started("t1"), output_grew("t1", "x")]
+    {
         let run = reply([opener.clone(), prompt("p1").stream(), called("t1", "Bash").stream()]);
         assert_eq!(run.tool("t1").name, "Bash", "{opener:?}");
     }

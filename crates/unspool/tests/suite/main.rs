@@ -4,9 +4,11 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::wildcard_enum_match_arm)]
 
 mod case;
+mod cli;
 mod direction;
 mod golden;
 mod independent;
 mod independent_reader;
+mod laws;
 mod order;
 mod tellings;

@@ -177,10 +177,14 @@ impl LogDecoder {
     fn rewind(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) {
         let Some(parent) = fields.text("parentUuid") else { return };
         let Some(turn) = self.turn_of.get(&digest(parent.as_bytes())).copied() else { return };
-        if self.live.last().is_some_and(|last| turn < *last) {
-            self.live.retain(|live| *live <= turn);
-            let to = turn.checked_sub(1).and_then(|at| self.turns.get(at as usize)).cloned();
-            emit.push(What::Rewound { to });
+        let kept = self.live.partition_point(|live| *live <= turn);
+        let left: Vec<Name> = self
+            .live
+            .drain(kept..)
+            .filter_map(|turn| self.turns.get(turn as usize - 1).cloned())
+            .collect();
+        if !left.is_empty() {
+            emit.push(What::Rewound { turns: left });
         }
     }
 

@@ -1,0 +1,150 @@
+//! Law 2 at a cut, case by case: an assembler that goes on from the stored transcript does what
+//! the one that never stopped would have done.
+
+use unspool_core::event::EndReason::{Completed, Interrupted};
+use unspool_core::event::Voice::{Reasoning, Text};
+use unspool_core::event::{AgentEnd, ToolEnd, What};
+use unspool_core::part::Decision;
+
+use crate::script::*;
+
+/// Folds `before` and `after` with and without a restart between them.
+fn same_after_restart(before: Vec<Line>, after: Vec<Line>) {
+    let mut whole = fold(before);
+    let mut cut = whole.restarted();
+    whole.tell_all(after.clone());
+    cut.tell_all(after);
+    assert_eq!(cut.turns(), whole.turns());
+    assert_eq!(cut.transcript(), whole.transcript());
+}
+
+#[test]
+fn law_2_growing_prose_goes_on() {
+    same_after_restart(
+        vec![prompt("p1"), grew(Text, "a")],
+        vec![grew(Text, "b"), grew(Reasoning, "c")],
+    );
+    let name = block("m", 0);
+    same_after_restart(
+        vec![prompt("p1"), step("m"), grew_in(Text, name.clone(), "a")],
+        vec![grew_in(Text, name.clone(), "b"), block_over(name), called("t1", "Bash")],
+    );
+}
+
+#[test]
+fn law_2_white_space_that_was_held_back() {
+    let name = block("m", 0);
+    same_after_restart(
+        vec![prompt("p1"), grew_in(Text, name.clone(), "\n")],
+        vec![grew_in(Text, name, "a")],
+    );
+}
+
+#[test]
+fn law_2_prose_that_another_tellings_end_closed_for_the_eye() {
+    let name = block("m", 0);
+    same_after_restart(
+        vec![
+            prompt("p1").stream(),
+            grew_in(Text, name.clone(), "a").stream(),
+            prompt("p1"),
+            over(Interrupted),
+        ],
+        vec![grew_in(Text, name, "b").stream()],
+    );
+}
+
+#[test]
+fn law_2_an_input_that_streams_becomes_whole() {
+    same_after_restart(
+        vec![prompt("p1"), input_grew("t1", "Bash", "{\"q\"")],
+        vec![called("t1", "Bash"), ended("t1", ToolEnd::Completed, "x")],
+    );
+}
+
+#[test]
+fn law_2_a_tool_opened_without_its_name() {
+    same_after_restart(
+        vec![prompt("p1"), tool_started("t1")],
+        vec![prompt("p1").hook(), called("t1", "Bash").hook()],
+    );
+}
+
+#[test]
+fn law_2_questions_and_rejections() {
+    same_after_restart(
+        vec![prompt("p1"), called("t1", "Bash"), asked("t1", question(Some("r1"), "Run?"))],
+        vec![answered("t1", Decision::Denied), ended("t1", ToolEnd::Rejected, "")],
+    );
+    same_after_restart(
+        vec![
+            prompt("p1"),
+            called("t1", "Bash"),
+            ended("t1", ToolEnd::Interrupted, ""),
+            ended("t1", ToolEnd::Rejected, ""),
+        ],
+        vec![asked("t1", question(None, "Run?"))],
+    );
+}
+
+#[test]
+fn law_2_agents_whose_end_was_inferred_beside_one_whose_end_was_told() {
+    same_after_restart(
+        vec![
+            prompt("p1"),
+            called("t1", "Task"),
+            agent_started("t1", "a"),
+            agent_started("t1", "b"),
+            agent_ended("t1", "a", AgentEnd::Completed),
+            ended("t1", ToolEnd::Completed, ""),
+        ],
+        vec![agent_went_on("t1", "b"), over(Completed)],
+    );
+}
+
+#[test]
+fn law_2_the_end_of_an_agent_that_nobody_had_introduced() {
+    // R-X-04
+    same_after_restart(
+        vec![prompt("p1"), called("t1", "Task"), agent_ended("", "a", AgentEnd::Failed)],
+        vec![agent_started("t1", "a")],
+    );
+}
+
+#[test]
+fn law_2_what_was_told_of_the_session() {
+    let folder = |path: &str| {
+        Line::from(What::SessionTold {
+            project: Some(path.to_owned()),
+            branch: None,
+            version: None,
+            cost_usd: None,
+        })
+    };
+    same_after_restart(vec![folder("/a")], vec![folder("/b")]);
+    same_after_restart(vec![folder("/a")], vec![folder("/b").hook()]);
+    same_after_restart(vec![folder("/a").hook()], vec![folder("/b")]);
+}
+
+#[test]
+fn law_2_a_step_told_again_before_the_cut() {
+    same_after_restart(
+        vec![prompt("p1"), step("m1"), said(Text, "a"), step("m2"), step("m1")],
+        vec![called("t1", "Bash")],
+    );
+}
+
+#[test]
+fn law_2_calls_of_a_like_told_without_an_id_after_the_cut() {
+    use unspool_core::assemble::likeness;
+    use unspool_core::event::Call;
+    use unspool_core::json::Json;
+    let alike = likeness("Bash", Json::parse(r#"{"q":1}"#).as_ref());
+    let hook = |nth: u32| {
+        Line::from(What::ToolStarted { call: Call::Alike(alike, nth) }).hook().in_turn("p1")
+    };
+    same_after_restart(
+        vec![prompt("p1"), called("t1", "Bash"), called("t2", "Bash")],
+        vec![hook(0), hook(1), hook(2), called("t3", "Bash")],
+    );
+}

@@ -1,0 +1,215 @@
+//! Several tellings of one session: one spine, nothing doubled, nothing dropped, and the order in
+//! which they arrive leaves no trace.
+
+use unspool_core::event::EndReason::{Completed, Interrupted};
+use unspool_core::event::ToolEnd;
+use unspool_core::event::Voice::{Reasoning, Text};
+use unspool_core::part::Decision;
+use unspool_core::session::Transcript;
+use unspool_core::telling::Name;
+
+use crate::script::*;
+
+/// Every way to interleave two scripts, each kept in its own order.
+fn interleavings(a: &[Line], b: &[Line]) -> Vec<Vec<Line>> {
+    match (a.split_first(), b.split_first()) {
+        (None, _) => vec![b.to_vec()],
+        (_, None) => vec![a.to_vec()],
+        (Some((first, rest)), Some((other, others))) => {
+            let with = |head: &Line, tails: Vec<Vec<Line>>| {
+                tails
+                    .into_iter()
+                    .map(|tail| [vec![head.clone()], tail].concat())
+                    .collect::<Vec<_>>()
+            };
+            [with(first, interleavings(rest, b)), with(other, interleavings(a, others))].concat()
+        }
+    }
+}
+
+/// Keys are the script's own, so that they do not depend on the interleaving.
+fn keyed(lines: Vec<Line>, from: u64) -> Vec<Line> {
+    lines.into_iter().zip(from..).map(|(line, key)| line.key(key)).collect()
+}
+
+fn agree(log: Vec<Line>, other: Vec<Line>) -> Transcript {
+    let (log, other) = (keyed(log, 100), keyed(other, 200));
+    let mut first: Option<Transcript> = None;
+    for script in interleavings(&log, &other) {
+        let run = fold(script.clone());
+        let transcript = run.transcript();
+        let held = first.get_or_insert_with(|| transcript.clone());
+        let told: Vec<_> = script.iter().map(|line| (line.telling, &line.what)).collect();
+        assert_eq!(shape(held), shape(&transcript), "{told:#?}");
+    }
+    first.unwrap()
+}
+
+/// What people see of a transcript, with ids and places.
+fn shape(transcript: &Transcript) -> Vec<String> {
+    let mut out = Vec::new();
+    for turn in &transcript.turns {
+        out.push(format!("turn {} {} {}", turn.number, turn.id, turn.state.name()));
+        out.extend(turn.parts.iter().map(|part| {
+            format!("{} {:?} {:?} {}", part.id, part.place, part.step.is_some(), show(part))
+        }));
+    }
+    out
+}
+
+fn parts(transcript: &Transcript) -> Vec<String> {
+    transcript.turns.iter().flat_map(|turn| turn.parts.iter().map(show)).collect()
+}
+
+#[test]
+fn log_and_stream_of_one_turn() {
+    // R-X-03 R-000-14, several tellings: never doubled
+    let log = vec![
+        prompt("p1"),
+        said_in(Text, block("m", 0), "Hello"),
+        called("t1", "Bash"),
+        ended("t1", ToolEnd::Completed, "x"),
+        over(Completed),
+    ];
+    let stream = vec![
+        prompt("p1").stream(),
+        grew_in(Text, block("m", 0), "Hel").stream(),
+        called("t1", "Bash").stream(),
+        asked("t1", question(Some("r"), "Run?")).stream(),
+        answered("t1", Decision::Allowed).stream(),
+    ];
+    let transcript = agree(log, stream);
+    assert_eq!(
+        parts(&transcript),
+        [r#"text:"Hello""#, r#"tool t1 completed "x" asked "Run?": allowed"#]
+    );
+}
+
+#[test]
+fn what_only_one_telling_saw_stands_between() {
+    // R-000-01: text of an aborted stream is not dropped, and the spine places the rest.
+    let log = vec![
+        prompt("p1"),
+        called("t1", "Bash"),
+        called("t2", "Bash"),
+        said_in(Text, block("m", 3), "end"),
+    ];
+    let stream = vec![
+        prompt("p1").stream(),
+        called("t1", "Bash").stream(),
+        said_in(Reasoning, block("m", 1), "only here").stream(),
+        called("t2", "Bash").stream(),
+    ];
+    let transcript = agree(log, stream);
+    assert_eq!(
+        parts(&transcript),
+        ["tool t1 running", r#"reasoning:"only here""#, "tool t2 running", r#"text:"end""#]
+    );
+}
+
+#[test]
+fn hooks_find_text_and_calls_without_ids() {
+    // Several tellings: overlay by likeness.
+    let log = vec![
+        prompt("p1"),
+        said_in(Text, block("m", 0), "Hello"),
+        called("t1", "Bash"),
+        ended("t1", ToolEnd::Completed, "x"),
+    ];
+    let hooks = vec![prompt("p1").hook(), said(Text, "Hello").hook(), called("t1", "Bash").hook()];
+    let transcript = agree(log, hooks);
+    assert_eq!(parts(&transcript), [r#"text:"Hello""#, r#"tool t1 completed "x""#]);
+}
+
+#[test]
+fn a_denied_permission_that_only_a_hook_saw_is_not_dropped() {
+    // Several tellings, tool state: interrupted → denied applies at any time and commutes.
+    let log = vec![prompt("p1"), called("t1", "Bash"), ended("t1", ToolEnd::Interrupted, "")];
+    let hooks = vec![prompt("p1").hook(), ended("t1", ToolEnd::Denied, "").hook()];
+    let transcript = agree(log, hooks);
+    assert_eq!(parts(&transcript), ["tool t1 denied"]);
+}
+
+#[test]
+fn the_stronger_telling_says_how_a_call_ended() {
+    // R-003-07: a stronger telling may correct a weaker one, a weaker one never a stronger.
+    let log = vec![prompt("p1"), called("t1", "Bash"), ended("t1", ToolEnd::Failed, "log")];
+    let hooks = vec![prompt("p1").hook(), ended("t1", ToolEnd::Completed, "hook").hook()];
+    let transcript = agree(log, hooks);
+    assert_eq!(parts(&transcript), [r#"tool t1 failed "log""#]);
+}
+
+#[test]
+fn ends_of_a_turn_in_any_order() {
+    // R-X-01 R-X-03
+    let log = vec![prompt("p1"), called("t1", "Bash"), over(Interrupted)];
+    let hooks = vec![prompt("p1").hook(), over(Completed).hook()];
+    let transcript = agree(log, hooks);
+    assert_eq!(parts(&transcript), ["tool t1 interrupted", "notice:interrupted"]);
+}
+
+#[test]
+fn an_idle_hook_and_a_log_with_the_result_in_any_order() {
+    // R-X-03 R-X-13: the order in which tellings arrive does not change the result.
+    use unspool_core::event::EndReason::Idle;
+    let log = vec![prompt("p1"), called("t1", "Bash"), ended("t1", ToolEnd::Completed, "x")];
+    let hooks = vec![prompt("p1").hook(), over(Idle).hook()];
+    let transcript = agree(log, hooks);
+    assert_eq!(parts(&transcript), [r#"tool t1 completed "x""#]);
+}
+
+#[test]
+fn agents_told_by_hook_and_log_in_any_order() {
+    // R-X-04 R-003-30 R-003-40
+    use unspool_core::event::AgentEnd;
+    let log = vec![prompt("p1"), called("t1", "Task"), ended("t1", ToolEnd::Completed, "go")];
+    let hooks = vec![
+        prompt("p1").hook(),
+        background_started("t1", "a").hook(),
+        agent_ended("", "a", AgentEnd::Completed).hook(),
+    ];
+    let transcript = agree(log, hooks);
+    assert_eq!(parts(&transcript), [r#"tool t1 completed "go""#, "agents of t1: a completed"]);
+}
+
+#[test]
+fn a_weaker_telling_does_not_merge_two_turns_of_the_spine() {
+    // R-000-01 C-02: places are unique in a turn, and the spine says what a turn is.
+    let named = |id: &str| started(vec![record(id)], vec![words(id)]);
+    let run = fold([
+        named("r1"),
+        called("t1", "Bash"),
+        named("r2"),
+        called("t2", "Bash"),
+        named("r1").stream(),
+        called("t1", "Bash").stream(),
+        called("t2", "Bash").stream(),
+    ]);
+    for turn in &run.transcript().turns {
+        let mut places: Vec<_> = turn.parts.iter().map(|part| part.place).collect();
+        places.dedup();
+        assert_eq!(places.len(), turn.parts.len(), "{:?}", run.turns());
+    }
+    assert_eq!(run.turns().len(), 2, "{:?}", run.turns());
+}
+
+#[test]
+fn two_turns_of_hooks_that_a_log_calls_one_keep_all_their_parts() {
+    // Law 4: what is only counted in each of two turns is not the same thing.
+    let alike = |content: u64| started(vec![Name::Alike(content, 0)], vec![]);
+    let run = fold([
+        alike(1).hook(),
+        called("t1", "Bash").hook(),
+        notice(None, "one").hook(),
+        alike(2).hook(),
+        called("t2", "Bash").hook(),
+        notice(None, "two").hook(),
+        prompt("p1"),
+        called("t1", "Bash"),
+        called("t2", "Bash"),
+    ]);
+    let shown: Vec<String> = run.turns().concat();
+    for part in ["notice:one", "notice:two"] {
+        assert!(shown.iter().any(|shown| shown == part), "{:?}", run.turns());
+    }
+}

@@ -1,0 +1,248 @@
+//! The command itself: what it prints, what it refuses, and how it exits.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+use crate::case::root;
+
+fn unspool(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_unspool"))
+        .args(arguments)
+        .current_dir(root())
+        .env_remove("NO_COLOR")
+        .output()
+        .unwrap()
+}
+
+fn case(name: &str) -> String {
+    format!("fixtures/claude-code/{name}")
+}
+
+fn shown(path: &str) -> Value {
+    let output = unspool(&["show", path, "--json"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn json_has_the_names_that_scripts_rely_on() {
+    let document = shown(&case("discovery-loop"));
+    let keys =
+        |value: &Value| -> Vec<String> { value.as_object().unwrap().keys().cloned().collect() };
+    assert_eq!(keys(&document), ["records", "session", "turns", "warnings"]);
+    let session = &document["session"];
+    for name in [
+        "id",
+        "agent",
+        "agent_session_id",
+        "project",
+        "title",
+        "state",
+        "completeness",
+        "started_at",
+        "ended_at",
+        "parent",
+        "forked_from",
+        "usage",
+        "usage_with_agents",
+    ] {
+        assert!(keys(session).contains(&name.to_owned()), "session.{name}");
+    }
+    assert_eq!(session["agent"], "claude-code");
+    assert_eq!(session["agent_session_id"], "112b2623-935f-4249-9e9a-c45c61ba0d98");
+    assert_eq!(session["started_at"], "2026-11-15T00:22:41.113Z");
+    assert_eq!(session["completeness"], "full");
+    assert_eq!(session["parent"], Value::Null);
+    let usage = &session["usage"];
+    assert_eq!(
+        (&usage["input"], &usage["output"], &usage["cache_read"], &usage["cache_write"]),
+        (&32.into(), &1729.into(), &76743.into(), &12331.into())
+    );
+    let turn = &document["turns"][0];
+    for name in [
+        "number",
+        "trigger",
+        "thinking_mode",
+        "state",
+        "abandoned",
+        "started_at",
+        "ended_at",
+        "user",
+        "parts",
+        "content",
+    ] {
+        assert!(keys(turn).contains(&name.to_owned()), "turn.{name}");
+    }
+    assert_eq!(turn["user"][0]["kind"], "text");
+    let tool = turn["parts"].as_array().unwrap().iter().find(|p| p["kind"] == "tool").unwrap();
+    for name in [
+        "id",
+        "step",
+        "call_id",
+        "parent_call_id",
+        "name",
+        "input",
+        "state",
+        "output",
+        "question",
+        "answer",
+    ] {
+        assert!(keys(tool).contains(&name.to_owned()), "tool.{name}");
+    }
+    let texts: String = turn["parts"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|part| part["kind"] == "text")
+        .map(|part| part["text"].as_str().unwrap())
+        .collect();
+    // R-000-16
+    assert_eq!(turn["content"], texts);
+    let records = &document["records"];
+    let left_out: u64 =
+        records["left_out"].as_object().unwrap().values().map(|n| n.as_u64().unwrap()).sum();
+    let sum = ["in_parts", "metadata", "unreadable"]
+        .iter()
+        .map(|name| records[name].as_u64().unwrap())
+        .sum::<u64>();
+    assert_eq!(records["read"].as_u64().unwrap(), sum + left_out);
+}
+
+#[test]
+fn an_agent_part_stands_behind_its_call() {
+    // R-003-39, R-003-40
+    let document = shown(&case("subagents-parallel-and-background"));
+    let parts = document["turns"][0]["parts"].as_array().unwrap();
+    let mut seen = 0;
+    for pair in parts.windows(2) {
+        if pair[1]["kind"] == "agent" {
+            assert_eq!(pair[0]["call_id"], pair[1]["call_id"]);
+            assert_eq!(pair[0]["step"], pair[1]["step"]);
+            let agents = pair[1]["agents"].as_array().unwrap();
+            assert_eq!(agents.len(), 1);
+            assert_eq!(agents[0]["state"], "completed");
+            assert!(!agents[0]["id"].as_str().unwrap().starts_with("temp_"));
+            seen += 1;
+        }
+    }
+    assert_eq!(seen, 3);
+}
+
+#[test]
+fn one_turn_can_be_asked_for() {
+    let path = case("terminal-rewind-shell-and-mentions");
+    let output = unspool(&["show", &path, "--json", "--turn", "4"]);
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["turns"].as_array().unwrap().len(), 1);
+    assert_eq!(document["turns"][0]["abandoned"], true);
+    let output = unspool(&["show", &path, "--turn", "99"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("the last one is turn 5"), "{}", stderr(&output));
+}
+
+#[test]
+fn what_is_no_session_is_refused_with_a_next_step() {
+    let folder = tempdir("refused");
+    let write = |file: &str, text: &str| {
+        let path = folder.join(file);
+        std::fs::write(&path, text).unwrap();
+        path.to_string_lossy().into_owned()
+    };
+    // R-001-25
+    let history = write(
+        "history.jsonl",
+        r#"{"display":"hi","pastedContents":{},"timestamp":1,"project":"/p","sessionId":"s"}"#,
+    );
+    let cases = [
+        (history, "list of typed prompts"),
+        (write("notes.jsonl", "{\"a\":1}\n"), "nothing that Unspool knows"),
+        (write("empty.jsonl", ""), "is empty"),
+        (folder.join("missing.jsonl").to_string_lossy().into_owned(), "does not exist"),
+    ];
+    for (path, message) in cases {
+        let output = unspool(&["show", &path]);
+        assert_eq!(output.status.code(), Some(1), "{path}");
+        assert!(output.stdout.is_empty());
+        assert!(stderr(&output).contains(message), "{path}: {}", stderr(&output));
+    }
+    assert_eq!(unspool(&["show"]).status.code(), Some(2));
+    assert_eq!(unspool(&["show", "x", "--json", "--plain"]).status.code(), Some(2));
+}
+
+#[test]
+fn a_line_that_cannot_be_read_is_reported_and_the_rest_is_shown() {
+    // R-001-13, R-001-15; law 4
+    let folder = tempdir("broken");
+    let path = folder.join("log.jsonl");
+    let recording =
+        std::fs::read(root().join(case("error-500-retried")).join("log.jsonl")).unwrap();
+    let text = String::from_utf8(recording).unwrap();
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines.insert(4, "{ broken");
+    // A byte order mark, carriage returns, and a last line that is still being written.
+    let written = format!("\u{feff}{}\r\n{{\"type\":\"user\",\"mess", lines.join("\r\n"));
+    std::fs::write(&path, written).unwrap();
+    let document = shown(&path.to_string_lossy());
+    assert_eq!(document["warnings"].as_array().unwrap().len(), 1);
+    assert_eq!(document["warnings"][0]["line"], 5);
+    assert_eq!(document["records"]["unreadable"], 1);
+    assert_eq!(document["session"]["completeness"], "partial");
+    let whole = shown(&format!("{}/log.jsonl", case("error-500-retried")));
+    assert_eq!(document["turns"], whole["turns"]);
+}
+
+#[test]
+fn a_closed_pipe_is_no_error() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_unspool"))
+        .args(["show", &case("odd-output"), "--json"])
+        .current_dir(root())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert!(output.stderr.is_empty(), "{}", stderr(&output));
+}
+
+#[test]
+fn text_on_a_pipe_is_plain() {
+    // Law 8: what the agent printed reaches no terminal as an escape.
+    let output = unspool(&["show", &case("odd-output"), "--full"]);
+    assert!(output.status.success());
+    assert!(!output.stdout.contains(&0x1b));
+    let plain = unspool(&["show", &case("odd-output"), "--full", "--plain"]);
+    assert_eq!(output.stdout, plain.stdout);
+}
+
+#[test]
+fn several_captures_of_one_session_are_one_session() {
+    let folder = shown(&case("terminal-permissions-and-questions"));
+    let log = shown(&format!("{}/log.jsonl", case("terminal-permissions-and-questions")));
+    assert_eq!(folder["session"]["id"], log["session"]["id"]);
+    // The question is told by the hooks, the answer by the log (R-003-09, R-003-10, R-003-14).
+    let tool = |document: &Value, turn: usize| document["turns"][turn]["parts"][1].clone();
+    assert_eq!(tool(&log, 0)["question"], Value::Null);
+    assert_eq!(tool(&folder, 0)["question"]["kind"], "permission");
+    assert_eq!(tool(&folder, 0)["answer"]["decision"], "allowed");
+    assert_eq!(tool(&folder, 1)["answer"]["decision"], "denied");
+    assert_eq!(tool(&folder, 1)["answer"]["observed"], false);
+}
+
+/// A folder of our own under the build's temporary folder.
+fn tempdir(name: &str) -> std::path::PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = std::fs::remove_dir_all(&path);
+    std::fs::create_dir_all(&path).unwrap();
+    let mut marker = std::fs::File::create(path.join("README")).unwrap();
+    marker.write_all(b"made by a test\n").unwrap();
+    path
+}

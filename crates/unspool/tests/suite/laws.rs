@@ -1,0 +1,202 @@
+//! The laws, on every recording: what was folded live, in pieces, from changes alone, or from
+//! stored rows is one and the same.
+
+use std::path::Path;
+
+use unspool_core::assemble::Assembler;
+use unspool_core::change::{Change, merged};
+use unspool_core::event::Event;
+use unspool_core::id::SessionId;
+use unspool_core::part::{Body, ToolState};
+use unspool_core::session::Transcript;
+use unspool_core::transcript::Mirror;
+use unspool_sources::gather::Gathering;
+
+use crate::case::{captures, cases, difference, main_session, name};
+
+/// The events of a case's main session, each capture after the other.
+fn events(case: &Path) -> (String, Vec<Event>) {
+    let mut gathering = Gathering::default();
+    let mut all: Vec<(String, Event)> = Vec::new();
+    for capture in captures(case) {
+        let mut reading = gathering.open(&capture.file);
+        let mut watch = |decoded: unspool_sources::gather::Decoded<'_>| {
+            let session = decoded.session.to_owned();
+            all.extend(decoded.events.iter().map(|event| (session.clone(), event.clone())));
+        };
+        for line in &capture.lines {
+            gathering.take_watched(&mut reading, line.line(), &mut watch);
+        }
+        gathering.close(reading, &mut watch);
+    }
+    let session = main_session(&gathering).agent_session_id.clone();
+    all.retain(|(of, _)| *of == session);
+    (session, all.into_iter().map(|(_, event)| event).collect())
+}
+
+struct Fold {
+    assembler: Assembler,
+    mirror: Mirror,
+}
+
+impl Fold {
+    fn new(session: &str) -> Fold {
+        Fold {
+            assembler: Assembler::new(SessionId::of("claude-code", session)),
+            mirror: Mirror::new("claude-code", session),
+        }
+    }
+
+    fn apply(&mut self, event: Event) {
+        self.mirror.apply_all(self.assembler.apply(event));
+    }
+
+    fn all(session: &str, events: &[Event]) -> Transcript {
+        let mut fold = Fold::new(session);
+        events.iter().for_each(|event| fold.apply(event.clone()));
+        fold.mirror.into_transcript()
+    }
+}
+
+fn assert_same(what: String, expected: &Transcript, found: &Transcript) {
+    if let Some(difference) = difference(expected, found) {
+        panic!("{what}: {difference}");
+    }
+}
+
+#[test]
+fn law_2_live_is_stored() {
+    // R-000-14, R-004-14: at every cut, the rest can be folded onto what was stored.
+    for case in cases("claude-code") {
+        let (session, events) = events(&case);
+        let expected = Fold::all(&session, &events);
+        let mut live = Fold::new(&session);
+        // Long recordings are cut at every seventh event: each cut folds the rest again.
+        let step = if events.len() > 300 { 7 } else { 1 };
+        for (cut, event) in events.iter().enumerate() {
+            if cut % step == 0 {
+                let stored = live.mirror.clone();
+                let mut resumed =
+                    Fold { assembler: Assembler::resume(&stored.rows()), mirror: stored };
+                events[cut..].iter().for_each(|event| resumed.apply(event.clone()));
+                let what = format!("{} cut at {cut}", name(&case));
+                assert_same(what, &expected, &resumed.mirror.into_transcript());
+            }
+            live.apply(event.clone());
+        }
+        assert_same(name(&case), &expected, &live.mirror.into_transcript());
+    }
+}
+
+#[test]
+fn changes_alone_rebuild_the_session() {
+    // R-X-03: batched and merged, and after a way through JSON.
+    for case in cases("claude-code") {
+        let (session, events) = events(&case);
+        let expected = Fold::all(&session, &events);
+        let mut assembler = Assembler::new(SessionId::of("claude-code", &session));
+        let changes: Vec<Change> =
+            events.into_iter().flat_map(|event| assembler.apply(event)).collect();
+        let count = changes.len();
+        let merged = merged(changes);
+        assert!(merged.len() <= count);
+        let mut mirror = Mirror::new("claude-code", &session);
+        for change in merged {
+            let written = serde_json::to_string(&change).unwrap();
+            mirror.apply(serde_json::from_str(&written).unwrap());
+        }
+        assert_same(name(&case), &expected, &mirror.into_transcript());
+    }
+}
+
+#[test]
+fn law_5_twice_is_once() {
+    // R-001-28: everything told again, in the same order, changes nothing.
+    for case in cases("claude-code") {
+        let (session, events) = events(&case);
+        let expected = Fold::all(&session, &events);
+        let mut fold = Fold::new(&session);
+        for _ in 0..2 {
+            events.iter().for_each(|event| fold.apply(event.clone()));
+        }
+        assert_same(name(&case), &expected, &fold.mirror.into_transcript());
+    }
+}
+
+#[test]
+fn law_9_memory_is_bounded() {
+    // Every turn that can be let go is let go after every event, and comes back when needed.
+    let mut released = 0;
+    for case in cases("claude-code") {
+        let (session, events) = events(&case);
+        let expected = Fold::all(&session, &events);
+        let mut fold = Fold::new(&session);
+        for event in events {
+            for turn in fold.assembler.needs(&event) {
+                let stored = fold.mirror.find_turn(turn).unwrap().clone();
+                fold.assembler.restore(&stored);
+            }
+            fold.apply(event);
+            let turns: Vec<_> = fold.mirror.turn_ids().collect();
+            released += turns.iter().filter(|turn| fold.assembler.release(**turn)).count();
+        }
+        assert_same(name(&case), &expected, &fold.mirror.into_transcript());
+    }
+    assert!(released > 50, "only {released} turns were let go");
+}
+
+#[test]
+fn every_end_leaves_nothing_running() {
+    // R-X-02, R-004-17
+    for case in cases("claude-code") {
+        let (session, events) = events(&case);
+        for turn in Fold::all(&session, &events).turns {
+            if turn.state == unspool_core::session::TurnState::Running {
+                continue;
+            }
+            for part in &turn.parts {
+                match &part.body {
+                    Body::Text(text) => assert!(!text.open, "{}", name(&case)),
+                    Body::Reasoning(reasoning) => assert!(!reasoning.open, "{}", name(&case)),
+                    Body::Tool(tool) => {
+                        assert!(tool.state.is_terminal(), "{} {}", name(&case), tool.call_id);
+                        assert!(tool.question.is_none() || tool.answer.is_some());
+                    }
+                    _ => {}
+                }
+            }
+            let commanded = turn.trigger == unspool_core::session::Trigger::Command;
+            assert!(!turn.parts.is_empty() || commanded, "{}: no reply", name(&case));
+        }
+    }
+}
+
+#[test]
+fn a_rejection_that_was_asked_about_is_denied_and_any_other_is_interrupted() {
+    // R-003-15, R-003-29: byte for byte the same in the log, told apart by hooks.
+    let states = |case: &str, count: usize| -> Vec<ToolState> {
+        let path = crate::case::root().join("fixtures/claude-code").join(case);
+        let captures = captures(&path);
+        let order: Vec<usize> = (0..captures.len()).take(count).collect();
+        let gathering = crate::case::fold_in(&captures, &order);
+        let turns = main_session(&gathering).transcript().turns;
+        turns
+            .iter()
+            .flat_map(|turn| &turn.parts)
+            .filter_map(
+                |part| if let Body::Tool(tool) = &part.body { Some(tool.state) } else { None },
+            )
+            .collect()
+    };
+    use ToolState::{Completed, Denied, Interrupted};
+    let asked = "terminal-permissions-and-questions";
+    assert_eq!(
+        states(asked, 1),
+        [Completed, Interrupted, Interrupted, Completed, Completed, Interrupted]
+    );
+    assert_eq!(states(asked, 2), [Completed, Denied, Denied, Completed, Completed, Denied]);
+    let stopped = "terminal-interrupts-and-queued-prompts";
+    assert_eq!(states(stopped, 2), [Interrupted, Interrupted, Completed, Completed]);
+    // A decision that the log itself records needs no hook.
+    assert_eq!(states("permission-denied-by-host", 1), [Denied]);
+}

@@ -1,0 +1,99 @@
+//! What the fuzz targets do with the bytes they are given, and what must hold whatever they are.
+//! The targets only hand bytes in, so that all of this compiles with any compiler.
+
+use unspool_core::block::Block;
+use unspool_core::lines::{LineOptions, layout, turn_lines};
+use unspool_core::present::{self, ansi, markdown};
+use unspool_sources::gather::Gathering;
+use unspool_sources::read::lines::{Line, LineReader};
+
+/// The line reader: cut into chunks by its first bytes, the rest gives the same lines as whole.
+pub fn lines(data: &[u8]) {
+    let count = usize::from(data.first().copied().unwrap_or(0) % 16);
+    let Some((cuts, bytes)) = data.get(1..).and_then(|data| data.split_at_checked(count)) else {
+        return;
+    };
+    let whole = read(&[bytes]);
+    let mut chunks = Vec::new();
+    let mut rest = bytes;
+    for cut in cuts {
+        let (chunk, behind) = rest.split_at(usize::from(*cut).min(rest.len()));
+        chunks.push(chunk);
+        rest = behind;
+    }
+    chunks.push(rest);
+    assert_eq!(read(&chunks), whole);
+    // No line reaches over a line end, and each stands where it says.
+    for (_, offset, line) in &whole {
+        assert!(!line.contains(&b'\n'));
+        assert_eq!(&bytes[*offset as usize..][..line.len()], line);
+    }
+}
+
+fn read(chunks: &[&[u8]]) -> Vec<(u64, u64, Vec<u8>)> {
+    let mut found = Vec::new();
+    let mut take = |line: Line<'_>| found.push((line.number, line.offset, line.bytes.to_vec()));
+    let mut reader = LineReader::new();
+    for chunk in chunks {
+        reader.push(chunk, &mut take);
+    }
+    if let Some(rest) = reader.finish() {
+        take(rest.as_line());
+    }
+    found
+}
+
+/// A decoder: `first` makes the file what it is, then come the bytes.
+pub fn gather(first: &str, data: &[u8]) {
+    let mut gathering = Gathering::default();
+    let mut reading = gathering.open("capture.jsonl");
+    let mut taken = 0;
+    let mut take = |line: Line<'_>| {
+        taken += 1;
+        gathering.take(&mut reading, line);
+    };
+    let mut reader = LineReader::new();
+    for chunk in [first.as_bytes(), b"\n", data] {
+        reader.push(chunk, &mut take);
+    }
+    if let Some(rest) = reader.finish() {
+        take(rest.as_line());
+    }
+    assert!(gathering.close(reading, &mut |_| {}));
+
+    let mut counted = 0;
+    for session in &gathering.sessions {
+        let ledger = &session.ledger;
+        let left_out: u64 = ledger.left_out.values().sum();
+        assert_eq!(ledger.read, ledger.in_parts + ledger.metadata + left_out + ledger.unreadable);
+        counted += ledger.read;
+        let transcript = session.transcript();
+        transcript.usage();
+        for turn in &transcript.turns {
+            assert!(turn.parts.is_sorted_by_key(|part| part.place));
+            let view = present::turn(turn, &present::Options::default());
+            harmless(&turn_lines(&view, 60, &LineOptions::default()));
+        }
+    }
+    assert_eq!(counted, taken, "records are missing from the ledgers");
+}
+
+/// The presenter: any text, as Markdown and as the output of a program, in any width.
+pub fn present(data: &[u8]) {
+    let width = usize::from(data.first().copied().unwrap_or(80));
+    let text = String::from_utf8_lossy(data.get(1..).unwrap_or_default());
+    for options in [LineOptions::default(), LineOptions::everything()] {
+        harmless(&layout(&markdown::blocks(&text), width, &options));
+        harmless(&layout(&[Block::Terminal(ansi::terminal(&text))], width, &options));
+    }
+}
+
+/// Nothing that a terminal would obey.
+fn harmless(lines: &[unspool_core::lines::Line]) {
+    for line in lines {
+        let obeyed = |c: char| {
+            c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        };
+        assert!(!line.text().contains(obeyed), "{:?}", line.text());
+    }
+}
