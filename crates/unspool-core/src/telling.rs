@@ -209,4 +209,6 @@ pub struct Origin {
     /// A call that only hooks told of, in a turn that its log or stream has told to the end: it
     /// was made elsewhere, by a sub-agent of a version whose hooks do not say so. Not shown.
     pub foreign: bool,
+    /// Prose that the end of its turn closed before its own end came: it may still grow.
+    pub unfinished: bool,
 }

@@ -129,10 +129,12 @@ impl Assembler {
             if self.part(at).gone {
                 continue;
             }
-            if let Some(prose) = &mut self.part(at).prose
+            let part = self.part(at);
+            if let Some(prose) = &mut part.prose
                 && prose.open
             {
                 prose.open = false;
+                part.origin.unfinished = true;
                 self.tell(at, PartPatch { open: Some(false), ..PartPatch::default() });
             }
             if self.part(at).tool.as_ref().is_some_and(|tool| !tool.state.is_terminal()) {

@@ -78,6 +78,8 @@ pub(super) struct ToolFold {
     pub inferred: Option<Decision>,
     /// The forms of tool and input under which the call was counted.
     pub likenesses: Vec<u64>,
+    /// The input has been streaming as text, and is not whole yet.
+    pub input_streams: bool,
     pub input_seen: FxHashSet<Key>,
     pub output_seen: FxHashSet<Key>,
 }

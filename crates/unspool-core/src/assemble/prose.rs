@@ -190,6 +190,7 @@ impl Assembler {
     fn finish_prose(&mut self, head: &Head, at: At, content: u64, mut patch: PartPatch) {
         let part = self.part(at);
         let ended = part.prose.take();
+        part.origin.unfinished = false;
         patch.ended = part.origin.ranks.take(Field::Ended, head.telling, head.at);
         if part.digest == 0 || ended.is_some_and(|prose| prose.open) {
             patch.open = Some(false);

@@ -204,7 +204,9 @@ fn recognise_again(fold: &mut TurnFold, at: usize, part: &Part, held: &PartFold)
         held.origin.at.of(Telling::Log).is_some() || held.origin.at.of(Telling::Stream).is_some();
     let hooked = held.origin.at.of(Telling::Hooks).is_some();
     match &part.body {
-        Body::Text(Text { text, open: false, .. }) | Body::Error(Failure { text, .. }) => {
+        Body::Text(Text { text, open: false, .. }) | Body::Error(Failure { text, .. })
+            if !held.origin.unfinished =>
+        {
             let content = crate::id::digest(text.as_bytes());
             let classes = [(named, Telling::Log), (hooked, Telling::Hooks)];
             for (_, telling) in classes.into_iter().filter(|(told, _)| *told) {
@@ -231,6 +233,7 @@ fn recognise_again(fold: &mut TurnFold, at: usize, part: &Part, held: &PartFold)
         | Body::Source(_)
         | Body::Patch(_)
         | Body::Notice(_)
+        | Body::Error(_)
         | Body::Data(_) => {}
     }
 }
@@ -250,8 +253,9 @@ pub(super) fn skeleton(part: &Part) -> PartFold {
         tool: None,
         agents: None,
     };
+    let unfinished = part.origin.unfinished;
     let prose = |text: &str, open: bool| {
-        open.then(|| {
+        (open || unfinished).then(|| {
             Box::new(Prose {
                 owner: part.origin.ranks.holder(Field::Body).unwrap_or(Telling::Log),
                 text: text.to_owned(),
@@ -262,7 +266,7 @@ pub(super) fn skeleton(part: &Part) -> PartFold {
     };
     // What still grows has no final content yet.
     let said = |text: &str, open: bool| {
-        if open { 0 } else { crate::id::digest(text.as_bytes()) }
+        if open || unfinished { 0 } else { crate::id::digest(text.as_bytes()) }
     };
     match &part.body {
         Body::Text(text) => {
@@ -281,6 +285,7 @@ pub(super) fn skeleton(part: &Part) -> PartFold {
                 question: tool.question.as_ref().map(|question| question.kind),
                 request_id: tool.question.as_ref().and_then(|q| q.request_id.clone()),
                 inferred: tool.answer.as_ref().filter(|_| !observed).map(|a| a.decision),
+                input_streams: !tool.input_text.is_empty(),
                 likenesses: (!tool.call_id.is_empty())
                     .then(|| likeness(&tool.name, tool.input.as_ref()))
                     .into_iter()

@@ -66,7 +66,10 @@ impl Assembler {
             return;
         }
         let id = part.id;
-        let fresh = part.tool.as_mut().is_some_and(|tool| tool.input_seen.insert(head.key));
+        let fresh = part.tool.as_mut().is_some_and(|tool| {
+            tool.input_streams = true;
+            tool.input_seen.insert(head.key)
+        });
         if fresh {
             self.out.push(Change::PartGrew { part: id, field: Growing::Input, text });
         } else {
@@ -96,8 +99,8 @@ impl Assembler {
             ..ToolPatch::default()
         };
         if let Some(fold) = &mut part.tool {
-            if tool.input.is_some() && !fold.input_seen.is_empty() {
-                fold.input_seen.clear();
+            if tool.input.is_some() && std::mem::take(&mut fold.input_streams) {
+                fold.input_seen = Default::default();
                 tool.input_text = Some(String::new());
             }
             if let Call::Id(id) = &call.call
