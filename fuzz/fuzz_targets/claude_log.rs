@@ -1,6 +1,7 @@
 //! Any bytes as lines of Claude Code's log.
 #![no_main]
 
-const FIRST: &str = r#"{"type":"user","uuid":"u","sessionId":"s","message":{"role":"user","content":"hi"}}"#;
+const FIRST: &str =
+    r#"{"type":"user","uuid":"u","sessionId":"s","message":{"role":"user","content":"hi"}}"#;
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| unspool_fuzz::gather(FIRST, data));

@@ -66,6 +66,20 @@ fn stream_then_log(bencher: Bencher<'_, '_>, then: Then) {
     measure(bencher, then, events);
 }
 
+/// Both tellings of one turn with this many steps, four parts each. What an event costs must not
+/// grow with the turn.
+#[divan::bench(args = [25, 50, 100], sample_count = 3, sample_size = 1)]
+fn turn_told_twice(bencher: Bencher<'_, '_>, steps: usize) {
+    let events = |telling, step: StepScript| {
+        let mut script = Script::new(telling);
+        script.start_turn(0);
+        (0..steps as u32).for_each(|nth| step(&mut script, nth));
+        script.events
+    };
+    let told = [events(Telling::Stream, live_step), events(Telling::Log, logged_step)].concat();
+    measure(bencher, Then::Mirrored, told);
+}
+
 /// What becomes of the changes.
 #[derive(Clone, Copy, Debug)]
 enum Then {
@@ -122,8 +136,7 @@ struct Script {
 }
 
 fn script(telling: Telling, length: usize, steps_of_a_turn: u32, step: StepScript) -> Vec<Event> {
-    let mut script =
-        Script { telling, record: 0, offset: 0, events: Vec::with_capacity(length + 1000) };
+    let mut script = Script::new(telling);
     let mut steps = 0;
     while script.events.len() < length {
         if steps % steps_of_a_turn == 0 {
@@ -139,6 +152,10 @@ fn script(telling: Telling, length: usize, steps_of_a_turn: u32, step: StepScrip
 }
 
 impl Script {
+    fn new(telling: Telling) -> Script {
+        Script { telling, record: 0, offset: 0, events: Vec::new() }
+    }
+
     fn push(&mut self, what: What) {
         let length = 180;
         // Records are named by digests, so their keys are not neighbours.

@@ -22,7 +22,9 @@ use crate::telling::{Evidence, Name, Telling};
 pub struct Seq(pub u64);
 
 /// What the source calls this event: its record, and which event of that record. The same record
-/// gives the same key however often it is read, and that is what makes twice once.
+/// gives the same key however often it is read, and that is what makes twice once: a source is
+/// read in its order, so an event at or before the last one taken from it was taken already. A
+/// file that is rewritten is another source.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Key {
     pub record: u64,
@@ -304,8 +306,10 @@ impl What {
             Call::Id(id) => vec![Name::Call(id.clone())],
             Call::Alike(..) => vec![],
         };
-        let of_agent =
-            |agent: &AgentRef| agent.call.iter().map(|id| Name::Call(id.clone())).collect();
+        let of_agent = |agent: &AgentRef| {
+            let call = agent.call.iter().map(|id| Name::Call(id.clone()));
+            call.chain(agent.id.iter().map(|id| Name::Agent(id.clone()))).collect()
+        };
         match self {
             What::TurnStarted { names, .. } => names.clone(),
             What::Rewound { turns } => turns.clone(),

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::id::{PartId, StepId};
 use crate::json::Json;
-use crate::telling::{Evidence, Origin};
+use crate::telling::{Evidence, Origin, Ranks};
 
 /// Where a part stands in its turn. Larger is later; unique in the turn; never a list index.
 ///
@@ -303,6 +303,9 @@ pub struct Agent {
     pub background: bool,
     /// The tool that it is running now, or ran last, where the parent's source says.
     pub activity: Option<String>,
+    /// Who told what of it.
+    #[serde(default)]
+    pub ranks: Ranks,
 }
 
 #[derive(

@@ -1,12 +1,14 @@
 //! Sessions, turns and steps: what the parts stand in.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::event::EndReason;
+use crate::event::{AgentEnd, EndReason, Voice};
 use crate::id::{SessionId, StepId, TurnId};
 use crate::part::{Body, Part};
-use crate::telling::{Name, Positions, Ranks};
+use crate::telling::{Evidence, Name, Positions, Ranks, Telling};
 
 /// One conversation of one agent, whole: its head and its turns in order.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -42,6 +44,18 @@ pub struct Facts {
     /// Who told project, branch and version.
     #[serde(default)]
     pub ranks: Ranks,
+    /// Ends of sub-agents that nobody has introduced yet.
+    #[serde(default)]
+    pub strangers: Vec<Stranger>,
+}
+
+/// The end of a sub-agent, told before the sub-agent was (R-X-04).
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Stranger {
+    pub id: Arc<str>,
+    pub end: AgentEnd,
+    pub at: Option<Timestamp>,
+    pub evidence: Evidence,
 }
 
 /// A title with how much it counts: a person's own words win over a generated one.
@@ -130,6 +144,19 @@ pub struct TurnOrigin {
     pub deferred: [Option<End>; 3],
     /// What the request said of thinking, where a telling knows.
     pub thinking: Option<bool>,
+    /// The step that each telling is in.
+    pub steps: [Option<StepId>; 3],
+    /// White space at the start of prose that may turn out to be nothing else.
+    pub held: Vec<Held>,
+}
+
+/// White space that waits for a word.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Held {
+    pub telling: Telling,
+    pub block: Option<Name>,
+    pub voice: Voice,
+    pub text: String,
 }
 
 /// One telling's word on how a turn ended.
@@ -224,13 +251,22 @@ impl Usage {
         self.reasoning = self.reasoning.max(other.reasoning);
     }
 
+    /// Tokens of all kinds.
+    pub fn total(&self) -> u64 {
+        self.input
+            .saturating_add(self.output)
+            .saturating_add(self.cache_read)
+            .saturating_add(self.cache_write)
+    }
+
     /// Adds another call's usage.
     pub fn add(&mut self, other: Usage) {
-        self.input += other.input;
-        self.output += other.output;
-        self.cache_read += other.cache_read;
-        self.cache_write += other.cache_write;
-        self.reasoning += other.reasoning;
+        // Counts come from outside, and nonsense must not stop us.
+        self.input = self.input.saturating_add(other.input);
+        self.output = self.output.saturating_add(other.output);
+        self.cache_read = self.cache_read.saturating_add(other.cache_read);
+        self.cache_write = self.cache_write.saturating_add(other.cache_write);
+        self.reasoning = self.reasoning.saturating_add(other.reasoning);
     }
 }
 
@@ -275,6 +311,11 @@ impl Turn {
         let mut usage = Usage::default();
         self.steps.iter().for_each(|step| usage.add(step.usage));
         usage
+    }
+
+    /// All tokens of all kinds.
+    pub fn tokens(&self) -> u64 {
+        self.usage().total()
     }
 
     /// The number of a step in this turn, counted from 1.

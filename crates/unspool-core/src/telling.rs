@@ -39,6 +39,8 @@ pub enum Name {
     Call(Arc<str>),
     /// The agents that a tool call started.
     AgentsOf(Arc<str>),
+    /// A sub-agent, by its own id: it leads to the part of its call's agents.
+    Agent(Arc<str>),
     /// A block of a model message, by message id and index.
     Block(Arc<str>, u32),
     /// A model message: a step.
@@ -64,6 +66,7 @@ impl Name {
             Name::Preamble
             | Name::Call(_)
             | Name::AgentsOf(_)
+            | Name::Agent(_)
             | Name::Block(..)
             | Name::Message(_)
             | Name::Prompt(_)
@@ -206,6 +209,8 @@ pub struct Origin {
     pub rejected: bool,
     /// A person was asked about the call, and it waited for the answer.
     pub asked: bool,
+    /// Some telling says that the call was denied: what another calls interrupted is denied.
+    pub denied: bool,
     /// A call that only hooks told of, in a turn that its log or stream has told to the end: it
     /// was made elsewhere, by a sub-agent of a version whose hooks do not say so. Not shown.
     pub foreign: bool,

@@ -2,6 +2,8 @@
 //! disk, another release or an enemy may break them. Nothing panics, every record is counted,
 //! every line that cannot be read is reported, and parts stay in their order (laws 1, 3, 4, 8).
 
+#![allow(clippy::unwrap_used)]
+
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 use std::sync::OnceLock;
@@ -354,8 +356,9 @@ fn is_object(bytes: &[u8]) -> bool {
 fn check_session(session: &Gathered) {
     let transcript = session.transcript();
     assert!(transcript.turns.is_sorted_by_key(|turn| turn.number), "turns are out of order");
-    let mut ids = HashSet::new();
+    let (mut turns, mut ids) = (HashSet::new(), HashSet::new());
     for turn in &transcript.turns {
+        assert!(turns.insert(turn.id), "two turns are called {}", turn.id);
         assert!(turn.parts.is_sorted_by_key(|part| part.place), "parts are out of order");
         for part in &turn.parts {
             assert!(ids.insert(part.id), "two parts are called {}", part.id);
@@ -450,15 +453,13 @@ fn told(lines: &[&str]) -> Transcript {
 }
 
 fn texts(transcript: &Transcript) -> Vec<&str> {
-    let parts = transcript.turns.iter().flat_map(|turn| &turn.parts);
-    parts
-        .filter_map(|part| match &part.body {
-            Body::Text(text) => Some(text.text.as_str()),
-            Body::Reasoning(reasoning) => Some(reasoning.text.as_str()),
-            Body::Tool(tool) => tool.output.as_deref(),
-            _ => None,
-        })
-        .collect()
+    let mut texts = Vec::new();
+    for part in transcript.turns.iter().flat_map(|turn| &turn.parts) {
+        if let Body::Text(text) = &part.body {
+            texts.push(text.text.as_str());
+        }
+    }
+    texts
 }
 
 #[test]
@@ -503,4 +504,19 @@ fn half_a_character_does_not_lose_the_text_around_it() {
     assert_eq!(texts(&told(&[&stream])), ["before \u{fffd} after"]);
     let hooks = r#"{"hook_event_name":"MessageDisplay","session_id":"s","message_id":"m","delta":"before \ud83d after","final":true}"#;
     assert_eq!(texts(&told(&[hooks])), ["before \u{fffd} after"]);
+}
+
+/// A prompt under an id that has a turn already, and a stream without ids, name nothing.
+#[test]
+fn turns_without_a_name_stay_apart() {
+    let said = |uuid: &str, text: &str| {
+        format!(
+            r#"{{"type":"user",{uuid}"promptId":"p","sessionId":"s","message":{{"content":"{text}"}}}}"#
+        )
+    };
+    let log = [said(r#""uuid":"u","#, "one"), said("", "two"), said("", "three")];
+    assert_eq!(told(&[&log[0], &log[1], &log[2]]).turns.len(), 3);
+    let init = r#"{"type":"system","subtype":"init","session_id":"s"}"#;
+    let result = r#"{"type":"result","subtype":"success","session_id":"s"}"#;
+    assert_eq!(told(&[init, result, init, result]).turns.len(), 2);
 }

@@ -5,14 +5,14 @@ mod paint;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 /// Shows what an AI agent did, in the order in which it happened.
 #[derive(Parser)]
-#[command(name = "unspool", version, about, arg_required_else_help = true)]
+#[command(name = "unspool", version, about)]
 struct Cli {
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
 }
 
 #[derive(Subcommand)]
@@ -22,7 +22,8 @@ enum Command {
 
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
-        Command::Show(show) => show.run(),
+        Some(Command::Show(show)) => show.run(),
+        None => Cli::command().print_help().map_err(Into::into),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -4,14 +4,19 @@
 
 use std::sync::Arc;
 
-use crate::change::PartPatch;
-use crate::event::{AgentEnd, AgentRef};
+use crate::change::{Oddity, PartPatch};
+use crate::event::{AgentEnd, AgentRef, Call};
 use crate::part::{Agent, AgentState, Agents, Body, Place, ToolState};
+use crate::session::Stranger;
 use crate::telling::{Field, Name, Origin};
 
-use super::fold::{AgentFold, AgentsFold};
+use super::fold::AgentsFold;
 use super::part::At;
 use super::{Assembler, Head};
+
+/// How many ends of agents that nobody introduced are kept: most are of background commands,
+/// whose ends are told in the same way.
+const STRANGERS: usize = 1024;
 
 impl Assembler {
     pub(super) fn start_agent(
@@ -22,14 +27,18 @@ impl Assembler {
         task: String,
         background: bool,
     ) {
-        let Some((at, nth)) = self.meet(head, agent) else { return };
-        let part = self.part(at);
-        let name = part.origin.ranks.take(Field::Name, head.telling, Some(name));
-        let task = part.origin.ranks.take(Field::Title, head.telling, Some(task));
-        let Some(agents) = &mut part.agents else { return };
-        let known = &mut agents.agents[nth].agent;
-        known.name = name.filter(|name| !name.is_empty()).unwrap_or_else(|| known.name.clone());
-        known.task = task.filter(|task| !task.is_empty()).unwrap_or_else(|| known.task.clone());
+        let Some((at, nth)) = self.meet(head, agent) else {
+            return self.count(Oddity::Unknown);
+        };
+        let Some(known) = self.agent(at, nth) else { return };
+        let name = Some(name).filter(|name| !name.is_empty());
+        let task = Some(task).filter(|task| !task.is_empty());
+        if let Some(name) = known.ranks.take(Field::Name, head.telling, name) {
+            known.name = name;
+        }
+        if let Some(task) = known.ranks.take(Field::Title, head.telling, task) {
+            known.task = task;
+        }
         known.background |= background;
         self.settle_agents(at, Some(head));
     }
@@ -41,81 +50,111 @@ impl Assembler {
         activity: Option<String>,
         background: bool,
     ) {
-        let Some((at, nth)) = self.meet(head, agent) else { return };
-        let part = self.part(at);
-        let activity = part.origin.ranks.take(Field::Output, head.telling, activity);
-        let Some(agents) = &mut part.agents else { return };
-        let known = &mut agents.agents[nth].agent;
-        if activity.is_some() {
-            known.activity = activity;
+        let Some((at, nth)) = self.meet(head, agent) else {
+            return self.count(Oddity::Unknown);
+        };
+        let Some(known) = self.agent(at, nth) else { return };
+        if let Some(activity) = known.ranks.take(Field::Output, head.telling, activity) {
+            known.activity = Some(activity);
         }
         known.background |= background;
         self.settle_agents(at, Some(head));
     }
 
     pub(super) fn end_agent(&mut self, head: &Head, agent: &AgentRef, end: AgentEnd) {
-        match self.meet(head, agent) {
-            Some((at, nth)) => self.end_known_agent(head, at, nth, end),
-            None => {
-                if let Some(id) = &agent.id {
-                    self.strangers.entry(id.clone()).or_default().push((head.clone(), end));
-                }
+        match (self.meet(head, agent), &agent.id) {
+            (Some((at, nth)), _) => self.end_known_agent(head, at, nth, end),
+            (None, Some(id)) => {
+                let (at, evidence) = (head.at, head.evidence);
+                let stranger = Stranger { id: id.clone(), end, at, evidence };
+                let strangers = &mut self.facts.strangers;
+                // Kept sorted, so that the order in which tellings arrive leaves no trace.
+                let place = strangers
+                    .partition_point(|held| (&held.id, held.evidence) < (&stranger.id, evidence));
+                strangers.insert(place, stranger);
+                strangers.truncate(STRANGERS);
+                self.emit_session();
             }
+            (None, None) => self.count(Oddity::Unknown),
         }
     }
 
     fn end_known_agent(&mut self, head: &Head, at: At, nth: usize, end: AgentEnd) {
-        let part = self.part(at);
-        if !part.origin.ranks.claim(Field::State, head.telling) {
-            return self.settle_agents(at, Some(head));
-        }
-        let Some(agents) = &mut part.agents else { return };
-        let known = &mut agents.agents[nth];
-        known.ended = true;
-        known.agent.state = match end {
+        let state = match end {
             AgentEnd::Completed => AgentState::Completed,
             AgentEnd::Failed => AgentState::Failed,
             AgentEnd::Interrupted => AgentState::Interrupted,
         };
-        self.settle_agents(at, Some(head));
-        self.end_deferred(at.0);
-    }
-
-    /// The agent that an event speaks of, with its part, opened if its call is known.
-    fn meet(&mut self, head: &Head, agent: &AgentRef) -> Option<(At, usize)> {
-        if let Some(call) = &agent.call {
-            let at = self.agents_part(head, call)?;
-            let nth = self.agent_in(at, agent.id.as_ref());
-            let stranger = agent.id.as_ref().and_then(|id| self.strangers.remove(id));
-            for (head, end) in stranger.into_iter().flatten() {
-                self.end_known_agent(&head, at, nth, end);
-            }
-            return Some((at, nth));
+        let Some(known) = self.agent(at, nth) else { return };
+        if known.ranks.holder(Field::State) == Some(head.telling) {
+            let same = known.state == state;
+            self.count(if same { Oddity::Duplicate } else { Oddity::Contradiction });
+        } else if known.ranks.claim(Field::State, head.telling) {
+            known.state = state;
         }
-        let id = agent.id.as_ref()?;
-        self.turns.iter().enumerate().rev().find_map(|(turn, fold)| {
-            fold.parts.iter().enumerate().find_map(|(part, fold)| {
-                let agents = &fold.agents.as_ref()?.agents;
-                let nth = agents.iter().position(|known| *known.agent.id == **id)?;
-                Some(((turn, part), nth))
-            })
-        })
+        self.settle_agents(at, Some(head));
     }
 
-    /// The part of the agents that a call started.
-    fn agents_part(&mut self, head: &Head, call: &Arc<str>) -> Option<At> {
+    fn agent(&mut self, at: At, nth: usize) -> Option<&mut Agent> {
+        self.part(at).agents.as_mut()?.agents.get_mut(nth)
+    }
+
+    /// The agent that an event speaks of, with its part.
+    fn meet(&mut self, head: &Head, agent: &AgentRef) -> Option<(At, usize)> {
+        let Some(call) = &agent.call else {
+            let id = agent.id.as_ref()?;
+            let at = self.find_part(0, &Name::Agent(id.clone()))?;
+            let agents = &self.part(at).agents.as_ref()?.agents;
+            let nth = agents.iter().position(|known| *known.id == **id)?;
+            return Some((at, nth));
+        };
+        let at = self.agents_part(head, call);
+        let nth = self.agent_in(at, agent.id.as_ref());
+        if let Some(id) = &agent.id {
+            self.introduce(at, nth, id);
+        }
+        Some((at, nth))
+    }
+
+    /// What was told of an agent before it was known is applied to it now.
+    fn introduce(&mut self, at: At, nth: usize, id: &Arc<str>) {
+        self.name_part(at, Name::Agent(id.clone()));
+        if !self.facts.strangers.iter().any(|stranger| stranger.id == *id) {
+            return;
+        }
+        let strangers = std::mem::take(&mut self.facts.strangers);
+        let (known, rest): (Vec<_>, Vec<_>) =
+            strangers.into_iter().partition(|stranger| stranger.id == *id);
+        self.facts.strangers = rest;
+        self.emit_session();
+        for Stranger { end, at: time, evidence, .. } in known {
+            let head = Head { telling: evidence.telling, at: time, evidence, turn: None };
+            self.end_known_agent(&head, at, nth, end);
+        }
+    }
+
+    /// The part of the agents that a call started. A call that nobody has told of yet gets a
+    /// part to stand behind.
+    fn agents_part(&mut self, head: &Head, call: &Arc<str>) -> At {
         let name = Name::AgentsOf(call.clone());
         if let Some(at) = self.find_part(0, &name) {
-            return Some(at);
+            return at;
         }
-        let (turn, tool) = self.find_part(0, &Name::Call(call.clone()))?;
+        let tool = match self.find_part(0, &Name::Call(call.clone())) {
+            Some(tool) => tool,
+            None => self.open_unknown(head, &Call::Id(call.clone())),
+        };
         let origin = Origin { names: vec![name.clone()], ..Origin::default() };
         let body = Body::Agent(Agents { call_id: call.to_string(), agents: Vec::new() });
-        let at = self.insert_part(head, turn, name, origin, None, body);
+        let at = self.insert_part(head, tool.0, name, origin, None, body);
         self.part(at).agents =
             Some(Box::new(AgentsFold { call_id: call.to_string(), agents: Vec::new() }));
-        self.place_agents((turn, tool));
-        Some(at)
+        self.place_agents(tool);
+        if self.part(tool).origin.foreign {
+            self.part(at).origin.foreign = true;
+            self.note(at);
+        }
+        at
     }
 
     /// Which agent of a call this is. One that goes by a temporary id takes the real one.
@@ -126,29 +165,25 @@ impl Assembler {
             Some(id) => agents
                 .agents
                 .iter()
-                .position(|known| *known.agent.id == **id)
-                .or_else(|| agents.agents.iter().position(|known| known.agent.id == temporary)),
+                .position(|known| *known.id == **id)
+                .or_else(|| agents.agents.iter().position(|known| known.id == temporary)),
             None => (!agents.agents.is_empty()).then_some(0),
         };
         let nth = found.unwrap_or_else(|| {
-            let agent =
-                Agent { id: temporary.clone(), state: AgentState::Running, ..Agent::default() };
-            agents.agents.push(AgentFold { agent, ended: false });
+            let state = AgentState::Running;
+            agents.agents.push(Agent { id: temporary.clone(), state, ..Agent::default() });
             agents.agents.len() - 1
         });
         if let Some(id) = id {
-            agents.agents[nth].agent.id = id.to_string();
+            agents.agents[nth].id = id.to_string();
         }
         nth
     }
 
     /// An agent part takes its tool's place plus one, and its tool's step.
     pub(super) fn place_agents(&mut self, tool: At) {
-        let Some(call) = self.part(tool).tool.as_ref().map(|tool| tool.call_id.clone()) else {
-            return;
-        };
+        let Some(at) = self.agents_of(tool) else { return };
         let (place, step) = (Place(self.part(tool).place.0 + 1), self.part(tool).step);
-        let Some(at) = self.find_part(tool.0, &Name::AgentsOf(call.into())) else { return };
         let part = self.part(at);
         let patch = PartPatch {
             place: Some(place).filter(|place| part.place != *place),
@@ -159,13 +194,11 @@ impl Assembler {
         self.tell(at, patch);
     }
 
-    pub(super) fn settle_agents_of(&mut self, tool: At) {
-        let Some(call) = self.part(tool).tool.as_ref().map(|tool| tool.call_id.clone()) else {
-            return;
-        };
-        if let Some(at) = self.find_part(tool.0, &Name::AgentsOf(call.into())) {
-            self.settle_agents(at, None);
-        }
+    /// The part of the agents that a call started, if it started any.
+    pub(super) fn agents_of(&mut self, tool: At) -> Option<At> {
+        let call = self.part(tool).tool.as_ref().map(|tool| tool.call_id.as_str())?;
+        let name = Name::AgentsOf(call.into());
+        self.find_part(tool.0, &name)
     }
 
     /// The state of an agent whose end nobody told follows from its tool and its turn.
@@ -180,11 +213,11 @@ impl Assembler {
         let part = self.part(at);
         let Some(agents) = &mut part.agents else { return };
         for known in &mut agents.agents {
-            if known.ended {
+            if known.ranks.holder(Field::State).is_some() {
                 continue;
             }
-            known.agent.state = match tool {
-                _ if known.agent.background => AgentState::Background,
+            known.state = match tool {
+                _ if known.background => AgentState::Background,
                 Some(ToolState::Completed) => AgentState::Completed,
                 Some(ToolState::Failed | ToolState::Denied) => AgentState::Failed,
                 Some(ToolState::Interrupted) => AgentState::Interrupted,
@@ -194,10 +227,7 @@ impl Assembler {
                 Some(ToolState::Pending | ToolState::Running) | None => AgentState::Running,
             };
         }
-        let body = Body::Agent(Agents {
-            call_id: call,
-            agents: agents.agents.iter().map(|known| known.agent.clone()).collect(),
-        });
+        let body = Body::Agent(Agents { call_id: call, agents: agents.agents.clone() });
         let content = super::part::body_digest(&body);
         let changed = part.digest != content;
         part.digest = content;
@@ -207,15 +237,14 @@ impl Assembler {
         };
         patch.body = changed.then_some(body);
         self.tell(at, patch);
+        self.end_deferred(at.0);
     }
 
     /// Whether sub-agents still run in the foreground of this turn.
     pub(super) fn waits_for_agents(&self, turn: usize) -> bool {
-        self.turns[turn].parts.iter().filter_map(|part| part.agents.as_ref()).any(|agents| {
-            agents
-                .agents
-                .iter()
-                .any(|known| !known.agent.background && !known.agent.state.is_terminal())
-        })
+        let agents = self.turns[turn].live_parts().filter_map(|part| part.agents.as_ref());
+        agents
+            .flat_map(|agents| &agents.agents)
+            .any(|known| !known.background && !known.state.is_terminal())
     }
 }

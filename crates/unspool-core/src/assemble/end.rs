@@ -4,7 +4,7 @@
 
 use crate::change::{Change, PartPatch, TurnPatch};
 use crate::event::EndReason;
-use crate::part::{Body, Failure, Notice, ToolState};
+use crate::part::{Body, Failure, Kind, Notice, ToolState};
 use crate::session::{End, TurnState};
 use crate::telling::{Name, Origin, Telling};
 
@@ -84,7 +84,7 @@ impl Assembler {
             Some(EndReason::Failed(why)) => (TurnState::Failed, at, why.clone()),
             Some(EndReason::Interrupted) => (TurnState::Interrupted, at, None),
             Some(EndReason::Idle | EndReason::Superseded) => {
-                let cut = fold.parts.iter().any(|part| {
+                let cut = fold.live_parts().any(|part| {
                     part.tool.as_ref().is_some_and(|tool| {
                         !tool.state.is_terminal()
                             || (tool.state == ToolState::Interrupted
@@ -107,19 +107,16 @@ impl Assembler {
     pub(super) fn settle_foreign(&mut self, at: At) {
         let told = self.is_told(at.0);
         let part = self.part(at);
-        let Some(tool) = &part.tool else { return };
-        let [hooks, stream, log] = part.origin.at.0;
-        let only_hooks = hooks.is_some() && stream.is_none() && log.is_none();
-        let foreign = told && only_hooks && !part.origin.asked && !part.gone;
+        if part.tool.is_none() {
+            return;
+        }
+        let foreign = told && part.is_only_hooks() && !part.origin.asked && !part.gone;
         if part.origin.foreign == foreign {
             return;
         }
-        let agents = Name::AgentsOf(tool.call_id.as_str().into());
-        for at in [Some(at), self.find_part(at.0, &agents)].into_iter().flatten() {
-            let part = self.part(at);
-            part.origin.foreign = foreign;
-            let place = Some(part.place);
-            self.tell(at, PartPatch { place, ..PartPatch::default() });
+        for at in [Some(at), self.agents_of(at)].into_iter().flatten() {
+            self.part(at).origin.foreign = foreign;
+            self.note(at);
         }
     }
 
@@ -194,15 +191,26 @@ impl Assembler {
 
     fn ending(&self, turn: usize, state: TurnState, why: Option<String>) -> Option<Body> {
         let fold = &self.turns[turn];
-        let told =
-            || fold.parts.iter().filter(|part| !part.gone && part.origin.names != [Name::Ending]);
+        let told = || fold.live_parts().filter(|part| part.origin.names != [Name::Ending]);
         let notice = |code: &str, text: &str| {
             Some(Body::Notice(Notice { code: code.to_owned(), text: text.to_owned() }))
         };
         if fold.is_preamble() {
             return None;
         }
-        let explained = told().any(|part| part.explains);
+        // What went wrong and was overcome explains nothing: more of the reply came after it.
+        let last = told()
+            .filter(|part| part.is_prose() || part.tool.is_some())
+            .map(|part| part.place)
+            .max();
+        let explained_by = |kind: Kind| {
+            told().any(|part| part.explains && part.kind == kind && Some(part.place) > last)
+        };
+        let explained = match state {
+            TurnState::Failed => explained_by(Kind::Error),
+            TurnState::Interrupted => explained_by(Kind::Notice) || explained_by(Kind::Error),
+            TurnState::Running | TurnState::Completed | TurnState::Unknown => true,
+        };
         match state {
             TurnState::Running | TurnState::Unknown => None,
             TurnState::Interrupted if !explained => notice("interrupted", "Interrupted"),

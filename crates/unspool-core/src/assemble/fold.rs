@@ -2,9 +2,8 @@
 //! are not kept, except the text that is still growing.
 
 use jiff::Timestamp;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
-use crate::event::Key;
 use crate::id::{Id, PartId, SessionId, StepId, TurnId};
 use crate::part::{Agent, Decision, Kind, Place, QuestionKind, ToolState};
 use crate::session::{Provenance, Step, TurnOrigin, TurnState, Usage};
@@ -51,6 +50,8 @@ pub(super) struct PartFold {
     pub digest: u64,
     /// Says why its turn did not end by itself.
     pub explains: bool,
+    /// Which capture told prose to its end.
+    pub source: Option<u16>,
     pub prose: Option<Box<Prose>>,
     pub tool: Option<Box<ToolFold>>,
     pub agents: Option<Box<AgentsFold>>,
@@ -60,9 +61,9 @@ pub(super) struct PartFold {
 #[derive(Clone, Debug)]
 pub(super) struct Prose {
     pub owner: Telling,
+    /// Another capture of the same stream repeats what this one tells.
+    pub source: u16,
     pub text: String,
-    /// Deltas seen, so that one told twice counts once.
-    pub seen: FxHashSet<Key>,
     /// Whether it is shown as growing. The end of a turn closes it for the eye; only its own
     /// end, or a step's, makes it final.
     pub open: bool,
@@ -74,27 +75,34 @@ pub(super) struct ToolFold {
     pub state: ToolState,
     pub question: Option<QuestionKind>,
     pub request_id: Option<String>,
+    /// A digest of what was asked.
+    pub asked: u64,
     /// An answer that follows from what happened, while no telling gave one.
     pub inferred: Option<Decision>,
     /// The forms of tool and input under which the call was counted.
     pub likenesses: Vec<u64>,
-    /// The input has been streaming as text, and is not whole yet.
-    pub input_streams: bool,
-    pub input_seen: FxHashSet<Key>,
-    pub output_seen: FxHashSet<Key>,
+    /// Who streams the input as text, while it is not whole.
+    pub input_by: Option<Telling>,
+    /// Who streams the output, while it is not whole.
+    pub output_by: Option<Telling>,
 }
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct AgentsFold {
     pub call_id: String,
-    pub agents: Vec<AgentFold>,
+    pub agents: Vec<Agent>,
 }
 
-#[derive(Clone, Debug)]
-pub(super) struct AgentFold {
-    pub agent: Agent,
-    /// Its end was told, not inferred from its tool or its turn.
-    pub ended: bool,
+impl PartFold {
+    pub fn is_prose(&self) -> bool {
+        matches!(self.kind, Kind::Text | Kind::Reasoning)
+    }
+
+    /// Only hooks have told of it.
+    pub fn is_only_hooks(&self) -> bool {
+        let [hooks, stream, log] = self.origin.at.0;
+        hooks.is_some() && stream.is_none() && log.is_none()
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -150,6 +158,11 @@ impl TurnFold {
         self.origin.names.contains(&Name::Preamble)
     }
 
+    /// A part that is shown, or may be again.
+    pub fn live_parts(&self) -> impl Iterator<Item = &PartFold> {
+        self.parts.iter().filter(|part| !part.gone && !part.origin.foreign)
+    }
+
     /// The only telling that has placed parts here, if there is just one.
     pub fn only_telling(&self) -> Option<Telling> {
         let mut found = None;
@@ -183,6 +196,7 @@ pub(super) fn id_of(session: SessionId, turn: TurnId, name: &Name) -> Id {
         Name::Preamble => Id::derive([session, b"preamble"]),
         Name::Call(id) => Id::derive([session, b"call", id.as_bytes()]),
         Name::AgentsOf(id) => Id::derive([session, b"agents", id.as_bytes()]),
+        Name::Agent(id) => Id::derive([session, b"agent", id.as_bytes()]),
         Name::Block(message, index) => {
             Id::derive([session, b"block", message.as_bytes(), &number(*index)])
         }

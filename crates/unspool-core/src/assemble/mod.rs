@@ -16,14 +16,14 @@ mod restore;
 mod tool;
 mod turn;
 
-use std::sync::Arc;
+use std::collections::hash_map::Entry;
 
 use jiff::Timestamp;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::change::{Change, Oddity};
-use crate::event::{AgentEnd, Event, Key, What};
-use crate::id::{SessionId, StepId};
+use crate::event::{Event, Key, What};
+use crate::id::SessionId;
 use crate::session::{Facts, SessionState, Title};
 use crate::telling::{Evidence, Field, Name, Ranks, Telling};
 
@@ -39,8 +39,8 @@ pub struct Assembler {
     turns: Vec<TurnFold>,
     index: FxHashMap<Name, Slot>,
     tracks: [Track; 3],
-    /// Ends of sub-agents that nobody has introduced yet, by the agent's own id (R-X-04).
-    strangers: FxHashMap<Arc<str>, Vec<(Head, AgentEnd)>>,
+    /// How far each source of each telling has been taken.
+    cursors: FxHashMap<(Telling, u16), (u64, u16)>,
     snapshots: FxHashSet<u64>,
     out: Vec<Change>,
 }
@@ -67,20 +67,16 @@ struct Track {
     turn: Option<usize>,
     /// How many turns it has placed.
     turns: u32,
-    step: Option<StepId>,
     generation: u32,
     /// The part to which nameless prose goes.
     nameless: Option<part::At>,
     /// Named prose that this telling has not ended.
     open: Vec<part::At>,
-    /// White space at the start of prose that may turn out to be nothing else.
-    blank: FxHashMap<Option<Name>, String>,
 }
 
 /// What every event carries beside what happened.
 #[derive(Clone, Debug)]
 struct Head {
-    key: Key,
     telling: Telling,
     at: Option<Timestamp>,
     evidence: Evidence,
@@ -96,7 +92,7 @@ impl Assembler {
             turns: Vec::new(),
             index: FxHashMap::default(),
             tracks: Default::default(),
-            strangers: FxHashMap::default(),
+            cursors: FxHashMap::default(),
             snapshots: FxHashSet::default(),
             out: Vec::new(),
         }
@@ -105,14 +101,16 @@ impl Assembler {
     /// Applies one event and says what it did.
     pub fn apply(&mut self, event: Event) -> Vec<Change> {
         let Event { key, telling, at, evidence, turn, generation, what } = event;
-        let head = Head { key, telling, at, evidence, turn };
-        if self.is_current(telling, generation) {
+        let head = Head { telling, at, evidence, turn };
+        if !self.is_news(&head, key) {
+            self.count(Oddity::Duplicate);
+        } else if !self.is_current(telling, generation) {
+            self.count(Oddity::Stale);
+        } else {
             match what.into_part() {
                 Ok((name, body)) => self.tell_part(&head, name, body),
                 Err(what) => self.apply_what(&head, what),
             }
-        } else {
-            self.count(Oddity::Stale);
         }
         std::mem::take(&mut self.out)
     }
@@ -138,6 +136,7 @@ impl Assembler {
             What::Rewound { turns } => self.rewind(&turns),
             What::StepStarted { step, model } => self.start_step(head, step, model),
             What::StepEnded { step, stop_reason } => {
+                self.end_step(head, &step);
                 self.tell_step(head, step, |fold| {
                     if fold.stop_reason.is_none() || stop_reason.is_some() {
                         fold.stop_reason.clone_from(&stop_reason);
@@ -195,6 +194,24 @@ impl Assembler {
                 if let Ok((name, body)) = part.into_part() {
                     self.tell_part(head, name, body);
                 }
+            }
+        }
+    }
+
+    /// A source is read in its order: what stands at or before its last event was taken before.
+    fn is_news(&mut self, head: &Head, key: Key) -> bool {
+        let position = (head.evidence.offset, key.nth);
+        match self.cursors.entry((head.telling, head.evidence.source)) {
+            Entry::Vacant(entry) => {
+                entry.insert(position);
+                true
+            }
+            Entry::Occupied(mut entry) => {
+                let news = position > *entry.get();
+                if news {
+                    entry.insert(position);
+                }
+                news
             }
         }
     }

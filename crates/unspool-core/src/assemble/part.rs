@@ -20,7 +20,17 @@ impl Assembler {
         self.close_nameless(head);
         let content = body_digest(&body);
         let explains = explains(&body);
-        let at = match name.as_ref().and_then(|name| self.find_part(turn, name)) {
+        let mut name = name;
+        let mut found = name.as_ref().and_then(|name| self.find_part(turn, name));
+        // What goes by the name of a text, a call or its agents is something else: both are kept.
+        if found.is_some_and(|at| {
+            let part = self.part(at);
+            part.is_prose() || part.tool.is_some() || part.agents.is_some()
+        }) {
+            self.count(Oddity::Contradiction);
+            (name, found) = (None, None);
+        }
+        let at = match found {
             Some(found) => self.arrive(head, turn, found),
             None => {
                 let said = if let Body::Error(error) = &body {
@@ -41,9 +51,6 @@ impl Assembler {
                 return;
             }
         };
-        if self.part(at).prose.is_some() || self.part(at).tool.is_some() {
-            return self.count(Oddity::Contradiction);
-        }
         let mut patch = self.seen_by(head, at);
         let part = self.part(at);
         // A stronger telling may know better what kind of thing it was.
@@ -62,8 +69,9 @@ impl Assembler {
             return self.turns[turn].local.get(name).map(|part| (turn, *part));
         }
         match self.index.get(name) {
-            Some(Slot::Part(turn, part)) => Some((*turn, *part)),
-            Some(Slot::Turn(_) | Slot::Step(..)) | None => None,
+            // A turn that was let go and not restored has no parts here.
+            Some(Slot::Part(turn, part)) if !self.turns[*turn].stored => Some((*turn, *part)),
+            Some(Slot::Part(..) | Slot::Turn(_) | Slot::Step(..)) | None => None,
         }
     }
 
@@ -120,12 +128,12 @@ impl Assembler {
         kept.origin.ranks.join(gone.origin.ranks);
         kept.origin.rejected |= gone.origin.rejected;
         kept.origin.asked |= gone.origin.asked;
+        kept.origin.denied |= gone.origin.denied;
         for name in gone.origin.names {
             self.name_part((turn, into), name);
         }
         self.arrange_parts(turn);
-        let place = Some(self.turns[turn].parts[into].place);
-        self.tell((turn, into), PartPatch { place, ..PartPatch::default() });
+        self.note((turn, into));
         self.settle_tool((turn, into));
         self.settle_foreign((turn, into));
     }
@@ -149,10 +157,30 @@ impl Assembler {
         let mut origin = Origin { names: vec![name.clone()], ..Origin::default() };
         origin.at.set(head.telling, position);
         // What a tool is, is told field by field.
-        if !matches!(body, Body::Tool(_)) {
-            origin.ranks.claim(Field::Body, head.telling);
+        match &body {
+            Body::Tool(tool) if tool.name.is_empty() => {}
+            Body::Tool(_) => {
+                origin.ranks.claim(Field::Name, head.telling);
+            }
+            Body::Text(_)
+            | Body::Reasoning(_)
+            | Body::Agent(_)
+            | Body::Interjection(_)
+            | Body::TaskList(_)
+            | Body::SkillLoad(_)
+            | Body::McpSnapshot(_)
+            | Body::ContextInfo(_)
+            | Body::Compaction(_)
+            | Body::File(_)
+            | Body::Source(_)
+            | Body::Patch(_)
+            | Body::Notice(_)
+            | Body::Error(_)
+            | Body::Data(_) => {
+                origin.ranks.claim(Field::Body, head.telling);
+            }
         }
-        let step = self.tracks[head.telling.index()].step;
+        let step = self.step_of(head, turn);
         let at = self.insert_part(head, turn, name, origin, step, body);
         if self.turns[turn].only_telling().is_none() {
             self.arrange_parts(turn);
@@ -183,6 +211,7 @@ impl Assembler {
             gone: false,
             digest: 0,
             explains: false,
+            source: None,
             prose: None,
             tool: None,
             agents: None,
@@ -266,7 +295,7 @@ impl Assembler {
     /// A patch for a part to which this telling comes for the first time: the step that it is
     /// in and when it began are told now, and not again.
     fn met_by(&mut self, head: &Head, at: At) -> PartPatch {
-        let step = self.tracks[head.telling.index()].step;
+        let step = self.step_of(head, at.0);
         let part = self.part(at);
         let step = part.origin.ranks.take(Field::Step, head.telling, step);
         let step = step.filter(|step| part.step != Some(*step));
@@ -291,6 +320,12 @@ impl Assembler {
         patch.origin = Some(fold.origin.clone());
         let part = fold.id;
         self.out.push(Change::PartTold { part, patch: Box::new(patch) });
+    }
+
+    /// Lets the origin of a part be known: who told what of it.
+    pub(super) fn note(&mut self, at: At) {
+        let place = Some(self.part(at).place);
+        self.tell(at, PartPatch { place, ..PartPatch::default() });
     }
 
     pub(super) fn remove_part(&mut self, at: At) {

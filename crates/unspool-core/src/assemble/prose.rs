@@ -7,6 +7,7 @@ use crate::change::{Change, Growing, Oddity, PartPatch};
 use crate::event::{SaidDetail, Voice};
 use crate::id::digest;
 use crate::part::{Body, Kind, Reasoning, Text};
+use crate::session::Held;
 use crate::telling::{Field, Name, Telling};
 
 use super::fold::Prose;
@@ -25,44 +26,93 @@ impl Assembler {
             return;
         }
         let turn = self.turn_for(head);
-        let found = match &block {
-            Some(name) => {
-                self.close_nameless(head);
-                self.find_part(turn, name)
-            }
-            None => self.nameless_of(head, voice),
-        };
-        let placed = found.is_some_and(|at| self.part(at).origin.at.of(head.telling).is_some());
-        if let Some(at) = found.filter(|_| placed) {
-            return self.grow_at(head, at, text);
+        let block = self.block_of(head, turn, voice, block);
+        let found = self.find_prose(head, turn, voice, block.as_ref());
+        if let Some(at) = found.filter(|at| self.is_placed(head, *at)) {
+            return self.grow_at(head, at, voice, block, text);
         }
         // White space may turn out to be all there is, and then there is no part.
-        let blank = &mut self.tracks[head.telling.index()].blank;
         if text.trim().is_empty() {
-            blank.entry(block).or_default().push_str(&text);
-            return;
+            return self.hold(head, turn, voice, block, &text);
         }
-        let text = match blank.remove(&block) {
-            Some(start) => start + &text,
-            None => text,
-        };
+        let text = self.take_held(head, turn, voice, block.as_ref()) + &text;
         if let Some(found) = found {
             let at = self.arrive(head, turn, found);
-            return self.grow_at(head, at, text);
+            return self.grow_at(head, at, voice, block, text);
         }
+        self.begin_prose(head, turn, voice, block, text);
+    }
+
+    /// Opens prose that grows.
+    fn begin_prose(
+        &mut self,
+        head: &Head,
+        turn: usize,
+        voice: Voice,
+        block: Option<Name>,
+        text: String,
+    ) {
         let named = block.is_some();
         let at = self.open_prose(head, turn, voice, block, text.clone(), SaidDetail::default());
-        self.part(at).prose = Some(Box::new(Prose {
+        // In a turn that is over nothing is shown as growing.
+        let open = !self.is_over(turn);
+        let part = self.part(at);
+        part.origin.unfinished = !open;
+        part.prose = Some(Box::new(Prose {
             owner: head.telling,
+            source: head.evidence.source,
             text,
-            seen: [head.key].into_iter().collect(),
-            open: true,
+            open,
         }));
+        if !open {
+            self.tell(at, PartPatch { open: Some(false), ..PartPatch::default() });
+        }
         let track = &mut self.tracks[head.telling.index()];
         if named {
             track.open.push(at);
         } else {
             track.nameless = Some(at);
+        }
+    }
+
+    fn is_placed(&mut self, head: &Head, at: At) -> bool {
+        self.part(at).origin.at.of(head.telling).is_some()
+    }
+
+    /// The block that prose of this kind goes to. A name that means something of another kind
+    /// makes no sense; what is told under it goes to a block of its own.
+    fn block_of(
+        &mut self,
+        head: &Head,
+        turn: usize,
+        voice: Voice,
+        block: Option<Name>,
+    ) -> Option<Name> {
+        let name = block?;
+        let other = self
+            .find_part(turn, &name)
+            .is_some_and(|at| self.part(at).kind != kind_of(voice));
+        if !other {
+            return Some(name);
+        }
+        self.count(Oddity::Contradiction);
+        let apart = digest(format!("{:?} {voice:?} {name:?}", head.telling).as_bytes());
+        Some(Name::Alike(apart, 0))
+    }
+
+    fn find_prose(
+        &mut self,
+        head: &Head,
+        turn: usize,
+        voice: Voice,
+        block: Option<&Name>,
+    ) -> Option<At> {
+        match block {
+            Some(name) => {
+                self.close_nameless(head);
+                self.find_part(turn, name)
+            }
+            None => self.nameless_of(head, voice),
         }
     }
 
@@ -76,28 +126,82 @@ impl Assembler {
         None
     }
 
-    fn grow_at(&mut self, head: &Head, at: At, text: String) {
+    // ── White space that waits for a word ───────────────────────────────────────────────────
+
+    fn hold(&mut self, head: &Head, turn: usize, voice: Voice, block: Option<Name>, text: &str) {
+        let held = self.take_held(head, turn, voice, block.as_ref()) + text;
+        let telling = head.telling;
+        self.turns[turn].origin.held.push(Held { telling, block, voice, text: held });
+        self.emit_turn_origin(turn);
+    }
+
+    /// Takes the white space that was held back for a block. What was held for nameless prose
+    /// of another kind came to nothing.
+    fn take_held(
+        &mut self,
+        head: &Head,
+        turn: usize,
+        voice: Voice,
+        block: Option<&Name>,
+    ) -> String {
+        let held = &mut self.turns[turn].origin.held;
+        let mine = |held: &Held| held.telling == head.telling && held.block.as_ref() == block;
+        let Some(at) = held.iter().position(mine) else { return String::new() };
+        let held = held.remove(at);
+        self.emit_turn_origin(turn);
+        if held.voice == voice { held.text } else { String::new() }
+    }
+
+    // ── Growing, and being said whole ───────────────────────────────────────────────────────
+
+    fn grow_at(&mut self, head: &Head, at: At, voice: Voice, block: Option<Name>, text: String) {
         let part = self.part(at);
         let (id, holder) = (part.id, part.origin.ranks.holder(Field::Body));
+        let evidence = head.evidence;
         let Some(prose) = &mut part.prose else {
-            // Ended. A weaker telling repeats what is known; the same one contradicts itself.
-            if holder == Some(head.telling) {
-                self.count(Oddity::Duplicate);
+            // It ended. A weaker telling repeats what is known, and so does another capture of
+            // the same stream; but its own stream begins anew (R-X-07).
+            if holder == Some(head.telling) && self.was_told_by(at, evidence.source) {
+                self.begin_anew(head, at.0, voice, block, text);
             }
             return;
         };
         if prose.owner == head.telling {
-            if prose.seen.insert(head.key) {
+            if prose.source == evidence.source {
                 prose.text.push_str(&text);
                 self.out.push(Change::PartGrew { part: id, field: Growing::Text, text });
-            } else {
-                self.count(Oddity::Duplicate);
             }
         } else if holder < Some(head.telling) {
             prose.owner = head.telling;
+            prose.source = evidence.source;
             prose.text.clone_from(&text);
             part.origin.ranks.claim(Field::Body, head.telling);
+            self.tracks[head.telling.index()].open.push(at);
             self.tell(at, PartPatch { text: Some(text), ..PartPatch::default() });
+        }
+    }
+
+    fn was_told_by(&mut self, at: At, source: u16) -> bool {
+        self.part(at).source == Some(source)
+    }
+
+    /// More under the name of a block that ended: a new part, which has the name from now on.
+    fn begin_anew(
+        &mut self,
+        head: &Head,
+        turn: usize,
+        voice: Voice,
+        block: Option<Name>,
+        text: String,
+    ) {
+        if text.trim().is_empty() {
+            return;
+        }
+        self.begin_prose(head, turn, voice, None, text);
+        let track = &mut self.tracks[head.telling.index()];
+        if let (Some(name), Some(at)) = (block, track.nameless.take()) {
+            track.open.push(at);
+            self.register(at, name);
         }
     }
 
@@ -110,15 +214,13 @@ impl Assembler {
         detail: SaidDetail,
     ) {
         let turn = self.turn_for(head);
-        let found = match &block {
-            Some(name) => {
-                self.close_nameless(head);
-                self.find_part(turn, name)
-            }
-            // Whole prose without a name completes what grew before it (R-X-05).
-            None => self.nameless_of(head, voice),
-        };
-        self.tracks[head.telling.index()].blank.remove(&block);
+        let block = self.block_of(head, turn, voice, block);
+        // Whole prose without a name completes what grew before it (R-X-05).
+        let found = self.find_prose(head, turn, voice, block.as_ref());
+        if block.is_none() {
+            self.tracks[head.telling.index()].nameless = None;
+        }
+        self.take_held(head, turn, voice, block.as_ref());
         let at = match found {
             Some(found) => self.arrive(head, turn, found),
             None if text.trim().is_empty() && !detail.redacted => return,
@@ -129,18 +231,17 @@ impl Assembler {
                 return;
             }
         };
-        if self.part(at).kind != kind_of(voice) {
-            return self.count(Oddity::Contradiction);
-        }
         let mut patch = self.seen_by(head, at);
         self.tell_detail(head, at, detail, &mut patch);
         let part = self.part(at);
         if !part.origin.ranks.claim(Field::Body, head.telling) {
             return self.tell(at, patch);
         }
-        let content = digest(text.as_bytes());
         let held = part.prose.as_ref().map(|prose| prose.text.as_str());
-        if held != Some(text.as_str()) && part.digest != content && !text.trim().is_empty() {
+        // A whole that says nothing takes nothing back.
+        let text = if text.trim().is_empty() { held.unwrap_or_default().to_owned() } else { text };
+        let content = digest(text.as_bytes());
+        if held != Some(text.as_str()) && part.digest != content && !text.is_empty() {
             patch.text = Some(text);
         }
         self.finish_prose(head, at, content, patch);
@@ -190,6 +291,7 @@ impl Assembler {
     fn finish_prose(&mut self, head: &Head, at: At, content: u64, mut patch: PartPatch) {
         let part = self.part(at);
         let ended = part.prose.take();
+        part.source = Some(head.evidence.source);
         part.origin.unfinished = false;
         patch.ended = part.origin.ranks.take(Field::Ended, head.telling, head.at);
         if part.digest == 0 || ended.is_some_and(|prose| prose.open) {
@@ -224,7 +326,9 @@ impl Assembler {
 
     pub(super) fn end_block(&mut self, head: &Head, name: &Name) {
         let turn = self.turn_for(head);
-        self.tracks[head.telling.index()].blank.remove(&Some(name.clone()));
+        for voice in [Voice::Text, Voice::Reasoning] {
+            self.take_held(head, turn, voice, Some(name));
+        }
         if let Some(at) = self.find_part(turn, name) {
             self.close_at(head, at);
             self.tracks[head.telling.index()].open.retain(|open| *open != at);
@@ -242,9 +346,7 @@ impl Assembler {
     }
 
     pub(super) fn close_nameless(&mut self, head: &Head) {
-        let track = &mut self.tracks[head.telling.index()];
-        track.blank.remove(&None);
-        if let Some(at) = track.nameless.take() {
+        if let Some(at) = self.tracks[head.telling.index()].nameless.take() {
             self.close_at(head, at);
         }
     }

@@ -6,7 +6,7 @@ use crate::part::{Body, Failure, Part, Text};
 use crate::session::{Transcript, Trigger, Turn, TurnState};
 use crate::telling::{Field, Name, Positions, Telling};
 
-use super::fold::{AgentFold, AgentsFold, PartFold, Prose, StepFold, ToolFold, TurnFold};
+use super::fold::{AgentsFold, PartFold, Prose, StepFold, ToolFold, TurnFold};
 use super::order::spine_place;
 use super::tool::likeness;
 use super::{Assembler, Slot};
@@ -32,13 +32,19 @@ impl Assembler {
             .chain(&event.turn)
             .filter_map(|name| self.index.get(name))
             .map(|slot| &self.turns[slot.turn()])
-            .chain(self.tracks[event.telling.index()].turn.map(|turn| &self.turns[turn]))
+            .chain(self.current_turn(event).map(|turn| &self.turns[turn]))
             .filter(|turn| turn.stored)
             .map(|turn| turn.id)
             .collect();
         needed.sort_unstable();
         needed.dedup();
         needed
+    }
+
+    /// The turn that an event goes to when it names none.
+    fn current_turn(&self, event: &Event) -> Option<usize> {
+        let preamble = || self.index.get(&Name::Preamble).map(|slot| slot.turn());
+        self.tracks[event.telling.index()].turn.or_else(preamble)
     }
 
     /// Lets a turn that is over go: its parts leave memory, its names stay. Says whether it did.
@@ -50,11 +56,15 @@ impl Assembler {
         let busy = turn.parts.iter().any(|part| {
             part.prose.as_ref().is_some_and(|prose| prose.open)
                 || part.agents.as_ref().is_some_and(|agents| {
-                    agents.agents.iter().any(|known| !known.agent.state.is_terminal())
+                    agents.agents.iter().any(|known| !known.state.is_terminal())
                 })
         });
         if turn.state == TurnState::Running || busy {
             return false;
+        }
+        for track in &mut self.tracks {
+            track.open.retain(|open| open.0 != at);
+            track.nameless = track.nameless.filter(|open| open.0 != at);
         }
         turn.parts = Vec::new();
         turn.steps = Vec::new();
@@ -80,7 +90,9 @@ impl Assembler {
             }
         }
         for (step, held) in fold.steps.iter().enumerate() {
-            self.index.insert(held.name.clone(), Slot::Step(at, step));
+            if !held.name.is_local() {
+                self.index.insert(held.name.clone(), Slot::Step(at, step));
+            }
         }
         for name in &fold.origin.names {
             self.index.insert(name.clone(), Slot::Turn(at));
@@ -103,28 +115,15 @@ impl Assembler {
             if position >= track.turns {
                 track.turns = position + 1;
                 track.turn = Some(at);
-                track.step = turn
-                    .steps
-                    .iter()
-                    .max_by_key(|step| step.at.of(telling))
-                    .filter(|step| step.at.of(telling).is_some())
-                    .map(|step| step.id);
-                track.open = (0..turn.parts.len())
-                    .filter(|part| {
-                        let fold = &turn.parts[*part];
-                        fold.prose.as_ref().is_some_and(|prose| prose.owner == telling)
-                            && !fold.origin.names.iter().all(Name::is_local)
-                    })
-                    .map(|part| (at, part))
-                    .collect();
-                track.nameless = (0..turn.parts.len())
-                    .filter(|part| {
-                        let fold = &turn.parts[*part];
-                        fold.prose.as_ref().is_some_and(|prose| prose.owner == telling)
-                            && fold.origin.names.iter().all(Name::is_local)
-                    })
-                    .map(|part| (at, part))
-                    .next_back();
+            }
+        }
+        for (part, fold) in turn.parts.iter().enumerate() {
+            let Some(prose) = &fold.prose else { continue };
+            let track = &mut self.tracks[prose.owner.index()];
+            if fold.origin.names.iter().all(Name::is_local) {
+                track.nameless = Some((at, part));
+            } else {
+                track.open.push((at, part));
             }
         }
     }
@@ -240,6 +239,9 @@ fn recognise_again(fold: &mut TurnFold, at: usize, part: &Part, held: &PartFold)
 
 /// What the assembler keeps of a part.
 pub(super) fn skeleton(part: &Part) -> PartFold {
+    let teller = part.origin.ranks.holder(Field::Body);
+    let source = part.evidence.iter().rev().find(|evidence| Some(evidence.telling) == teller);
+    let source = source.map(|evidence| evidence.source);
     let mut fold = PartFold {
         id: part.id,
         kind: part.body.kind(),
@@ -249,6 +251,7 @@ pub(super) fn skeleton(part: &Part) -> PartFold {
         gone: false,
         digest: super::part::body_digest(&part.body),
         explains: super::part::explains(&part.body),
+        source,
         prose: None,
         tool: None,
         agents: None,
@@ -257,9 +260,9 @@ pub(super) fn skeleton(part: &Part) -> PartFold {
     let prose = |text: &str, open: bool| {
         (open || unfinished).then(|| {
             Box::new(Prose {
-                owner: part.origin.ranks.holder(Field::Body).unwrap_or(Telling::Log),
+                owner: teller.unwrap_or(Telling::Log),
+                source: source.unwrap_or_default(),
                 text: text.to_owned(),
-                seen: Default::default(),
                 open,
             })
         })
@@ -285,7 +288,15 @@ pub(super) fn skeleton(part: &Part) -> PartFold {
                 question: tool.question.as_ref().map(|question| question.kind),
                 request_id: tool.question.as_ref().and_then(|q| q.request_id.clone()),
                 inferred: tool.answer.as_ref().filter(|_| !observed).map(|a| a.decision),
-                input_streams: !tool.input_text.is_empty(),
+                asked: tool
+                    .question
+                    .as_ref()
+                    .map_or(0, |asked| crate::id::digest(format!("{:?}", asked.items).as_bytes())),
+                // Who streamed it is not kept; the strongest telling of the call is.
+                input_by: (!tool.input_text.is_empty()).then(|| strongest(part)),
+                output_by: (part.origin.ranks.holder(Field::Output).is_none()
+                    && tool.output.is_some())
+                .then(|| strongest(part)),
                 likenesses: (!tool.call_id.is_empty())
                     .then(|| likeness(&tool.name, tool.input.as_ref()))
                     .into_iter()
@@ -294,17 +305,9 @@ pub(super) fn skeleton(part: &Part) -> PartFold {
             }));
         }
         Body::Agent(agents) => {
-            let ended = part.origin.ranks.holder(Field::State).is_some();
             fold.agents = Some(Box::new(AgentsFold {
                 call_id: agents.call_id.clone(),
-                agents: agents
-                    .agents
-                    .iter()
-                    .map(|agent| AgentFold {
-                        agent: agent.clone(),
-                        ended: ended && agent.state.is_terminal(),
-                    })
-                    .collect(),
+                agents: agents.agents.clone(),
             }));
         }
         Body::Interjection(_)
@@ -321,4 +324,10 @@ pub(super) fn skeleton(part: &Part) -> PartFold {
         | Body::Data(_) => {}
     }
     fold
+}
+
+/// The strongest telling that placed a part.
+fn strongest(part: &Part) -> Telling {
+    let placed = |telling: &Telling| part.origin.at.of(*telling).is_some();
+    Telling::ALL.into_iter().rfind(placed).unwrap_or(Telling::Hooks)
 }

@@ -42,11 +42,18 @@ impl Assembler {
         let fold =
             ToolFold { call_id: tool.call_id.clone(), state: tool.state, ..ToolFold::default() };
         let at = self.open_part(head, turn, Some(name), Body::Tool(Box::new(tool)));
-        let part = self.part(at);
-        part.tool = Some(Box::new(fold));
-        part.origin.ranks.claim(Field::Name, head.telling);
+        self.part(at).tool = Some(Box::new(fold));
         self.settle_foreign(at);
+        // Nothing runs in a turn that is over, unless a telling says how it ended.
+        if self.is_over(turn) {
+            self.advance(at, ToolState::Interrupted);
+        }
         at
+    }
+
+    /// Opens a part for a call of which nothing but its id is known.
+    pub(super) fn open_unknown(&mut self, head: &Head, call: &Call) -> At {
+        self.open_tool(head, call, new_tool(call))
     }
 
     pub(super) fn grow_input(&mut self, head: &Head, call: &Call, name: &str, text: String) {
@@ -66,15 +73,19 @@ impl Assembler {
             return;
         }
         let id = part.id;
-        let fresh = part.tool.as_mut().is_some_and(|tool| {
-            tool.input_streams = true;
-            tool.input_seen.insert(head.key)
-        });
-        if fresh {
+        let Some(fold) = &mut part.tool else { return };
+        let by = fold.input_by;
+        fold.input_by = by.max(Some(head.telling));
+        if by.is_none() || by == Some(head.telling) {
             self.out.push(Change::PartGrew { part: id, field: Growing::Input, text });
-        } else {
-            self.count(Oddity::Duplicate);
+        } else if by < Some(head.telling) {
+            let tool = ToolPatch { input_text: Some(text), ..ToolPatch::default() };
+            self.tell_tool(at, tool);
         }
+    }
+
+    fn tell_tool(&mut self, at: At, tool: ToolPatch) {
+        self.tell(at, PartPatch { tool: Some(Box::new(tool)), ..PartPatch::default() });
     }
 
     pub(super) fn call_tool(&mut self, head: &Head, call: ToolCall) {
@@ -99,8 +110,7 @@ impl Assembler {
             ..ToolPatch::default()
         };
         if let Some(fold) = &mut part.tool {
-            if tool.input.is_some() && std::mem::take(&mut fold.input_streams) {
-                fold.input_seen = Default::default();
+            if tool.input.is_some() && fold.input_by.take().is_some() {
                 tool.input_text = Some(String::new());
             }
             if let Call::Id(id) = &call.call
@@ -172,10 +182,13 @@ impl Assembler {
             return;
         }
         let id = part.id;
-        if part.tool.as_mut().is_some_and(|tool| tool.output_seen.insert(head.key)) {
+        let Some(fold) = &mut part.tool else { return };
+        let by = fold.output_by;
+        fold.output_by = by.max(Some(head.telling));
+        if by.is_none() || by == Some(head.telling) {
             self.out.push(Change::PartGrew { part: id, field: Growing::Output, text });
-        } else {
-            self.count(Oddity::Duplicate);
+        } else if by < Some(head.telling) {
+            self.tell_tool(at, ToolPatch { output: Some(text), ..ToolPatch::default() });
         }
     }
 
@@ -186,11 +199,11 @@ impl Assembler {
             // Its call was never seen: it stands where it arrived and loses nothing.
             None => self.open_tool(head, call, new_tool(call)),
         };
+        let origin = &mut self.part(at).origin;
+        origin.rejected |= end == ToolEnd::Rejected;
+        origin.denied |= end == ToolEnd::Denied;
         let patch = self.outcome_patch(head, at, outcome);
         self.tell(at, patch);
-        if end == ToolEnd::Rejected {
-            self.part(at).origin.rejected = true;
-        }
         let state = match end {
             ToolEnd::Completed => ToolState::Completed,
             ToolEnd::Failed => ToolState::Failed,
@@ -199,6 +212,10 @@ impl Assembler {
         };
         self.advance_told(head, at, state);
         self.settle_tool(at);
+        // How an idle turn ended follows from how its calls did.
+        if self.is_over(at.0) {
+            self.settle(at.0);
+        }
     }
 
     pub(super) fn refine_tool(&mut self, head: &Head, call: &Call, outcome: Outcome) {
@@ -242,8 +259,9 @@ impl Assembler {
             return self.advance(at, state);
         }
         if holder == Some(head.telling) {
-            let same =
-                fold.state == state || (part.origin.rejected && state == ToolState::Interrupted);
+            // Interrupted and denied are told apart in `settle_tool`.
+            let cut = |state| matches!(state, ToolState::Interrupted | ToolState::Denied);
+            let same = fold.state == state || (cut(fold.state) && cut(state));
             return self.count(if same { Oddity::Duplicate } else { Oddity::Contradiction });
         }
         if !part.origin.ranks.claim(Field::State, head.telling) {
@@ -251,6 +269,7 @@ impl Assembler {
         }
         let ended = part.origin.ranks.take(Field::Ended, head.telling, head.at);
         self.set_state(at, state, ended);
+        self.note(at);
     }
 
     /// A state that follows from something else: only forward, and never over an end.
@@ -270,7 +289,9 @@ impl Assembler {
         self.tell(at, PartPatch { ended, tool, ..PartPatch::default() });
         if changed {
             self.settle_tool(at);
-            self.settle_agents_of(at);
+            if let Some(agents) = self.agents_of(at) {
+                self.settle_agents(agents, None);
+            }
         }
     }
 
@@ -297,19 +318,21 @@ impl Assembler {
         let same_telling = part.origin.ranks.holder(Field::Question) == Some(head.telling);
         let Some(fold) = &mut part.tool else { return };
         // An answered question is never matched by a new request (R-X-09).
-        let again = fold.request_id.is_some()
-            && question.request_id.is_some()
-            && fold.request_id != question.request_id;
+        let named = fold.request_id.is_some() && question.request_id.is_some();
+        let asked = digest(format!("{:?}", question.items).as_bytes());
+        let again =
+            if named { fold.request_id != question.request_id } else { fold.asked != asked };
         if answered && same_telling && again {
             return self.count(Oddity::Contradiction);
         }
         part.origin.asked |= requested;
-        let asked = part.origin.asked;
         let taken = part.origin.ranks.take(Field::Question, head.telling, Some(question));
         if let Some(question) = &taken {
             fold.question = Some(question.kind);
             fold.request_id.clone_from(&question.request_id);
+            fold.asked = asked;
         }
+        let waits = part.origin.asked;
         let tool = ToolPatch { question: taken, ..ToolPatch::default() };
         self.tell(
             at,
@@ -319,7 +342,7 @@ impl Assembler {
                 ..PartPatch::default()
             },
         );
-        if asked {
+        if waits {
             self.settle_foreign(at);
         }
         self.settle_tool(at);
@@ -352,14 +375,20 @@ impl Assembler {
     pub(super) fn settle_tool(&mut self, at: At) {
         let part = self.part(at);
         let answered = part.origin.ranks.holder(Field::Answer).is_some();
+        let told = part.origin.ranks.holder(Field::State).is_some();
         let Some(fold) = &mut part.tool else { return };
-        let Some(question) = fold.question else { return };
         let mut tool = ToolPatch::default();
-        let refused = part.origin.rejected && part.origin.asked;
-        if refused && fold.state == ToolState::Interrupted {
+        let refused = part.origin.denied || (part.origin.rejected && part.origin.asked);
+        if refused && told && fold.state == ToolState::Interrupted {
             fold.state = ToolState::Denied;
             tool.state = Some(ToolState::Denied);
         }
+        let Some(question) = fold.question else {
+            if tool != ToolPatch::default() {
+                self.tell_tool(at, tool);
+            }
+            return;
+        };
         let decision = match (fold.state, question) {
             (ToolState::Pending | ToolState::Running, _) => None,
             (ToolState::Completed | ToolState::Failed, QuestionKind::Permission) => {
@@ -385,7 +414,7 @@ impl Assembler {
             });
         }
         if tool != ToolPatch::default() {
-            self.tell(at, PartPatch { tool: Some(Box::new(tool)), ..PartPatch::default() });
+            self.tell_tool(at, tool);
         }
     }
 }

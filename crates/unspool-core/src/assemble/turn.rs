@@ -10,7 +10,7 @@ use crate::part::Body;
 use crate::session::{End, Trigger, TurnState};
 use crate::telling::{Field, Name, Telling};
 
-use super::fold::{StepFold, TurnFold, id_of};
+use super::fold::{PartFold, StepFold, TurnFold, id_of};
 use super::order::{Item, arrange, spine_place};
 use super::{Assembler, Head, Slot};
 
@@ -32,22 +32,25 @@ impl Assembler {
                 },
             },
         };
-        if current != Some(turn) {
+        // A turn that the telling comes to for the first time is its current one; news of an
+        // older turn does not take it back there.
+        if self.place_turn(turn, head.telling) {
             self.tracks[head.telling.index()].turn = Some(turn);
         }
-        self.place_turn(turn, head.telling);
         turn
     }
 
-    /// Notes that this telling has come to this turn.
-    fn place_turn(&mut self, turn: usize, telling: Telling) {
-        if self.turns[turn].origin.at.of(telling).is_none() {
-            let track = &mut self.tracks[telling.index()];
-            self.turns[turn].origin.at.set(telling, track.turns);
-            track.turns += 1;
-            self.emit_turn_origin(turn);
-            self.number_turns(turn);
+    /// Notes that this telling has come to this turn. Says whether that is new.
+    fn place_turn(&mut self, turn: usize, telling: Telling) -> bool {
+        if self.turns[turn].origin.at.of(telling).is_some() {
+            return false;
         }
+        let track = &mut self.tracks[telling.index()];
+        self.turns[turn].origin.at.set(telling, track.turns);
+        track.turns += 1;
+        self.emit_turn_origin(turn);
+        self.number_turns(turn);
+        true
     }
 
     fn open_turn(&mut self, names: Vec<Name>) -> usize {
@@ -72,10 +75,13 @@ impl Assembler {
     pub(super) fn start_turn(
         &mut self,
         head: &Head,
-        names: Vec<Name>,
+        mut names: Vec<Name>,
         trigger: Trigger,
         user: Vec<Body>,
     ) {
+        if names.is_empty() {
+            names.push(Name::Nth(head.telling, self.tracks[head.telling.index()].turns));
+        }
         let found = names.iter().find_map(|name| match self.index.get(name) {
             Some(Slot::Turn(turn)) if self.may_be(*turn, &names) => Some(*turn),
             Some(Slot::Turn(_) | Slot::Step(..) | Slot::Part(..)) | None => None,
@@ -94,12 +100,7 @@ impl Assembler {
             }
             None => self.open_turn(names),
         };
-        let track = &mut self.tracks[head.telling.index()];
-        if track.turn != Some(turn) {
-            track.turn = Some(turn);
-            track.step = None;
-        }
-        track.blank.clear();
+        self.tracks[head.telling.index()].turn = Some(turn);
         self.place_turn(turn, head.telling);
 
         let ranks = &mut self.turns[turn].origin.ranks;
@@ -160,9 +161,14 @@ impl Assembler {
     }
 
     fn supersede(&mut self, head: &Head, turn: usize) {
-        let ends = &mut self.turns[turn].origin.ends[head.telling.index()];
-        if ends.is_none() {
-            *ends = Some(End { reason: EndReason::Superseded, at: None });
+        let at = head.telling.index();
+        let origin = &mut self.turns[turn].origin;
+        // An end that still waited belonged to this turn's stream, which is over (R-003-37).
+        let waited = origin.deferred[at].take().is_some();
+        if origin.ends[at].is_none() {
+            origin.ends[at] = Some(End { reason: EndReason::Superseded, at: None });
+            self.emit_turn_origin(turn);
+        } else if waited {
             self.emit_turn_origin(turn);
         }
         self.settle(turn);
@@ -230,8 +236,12 @@ impl Assembler {
     /// A telling placed something in `turn` that another telling placed in `other`: they are
     /// one turn. Says which one is left.
     pub(super) fn join_turns(&mut self, turn: usize, other: usize, telling: Telling) -> usize {
+        // Two turns that any one telling holds apart are two.
+        let (a, b) = (self.turns[turn].origin.at, self.turns[other].origin.at);
+        let held_apart = Telling::ALL.into_iter().any(|t| a.of(t).is_some() && b.of(t).is_some());
         let apart = turn == other
-            || self.turns[other].origin.at.of(telling).is_some()
+            || held_apart
+            || b.of(telling).is_some()
             || !self.may_be(other, &self.turns[turn].origin.names)
             || self.turns[other].is_preamble() != self.turns[turn].is_preamble();
         if apart { other } else { self.merge_turns(other, turn) }
@@ -256,9 +266,11 @@ impl Assembler {
             if kept.origin.deferred[at].is_none() {
                 kept.origin.deferred[at].clone_from(&gone.origin.deferred[at]);
             }
+            kept.origin.steps[at] = kept.origin.steps[at].or(gone.origin.steps[at]);
             kept.placed[at] += gone.placed[at];
             kept.stepped[at] += gone.stepped[at];
         }
+        kept.origin.held.extend(gone.origin.held);
         kept.origin.thinking = match (kept.origin.thinking, gone.origin.thinking) {
             (Some(a), Some(b)) => Some(a || b),
             (a, b) => a.or(b),
@@ -294,7 +306,9 @@ impl Assembler {
         }
         for step in step_shift..self.turns[into].steps.len() {
             let name = self.turns[into].steps[step].name.clone();
-            self.index.insert(name, Slot::Step(into, step));
+            if !name.is_local() {
+                self.index.insert(name, Slot::Step(into, step));
+            }
         }
         for name in &gone.origin.names {
             self.index.insert(name.clone(), Slot::Turn(into));
@@ -313,10 +327,12 @@ impl Assembler {
         twins.dedup();
         for (from, to) in twins {
             let parts = &self.turns[into].parts;
-            let only_hooks = |part: usize| parts[part].origin.at.0[1..] == [None, None];
-            let (from, to) =
-                if only_hooks(to) && !only_hooks(from) { (to, from) } else { (from, to) };
-            if !parts[from].gone && !parts[to].gone {
+            let (from, to) = if parts[to].is_only_hooks() && !parts[from].is_only_hooks() {
+                (to, from)
+            } else {
+                (from, to)
+            };
+            if are_one(&parts[from], &parts[to]) {
                 self.merge_parts(into, from, to);
             }
         }
@@ -369,10 +385,12 @@ impl Assembler {
     pub(super) fn start_step(&mut self, head: &Head, name: Name, model: Option<String>) {
         let turn = self.turn_for(head);
         let id = StepId(id_of(self.session, self.turns[turn].id, &name));
-        if self.tracks[head.telling.index()].step != Some(id) {
+        let at = head.telling.index();
+        if self.turns[turn].origin.steps[at] != Some(id) {
             self.close_prose(head);
+            self.turns[turn].origin.steps[at] = Some(id);
+            self.emit_turn_origin(turn);
         }
-        self.tracks[head.telling.index()].step = Some(id);
         self.reopen(head, turn);
         self.tell_step(head, name, |fold| {
             if model.is_some() {
@@ -381,16 +399,42 @@ impl Assembler {
         });
     }
 
+    /// The end of a step closes what it left open.
+    pub(super) fn end_step(&mut self, head: &Head, name: &Name) {
+        let turn = self.turn_for(head);
+        let id = StepId(id_of(self.session, self.turns[turn].id, name));
+        if self.turns[turn].origin.steps[head.telling.index()] == Some(id) {
+            self.close_prose(head);
+        }
+    }
+
+    /// The step that a telling is in.
+    pub(super) fn step_of(&self, head: &Head, turn: usize) -> Option<StepId> {
+        self.turns[turn].origin.steps[head.telling.index()]
+    }
+
+    /// A step by its name. Names that only count mean something only in their turn.
+    fn find_step(&self, turn: usize, name: &Name) -> Option<(usize, usize)> {
+        if name.is_local() {
+            let step = self.turns[turn].steps.iter().position(|step| step.name == *name)?;
+            return Some((turn, step));
+        }
+        match self.index.get(name) {
+            Some(Slot::Step(turn, step)) => Some((*turn, *step)),
+            Some(Slot::Turn(_) | Slot::Part(..)) | None => None,
+        }
+    }
+
     /// Changes a step, opening it if need be.
     pub(super) fn tell_step(&mut self, head: &Head, name: Name, tell: impl Fn(&mut StepFold)) {
         let current = self.turn_for(head);
-        let (turn, step) = match self.index.get(&name).copied() {
-            Some(Slot::Step(other, step)) => {
+        let (turn, step) = match self.find_step(current, &name) {
+            Some((other, step)) => {
                 let before = self.turns[current].steps.len();
                 let turn = self.join_turns(current, other, head.telling);
                 if turn == other { (turn, step) } else { (turn, before + step) }
             }
-            Some(Slot::Turn(_) | Slot::Part(..)) | None => {
+            None => {
                 let id = StepId(id_of(self.session, self.turns[current].id, &name));
                 let fold = StepFold {
                     id,
@@ -404,7 +448,9 @@ impl Assembler {
                 };
                 self.turns[current].steps.push(fold);
                 let step = self.turns[current].steps.len() - 1;
-                self.index.insert(name, Slot::Step(current, step));
+                if !name.is_local() {
+                    self.index.insert(name, Slot::Step(current, step));
+                }
                 (current, step)
             }
         };
@@ -445,8 +491,11 @@ impl Assembler {
 
     /// More happens in a turn that this telling had called ended: it goes on.
     pub(super) fn reopen(&mut self, head: &Head, turn: usize) {
-        let end = &mut self.turns[turn].origin.ends[head.telling.index()];
-        if end.take_if(|end| end.reason != EndReason::Superseded).is_some() {
+        let at = head.telling.index();
+        let origin = &mut self.turns[turn].origin;
+        let waited = origin.deferred[at].take().is_some();
+        let ended = origin.ends[at].take_if(|end| end.reason != EndReason::Superseded).is_some();
+        if waited || ended {
             self.emit_turn_origin(turn);
             self.settle(turn);
         }
@@ -454,5 +503,22 @@ impl Assembler {
 
     pub(super) fn is_over(&self, turn: usize) -> bool {
         self.turns[turn].state != TurnState::Running
+    }
+}
+
+/// Whether two parts that are called alike are one. Content alone does not make two things one
+/// that their tellings name apart.
+fn are_one(from: &PartFold, to: &PartFold) -> bool {
+    if from.gone || to.gone {
+        return false;
+    }
+    let nameless = |part: &PartFold| part.origin.names.iter().all(Name::is_local);
+    match (&from.tool, &to.tool) {
+        (Some(a), Some(b)) => a.call_id.is_empty() || b.call_id.is_empty(),
+        (Some(_), None) | (None, Some(_)) => false,
+        (None, None) if from.is_prose() || to.is_prose() => {
+            from.is_only_hooks() != to.is_only_hooks()
+        }
+        (None, None) => nameless(from) || nameless(to),
     }
 }

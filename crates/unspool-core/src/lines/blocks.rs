@@ -150,7 +150,8 @@ pub fn more(count: usize, noun: &str) -> Line {
 fn lay_code(code: &Code, frame: &Frame) -> Vec<Line> {
     let source: Vec<&str> = code.text.split('\n').collect();
     let limit = cut_limit(frame).unwrap_or(usize::MAX);
-    let style = Style { dim: frame.base.dim, ..Style::role(Role::Code) };
+    // A block of code has its place to tell it apart; colour is for code inside a sentence.
+    let style = Style { dim: frame.base.dim, ..Style::default() };
     let digits = code
         .first_line
         .map_or(0, |first| first.saturating_add(source.len().min(limit) as u64).to_string().len());

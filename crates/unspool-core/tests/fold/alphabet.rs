@@ -111,7 +111,15 @@ impl Alphabet {
             ]
             .boxed()
         } else {
-            prompts().prop_map(|name| vec![name]).boxed()
+            // Log and stream have the prompt's id, hooks only its words.
+            prop_oneof![
+                4 => prompts().prop_map(|name| vec![name]),
+                1 => Just(vec![prompt_name("p1"), Name::Alike(1, 0)]),
+                1 => Just(vec![Name::Alike(1, 0)]),
+                1 => Just(vec![Name::Alike(2, 0)]),
+                1 => Just(vec![record("u1")]),
+            ]
+            .boxed()
         };
         let reasons = select(vec![
             EndReason::Completed,
@@ -155,11 +163,12 @@ impl Alphabet {
             }
         };
         let deltas = if self.blanks { vec!["a", "b", "c ", " ", ""] } else { vec!["a", "b", "c "] };
-        let grown = (target.clone(), select(deltas.clone()))
+        let grown = (target.clone(), select(deltas))
             .prop_map(|((voice, block), text)| What::Grew { voice, block, text: text.to_owned() });
-        let whole = (target.clone(), select(deltas)).prop_map(|((voice, block), text)| {
-            said_with(voice, block, text, Default::default()).what
-        });
+        let whole =
+            (target.clone(), select(vec!["a", "ab", "c "])).prop_map(|((voice, block), text)| {
+                said_with(voice, block, text, Default::default()).what
+            });
         let over =
             target.prop_filter_map("a name", |(_, block)| Some(What::BlockEnded { block: block? }));
         prop_oneof![4 => grown, 2 => whole, 1 => over].boxed()
@@ -223,15 +232,17 @@ impl Alphabet {
     }
 
     fn parts(self) -> BoxedStrategy<What> {
-        let named = select(vec![Some("n1"), Some("n2")]);
-        let nameless = select(vec![None, Some("n1"), Some("n2")]);
-        let names = if self.nameless { nameless.boxed() } else { named.boxed() };
+        let names = |of: [&'static str; 2]| {
+            let mut names = vec![Some(of[0]), Some(of[1])];
+            names.extend(self.nameless.then_some(None));
+            select(names)
+        };
         let usual = prop_oneof![
-            (names.clone(), select(vec!["retry", "interrupted"]))
+            (names(["n1", "n2"]), select(vec!["retry", "interrupted"]))
                 .prop_map(|(name, code)| notice(name, code).what),
-            names.clone().prop_map(|name| failed(name, "broken").what),
-            (names, select(vec!["1", "2"]))
-                .prop_map(|(name, data_of)| data(name, "x", data_of).what),
+            names(["e1", "e2"]).prop_map(|name| failed(name, "broken").what),
+            (names(["d1", "d2"]), select(vec!["1", "2"]))
+                .prop_map(|(name, payload)| data(name, "x", payload).what),
         ];
         if self.nonsense {
             let odd = crate::alphabet::names().prop_map(|name| {
@@ -246,6 +257,97 @@ impl Alphabet {
             usual.boxed()
         }
     }
+}
+
+/// Leaves out deltas that are told again.
+pub fn deltas_once(script: Vec<Line>) -> Vec<Line> {
+    let mut seen = Vec::new();
+    script
+        .into_iter()
+        .filter(|line| {
+            let delta = matches!(
+                line.what,
+                What::Grew { .. } | What::ToolInputGrew { .. } | What::ToolOutputGrew { .. }
+            );
+            let again = delta && seen.contains(&line.key);
+            seen.push(line.key);
+            !again
+        })
+        .collect()
+}
+
+/// Leaves out what only its own order makes sense of: news of an agent by its id alone before
+/// anyone introduced it, the end or the usage of a step before its beginning, and a turn or a
+/// step that begins again after another one.
+pub fn in_order(script: Vec<Line>) -> Vec<Line> {
+    let mut known = Vec::new();
+    let mut begun: Vec<(Telling, Name)> = Vec::new();
+    let mut begin = |telling: Telling, name: &Name| {
+        let kind = |name: &Name| matches!(name, Name::Message(_));
+        let mut before =
+            begun.iter().rev().filter(|(by, held)| *by == telling && kind(held) == kind(name));
+        let current = before.next().is_some_and(|(_, held)| held == name);
+        let again = before.any(|(_, held)| held == name);
+        if !again && !current {
+            begun.push((telling, name.clone()));
+        }
+        current || !again
+    };
+    let mut steps: Vec<(Telling, Name)> = Vec::new();
+    script
+        .into_iter()
+        .filter(|line| match &line.what {
+            What::AgentStarted { agent, .. }
+            | What::AgentProgressed { agent, .. }
+            | What::AgentEnded { agent, .. } => {
+                known.extend(agent.call.as_ref().and(agent.id.clone()));
+                agent.call.is_some() || agent.id.as_ref().is_some_and(|id| known.contains(id))
+            }
+            What::StepStarted { step, .. } => {
+                steps.push((line.telling, step.clone()));
+                begin(line.telling, step)
+            }
+            What::TurnStarted { names, .. } => {
+                let first: Vec<bool> = names.iter().map(|name| begin(line.telling, name)).collect();
+                line.turn.is_none() && first.into_iter().all(|first| first)
+            }
+            What::StepEnded { step, .. } | What::UsageTold { step, .. } => {
+                steps.contains(&(line.telling, step.clone()))
+            }
+            What::SessionTold { .. }
+            | What::TitleTold(_)
+            | What::SessionEnded
+            | What::UserAdded(_)
+            | What::ThinkingTold(_)
+            | What::TurnEnded(_)
+            | What::Rewound { .. }
+            | What::ProvenanceTold { .. }
+            | What::SnapshotTaken { .. }
+            | What::Grew { .. }
+            | What::Said { .. }
+            | What::BlockEnded { .. }
+            | What::ToolInputGrew { .. }
+            | What::ToolCalled(_)
+            | What::ToolStarted { .. }
+            | What::ToolOutputGrew { .. }
+            | What::ToolEnded { .. }
+            | What::ToolRefined { .. }
+            | What::QuestionAsked { .. }
+            | What::QuestionAnswered { .. }
+            | What::Interjected(..)
+            | What::TasksListed(..)
+            | What::SkillLoaded(..)
+            | What::McpListed(..)
+            | What::ContextAdded(..)
+            | What::Compacted(..)
+            | What::FileGiven(..)
+            | What::SourceCited(..)
+            | What::Patched(..)
+            | What::Noticed(..)
+            | What::Failed(..)
+            | What::DataGiven(..) => true,
+        })
+        .collect()
 }
 
 fn agents() -> BoxedStrategy<What> {

@@ -27,6 +27,8 @@ mod resumed;
 #[cfg(test)]
 mod script;
 #[cfg(test)]
+mod table;
+#[cfg(test)]
 mod tellings;
 #[cfg(test)]
 mod tools;

@@ -82,9 +82,9 @@ fn law_9_an_ended_call_does_not_hold_its_deltas() {
 fn law_9_ends_of_agents_that_nobody_knows_do_not_pile_up() {
     // R-X-04: cleared at the end of the stream.
     let mut run =
-        reply((0..100).map(|nth| agent_ended("", &format!("stranger{nth}"), AgentEnd::Completed)));
+        reply((0..100).map(|nth| agent_ended("", &format!("nobody{nth}"), AgentEnd::Completed)));
     run.tell_all([over(Completed), prompt("p2")]);
-    assert_eq!(held(&run, "stranger"), 0);
+    assert_eq!(held(&run, "nobody"), 0);
 }
 
 #[test]

@@ -127,14 +127,6 @@ fn law_2_what_was_told_of_the_session() {
 }
 
 #[test]
-fn law_2_a_step_told_again_before_the_cut() {
-    same_after_restart(
-        vec![prompt("p1"), step("m1"), said(Text, "a"), step("m2"), step("m1")],
-        vec![called("t1", "Bash")],
-    );
-}
-
-#[test]
 fn law_2_calls_of_a_like_told_without_an_id_after_the_cut() {
     use unspool_core::assemble::likeness;
     use unspool_core::event::Call;
@@ -146,5 +138,34 @@ fn law_2_calls_of_a_like_told_without_an_id_after_the_cut() {
     same_after_restart(
         vec![prompt("p1"), called("t1", "Bash"), called("t2", "Bash")],
         vec![hook(0), hook(1), hook(2), called("t3", "Bash")],
+    );
+}
+
+#[test]
+fn law_2_prose_that_a_stronger_telling_took_over() {
+    let name = block("m", 0);
+    same_after_restart(
+        vec![
+            prompt("p1").hook(),
+            grew_in(Text, name.clone(), "a").hook(),
+            prompt("p1"),
+            grew_in(Text, name, "ab"),
+        ],
+        vec![step("m2"), said(Text, "c")],
+    );
+}
+
+#[test]
+fn law_2_prose_that_grows_in_an_older_turn() {
+    let name = block("m", 0);
+    same_after_restart(
+        vec![
+            prompt("p1"),
+            said(Text, "a"),
+            prompt("p2"),
+            grew_in(Text, name, "late").in_turn("p1"),
+            notice(Some("n"), "retry").in_turn("p2"),
+        ],
+        vec![step("m2").in_turn("p2")],
     );
 }

@@ -1,6 +1,7 @@
 //! Event scripts that read like tables: builders for events, a run of them through the assembler
-//! and the mirror, and the transcript as short strings.
+//! and the mirror. The transcript is compared as the short strings of `table`.
 
+use std::fmt;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -13,15 +14,16 @@ use unspool_core::event::{
 use unspool_core::id::SessionId;
 use unspool_core::json::Json;
 use unspool_core::part::{
-    Answer, Body, Data, Decision, Failure, Notice, Part, Question, QuestionItem, QuestionKind,
-    Text, Tool,
+    Answer, Body, Data, Decision, Failure, Notice, Question, QuestionItem, QuestionKind, Text, Tool,
 };
 use unspool_core::session::{Transcript, Trigger, Turn};
 use unspool_core::telling::{Evidence, Name, Telling};
 use unspool_core::transcript::Mirror;
 
+pub use crate::table::{as_tool, show, shown};
+
 /// One line of a script: what happened, and who tells it. The log, unless said otherwise.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Line {
     pub what: What,
     pub telling: Telling,
@@ -35,6 +37,19 @@ impl From<What> for Line {
     fn from(what: What) -> Line {
         let telling = Telling::Log;
         Line { what, telling, turn: None, generation: None, at: None, key: None }
+    }
+}
+
+impl fmt::Debug for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} {:?}", self.telling, self.what)?;
+        if let Some(turn) = &self.turn {
+            write!(f, " in {turn:?}")?;
+        }
+        if let Some(generation) = self.generation {
+            write!(f, " of generation {generation}")?;
+        }
+        self.key.map_or(Ok(()), |key| write!(f, " #{key}"))
     }
 }
 
@@ -177,61 +192,6 @@ impl Run {
         let assembler = Assembler::resume(&self.mirror.rows());
         Run { assembler, mirror: self.mirror.clone(), next: self.next }
     }
-}
-
-pub fn as_tool(part: &Part) -> Option<Tool> {
-    if let Body::Tool(tool) = &part.body { Some((**tool).clone()) } else { None }
-}
-
-fn shown(turn: &Turn) -> Vec<String> {
-    turn.parts.iter().map(show).collect()
-}
-
-/// A part as one short string. `…` marks what still grows.
-pub fn show(part: &Part) -> String {
-    let open = |open: bool| if open { "…" } else { "" };
-    match &part.body {
-        Body::Text(text) => format!("text{}:{:?}", open(text.open), text.text),
-        Body::Reasoning(r) if r.redacted => format!("reasoning{}:redacted", open(r.open)),
-        Body::Reasoning(r) => format!("reasoning{}:{:?}", open(r.open), r.text),
-        Body::Tool(tool) => show_tool(tool),
-        Body::Agent(agents) => {
-            let of: Vec<String> = agents
-                .agents
-                .iter()
-                .map(|agent| format!("{} {}", agent.id, agent.state.name()))
-                .collect();
-            format!("agents of {}: {}", agents.call_id, of.join(", "))
-        }
-        Body::Notice(notice) => format!("notice:{}", notice.code),
-        Body::Error(failure) => format!("error:{:?}", failure.text),
-        Body::Data(data) => format!("data:{} {}", data.kind, data.payload.text()),
-        Body::Interjection(words) => format!("interjection:{:?}", words.text),
-        body @ (Body::TaskList(_)
-        | Body::SkillLoad(_)
-        | Body::McpSnapshot(_)
-        | Body::ContextInfo(_)
-        | Body::Compaction(_)
-        | Body::File(_)
-        | Body::Source(_)
-        | Body::Patch(_)) => body.kind().name().to_owned(),
-    }
-}
-
-fn show_tool(tool: &Tool) -> String {
-    let mut out = format!("tool {} {}", tool.call_id, tool.state.name());
-    if let Some(output) = &tool.output {
-        out += &format!(" {output:?}");
-    }
-    match (&tool.question, &tool.answer) {
-        (Some(question), None) => out += &format!(" asks {:?}", question.items[0].question),
-        (Some(question), Some(answer)) => {
-            out += &format!(" asked {:?}: {}", question.items[0].question, answer.decision.name());
-        }
-        (None, Some(answer)) => out += &format!(" answer: {}", answer.decision.name()),
-        (None, None) => {}
-    }
-    out
 }
 
 // ── Builders ────────────────────────────────────────────────────────────────────────────────────

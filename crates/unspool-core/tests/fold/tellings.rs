@@ -213,3 +213,59 @@ fn two_turns_of_hooks_that_a_log_calls_one_keep_all_their_parts() {
         assert!(shown.iter().any(|shown| shown == part), "{:?}", run.turns());
     }
 }
+
+#[test]
+fn calls_of_a_like_with_ids_of_their_own_stay_two_when_turns_are_joined() {
+    // Law 4, R-X-06: a likeness finds calls without an id; it does not make two ids one.
+    let run = fold([
+        started(vec![Name::Alike(9, 0)], vec![]).stream(),
+        called("t1", "Bash").stream(),
+        called_with("x", "Read", "{}").stream(),
+        prompt("p1"),
+        called("t2", "Bash"),
+        called_with("x", "Read", "{}"),
+    ]);
+    let shown = run.turns().concat();
+    for call in ["t1", "t2", "x"] {
+        let parts = shown.iter().filter(|part| part.starts_with(&format!("tool {call} ")));
+        assert_eq!(parts.count(), 1, "{call}: {:?}", run.turns());
+    }
+}
+
+#[test]
+fn a_step_does_not_reach_into_another_turn() {
+    // R-000-01: also where events name their turn and no prompt is told.
+    let run = fold([
+        step("m1").in_turn("p1"),
+        said(Text, "a").in_turn("p1"),
+        called("t1", "Bash").in_turn("p2"),
+    ]);
+    for turn in run.transcript().turns {
+        let steps: Vec<_> = turn.steps.iter().map(|step| step.id).collect();
+        for part in turn.parts {
+            assert!(part.step.is_none_or(|step| steps.contains(&step)), "{}", show(&part));
+        }
+    }
+}
+
+#[test]
+fn a_call_that_a_hook_told_without_its_id_does_not_cut_the_turn() {
+    // R-X-03: what was dissolved into another part says nothing of the turn any more.
+    use unspool_core::assemble::likeness;
+    use unspool_core::event::EndReason::Idle;
+    use unspool_core::event::{Call, What};
+    use unspool_core::json::Json;
+    let alike = likeness("Bash", Json::parse(r#"{"q":1}"#).as_ref());
+    let started = Line::from(What::ToolStarted { call: Call::Alike(alike, 0) }).hook();
+    let run = fold([
+        prompt("p1").hook(),
+        started,
+        over(Idle).hook(),
+        prompt("p1"),
+        called("t1", "Bash"),
+        ended("t1", ToolEnd::Completed, "x"),
+        over(Idle),
+    ]);
+    assert_eq!(run.parts(), [r#"tool t1 completed "x""#]);
+    assert_eq!(run.state(), "completed");
+}

@@ -143,8 +143,8 @@ fn law_5_words_that_were_added_to_a_prompt_without_words() {
 #[test]
 fn law_5_streamed_blocks() {
     twice_is_once(vec![
-        prompt("p1"),
-        step("m1"),
+        prompt("p1").stream(),
+        step("m1").stream(),
         grew_in(Text, block("m1", 0), " ").stream(),
         grew_in(Text, block("m1", 0), "a").stream(),
         grew_in(Text, block("m1", 0), "b").stream(),
@@ -152,5 +152,28 @@ fn law_5_streamed_blocks() {
         called("t1", "Bash").stream(),
         output_grew("t1", "x").stream(),
         output_grew("t1", "y").stream(),
+    ]);
+}
+
+#[test]
+fn law_5_a_turn_that_went_on_after_its_end_and_still_runs() {
+    twice_is_once(vec![
+        prompt("p1"),
+        step("m1"),
+        said_in(Text, block("m1", 0), "a"),
+        over(Interrupted),
+        step("m2"),
+        called("t1", "Bash"),
+    ]);
+}
+
+#[test]
+fn law_5_a_block_that_still_grows() {
+    twice_is_once(vec![
+        prompt("p1"),
+        step("m1"),
+        said_in(Reasoning, block("m1", 0), "a"),
+        step("m2"),
+        grew_in(Text, block("m2", 0), "b"),
     ]);
 }

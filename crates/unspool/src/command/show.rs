@@ -12,7 +12,7 @@ use unspool_core::document::{Completeness, SessionDocument, TurnDocument, settle
 use unspool_core::session::Transcript;
 use unspool_core::telling::Telling;
 use unspool_sources::decode::{Ledger, Warning};
-use unspool_sources::gather::{Gathered, Gathering};
+use unspool_sources::gather::{GatherError, Gathered, Gathering};
 
 use crate::paint;
 
@@ -62,7 +62,8 @@ impl Show {
             return write_json(&transcript, completeness, &gathered.ledger, &warnings);
         }
         for warning in &warnings {
-            eprintln!("unspool: {}:{}: {}", warning.file, warning.line, warning.what);
+            let line = if warning.line > 0 { format!(":{}", warning.line) } else { String::new() };
+            eprintln!("unspool: {}{line}: {}", warning.file, warning.what);
         }
         let style = paint::Style {
             colour: !self.plain && io::stdout().is_terminal() && !no_colour(),
@@ -101,12 +102,22 @@ fn read(gathering: &mut Gathering, path: &Path) -> Result<Vec<Warning>> {
             skipped.push(Warning {
                 file: file.to_string_lossy().into_owned(),
                 line: 0,
-                what: error.to_string(),
+                what: reason(&error).to_owned(),
                 bytes: Vec::new(),
             });
         }
     }
     Ok(skipped)
+}
+
+/// Why a file inside a folder was passed over, where its name stands beside.
+fn reason(error: &GatherError) -> &'static str {
+    match error {
+        GatherError::Unreadable { .. } => "cannot be read",
+        GatherError::PromptHistory { .. } => "a list of typed prompts, not a session",
+        GatherError::Unknown { .. } => "nothing that Unspool knows",
+        GatherError::Empty { .. } => "empty",
+    }
 }
 
 fn find_files(folder: &Path, files: &mut BTreeSet<PathBuf>) -> io::Result<()> {

@@ -144,7 +144,8 @@ fn shortened(text: &str) -> String {
 fn parts(transcript: &Transcript) -> String {
     let mut out = String::new();
     let session = &transcript.session;
-    writeln!(out, "session {} {:?} {:?}", session.id, session.state, session.facts).unwrap();
+    let facts = serde_json::to_string(&session.facts).unwrap();
+    writeln!(out, "session {} {:?} {facts}", session.id, session.state).unwrap();
     for turn in &transcript.turns {
         let mut head = turn.clone();
         head.parts.clear();

@@ -109,7 +109,7 @@ fn arrival(case: &std::path::Path, captures: &[Capture]) -> Vec<usize> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn any_interleaving_of_tellings_gives_the_same_parts(
