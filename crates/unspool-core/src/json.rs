@@ -1,6 +1,7 @@
 //! JSON as its source wrote it: kept as text, so that nothing is rounded, reordered or rejected
 //! for its depth, and parsed only by whoever needs to look inside.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -36,7 +37,9 @@ impl Json {
 
     /// The parsed value; `Null` where the nesting is deeper than the parser allows.
     pub fn value(&self) -> Value {
-        serde_json::from_str(&self.0).unwrap_or_default()
+        serde_json::from_str(&self.0)
+            .or_else(|_| serde_json::from_str(&mended(&self.0)))
+            .unwrap_or_default()
     }
 
     /// Parses into a type of the caller's.
@@ -49,6 +52,41 @@ impl Json {
         // `Value` sorts its keys, because the `preserve_order` feature is off.
         digest(self.value().to_string().as_bytes())
     }
+}
+
+/// JSON text in which escapes of half a surrogate pair, which no string can hold, are replaced
+/// by U+FFFD. Programs that cut strings by UTF-16 units write them.
+pub fn mended(text: &str) -> Cow<'_, str> {
+    let unit = |at: usize| {
+        let digits = text.get(at..at + 6)?.strip_prefix("\\u")?;
+        u16::from_str_radix(digits, 16).ok()
+    };
+    let mut out = String::new();
+    let (mut copied, mut at) = (0, 0);
+    while let Some(found) = text[at..].find('\\') {
+        at += found;
+        match unit(at) {
+            None => at += 2,
+            Some(0xD800..=0xDBFF) if matches!(unit(at + 6), Some(0xDC00..=0xDFFF)) => at += 12,
+            Some(0xD800..=0xDFFF) => {
+                out.push_str(&text[copied..at]);
+                out.push_str("\\ufffd");
+                at += 6;
+                copied = at;
+            }
+            Some(_) => at += 6,
+        }
+        // A backslash before a character of several bytes is no JSON; step past it all the same.
+        while at < text.len() && !text.is_char_boundary(at) {
+            at += 1;
+        }
+        at = at.min(text.len());
+    }
+    if copied == 0 {
+        return Cow::Borrowed(text);
+    }
+    out.push_str(&text[copied..]);
+    Cow::Owned(out)
 }
 
 impl From<Value> for Json {

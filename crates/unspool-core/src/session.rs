@@ -313,11 +313,6 @@ impl Turn {
         usage
     }
 
-    /// All tokens of all kinds.
-    pub fn tokens(&self) -> u64 {
-        self.usage().total()
-    }
-
     /// The number of a step in this turn, counted from 1.
     pub fn step_number(&self, id: StepId) -> Option<usize> {
         self.steps.iter().position(|step| step.id == id).map(|at| at + 1)

@@ -162,10 +162,14 @@ pub enum Field {
     Step,
     Started,
     Ended,
+    /// The input as it streams.
+    InputText,
+    /// The output as it streams.
+    OutputText,
 }
 
 impl Field {
-    const COUNT: usize = Field::Ended as usize + 1;
+    const COUNT: usize = Field::OutputText as usize + 1;
 }
 
 impl Ranks {
@@ -214,6 +218,9 @@ pub struct Origin {
     /// A call that only hooks told of, in a turn that its log or stream has told to the end: it
     /// was made elsewhere, by a sub-agent of a version whose hooks do not say so. Not shown.
     pub foreign: bool,
+    /// Where it stands among the things with the same content: whether hooks counted it, the
+    /// content, and which one it is.
+    pub alike: Vec<(bool, u64, u32)>,
     /// Prose that the end of its turn closed before its own end came: it may still grow.
     pub unfinished: bool,
 }

@@ -137,10 +137,12 @@ impl Assembler {
     /// part to stand behind.
     fn agents_part(&mut self, head: &Head, call: &Arc<str>) -> At {
         let name = Name::AgentsOf(call.clone());
-        if let Some(at) = self.find_part(0, &name) {
+        let found = self.find_part(0, &name);
+        if let Some(at) = found.filter(|at| self.part(*at).agents.is_some()) {
             return at;
         }
-        let tool = match self.find_part(0, &Name::Call(call.clone())) {
+        let tool = self.find_part(0, &Name::Call(call.clone()));
+        let tool = match tool.filter(|at| self.part(*at).tool.is_some()) {
             Some(tool) => tool,
             None => self.open_unknown(head, &Call::Id(call.clone())),
         };
@@ -198,7 +200,7 @@ impl Assembler {
     pub(super) fn agents_of(&mut self, tool: At) -> Option<At> {
         let call = self.part(tool).tool.as_ref().map(|tool| tool.call_id.as_str())?;
         let name = Name::AgentsOf(call.into());
-        self.find_part(tool.0, &name)
+        self.find_part(tool.0, &name).filter(|at| self.part(*at).agents.is_some())
     }
 
     /// The state of an agent whose end nobody told follows from its tool and its turn.

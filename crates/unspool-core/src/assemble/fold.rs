@@ -81,10 +81,6 @@ pub(super) struct ToolFold {
     pub inferred: Option<Decision>,
     /// The forms of tool and input under which the call was counted.
     pub likenesses: Vec<u64>,
-    /// Who streams the input as text, while it is not whole.
-    pub input_by: Option<Telling>,
-    /// Who streams the output, while it is not whole.
-    pub output_by: Option<Telling>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -177,12 +173,14 @@ impl TurnFold {
         found
     }
 
-    /// Counts one more thing with this content; says which one it is.
-    pub fn count_alike(&mut self, telling: Telling, content: u64) -> u32 {
+    /// Counts a part among the things with this content; says which one it is.
+    pub fn count_alike(&mut self, telling: Telling, part: usize, content: u64) -> Name {
         // Log and stream name the same things alike, so they share a count; hooks do not.
-        let count = self.alike.entry((telling == Telling::Hooks, content)).or_default();
+        let class = telling == Telling::Hooks;
+        let count = self.alike.entry((class, content)).or_default();
         *count += 1;
-        *count - 1
+        self.parts[part].origin.alike.push((class, content, *count - 1));
+        Name::Alike(content, *count - 1)
     }
 }
 

@@ -37,7 +37,7 @@ pub struct Assembler {
     facts: Facts,
     state: SessionState,
     turns: Vec<TurnFold>,
-    index: FxHashMap<Name, Slot>,
+    index: Index,
     tracks: [Track; 3],
     /// How far each source of each telling has been taken.
     cursors: FxHashMap<(Telling, u16), (u64, u16)>,
@@ -45,20 +45,13 @@ pub struct Assembler {
     out: Vec<Change>,
 }
 
-/// Where a name leads.
-#[derive(Clone, Copy, Debug)]
-enum Slot {
-    Turn(usize),
-    Step(usize, usize),
-    Part(usize, usize),
-}
-
-impl Slot {
-    fn turn(self) -> usize {
-        match self {
-            Slot::Turn(turn) | Slot::Step(turn, _) | Slot::Part(turn, _) => turn,
-        }
-    }
+/// Where names lead: a turn, a step of a turn, a part of a turn. A record may name both a turn
+/// and a part.
+#[derive(Clone, Debug, Default)]
+struct Index {
+    turns: FxHashMap<Name, usize>,
+    steps: FxHashMap<Name, (usize, usize)>,
+    parts: FxHashMap<Name, part::At>,
 }
 
 /// How far one telling has come.
@@ -90,7 +83,7 @@ impl Assembler {
             facts: Facts::default(),
             state: SessionState::default(),
             turns: Vec::new(),
-            index: FxHashMap::default(),
+            index: Index::default(),
             tracks: Default::default(),
             cursors: FxHashMap::default(),
             snapshots: FxHashSet::default(),

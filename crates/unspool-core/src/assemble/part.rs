@@ -7,7 +7,7 @@ use crate::telling::{Field, Name, Origin};
 
 use super::fold::{PartFold, id_of};
 use super::order::{Item, arrange, spine_place};
-use super::{Assembler, Head, Slot};
+use super::{Assembler, Head};
 
 /// Where a part is: its turn and its number in the turn's list.
 pub(super) type At = (usize, usize);
@@ -20,7 +20,7 @@ impl Assembler {
         self.close_nameless(head);
         let content = body_digest(&body);
         let explains = explains(&body);
-        let mut name = name;
+        let mut name = name.filter(|name| self.names_part(name));
         let mut found = name.as_ref().and_then(|name| self.find_part(turn, name));
         // What goes by the name of a text, a call or its agents is something else: both are kept.
         if found.is_some_and(|at| {
@@ -44,6 +44,7 @@ impl Assembler {
                 // Hooks show what went wrong as text.
                 if let Some(said) = said {
                     self.recognise(head.telling, at, said);
+                    self.note(at);
                 }
                 if explains {
                     self.settle(turn);
@@ -63,16 +64,32 @@ impl Assembler {
         self.tell(at, patch);
     }
 
+    /// Whether a name can be a plain part's: the names of turns, steps, calls and agents cannot.
+    pub(super) fn names_part(&mut self, name: &Name) -> bool {
+        let may = match name {
+            Name::Block(..) | Name::Record(_) | Name::Alike(..) => true,
+            Name::Preamble
+            | Name::Nth(..)
+            | Name::Call(_)
+            | Name::AgentsOf(_)
+            | Name::Agent(_)
+            | Name::Message(_)
+            | Name::Prompt(_)
+            | Name::Ending => false,
+        };
+        if !may {
+            self.count(Oddity::Contradiction);
+        }
+        may
+    }
+
     /// The part that goes by this name.
     pub(super) fn find_part(&self, turn: usize, name: &Name) -> Option<At> {
         if name.is_local() {
             return self.turns[turn].local.get(name).map(|part| (turn, *part));
         }
-        match self.index.get(name) {
-            // A turn that was let go and not restored has no parts here.
-            Some(Slot::Part(turn, part)) if !self.turns[*turn].stored => Some((*turn, *part)),
-            Some(Slot::Part(..) | Slot::Turn(_) | Slot::Step(..)) | None => None,
-        }
+        // A turn that was let go and not restored has no parts here.
+        self.index.parts.get(name).copied().filter(|at| !self.turns[at.0].stored)
     }
 
     /// This telling, now in `turn`, comes to a part that is there already: the part takes its
@@ -120,15 +137,15 @@ impl Assembler {
             }
             tool.likenesses.extend(told.likenesses.iter());
         }
-        for telling in crate::telling::Telling::ALL {
-            if let Some(position) = gone.origin.at.of(telling) {
-                kept.origin.at.set(telling, position);
-            }
+        for (held, told) in kept.origin.at.0.iter_mut().zip(gone.origin.at.0) {
+            *held = (*held).max(told);
         }
         kept.origin.ranks.join(gone.origin.ranks);
         kept.origin.rejected |= gone.origin.rejected;
         kept.origin.asked |= gone.origin.asked;
         kept.origin.denied |= gone.origin.denied;
+        kept.origin.alike.extend(gone.origin.alike);
+        kept.origin.alike.sort_unstable();
         for name in gone.origin.names {
             self.name_part((turn, into), name);
         }
@@ -200,8 +217,14 @@ impl Assembler {
     ) -> At {
         let step = origin.ranks.take(Field::Step, head.telling, step);
         let started = origin.ranks.take(Field::Started, head.telling, head.at);
-        let id = PartId(id_of(self.session, self.turns[turn].id, &name));
         let position = origin.at.of(head.telling).unwrap_or_default();
+        let mut id = PartId(id_of(self.session, self.turns[turn].id, &name));
+        // A source that calls two things by one name gets two ids all the same.
+        if self.find_part(turn, &name).is_some_and(|other| self.part(other).id == id) {
+            let apart = Name::Nth(head.telling, position);
+            id = PartId(id_of(self.session, self.turns[turn].id, &apart));
+            origin.names = vec![apart];
+        }
         let fold = PartFold {
             id,
             kind: body.kind(),
@@ -238,7 +261,7 @@ impl Assembler {
         if name.is_local() {
             self.turns[at.0].local.insert(name, at.1);
         } else {
-            self.index.insert(name, Slot::Part(at.0, at.1));
+            self.index.parts.insert(name, at);
         }
     }
 
@@ -313,10 +336,10 @@ impl Assembler {
     }
 
     pub(super) fn tell(&mut self, at: At, mut patch: PartPatch) {
-        if patch == PartPatch::default() {
+        let fold = self.part(at);
+        if patch == PartPatch::default() || fold.gone {
             return;
         }
-        let fold = self.part(at);
         patch.origin = Some(fold.origin.clone());
         let part = fold.id;
         self.out.push(Change::PartTold { part, patch: Box::new(patch) });

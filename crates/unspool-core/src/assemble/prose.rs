@@ -27,9 +27,11 @@ impl Assembler {
         }
         let turn = self.turn_for(head);
         let block = self.block_of(head, turn, voice, block);
+        // More under the name of a block that ended is prose without a name (R-X-07).
+        let block = block.filter(|name| !self.has_ended(head, turn, name));
         let found = self.find_prose(head, turn, voice, block.as_ref());
         if let Some(at) = found.filter(|at| self.is_placed(head, *at)) {
-            return self.grow_at(head, at, voice, block, text);
+            return self.grow_at(head, at, text);
         }
         // White space may turn out to be all there is, and then there is no part.
         if text.trim().is_empty() {
@@ -38,32 +40,16 @@ impl Assembler {
         let text = self.take_held(head, turn, voice, block.as_ref()) + &text;
         if let Some(found) = found {
             let at = self.arrive(head, turn, found);
-            return self.grow_at(head, at, voice, block, text);
+            return self.grow_at(head, at, text);
         }
-        self.begin_prose(head, turn, voice, block, text);
-    }
-
-    /// Opens prose that grows.
-    fn begin_prose(
-        &mut self,
-        head: &Head,
-        turn: usize,
-        voice: Voice,
-        block: Option<Name>,
-        text: String,
-    ) {
         let named = block.is_some();
         let at = self.open_prose(head, turn, voice, block, text.clone(), SaidDetail::default());
         // In a turn that is over nothing is shown as growing.
         let open = !self.is_over(turn);
         let part = self.part(at);
         part.origin.unfinished = !open;
-        part.prose = Some(Box::new(Prose {
-            owner: head.telling,
-            source: head.evidence.source,
-            text,
-            open,
-        }));
+        part.prose =
+            Some(Box::new(Prose { owner: head.telling, source: head.evidence.source, text, open }));
         if !open {
             self.tell(at, PartPatch { open: Some(false), ..PartPatch::default() });
         }
@@ -88,10 +74,9 @@ impl Assembler {
         voice: Voice,
         block: Option<Name>,
     ) -> Option<Name> {
-        let name = block?;
-        let other = self
-            .find_part(turn, &name)
-            .is_some_and(|at| self.part(at).kind != kind_of(voice));
+        let name = block.filter(|name| self.names_part(name))?;
+        let other =
+            self.find_part(turn, &name).is_some_and(|at| self.part(at).kind != kind_of(voice));
         if !other {
             return Some(name);
         }
@@ -154,18 +139,21 @@ impl Assembler {
 
     // ── Growing, and being said whole ───────────────────────────────────────────────────────
 
-    fn grow_at(&mut self, head: &Head, at: At, voice: Voice, block: Option<Name>, text: String) {
+    /// Whether this very source has told the block to its end. A weaker telling repeats what is
+    /// known, and so does another capture of the same stream.
+    fn has_ended(&mut self, head: &Head, turn: usize, name: &Name) -> bool {
+        let Some(at) = self.find_part(turn, name) else { return false };
+        let part = self.part(at);
+        part.prose.is_none()
+            && part.origin.ranks.holder(Field::Body) == Some(head.telling)
+            && part.source == Some(head.evidence.source)
+    }
+
+    fn grow_at(&mut self, head: &Head, at: At, text: String) {
         let part = self.part(at);
         let (id, holder) = (part.id, part.origin.ranks.holder(Field::Body));
         let evidence = head.evidence;
-        let Some(prose) = &mut part.prose else {
-            // It ended. A weaker telling repeats what is known, and so does another capture of
-            // the same stream; but its own stream begins anew (R-X-07).
-            if holder == Some(head.telling) && self.was_told_by(at, evidence.source) {
-                self.begin_anew(head, at.0, voice, block, text);
-            }
-            return;
-        };
+        let Some(prose) = &mut part.prose else { return };
         if prose.owner == head.telling {
             if prose.source == evidence.source {
                 prose.text.push_str(&text);
@@ -178,30 +166,6 @@ impl Assembler {
             part.origin.ranks.claim(Field::Body, head.telling);
             self.tracks[head.telling.index()].open.push(at);
             self.tell(at, PartPatch { text: Some(text), ..PartPatch::default() });
-        }
-    }
-
-    fn was_told_by(&mut self, at: At, source: u16) -> bool {
-        self.part(at).source == Some(source)
-    }
-
-    /// More under the name of a block that ended: a new part, which has the name from now on.
-    fn begin_anew(
-        &mut self,
-        head: &Head,
-        turn: usize,
-        voice: Voice,
-        block: Option<Name>,
-        text: String,
-    ) {
-        if text.trim().is_empty() {
-            return;
-        }
-        self.begin_prose(head, turn, voice, None, text);
-        let track = &mut self.tracks[head.telling.index()];
-        if let (Some(name), Some(at)) = (block, track.nameless.take()) {
-            track.open.push(at);
-            self.register(at, name);
         }
     }
 
@@ -292,6 +256,10 @@ impl Assembler {
         let part = self.part(at);
         let ended = part.prose.take();
         part.source = Some(head.evidence.source);
+        for track in &mut self.tracks {
+            track.open.retain(|open| *open != at);
+        }
+        let part = self.part(at);
         part.origin.unfinished = false;
         patch.ended = part.origin.ranks.take(Field::Ended, head.telling, head.at);
         if part.digest == 0 || ended.is_some_and(|prose| prose.open) {
@@ -299,17 +267,18 @@ impl Assembler {
         }
         let known = part.digest == content;
         part.digest = content;
-        self.tell(at, patch);
         if !known && self.part(at).kind == Kind::Text {
             self.recognise(head.telling, at, content);
+        }
+        if !self.part(at).gone {
+            self.tell(at, patch);
         }
     }
 
     /// Hooks tell text without the ids that log and stream share. Text with the same content at
     /// the same count in the turn is one: the nameless one is dissolved into the other.
     pub(super) fn recognise(&mut self, telling: Telling, at: At, content: u64) {
-        let nth = self.turns[at.0].count_alike(telling, content);
-        let name = Name::Alike(content, nth);
+        let name = self.turns[at.0].count_alike(telling, at.1, content);
         match self.turns[at.0].local.get(&name).copied() {
             None => {
                 self.turns[at.0].local.insert(name, at.1);

@@ -2,14 +2,14 @@
 
 use crate::event::Event;
 use crate::id::TurnId;
-use crate::part::{Body, Failure, Part, Text};
+use crate::part::{Body, Part};
 use crate::session::{Transcript, Trigger, Turn, TurnState};
-use crate::telling::{Field, Name, Positions, Telling};
+use crate::telling::{Field, Name, Telling};
 
+use super::Assembler;
 use super::fold::{AgentsFold, PartFold, Prose, StepFold, ToolFold, TurnFold};
 use super::order::spine_place;
 use super::tool::likeness;
-use super::{Assembler, Slot};
 
 impl Assembler {
     /// An assembler that goes on where a stored session stopped.
@@ -30,8 +30,8 @@ impl Assembler {
             .names()
             .iter()
             .chain(&event.turn)
-            .filter_map(|name| self.index.get(name))
-            .map(|slot| &self.turns[slot.turn()])
+            .flat_map(|name| self.turns_of(name))
+            .map(|turn| &self.turns[turn])
             .chain(self.current_turn(event).map(|turn| &self.turns[turn]))
             .filter(|turn| turn.stored)
             .map(|turn| turn.id)
@@ -41,9 +41,17 @@ impl Assembler {
         needed
     }
 
+    /// The turns to which a name leads.
+    fn turns_of(&self, name: &Name) -> impl Iterator<Item = usize> {
+        let turn = self.index.turns.get(name).copied();
+        let step = self.index.steps.get(name).map(|step| step.0);
+        let part = self.index.parts.get(name).map(|part| part.0);
+        [turn, step, part].into_iter().flatten()
+    }
+
     /// The turn that an event goes to when it names none.
     fn current_turn(&self, event: &Event) -> Option<usize> {
-        let preamble = || self.index.get(&Name::Preamble).map(|slot| slot.turn());
+        let preamble = || self.index.turns.get(&Name::Preamble).copied();
         self.tracks[event.telling.index()].turn.or_else(preamble)
     }
 
@@ -53,18 +61,16 @@ impl Assembler {
         let found = self.turns.iter().rposition(|turn| turn.id == id && !turn.gone);
         let Some(at) = found.filter(|at| !current.contains(&Some(*at))) else { return false };
         let turn = &mut self.turns[at];
+        // A telling that has not ended a block may still tell more of it.
+        let told = self.tracks.iter().flat_map(|track| track.open.iter().chain(&track.nameless));
+        let growing = told.into_iter().any(|open| open.0 == at);
         let busy = turn.parts.iter().any(|part| {
-            part.prose.as_ref().is_some_and(|prose| prose.open)
-                || part.agents.as_ref().is_some_and(|agents| {
-                    agents.agents.iter().any(|known| !known.state.is_terminal())
-                })
+            part.agents
+                .as_ref()
+                .is_some_and(|agents| agents.agents.iter().any(|known| !known.state.is_terminal()))
         });
-        if turn.state == TurnState::Running || busy {
+        if turn.state == TurnState::Running || busy || growing {
             return false;
-        }
-        for track in &mut self.tracks {
-            track.open.retain(|open| open.0 != at);
-            track.nameless = track.nameless.filter(|open| open.0 != at);
         }
         turn.parts = Vec::new();
         turn.steps = Vec::new();
@@ -85,17 +91,17 @@ impl Assembler {
         for (part, held) in fold.parts.iter().enumerate() {
             for name in &held.origin.names {
                 if !name.is_local() {
-                    self.index.insert(name.clone(), Slot::Part(at, part));
+                    self.index.parts.insert(name.clone(), (at, part));
                 }
             }
         }
         for (step, held) in fold.steps.iter().enumerate() {
             if !held.name.is_local() {
-                self.index.insert(held.name.clone(), Slot::Step(at, step));
+                self.index.steps.insert(held.name.clone(), (at, step));
             }
         }
         for name in &fold.origin.names {
-            self.index.insert(name.clone(), Slot::Turn(at));
+            self.index.turns.insert(name.clone(), at);
         }
         if known.is_none() {
             self.catch_up(at, &fold);
@@ -153,10 +159,7 @@ fn fold_turn(turn: &Turn) -> TurnFold {
         })
         .collect();
     place_steps(&mut fold);
-    // Counts of like content follow the order in which the parts were told.
-    let mut parts: Vec<&Part> = turn.parts.iter().collect();
-    parts.sort_by_key(|part| first_position(part.origin.at));
-    for part in parts {
+    for part in &turn.parts {
         let held = skeleton(part);
         for telling in Telling::ALL {
             if let Some(position) = held.origin.at.of(telling) {
@@ -169,7 +172,11 @@ fn fold_turn(turn: &Turn) -> TurnFold {
             fold.local.insert(name.clone(), at);
         }
         fold.has_reasoning |= matches!(part.body, Body::Reasoning(_));
-        recognise_again(&mut fold, at, part, &held);
+        for (class, content, nth) in &held.origin.alike {
+            let count = fold.alike.entry((*class, *content)).or_default();
+            *count = (*count).max(nth + 1);
+            fold.local.insert(Name::Alike(*content, *nth), at);
+        }
         fold.parts.push(held);
     }
     for step in &fold.steps {
@@ -183,57 +190,11 @@ fn fold_turn(turn: &Turn) -> TurnFold {
     fold
 }
 
-fn first_position(at: Positions) -> (Option<u32>, Option<u32>, Option<u32>) {
-    let key = |telling| at.of(telling);
-    (key(Telling::Log), key(Telling::Stream), key(Telling::Hooks))
-}
-
 fn place_steps(fold: &mut TurnFold) {
     let items: Vec<super::order::Item<()>> =
         fold.steps.iter().map(|step| super::order::Item { at: step.at, group: None }).collect();
     for (step, place) in super::order::arrange(&items) {
         fold.steps[step].place = place;
-    }
-}
-
-/// Counts what was told of this part among the things with the same content, as it was counted
-/// when it was told.
-fn recognise_again(fold: &mut TurnFold, at: usize, part: &Part, held: &PartFold) {
-    let named =
-        held.origin.at.of(Telling::Log).is_some() || held.origin.at.of(Telling::Stream).is_some();
-    let hooked = held.origin.at.of(Telling::Hooks).is_some();
-    match &part.body {
-        Body::Text(Text { text, open: false, .. }) | Body::Error(Failure { text, .. })
-            if !held.origin.unfinished =>
-        {
-            let content = crate::id::digest(text.as_bytes());
-            let classes = [(named, Telling::Log), (hooked, Telling::Hooks)];
-            for (_, telling) in classes.into_iter().filter(|(told, _)| *told) {
-                let nth = fold.count_alike(telling, content);
-                fold.local.entry(Name::Alike(content, nth)).or_insert(at);
-            }
-        }
-        Body::Tool(tool) if !tool.call_id.is_empty() => {
-            let content = likeness(&tool.name, tool.input.as_ref());
-            let nth = fold.count_alike(Telling::Log, content);
-            fold.local.entry(Name::Alike(content, nth)).or_insert(at);
-        }
-        Body::Text(_)
-        | Body::Tool(_)
-        | Body::Reasoning(_)
-        | Body::Agent(_)
-        | Body::Interjection(_)
-        | Body::TaskList(_)
-        | Body::SkillLoad(_)
-        | Body::McpSnapshot(_)
-        | Body::ContextInfo(_)
-        | Body::Compaction(_)
-        | Body::File(_)
-        | Body::Source(_)
-        | Body::Patch(_)
-        | Body::Notice(_)
-        | Body::Error(_)
-        | Body::Data(_) => {}
     }
 }
 
@@ -292,12 +253,7 @@ pub(super) fn skeleton(part: &Part) -> PartFold {
                     .question
                     .as_ref()
                     .map_or(0, |asked| crate::id::digest(format!("{:?}", asked.items).as_bytes())),
-                // Who streamed it is not kept; the strongest telling of the call is.
-                input_by: (!tool.input_text.is_empty()).then(|| strongest(part)),
-                output_by: (part.origin.ranks.holder(Field::Output).is_none()
-                    && tool.output.is_some())
-                .then(|| strongest(part)),
-                likenesses: (!tool.call_id.is_empty())
+                likenesses: (!tool.call_id.is_empty() && tool.input.is_some())
                     .then(|| likeness(&tool.name, tool.input.as_ref()))
                     .into_iter()
                     .collect(),
@@ -324,10 +280,4 @@ pub(super) fn skeleton(part: &Part) -> PartFold {
         | Body::Data(_) => {}
     }
     fold
-}
-
-/// The strongest telling that placed a part.
-fn strongest(part: &Part) -> Telling {
-    let placed = |telling: &Telling| part.origin.at.of(*telling).is_some();
-    Telling::ALL.into_iter().rfind(placed).unwrap_or(Telling::Hooks)
 }

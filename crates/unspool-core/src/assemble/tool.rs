@@ -72,16 +72,30 @@ impl Assembler {
         if part.origin.ranks.holder(Field::Input).is_some() || text.is_empty() {
             return;
         }
-        let id = part.id;
-        let Some(fold) = &mut part.tool else { return };
-        let by = fold.input_by;
-        fold.input_by = by.max(Some(head.telling));
-        if by.is_none() || by == Some(head.telling) {
-            self.out.push(Change::PartGrew { part: id, field: Growing::Input, text });
-        } else if by < Some(head.telling) {
-            let tool = ToolPatch { input_text: Some(text), ..ToolPatch::default() };
-            self.tell_tool(at, tool);
+        self.grow_tool(head, at, Growing::Input, text);
+    }
+
+    /// Adds to a text of a call that streams. Of two tellings that stream it the stronger one is
+    /// believed, and says it from its beginning.
+    fn grow_tool(&mut self, head: &Head, at: At, field: Growing, text: String) {
+        let streams = match field {
+            Growing::Input => Field::InputText,
+            Growing::Output | Growing::Text => Field::OutputText,
+        };
+        let part = self.part(at);
+        let (id, by) = (part.id, part.origin.ranks.holder(streams));
+        if !part.origin.ranks.claim(streams, head.telling) {
+            return;
         }
+        if by == Some(head.telling) {
+            return self.out.push(Change::PartGrew { part: id, field, text });
+        }
+        let mut tool = ToolPatch::default();
+        match field {
+            Growing::Input => tool.input_text = Some(text),
+            Growing::Output | Growing::Text => tool.output = Some(text),
+        }
+        self.tell_tool(at, tool);
     }
 
     fn tell_tool(&mut self, at: At, tool: ToolPatch) {
@@ -93,6 +107,7 @@ impl Assembler {
         self.close_nameless(head);
         self.reopen_for(head, turn, &call.call);
         let found = self.find_tool(head, &call.call);
+        let whole = call.input.is_some();
         let state = if call.running { ToolState::Running } else { ToolState::Pending };
         let at = match found {
             Some(found) => self.arrive(head, turn, found),
@@ -101,6 +116,7 @@ impl Assembler {
         let mut patch = self.seen_by(head, at);
         let part = self.part(at);
         let ranks = &mut part.origin.ranks;
+        let streamed = ranks.holder(Field::InputText).is_some();
         let mut tool = ToolPatch {
             name: ranks.take(Field::Name, head.telling, Some(call.name)),
             input: ranks.take(Field::Input, head.telling, call.input),
@@ -110,7 +126,7 @@ impl Assembler {
             ..ToolPatch::default()
         };
         if let Some(fold) = &mut part.tool {
-            if tool.input.is_some() && fold.input_by.take().is_some() {
+            if tool.input.is_some() && streamed {
                 tool.input_text = Some(String::new());
             }
             if let Call::Id(id) = &call.call
@@ -123,7 +139,9 @@ impl Assembler {
         patch.tool = Some(Box::new(tool));
         self.tell(at, patch);
         self.place_agents(at);
-        self.note_likeness(at, call.likeness);
+        if whole {
+            self.note_likeness(at, call.likeness);
+        }
         self.advance(at, state);
     }
 
@@ -147,8 +165,8 @@ impl Assembler {
             return;
         }
         fold.likenesses.push(likeness);
-        let nth = self.turns[at.0].count_alike(Telling::Log, likeness);
-        let name = Name::Alike(likeness, nth);
+        let name = self.turns[at.0].count_alike(Telling::Log, at.1, likeness);
+        self.note(at);
         let nameless = self.turns[at.0].local.insert(name, at.1).filter(|other| {
             let other = &self.turns[at.0].parts[*other];
             !other.gone && other.tool.as_ref().is_some_and(|tool| tool.call_id.is_empty())
@@ -181,15 +199,7 @@ impl Assembler {
         if part.origin.ranks.holder(Field::Output).is_some() || text.is_empty() {
             return;
         }
-        let id = part.id;
-        let Some(fold) = &mut part.tool else { return };
-        let by = fold.output_by;
-        fold.output_by = by.max(Some(head.telling));
-        if by.is_none() || by == Some(head.telling) {
-            self.out.push(Change::PartGrew { part: id, field: Growing::Output, text });
-        } else if by < Some(head.telling) {
-            self.tell_tool(at, ToolPatch { output: Some(text), ..ToolPatch::default() });
-        }
+        self.grow_tool(head, at, Growing::Output, text);
     }
 
     pub(super) fn end_tool(&mut self, head: &Head, call: &Call, end: ToolEnd, outcome: Outcome) {

@@ -12,7 +12,7 @@ use crate::telling::{Field, Name, Telling};
 
 use super::fold::{PartFold, StepFold, TurnFold, id_of};
 use super::order::{Item, arrange, spine_place};
-use super::{Assembler, Head, Slot};
+use super::{Assembler, Head};
 
 impl Assembler {
     /// The turn that an event belongs to: the one it names, else the telling's current one, else
@@ -20,14 +20,14 @@ impl Assembler {
     pub(super) fn turn_for(&mut self, head: &Head) -> usize {
         let current = self.tracks[head.telling.index()].turn;
         let turn = match &head.turn {
-            Some(name) => match self.index.get(name) {
-                Some(slot) => slot.turn(),
+            Some(name) => match self.index.turns.get(name) {
+                Some(turn) => *turn,
                 None => self.open_turn(vec![name.clone()]),
             },
             None => match current {
                 Some(turn) => turn,
-                None => match self.index.get(&Name::Preamble) {
-                    Some(slot) => slot.turn(),
+                None => match self.index.turns.get(&Name::Preamble) {
+                    Some(turn) => *turn,
                     None => self.open_turn(vec![Name::Preamble]),
                 },
             },
@@ -59,7 +59,7 @@ impl Assembler {
         let at = self.turns.len();
         let mut turn = TurnFold::new(id);
         for name in &names {
-            self.index.insert(name.clone(), Slot::Turn(at));
+            self.index.turns.insert(name.clone(), at);
         }
         turn.origin.names = names;
         self.turns.push(turn);
@@ -82,10 +82,10 @@ impl Assembler {
         if names.is_empty() {
             names.push(Name::Nth(head.telling, self.tracks[head.telling.index()].turns));
         }
-        let found = names.iter().find_map(|name| match self.index.get(name) {
-            Some(Slot::Turn(turn)) if self.may_be(*turn, &names) => Some(*turn),
-            Some(Slot::Turn(_) | Slot::Step(..) | Slot::Part(..)) | None => None,
-        });
+        let found = names
+            .iter()
+            .filter_map(|name| self.index.turns.get(name).copied())
+            .find(|turn| self.may_be(*turn, &names));
         self.close_prose(head);
         let previous = self.tracks[head.telling.index()].turn;
         // What is told again from the start ends nothing.
@@ -100,8 +100,12 @@ impl Assembler {
             }
             None => self.open_turn(names),
         };
-        self.tracks[head.telling.index()].turn = Some(turn);
         self.place_turn(turn, head.telling);
+        // A telling does not go back: news of an older turn leaves the current one current.
+        let position = |turn: usize| self.turns[turn].origin.at.of(head.telling);
+        if previous.is_none_or(|previous| position(previous) <= position(turn)) {
+            self.tracks[head.telling.index()].turn = Some(turn);
+        }
 
         let ranks = &mut self.turns[turn].origin.ranks;
         let patch = TurnPatch {
@@ -135,7 +139,7 @@ impl Assembler {
         let mut added = false;
         for name in names {
             if !self.turns[turn].origin.names.contains(&name) {
-                self.index.entry(name.clone()).or_insert(Slot::Turn(turn));
+                self.index.turns.entry(name.clone()).or_insert(turn);
                 self.turns[turn].origin.names.push(name);
                 added = true;
             }
@@ -207,7 +211,7 @@ impl Assembler {
 
     pub(super) fn rewind(&mut self, turns: &[Name]) {
         for name in turns {
-            let Some(turn) = self.index.get(name).map(|slot| slot.turn()) else {
+            let Some(turn) = self.index.turns.get(name).copied() else {
                 self.count(crate::change::Oddity::Unknown);
                 continue;
             };
@@ -237,11 +241,14 @@ impl Assembler {
     /// one turn. Says which one is left.
     pub(super) fn join_turns(&mut self, turn: usize, other: usize, telling: Telling) -> usize {
         // Two turns that any one telling holds apart are two.
-        let (a, b) = (self.turns[turn].origin.at, self.turns[other].origin.at);
-        let held_apart = Telling::ALL.into_iter().any(|t| a.of(t).is_some() && b.of(t).is_some());
+        let is_in = |turn: usize, telling: Telling| {
+            let fold = &self.turns[turn];
+            fold.origin.at.of(telling).is_some() || fold.placed[telling.index()] > 0
+        };
+        let held_apart = Telling::ALL.into_iter().any(|t| is_in(turn, t) && is_in(other, t));
         let apart = turn == other
             || held_apart
-            || b.of(telling).is_some()
+            || is_in(other, telling)
             || !self.may_be(other, &self.turns[turn].origin.names)
             || self.turns[other].is_preamble() != self.turns[turn].is_preamble();
         if apart { other } else { self.merge_turns(other, turn) }
@@ -300,18 +307,18 @@ impl Assembler {
         for part in shift..self.turns[into].parts.len() {
             for name in self.turns[into].parts[part].origin.names.clone() {
                 if !name.is_local() {
-                    self.index.insert(name, Slot::Part(into, part));
+                    self.index.parts.insert(name, (into, part));
                 }
             }
         }
         for step in step_shift..self.turns[into].steps.len() {
             let name = self.turns[into].steps[step].name.clone();
             if !name.is_local() {
-                self.index.insert(name, Slot::Step(into, step));
+                self.index.steps.insert(name, (into, step));
             }
         }
         for name in &gone.origin.names {
-            self.index.insert(name.clone(), Slot::Turn(into));
+            self.index.turns.insert(name.clone(), into);
         }
         for track in &mut self.tracks {
             if track.turn == Some(from) {
@@ -419,10 +426,7 @@ impl Assembler {
             let step = self.turns[turn].steps.iter().position(|step| step.name == *name)?;
             return Some((turn, step));
         }
-        match self.index.get(name) {
-            Some(Slot::Step(turn, step)) => Some((*turn, *step)),
-            Some(Slot::Turn(_) | Slot::Part(..)) | None => None,
-        }
+        self.index.steps.get(name).copied().filter(|step| !self.turns[step.0].stored)
     }
 
     /// Changes a step, opening it if need be.
@@ -449,7 +453,7 @@ impl Assembler {
                 self.turns[current].steps.push(fold);
                 let step = self.turns[current].steps.len() - 1;
                 if !name.is_local() {
-                    self.index.insert(name, Slot::Step(current, step));
+                    self.index.steps.insert(name, (current, step));
                 }
                 (current, step)
             }

@@ -57,8 +57,7 @@ pub fn header_line(header: &TurnHeader, width: usize) -> Line {
     if let Some(duration) = header.duration_ms {
         dot(&mut line, &format::duration(duration), muted.clone());
     }
-    let usage = header.usage;
-    let tokens = usage.input + usage.output + usage.cache_read + usage.cache_write;
+    let tokens = header.usage.total();
     if tokens > 0 {
         dot(&mut line, &format!("{} tokens", format::number(tokens)), muted.clone());
     }

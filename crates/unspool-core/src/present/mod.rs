@@ -305,8 +305,8 @@ pub fn session(transcript: &Transcript, with_agents: Option<Usage>) -> Vec<Block
 
 /// `1,729 · 12 in · 417 out · 1,300 cached`; empty when nothing was counted.
 fn usage_text(usage: Usage) -> String {
-    let cached = usage.cache_read + usage.cache_write;
-    let total = usage.input + usage.output + cached;
+    let cached = usage.cache_read.saturating_add(usage.cache_write);
+    let total = usage.total();
     let parts = [
         (usage.input, "in"),
         (usage.output, "out"),

@@ -7,7 +7,7 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
-use unspool_core::json::Json;
+use unspool_core::json::{Json, mended};
 
 /// The fields of one object, in their order, borrowed from the record.
 #[derive(Debug, Default)]
@@ -32,7 +32,13 @@ impl<'a> Fields<'a> {
     }
 
     pub fn text(&self, name: &str) -> Option<Cow<'a, str>> {
-        self.read::<Borrowed<'a>>(name).map(|text| text.0)
+        let raw = self.raw(name)?.get();
+        if let Ok(Borrowed(text)) = serde_json::from_str(raw) {
+            return Some(text);
+        }
+        // Half a surrogate pair must not cost the whole text.
+        let text: String = serde_json::from_str(&mended(raw)).ok()?;
+        Some(Cow::Owned(text))
     }
 
     pub fn string(&self, name: &str) -> Option<String> {
@@ -71,7 +77,7 @@ impl<'a> Fields<'a> {
         self.0
             .iter()
             .filter_map(|(name, raw)| {
-                Some((name.to_string(), serde_json::from_str::<String>(raw.get()).ok()?))
+                Some((name.to_string(), serde_json::from_str::<String>(&mended(raw.get())).ok()?))
             })
             .collect()
     }

@@ -208,8 +208,9 @@ impl LogDecoder {
         let mut made = false;
         for content in message.list("content") {
             let seen = self.blocks.entry(id.clone()).or_default();
-            let index = fields.number("apiBlockIndex").map_or(*seen, |index| index as u32);
-            *seen = index + 1;
+            let told = fields.number("apiBlockIndex").and_then(|index| u32::try_from(index).ok());
+            let index = told.unwrap_or(*seen);
+            *seen = index.saturating_add(1);
             let name = Name::Block(id.clone(), index);
             let duration = fields.number("thinkingDurationMs");
             made |= block(emit, &mut self.calls, name, &content, duration);

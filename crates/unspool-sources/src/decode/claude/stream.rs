@@ -184,7 +184,8 @@ impl StreamDecoder {
     }
 
     fn stream_event(&mut self, emit: &mut Emit<'_>, event: &Fields<'_>) -> Fate {
-        let index = event.number("index").unwrap_or(0) as u32;
+        let index = event.number("index").and_then(|index| u32::try_from(index).ok());
+        let index = index.unwrap_or(u32::MAX);
         match event.text("type").as_deref() {
             Some("message_start") => {
                 let message = event.fields("message");
@@ -290,7 +291,7 @@ impl StreamDecoder {
                 Some((index, _)) if live => *index,
                 Some(_) | None => *seen,
             };
-            *seen = index + 1;
+            *seen = index.saturating_add(1);
             let name = Name::Block(id.clone(), index);
             made |= block(emit, &mut self.calls, name, &content, None);
         }
