@@ -189,6 +189,11 @@ impl Ranks {
         value.filter(|_| self.claim(field, telling))
     }
 
+    /// Nobody tells this field any more: what it stood for is whole. Says whether anybody did.
+    pub fn drop(&mut self, field: Field) -> bool {
+        std::mem::take(&mut self.0[field as usize]) > 0
+    }
+
     /// What is left when two things turn out to be one.
     pub fn join(&mut self, other: Ranks) {
         for (held, told) in self.0.iter_mut().zip(other.0) {

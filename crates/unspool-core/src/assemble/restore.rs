@@ -9,7 +9,6 @@ use crate::telling::{Field, Name, Telling};
 use super::Assembler;
 use super::fold::{AgentsFold, PartFold, Prose, StepFold, ToolFold, TurnFold};
 use super::order::spine_place;
-use super::tool::likeness;
 
 impl Assembler {
     /// An assembler that goes on where a stored session stopped.
@@ -253,10 +252,7 @@ pub(super) fn skeleton(part: &Part) -> PartFold {
                     .question
                     .as_ref()
                     .map_or(0, |asked| crate::id::digest(format!("{:?}", asked.items).as_bytes())),
-                likenesses: (!tool.call_id.is_empty() && tool.input.is_some())
-                    .then(|| likeness(&tool.name, tool.input.as_ref()))
-                    .into_iter()
-                    .collect(),
+                likenesses: part.origin.alike.iter().map(|(_, content, _)| *content).collect(),
                 ..ToolFold::default()
             }));
         }

@@ -116,7 +116,6 @@ impl Assembler {
         let mut patch = self.seen_by(head, at);
         let part = self.part(at);
         let ranks = &mut part.origin.ranks;
-        let streamed = ranks.holder(Field::InputText).is_some();
         let mut tool = ToolPatch {
             name: ranks.take(Field::Name, head.telling, Some(call.name)),
             input: ranks.take(Field::Input, head.telling, call.input),
@@ -126,7 +125,7 @@ impl Assembler {
             ..ToolPatch::default()
         };
         if let Some(fold) = &mut part.tool {
-            if tool.input.is_some() && streamed {
+            if tool.input.is_some() && part.origin.ranks.drop(Field::InputText) {
                 tool.input_text = Some(String::new());
             }
             if let Call::Id(id) = &call.call
@@ -139,7 +138,8 @@ impl Assembler {
         patch.tool = Some(Box::new(tool));
         self.tell(at, patch);
         self.place_agents(at);
-        if whole {
+        // Hooks of parallel calls come in any order: only log and stream count.
+        if whole && head.telling != Telling::Hooks {
             self.note_likeness(at, call.likeness);
         }
         self.advance(at, state);
@@ -247,6 +247,9 @@ impl Assembler {
             duration_ms: ranks.take(Field::Duration, head.telling, outcome.duration_ms),
             ..ToolPatch::default()
         };
+        if tool.output.is_some() {
+            ranks.drop(Field::OutputText);
+        }
         PartPatch {
             evidence: vec![head.evidence],
             tool: Some(Box::new(tool)),
