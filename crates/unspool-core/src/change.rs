@@ -133,6 +133,79 @@ pub struct PartPatch {
     pub tool: Option<Box<ToolPatch>>,
 }
 
+impl TurnPatch {
+    /// Adds a later patch to this one.
+    pub fn merge(&mut self, later: TurnPatch) {
+        if later.user.is_some() {
+            self.user_added.clear();
+        }
+        take(&mut self.number, later.number);
+        take(&mut self.trigger, later.trigger);
+        take(&mut self.user, later.user);
+        self.user_added.extend(later.user_added);
+        take(&mut self.thinking_mode, later.thinking_mode);
+        take(&mut self.state, later.state);
+        take(&mut self.abandoned, later.abandoned);
+        take(&mut self.started, later.started);
+        take(&mut self.ended, later.ended);
+        take(&mut self.origin, later.origin);
+    }
+}
+
+impl PartPatch {
+    /// Adds a later patch to this one.
+    pub fn merge(&mut self, later: PartPatch) {
+        // A body that is told anew takes no fields that were told before it.
+        if later.body.is_some() {
+            (self.text, self.open, self.citations) = (None, None, None);
+            (self.signature, self.redacted, self.duration_ms) = (None, None, None);
+            self.tool = None;
+        }
+        self.evidence.extend(later.evidence);
+        take(&mut self.place, later.place);
+        take(&mut self.step, later.step);
+        take(&mut self.started, later.started);
+        take(&mut self.ended, later.ended);
+        take(&mut self.origin, later.origin);
+        take(&mut self.body, later.body);
+        take(&mut self.text, later.text);
+        take(&mut self.open, later.open);
+        take(&mut self.citations, later.citations);
+        take(&mut self.signature, later.signature);
+        take(&mut self.redacted, later.redacted);
+        take(&mut self.duration_ms, later.duration_ms);
+        match (&mut self.tool, later.tool) {
+            (Some(held), Some(later)) => held.merge(*later),
+            (held, later) => take(held, later),
+        }
+    }
+}
+
+impl ToolPatch {
+    fn merge(&mut self, later: ToolPatch) {
+        take(&mut self.call_id, later.call_id);
+        take(&mut self.parent_call_id, later.parent_call_id);
+        take(&mut self.name, later.name);
+        take(&mut self.input, later.input);
+        take(&mut self.input_text, later.input_text);
+        take(&mut self.state, later.state);
+        take(&mut self.output, later.output);
+        take(&mut self.result, later.result);
+        take(&mut self.exit_code, later.exit_code);
+        take(&mut self.duration_ms, later.duration_ms);
+        take(&mut self.question, later.question);
+        take(&mut self.answer, later.answer);
+        take(&mut self.provider_executed, later.provider_executed);
+        take(&mut self.title, later.title);
+    }
+}
+
+fn take<T>(held: &mut Option<T>, later: Option<T>) {
+    if later.is_some() {
+        *held = later;
+    }
+}
+
 /// New values for some fields of a tool part.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]

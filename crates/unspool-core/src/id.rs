@@ -27,6 +27,10 @@ impl Id {
         }
         Id(hash.digest128() >> 28)
     }
+
+    pub fn bytes(self) -> [u8; 16] {
+        self.0.to_le_bytes()
+    }
 }
 
 impl fmt::Display for Id {

@@ -64,7 +64,6 @@ impl Mirror {
             Change::TurnTold { turn, patch } => {
                 if let Some(at) = self.turn(turn) {
                     patch_turn(&mut self.turns[at].turn, *patch);
-                    self.settle_turn(at);
                 }
             }
             Change::TurnRenamed { turn, to } => {
@@ -94,7 +93,7 @@ impl Mirror {
                     let moved = patch.place.is_some_and(|place| place != part.place);
                     patch_part(part, *patch);
                     if moved {
-                        self.turns[at].turn.parts.sort_by_key(|part| part.place);
+                        self.turns[at].put_back(id);
                     }
                 }
             }
@@ -164,12 +163,6 @@ impl Mirror {
         Some((part, at))
     }
 
-    /// Turns are kept in the order in which they were opened; only their numbers order them.
-    fn settle_turn(&mut self, at: usize) {
-        let turn = &mut self.turns[at].turn;
-        turn.parts.sort_by_key(|part| part.place);
-    }
-
     fn merge_turns(&mut self, turn: TurnId, into: TurnId) {
         let (Some(from), Some(to)) = (self.turn(turn), self.turn(into)) else { return };
         if from == to {
@@ -228,6 +221,14 @@ impl MirrorTurn {
     fn insert(&mut self, part: Part) {
         let at = self.turn.parts.partition_point(|other| other.place <= part.place);
         self.turn.parts.insert(at, part);
+    }
+
+    /// Moves one part to where its place says.
+    fn put_back(&mut self, id: PartId) {
+        if let Some(at) = self.turn.parts.iter().rposition(|part| part.id == id) {
+            let part = self.turn.parts.remove(at);
+            self.insert(part);
+        }
     }
 
     fn tell_step(&mut self, place: Place, step: Step) {

@@ -187,9 +187,8 @@ impl TurnFold {
 /// The id that a name gives. Names that mean something only in a turn take the turn along.
 pub(super) fn id_of(session: SessionId, turn: TurnId, name: &Name) -> Id {
     let number = |n: u32| n.to_le_bytes();
-    let session = session.0.to_string();
-    let turn = turn.0.to_string();
-    let (session, turn) = (session.as_bytes(), turn.as_bytes());
+    let (session, turn) = (session.0.bytes(), turn.0.bytes());
+    let (session, turn) = (session.as_slice(), turn.as_slice());
     match name {
         Name::Preamble => Id::derive([session, b"preamble"]),
         Name::Call(id) => Id::derive([session, b"call", id.as_bytes()]),

@@ -131,16 +131,24 @@ impl Assembler {
             What::StepEnded { step, stop_reason } => {
                 self.end_step(head, &step);
                 self.tell_step(head, step, |fold| {
-                    if fold.stop_reason.is_none() || stop_reason.is_some() {
-                        fold.stop_reason.clone_from(&stop_reason);
-                    }
+                    let changed = stop_reason.is_some() && fold.stop_reason != stop_reason;
+                    fold.stop_reason = stop_reason.or_else(|| fold.stop_reason.take());
+                    changed
                 });
             }
             What::UsageTold { step, usage } => {
-                self.tell_step(head, step, |fold| fold.usage.join(usage));
+                self.tell_step(head, step, |fold| {
+                    let before = fold.usage;
+                    fold.usage.join(usage);
+                    fold.usage != before
+                });
             }
             What::ProvenanceTold { step, provenance } => {
-                self.tell_step(head, step, |fold| fold.provenance = Some(provenance.clone()));
+                self.tell_step(head, step, |fold| {
+                    let changed = fold.provenance.as_ref() != Some(&provenance);
+                    fold.provenance = Some(provenance);
+                    changed
+                });
             }
             What::SnapshotTaken { kind, sha256, content } => {
                 let seen = crate::id::digest(format!("{kind}\n{sha256}").as_bytes());

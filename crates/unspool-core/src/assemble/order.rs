@@ -2,6 +2,10 @@
 //! spine places the parts. What only another telling saw is set between them. The order is a
 //! function of where each telling put each thing, so arrival cannot change it.
 
+use std::hash::Hash;
+
+use rustc_hash::FxHashMap;
+
 use crate::part::Place;
 use crate::telling::{Positions, Telling};
 
@@ -24,62 +28,93 @@ pub(super) struct Item<G> {
 }
 
 /// The order of `items`, as their indices, each with its place.
-pub(super) fn arrange<G: Copy + PartialEq>(items: &[Item<G>]) -> Vec<(usize, Place)> {
+pub(super) fn arrange<G: Copy + Eq + Hash>(items: &[Item<G>]) -> Vec<(usize, Place)> {
     let mut order: Vec<usize> = Vec::with_capacity(items.len());
     let mut spine = None;
     for telling in Telling::ALL.into_iter().rev() {
-        let mut told: Vec<(u32, usize)> =
-            (0..items.len()).filter_map(|item| Some((items[item].at.of(telling)?, item))).collect();
+        let mut told: Vec<(u32, usize)> = (0..items.len())
+            .filter_map(|item| Some((items[item].at.of(telling)?, item)))
+            .collect();
         told.sort_unstable();
         if told.is_empty() {
             continue;
         }
-        match spine {
-            None => {
-                spine = Some(telling);
-                order.extend(told.iter().map(|(_, item)| *item));
-            }
-            Some(_) => weave(&mut order, &told, items),
+        if spine.is_none() {
+            spine = Some(telling);
+            order.extend(told.iter().map(|(_, item)| *item));
+        } else {
+            order = weave(&order, &told, items);
         }
     }
     place(&order, items, spine)
 }
 
 /// Sets what `told` has and `order` has not between what both have.
-fn weave<G: Copy + PartialEq>(order: &mut Vec<usize>, told: &[(u32, usize)], items: &[Item<G>]) {
-    let mut after: Option<usize> = None;
+fn weave<G: Copy + Eq + Hash>(
+    order: &[usize],
+    told: &[(u32, usize)],
+    items: &[Item<G>],
+) -> Vec<usize> {
+    let mut index: Vec<Option<usize>> = vec![None; items.len()];
+    let mut last_of: FxHashMap<G, usize> = FxHashMap::default();
+    for (at, item) in order.iter().enumerate() {
+        index[*item] = Some(at);
+        if let Some(group) = items[*item].group {
+            last_of.insert(group, at);
+        }
+    }
+    // What is new goes behind one of the old; slot 0 is before them all.
+    let mut behind: Vec<Vec<usize>> = vec![Vec::new(); order.len() + 1];
+    let last_common = told.iter().rposition(|(_, item)| index[*item].is_some());
+    let mut slot: Option<usize> = None;
     for (nth, &(_, item)) in told.iter().enumerate() {
-        if let Some(found) = order.iter().position(|other| *other == item) {
-            after = Some(found);
+        if let Some(at) = index[item] {
+            slot = Some(at + 1);
             continue;
         }
-        let next = told[nth + 1..]
-            .iter()
-            .find_map(|(_, later)| order.iter().position(|other| other == later));
-        let at = match (after, next) {
-            // Between two things that both tellings have: behind the earlier one.
-            (Some(after), Some(_)) => after + 1,
-            (None, Some(next)) => next,
+        let between = last_common.is_some_and(|last| nth < last);
+        let at = if between {
+            // Between two things that both tellings have: behind the earlier one, or right
+            // before the first.
+            slot.unwrap_or_else(|| {
+                let next = told[nth..].iter().find_map(|(_, later)| index[*later]);
+                next.unwrap_or_default()
+            })
+        } else {
             // Ahead of the spine, or dropped by it: behind the rest of its step, else last.
-            (_, None) => items[item]
-                .group
-                .and_then(|group| order.iter().rposition(|o| items[*o].group == Some(group)))
-                .map_or(order.len(), |last| last + 1),
+            let group = items[item].group.and_then(|group| last_of.get(&group));
+            group.map_or(order.len(), |last| last + 1)
         };
-        order.insert(at, item);
-        after = Some(at);
+        behind[at].push(item);
     }
+    let mut woven = Vec::with_capacity(items.len());
+    woven.append(&mut behind[0]);
+    for (at, item) in order.iter().enumerate() {
+        woven.push(*item);
+        woven.append(&mut behind[at + 1]);
+    }
+    woven
 }
 
-/// What the spine placed keeps the place that its position gives it; the rest goes between.
+/// What the spine placed keeps the place that its position gives it; the rest goes between. What
+/// runs ahead of the spine stands where the spine will most likely put it, so that nothing moves
+/// when it does.
 fn place<G>(order: &[usize], items: &[Item<G>], spine: Option<Telling>) -> Vec<(usize, Place)> {
+    let by_spine = |item: usize| spine.and_then(|spine| items[item].at.of(spine));
+    let ahead = order.iter().rposition(|item| by_spine(*item).is_some()).map_or(0, |at| at + 1);
     let mut last = Place(0);
     order
         .iter()
-        .map(|&item| {
-            last = match spine.and_then(|spine| items[item].at.of(spine)) {
+        .enumerate()
+        .map(|(nth, &item)| {
+            let between = Place(last.0 + 2);
+            last = match by_spine(item) {
                 Some(position) => spine_place(position),
-                None => Place(last.0 + 2),
+                None if nth >= ahead => {
+                    let own = items[item].at.0.into_iter().rev().flatten().next();
+                    own.map_or(between, spine_place).max(between)
+                }
+                None => between,
             };
             (item, last)
         })

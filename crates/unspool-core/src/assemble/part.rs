@@ -4,6 +4,7 @@ use crate::change::{Change, Oddity, PartPatch};
 use crate::id::{PartId, digest};
 use crate::part::{Body, Part};
 use crate::telling::{Field, Name, Origin};
+use crate::transcript::patch_part;
 
 use super::fold::{PartFold, id_of};
 use super::order::{Item, arrange, spine_place};
@@ -342,6 +343,30 @@ impl Assembler {
         }
         patch.origin = Some(fold.origin.clone());
         let part = fold.id;
+        // What one event says of a part is one change.
+        for change in self.out.iter_mut().rev() {
+            match change {
+                Change::PartOpened { part: opened, .. } if opened.id == part => {
+                    return patch_part(opened, patch);
+                }
+                Change::PartTold { part: told, patch: held } if *told == part => {
+                    return held.merge(patch);
+                }
+                Change::PartOpened { .. } | Change::PartTold { .. } | Change::TurnTold { .. } => {}
+                // Behind these the part may be another one.
+                Change::SessionTold { .. }
+                | Change::TurnOpened { .. }
+                | Change::TurnRenamed { .. }
+                | Change::TurnMerged { .. }
+                | Change::StepTold { .. }
+                | Change::PartGrew { .. }
+                | Change::PartRenamed { .. }
+                | Change::PartMerged { .. }
+                | Change::PartRemoved { .. }
+                | Change::SnapshotTaken { .. }
+                | Change::Counted { .. } => break,
+            }
+        }
         self.out.push(Change::PartTold { part, patch: Box::new(patch) });
     }
 

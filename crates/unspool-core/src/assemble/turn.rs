@@ -224,10 +224,17 @@ impl Assembler {
     }
 
     pub(super) fn tell_turn(&mut self, turn: usize, patch: TurnPatch) {
-        if patch != TurnPatch::default() {
-            let turn = self.turns[turn].id;
-            self.out.push(Change::TurnTold { turn, patch: Box::new(patch) });
+        if patch == TurnPatch::default() {
+            return;
         }
+        let turn = self.turns[turn].id;
+        // What one event says of a turn is one change.
+        if let Some(Change::TurnTold { turn: told, patch: held }) = self.out.last_mut()
+            && *told == turn
+        {
+            return held.merge(patch);
+        }
+        self.out.push(Change::TurnTold { turn, patch: Box::new(patch) });
     }
 
     pub(super) fn emit_turn_origin(&mut self, turn: usize) {
@@ -400,9 +407,9 @@ impl Assembler {
         }
         self.reopen(head, turn);
         self.tell_step(head, name, |fold| {
-            if model.is_some() {
-                fold.model.clone_from(&model);
-            }
+            let changed = model.is_some() && fold.model != model;
+            fold.model = model.or_else(|| fold.model.take());
+            changed
         });
     }
 
@@ -430,7 +437,7 @@ impl Assembler {
     }
 
     /// Changes a step, opening it if need be.
-    pub(super) fn tell_step(&mut self, head: &Head, name: Name, tell: impl Fn(&mut StepFold)) {
+    pub(super) fn tell_step(&mut self, head: &Head, name: Name, tell: impl FnOnce(&mut StepFold) -> bool) {
         let current = self.turn_for(head);
         let (turn, step) = match self.find_step(current, &name) {
             Some((other, step)) => {
@@ -458,20 +465,20 @@ impl Assembler {
                 (current, step)
             }
         };
-        let before = self.turns[turn].steps[step].step();
-        tell(&mut self.turns[turn].steps[step]);
+        let mut changed = tell(&mut self.turns[turn].steps[step]);
         let fold = &mut self.turns[turn];
         if fold.steps[step].at.of(head.telling).is_none() {
             let position = fold.stepped[head.telling.index()];
             fold.stepped[head.telling.index()] += 1;
             fold.steps[step].at.set(head.telling, position);
+            changed = true;
             if fold.stepped.iter().filter(|count| **count > 0).count() > 1 {
                 self.arrange_steps(turn);
             } else {
                 fold.steps[step].place = spine_place(position);
             }
         }
-        if self.turns[turn].steps[step].step() != before {
+        if changed {
             self.emit_step(turn, step);
         }
     }
