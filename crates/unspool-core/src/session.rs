@@ -144,8 +144,6 @@ pub struct TurnOrigin {
     pub deferred: [Option<End>; 3],
     /// What the request said of thinking, where a telling knows.
     pub thinking: Option<bool>,
-    /// The step that each telling is in.
-    pub steps: [Option<StepId>; 3],
     /// White space at the start of prose that may turn out to be nothing else.
     pub held: Vec<Held>,
 }

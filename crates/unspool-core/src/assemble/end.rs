@@ -27,6 +27,8 @@ impl Assembler {
             origin.deferred[at] = Some(end);
         } else if origin.ends[at].as_ref().is_none_or(|held| is_weaker(held, &end)) {
             origin.ends[at] = Some(end);
+        } else {
+            return;
         }
         self.emit_turn_origin(turn);
         self.settle(turn);

@@ -29,6 +29,8 @@ pub(super) struct TurnFold {
     pub placed: [u32; 3],
     /// How many steps each telling has placed.
     pub stepped: [u32; 3],
+    /// The step that each telling placed last: the one that it is in.
+    pub step: [Option<StepId>; 3],
     pub parts: Vec<PartFold>,
     pub steps: Vec<StepFold>,
     /// Names that mean something only in this turn.
@@ -143,6 +145,7 @@ impl TurnFold {
             abandoned: false,
             placed: [0; 3],
             stepped: [0; 3],
+            step: [None; 3],
             parts: Vec::new(),
             steps: Vec::new(),
             local: FxHashMap::default(),

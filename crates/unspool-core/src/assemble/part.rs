@@ -337,19 +337,20 @@ impl Assembler {
     }
 
     pub(super) fn tell(&mut self, at: At, mut patch: PartPatch) {
-        let fold = self.part(at);
+        let fold = &self.turns[at.0].parts[at.1];
         if patch == PartPatch::default() || fold.gone {
             return;
         }
-        patch.origin = Some(fold.origin.clone());
         let part = fold.id;
         // What one event says of a part is one change.
         for change in self.out.iter_mut().rev() {
             match change {
                 Change::PartOpened { part: opened, .. } if opened.id == part => {
+                    opened.origin.clone_from(&fold.origin);
                     return patch_part(opened, patch);
                 }
                 Change::PartTold { part: told, patch: held } if *told == part => {
+                    held.origin = Some(fold.origin.clone());
                     return held.merge(patch);
                 }
                 Change::PartOpened { .. } | Change::PartTold { .. } | Change::TurnTold { .. } => {}
@@ -367,6 +368,7 @@ impl Assembler {
                 | Change::Counted { .. } => break,
             }
         }
+        patch.origin = Some(fold.origin.clone());
         self.out.push(Change::PartTold { part, patch: Box::new(patch) });
     }
 

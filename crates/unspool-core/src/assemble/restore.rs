@@ -182,7 +182,10 @@ fn fold_turn(turn: &Turn) -> TurnFold {
         for telling in Telling::ALL {
             if let Some(position) = step.at.of(telling) {
                 let stepped = &mut fold.stepped[telling.index()];
-                *stepped = (*stepped).max(position + 1);
+                if position >= *stepped {
+                    *stepped = position + 1;
+                    fold.step[telling.index()] = Some(step.id);
+                }
             }
         }
     }

@@ -280,7 +280,7 @@ impl Assembler {
             if kept.origin.deferred[at].is_none() {
                 kept.origin.deferred[at].clone_from(&gone.origin.deferred[at]);
             }
-            kept.origin.steps[at] = kept.origin.steps[at].or(gone.origin.steps[at]);
+            kept.step[at] = kept.step[at].or(gone.step[at]);
             kept.placed[at] += gone.placed[at];
             kept.stepped[at] += gone.stepped[at];
         }
@@ -399,11 +399,8 @@ impl Assembler {
     pub(super) fn start_step(&mut self, head: &Head, name: Name, model: Option<String>) {
         let turn = self.turn_for(head);
         let id = StepId(id_of(self.session, self.turns[turn].id, &name));
-        let at = head.telling.index();
-        if self.turns[turn].origin.steps[at] != Some(id) {
+        if self.step_of(head, turn) != Some(id) {
             self.close_prose(head);
-            self.turns[turn].origin.steps[at] = Some(id);
-            self.emit_turn_origin(turn);
         }
         self.reopen(head, turn);
         self.tell_step(head, name, |fold| {
@@ -417,14 +414,14 @@ impl Assembler {
     pub(super) fn end_step(&mut self, head: &Head, name: &Name) {
         let turn = self.turn_for(head);
         let id = StepId(id_of(self.session, self.turns[turn].id, name));
-        if self.turns[turn].origin.steps[head.telling.index()] == Some(id) {
+        if self.step_of(head, turn) == Some(id) {
             self.close_prose(head);
         }
     }
 
     /// The step that a telling is in.
     pub(super) fn step_of(&self, head: &Head, turn: usize) -> Option<StepId> {
-        self.turns[turn].origin.steps[head.telling.index()]
+        self.turns[turn].step[head.telling.index()]
     }
 
     /// A step by its name. Names that only count mean something only in their turn.
@@ -471,6 +468,7 @@ impl Assembler {
             let position = fold.stepped[head.telling.index()];
             fold.stepped[head.telling.index()] += 1;
             fold.steps[step].at.set(head.telling, position);
+            fold.step[head.telling.index()] = Some(fold.steps[step].id);
             changed = true;
             if fold.stepped.iter().filter(|count| **count > 0).count() > 1 {
                 self.arrange_steps(turn);
