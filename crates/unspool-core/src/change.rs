@@ -134,6 +134,11 @@ pub struct PartPatch {
 }
 
 impl TurnPatch {
+    /// Whether it says nothing. Asked for every event, so the likeliest field comes first.
+    pub fn is_empty(&self) -> bool {
+        self.origin.is_none() && *self == TurnPatch::default()
+    }
+
     /// Adds a later patch to this one.
     pub fn merge(&mut self, later: TurnPatch) {
         if later.user.is_some() {
@@ -153,6 +158,15 @@ impl TurnPatch {
 }
 
 impl PartPatch {
+    /// Whether it says nothing. Asked for every event, so the likeliest fields come first.
+    pub fn is_empty(&self) -> bool {
+        self.evidence.is_empty()
+            && self.place.is_none()
+            && self.open.is_none()
+            && self.tool.is_none()
+            && *self == PartPatch::default()
+    }
+
     /// Adds a later patch to this one.
     pub fn merge(&mut self, later: PartPatch) {
         // A body that is told anew takes no fields that were told before it.

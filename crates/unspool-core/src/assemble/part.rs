@@ -338,7 +338,7 @@ impl Assembler {
 
     pub(super) fn tell(&mut self, at: At, mut patch: PartPatch) {
         let fold = &self.turns[at.0].parts[at.1];
-        if patch == PartPatch::default() || fold.gone {
+        if fold.gone || patch.is_empty() {
             return;
         }
         let part = fold.id;

@@ -256,7 +256,6 @@ pub(super) fn skeleton(part: &Part) -> PartFold {
                     .as_ref()
                     .map_or(0, |asked| crate::id::digest(format!("{:?}", asked.items).as_bytes())),
                 likenesses: part.origin.alike.iter().map(|(_, content, _)| *content).collect(),
-                ..ToolFold::default()
             }));
         }
         Body::Agent(agents) => {

@@ -224,7 +224,7 @@ impl Assembler {
     }
 
     pub(super) fn tell_turn(&mut self, turn: usize, patch: TurnPatch) {
-        if patch == TurnPatch::default() {
+        if patch.is_empty() {
             return;
         }
         let turn = self.turns[turn].id;
