@@ -2,17 +2,19 @@
 //! no panic and no error. It holds what is open and an index of names; what is closed leaves as
 //! changes and can be restored from the store's rows to take a late event.
 //!
-//! Each rule has one place: the order of tellings in `order`, turns and their merging in `turn`,
-//! prose in `prose`, the tool state machine and questions in `tool`, sub-agents in `agent`, the
-//! end rule in `end`.
+//! Each rule has one place: the order of tellings in `order` and their joining in `join`, turns in
+//! `turn`, steps in `step`, prose in `prose`, the tool state machine and questions in `tool`,
+//! sub-agents in `agent`, the end rule in `end`.
 
 mod agent;
 mod end;
 mod fold;
+mod join;
 mod order;
 mod part;
 mod prose;
 mod restore;
+mod step;
 mod tool;
 mod turn;
 

@@ -32,9 +32,8 @@ pub(super) fn arrange<G: Copy + Eq + Hash>(items: &[Item<G>]) -> Vec<(usize, Pla
     let mut order: Vec<usize> = Vec::with_capacity(items.len());
     let mut spine = None;
     for telling in Telling::ALL.into_iter().rev() {
-        let mut told: Vec<(u32, usize)> = (0..items.len())
-            .filter_map(|item| Some((items[item].at.of(telling)?, item)))
-            .collect();
+        let mut told: Vec<(u32, usize)> =
+            (0..items.len()).filter_map(|item| Some((items[item].at.of(telling)?, item))).collect();
         told.sort_unstable();
         if told.is_empty() {
             continue;

@@ -2,7 +2,7 @@
 
 use crate::change::{Change, Oddity, PartPatch};
 use crate::id::{PartId, digest};
-use crate::part::{Body, Part};
+use crate::part::{Body, Notice, Part};
 use crate::telling::{Field, Name, Origin};
 use crate::transcript::patch_part;
 
@@ -175,28 +175,12 @@ impl Assembler {
         let mut origin = Origin { names: vec![name.clone()], ..Origin::default() };
         origin.at.set(head.telling, position);
         // What a tool is, is told field by field.
-        match &body {
-            Body::Tool(tool) if tool.name.is_empty() => {}
-            Body::Tool(_) => {
+        if let Body::Tool(tool) = &body {
+            if !tool.name.is_empty() {
                 origin.ranks.claim(Field::Name, head.telling);
             }
-            Body::Text(_)
-            | Body::Reasoning(_)
-            | Body::Agent(_)
-            | Body::Interjection(_)
-            | Body::TaskList(_)
-            | Body::SkillLoad(_)
-            | Body::McpSnapshot(_)
-            | Body::ContextInfo(_)
-            | Body::Compaction(_)
-            | Body::File(_)
-            | Body::Source(_)
-            | Body::Patch(_)
-            | Body::Notice(_)
-            | Body::Error(_)
-            | Body::Data(_) => {
-                origin.ranks.claim(Field::Body, head.telling);
-            }
+        } else {
+            origin.ranks.claim(Field::Body, head.telling);
         }
         let step = self.step_of(head, turn);
         let at = self.insert_part(head, turn, name, origin, step, body);
@@ -396,22 +380,6 @@ pub(super) fn body_digest(body: &Body) -> u64 {
 
 /// Whether a part says by itself why its turn ended.
 pub(super) fn explains(body: &Body) -> bool {
-    match body {
-        Body::Error(_) => true,
-        Body::Notice(notice) => notice.code == "interrupted",
-        Body::Text(_)
-        | Body::Reasoning(_)
-        | Body::Tool(_)
-        | Body::Agent(_)
-        | Body::Interjection(_)
-        | Body::TaskList(_)
-        | Body::SkillLoad(_)
-        | Body::McpSnapshot(_)
-        | Body::ContextInfo(_)
-        | Body::Compaction(_)
-        | Body::File(_)
-        | Body::Source(_)
-        | Body::Patch(_)
-        | Body::Data(_) => false,
-    }
+    let stopped = |notice: &Notice| notice.code == "interrupted";
+    matches!(body, Body::Error(_)) || matches!(body, Body::Notice(notice) if stopped(notice))
 }

@@ -1,17 +1,15 @@
-//! Turns and steps: finding the turn that an event belongs to, opening turns, bringing two
-//! tellings of one turn together, numbering.
-
-use std::collections::hash_map::Entry;
+//! Turns: finding the turn that an event belongs to, opening turns, numbering them, and taking up
+//! again a turn that goes on after its end.
 
 use crate::change::{Change, TurnPatch};
 use crate::event::EndReason;
-use crate::id::{StepId, TurnId};
+use crate::id::TurnId;
 use crate::part::Body;
 use crate::session::{End, Trigger, TurnState};
 use crate::telling::{Field, Name, Telling};
 
-use super::fold::{PartFold, StepFold, TurnFold, id_of};
-use super::order::{Item, arrange, spine_place};
+use super::fold::{TurnFold, id_of};
+use super::order::{Item, arrange};
 use super::{Assembler, Head};
 
 impl Assembler {
@@ -41,7 +39,7 @@ impl Assembler {
     }
 
     /// Notes that this telling has come to this turn. Says whether that is new.
-    fn place_turn(&mut self, turn: usize, telling: Telling) -> bool {
+    pub(super) fn place_turn(&mut self, turn: usize, telling: Telling) -> bool {
         if self.turns[turn].origin.at.of(telling).is_some() {
             return false;
         }
@@ -126,7 +124,7 @@ impl Assembler {
 
     /// Whether a turn that goes by one of these names can be the one they mean: prompts with
     /// different ids are different, however alike their words are.
-    fn may_be(&self, turn: usize, names: &[Name]) -> bool {
+    pub(super) fn may_be(&self, turn: usize, names: &[Name]) -> bool {
         let prompt =
             |names: &[Name]| names.iter().find(|name| matches!(name, Name::Prompt(_))).cloned();
         match (prompt(&self.turns[turn].origin.names), prompt(names)) {
@@ -135,7 +133,7 @@ impl Assembler {
         }
     }
 
-    fn add_turn_names(&mut self, turn: usize, names: Vec<Name>) {
+    pub(super) fn add_turn_names(&mut self, turn: usize, names: Vec<Name>) {
         let mut added = false;
         for name in names {
             if !self.turns[turn].origin.names.contains(&name) {
@@ -242,130 +240,8 @@ impl Assembler {
         self.tell_turn(turn, TurnPatch { origin, ..TurnPatch::default() });
     }
 
-    // ── Bringing tellings together ──────────────────────────────────────────────────────────
-
-    /// A telling placed something in `turn` that another telling placed in `other`: they are
-    /// one turn. Says which one is left.
-    pub(super) fn join_turns(&mut self, turn: usize, other: usize, telling: Telling) -> usize {
-        // Two turns that any one telling holds apart are two.
-        let is_in = |turn: usize, telling: Telling| {
-            let fold = &self.turns[turn];
-            fold.origin.at.of(telling).is_some() || fold.placed[telling.index()] > 0
-        };
-        let held_apart = Telling::ALL.into_iter().any(|t| is_in(turn, t) && is_in(other, t));
-        let apart = turn == other
-            || held_apart
-            || is_in(other, telling)
-            || !self.may_be(other, &self.turns[turn].origin.names)
-            || self.turns[other].is_preamble() != self.turns[turn].is_preamble();
-        if apart { other } else { self.merge_turns(other, turn) }
-    }
-
-    fn merge_turns(&mut self, from: usize, into: usize) -> usize {
-        let empty = TurnFold { gone: true, ..TurnFold::new(self.turns[from].id) };
-        let gone = std::mem::replace(&mut self.turns[from], empty);
-        self.out.push(Change::TurnMerged { turn: gone.id, into: self.turns[into].id });
-
-        let kept = &mut self.turns[into];
-        let shift = kept.parts.len();
-        let step_shift = kept.steps.len();
-        for telling in Telling::ALL {
-            let at = telling.index();
-            if let Some(position) = gone.origin.at.of(telling) {
-                kept.origin.at.set(telling, position);
-            }
-            if kept.origin.ends[at].is_none() {
-                kept.origin.ends[at].clone_from(&gone.origin.ends[at]);
-            }
-            if kept.origin.deferred[at].is_none() {
-                kept.origin.deferred[at].clone_from(&gone.origin.deferred[at]);
-            }
-            kept.step[at] = kept.step[at].or(gone.step[at]);
-            kept.placed[at] += gone.placed[at];
-            kept.stepped[at] += gone.stepped[at];
-        }
-        kept.origin.held.extend(gone.origin.held);
-        kept.origin.thinking = match (kept.origin.thinking, gone.origin.thinking) {
-            (Some(a), Some(b)) => Some(a || b),
-            (a, b) => a.or(b),
-        };
-        if gone.origin.ranks.holder(Field::Name) > kept.origin.ranks.holder(Field::Name) {
-            kept.is_command = gone.is_command;
-        }
-        kept.origin.ranks.join(gone.origin.ranks);
-        kept.has_reasoning |= gone.has_reasoning;
-        kept.abandoned |= gone.abandoned;
-        for (key, count) in gone.alike {
-            *kept.alike.entry(key).or_default() += count;
-        }
-        // What both turns call by the same name is one thing.
-        let mut twins: Vec<(usize, usize)> = Vec::new();
-        for (name, part) in gone.local {
-            match kept.local.entry(name) {
-                Entry::Vacant(entry) => {
-                    entry.insert(part + shift);
-                }
-                Entry::Occupied(entry) => twins.push((part + shift, *entry.get())),
-            }
-        }
-        kept.parts.extend(gone.parts);
-        kept.steps.extend(gone.steps);
-
-        for part in shift..self.turns[into].parts.len() {
-            for name in self.turns[into].parts[part].origin.names.clone() {
-                if !name.is_local() {
-                    self.index.parts.insert(name, (into, part));
-                }
-            }
-        }
-        for step in step_shift..self.turns[into].steps.len() {
-            let name = self.turns[into].steps[step].name.clone();
-            if !name.is_local() {
-                self.index.steps.insert(name, (into, step));
-            }
-        }
-        for name in &gone.origin.names {
-            self.index.turns.insert(name.clone(), into);
-        }
-        for track in &mut self.tracks {
-            if track.turn == Some(from) {
-                track.turn = Some(into);
-            }
-            for at in track.nameless.iter_mut().chain(&mut track.open) {
-                if at.0 == from {
-                    *at = (into, at.1 + shift);
-                }
-            }
-        }
-        twins.sort_unstable();
-        twins.dedup();
-        for (from, to) in twins {
-            let parts = &self.turns[into].parts;
-            let (from, to) = if parts[to].is_only_hooks() && !parts[from].is_only_hooks() {
-                (to, from)
-            } else {
-                (from, to)
-            };
-            if are_one(&parts[from], &parts[to]) {
-                self.merge_parts(into, from, to);
-            }
-        }
-        self.add_turn_names(into, gone.origin.names);
-        // Ids that are local to a turn follow it.
-        for part in 0..self.turns[into].parts.len() {
-            self.rename_part(into, part);
-        }
-        self.emit_turn_origin(into);
-        self.arrange_steps(into);
-        self.arrange_parts(into);
-        self.number_turns(into);
-        self.settle_thinking(into);
-        self.settle(into);
-        into
-    }
-
     /// Numbers the turns in their order. A turn that the only telling just opened comes last.
-    fn number_turns(&mut self, newest: usize) {
+    pub(super) fn number_turns(&mut self, newest: usize) {
         if self.turns[newest].is_preamble() {
             return;
         }
@@ -394,110 +270,6 @@ impl Assembler {
         }
     }
 
-    // ── Steps ───────────────────────────────────────────────────────────────────────────────
-
-    pub(super) fn start_step(&mut self, head: &Head, name: Name, model: Option<String>) {
-        let turn = self.turn_for(head);
-        let id = StepId(id_of(self.session, self.turns[turn].id, &name));
-        if self.step_of(head, turn) != Some(id) {
-            self.close_prose(head);
-        }
-        self.reopen(head, turn);
-        self.tell_step(head, name, |fold| {
-            let changed = model.is_some() && fold.model != model;
-            fold.model = model.or_else(|| fold.model.take());
-            changed
-        });
-    }
-
-    /// The end of a step closes what it left open.
-    pub(super) fn end_step(&mut self, head: &Head, name: &Name) {
-        let turn = self.turn_for(head);
-        let id = StepId(id_of(self.session, self.turns[turn].id, name));
-        if self.step_of(head, turn) == Some(id) {
-            self.close_prose(head);
-        }
-    }
-
-    /// The step that a telling is in.
-    pub(super) fn step_of(&self, head: &Head, turn: usize) -> Option<StepId> {
-        self.turns[turn].step[head.telling.index()]
-    }
-
-    /// A step by its name. Names that only count mean something only in their turn.
-    fn find_step(&self, turn: usize, name: &Name) -> Option<(usize, usize)> {
-        if name.is_local() {
-            let step = self.turns[turn].steps.iter().position(|step| step.name == *name)?;
-            return Some((turn, step));
-        }
-        self.index.steps.get(name).copied().filter(|step| !self.turns[step.0].stored)
-    }
-
-    /// Changes a step, opening it if need be.
-    pub(super) fn tell_step(&mut self, head: &Head, name: Name, tell: impl FnOnce(&mut StepFold) -> bool) {
-        let current = self.turn_for(head);
-        let (turn, step) = match self.find_step(current, &name) {
-            Some((other, step)) => {
-                let before = self.turns[current].steps.len();
-                let turn = self.join_turns(current, other, head.telling);
-                if turn == other { (turn, step) } else { (turn, before + step) }
-            }
-            None => {
-                let id = StepId(id_of(self.session, self.turns[current].id, &name));
-                let fold = StepFold {
-                    id,
-                    name: name.clone(),
-                    at: Default::default(),
-                    place: Default::default(),
-                    model: None,
-                    usage: Default::default(),
-                    stop_reason: None,
-                    provenance: None,
-                };
-                self.turns[current].steps.push(fold);
-                let step = self.turns[current].steps.len() - 1;
-                if !name.is_local() {
-                    self.index.steps.insert(name, (current, step));
-                }
-                (current, step)
-            }
-        };
-        let mut changed = tell(&mut self.turns[turn].steps[step]);
-        let fold = &mut self.turns[turn];
-        if fold.steps[step].at.of(head.telling).is_none() {
-            let position = fold.stepped[head.telling.index()];
-            fold.stepped[head.telling.index()] += 1;
-            fold.steps[step].at.set(head.telling, position);
-            fold.step[head.telling.index()] = Some(fold.steps[step].id);
-            changed = true;
-            if fold.stepped.iter().filter(|count| **count > 0).count() > 1 {
-                self.arrange_steps(turn);
-            } else {
-                fold.steps[step].place = spine_place(position);
-            }
-        }
-        if changed {
-            self.emit_step(turn, step);
-        }
-    }
-
-    fn arrange_steps(&mut self, turn: usize) {
-        let items: Vec<Item<()>> =
-            self.turns[turn].steps.iter().map(|step| Item { at: step.at, group: None }).collect();
-        for (step, place) in arrange(&items) {
-            if self.turns[turn].steps[step].place != place {
-                self.turns[turn].steps[step].place = place;
-                self.emit_step(turn, step);
-            }
-        }
-    }
-
-    fn emit_step(&mut self, turn: usize, step: usize) {
-        let fold = &self.turns[turn].steps[step];
-        let (place, step) = (fold.place, Box::new(fold.step()));
-        self.out.push(Change::StepTold { turn: self.turns[turn].id, place, step });
-    }
-
     /// More happens in a turn that this telling had called ended: it goes on.
     pub(super) fn reopen(&mut self, head: &Head, turn: usize) {
         let at = head.telling.index();
@@ -512,22 +284,5 @@ impl Assembler {
 
     pub(super) fn is_over(&self, turn: usize) -> bool {
         self.turns[turn].state != TurnState::Running
-    }
-}
-
-/// Whether two parts that are called alike are one. Content alone does not make two things one
-/// that their tellings name apart.
-fn are_one(from: &PartFold, to: &PartFold) -> bool {
-    if from.gone || to.gone {
-        return false;
-    }
-    let nameless = |part: &PartFold| part.origin.names.iter().all(Name::is_local);
-    match (&from.tool, &to.tool) {
-        (Some(a), Some(b)) => a.call_id.is_empty() || b.call_id.is_empty(),
-        (Some(_), None) | (None, Some(_)) => false,
-        (None, None) if from.is_prose() || to.is_prose() => {
-            from.is_only_hooks() != to.is_only_hooks()
-        }
-        (None, None) => nameless(from) || nameless(to),
     }
 }

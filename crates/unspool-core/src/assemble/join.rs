@@ -1,0 +1,149 @@
+//! Bringing tellings together: two tellings that placed one thing in two turns spoke of one turn,
+//! and what both turns call by one name is one part.
+
+use std::collections::hash_map::Entry;
+
+use crate::change::Change;
+use crate::telling::{Field, Name, Telling};
+
+use super::Assembler;
+use super::fold::{PartFold, TurnFold};
+
+impl Assembler {
+    /// A telling placed something in `turn` that another telling placed in `other`: they are
+    /// one turn. Says which one is left.
+    pub(super) fn join_turns(&mut self, turn: usize, other: usize, telling: Telling) -> usize {
+        // Two turns that any one telling holds apart are two.
+        let is_in = |turn: usize, telling: Telling| {
+            let fold = &self.turns[turn];
+            fold.origin.at.of(telling).is_some() || fold.placed[telling.index()] > 0
+        };
+        let held_apart = Telling::ALL.into_iter().any(|t| is_in(turn, t) && is_in(other, t));
+        let apart = turn == other
+            || held_apart
+            || is_in(other, telling)
+            || !self.may_be(other, &self.turns[turn].origin.names)
+            || self.turns[other].is_preamble() != self.turns[turn].is_preamble();
+        if apart { other } else { self.merge_turns(other, turn) }
+    }
+
+    pub(super) fn merge_turns(&mut self, from: usize, into: usize) -> usize {
+        let empty = TurnFold { gone: true, ..TurnFold::new(self.turns[from].id) };
+        let gone = std::mem::replace(&mut self.turns[from], empty);
+        self.out.push(Change::TurnMerged { turn: gone.id, into: self.turns[into].id });
+
+        let kept = &mut self.turns[into];
+        let shift = kept.parts.len();
+        let step_shift = kept.steps.len();
+        for telling in Telling::ALL {
+            let at = telling.index();
+            if let Some(position) = gone.origin.at.of(telling) {
+                kept.origin.at.set(telling, position);
+            }
+            if kept.origin.ends[at].is_none() {
+                kept.origin.ends[at].clone_from(&gone.origin.ends[at]);
+            }
+            if kept.origin.deferred[at].is_none() {
+                kept.origin.deferred[at].clone_from(&gone.origin.deferred[at]);
+            }
+            kept.step[at] = kept.step[at].or(gone.step[at]);
+            kept.placed[at] += gone.placed[at];
+            kept.stepped[at] += gone.stepped[at];
+        }
+        kept.origin.held.extend(gone.origin.held);
+        kept.origin.thinking = match (kept.origin.thinking, gone.origin.thinking) {
+            (Some(a), Some(b)) => Some(a || b),
+            (a, b) => a.or(b),
+        };
+        if gone.origin.ranks.holder(Field::Name) > kept.origin.ranks.holder(Field::Name) {
+            kept.is_command = gone.is_command;
+        }
+        kept.origin.ranks.join(gone.origin.ranks);
+        kept.has_reasoning |= gone.has_reasoning;
+        kept.abandoned |= gone.abandoned;
+        for (key, count) in gone.alike {
+            *kept.alike.entry(key).or_default() += count;
+        }
+        // What both turns call by the same name is one thing.
+        let mut twins: Vec<(usize, usize)> = Vec::new();
+        for (name, part) in gone.local {
+            match kept.local.entry(name) {
+                Entry::Vacant(entry) => {
+                    entry.insert(part + shift);
+                }
+                Entry::Occupied(entry) => twins.push((part + shift, *entry.get())),
+            }
+        }
+        kept.parts.extend(gone.parts);
+        kept.steps.extend(gone.steps);
+
+        for part in shift..self.turns[into].parts.len() {
+            for name in self.turns[into].parts[part].origin.names.clone() {
+                if !name.is_local() {
+                    self.index.parts.insert(name, (into, part));
+                }
+            }
+        }
+        for step in step_shift..self.turns[into].steps.len() {
+            let name = self.turns[into].steps[step].name.clone();
+            if !name.is_local() {
+                self.index.steps.insert(name, (into, step));
+            }
+        }
+        for name in &gone.origin.names {
+            self.index.turns.insert(name.clone(), into);
+        }
+        for track in &mut self.tracks {
+            if track.turn == Some(from) {
+                track.turn = Some(into);
+            }
+            for at in track.nameless.iter_mut().chain(&mut track.open) {
+                if at.0 == from {
+                    *at = (into, at.1 + shift);
+                }
+            }
+        }
+        twins.sort_unstable();
+        twins.dedup();
+        for (from, to) in twins {
+            let parts = &self.turns[into].parts;
+            let (from, to) = if parts[to].is_only_hooks() && !parts[from].is_only_hooks() {
+                (to, from)
+            } else {
+                (from, to)
+            };
+            if are_one(&parts[from], &parts[to]) {
+                self.merge_parts(into, from, to);
+            }
+        }
+        self.add_turn_names(into, gone.origin.names);
+        // Ids that are local to a turn follow it.
+        for part in 0..self.turns[into].parts.len() {
+            self.rename_part(into, part);
+        }
+        self.emit_turn_origin(into);
+        self.arrange_steps(into);
+        self.arrange_parts(into);
+        self.number_turns(into);
+        self.settle_thinking(into);
+        self.settle(into);
+        into
+    }
+}
+
+/// Whether two parts that are called alike are one. Content alone does not make two things one
+/// that their tellings name apart.
+fn are_one(from: &PartFold, to: &PartFold) -> bool {
+    if from.gone || to.gone {
+        return false;
+    }
+    let nameless = |part: &PartFold| part.origin.names.iter().all(Name::is_local);
+    match (&from.tool, &to.tool) {
+        (Some(a), Some(b)) => a.call_id.is_empty() || b.call_id.is_empty(),
+        (Some(_), None) | (None, Some(_)) => false,
+        (None, None) if from.is_prose() || to.is_prose() => {
+            from.is_only_hooks() != to.is_only_hooks()
+        }
+        (None, None) => nameless(from) || nameless(to),
+    }
+}

@@ -1,0 +1,118 @@
+//! Steps: the model calls of a turn, each at its place, with what it used.
+
+use crate::change::Change;
+use crate::id::StepId;
+use crate::telling::Name;
+
+use super::fold::{StepFold, id_of};
+use super::order::{Item, arrange, spine_place};
+use super::{Assembler, Head};
+
+impl Assembler {
+    pub(super) fn start_step(&mut self, head: &Head, name: Name, model: Option<String>) {
+        let turn = self.turn_for(head);
+        let id = StepId(id_of(self.session, self.turns[turn].id, &name));
+        if self.step_of(head, turn) != Some(id) {
+            self.close_prose(head);
+        }
+        self.reopen(head, turn);
+        self.tell_step(head, name, |fold| {
+            let changed = model.is_some() && fold.model != model;
+            fold.model = model.or_else(|| fold.model.take());
+            changed
+        });
+    }
+
+    /// The end of a step closes what it left open.
+    pub(super) fn end_step(&mut self, head: &Head, name: &Name) {
+        let turn = self.turn_for(head);
+        let id = StepId(id_of(self.session, self.turns[turn].id, name));
+        if self.step_of(head, turn) == Some(id) {
+            self.close_prose(head);
+        }
+    }
+
+    /// The step that a telling is in.
+    pub(super) fn step_of(&self, head: &Head, turn: usize) -> Option<StepId> {
+        self.turns[turn].step[head.telling.index()]
+    }
+
+    /// A step by its name. Names that only count mean something only in their turn.
+    pub(super) fn find_step(&self, turn: usize, name: &Name) -> Option<(usize, usize)> {
+        if name.is_local() {
+            let step = self.turns[turn].steps.iter().position(|step| step.name == *name)?;
+            return Some((turn, step));
+        }
+        self.index.steps.get(name).copied().filter(|step| !self.turns[step.0].stored)
+    }
+
+    /// Changes a step, opening it if need be.
+    pub(super) fn tell_step(
+        &mut self,
+        head: &Head,
+        name: Name,
+        tell: impl FnOnce(&mut StepFold) -> bool,
+    ) {
+        let current = self.turn_for(head);
+        let (turn, step) = match self.find_step(current, &name) {
+            Some((other, step)) => {
+                let before = self.turns[current].steps.len();
+                let turn = self.join_turns(current, other, head.telling);
+                if turn == other { (turn, step) } else { (turn, before + step) }
+            }
+            None => {
+                let id = StepId(id_of(self.session, self.turns[current].id, &name));
+                let fold = StepFold {
+                    id,
+                    name: name.clone(),
+                    at: Default::default(),
+                    place: Default::default(),
+                    model: None,
+                    usage: Default::default(),
+                    stop_reason: None,
+                    provenance: None,
+                };
+                self.turns[current].steps.push(fold);
+                let step = self.turns[current].steps.len() - 1;
+                if !name.is_local() {
+                    self.index.steps.insert(name, (current, step));
+                }
+                (current, step)
+            }
+        };
+        let mut changed = tell(&mut self.turns[turn].steps[step]);
+        let fold = &mut self.turns[turn];
+        if fold.steps[step].at.of(head.telling).is_none() {
+            let position = fold.stepped[head.telling.index()];
+            fold.stepped[head.telling.index()] += 1;
+            fold.steps[step].at.set(head.telling, position);
+            fold.step[head.telling.index()] = Some(fold.steps[step].id);
+            changed = true;
+            if fold.stepped.iter().filter(|count| **count > 0).count() > 1 {
+                self.arrange_steps(turn);
+            } else {
+                fold.steps[step].place = spine_place(position);
+            }
+        }
+        if changed {
+            self.emit_step(turn, step);
+        }
+    }
+
+    pub(super) fn arrange_steps(&mut self, turn: usize) {
+        let items: Vec<Item<()>> =
+            self.turns[turn].steps.iter().map(|step| Item { at: step.at, group: None }).collect();
+        for (step, place) in arrange(&items) {
+            if self.turns[turn].steps[step].place != place {
+                self.turns[turn].steps[step].place = place;
+                self.emit_step(turn, step);
+            }
+        }
+    }
+
+    pub(super) fn emit_step(&mut self, turn: usize, step: usize) {
+        let fold = &self.turns[turn].steps[step];
+        let (place, step) = (fold.place, Box::new(fold.step()));
+        self.out.push(Change::StepTold { turn: self.turns[turn].id, place, step });
+    }
+}
