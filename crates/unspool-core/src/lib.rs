@@ -12,6 +12,7 @@ pub mod event;
 pub mod history;
 pub mod id;
 pub mod json;
+pub mod legacy;
 pub mod lines;
 pub mod part;
 pub mod plain;
