@@ -29,6 +29,7 @@ fn fold(rows: &[Row]) -> Transcript {
 }
 
 /// `number: part part …`, one line a turn.
+#[allow(clippy::wildcard_enum_match_arm)] // The other kinds are not what these tests are about.
 fn written(transcript: &Transcript) -> Vec<String> {
     let turn = |turn: &crate::session::Turn| {
         let parts = turn.parts.iter().map(|part| match &part.body {

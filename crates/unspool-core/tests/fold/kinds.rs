@@ -100,6 +100,27 @@ fn a_part_told_again_is_replaced_in_place() {
 }
 
 #[test]
+fn a_part_is_found_wherever_it_stands() {
+    // R-003-04: at the start, in the middle and at the end; before, between and after there is
+    // nothing; ids are compared as bytes.
+    let names = ["b", "d", "f"];
+    let run = reply(names.map(|name| data(Some(name), "x", "1")));
+    for (at, name) in names.into_iter().enumerate() {
+        let mut run = run.clone();
+        run.tell(data(Some(name), "x", "2"));
+        let expected: Vec<String> =
+            (0..3).map(|nth| format!("data:x {}", if nth == at { 2 } else { 1 })).collect();
+        assert_eq!(run.parts(), expected);
+    }
+    for stranger in ["a", "c", "g"] {
+        let mut run = run.clone();
+        run.tell(data(Some(stranger), "x", "3"));
+        assert_eq!(run.parts().last().unwrap(), "data:x 3");
+        assert_eq!(run.parts().len(), 4);
+    }
+}
+
+#[test]
 fn nameless_parts_are_told_once_each() {
     // R-003-03: without a name every telling is a new part, at the end.
     let run = reply([notice(None, "retry"), said(Text, "a"), notice(None, "retry")]);

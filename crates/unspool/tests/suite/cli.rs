@@ -237,6 +237,77 @@ fn several_captures_of_one_session_are_one_session() {
     assert_eq!(tool(&folder, 1)["answer"]["observed"], false);
 }
 
+#[test]
+fn a_record_of_a_kind_that_nobody_knows_is_kept_where_it_stands() {
+    // R-001-16, R-000-24: kept whole, counted, never fatal.
+    let folder = tempdir("unknown");
+    let path = folder.join("log.jsonl");
+    let recording =
+        std::fs::read_to_string(root().join(case("error-500-retried/log.jsonl"))).unwrap();
+    let session = "879e1b15-ce78-495f-b707-b9ed7b9d418c";
+    let odd = [
+        format!(r#"{{"type":"hologram","sessionId":"{session}","depth":3}}"#),
+        format!(r#"{{"type":"system","subtype":"weather","uuid":"u1","sessionId":"{session}"}}"#),
+    ];
+    let mut lines: Vec<&str> = recording.lines().collect();
+    let reply = lines.iter().position(|line| line.contains("Recovered after")).unwrap();
+    lines.splice(reply..reply, odd.iter().map(String::as_str));
+    std::fs::write(&path, lines.join("\n")).unwrap();
+    let document = shown(&path.to_string_lossy());
+    let parts = document["turns"][0]["parts"].as_array().unwrap();
+    let kinds: Vec<&str> = parts.iter().map(|part| part["kind"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["notice", "reasoning", "data", "data", "text"]);
+    assert_eq!(parts[2]["data_kind"], "hologram");
+    assert_eq!(parts[2]["payload"]["depth"], 3);
+    assert_eq!(parts[3]["data_kind"], "system/weather");
+    assert_eq!(document["warnings"], serde_json::json!([]));
+}
+
+#[test]
+fn an_error_is_flagged_and_never_guessed_from_its_words() {
+    // R-001-23, R-004-18
+    let document = shown(&case("error-authentication"));
+    let parts = document["turns"][0]["parts"].as_array().unwrap();
+    assert_eq!(parts.len(), 1);
+    assert_eq!(parts[0]["kind"], "error");
+    assert_eq!(parts[0]["status"], 401);
+    assert_eq!(document["turns"][0]["state"], "failed");
+    assert_eq!(document["turns"][0]["content"], "");
+}
+
+#[test]
+fn what_records_say_beside_their_content_is_kept() {
+    // R-001-24: where it ran and what wrote it; an agent is known by the id of its own log.
+    let document = shown(&format!("{}/log.jsonl", case("subagents-parallel-and-background")));
+    let session = &document["session"];
+    assert_eq!(session["project"], "/home/dev/weather-app");
+    assert_eq!(session["branch"], "main");
+    assert_eq!(session["version"], "2.1.325");
+    let logs = root().join(case("subagents-parallel-and-background/subagents"));
+    let parts = document["turns"][0]["parts"].as_array().unwrap();
+    let agents: Vec<&str> = parts
+        .iter()
+        .filter(|part| part["kind"] == "agent")
+        .map(|part| part["agents"][0]["id"].as_str().unwrap())
+        .collect();
+    assert_eq!(agents.len(), 3);
+    for id in agents {
+        assert!(logs.join(format!("agent-{id}.jsonl")).exists(), "{id}");
+    }
+}
+
+#[test]
+fn a_turn_says_all_that_a_chat_message_needs() {
+    // R-003-16: time, duration, model, interruption, tokens, thinking.
+    let document = shown(&case("terminal-interrupts-and-queued-prompts"));
+    let turn = &document["turns"][1];
+    assert_eq!(turn["state"], "interrupted");
+    assert!(turn["started_at"].is_string() && turn["ended_at"].is_string());
+    assert_eq!(document["session"]["models"], serde_json::json!(["claude-opus-5-5"]));
+    assert_eq!(turn["usage"]["output"], 1);
+    assert_eq!(turn["parts"][0]["duration_ms"], 402);
+}
+
 /// A folder of our own under the build's temporary folder.
 fn tempdir(name: &str) -> std::path::PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
