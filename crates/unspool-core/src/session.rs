@@ -348,8 +348,12 @@ impl Transcript {
         models
     }
 
+    /// When the first thing happened that has a time.
     pub fn started(&self) -> Option<Timestamp> {
-        self.turns.iter().filter_map(|turn| turn.started).chain(self.session.facts.started).min()
+        let parts = self.turns.iter().flat_map(|turn| &turn.parts);
+        let parts = parts.filter_map(|part| part.started.or(part.ended));
+        let turns = self.turns.iter().filter_map(|turn| turn.started.or(turn.ended));
+        turns.chain(parts).chain(self.session.facts.started).min()
     }
 
     /// When the last thing happened that has a time.

@@ -75,6 +75,11 @@ impl Gathered {
         self.mirror.transcript()
     }
 
+    /// Whether anybody said anything in it.
+    pub fn has_turns(&self) -> bool {
+        self.mirror.turn_ids().next().is_some()
+    }
+
     /// Whether this is a sub-agent's own log.
     pub fn is_sub_agent(&self) -> bool {
         self.sub_agent
@@ -275,15 +280,39 @@ impl Gathering {
         path: &Path,
         watch: &mut dyn FnMut(Decoded<'_>),
     ) -> Result<(), GatherError> {
+        let file = std::fs::File::open(path)
+            .map_err(|source| GatherError::Unreadable { path: path.to_owned(), source })?;
+        self.read(path, file, watch)
+    }
+
+    /// Reads a stream to its end, under a name.
+    pub fn read(
+        &mut self,
+        path: &Path,
+        from: impl std::io::Read,
+        watch: &mut dyn FnMut(Decoded<'_>),
+    ) -> Result<(), GatherError> {
         let mut reading = self.open(&path.to_string_lossy());
         let mut take = |line: Line<'_>| self.take_watched(&mut reading, line, watch);
-        let end = lines::read_file(path, &mut take)
+        let end = lines::read(from, &mut take)
             .map_err(|source| GatherError::Unreadable { path: path.to_owned(), source })?;
         // A last line without its end may still be being written; whole, it counts.
-        if let Some(unfinished) = end.unfinished
-            && serde_json::from_slice::<serde::de::IgnoredAny>(&unfinished.bytes).is_ok()
-        {
-            self.take_watched(&mut reading, unfinished.as_line(), watch);
+        // Cut, it is no record yet, and is said to be there.
+        if let Some(unfinished) = end.unfinished {
+            if serde_json::from_slice::<serde::de::IgnoredAny>(&unfinished.bytes).is_ok() {
+                self.take_watched(&mut reading, unfinished.as_line(), watch);
+            } else {
+                let warning = Warning {
+                    file: reading.name.clone(),
+                    line: unfinished.number,
+                    what: "the last line is not finished, and was not read".to_owned(),
+                    bytes: unfinished.bytes,
+                };
+                match reading.session {
+                    Some(session) => self.sessions[session].warnings.push(warning),
+                    None => self.warnings.push(warning),
+                }
+            }
         }
         let (records, prompts) = (reading.records, reading.prompts);
         if self.close(reading, watch) {

@@ -30,7 +30,10 @@ fn main() -> ExitCode {
         // Whoever reads us has seen enough.
         Err(error) if command::is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("unspool: {error:#}");
+            // A message may hold a file's name, and that may hold anything.
+            for line in format!("unspool: {error:#}").lines() {
+                eprintln!("{}", unspool_core::lines::visible(line));
+            }
             ExitCode::FAILURE
         }
     }

@@ -22,12 +22,19 @@ pub fn terminal_width() -> Option<usize> {
     terminal_size::terminal_size().map(|(width, _)| usize::from(width.0))
 }
 
-pub fn session(transcript: &Transcript, style: &Style, out: &mut impl Write) -> io::Result<()> {
+/// Paints a session, or one turn of it under the session's head.
+pub fn session(
+    transcript: &Transcript,
+    turn: Option<u32>,
+    style: &Style,
+    out: &mut impl Write,
+) -> io::Result<()> {
     let options = if style.full { LineOptions::everything() } else { LineOptions::default() };
     let head = layout(&present::session(transcript, None), style.width, &options);
     write_lines(&head, style, out)?;
     let shown = present::Options::of(&transcript.session);
-    for turn in &transcript.turns {
+    let wanted = |number: u32| turn.is_none_or(|turn| turn == number);
+    for turn in transcript.turns.iter().filter(|turn| wanted(turn.number)) {
         let view = present::turn(turn, &shown);
         writeln!(out)?;
         write_lines(&turn_lines(&view, style.width, &options), style, out)?;

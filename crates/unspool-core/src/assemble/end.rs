@@ -2,7 +2,7 @@
 //! what still runs in the foreground, leaves background agents alone, clears open questions as
 //! declined, says why when the turn did not end by itself, and guarantees a reply.
 
-use crate::change::{Change, PartPatch, TurnPatch};
+use crate::change::{Change, Oddity, PartPatch, TurnPatch};
 use crate::event::EndReason;
 use crate::part::{Body, Failure, Kind, Notice, ToolState};
 use crate::session::{End, TurnState};
@@ -14,6 +14,10 @@ use super::{Assembler, Head};
 
 impl Assembler {
     pub(super) fn end_turn(&mut self, head: &Head, reason: EndReason) {
+        // Where no turn has begun there is none to end.
+        if head.turn.is_none() && self.tracks[head.telling.index()].turn.is_none() {
+            return self.count(Oddity::Unknown);
+        }
         let turn = self.turn_for(head);
         // Named prose may still grow: hooks tell the end before the last words.
         self.close_nameless(head);
@@ -85,6 +89,10 @@ impl Assembler {
             Some(EndReason::Completed) => (TurnState::Completed, at, None),
             Some(EndReason::Failed(why)) => (TurnState::Failed, at, why.clone()),
             Some(EndReason::Interrupted) => (TurnState::Interrupted, at, None),
+            // Hooks are silent when a turn is interrupted or fails.
+            Some(EndReason::Superseded) if fold.origin.at.0[1..] == [None, None] => {
+                (TurnState::Unknown, at, None)
+            }
             Some(EndReason::Idle | EndReason::Superseded) => {
                 let cut = fold.live_parts().any(|part| {
                     part.tool.as_ref().is_some_and(|tool| {
@@ -237,8 +245,12 @@ impl Assembler {
     }
 }
 
-/// A telling that says more of an end than it did before is believed.
+/// A telling that says more of an end than it did before is believed, and so is one that says
+/// the same again later: some sources repeat the end with each of the last words.
 fn is_weaker(held: &End, told: &End) -> bool {
+    if held.reason == told.reason {
+        return told.at > held.at;
+    }
     match (&held.reason, &told.reason) {
         (EndReason::Superseded | EndReason::Idle, _) => true,
         (EndReason::Completed, EndReason::Failed(_) | EndReason::Interrupted) => true,

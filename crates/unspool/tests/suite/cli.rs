@@ -142,6 +142,8 @@ fn one_turn_can_be_asked_for() {
     let document: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(document["turns"].as_array().unwrap().len(), 1);
     assert_eq!(document["turns"][0]["abandoned"], true);
+    // What is said of the session is still said of all of it.
+    assert_eq!(document["session"], shown(&path)["session"]);
     let output = unspool(&["show", &path, "--turn", "99"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("the last one is turn 5"), "{}", stderr(&output));
@@ -190,12 +192,47 @@ fn a_line_that_cannot_be_read_is_reported_and_the_rest_is_shown() {
     let written = format!("\u{feff}{}\r\n{{\"type\":\"user\",\"mess", lines.join("\r\n"));
     std::fs::write(&path, written).unwrap();
     let document = shown(&path.to_string_lossy());
-    assert_eq!(document["warnings"].as_array().unwrap().len(), 1);
+    assert_eq!(document["warnings"].as_array().unwrap().len(), 2);
     assert_eq!(document["warnings"][0]["line"], 5);
+    let unfinished = document["warnings"][1]["what"].as_str().unwrap();
+    assert!(unfinished.contains("not finished"), "{unfinished}");
     assert_eq!(document["records"]["unreadable"], 1);
     assert_eq!(document["session"]["completeness"], "partial");
     let whole = shown(&format!("{}/log.jsonl", case("error-500-retried")));
     assert_eq!(document["turns"], whole["turns"]);
+}
+
+#[test]
+fn standard_input_and_one_of_several_sessions_can_be_shown() {
+    let path = case("terminal-rewind-shell-and-mentions");
+    let log = std::fs::File::open(root().join(&path).join("log.jsonl")).unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_unspool"))
+        .args(["show", "-", "--json"])
+        .stdin(log)
+        .output()
+        .unwrap();
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["turns"].as_array().unwrap().len(), 5);
+
+    // Its hooks go on into the session after `/clear`.
+    let hooks = format!("{path}/hooks.jsonl");
+    let output = unspool(&["show", &hooks, "--json"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("--session"), "{}", stderr(&output));
+    let output = unspool(&["show", &hooks, "--json", "--session", "a609"]);
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["turns"][0]["user"][0]["text"], "Now the second topic, after clear.");
+    // Nothing that was read goes without a word.
+    let what = document["warnings"][0]["what"].as_str().unwrap();
+    assert!(what.contains("records of session 8bb7f0eb"), "{what}");
+}
+
+#[test]
+fn names_of_files_reach_no_terminal_raw() {
+    // Law 8
+    let output = unspool(&["show", "no\u{1b}[31msuch\u{202e}file"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(!output.stderr.contains(&0x1b), "{}", stderr(&output));
 }
 
 #[test]
@@ -230,8 +267,10 @@ fn several_captures_of_one_session_are_one_session() {
     assert_eq!(folder["session"]["id"], log["session"]["id"]);
     // The question is told by the hooks, the answer by the log (R-003-09, R-003-10, R-003-14).
     let tool = |document: &Value, turn: usize| document["turns"][turn]["parts"][1].clone();
-    assert_eq!(tool(&log, 0)["question"], Value::Null);
-    assert_eq!(tool(&folder, 0)["question"]["kind"], "permission");
+    // An answer that the log tells proves that somebody was asked; a rejection proves nothing.
+    assert_eq!(tool(&log, 0)["question"]["kind"], "permission");
+    assert_eq!(tool(&log, 1)["question"], Value::Null);
+    assert_eq!(tool(&folder, 1)["question"]["kind"], "permission");
     assert_eq!(tool(&folder, 0)["answer"]["decision"], "allowed");
     assert_eq!(tool(&folder, 1)["answer"]["decision"], "denied");
     assert_eq!(tool(&folder, 1)["answer"]["observed"], false);

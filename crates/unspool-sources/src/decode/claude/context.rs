@@ -276,7 +276,7 @@ fn mentioned_file(attachment: &Fields<'_>) -> File {
 }
 
 /// A skill's text begins with the folder that it lies in.
-fn skill_name(text: &str) -> Option<String> {
+pub(super) fn skill_name(text: &str) -> Option<String> {
     let folder = text.strip_prefix("Base directory for this skill: ")?.lines().next()?;
     Some(folder.rsplit('/').next().unwrap_or(folder).to_owned())
 }

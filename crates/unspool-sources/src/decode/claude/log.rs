@@ -10,11 +10,12 @@ use rustc_hash::FxHashMap;
 use unspool_core::event::{EndReason, Event, What};
 use unspool_core::id::{digest, sha256};
 use unspool_core::json::Json;
-use unspool_core::part::{Body, Compaction, Data, Text};
+use unspool_core::part::{Body, Compaction, ContextInfo, Data, Text};
 use unspool_core::session::{Title, TitleOrigin, Trigger};
 use unspool_core::telling::{Name, Telling};
 
 use super::super::{Decoder, Emit, Fate, Fields, Record};
+use super::context::record_name;
 use super::marks::{Mark, mark};
 use super::message::{Calls, block, failure, message_text, usage, user_parts};
 use super::result::{Beside, result};
@@ -47,6 +48,8 @@ pub(super) struct LogDecoder {
     requests: VecDeque<(String, bool)>,
     /// Where it runs and what wrote it, as last told.
     told: Option<(Option<String>, Option<String>, Option<String>)>,
+    /// Titles that wait for the record that they sum up.
+    summaries: FxHashMap<u64, What>,
     /// A compaction that waits for its summary, which is the next record.
     boundary: Option<(Event, Compaction)>,
     /// Counts within the turn, for things that log and stream do not name alike.
@@ -83,7 +86,11 @@ impl Decoder for LogDecoder {
         };
         if let Some(uuid) = uuid {
             let turn = self.turns.len() as u32;
-            self.turn_of.insert(digest(uuid.as_bytes()), turn);
+            let uuid = digest(uuid.as_bytes());
+            self.turn_of.insert(uuid, turn);
+            if let Some(title) = self.summaries.remove(&uuid) {
+                emit.push(title);
+            }
         }
         fate
     }
@@ -270,6 +277,11 @@ impl LogDecoder {
             for block in results {
                 result(emit, &mut self.calls, block, &beside);
             }
+            let text = message_text(&message);
+            if !text.trim().is_empty() {
+                let info = ContextInfo { title: "Beside the result".to_owned(), text };
+                emit.push(What::ContextAdded(record_name(fields), info));
+            }
             return Fate::InParts;
         }
         let text = message_text(&message);
@@ -308,7 +320,10 @@ impl LogDecoder {
             }
             Mark::Caveat => return Fate::Metadata,
             Mark::None => {
-                self.start(emit, fields, Trigger::User, user_parts(&message));
+                // What starts a sub-agent is its parent.
+                let agent = self.side_chain == Some(true);
+                let trigger = if agent { Trigger::Agent } else { Trigger::User };
+                self.start(emit, fields, trigger, user_parts(&message));
             }
         }
         Fate::InParts
@@ -374,7 +389,18 @@ impl LogDecoder {
             "ai-title" => title("aiTitle", TitleOrigin::Generated)
                 .or_else(|| title("title", TitleOrigin::Generated))
                 .map(|what| emit.push(what)),
-            "summary" => title("summary", TitleOrigin::Summary).map(|what| emit.push(what)),
+            // A summary may be of another session: it counts when its leaf turns up here.
+            "summary" => {
+                let leaf = fields.text("leafUuid").map(|leaf| digest(leaf.as_bytes()));
+                if let (Some(leaf), Some(what)) = (leaf, title("summary", TitleOrigin::Summary)) {
+                    if self.turn_of.contains_key(&leaf) {
+                        emit.push(what);
+                    } else {
+                        self.summaries.insert(leaf, what);
+                    }
+                }
+                Some(())
+            }
             "cost-state" => {
                 let cost_usd = fields.read("totalCostUSD");
                 let (project, branch, version) = (None, None, None);

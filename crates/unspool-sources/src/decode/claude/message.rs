@@ -213,6 +213,9 @@ fn user_part(block: &Fields<'_>) -> Body {
 /// A file whose bytes stand in the record.
 pub(super) fn file_of(source: &Fields<'_>, name: Option<String>) -> File {
     let media_type = source.string("media_type");
+    if source.text("type").as_deref() == Some("text") {
+        return File { name, media_type, url: None, text: source.string("data") };
+    }
     let url = source.string("url").or_else(|| {
         let media = media_type.as_deref().unwrap_or("application/octet-stream");
         Some(format!("data:{media};base64,{}", source.text("data")?))

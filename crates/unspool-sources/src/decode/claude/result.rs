@@ -8,7 +8,7 @@ use unspool_core::json::Json;
 use unspool_core::part::{Answer, Decision};
 
 use super::super::{Emit, Fields};
-use super::message::Calls;
+use super::message::{Calls, request};
 
 /// What stands beside a result, under different names in log and stream.
 pub(super) struct Beside<'a> {
@@ -32,6 +32,12 @@ pub(super) fn result(
     let is_error = block.flag("is_error");
     let end = end_of(is_error, &output, beside);
     if let Some(answer) = answer(&tool, end, &output, beside) {
+        // A person answered, so a person was asked. The tool that asks has told its questions.
+        if tool != "AskUserQuestion" {
+            let question = request(None, &tool, None);
+            let (call, tool, requested) = (Call::Id(id.clone()), tool.clone(), true);
+            emit.push(What::QuestionAsked { call, tool, question, requested });
+        }
         emit.push(What::QuestionAnswered { call: Call::Id(id.clone()), answer });
     }
     let structured = beside.structured.map(Json::raw);

@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use unspool_core::event::{AgentEnd, AgentRef, Call, EndReason, Event, Voice, What};
-use unspool_core::part::{Answer, Body, Compaction, Data, Decision, Notice};
+use unspool_core::part::{Answer, Body, Compaction, Data, Decision, Notice, SkillLoad};
 use unspool_core::session::Trigger;
 use unspool_core::telling::{Name, Telling};
 
 use super::super::{Decoder, Emit, Fate, Fields, Record};
-use super::context::{record_name, refusal, retry, retry_name};
+use super::context::{record_name, refusal, retry, retry_name, skill_name};
 use super::marks::{Mark, mark};
 use super::message::{Calls, block, failure, message_text, request, usage, user_parts};
 use super::result::{Beside, result};
@@ -33,6 +33,10 @@ pub(super) struct StreamDecoder {
     /// The compaction whose summary comes next.
     boundary: Option<(Name, Compaction)>,
     retries: u32,
+    /// Between two turns.
+    idle: bool,
+    /// What a task reported between two turns.
+    reported: Option<String>,
 }
 
 impl Decoder for StreamDecoder {
@@ -78,11 +82,19 @@ impl StreamDecoder {
                     version: fields.string("claude_code_version"),
                     cost_usd: None,
                 });
-                let (name, user) = self.prompt.take().unwrap_or_default();
+                let (name, mut user) = self.prompt.take().unwrap_or_default();
+                let mut trigger = Trigger::User;
+                // A task that reported between two turns started this one.
+                if let Some(text) = self.reported.take().filter(|_| user.is_empty()) {
+                    let code = "task-notification".to_owned();
+                    user.push(Body::Notice(Notice { code, text }));
+                    trigger = Trigger::Agent;
+                }
                 let names = record_name(fields).into_iter().chain(name).collect();
                 (self.retries, self.message) = (0, None);
                 self.fresh = record_name(fields);
-                emit.push(What::TurnStarted { names, trigger: Trigger::User, user });
+                self.idle = false;
+                emit.push(What::TurnStarted { names, trigger, user });
                 Fate::Metadata
             }
             "task_started" | "task_progress" | "task_notification" => {
@@ -152,6 +164,9 @@ impl StreamDecoder {
 
     /// Sub-agents and background commands are tasks; only agents of this session concern us.
     fn task(&mut self, emit: &mut Emit<'_>, subtype: &str, fields: &Fields<'_>) -> Fate {
+        if subtype == "task_notification" && self.idle {
+            self.reported = fields.string("summary");
+        }
         let ours = fields.text("task_type").is_none_or(|kind| kind == "local_agent");
         if !ours || fields.has("parent_task_id") || fields.flag("owned_by_subagent") {
             return Fate::left_out(format!("system/{subtype}"));
@@ -351,9 +366,13 @@ impl StreamDecoder {
             Mark::None if fields.flag("isSynthetic") && text.starts_with("[Image") => {
                 return Fate::left_out("image note");
             }
-            Mark::None if fields.flag("isSynthetic") => {
-                self.notice(emit, fields, "continuation", text);
-            }
+            Mark::None if fields.flag("isSynthetic") => match skill_name(&text) {
+                Some(name) => {
+                    let skill = SkillLoad { name, call_id: None, text };
+                    emit.push(What::SkillLoaded(record_name(fields), skill));
+                }
+                None => self.notice(emit, fields, "continuation", text),
+            },
             Mark::None
             | Mark::Command(_)
             | Mark::Shell(_)
@@ -389,7 +408,7 @@ impl StreamDecoder {
         let cost_usd = fields.read("total_cost_usd");
         let (project, branch, version) = (None, None, None);
         emit.push(What::SessionTold { project, branch, version, cost_usd });
-        (self.message, self.fresh) = (None, None);
+        (self.message, self.fresh, self.idle) = (None, None, true);
         Fate::Metadata
     }
 
