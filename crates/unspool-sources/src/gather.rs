@@ -185,9 +185,9 @@ impl Gathering {
             }
         }
         let gathered = &mut self.sessions[session];
-        gathered.sub_agent |= format.telling == Telling::Log
-            && fields.flag("isSidechain")
-            && fields.text("agentId").is_some_and(|id| *id == gathered.agent_session_id);
+        gathered.sub_agent |= ["agentId", "agent_id"]
+            .into_iter()
+            .any(|name| fields.text(name).is_some_and(|id| *id == gathered.agent_session_id));
         if matches!(text, std::borrow::Cow::Owned(_)) {
             gathered.warnings.push(warning("invalid UTF-8 was replaced".to_owned()));
         }

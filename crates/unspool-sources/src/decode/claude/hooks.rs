@@ -39,9 +39,6 @@ impl Decoder for HooksDecoder {
     fn decode(&mut self, record: &Record<'_>, fields: &Fields<'_>, out: &mut Vec<Event>) -> Fate {
         let event = fields.string("hook_event_name").unwrap_or_default();
         let mut emit = Emit::new(Telling::Hooks, record, None, out);
-        if fields.has("agent_id") && !matches!(&*event, "SubagentStart" | "SubagentStop") {
-            return Fate::left_out("sub-agent");
-        }
         let prompt: Option<Arc<str>> = fields.text("prompt_id").map(|id| id.into());
         if prompt != self.prompt && event != "UserPromptSubmit" && event.contains("Tool") {
             self.turn(prompt.clone());

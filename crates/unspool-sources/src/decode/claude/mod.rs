@@ -82,6 +82,9 @@ fn recognise_stream(fields: &Fields<'_>) -> Option<Recognised> {
 }
 
 fn recognise_hooks(fields: &Fields<'_>) -> Option<Recognised> {
-    fields.text("hook_event_name")?;
-    Some(Recognised::Session(fields.string("session_id")?))
+    let event = fields.text("hook_event_name")?;
+    // What happens inside a sub-agent belongs to its own session; that it stops, to its parent's.
+    let inside = !matches!(&*event, "SubagentStart" | "SubagentStop");
+    let agent = fields.string("agent_id").filter(|_| inside);
+    Some(Recognised::Session(agent.or_else(|| fields.string("session_id"))?))
 }
