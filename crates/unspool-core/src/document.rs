@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
+use crate::id::SessionId;
 use crate::part::{Answer, Body, Part, Question, QuestionKind, TaskItem, TaskState};
 use crate::session::{Session, Transcript, Turn, TurnState, Usage};
 
@@ -36,13 +37,18 @@ impl Completeness {
 pub struct SessionDocument<'a> {
     pub transcript: &'a Transcript,
     pub completeness: Completeness,
+    /// What its sub-agents used, as far as their own sessions are known.
+    pub agents_usage: Usage,
 }
 
 impl Serialize for SessionDocument<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Transcript { session, .. } = self.transcript;
-        let usage =
-            UsageDocument { usage: self.transcript.usage(), cost_usd: session.facts.cost_usd };
+        let cost_usd = session.facts.cost_usd;
+        let usage = UsageDocument { usage: self.transcript.usage(), cost_usd };
+        let mut all = usage.usage;
+        all.add(self.agents_usage);
+        let with_agents = UsageDocument { usage: all, cost_usd };
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("id", &session.id)?;
         map.serialize_entry("agent", &session.agent)?;
@@ -59,7 +65,7 @@ impl Serialize for SessionDocument<'_> {
         map.serialize_entry("parent", &parent(session))?;
         map.serialize_entry("forked_from", &forked_from(session))?;
         map.serialize_entry("usage", &usage)?;
-        map.serialize_entry("usage_with_agents", &usage)?;
+        map.serialize_entry("usage_with_agents", &with_agents)?;
         map.end()
     }
 }
@@ -105,14 +111,19 @@ impl Serialize for UsageDocument {
 }
 
 /// A turn with its parts. `content` is derived from the parts, for search and model history.
-pub struct TurnDocument<'a>(pub &'a Turn);
+pub struct TurnDocument<'a> {
+    /// The agent of the session.
+    pub agent: &'a str,
+    pub turn: &'a Turn,
+}
 
 impl Serialize for TurnDocument<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let turn = self.0;
-        let user: Vec<BodyDocument<'_>> = turn.user.iter().map(BodyDocument).collect();
+        let TurnDocument { agent, turn } = self;
+        let user: Vec<BodyDocument<'_>> =
+            turn.user.iter().map(|body| BodyDocument { agent, body }).collect();
         let parts: Vec<PartDocument<'_>> =
-            turn.parts.iter().map(|part| PartDocument { turn, part }).collect();
+            turn.parts.iter().map(|part| PartDocument { agent, turn, part }).collect();
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("id", &turn.id)?;
         map.serialize_entry("number", &turn.number)?;
@@ -132,6 +143,7 @@ impl Serialize for TurnDocument<'_> {
 
 /// A part at its place.
 pub struct PartDocument<'a> {
+    pub agent: &'a str,
     pub turn: &'a Turn,
     pub part: &'a Part,
 }
@@ -146,23 +158,26 @@ impl Serialize for PartDocument<'_> {
         map.serialize_entry("step", &step)?;
         map.serialize_entry("started_at", &time(part.started))?;
         map.serialize_entry("ended_at", &time(part.ended))?;
-        body(&mut map, &part.body)?;
+        body(&mut map, self.agent, &part.body)?;
         map.end()
     }
 }
 
-struct BodyDocument<'a>(&'a Body);
+struct BodyDocument<'a> {
+    agent: &'a str,
+    body: &'a Body,
+}
 
 impl Serialize for BodyDocument<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("kind", self.0.kind().name())?;
-        body(&mut map, self.0)?;
+        map.serialize_entry("kind", self.body.kind().name())?;
+        body(&mut map, self.agent, self.body)?;
         map.end()
     }
 }
 
-fn body<M: SerializeMap>(map: &mut M, body: &Body) -> Result<(), M::Error> {
+fn body<M: SerializeMap>(map: &mut M, agent: &str, body: &Body) -> Result<(), M::Error> {
     match body {
         Body::Text(text) => {
             map.serialize_entry("text", &text.text)?;
@@ -193,7 +208,8 @@ fn body<M: SerializeMap>(map: &mut M, body: &Body) -> Result<(), M::Error> {
         }
         Body::Agent(agents) => {
             map.serialize_entry("call_id", &agents.call_id)?;
-            let agents: Vec<AgentDocument<'_>> = agents.agents.iter().map(AgentDocument).collect();
+            let agents: Vec<AgentDocument<'_>> =
+                agents.agents.iter().map(|known| AgentDocument { agent, known }).collect();
             map.serialize_entry("agents", &agents)?;
         }
         Body::Interjection(said) => map.serialize_entry("text", &said.text)?,
@@ -283,11 +299,17 @@ impl Serialize for AnswerDocument<'_> {
     }
 }
 
-struct AgentDocument<'a>(&'a crate::part::Agent);
+struct AgentDocument<'a> {
+    agent: &'a str,
+    known: &'a crate::part::Agent,
+}
 
 impl Serialize for AgentDocument<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let agent = self.0;
+        let agent = self.known;
+        // An agent that goes by a temporary id has no session that anybody could find.
+        let named = !agent.id.starts_with("temp_");
+        let session = named.then(|| SessionId::of(self.agent, &agent.id));
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("id", &agent.id)?;
         map.serialize_entry("name", &agent.name)?;
@@ -295,7 +317,7 @@ impl Serialize for AgentDocument<'_> {
         map.serialize_entry("state", agent.state.name())?;
         map.serialize_entry("background", &agent.background)?;
         map.serialize_entry("activity", &agent.activity)?;
-        map.serialize_entry("session", &None::<String>)?;
+        map.serialize_entry("session", &session)?;
         map.end()
     }
 }

@@ -348,6 +348,30 @@ impl Transcript {
         models
     }
 
+    /// The sub-agents that were started here, by their own ids.
+    pub fn agent_ids(&self) -> impl Iterator<Item = &str> {
+        let bodies = self.turns.iter().flat_map(|turn| &turn.parts).map(|part| &part.body);
+        let agents = bodies.filter_map(|body| match body {
+            Body::Agent(agents) => Some(&agents.agents),
+            Body::Text(_)
+            | Body::Reasoning(_)
+            | Body::Tool(_)
+            | Body::Interjection(_)
+            | Body::TaskList(_)
+            | Body::SkillLoad(_)
+            | Body::McpSnapshot(_)
+            | Body::ContextInfo(_)
+            | Body::Compaction(_)
+            | Body::File(_)
+            | Body::Source(_)
+            | Body::Patch(_)
+            | Body::Notice(_)
+            | Body::Error(_)
+            | Body::Data(_) => None,
+        });
+        agents.flatten().map(|agent| agent.id.as_str())
+    }
+
     /// When the first thing happened that has a time.
     pub fn started(&self) -> Option<Timestamp> {
         let parts = self.turns.iter().flat_map(|turn| &turn.parts);

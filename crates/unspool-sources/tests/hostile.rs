@@ -368,10 +368,14 @@ fn check_session(session: &Gathered) {
             let text = line.text();
             assert!(!text.chars().any(is_dangerous), "{text:?} would reach a terminal");
         }
-        let written = serde_json::to_string(&TurnDocument(turn)).unwrap();
+        let written = serde_json::to_string(&TurnDocument { agent: "claude-code", turn }).unwrap();
         assert!(is_object(written.as_bytes()), "{written}");
     }
-    let document = SessionDocument { transcript: &transcript, completeness: Completeness::Full };
+    let document = SessionDocument {
+        transcript: &transcript,
+        completeness: Completeness::Full,
+        agents_usage: Default::default(),
+    };
     serde_json::to_string(&document).unwrap();
 }
 

@@ -10,7 +10,7 @@ use clap::Args;
 use serde::Serialize;
 use unspool_core::document::{Completeness, SessionDocument, TurnDocument, settle_as_file};
 use unspool_core::lines::visible;
-use unspool_core::session::Transcript;
+use unspool_core::session::{Transcript, Usage};
 use unspool_core::telling::Telling;
 use unspool_sources::decode::{Ledger, Warning};
 use unspool_sources::gather::{GatherError, Gathered, Gathering};
@@ -71,9 +71,10 @@ impl Show {
                 .turns
                 .iter()
                 .filter(|turn| self.turn.is_none_or(|number| turn.number == number))
-                .map(TurnDocument)
+                .map(|turn| TurnDocument { agent: gathered.agent, turn })
                 .collect();
-            let session = SessionDocument { transcript: &transcript, completeness };
+            let agents_usage = agents_usage(&gathering, gathered, &transcript);
+            let session = SessionDocument { transcript: &transcript, completeness, agents_usage };
             let records = &gathered.ledger;
             return write_json(&Document { session, turns, records, warnings: &warnings });
         }
@@ -101,6 +102,25 @@ fn warn(warnings: &[Warning]) {
 fn warning(path: &Path, what: String) -> Warning {
     let file = path.to_string_lossy().into_owned();
     Warning { file, line: 0, what, bytes: Vec::new() }
+}
+
+/// What the sub-agents of a session used, nested ones included, where their own logs were read.
+fn agents_usage(gathering: &Gathering, shown: &Gathered, transcript: &Transcript) -> Usage {
+    let mut usage = Usage::default();
+    let mut of = vec![transcript.clone()];
+    let mut counted = vec![&*shown.agent_session_id];
+    while let Some(transcript) = of.pop() {
+        for id in transcript.agent_ids() {
+            let agent = gathering.sessions.iter().find(|session| session.agent_session_id == id);
+            if let Some(agent) = agent.filter(|agent| !counted.contains(&&*agent.agent_session_id))
+            {
+                counted.push(&agent.agent_session_id);
+                usage.add(agent.transcript().usage());
+                of.push(agent.transcript());
+            }
+        }
+    }
+    usage
 }
 
 /// What was read and belongs to other sessions than the one shown.

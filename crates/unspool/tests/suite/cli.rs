@@ -336,6 +336,27 @@ fn what_records_say_beside_their_content_is_kept() {
 }
 
 #[test]
+fn what_sub_agents_used_is_counted_beside_and_once() {
+    // Every token of the session and its three agents, as the program itself counted them.
+    let document = shown(&case("subagents-parallel-and-background"));
+    let session = &document["session"];
+    assert_eq!(session["usage"]["output"], 512);
+    assert_eq!(session["usage_with_agents"]["output"], 1067);
+    assert_eq!(session["usage_with_agents"]["cache_read"], 81460);
+    let nested = shown(&case("subagents-nested"));
+    assert_eq!(nested["session"]["usage_with_agents"]["output"], 194);
+    // An agent's session can be asked for by the id that stands with it.
+    let parts = document["turns"][0]["parts"].as_array().unwrap();
+    let agent = &parts.iter().find(|part| part["kind"] == "agent").unwrap()["agents"][0];
+    let id = agent["session"].as_str().unwrap();
+    let output =
+        unspool(&["show", &case("subagents-parallel-and-background"), "--json", "--session", id]);
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["session"]["agent_session_id"], agent["id"]);
+    assert_eq!(document["turns"][0]["trigger"], "agent");
+}
+
+#[test]
 fn a_turn_says_all_that_a_chat_message_needs() {
     // R-003-16: time, duration, model, interruption, tokens, thinking.
     let document = shown(&case("terminal-interrupts-and-queued-prompts"));
