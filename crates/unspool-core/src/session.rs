@@ -351,23 +351,8 @@ impl Transcript {
     /// The sub-agents that were started here, by their own ids.
     pub fn agent_ids(&self) -> impl Iterator<Item = &str> {
         let bodies = self.turns.iter().flat_map(|turn| &turn.parts).map(|part| &part.body);
-        let agents = bodies.filter_map(|body| match body {
-            Body::Agent(agents) => Some(&agents.agents),
-            Body::Text(_)
-            | Body::Reasoning(_)
-            | Body::Tool(_)
-            | Body::Interjection(_)
-            | Body::TaskList(_)
-            | Body::SkillLoad(_)
-            | Body::McpSnapshot(_)
-            | Body::ContextInfo(_)
-            | Body::Compaction(_)
-            | Body::File(_)
-            | Body::Source(_)
-            | Body::Patch(_)
-            | Body::Notice(_)
-            | Body::Error(_)
-            | Body::Data(_) => None,
+        let agents = bodies.filter_map(|body| {
+            if let Body::Agent(agents) = body { Some(&agents.agents) } else { None }
         });
         agents.flatten().map(|agent| agent.id.as_str())
     }
