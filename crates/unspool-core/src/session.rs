@@ -220,9 +220,9 @@ pub struct Step {
     pub id: StepId,
     pub name: Name,
     pub at: Positions,
-    pub model: Option<String>,
+    pub model: Option<Arc<str>>,
     pub usage: Usage,
-    pub stop_reason: Option<String>,
+    pub stop_reason: Option<Arc<str>>,
     /// Snapshots and spans that the prompt was made of, where a source records them.
     pub provenance: Option<Provenance>,
 }
@@ -305,6 +305,11 @@ impl Turn {
         content
     }
 
+    /// The models of its steps, in the order of their first use.
+    pub fn models(&self) -> Vec<&str> {
+        models(&self.steps)
+    }
+
     pub fn usage(&self) -> Usage {
         let mut usage = Usage::default();
         self.steps.iter().for_each(|step| usage.add(step.usage));
@@ -337,15 +342,7 @@ impl Transcript {
 
     /// The models of the steps, in the order of their first use.
     pub fn models(&self) -> Vec<&str> {
-        let mut models: Vec<&str> = Vec::new();
-        for step in self.turns.iter().flat_map(|turn| &turn.steps) {
-            if let Some(model) = step.model.as_deref()
-                && !models.contains(&model)
-            {
-                models.push(model);
-            }
-        }
-        models
+        models(self.turns.iter().flat_map(|turn| &turn.steps))
     }
 
     /// The sub-agents that were started here, by their own ids.
@@ -371,4 +368,14 @@ impl Transcript {
         let parts = parts.filter_map(|part| part.ended.or(part.started));
         self.turns.iter().filter_map(|turn| turn.ended.or(turn.started)).chain(parts).max()
     }
+}
+
+fn models<'a>(steps: impl IntoIterator<Item = &'a Step>) -> Vec<&'a str> {
+    let mut models: Vec<&str> = Vec::new();
+    for model in steps.into_iter().filter_map(|step| step.model.as_deref()) {
+        if !models.contains(&model) {
+            models.push(model);
+        }
+    }
+    models
 }

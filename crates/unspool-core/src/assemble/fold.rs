@@ -1,6 +1,8 @@
 //! What the assembler holds in memory: skeletons. Text, inputs and outputs leave as changes and
 //! are not kept, except the text that is still growing.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use rustc_hash::FxHashMap;
 
@@ -109,9 +111,9 @@ pub(super) struct StepFold {
     pub name: Name,
     pub at: Positions,
     pub place: Place,
-    pub model: Option<String>,
+    pub model: Option<Arc<str>>,
     pub usage: Usage,
-    pub stop_reason: Option<String>,
+    pub stop_reason: Option<Arc<str>>,
     pub provenance: Option<Provenance>,
 }
 

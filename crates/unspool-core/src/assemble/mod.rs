@@ -133,8 +133,11 @@ impl Assembler {
             What::StepEnded { step, stop_reason } => {
                 self.end_step(head, &step);
                 self.tell_step(head, step, |fold| {
-                    let changed = stop_reason.is_some() && fold.stop_reason != stop_reason;
-                    fold.stop_reason = stop_reason.or_else(|| fold.stop_reason.take());
+                    let changed = stop_reason.is_some()
+                        && fold.stop_reason.as_deref() != stop_reason.as_deref();
+                    if changed {
+                        fold.stop_reason = stop_reason.map(Into::into);
+                    }
                     changed
                 });
             }

@@ -17,8 +17,10 @@ impl Assembler {
         }
         self.reopen(head, turn);
         self.tell_step(head, name, |fold| {
-            let changed = model.is_some() && fold.model != model;
-            fold.model = model.or_else(|| fold.model.take());
+            let changed = model.is_some() && fold.model.as_deref() != model.as_deref();
+            if changed {
+                fold.model = model.map(Into::into);
+            }
             changed
         });
     }

@@ -217,12 +217,7 @@ fn first_thought(part: &Part) -> Option<String> {
 }
 
 fn header(turn: &Turn) -> TurnHeader {
-    let mut models: Vec<String> = Vec::new();
-    for model in turn.steps.iter().filter_map(|step| step.model.as_ref()) {
-        if !models.contains(model) {
-            models.push(model.clone());
-        }
-    }
+    let models = turn.models().into_iter().map(str::to_owned).collect();
     TurnHeader {
         number: turn.number,
         trigger: turn.trigger,
