@@ -8,7 +8,7 @@ use thiserror::Error;
 use unspool_core::assemble::Assembler;
 use unspool_core::change::Oddity;
 use unspool_core::event::Event;
-use unspool_core::id::SessionId;
+use unspool_core::id::{SessionId, digest};
 use unspool_core::session::Transcript;
 use unspool_core::telling::Telling;
 use unspool_core::transcript::Mirror;
@@ -109,12 +109,19 @@ pub struct Gathering {
     /// Of files in which no session was recognised.
     pub warnings: Vec<Warning>,
     sources: u16,
+    /// The source that each log is, by its session and its first record: a copy is the same one.
+    logs: FxHashMap<(usize, u64), u16>,
 }
 
 /// How far the reading of one file has come.
 pub struct Reading {
     name: String,
+    /// Which reading this is: each has a decoder of its own.
+    id: u16,
+    /// Which source it is, for evidence.
     source: u16,
+    /// A digest of its first record.
+    first: Option<u64>,
     format: Option<&'static Format>,
     /// The session that a record belongs to when it does not say.
     session: Option<usize>,
@@ -133,7 +140,9 @@ impl Gathering {
         self.sources = self.sources.saturating_add(1);
         Reading {
             name: name.to_owned(),
+            id: source,
             source,
+            first: None,
             format: None,
             session: None,
             early: Vec::new(),
@@ -155,6 +164,7 @@ impl Gathering {
         watch: &mut dyn FnMut(Decoded<'_>),
     ) {
         reading.records += 1;
+        reading.first.get_or_insert_with(|| digest(line.bytes));
         let text = String::from_utf8_lossy(line.bytes);
         let name = reading.name.clone();
         let warning = |what: String| Warning {
@@ -193,7 +203,7 @@ impl Gathering {
         }
         let record =
             Record { source: reading.source, line: line.number, offset: line.offset, text: &text };
-        let decoder = gathered.decoders.entry(reading.source).or_insert_with(|| (format.decoder)());
+        let decoder = gathered.decoders.entry(reading.id).or_insert_with(|| (format.decoder)());
         let mut events = Vec::new();
         let fate = decoder.decode(&record, &fields, &mut events);
         watch(Decoded {
@@ -235,6 +245,9 @@ impl Gathering {
         }
         let session = self.session(format, id);
         reading.session = Some(session);
+        if let Some(first) = reading.first.filter(|_| format.telling == Telling::Log) {
+            reading.source = *self.logs.entry((session, first)).or_insert(reading.source);
+        }
         for warning in std::mem::take(&mut reading.unread) {
             self.unreadable(session, warning);
         }
@@ -248,7 +261,7 @@ impl Gathering {
         })
     }
 
-    /// Ends a file for now: what waited for more is told. Says whether it was anything we know.
+    /// Ends a file. Says whether it was anything we know.
     pub fn close(&mut self, mut reading: Reading, watch: &mut dyn FnMut(Decoded<'_>)) -> bool {
         if let (None, Some(format)) = (reading.session, reading.format) {
             // No record said its session: the file's own name has to do.
@@ -261,13 +274,6 @@ impl Gathering {
             }
             for (number, offset, bytes) in std::mem::take(&mut reading.early) {
                 self.take_watched(&mut reading, Line { number, offset, bytes: &bytes }, watch);
-            }
-        }
-        for gathered in &mut self.sessions {
-            if let Some(decoder) = gathered.decoders.get_mut(&reading.source) {
-                let mut events = Vec::new();
-                decoder.flush(&mut events);
-                gathered.apply(events);
             }
         }
         self.warnings.append(&mut reading.unread);

@@ -26,6 +26,9 @@ impl Assembler {
             return;
         }
         let turn = self.turn_for(head);
+        if self.is_known_better(head, turn, block.as_ref()) {
+            return;
+        }
         let block = self.block_of(head, turn, voice, block);
         // More under the name of a block that ended is prose without a name (R-X-07).
         let block = block.filter(|name| !self.has_ended(head, turn, name));
@@ -63,6 +66,14 @@ impl Assembler {
 
     fn is_placed(&mut self, head: &Head, at: At) -> bool {
         self.part(at).origin.at.of(head.telling).is_some()
+    }
+
+    /// Whether prose tells again what a stronger telling knows to be something else: hooks show
+    /// as text what the log calls an error.
+    fn is_known_better(&mut self, head: &Head, turn: usize, block: Option<&Name>) -> bool {
+        let Some(at) = block.and_then(|name| self.find_part(turn, name)) else { return false };
+        let part = self.part(at);
+        !part.is_prose() && part.origin.ranks.holder(Field::Body) > Some(head.telling)
     }
 
     /// The block that prose of this kind goes to. A name that means something of another kind
@@ -178,6 +189,9 @@ impl Assembler {
         detail: SaidDetail,
     ) {
         let turn = self.turn_for(head);
+        if self.is_known_better(head, turn, block.as_ref()) {
+            return;
+        }
         let block = self.block_of(head, turn, voice, block);
         // Whole prose without a name completes what grew before it (R-X-05).
         let found = self.find_prose(head, turn, voice, block.as_ref());

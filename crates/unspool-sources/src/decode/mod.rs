@@ -18,10 +18,6 @@ use unspool_core::telling::Telling;
 pub trait Decoder: Send {
     /// Decodes one record. Says what became of it.
     fn decode(&mut self, record: &Record<'_>, fields: &Fields<'_>, out: &mut Vec<Event>) -> Fate;
-
-    /// Gives what waited for a record that will not come. Called where the input ends for now;
-    /// more may follow.
-    fn flush(&mut self, _out: &mut Vec<Event>) {}
 }
 
 /// A format that we read: one line in the registry makes it known to every command.

@@ -179,8 +179,8 @@ fn what_is_no_session_is_refused_with_a_next_step() {
 }
 
 #[test]
-fn a_line_that_cannot_be_read_is_reported_and_the_rest_is_shown() {
-    // R-001-13, R-001-15; law 4
+fn law_4_nothing_is_lost() {
+    // R-001-13, R-001-15: a line that cannot be read is reported, and the rest is shown.
     let folder = tempdir("broken");
     let path = folder.join("log.jsonl");
     let recording =
@@ -251,13 +251,69 @@ fn a_closed_pipe_is_no_error() {
 }
 
 #[test]
-fn text_on_a_pipe_is_plain() {
-    // Law 8: what the agent printed reaches no terminal as an escape.
+fn law_8_agent_output_is_hostile() {
+    // What the agent printed reaches nobody as an escape.
     let output = unspool(&["show", &case("odd-output"), "--full"]);
     assert!(output.status.success());
     assert!(!output.stdout.contains(&0x1b));
     let plain = unspool(&["show", &case("odd-output"), "--full", "--plain"]);
     assert_eq!(output.stdout, plain.stdout);
+}
+
+#[test]
+fn law_7_read_only() {
+    let folder = tempdir("read-only");
+    let from = root().join(case("discovery-loop"));
+    for file in ["log.jsonl", "stream.jsonl", "hooks.jsonl"] {
+        std::fs::copy(from.join(file), folder.join(file)).unwrap();
+    }
+    let listed = || {
+        let mut files: Vec<_> = folder
+            .read_dir()
+            .unwrap()
+            .map(|entry| {
+                let path = entry.unwrap().path();
+                let changed = path.metadata().unwrap().modified().unwrap();
+                (path.clone(), changed, std::fs::read(path).unwrap())
+            })
+            .collect();
+        files.sort();
+        files
+    };
+    let before = listed();
+    shown(&folder.to_string_lossy());
+    assert_eq!(before, listed());
+}
+
+#[test]
+fn law_6_one_presenter() {
+    // No painter looks at a part, and only the presenter parses Markdown.
+    let sources = |folder: &str| {
+        let mut found = Vec::new();
+        let mut open = vec![root().join(folder)];
+        while let Some(path) = open.pop() {
+            if path.is_dir() {
+                open.extend(path.read_dir().unwrap().map(|entry| entry.unwrap().path()));
+            } else if !path.to_string_lossy().ends_with("_tests.rs") {
+                let text = std::fs::read_to_string(&path).unwrap();
+                found.push((path, text));
+            }
+        }
+        found
+    };
+    let core = "crates/unspool-core/src";
+    let painters = ["lines", "lines.rs", "plain.rs"].map(|file| format!("{core}/{file}"));
+    for painter in painters.iter().map(String::as_str).chain(["crates/unspool/src/paint.rs"]) {
+        for (path, text) in sources(painter) {
+            for banned in ["Body::", "pulldown_cmark"] {
+                assert!(!text.contains(banned), "{} knows {banned}", path.display());
+            }
+        }
+    }
+    for (path, text) in sources(core) {
+        let presents = path.starts_with(root().join(core).join("present"));
+        assert!(presents || !text.contains("pulldown_cmark"), "{}", path.display());
+    }
 }
 
 #[test]

@@ -124,6 +124,30 @@ fn law_5_twice_is_once() {
 }
 
 #[test]
+fn law_5_a_log_and_its_copy_are_one() {
+    // R-001-28: read under two names, or grown since it was copied, a log is told once.
+    for case in cases("claude-code") {
+        let captures = captures(&case);
+        let [log, ..] = captures.as_slice() else { continue };
+        if log.file != "log.jsonl" {
+            continue;
+        }
+        let once = crate::case::fold_in(&captures[..1], &[0]);
+        let mut twice = Gathering::default();
+        for (name, length) in [("copy.jsonl", log.lines.len() / 2), ("log.jsonl", log.lines.len())]
+        {
+            let mut reading = twice.open(name);
+            for line in &log.lines[..length] {
+                twice.take(&mut reading, line.line());
+            }
+            twice.close(reading, &mut |_| {});
+        }
+        let (expected, found) = (main_session(&once), main_session(&twice));
+        assert_same(name(&case), &expected.transcript(), &found.transcript());
+    }
+}
+
+#[test]
 fn law_9_memory_is_bounded() {
     // Every turn that can be let go is let go after every event, and comes back when needed.
     let mut released = 0;

@@ -65,7 +65,7 @@ impl Decoder for LogDecoder {
     fn decode(&mut self, record: &Record<'_>, fields: &Fields<'_>, out: &mut Vec<Event>) -> Fate {
         let kind = fields.text("type").unwrap_or_default();
         if !(kind == "user" && fields.flag("isCompactSummary")) {
-            self.flush(out);
+            out.extend(self.boundary.take().map(|(event, _)| event));
         }
         let uuid = fields.text("uuid");
         let mut emit = Emit::new(Telling::Log, record, uuid.as_deref(), out);
@@ -93,12 +93,6 @@ impl Decoder for LogDecoder {
             }
         }
         fate
-    }
-
-    fn flush(&mut self, out: &mut Vec<Event>) {
-        if let Some((event, _)) = self.boundary.take() {
-            out.push(event);
-        }
     }
 }
 

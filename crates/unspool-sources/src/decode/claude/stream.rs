@@ -357,11 +357,8 @@ impl StreamDecoder {
             Mark::HookFeedback(feedback) => {
                 self.notice(emit, fields, "hook-feedback", feedback.to_owned());
             }
-            Mark::CommandOutput(output) => {
-                // Between turns it belongs to no turn of the stream.
-                let _ = output;
-                return Fate::left_out("command output");
-            }
+            // Between turns it belongs to no turn of the stream.
+            Mark::CommandOutput(_) => return Fate::left_out("command output"),
             Mark::Caveat => return Fate::Metadata,
             Mark::None if fields.flag("isSynthetic") && text.starts_with("[Image") => {
                 return Fate::left_out("image note");
