@@ -6,6 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// Who tells. A later variant is believed before an earlier one, and the last one that covers a
 /// turn is the turn's spine: it places the parts.
@@ -59,6 +60,28 @@ pub enum Name {
 }
 
 impl Name {
+    /// A digest of the name, the same on every machine: an index of a million names holds these.
+    pub fn digest(&self) -> u64 {
+        let of = |kind: u64, text: &str| xxh3_64_with_seed(text.as_bytes(), kind);
+        match self {
+            Name::Preamble => of(1, ""),
+            Name::Call(id) => of(2, id),
+            Name::AgentsOf(id) => of(3, id),
+            Name::Agent(id) => of(4, id),
+            Name::Block(message, index) => of(5 | u64::from(*index) << 8, message),
+            Name::Message(id) => of(6, id),
+            Name::Prompt(id) => of(7, id),
+            Name::Record(id) => of(8, id),
+            Name::Alike(content, nth) => {
+                xxh3_64_with_seed(&content.to_le_bytes(), 9 | u64::from(*nth) << 8)
+            }
+            Name::Nth(telling, nth) => {
+                xxh3_64_with_seed(&[telling.index() as u8], 10 | u64::from(*nth) << 8)
+            }
+            Name::Ending => of(11, ""),
+        }
+    }
+
     /// Whether the name means something only inside one turn.
     pub fn is_local(&self) -> bool {
         match self {

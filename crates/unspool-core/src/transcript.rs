@@ -16,7 +16,8 @@ use crate::telling::Field;
 pub struct Mirror {
     session: Session,
     turns: Vec<MirrorTurn>,
-    parts: FxHashMap<PartId, usize>,
+    /// The turn that each part stands in.
+    parts: FxHashMap<PartId, TurnId>,
     odd: FxHashMap<Oddity, u64>,
 }
 
@@ -69,6 +70,8 @@ impl Mirror {
             Change::TurnRenamed { turn, to } => {
                 if let Some(at) = self.turn(turn) {
                     self.turns[at].turn.id = to;
+                    let parts = self.turns[at].turn.parts.iter().map(|part| (part.id, to));
+                    self.parts.extend(parts);
                 }
             }
             Change::TurnMerged { turn, into } => self.merge_turns(turn, into),
@@ -78,10 +81,7 @@ impl Mirror {
                 }
             }
             Change::PartOpened { turn, part } => {
-                if let Some(at) = self.turn(turn) {
-                    self.parts.insert(part.id, at);
-                    self.turns[at].insert(*part);
-                }
+                self.adopt_part(turn, *part);
             }
             Change::PartGrew { part, field, text } => {
                 if let Some((part, _)) = self.part(part) {
@@ -100,23 +100,20 @@ impl Mirror {
             Change::PartRenamed { part: id, to } => {
                 if let Some((part, at)) = self.part(id) {
                     part.id = to;
+                    let turn = self.turns[at].turn.id;
                     self.parts.remove(&id);
-                    self.parts.insert(to, at);
+                    self.parts.insert(to, turn);
                 }
             }
             Change::PartMerged { part: id, into } => {
-                let Some(at) = self.parts.remove(&id) else { return };
-                let parts = &mut self.turns[at].turn.parts;
-                let Some(found) = parts.iter().position(|part| part.id == id) else { return };
-                let gone = parts.remove(found);
-                if let Some((kept, _)) = self.part(into) {
+                if let Some(gone) = self.take_part(id)
+                    && let Some((kept, _)) = self.part(into)
+                {
                     merge_parts(kept, gone);
                 }
             }
             Change::PartRemoved { part: id } => {
-                if let Some(at) = self.parts.remove(&id) {
-                    self.turns[at].turn.parts.retain(|part| part.id != id);
-                }
+                self.take_part(id);
             }
             Change::SnapshotTaken { .. } => {}
             Change::Counted { what } => *self.odd.entry(what).or_default() += 1,
@@ -151,13 +148,63 @@ impl Mirror {
         self.turns.iter().rev().map(|turn| &turn.turn).find(|turn| turn.id == id)
     }
 
+    /// One part, by its id.
+    pub fn find_part(&self, id: PartId) -> Option<&Part> {
+        let turn = self.find_turn(*self.parts.get(&id)?)?;
+        turn.parts.iter().rev().find(|part| part.id == id)
+    }
+
+    pub fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// Lets a turn go, whoever keeps it now.
+    pub fn take_turn(&mut self, id: TurnId) -> Option<Turn> {
+        let turn = self.turns.remove(self.turn(id)?).turn;
+        turn.parts.iter().for_each(|part| {
+            self.parts.remove(&part.id);
+        });
+        Some(turn)
+    }
+
+    /// Takes a turn back.
+    pub fn adopt_turn(&mut self, turn: Turn) {
+        self.parts.extend(turn.parts.iter().map(|part| (part.id, turn.id)));
+        let step_places = turn.step_places();
+        self.turns.push(MirrorTurn { turn, step_places });
+    }
+
+    /// Lets one part of a turn go.
+    pub fn take_part(&mut self, id: PartId) -> Option<Part> {
+        let turn = self.parts.remove(&id)?;
+        let at = self.turn(turn)?;
+        let parts = &mut self.turns[at].turn.parts;
+        let found = parts.iter().rposition(|part| part.id == id)?;
+        Some(parts.remove(found))
+    }
+
+    /// Takes a part, at its place.
+    pub fn adopt_part(&mut self, turn: TurnId, part: Part) {
+        if let Some(at) = self.turn(turn) {
+            self.parts.insert(part.id, turn);
+            self.turns[at].insert(part);
+        }
+    }
+
+    /// Goes on from the head of a stored session.
+    pub fn resume(session: Session) -> Mirror {
+        let mut mirror = Mirror::new(&session.agent, &session.agent_session_id);
+        mirror.session = session;
+        mirror
+    }
+
     fn turn(&self, id: TurnId) -> Option<usize> {
         // Almost always the newest.
         self.turns.iter().rposition(|turn| turn.turn.id == id)
     }
 
     fn part(&mut self, id: PartId) -> Option<(&mut Part, usize)> {
-        let at = *self.parts.get(&id)?;
+        let at = self.turn(*self.parts.get(&id)?)?;
         // Almost always the newest.
         let part = self.turns[at].turn.parts.iter_mut().rev().find(|part| part.id == id)?;
         Some((part, at))
@@ -190,10 +237,7 @@ impl Mirror {
         kept.abandoned |= gone.abandoned;
         kept.parts.extend(gone.parts);
         kept.parts.sort_by_key(|part| part.place);
-        self.parts.clear();
-        for (at, turn) in self.turns.iter().enumerate() {
-            self.parts.extend(turn.turn.parts.iter().map(|part| (part.id, at)));
-        }
+        self.parts.extend(kept.parts.iter().map(|part| (part.id, kept.id)));
     }
 }
 

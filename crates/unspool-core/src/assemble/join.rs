@@ -80,18 +80,18 @@ impl Assembler {
         for part in shift..self.turns[into].parts.len() {
             for name in self.turns[into].parts[part].origin.names.clone() {
                 if !name.is_local() {
-                    self.index.parts.insert(name, (into, part));
+                    self.index.parts.insert(&name, (into, part));
                 }
             }
         }
         for step in step_shift..self.turns[into].steps.len() {
             let name = self.turns[into].steps[step].name.clone();
             if !name.is_local() {
-                self.index.steps.insert(name, (into, step));
+                self.index.steps.insert(&name, (into, step));
             }
         }
         for name in &gone.origin.names {
-            self.index.turns.insert(name.clone(), into);
+            self.index.turns.insert(name, into);
         }
         for track in &mut self.tracks {
             if track.turn == Some(from) {

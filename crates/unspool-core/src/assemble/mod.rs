@@ -10,6 +10,7 @@ mod agent;
 mod end;
 mod fold;
 mod join;
+mod names;
 mod order;
 mod part;
 mod prose;
@@ -30,6 +31,8 @@ use crate::session::{Facts, SessionState, Title};
 use crate::telling::{Evidence, Field, Name, Ranks, Telling};
 
 use fold::TurnFold;
+use names::Index;
+pub use restore::{Cursor, Outline};
 pub use tool::likeness;
 
 /// Folds the events of one session.
@@ -45,15 +48,6 @@ pub struct Assembler {
     cursors: FxHashMap<(Telling, u16), (u64, u16)>,
     snapshots: FxHashSet<u64>,
     out: Vec<Change>,
-}
-
-/// Where names lead: a turn, a step of a turn, a part of a turn. A record may name both a turn
-/// and a part.
-#[derive(Clone, Debug, Default)]
-struct Index {
-    turns: FxHashMap<Name, usize>,
-    steps: FxHashMap<Name, (usize, usize)>,
-    parts: FxHashMap<Name, part::At>,
 }
 
 /// How far one telling has come.

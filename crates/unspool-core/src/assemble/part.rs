@@ -90,7 +90,7 @@ impl Assembler {
             return self.turns[turn].local.get(name).map(|part| (turn, *part));
         }
         // A turn that was let go and not restored has no parts here.
-        self.index.parts.get(name).copied().filter(|at| !self.turns[at.0].stored)
+        self.index.parts.get(name).filter(|at| !self.turns[at.0].stored)
     }
 
     /// This telling, now in `turn`, comes to a part that is there already: the part takes its
@@ -246,7 +246,7 @@ impl Assembler {
         if name.is_local() {
             self.turns[at.0].local.insert(name, at.1);
         } else {
-            self.index.parts.insert(name, at);
+            self.index.parts.insert(&name, at);
         }
     }
 

@@ -1,14 +1,53 @@
 //! Letting go of closed turns, and taking them back from their rows when a late event needs them.
 
+use serde::{Deserialize, Serialize};
+
 use crate::event::Event;
 use crate::id::TurnId;
-use crate::part::{Body, Part};
-use crate::session::{Transcript, Trigger, Turn, TurnState};
+use crate::part::{Body, Part, Place};
+use crate::session::{Session, Transcript, Trigger, Turn, TurnState};
 use crate::telling::{Field, Name, Telling};
 
 use super::Assembler;
 use super::fold::{AgentsFold, PartFold, Prose, StepFold, ToolFold, TurnFold};
-use super::order::spine_place;
+use super::order::{Item, arrange, spine_place};
+
+/// A turn that stays in the store: its head, without parts and steps, and the digests of all the
+/// names by which an event may speak of what is in it.
+pub struct Outline {
+    pub turn: Turn,
+    pub names: Vec<u64>,
+}
+
+impl Turn {
+    /// The place of each step.
+    pub fn step_places(&self) -> Vec<Place> {
+        let items: Vec<Item<()>> =
+            self.steps.iter().map(|step| Item { at: step.at, group: None }).collect();
+        let mut places = vec![Place::default(); items.len()];
+        for (step, place) in arrange(&items) {
+            places[step] = place;
+        }
+        places
+    }
+
+    /// The digests of all the names by which an event may speak of what is in it.
+    pub fn name_digests(&self) -> Vec<u64> {
+        let parts = self.parts.iter().flat_map(|part| &part.origin.names);
+        let steps = self.steps.iter().map(|step| &step.name);
+        let names = parts.chain(steps).filter(|name| !name.is_local());
+        names.map(Name::digest).collect()
+    }
+}
+
+/// How far one source has been taken.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub struct Cursor {
+    pub telling: Telling,
+    pub source: u16,
+    pub offset: u64,
+    pub nth: u16,
+}
 
 impl Assembler {
     /// An assembler that goes on where a stored session stopped.
@@ -20,6 +59,48 @@ impl Assembler {
             assembler.restore(turn);
         }
         assembler
+    }
+
+    /// An assembler that goes on where a stored session stopped and holds no turn yet: it knows
+    /// which names lead to which turn, and asks for a turn ([`Assembler::needs`]) when an event
+    /// speaks of it. Turns that were not settled must be restored before the first event.
+    pub fn resume_outlined(
+        session: &Session,
+        outlines: impl IntoIterator<Item = Outline>,
+    ) -> Assembler {
+        let mut assembler = Assembler::new(session.id);
+        assembler.facts = session.facts.clone();
+        assembler.state = session.state;
+        for Outline { turn, names } in outlines {
+            let at = assembler.turns.len();
+            let mut fold = fold_turn(&turn);
+            fold.stored = true;
+            for name in &fold.origin.names {
+                assembler.index.turns.insert(name, at);
+            }
+            let turn = super::names::small(at);
+            assembler.index.stored.extend(names.into_iter().map(|name| (name, turn)));
+            assembler.catch_up(at, &fold);
+            assembler.turns.push(fold);
+        }
+        assembler
+    }
+
+    /// How far each source of each telling has been taken: a record's place, and which event of
+    /// that record.
+    pub fn cursors(&self) -> impl Iterator<Item = Cursor> + '_ {
+        self.cursors.iter().map(|(&(telling, source), &(offset, nth))| Cursor {
+            telling,
+            source,
+            offset,
+            nth,
+        })
+    }
+
+    /// Takes up how far a source had been taken.
+    pub fn set_cursor(&mut self, cursor: Cursor) {
+        let Cursor { telling, source, offset, nth } = cursor;
+        self.cursors.insert((telling, source), (offset, nth));
     }
 
     /// The turns that must be restored before this event can be applied.
@@ -42,24 +123,45 @@ impl Assembler {
 
     /// The turns to which a name leads.
     fn turns_of(&self, name: &Name) -> impl Iterator<Item = usize> {
-        let turn = self.index.turns.get(name).copied();
+        let turn = self.index.turns.get(name);
         let step = self.index.steps.get(name).map(|step| step.0);
         let part = self.index.parts.get(name).map(|part| part.0);
-        [turn, step, part].into_iter().flatten()
+        let stored = self.index.stored.get(&name.digest()).map(|turn| *turn as usize);
+        [turn, step, part, stored].into_iter().flatten()
     }
 
     /// The turn that an event goes to when it names none.
     fn current_turn(&self, event: &Event) -> Option<usize> {
-        let preamble = || self.index.turns.get(&Name::Preamble).copied();
+        let preamble = || self.index.turns.get(&Name::Preamble);
         self.tracks[event.telling.index()].turn.or_else(preamble)
     }
 
     /// Lets a turn that is over go: its parts leave memory, its names stay. Says whether it did.
     pub fn release(&mut self, id: TurnId) -> bool {
-        let current: Vec<Option<usize>> = self.tracks.iter().map(|track| track.turn).collect();
-        let found = self.turns.iter().rposition(|turn| turn.id == id && !turn.gone);
-        let Some(at) = found.filter(|at| !current.contains(&Some(*at))) else { return false };
+        let Some(at) = self.find_turn(id).filter(|at| self.may_go(*at)) else { return false };
         let turn = &mut self.turns[at];
+        turn.parts = Vec::new();
+        turn.steps = Vec::new();
+        turn.local = Default::default();
+        turn.alike = Default::default();
+        turn.stored = true;
+        true
+    }
+
+    /// Whether a turn can be let go: nothing in it goes on.
+    pub fn is_settled(&self, id: TurnId) -> bool {
+        self.find_turn(id).is_some_and(|at| self.may_go(at))
+    }
+
+    fn find_turn(&self, id: TurnId) -> Option<usize> {
+        self.turns.iter().rposition(|turn| turn.id == id && !turn.gone)
+    }
+
+    fn may_go(&self, at: usize) -> bool {
+        if self.tracks.iter().any(|track| track.turn == Some(at)) {
+            return false;
+        }
+        let turn = &self.turns[at];
         // A telling that has not ended a block may still tell more of it.
         let told = self.tracks.iter().flat_map(|track| track.open.iter().chain(&track.nameless));
         let growing = told.into_iter().any(|open| open.0 == at);
@@ -68,15 +170,7 @@ impl Assembler {
                 .as_ref()
                 .is_some_and(|agents| agents.agents.iter().any(|known| !known.state.is_terminal()))
         });
-        if turn.state == TurnState::Running || busy || growing {
-            return false;
-        }
-        turn.parts = Vec::new();
-        turn.steps = Vec::new();
-        turn.local = Default::default();
-        turn.alike = Default::default();
-        turn.stored = true;
-        true
+        turn.state != TurnState::Running && !busy && !growing
     }
 
     /// Takes a turn back from its stored form.
@@ -90,21 +184,22 @@ impl Assembler {
         for (part, held) in fold.parts.iter().enumerate() {
             for name in &held.origin.names {
                 if !name.is_local() {
-                    self.index.parts.insert(name.clone(), (at, part));
+                    self.index.parts.insert(name, (at, part));
                 }
             }
         }
         for (step, held) in fold.steps.iter().enumerate() {
             if !held.name.is_local() {
-                self.index.steps.insert(held.name.clone(), (at, step));
+                self.index.steps.insert(&held.name, (at, step));
             }
         }
         for name in &fold.origin.names {
-            self.index.turns.insert(name.clone(), at);
+            self.index.turns.insert(name, at);
         }
         if known.is_none() {
             self.catch_up(at, &fold);
         }
+        self.take_up_prose(at, &fold);
         if at == self.turns.len() {
             self.turns.push(fold);
         } else {
@@ -122,6 +217,10 @@ impl Assembler {
                 track.turn = Some(at);
             }
         }
+    }
+
+    /// Prose that has not ended goes on growing. A turn that was let go has none.
+    fn take_up_prose(&mut self, at: usize, turn: &TurnFold) {
         for (part, fold) in turn.parts.iter().enumerate() {
             let Some(prose) = &fold.prose else { continue };
             let track = &mut self.tracks[prose.owner.index()];
@@ -157,7 +256,7 @@ fn fold_turn(turn: &Turn) -> TurnFold {
             provenance: step.provenance.clone(),
         })
         .collect();
-    place_steps(&mut fold);
+    place_steps(&mut fold, turn);
     for part in &turn.parts {
         let held = skeleton(part);
         for telling in Telling::ALL {
@@ -192,11 +291,9 @@ fn fold_turn(turn: &Turn) -> TurnFold {
     fold
 }
 
-fn place_steps(fold: &mut TurnFold) {
-    let items: Vec<super::order::Item<()>> =
-        fold.steps.iter().map(|step| super::order::Item { at: step.at, group: None }).collect();
-    for (step, place) in super::order::arrange(&items) {
-        fold.steps[step].place = place;
+fn place_steps(fold: &mut TurnFold, turn: &Turn) {
+    for (step, place) in fold.steps.iter_mut().zip(turn.step_places()) {
+        step.place = place;
     }
 }
 

@@ -45,7 +45,7 @@ impl Assembler {
             let step = self.turns[turn].steps.iter().position(|step| step.name == *name)?;
             return Some((turn, step));
         }
-        self.index.steps.get(name).copied().filter(|step| !self.turns[step.0].stored)
+        self.index.steps.get(name).filter(|step| !self.turns[step.0].stored)
     }
 
     /// Changes a step, opening it if need be.
@@ -77,7 +77,7 @@ impl Assembler {
                 self.turns[current].steps.push(fold);
                 let step = self.turns[current].steps.len() - 1;
                 if !name.is_local() {
-                    self.index.steps.insert(name, (current, step));
+                    self.index.steps.insert(&name, (current, step));
                 }
                 (current, step)
             }

@@ -19,13 +19,13 @@ impl Assembler {
         let current = self.tracks[head.telling.index()].turn;
         let turn = match &head.turn {
             Some(name) => match self.index.turns.get(name) {
-                Some(turn) => *turn,
+                Some(turn) => turn,
                 None => self.open_turn(vec![name.clone()]),
             },
             None => match current {
                 Some(turn) => turn,
                 None => match self.index.turns.get(&Name::Preamble) {
-                    Some(turn) => *turn,
+                    Some(turn) => turn,
                     None => self.open_turn(vec![Name::Preamble]),
                 },
             },
@@ -57,7 +57,7 @@ impl Assembler {
         let at = self.turns.len();
         let mut turn = TurnFold::new(id);
         for name in &names {
-            self.index.turns.insert(name.clone(), at);
+            self.index.turns.insert(name, at);
         }
         turn.origin.names = names;
         self.turns.push(turn);
@@ -82,7 +82,7 @@ impl Assembler {
         }
         let found = names
             .iter()
-            .filter_map(|name| self.index.turns.get(name).copied())
+            .filter_map(|name| self.index.turns.get(name))
             .find(|turn| self.may_be(*turn, &names));
         self.close_prose(head);
         let previous = self.tracks[head.telling.index()].turn;
@@ -137,7 +137,7 @@ impl Assembler {
         let mut added = false;
         for name in names {
             if !self.turns[turn].origin.names.contains(&name) {
-                self.index.turns.entry(name.clone()).or_insert(turn);
+                self.index.turns.insert_new(&name, turn);
                 self.turns[turn].origin.names.push(name);
                 added = true;
             }
@@ -209,7 +209,7 @@ impl Assembler {
 
     pub(super) fn rewind(&mut self, turns: &[Name]) {
         for name in turns {
-            let Some(turn) = self.index.turns.get(name).copied() else {
+            let Some(turn) = self.index.turns.get(name) else {
                 self.count(crate::change::Oddity::Unknown);
                 continue;
             };

@@ -5,12 +5,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
-use unspool_core::assemble::Assembler;
+use unspool_core::assemble::{Assembler, Outline};
 use unspool_core::change::{Change, merged};
 use unspool_core::event::What;
 use unspool_core::id::PartId;
 use unspool_core::part::{AgentState, Body, ToolState};
-use unspool_core::session::{Transcript, TurnState};
+use unspool_core::session::{Transcript, Turn, TurnState};
 use unspool_core::telling::{Field, Telling};
 
 use crate::alphabet::{ALL, Alphabet, ONE_SOURCE, deltas_once, in_order};
@@ -265,8 +265,34 @@ fn live_is_stored(script: &[Line]) -> Outcome {
         if let Err(why) = same(&run.mirror.rows(), &whole) {
             return Err(TestCaseError::fail(format!("cut before line {cut}: {why}")));
         }
+        let outlined = from_outline(fold(script[..cut].to_vec()), &script[cut..]);
+        if let Err(why) = same(&outlined, &whole) {
+            return Err(TestCaseError::fail(format!("in outline before line {cut}: {why}")));
+        }
     }
     Ok(())
+}
+
+/// A new process that takes a turn from its rows only when an event needs it.
+fn from_outline(stored: Run, rest: &[Line]) -> Transcript {
+    let rows = stored.mirror.rows();
+    let outlines = rows.turns.iter().map(|turn| Outline {
+        turn: Turn { parts: Vec::new(), steps: Vec::new(), ..turn.clone() },
+        names: turn.name_digests(),
+    });
+    let mut assembler = Assembler::resume_outlined(&rows.session, outlines);
+    for turn in rows.turns.iter().filter(|turn| !stored.assembler.is_settled(turn.id)) {
+        assembler.restore(turn);
+    }
+    let mut mirror = stored.mirror.clone();
+    for (line, nth) in rest.iter().zip(stored.next..) {
+        let event = line.clone().event(nth);
+        for turn in assembler.needs(&event) {
+            assembler.restore(mirror.find_turn(turn).unwrap());
+        }
+        mirror.apply_all(assembler.apply(event));
+    }
+    mirror.rows()
 }
 
 #[test]

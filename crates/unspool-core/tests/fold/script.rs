@@ -111,7 +111,7 @@ impl Line {
 pub struct Run {
     pub assembler: Assembler,
     pub mirror: Mirror,
-    next: u64,
+    pub next: u64,
 }
 
 pub fn session() -> SessionId {

@@ -3,12 +3,12 @@
 
 use std::path::Path;
 
-use unspool_core::assemble::Assembler;
+use unspool_core::assemble::{Assembler, Outline};
 use unspool_core::change::{Change, merged};
 use unspool_core::event::Event;
 use unspool_core::id::SessionId;
 use unspool_core::part::{Body, ToolState};
-use unspool_core::session::{Transcript, TurnState};
+use unspool_core::session::{Transcript, Turn, TurnState};
 use unspool_core::transcript::Mirror;
 use unspool_sources::gather::Gathering;
 
@@ -81,11 +81,35 @@ fn law_2_live_is_stored() {
                 events[cut..].iter().for_each(|event| resumed.apply(event.clone()));
                 let what = format!("{} cut at {cut}", name(&case));
                 assert_same(what, &expected, &resumed.mirror.into_transcript());
+                let what = format!("{} taken up in outline at {cut}", name(&case));
+                assert_same(what, &expected, &from_outline(&live, &events[cut..]));
             }
             live.apply(event.clone());
         }
         assert_same(name(&case), &expected, &live.mirror.into_transcript());
     }
+}
+
+/// Goes on as a recorder does that opens a stored session: it knows what leads where, and takes
+/// a turn from its rows when an event needs it.
+fn from_outline(stored: &Fold, events: &[Event]) -> Transcript {
+    let rows = stored.mirror.rows();
+    let outlines = rows.turns.iter().map(|turn| Outline {
+        turn: Turn { parts: Vec::new(), steps: Vec::new(), ..turn.clone() },
+        names: turn.name_digests(),
+    });
+    let mut assembler = Assembler::resume_outlined(&rows.session, outlines);
+    for turn in rows.turns.iter().filter(|turn| !stored.assembler.is_settled(turn.id)) {
+        assembler.restore(turn);
+    }
+    let mut mirror = stored.mirror.clone();
+    for event in events {
+        for turn in assembler.needs(event) {
+            assembler.restore(mirror.find_turn(turn).unwrap());
+        }
+        mirror.apply_all(assembler.apply(event.clone()));
+    }
+    mirror.into_transcript()
 }
 
 #[test]
