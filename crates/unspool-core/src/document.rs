@@ -10,45 +10,16 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use crate::id::SessionId;
 use crate::part::{Answer, Body, Part, Question, QuestionKind, TaskItem, TaskState};
 use crate::session::{Session, Transcript, Turn, TurnState, Usage};
-
-/// How much of a session is known.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Completeness {
-    Full,
-    /// Something is missing: only hooks told of it, or lines could not be read.
-    Partial,
-    /// Only prompts and results are known.
-    FinalOnly,
-    Failed,
-}
-
-impl Completeness {
-    pub fn name(self) -> &'static str {
-        match self {
-            Completeness::Full => "full",
-            Completeness::Partial => "partial",
-            Completeness::FinalOnly => "final-only",
-            Completeness::Failed => "failed",
-        }
-    }
-}
+use crate::summary::Summary;
 
 /// A session's head with what is summed up over its turns.
-pub struct SessionDocument<'a> {
-    pub transcript: &'a Transcript,
-    pub completeness: Completeness,
-    /// What its sub-agents used, as far as their own sessions are known.
-    pub agents_usage: Usage,
-}
+pub struct SessionDocument<'a>(pub &'a Summary);
 
 impl Serialize for SessionDocument<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Transcript { session, .. } = self.transcript;
+        let summary = self.0;
+        let session = &summary.session;
         let cost_usd = session.facts.cost_usd;
-        let usage = UsageDocument { usage: self.transcript.usage(), cost_usd };
-        let mut all = usage.usage;
-        all.add(self.agents_usage);
-        let with_agents = UsageDocument { usage: all, cost_usd };
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("id", &session.id)?;
         map.serialize_entry("agent", &session.agent)?;
@@ -56,15 +27,21 @@ impl Serialize for SessionDocument<'_> {
         map.serialize_entry("project", &session.facts.project)?;
         map.serialize_entry("branch", &session.facts.branch)?;
         map.serialize_entry("version", &session.facts.version)?;
-        map.serialize_entry("title", &self.transcript.title())?;
-        map.serialize_entry("models", &self.transcript.models())?;
+        map.serialize_entry("title", &summary.title)?;
+        map.serialize_entry("tags", &summary.tags)?;
+        map.serialize_entry("models", &summary.models)?;
         map.serialize_entry("state", session.state.name())?;
-        map.serialize_entry("completeness", self.completeness.name())?;
-        map.serialize_entry("started_at", &time(self.transcript.started()))?;
-        map.serialize_entry("ended_at", &time(self.transcript.ended()))?;
+        map.serialize_entry("completeness", summary.completeness.name())?;
+        map.serialize_entry("started_at", &time(summary.started))?;
+        map.serialize_entry("ended_at", &time(summary.ended))?;
         map.serialize_entry("parent", &parent(session))?;
         map.serialize_entry("forked_from", &forked_from(session))?;
-        map.serialize_entry("usage", &usage)?;
+        map.serialize_entry("turns", &summary.turns)?;
+        map.serialize_entry("parts", &summary.parts)?;
+        map.serialize_entry("tools", &summary.tools)?;
+        map.serialize_entry("errors", &summary.errors)?;
+        map.serialize_entry("usage", &UsageDocument { usage: summary.usage, cost_usd })?;
+        let with_agents = UsageDocument { usage: summary.usage_with_agents, cost_usd };
         map.serialize_entry("usage_with_agents", &with_agents)?;
         map.end()
     }

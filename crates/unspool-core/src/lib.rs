@@ -19,5 +19,6 @@ pub mod plain;
 pub mod present;
 pub mod segment;
 pub mod session;
+pub mod summary;
 pub mod telling;
 pub mod transcript;

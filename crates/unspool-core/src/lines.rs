@@ -13,7 +13,7 @@ mod wrap;
 use unicode_width::UnicodeWidthStr;
 
 pub use turn::{header_line, item_lines, turn_lines};
-pub use wrap::visible;
+pub use wrap::{cut, visible, width};
 
 use crate::block::{AnsiStyle, Block, Color, Look, Tone};
 

@@ -335,9 +335,7 @@ impl Transcript {
             return Some(title.text.clone());
         }
         let first = self.turns.iter().find(|turn| turn.number > 0 && !turn.user.is_empty())?;
-        let text = first.user.iter().find_map(Body::prose)?;
-        let line = text.lines().find(|line| !line.trim().is_empty())?;
-        Some(line.trim().chars().take(120).collect())
+        title_of_prompt(first.user.iter().find_map(Body::prose)?)
     }
 
     /// The models of the steps, in the order of their first use.
@@ -368,6 +366,12 @@ impl Transcript {
         let parts = parts.filter_map(|part| part.ended.or(part.started));
         self.turns.iter().filter_map(|turn| turn.ended.or(turn.started)).chain(parts).max()
     }
+}
+
+/// The beginning of a prompt, where a session has no title of its own.
+pub fn title_of_prompt(text: &str) -> Option<String> {
+    let line = text.lines().find(|line| !line.trim().is_empty())?;
+    Some(line.trim().chars().take(120).collect())
 }
 
 fn models<'a>(steps: impl IntoIterator<Item = &'a Step>) -> Vec<&'a str> {

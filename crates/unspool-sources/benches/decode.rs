@@ -6,7 +6,7 @@ use std::path::Path;
 
 use divan::counter::BytesCount;
 use divan::{Bencher, black_box};
-use unspool_sources::decode::{Fields, Format, Record, claude};
+use unspool_sources::decode::{Format, Outline, Record, claude};
 use unspool_sources::gather::Gathering;
 use unspool_sources::read::lines::{Line, LineReader};
 
@@ -38,9 +38,10 @@ fn decoded(bencher: Bencher<'_, '_>, capture: &str) {
     bencher.counter(BytesCount::new(bytes.len())).bench_local(|| {
         let mut decoder = (format.decoder)();
         let mut events = Vec::new();
+        let mut outline = Outline::default();
         LineReader::new().push(&bytes, &mut |line| {
             let text = String::from_utf8_lossy(line.bytes);
-            if let Ok(fields) = Fields::parse(&text) {
+            if let Ok(fields) = outline.read(&text) {
                 let (line, offset) = (line.number, line.offset);
                 let record = Record { source: 0, line, offset, text: &text };
                 black_box(decoder.decode(&record, &fields, &mut events));

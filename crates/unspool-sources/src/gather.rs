@@ -1,6 +1,8 @@
 //! Gathering: the records of any number of files, sorted by session and telling, decoded and
-//! folded. Several captures of one session become one session.
+//! folded. Several captures of one session become one session. It is the sink of readings that
+//! keeps all in memory, for `show` and for tests.
 
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use rustc_hash::FxHashMap;
@@ -8,15 +10,14 @@ use thiserror::Error;
 use unspool_core::assemble::Assembler;
 use unspool_core::change::Oddity;
 use unspool_core::event::Event;
-use unspool_core::id::{SessionId, digest};
+use unspool_core::id::SessionId;
 use unspool_core::session::Transcript;
 use unspool_core::telling::Telling;
 use unspool_core::transcript::Mirror;
 
-use crate::decode::{
-    Decoder, Fate, Fields, Format, Ledger, Recognised, Record, Warning, recognise,
-};
-use crate::read::lines::{self, Line};
+use crate::decode::{Fate, Ledger, Warning};
+use crate::read::lines::{Line, Position};
+use crate::reading::{self, Handle, LastLine, Sink, Taken, Told, Verdict, read_on};
 
 /// Why a file gave nothing.
 #[derive(Debug, Error)]
@@ -46,26 +47,24 @@ pub struct Gathered {
     sub_agent: bool,
     assembler: Assembler,
     mirror: Mirror,
-    decoders: FxHashMap<u16, Box<dyn Decoder>>,
 }
 
 impl Gathered {
-    fn new(format: &Format, session: &str) -> Gathered {
+    fn new(agent: &'static str, session: &str) -> Gathered {
         Gathered {
-            agent: format.agent,
+            agent,
             agent_session_id: session.to_owned(),
             ledger: Ledger::default(),
             warnings: Vec::new(),
             spine: None,
             sub_agent: false,
-            assembler: Assembler::new(SessionId::of(format.agent, session)),
-            mirror: Mirror::new(format.agent, session),
-            decoders: FxHashMap::default(),
+            assembler: Assembler::new(SessionId::of(agent, session)),
+            mirror: Mirror::new(agent, session),
         }
     }
 
-    fn apply(&mut self, events: Vec<Event>) {
-        for event in events {
+    fn apply(&mut self, events: &mut Vec<Event>) {
+        for event in events.drain(..) {
             self.spine = self.spine.max(Some(event.telling));
             self.mirror.apply_all(self.assembler.apply(event));
         }
@@ -115,41 +114,61 @@ pub struct Gathering {
 
 /// How far the reading of one file has come.
 pub struct Reading {
-    name: String,
-    /// Which reading this is: each has a decoder of its own.
-    id: u16,
-    /// Which source it is, for evidence.
-    source: u16,
-    /// A digest of its first record.
-    first: Option<u64>,
-    format: Option<&'static Format>,
-    /// The session that a record belongs to when it does not say.
-    session: Option<usize>,
-    /// Records that came before the first one that says its session.
-    early: Vec<(u64, u64, Vec<u8>)>,
-    /// Lines that could not be read before then.
-    unread: Vec<Warning>,
-    records: u64,
-    prompts: bool,
+    reading: reading::Reading,
+    /// Which reading this is.
+    number: u16,
+    /// The session that each of its handles stands for.
+    sessions: Vec<usize>,
+}
+
+/// What a reading finds is folded here.
+struct Fold<'g, 'w> {
+    gathering: &'g mut Gathering,
+    number: u16,
+    sessions: &'g mut Vec<usize>,
+    watch: &'w mut dyn FnMut(Decoded<'_>),
+}
+
+impl Sink for Fold<'_, '_> {
+    fn source(&mut self, _: Handle, told: &Told<'_>) -> u16 {
+        let session = self.gathering.session(told);
+        self.sessions.push(session);
+        if told.telling != Telling::Log {
+            return self.number;
+        }
+        *self.gathering.logs.entry((session, told.first)).or_insert(self.number)
+    }
+
+    fn record(&mut self, taken: Taken<'_>) {
+        let gathered = &mut self.gathering.sessions[self.sessions[taken.session.0]];
+        if !matches!(taken.fate, Fate::Unreadable(_)) {
+            (self.watch)(Decoded {
+                session: &gathered.agent_session_id,
+                line: taken.line.number,
+                fate: &taken.fate,
+                events: taken.events,
+            });
+        }
+        gathered.ledger.enter(&taken.fate);
+        gathered.apply(taken.events);
+    }
+
+    fn warn(&mut self, session: Option<Handle>, warning: Warning) {
+        match session {
+            Some(handle) => {
+                self.gathering.sessions[self.sessions[handle.0]].warnings.push(warning);
+            }
+            None => self.gathering.warnings.push(warning),
+        }
+    }
 }
 
 impl Gathering {
     /// Begins a file or a stream, under the name that warnings shall use.
     pub fn open(&mut self, name: &str) -> Reading {
-        let source = self.sources;
+        let number = self.sources;
         self.sources = self.sources.saturating_add(1);
-        Reading {
-            name: name.to_owned(),
-            id: source,
-            source,
-            first: None,
-            format: None,
-            session: None,
-            early: Vec::new(),
-            unread: Vec::new(),
-            records: 0,
-            prompts: false,
-        }
+        Reading { reading: reading::Reading::new(name), number, sessions: Vec::new() }
     }
 
     pub fn take(&mut self, reading: &mut Reading, line: Line<'_>) {
@@ -163,121 +182,28 @@ impl Gathering {
         line: Line<'_>,
         watch: &mut dyn FnMut(Decoded<'_>),
     ) {
-        reading.records += 1;
-        reading.first.get_or_insert_with(|| digest(line.bytes));
-        let text = String::from_utf8_lossy(line.bytes);
-        let name = reading.name.clone();
-        let warning = |what: String| Warning {
-            file: name.clone(),
-            line: line.number,
-            what,
-            bytes: line.bytes.to_vec(),
-        };
-        let fields = match Fields::parse(&text) {
-            Ok(fields) => fields,
-            Err(error) => {
-                let warning = warning(format!("not a JSON object: {error}"));
-                match reading.session {
-                    Some(session) => self.unreadable(session, warning),
-                    None => reading.unread.push(warning),
-                }
-                return;
-            }
-        };
-        reading.prompts |= fields.has("display") && fields.has("pastedContents");
-        let Some((format, session)) = self.place(reading, &fields) else {
-            return reading.early.push((line.number, line.offset, line.bytes.to_vec()));
-        };
-        if !reading.early.is_empty() {
-            for (number, offset, bytes) in std::mem::take(&mut reading.early) {
-                reading.records -= 1;
-                self.take_watched(reading, Line { number, offset, bytes: &bytes }, watch);
-            }
-        }
-        let gathered = &mut self.sessions[session];
-        gathered.sub_agent |= ["agentId", "agent_id"]
-            .into_iter()
-            .any(|name| fields.text(name).is_some_and(|id| *id == gathered.agent_session_id));
-        if matches!(text, std::borrow::Cow::Owned(_)) {
-            gathered.warnings.push(warning("invalid UTF-8 was replaced".to_owned()));
-        }
-        let record =
-            Record { source: reading.source, line: line.number, offset: line.offset, text: &text };
-        let decoder = gathered.decoders.entry(reading.id).or_insert_with(|| (format.decoder)());
-        let mut events = Vec::new();
-        let fate = decoder.decode(&record, &fields, &mut events);
-        watch(Decoded {
-            session: &gathered.agent_session_id,
-            line: line.number,
-            fate: &fate,
-            events: &events,
-        });
-        gathered.ledger.enter(&fate);
-        gathered.apply(events);
+        let Reading { reading, number, sessions } = reading;
+        reading.take(line, &mut Fold { gathering: self, number: *number, sessions, watch });
     }
 
-    fn unreadable(&mut self, session: usize, warning: Warning) {
-        let gathered = &mut self.sessions[session];
-        gathered.ledger.enter(&Fate::Unreadable(warning.what.clone()));
-        gathered.warnings.push(warning);
-    }
-
-    /// The format and the session of a record; nothing while the file has not said them.
-    fn place(
-        &mut self,
-        reading: &mut Reading,
-        fields: &Fields<'_>,
-    ) -> Option<(&'static Format, usize)> {
-        let (format, recognised) = match reading.format {
-            // A file keeps its format, and a record that we do not know goes to its decoder.
-            Some(format) => (format, (format.recognise)(fields).unwrap_or(Recognised::Format)),
-            None => recognise(fields)?,
-        };
-        reading.format = Some(format);
-        let id = match recognised {
-            Recognised::Session(id) => id,
-            Recognised::Format => return Some((format, reading.session?)),
-        };
-        // Hooks of several sessions may come in one file. A log or a stream is one session,
-        // and stays it when the program drops the id that it began with.
-        if let Some(session) = reading.session.filter(|_| format.telling != Telling::Hooks) {
-            return Some((format, session));
-        }
-        let session = self.session(format, id);
-        reading.session = Some(session);
-        if let Some(first) = reading.first.filter(|_| format.telling == Telling::Log) {
-            reading.source = *self.logs.entry((session, first)).or_insert(reading.source);
-        }
-        for warning in std::mem::take(&mut reading.unread) {
-            self.unreadable(session, warning);
-        }
-        Some((format, session))
-    }
-
-    fn session(&mut self, format: &'static Format, id: String) -> usize {
-        *self.by_id.entry((format.agent, id)).or_insert_with_key(|(_, id)| {
-            self.sessions.push(Gathered::new(format, id));
+    fn session(&mut self, told: &Told<'_>) -> usize {
+        let key = (told.agent, told.session.to_owned());
+        let session = *self.by_id.entry(key).or_insert_with_key(|(agent, id)| {
+            self.sessions.push(Gathered::new(agent, id));
             self.sessions.len() - 1
-        })
+        });
+        self.sessions[session].sub_agent |= told.sub_agent;
+        session
     }
 
     /// Ends a file. Says whether it was anything we know.
-    pub fn close(&mut self, mut reading: Reading, watch: &mut dyn FnMut(Decoded<'_>)) -> bool {
-        if let (None, Some(format)) = (reading.session, reading.format) {
-            // No record said its session: the file's own name has to do.
-            let name = Path::new(&reading.name);
-            let stem = name.file_stem().map(|stem| stem.to_string_lossy().into_owned());
-            let session = self.session(format, stem.unwrap_or_default());
-            reading.session = Some(session);
-            for warning in std::mem::take(&mut reading.unread) {
-                self.unreadable(session, warning);
-            }
-            for (number, offset, bytes) in std::mem::take(&mut reading.early) {
-                self.take_watched(&mut reading, Line { number, offset, bytes: &bytes }, watch);
-            }
-        }
-        self.warnings.append(&mut reading.unread);
-        reading.session.is_some()
+    pub fn close(&mut self, reading: Reading, watch: &mut dyn FnMut(Decoded<'_>)) -> bool {
+        self.finish(reading, watch) == Verdict::Known
+    }
+
+    fn finish(&mut self, reading: Reading, watch: &mut dyn FnMut(Decoded<'_>)) -> Verdict {
+        let Reading { mut reading, number, mut sessions } = reading;
+        reading.finish(&mut Fold { gathering: self, number, sessions: &mut sessions, watch })
     }
 
     /// Reads a whole file.
@@ -298,37 +224,19 @@ impl Gathering {
         from: impl std::io::Read,
         watch: &mut dyn FnMut(Decoded<'_>),
     ) -> Result<(), GatherError> {
-        let mut reading = self.open(&path.to_string_lossy());
-        let mut take = |line: Line<'_>| self.take_watched(&mut reading, line, watch);
-        let end = lines::read(from, &mut take)
+        let mut opened = self.open(&path.to_string_lossy());
+        let Reading { reading, number, sessions } = &mut opened;
+        let mut fold = Fold { gathering: self, number: *number, sessions, watch: &mut *watch };
+        let (mut start, last) = (Position::default(), LastLine::TakeWhole);
+        let go_on = |_: &_, _: &mut _, _| ControlFlow::Continue(());
+        read_on(from, &mut start, last, reading, &mut fold, go_on)
             .map_err(|source| GatherError::Unreadable { path: path.to_owned(), source })?;
-        // A last line without its end may still be being written; whole, it counts.
-        // Cut, it is no record yet, and is said to be there.
-        if let Some(unfinished) = end.unfinished {
-            if serde_json::from_slice::<serde::de::IgnoredAny>(&unfinished.bytes).is_ok() {
-                self.take_watched(&mut reading, unfinished.as_line(), watch);
-            } else {
-                let warning = Warning {
-                    file: reading.name.clone(),
-                    line: unfinished.number,
-                    what: "the last line is not finished, and was not read".to_owned(),
-                    bytes: unfinished.bytes,
-                };
-                match reading.session {
-                    Some(session) => self.sessions[session].warnings.push(warning),
-                    None => self.warnings.push(warning),
-                }
-            }
-        }
-        let (records, prompts) = (reading.records, reading.prompts);
-        if self.close(reading, watch) {
-            return Ok(());
-        }
         let path = path.to_owned();
-        Err(match (records, prompts) {
-            (0, _) => GatherError::Empty { path },
-            (_, true) => GatherError::PromptHistory { path },
-            (_, false) => GatherError::Unknown { path },
-        })
+        match self.finish(opened, watch) {
+            Verdict::Known => Ok(()),
+            Verdict::Empty => Err(GatherError::Empty { path }),
+            Verdict::PromptHistory => Err(GatherError::PromptHistory { path }),
+            Verdict::Unknown => Err(GatherError::Unknown { path }),
+        }
     }
 }

@@ -1,8 +1,13 @@
 //! Reads what coding agents leave behind and decodes it into events.
 //!
-//! `read` turns files and streams into records, `decode` turns the records of one vendor into
-//! events, and `gather` brings the tellings of each session together.
+//! `discover` finds the files, `fingerprint` knows them again, `read` turns files and streams into
+//! lines, `decode` turns the records of one vendor into events, `reading` leads the lines of one
+//! file through its decoders into a sink, and `gather` is the sink that brings the tellings of
+//! each session together in memory.
 
 pub mod decode;
+pub mod discover;
+pub mod fingerprint;
 pub mod gather;
 pub mod read;
+pub mod reading;

@@ -12,11 +12,12 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use proptest::test_runner::RngSeed;
 use serde_json::value::RawValue;
-use unspool_core::document::{Completeness, SessionDocument, TurnDocument};
+use unspool_core::document::{SessionDocument, TurnDocument};
 use unspool_core::lines::{LineOptions, turn_lines};
 use unspool_core::part::Body;
 use unspool_core::present;
 use unspool_core::session::Transcript;
+use unspool_core::summary::Completeness;
 use unspool_sources::decode::Ledger;
 use unspool_sources::gather::{Gathered, Gathering};
 use unspool_sources::read::lines::{Line, LineReader};
@@ -371,12 +372,8 @@ fn check_session(session: &Gathered) {
         let written = serde_json::to_string(&TurnDocument { agent: "claude-code", turn }).unwrap();
         assert!(is_object(written.as_bytes()), "{written}");
     }
-    let document = SessionDocument {
-        transcript: &transcript,
-        completeness: Completeness::Full,
-        agents_usage: Default::default(),
-    };
-    serde_json::to_string(&document).unwrap();
+    let summary = transcript.summary(Completeness::Full, Default::default());
+    serde_json::to_string(&SessionDocument(&summary)).unwrap();
 }
 
 fn is_dangerous(c: char) -> bool {

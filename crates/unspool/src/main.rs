@@ -1,28 +1,45 @@
 //! The `unspool` command: one file per command, wiring only.
 
+mod archive;
 mod command;
 mod paint;
+mod progress;
+mod table;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
+
+use archive::Archive;
 
 /// Shows what an AI agent did, in the order in which it happened.
 #[derive(Parser)]
 #[command(name = "unspool", version, about)]
 struct Cli {
+    /// Where Unspool keeps its own data
+    #[arg(long, global = true, value_name = "DIR", env = "UNSPOOL_DATA")]
+    data: Option<PathBuf>,
     #[command(subcommand)]
     command: Option<Command>,
 }
 
 #[derive(Subcommand)]
 enum Command {
+    Sync(command::sync::Sync),
+    Import(command::import::Import),
+    List(command::list::List),
     Show(command::show::Show),
 }
 
 fn main() -> ExitCode {
-    let outcome = match Cli::parse().command {
-        Some(Command::Show(show)) => show.run(),
+    let Cli { data, command } = Cli::parse();
+    let archive = Archive::new(data);
+    let outcome = match command {
+        Some(Command::Sync(sync)) => sync.run(&archive),
+        Some(Command::Import(import)) => import.run(&archive),
+        Some(Command::List(list)) => list.run(&archive),
+        Some(Command::Show(show)) => show.run(&archive),
         None => Cli::command().print_help().map_err(Into::into),
     };
     match outcome {

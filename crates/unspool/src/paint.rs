@@ -6,7 +6,8 @@ use std::io::{self, Write};
 use anstyle::{Ansi256Color, AnsiColor, Color, RgbColor, Style as Ansi};
 use unspool_core::block::{self, Tone};
 use unspool_core::lines::{Line, LineOptions, Role, Style as Look, layout, turn_lines};
-use unspool_core::session::Transcript;
+use unspool_core::session::{Session, Turn};
+use unspool_core::summary::Summary;
 use unspool_core::{plain, present};
 
 /// How to paint.
@@ -22,24 +23,32 @@ pub fn terminal_width() -> Option<usize> {
     terminal_size::terminal_size().map(|(width, _)| usize::from(width.0))
 }
 
-/// Paints a session, or one turn of it under the session's head.
-pub fn session(
-    transcript: &Transcript,
-    turn: Option<u32>,
+/// Paints the head of a session.
+pub fn head(summary: &Summary, style: &Style, out: &mut impl Write) -> io::Result<()> {
+    let head = layout(&present::session(summary), style.width, &style.options());
+    write_lines(&head, style, out)
+}
+
+/// Paints turns of a session, below what stands there.
+pub fn turns(
+    session: &Session,
+    turns: &[Turn],
     style: &Style,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let options = if style.full { LineOptions::everything() } else { LineOptions::default() };
-    let head = layout(&present::session(transcript, None), style.width, &options);
-    write_lines(&head, style, out)?;
-    let shown = present::Options::of(&transcript.session);
-    let wanted = |number: u32| turn.is_none_or(|turn| turn == number);
-    for turn in transcript.turns.iter().filter(|turn| wanted(turn.number)) {
+    let shown = present::Options::of(session);
+    for turn in turns {
         let view = present::turn(turn, &shown);
         writeln!(out)?;
-        write_lines(&turn_lines(&view, style.width, &options), style, out)?;
+        write_lines(&turn_lines(&view, style.width, &style.options()), style, out)?;
     }
     out.flush()
+}
+
+impl Style {
+    fn options(&self) -> LineOptions {
+        if self.full { LineOptions::everything() } else { LineOptions::default() }
+    }
 }
 
 fn write_lines(lines: &[Line], style: &Style, out: &mut impl Write) -> io::Result<()> {

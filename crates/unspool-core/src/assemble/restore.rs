@@ -148,6 +148,11 @@ impl Assembler {
         true
     }
 
+    /// Whether nothing was said yet.
+    pub fn has_no_turns(&self) -> bool {
+        self.turns.iter().all(|turn| turn.gone)
+    }
+
     /// Whether a turn can be let go: nothing in it goes on.
     pub fn is_settled(&self, id: TurnId) -> bool {
         self.find_turn(id).is_some_and(|at| self.may_go(at))

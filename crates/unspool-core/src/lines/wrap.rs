@@ -159,6 +159,28 @@ pub fn tail(text: &str, width: usize) -> String {
     format!("…{}", &text[from..])
 }
 
+/// What a text takes on a grid.
+pub fn width(text: &str) -> usize {
+    text.width()
+}
+
+/// The start of a text that fits, with a sign where it was cut.
+pub fn cut(text: &str, room: usize) -> String {
+    if text.width() <= room {
+        return text.to_owned();
+    }
+    let mut used = 1;
+    let mut to = 0;
+    for (at, sign) in text.grapheme_indices(true) {
+        used += sign.width();
+        if used > room {
+            break;
+        }
+        to = at + sign.len();
+    }
+    format!("{}…", text[..to].trim_end())
+}
+
 /// Spans as lines, broken where they hold a line break.
 pub fn span_lines(spans: &[Span], base: &Style) -> Vec<Line> {
     let mut lines = vec![Line::default()];

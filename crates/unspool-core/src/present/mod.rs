@@ -19,7 +19,8 @@ use crate::block::{Block, Field, Span, Tone};
 use crate::id::{PartId, TurnId};
 use crate::part::{Body, Kind, Part, Place, ToolState};
 use crate::segment::{Piece, Rule, segment};
-use crate::session::{Session, Transcript, Trigger, Turn, TurnState, Usage};
+use crate::session::{Session, Trigger, Turn, TurnState, Usage};
+use crate::summary::Summary;
 
 /// What a reader chose.
 #[derive(Clone, Default, Debug)]
@@ -268,11 +269,11 @@ fn user(bodies: &[Body]) -> Vec<Block> {
         .collect()
 }
 
-/// The head of a session. `with_agents` is the usage with all its sub-agents, where known.
-pub fn session(transcript: &Transcript, with_agents: Option<Usage>) -> Vec<Block> {
-    let (session, usage) = (&transcript.session, transcript.usage());
+/// The head of a session.
+pub fn session(summary: &Summary) -> Vec<Block> {
+    let (session, usage) = (&summary.session, summary.usage);
     let facts = &session.facts;
-    let title = transcript.title().unwrap_or_else(|| session.agent_session_id.clone());
+    let title = summary.title.clone().unwrap_or_else(|| session.agent_session_id.clone());
     let title = format::first_line(&title, 200);
     let mut fields = Vec::new();
     let mut field = |name: &str, text: Option<String>| {
@@ -285,13 +286,15 @@ pub fn session(transcript: &Transcript, with_agents: Option<Usage>) -> Vec<Block
     field("session", Some(format!("{}  {}", session.id, session.agent_session_id)));
     field("project", facts.project.clone());
     field("branch", facts.branch.clone());
-    field("models", Some(transcript.models().join(", ")));
+    field("models", Some(summary.models.join(", ")));
     field("state", Some(session.state.name().to_owned()));
-    let (started, ended) = (transcript.started(), transcript.ended());
+    let (started, ended) = (summary.started, summary.ended);
     field("started", started.map(|at| at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()));
     field("duration", elapsed(started, ended).map(format::duration));
     field("tokens", Some(usage_text(usage)));
-    field("with agents", with_agents.filter(|all| *all != usage).map(usage_text));
+    let all = Some(summary.usage_with_agents).filter(|all| *all != usage);
+    field("with agents", all.map(usage_text));
+    field("tags", Some(summary.tags.join(", ")));
     field("cost", facts.cost_usd.map(|cost| format!("${cost:.4}")));
     field("started by", session.parent.as_ref().map(|parent| parent.session.to_string()));
     field("forked from", session.forked_from.as_ref().map(|from| from.session.to_string()));

@@ -9,6 +9,7 @@ use crate::plain::paint;
 use crate::session::{
     Facts, Session, SessionState, Step, Title, TitleOrigin, Transcript, TurnOrigin,
 };
+use crate::summary::Completeness;
 use crate::telling::{Name, Origin, Positions};
 
 fn at(place: usize, body: Body) -> Part {
@@ -283,7 +284,9 @@ fn a_session_has_a_head() {
     };
     let transcript = Transcript { session, turns: Vec::new() };
     let all = Usage { input: 10, output: 1_990, ..Usage::default() };
-    let blocks = super::session(&transcript, Some(all));
+    let mut summary = transcript.summary(Completeness::Full, Usage::default());
+    summary.usage_with_agents = all;
+    let blocks = super::session(&summary);
     let painted = paint(&layout(&blocks, 80, &LineOptions::default()));
     assert!(painted.starts_with("# Fix the cache\n\nagent        claude-code\n"), "{painted}");
     assert!(painted.contains("with agents  2,000 · 10 in · 1,990 out\n"), "{painted}");

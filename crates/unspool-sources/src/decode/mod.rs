@@ -6,10 +6,14 @@ pub mod claude;
 mod emit;
 mod fields;
 mod ledger;
+mod outline;
 
 pub use emit::{Emit, Record};
 pub use fields::Fields;
 pub use ledger::{Fate, Ledger, Warning};
+pub use outline::Outline;
+
+use std::borrow::Cow;
 
 use unspool_core::event::Event;
 use unspool_core::telling::Telling;
@@ -18,6 +22,10 @@ use unspool_core::telling::Telling;
 pub trait Decoder: Send {
     /// Decodes one record. Says what became of it.
     fn decode(&mut self, record: &Record<'_>, fields: &Fields<'_>, out: &mut Vec<Event>) -> Fate;
+
+    /// What it remembers of the records so far, for `Format::resume`. It costs what it holds, so
+    /// it is for the end of a batch and not for every record.
+    fn save(&self) -> Option<String>;
 }
 
 /// A format that we read: one line in the registry makes it known to every command.
@@ -28,15 +36,19 @@ pub struct Format {
     /// What a person would call it.
     pub name: &'static str,
     /// The session that a record of this format belongs to, or `None` if it is no such record.
-    pub recognise: fn(&Fields<'_>) -> Option<Recognised>,
+    pub recognise: for<'a> fn(&Fields<'a>) -> Option<Recognised<'a>>,
     pub decoder: fn() -> Box<dyn Decoder>,
+    /// A decoder that goes on where another one was saved; nothing if that was another version's.
+    pub resume: fn(&str) -> Option<Box<dyn Decoder>>,
 }
 
 /// What a record says of where it belongs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Recognised {
+pub enum Recognised<'a> {
     /// To the session with this id.
-    Session(String),
+    Session(Cow<'a, str>),
+    /// To the session of a sub-agent, which works for another.
+    SubAgent { id: Cow<'a, str>, parent: Option<Cow<'a, str>> },
     /// To this format; the session is not said here.
     Format,
 }
@@ -45,6 +57,6 @@ pub enum Recognised {
 pub static FORMATS: &[Format] = &[claude::LOG, claude::STREAM, claude::HOOKS];
 
 /// The format of a record.
-pub fn recognise(fields: &Fields<'_>) -> Option<(&'static Format, Recognised)> {
+pub fn recognise<'a>(fields: &Fields<'a>) -> Option<(&'static Format, Recognised<'a>)> {
     FORMATS.iter().find_map(|format| Some((format, (format.recognise)(fields)?)))
 }

@@ -7,10 +7,11 @@
 //! UTF-8 reaches its decoder, which reports it.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use memchr::memchr;
+use serde::{Deserialize, Serialize};
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 const CHUNK: usize = 256 * 1024;
@@ -29,11 +30,18 @@ pub struct Line<'a> {
 }
 
 /// The start of a line, to read on from.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Position {
     /// The number of the line that begins here, counted from 1.
     pub number: u64,
     pub offset: u64,
+}
+
+impl Position {
+    /// The start of the line behind one of this length.
+    fn behind(self, length: usize) -> Position {
+        Position { number: self.number + 1, offset: self.offset + length as u64 + 1 }
+    }
 }
 
 impl Default for Position {
@@ -105,12 +113,12 @@ impl LineReader {
         while let Some(end) = memchr(b'\n', rest) {
             let (bytes, behind) = rest.split_at(end);
             if self.held.is_empty() {
-                give(self.next, bytes, take);
-                self.advance(bytes.len());
+                cut(self.next, bytes).into_iter().for_each(&mut *take);
+                self.next = self.next.behind(bytes.len());
             } else {
                 self.held.extend_from_slice(bytes);
-                give(self.next, &self.held, take);
-                self.advance(self.held.len());
+                cut(self.next, &self.held).into_iter().for_each(&mut *take);
+                self.next = self.next.behind(self.held.len());
                 self.held.clear();
                 self.held.shrink_to(KEPT_CAPACITY);
             }
@@ -119,30 +127,26 @@ impl LineReader {
         self.held.extend_from_slice(rest);
     }
 
-    /// Moves behind a line of this length and its line end.
-    fn advance(&mut self, length: usize) {
-        self.next.number += 1;
-        self.next.offset += length as u64 + 1;
-    }
-
     /// Ends the reading and hands over what stands behind the last line end, unless it is blank.
     pub fn finish(self) -> Option<Unfinished> {
-        let mut bytes = self.held;
-        let mark = mark_length(self.next, &bytes);
-        bytes.drain(..mark);
-        let Position { number, offset } = self.next;
-        let unfinished = Unfinished { number, offset: offset + mark as u64, bytes };
-        (!is_blank(&unfinished.bytes)).then_some(unfinished)
+        unfinished(self.next, &self.held)
     }
 }
 
-fn give(start: Position, bytes: &[u8], take: &mut impl FnMut(Line<'_>)) {
+/// The line that begins at `start`, unless it is blank.
+fn cut(start: Position, bytes: &[u8]) -> Option<Line<'_>> {
     let mark = mark_length(start, bytes);
     let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
     let bytes = bytes.get(mark..).unwrap_or_default();
-    if !is_blank(bytes) {
-        take(Line { number: start.number, offset: start.offset + mark as u64, bytes });
-    }
+    let line = Line { number: start.number, offset: start.offset + mark as u64, bytes };
+    (!is_blank(bytes)).then_some(line)
+}
+
+fn unfinished(start: Position, bytes: &[u8]) -> Option<Unfinished> {
+    let mark = mark_length(start, bytes);
+    let bytes = bytes[mark..].to_vec();
+    let Position { number, offset } = start;
+    (!is_blank(&bytes)).then_some(Unfinished { number, offset: offset + mark as u64, bytes })
 }
 
 /// How much of the line is a byte order mark. It is one at the start of a file only.
@@ -155,6 +159,111 @@ fn is_blank(bytes: &[u8]) -> bool {
     bytes.trim_ascii_start().is_empty()
 }
 
+/// The lines of a source, one at a time, so that a caller may stop behind any of them and knows
+/// where that is.
+///
+/// ```
+/// use unspool_sources::read::lines::{Lines, Position};
+///
+/// let mut lines = Lines::new(b"one\ntwo\nthr".as_slice(), Position::default());
+/// assert_eq!(lines.next_line().unwrap().unwrap().bytes, b"one");
+/// assert_eq!(lines.position(), Position { number: 2, offset: 4 });
+/// assert_eq!(lines.next_line().unwrap().unwrap().bytes, b"two");
+/// assert!(lines.next_line().unwrap().is_none());
+/// assert_eq!(lines.unfinished().unwrap().bytes, b"thr");
+/// ```
+#[derive(Debug)]
+pub struct Lines<R> {
+    source: R,
+    buffer: Vec<u8>,
+    /// What of the buffer has been read and not been given out, from `start` to `end`; up to
+    /// `searched` it holds no line end.
+    start: usize,
+    searched: usize,
+    end: usize,
+    /// Where `start` is in the file.
+    next: Position,
+}
+
+impl<R: Read> Lines<R> {
+    /// `source` stands at `from` already.
+    pub fn new(source: R, from: Position) -> Lines<R> {
+        let buffer = vec![0; CHUNK];
+        Lines { source, buffer, start: 0, searched: 0, end: 0, next: from }
+    }
+
+    /// Where to read on: behind the last line that was given out, or behind the blank ones that
+    /// follow it.
+    pub fn position(&self) -> Position {
+        self.next
+    }
+
+    /// The next whole line that is not blank; nothing at the end of the source, which may have
+    /// grown when this is asked again.
+    pub fn next_line(&mut self) -> io::Result<Option<Line<'_>>> {
+        let (start, bytes) = loop {
+            match memchr(b'\n', &self.buffer[self.searched..self.end]) {
+                Some(found) => {
+                    let bytes = self.start..self.searched + found;
+                    let start = self.next;
+                    self.next = start.behind(bytes.len());
+                    (self.start, self.searched) = (bytes.end + 1, bytes.end + 1);
+                    if cut(start, &self.buffer[bytes.clone()]).is_some() {
+                        break (start, bytes);
+                    }
+                }
+                None => {
+                    self.searched = self.end;
+                    if self.fill()? == 0 {
+                        return Ok(None);
+                    }
+                }
+            }
+        };
+        Ok(cut(start, &self.buffer[bytes]))
+    }
+
+    /// Reads more behind what is held, in place: the start of a line is moved to the front, and
+    /// the buffer grows for a line that is longer than it.
+    fn fill(&mut self) -> io::Result<usize> {
+        let held = self.end - self.start;
+        if self.start > 0 {
+            self.buffer.copy_within(self.start..self.end, 0);
+            (self.start, self.searched, self.end) = (0, self.searched - self.start, held);
+        }
+        if held == self.buffer.len() {
+            self.buffer.resize(2 * held, 0);
+        } else if self.buffer.len() > KEPT_CAPACITY && held < CHUNK {
+            self.buffer.truncate(CHUNK);
+            self.buffer.shrink_to_fit();
+        }
+        loop {
+            match self.source.read(&mut self.buffer[self.end..]) {
+                Ok(length) => {
+                    self.end += length;
+                    return Ok(length);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// What stands behind the last line end, unless it is blank.
+    pub fn unfinished(&self) -> Option<Unfinished> {
+        unfinished(self.next, &self.buffer[self.start..self.end])
+    }
+}
+
+/// Opens a file where another reading of it stood.
+pub fn open(path: &Path, at: Position) -> io::Result<File> {
+    let mut file = File::open(path)?;
+    if at.offset > 0 {
+        file.seek(SeekFrom::Start(at.offset))?;
+    }
+    Ok(file)
+}
+
 /// Where a reading ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct End {
@@ -164,20 +273,12 @@ pub struct End {
 }
 
 /// Reads all lines of a source, through a buffer of fixed size.
-pub fn read(mut source: impl Read, take: &mut impl FnMut(Line<'_>)) -> io::Result<End> {
-    let mut reader = LineReader::new();
-    let mut buffer = vec![0; CHUNK];
-    loop {
-        match source.read(&mut buffer) {
-            Ok(0) => {
-                let position = reader.position();
-                return Ok(End { position, unfinished: reader.finish() });
-            }
-            Ok(length) => reader.push(&buffer[..length], take),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
+pub fn read(source: impl Read, take: &mut impl FnMut(Line<'_>)) -> io::Result<End> {
+    let mut lines = Lines::new(source, Position::default());
+    while let Some(line) = lines.next_line()? {
+        take(line);
     }
+    Ok(End { position: lines.position(), unfinished: lines.unfinished() })
 }
 
 /// Reads all lines of a file.

@@ -135,6 +135,73 @@ fn a_line_of_100_megabytes() {
     assert!(reader.held.capacity() <= KEPT_CAPACITY);
 }
 
+/// A source that gives a few bytes at a time.
+struct Slow<'a>(&'a [u8], usize);
+
+impl io::Read for Slow<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let length = self.1.min(self.0.len()).min(buffer.len());
+        let (now, later) = self.0.split_at(length);
+        buffer[..length].copy_from_slice(now);
+        self.0 = later;
+        Ok(length)
+    }
+}
+
+/// Reads a source line by line, begins anew behind each of `stops` lines, and checks that every
+/// position leads to where it says.
+fn read_pulled(input: &[u8], at_a_time: usize, stops: usize) -> Read {
+    let mut lines = Vec::new();
+    let mut position = Position::default();
+    loop {
+        let mut pulled = Lines::new(Slow(&input[position.offset as usize..], at_a_time), position);
+        let mut taken = 0;
+        while let Some(line) = pulled.next_line().unwrap() {
+            lines.push((line.number, line.offset, line.bytes.to_vec()));
+            taken += 1;
+            if taken == stops {
+                break;
+            }
+        }
+        position = pulled.position();
+        if taken < stops {
+            return (lines, pulled.unfinished());
+        }
+    }
+}
+
+#[test]
+fn a_long_line_is_pulled_whole_and_its_memory_is_not_kept() {
+    let mut input = vec![b'x'; KEPT_CAPACITY * 3];
+    input.extend_from_slice(b"\ny\n");
+    input.extend_from_slice(&vec![b'z'; CHUNK - 10]);
+    input.extend_from_slice(b"\n{\"half");
+    let mut lines = Lines::new(input.as_slice(), Position::default());
+    let mut lengths = Vec::new();
+    while let Some(line) = lines.next_line().unwrap() {
+        lengths.push((line.number, line.bytes.len()));
+    }
+    assert_eq!(lengths, [(1, KEPT_CAPACITY * 3), (2, 1), (3, CHUNK - 10)]);
+    assert_eq!(lines.unfinished().unwrap().bytes, b"{\"half");
+    assert!(lines.buffer.capacity() <= KEPT_CAPACITY);
+}
+
+#[test]
+fn a_file_that_grows_is_pulled_on() {
+    let path = std::env::temp_dir().join(format!("unspool-grows-{}.jsonl", std::process::id()));
+    std::fs::write(&path, "one\ntw").unwrap();
+    let mut lines = Lines::new(File::open(&path).unwrap(), Position::default());
+    assert_eq!(lines.next_line().unwrap().unwrap().bytes, b"one");
+    assert_eq!(lines.next_line().unwrap(), None);
+    let position = lines.position();
+    let mut file = File::options().append(true).open(&path).unwrap();
+    io::Write::write_all(&mut file, b"o\n").unwrap();
+    assert_eq!(lines.next_line().unwrap().unwrap().bytes, b"two");
+    let mut again = Lines::new(open(&path, position).unwrap(), position);
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(again.next_line().unwrap(), Some(Line { number: 2, offset: 4, bytes: b"two" }));
+}
+
 #[test]
 fn a_file_is_read_to_its_end() {
     let path = std::env::temp_dir().join(format!("unspool-lines-{}.jsonl", std::process::id()));
@@ -190,6 +257,13 @@ proptest! {
             start = cut;
         }
         prop_assert_eq!(read_chunks(chunks), read_chunks([file.as_slice()]));
+    }
+
+    #[test]
+    fn lines_that_are_pulled_are_the_same(
+        file in any_file(), at_a_time in 1_usize..9, stops in 1_usize..4,
+    ) {
+        prop_assert_eq!(read_pulled(&file, at_a_time, stops), read_chunks([file.as_slice()]));
     }
 
     #[test]

@@ -1,12 +1,53 @@
 //! The commands.
 
+pub mod import;
+pub mod list;
 pub mod show;
+pub mod sync;
 
-use std::io;
+use std::io::{self, IsTerminal, Write};
+
+use anyhow::Result;
+use serde::Serialize;
+use unspool_core::lines::visible;
+use unspool_sources::decode::Warning;
+
+use crate::paint;
 
 pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error
         .chain()
         .filter_map(|cause| cause.downcast_ref::<io::Error>())
         .any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
+}
+
+/// Says what a person should know. Names of files are as hostile as what is in them.
+pub fn warn(warnings: &[Warning]) {
+    for warning in warnings {
+        let line = if warning.line > 0 { format!(":{}", warning.line) } else { String::new() };
+        let text = format!("{}{line}: {}", warning.file, warning.what);
+        eprintln!("unspool: {}", visible(&text));
+    }
+}
+
+fn no_colour() -> bool {
+    std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+}
+
+/// How to paint on standard output.
+pub fn style(width: Option<u16>, plain: bool, full: bool) -> paint::Style {
+    let width = width.map(usize::from).or_else(paint::terminal_width);
+    paint::Style {
+        colour: !plain && io::stdout().is_terminal() && !no_colour(),
+        width: width.unwrap_or(100).max(20),
+        full,
+    }
+}
+
+pub fn write_json(document: &impl Serialize) -> Result<()> {
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    serde_json::to_writer_pretty(&mut out, document).map_err(io::Error::from)?;
+    out.write_all(b"\n")?;
+    out.flush()?;
+    Ok(())
 }

@@ -9,6 +9,7 @@ use unspool_core::event::{Event, Voice, What};
 use unspool_core::id::digest;
 use unspool_core::part::Body;
 use unspool_core::session::Transcript;
+use unspool_core::summary::Completeness;
 use unspool_core::telling::Name;
 use unspool_core::{lines, plain, present};
 use unspool_sources::gather::Gathering;
@@ -195,7 +196,8 @@ fn write_body(out: &mut String, body: &Body) {
 /// What `show --plain` prints, at a fixed width.
 fn text(transcript: &Transcript) -> String {
     let options = lines::LineOptions::default();
-    let mut out = plain::paint(&lines::layout(&present::session(transcript, None), 100, &options));
+    let summary = transcript.summary(Completeness::Full, Default::default());
+    let mut out = plain::paint(&lines::layout(&present::session(&summary), 100, &options));
     let shown = present::Options::of(&transcript.session);
     for turn in &transcript.turns {
         let view = present::turn(turn, &shown);

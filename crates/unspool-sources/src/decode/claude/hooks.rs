@@ -2,14 +2,14 @@
 //! person was asked, how long a tool took, what is being written right now. They lie over the
 //! log by prompt id and call id; where a version leaves ids out, by content.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 use unspool_core::assemble::likeness;
 use unspool_core::event::{
     AgentEnd, AgentRef, Call, EndReason, Event, Outcome, ToolEnd, Voice, What,
 };
-use unspool_core::json::Json;
 use unspool_core::part::{Answer, Body, Decision, Interjection, Text};
 use unspool_core::session::Trigger;
 use unspool_core::telling::{Name, Telling};
@@ -20,17 +20,18 @@ use super::marks::{Mark, mark};
 use super::message::{called, request, started};
 use super::result::{agent_told, answers};
 
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct HooksDecoder {
     prompt: Option<Arc<str>>,
     begun: bool,
     /// How often each prompt text was seen.
-    alike: FxHashMap<u64, u32>,
-    interjections: FxHashMap<u64, u32>,
+    alike: BTreeMap<u64, u32>,
+    interjections: BTreeMap<u64, u32>,
     /// Calls of this turn that are open, by tool and input, oldest first.
-    open: FxHashMap<u64, Vec<Call>>,
+    open: BTreeMap<u64, Vec<Call>>,
     /// How many calls of each likeness this turn had.
-    counts: FxHashMap<u64, u32>,
+    counts: BTreeMap<u64, u32>,
     /// Calls that a person was asked about.
     asked: Vec<Call>,
 }
@@ -81,6 +82,10 @@ impl Decoder for HooksDecoder {
             "SubagentStop" => self.agent_stops(&mut emit, fields),
             _ => Fate::left_out(format!("hook/{event}")),
         }
+    }
+
+    fn save(&self) -> Option<String> {
+        serde_json::to_string(self).ok()
     }
 }
 
@@ -152,9 +157,11 @@ impl HooksDecoder {
         let like = likeness(&tool, input.as_ref());
         let call = self.call(fields, like);
         self.open.entry(like).or_default().push(call.clone());
-        called(emit, call.clone(), &tool, input.clone(), false);
-        if let (Call::Id(id), Some(input)) = (&call, &input) {
-            started(emit, id, &tool, input);
+        called(emit, call.clone(), &tool, input, false);
+        if let Call::Id(id) = &call
+            && fields.has("tool_input")
+        {
+            started(emit, id, &tool, &fields.fields("tool_input"));
         }
         Fate::InParts
     }
@@ -164,15 +171,22 @@ impl HooksDecoder {
         let input = fields.json("tool_input");
         let like = likeness(&tool, input.as_ref());
         let call = match fields.text("tool_use_id") {
-            Some(id) => Call::Id(id.into()),
+            Some(id) => {
+                let call = Call::Id(id.into());
+                // Nobody will be asked about it any more.
+                if let Some(open) = self.open.get_mut(&like) {
+                    open.retain(|held| *held != call);
+                }
+                call
+            }
             None => match self.open.get_mut(&like).filter(|open| !open.is_empty()) {
                 Some(open) => open.remove(0),
                 None => self.call(fields, like),
             },
         };
-        let result = fields.json("tool_response");
-        if let (Call::Id(id), Some(kept)) =
-            (&call, result.as_ref().and_then(Json::read::<Fields<'_>>))
+        let kept = fields.fields("tool_response");
+        if let Call::Id(id) = &call
+            && kept.is_object()
         {
             agent_told(emit, id, &tool, &kept);
             let choices = answers(&kept);
@@ -184,11 +198,12 @@ impl HooksDecoder {
             }
         }
         let output = match end {
-            ToolEnd::Completed => result.as_ref().and_then(response_text),
+            ToolEnd::Completed => response_text(fields),
             ToolEnd::Failed | ToolEnd::Denied | ToolEnd::Interrupted | ToolEnd::Rejected => {
                 fields.string("error")
             }
         };
+        let result = fields.json("tool_response");
         let outcome =
             Outcome { output, result, exit_code: None, duration_ms: fields.number("duration_ms") };
         emit.push(What::ToolEnded { call, end, outcome });
@@ -206,7 +221,7 @@ impl HooksDecoder {
             None => self.call(fields, like),
         };
         self.asked.push(call.clone());
-        let question = request(None, &tool, input.as_ref());
+        let question = request(None, &tool, &fields.fields("tool_input"));
         emit.push(What::QuestionAsked { call, tool, question, requested: true });
         Fate::InParts
     }
@@ -238,10 +253,10 @@ impl HooksDecoder {
 }
 
 /// The text of a structured response, for as long as the log has not told what the model saw.
-fn response_text(response: &Json) -> Option<String> {
-    if let Some(text) = response.read::<String>() {
+fn response_text(fields: &Fields<'_>) -> Option<String> {
+    if let Some(text) = fields.string("tool_response") {
         return Some(text);
     }
-    let kept: Fields<'_> = response.read()?;
+    let kept = fields.fields("tool_response");
     kept.string("stdout").or_else(|| kept.fields("file").string("content"))
 }

@@ -3,10 +3,11 @@
 //! are not monotonic). Records form a tree by `parentUuid`: a prompt that hangs on an earlier
 //! record than the last one is a rewind.
 
-use std::collections::VecDeque;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 use unspool_core::event::{EndReason, Event, What};
 use unspool_core::id::{digest, sha256};
 use unspool_core::json::Json;
@@ -17,10 +18,12 @@ use unspool_core::telling::{Name, Telling};
 use super::super::{Decoder, Emit, Fate, Fields, Record};
 use super::context::record_name;
 use super::marks::{Mark, mark};
-use super::message::{Calls, block, failure, message_text, usage, user_parts};
+use super::message::{Blocks, Calls, block, failure, message_text, usage, user_parts};
 use super::result::{Beside, result};
+use super::tree::Tree;
 
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct LogDecoder {
     /// Whether this log is a sub-agent's own: then every record is a side chain.
     side_chain: Option<bool>,
@@ -33,28 +36,23 @@ pub(super) struct LogDecoder {
     first: Option<jiff::Timestamp>,
     /// The current turn was begun by a summary, and its command has not come yet.
     by_summary: bool,
-    /// The turn that each record stands in, by a digest of its uuid; 0 is before the first.
-    turn_of: FxHashMap<u64, u32>,
-    /// The name of each turn, from 1.
-    turns: Vec<Name>,
-    /// Turns that the user went back behind are off the live branch.
-    live: Vec<u32>,
+    tree: Tree,
     /// How often each prompt text was seen in a version that does not name prompts.
-    alike: FxHashMap<u64, u32>,
-    /// The message that is being written, and how many of its blocks were seen.
+    alike: BTreeMap<u64, u32>,
+    /// The message that is being written.
     message: Option<Arc<str>>,
-    blocks: FxHashMap<Arc<str>, u32>,
+    blocks: Blocks,
     /// Whether the latest requests asked the model to think, by the request's id.
     requests: VecDeque<(String, bool)>,
     /// Where it runs and what wrote it, as last told.
-    told: Option<(Option<String>, Option<String>, Option<String>)>,
+    told: Option<[Option<String>; 3]>,
     /// Titles that wait for the record that they sum up.
-    summaries: FxHashMap<u64, What>,
+    summaries: BTreeMap<u64, What>,
     /// A compaction that waits for its summary, which is the next record.
     boundary: Option<(Event, Compaction)>,
     /// Counts within the turn, for things that log and stream do not name alike.
     pub(super) retries: u32,
-    interjections: FxHashMap<u64, u32>,
+    interjections: BTreeMap<u64, u32>,
     /// Whether the model has answered in this turn.
     pub(super) answered: bool,
     /// What was typed last: a prompt that a hook blocks leaves no other trace.
@@ -70,7 +68,7 @@ impl Decoder for LogDecoder {
         let uuid = fields.text("uuid");
         let mut emit = Emit::new(Telling::Log, record, uuid.as_deref(), out);
         emit.at = fields.text("timestamp").and_then(|text| text.parse().ok());
-        if let Some(side_chain) = fields.read::<bool>("isSidechain")
+        if let Some(side_chain) = fields.truth("isSidechain")
             && side_chain != *self.side_chain.get_or_insert(side_chain)
         {
             return Fate::left_out("sub-agent");
@@ -85,29 +83,36 @@ impl Decoder for LogDecoder {
             _ => self.flat(&mut emit, &kind, fields, record),
         };
         if let Some(uuid) = uuid {
-            let turn = self.turns.len() as u32;
             let uuid = digest(uuid.as_bytes());
-            self.turn_of.insert(uuid, turn);
+            self.tree.note(uuid);
             if let Some(title) = self.summaries.remove(&uuid) {
                 emit.push(title);
             }
         }
         fate
     }
+
+    fn save(&self) -> Option<String> {
+        serde_json::to_string(self).ok()
+    }
 }
 
 impl LogDecoder {
     fn tell_session(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) {
-        let told = (fields.string("cwd"), fields.string("gitBranch"), fields.string("version"));
-        let nothing = told.0.is_none() && told.1.is_none();
-        if self.told.as_ref() == Some(&told) || (nothing && self.told.is_some()) {
+        let told = ["cwd", "gitBranch", "version"].map(|name| fields.text(name));
+        let nothing = told[0].is_none() && told[1].is_none();
+        let same = |held: &[Option<String>; 3]| {
+            held.iter().zip(&told).all(|(held, told)| held.as_deref() == told.as_deref())
+        };
+        if self.told.as_ref().is_some_and(|held| nothing || same(held)) {
             return;
         }
         if nothing && emit.at.is_none() {
             return;
         }
+        let told = told.map(|text| text.map(Cow::into_owned));
         self.told = Some(told.clone());
-        let (project, branch, version) = told;
+        let [project, branch, version] = told;
         emit.push(What::SessionTold { project, branch, version, cost_usd: None });
     }
 
@@ -123,10 +128,13 @@ impl LogDecoder {
     ) {
         // A compaction that the user asked for begins with its summary; its command follows.
         if std::mem::take(&mut self.by_summary) {
-            let names = self.turns.last().cloned().into_iter().collect();
+            let names = self.tree.current().cloned().into_iter().collect();
             return emit.push(What::TurnStarted { names, trigger, user });
         }
-        self.rewind(emit, fields);
+        let left = fields.text("parentUuid").map(|parent| self.tree.rewind(&parent));
+        if let Some(turns) = left.filter(|turns| !turns.is_empty()) {
+            emit.push(What::Rewound { turns });
+        }
         let prompt: Option<Arc<str>> = fields.text("promptId").map(|id| id.into());
         let mut names: Vec<Name> = Vec::new();
         match &prompt {
@@ -151,12 +159,11 @@ impl LogDecoder {
         // The record of a blocked prompt is a part as well: it cannot name the turn.
         let record = fields.text("uuid").map(|uuid| Name::Record(uuid.into()));
         names.extend(record.filter(|_| fields.text("type").as_deref() == Some("user")));
-        self.message = None;
+        self.blocks.forget_but(self.message.take().as_deref());
         self.retries = 0;
         self.interjections.clear();
         self.answered = false;
-        self.turns.push(names.first().cloned().unwrap_or(Name::Preamble));
-        self.live.push(self.turns.len() as u32);
+        self.tree.begin(names.first().cloned().unwrap_or(Name::Preamble));
         emit.push(What::TurnStarted { names, trigger, user });
     }
 
@@ -171,21 +178,6 @@ impl LogDecoder {
         match (self.first, emit.at) {
             (Some(first), Some(at)) => at.as_millisecond() + 1000 < first.as_millisecond(),
             (None, _) | (_, None) => false,
-        }
-    }
-
-    /// A prompt that hangs on a record of an earlier turn leaves the turns between behind.
-    fn rewind(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) {
-        let Some(parent) = fields.text("parentUuid") else { return };
-        let Some(turn) = self.turn_of.get(&digest(parent.as_bytes())).copied() else { return };
-        let kept = self.live.partition_point(|live| *live <= turn);
-        let left: Vec<Name> = self
-            .live
-            .drain(kept..)
-            .filter_map(|turn| self.turns.get(turn as usize - 1).cloned())
-            .collect();
-        if !left.is_empty() {
-            emit.push(What::Rewound { turns: left });
         }
     }
 
@@ -208,10 +200,8 @@ impl LogDecoder {
         self.start_step(emit, fields, &id, &message, synthetic);
         let mut made = false;
         for content in message.list("content") {
-            let seen = self.blocks.entry(id.clone()).or_default();
             let told = fields.number("apiBlockIndex").and_then(|index| u32::try_from(index).ok());
-            let index = told.unwrap_or(*seen);
-            *seen = index.saturating_add(1);
+            let index = self.blocks.next(&id, told);
             let name = Name::Block(id.clone(), index);
             let duration = fields.number("thinkingDurationMs");
             made |= block(emit, &mut self.calls, name, &content, duration);
@@ -256,20 +246,18 @@ impl LogDecoder {
     fn user(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
         self.origins |= fields.has("turnOrigin");
         let message = fields.fields("message");
-        let results = message.list("content");
-        let results: Vec<&Fields<'_>> = results
-            .iter()
-            .filter(|block| block.text("type").as_deref() == Some("tool_result"))
-            .collect();
-        if !results.is_empty() {
+        let mut results =
+            message.list("content").filter(|block| block.is("type", "tool_result")).peekable();
+        if results.peek().is_some() {
             let beside = Beside {
                 structured: fields.raw("toolUseResult"),
+                kept: fields.fields("toolUseResult"),
                 decision: fields.fields("permissionDecision"),
                 denial: fields.string("toolDenialKind"),
                 feedback: fields.string("userFeedback"),
             };
             for block in results {
-                result(emit, &mut self.calls, block, &beside);
+                result(emit, &mut self.calls, &block, &beside);
             }
             let text = message_text(&message);
             if !text.trim().is_empty() {
@@ -387,7 +375,7 @@ impl LogDecoder {
             "summary" => {
                 let leaf = fields.text("leafUuid").map(|leaf| digest(leaf.as_bytes()));
                 if let (Some(leaf), Some(what)) = (leaf, title("summary", TitleOrigin::Summary)) {
-                    if self.turn_of.contains_key(&leaf) {
+                    if self.tree.contains(leaf) {
                         emit.push(what);
                     } else {
                         self.summaries.insert(leaf, what);

@@ -1,10 +1,12 @@
 //! The content blocks of messages: what log and stream share.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 use unspool_core::assemble::likeness;
 use unspool_core::event::{AgentRef, Call, SaidDetail, ToolCall, Voice, What};
+use unspool_core::id::digest;
 use unspool_core::json::Json;
 use unspool_core::part::{
     Body, Data, Failure, File, Question, QuestionItem, QuestionKind, QuestionOption, Text,
@@ -15,7 +17,29 @@ use unspool_core::telling::Name;
 use super::super::{Emit, Fields};
 
 /// The tools of calls that have no result yet.
-pub(super) type Calls = FxHashMap<Arc<str>, String>;
+pub(super) type Calls = BTreeMap<Arc<str>, String>;
+
+/// How many blocks of each message of the turn were seen, by a digest of its id. Versions before
+/// 2.1.325 do not number them.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(super) struct Blocks(BTreeMap<u64, u32>);
+
+impl Blocks {
+    /// The index of the next block of a message, unless it is told.
+    pub fn next(&mut self, message: &str, told: Option<u32>) -> u32 {
+        let seen = self.0.entry(digest(message.as_bytes())).or_default();
+        let index = told.unwrap_or(*seen);
+        *seen = index.saturating_add(1);
+        index
+    }
+
+    /// Forgets the messages of a turn that is over. The one that was last written may go on.
+    pub fn forget_but(&mut self, message: Option<&str>) {
+        let kept = message.map(|message| digest(message.as_bytes()));
+        self.0.retain(|held, _| Some(*held) == kept);
+    }
+}
 
 /// One block of a model's message. Says whether it made a part.
 pub(super) fn block(
@@ -57,7 +81,7 @@ pub(super) fn block(
         }
         kind => {
             let kind = kind.unwrap_or("block").to_owned();
-            let payload = block_json(block);
+            let payload = block.whole();
             emit.push(What::DataGiven(Some(name), Data { kind, payload }));
             true
         }
@@ -70,20 +94,15 @@ fn say(emit: &mut Emit<'_>, voice: Voice, name: Name, text: String, detail: Said
     made
 }
 
-/// An object as it was, for kinds that we do not know.
-fn block_json(block: &Fields<'_>) -> Json {
-    block.whole()
-}
-
 fn tool_call(emit: &mut Emit<'_>, calls: &mut Calls, block: &Fields<'_>) {
     let id: Arc<str> = block.text("id").unwrap_or_default().into();
     let name = block.string("name").unwrap_or_default();
     let input = block.json("input");
     let provider_executed = block.text("type").as_deref() != Some("tool_use");
     calls.insert(id.clone(), name.clone());
-    called(emit, Call::Id(id.clone()), &name, input.clone(), provider_executed);
-    if let Some(input) = input {
-        started(emit, &id, &name, &input);
+    called(emit, Call::Id(id.clone()), &name, input, provider_executed);
+    if block.has("input") {
+        started(emit, &id, &name, &block.fields("input"));
     }
 }
 
@@ -110,15 +129,14 @@ pub(super) fn called(
 }
 
 /// What a call of certain tools means beside being a call.
-pub(super) fn started(emit: &mut Emit<'_>, id: &Arc<str>, name: &str, input: &Json) {
+pub(super) fn started(emit: &mut Emit<'_>, id: &Arc<str>, name: &str, input: &Fields<'_>) {
     match name {
         "Agent" | "Task" => {
-            let told: Fields<'_> = input.read().unwrap_or_default();
             emit.push(What::AgentStarted {
                 agent: AgentRef { call: Some(id.clone()), id: None },
-                name: told.string("subagent_type").unwrap_or_else(|| "agent".to_owned()),
-                task: told.string("description").unwrap_or_default(),
-                background: told.flag("run_in_background"),
+                name: input.string("subagent_type").unwrap_or_else(|| "agent".to_owned()),
+                task: input.string("description").unwrap_or_default(),
+                background: input.flag("run_in_background"),
             });
         }
         "AskUserQuestion" => {
@@ -136,17 +154,14 @@ pub(super) fn started(emit: &mut Emit<'_>, id: &Arc<str>, name: &str, input: &Js
 }
 
 /// The questions of `AskUserQuestion`.
-pub(super) fn choice(input: &Json) -> Option<Question> {
-    let input: Fields<'_> = input.read()?;
+pub(super) fn choice(input: &Fields<'_>) -> Option<Question> {
     let items: Vec<QuestionItem> = input
         .list("questions")
-        .iter()
         .map(|item| QuestionItem {
             header: item.string("header"),
             question: item.string("question").unwrap_or_default(),
             options: item
                 .list("options")
-                .iter()
                 .map(|option| QuestionOption {
                     label: option.string("label").unwrap_or_default(),
                     description: option.string("description"),
@@ -159,8 +174,8 @@ pub(super) fn choice(input: &Json) -> Option<Question> {
 }
 
 /// A request for permission, or for answers, as hooks and the control protocol put it.
-pub(super) fn request(request_id: Option<String>, tool: &str, input: Option<&Json>) -> Question {
-    let asked = (tool == "AskUserQuestion").then(|| choice(input?)).flatten();
+pub(super) fn request(request_id: Option<String>, tool: &str, input: &Fields<'_>) -> Question {
+    let asked = (tool == "AskUserQuestion").then(|| choice(input)).flatten();
     match asked {
         Some(question) => Question { request_id, ..question },
         None => Question {
@@ -190,7 +205,7 @@ pub(super) fn user_parts(message: &Fields<'_>) -> Vec<Body> {
     if let Some(text) = message.string("content") {
         return vec![Body::Text(Text { text, ..Text::default() })];
     }
-    message.list("content").iter().map(user_part).collect()
+    message.list("content").map(|block| user_part(&block)).collect()
 }
 
 fn user_part(block: &Fields<'_>) -> Body {
@@ -203,10 +218,9 @@ fn user_part(block: &Fields<'_>) -> Body {
             let source = block.fields("source");
             Body::File(file_of(&source, block.string("title")))
         }
-        kind => Body::Data(Data {
-            kind: kind.unwrap_or("block").to_owned(),
-            payload: block_json(block),
-        }),
+        kind => {
+            Body::Data(Data { kind: kind.unwrap_or("block").to_owned(), payload: block.whole() })
+        }
     }
 }
 
@@ -236,7 +250,7 @@ pub(super) fn message_text(message: &Fields<'_>) -> String {
         Some(text) => text,
         None => {
             let texts: Vec<String> =
-                message.list("content").iter().filter_map(|block| block.string("text")).collect();
+                message.list("content").filter_map(|block| block.string("text")).collect();
             texts.join("\n")
         }
     }

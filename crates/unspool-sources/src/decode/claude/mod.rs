@@ -9,10 +9,12 @@ mod marks;
 mod message;
 mod result;
 mod stream;
+mod tree;
 
+use serde::de::DeserializeOwned;
 use unspool_core::telling::Telling;
 
-use super::{Fields, Format, Recognised};
+use super::{Decoder, Fields, Format, Recognised};
 
 const AGENT: &str = "claude-code";
 
@@ -22,6 +24,7 @@ pub const LOG: Format = Format {
     name: "Claude Code session log",
     recognise: recognise_log,
     decoder: || Box::new(log::LogDecoder::default()),
+    resume: resume::<log::LogDecoder>,
 };
 
 pub const STREAM: Format = Format {
@@ -30,6 +33,7 @@ pub const STREAM: Format = Format {
     name: "Claude Code stream-json",
     recognise: recognise_stream,
     decoder: || Box::new(stream::StreamDecoder::default()),
+    resume: resume::<stream::StreamDecoder>,
 };
 
 pub const HOOKS: Format = Format {
@@ -38,31 +42,37 @@ pub const HOOKS: Format = Format {
     name: "Claude Code hook payloads",
     recognise: recognise_hooks,
     decoder: || Box::new(hooks::HooksDecoder::default()),
+    resume: resume::<hooks::HooksDecoder>,
 };
 
-fn recognise_log(fields: &Fields<'_>) -> Option<Recognised> {
+/// All that a decoder remembers is what it is made of.
+fn resume<D: Decoder + DeserializeOwned + 'static>(saved: &str) -> Option<Box<dyn Decoder>> {
+    Some(Box::new(serde_json::from_str::<D>(saved).ok()?))
+}
+
+fn recognise_log<'a>(fields: &Fields<'a>) -> Option<Recognised<'a>> {
     let kind = fields.text("type")?;
     // A sub-agent's own log names its parent's session on every record.
     if fields.flag("isSidechain")
-        && let Some(agent) = fields.string("agentId")
+        && let Some(id) = fields.text("agentId")
     {
-        return Some(Recognised::Session(agent));
+        return Some(Recognised::SubAgent { id, parent: fields.text("sessionId") });
     }
-    if let Some(session) = fields.string("sessionId") {
+    if let Some(session) = fields.text("sessionId") {
         return Some(Recognised::Session(session));
     }
     // 1.0.100 writes summaries of other sessions, and they name no session.
     (kind == "summary" && fields.has("leafUuid")).then_some(Recognised::Format)
 }
 
-fn recognise_stream(fields: &Fields<'_>) -> Option<Recognised> {
+fn recognise_stream<'a>(fields: &Fields<'a>) -> Option<Recognised<'a>> {
     if fields.has("hook_event_name") {
         return None;
     }
     let inner = fields.fields("msg");
     let fields = if fields.has("dir") && fields.has("msg") { &inner } else { fields };
     let kind = fields.text("type")?;
-    let session = fields.string("session_id").filter(|id| !id.is_empty());
+    let session = fields.text("session_id").filter(|id| !id.is_empty());
     match (&*kind, session) {
         // A resumed process starts its hooks under an id that it then drops.
         ("system", Some(session)) => {
@@ -81,10 +91,13 @@ fn recognise_stream(fields: &Fields<'_>) -> Option<Recognised> {
     }
 }
 
-fn recognise_hooks(fields: &Fields<'_>) -> Option<Recognised> {
+fn recognise_hooks<'a>(fields: &Fields<'a>) -> Option<Recognised<'a>> {
     let event = fields.text("hook_event_name")?;
     // What happens inside a sub-agent belongs to its own session; that it stops, to its parent's.
     let inside = !matches!(&*event, "SubagentStart" | "SubagentStop");
-    let agent = fields.string("agent_id").filter(|_| inside);
-    Some(Recognised::Session(agent.or_else(|| fields.string("session_id"))?))
+    let session = fields.text("session_id");
+    match fields.text("agent_id").filter(|_| inside) {
+        Some(id) => Some(Recognised::SubAgent { id, parent: session }),
+        None => session.map(Recognised::Session),
+    }
 }

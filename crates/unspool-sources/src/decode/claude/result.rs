@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use serde_json::value::RawValue;
 use unspool_core::event::{AgentEnd, AgentRef, Call, Outcome, ToolEnd, What};
 use unspool_core::json::Json;
 use unspool_core::part::{Answer, Decision};
@@ -12,8 +11,9 @@ use super::message::{Calls, request};
 
 /// What stands beside a result, under different names in log and stream.
 pub(super) struct Beside<'a> {
-    /// The structured result.
-    pub structured: Option<&'a RawValue>,
+    /// The structured result, and its fields if it is an object.
+    pub structured: Option<&'a str>,
+    pub kept: Fields<'a>,
     pub decision: Fields<'a>,
     /// `user-rejected`, `permission-rule`.
     pub denial: Option<String>,
@@ -34,15 +34,15 @@ pub(super) fn result(
     if let Some(answer) = answer(&tool, end, &output, beside) {
         // A person answered, so a person was asked. The tool that asks has told its questions.
         if tool != "AskUserQuestion" {
-            let question = request(None, &tool, None);
+            let question = request(None, &tool, &Fields::default());
             let (call, tool, requested) = (Call::Id(id.clone()), tool.clone(), true);
             emit.push(What::QuestionAsked { call, tool, question, requested });
         }
         emit.push(What::QuestionAnswered { call: Call::Id(id.clone()), answer });
     }
-    let structured = beside.structured.map(Json::raw);
-    if let Some(kept) = structured.as_ref().and_then(Json::read::<Fields<'_>>) {
-        agent_told(emit, &id, &tool, &kept);
+    let structured = beside.structured.and_then(Json::parse);
+    if beside.kept.is_object() {
+        agent_told(emit, &id, &tool, &beside.kept);
     }
     let exit_code = (tool == "Bash" && is_error).then(|| exit_code(&output)).flatten();
     // Blocks that are not text (images) would be lost with the text alone.
@@ -60,7 +60,6 @@ pub(super) fn server_result(emit: &mut Emit<'_>, calls: &mut Calls, block: &Fiel
     let end = if failed { ToolEnd::Failed } else { ToolEnd::Completed };
     let titles: Vec<String> = block
         .list("content")
-        .iter()
         .map(|hit| {
             let title = hit.string("title").unwrap_or_default();
             format!("{title} {}", hit.text("url").unwrap_or_default())
@@ -74,12 +73,10 @@ pub(super) fn server_result(emit: &mut Emit<'_>, calls: &mut Calls, block: &Fiel
 }
 
 fn end_of(is_error: bool, output: &str, beside: &Beside<'_>) -> ToolEnd {
-    let kept = beside.structured.map_or("", RawValue::get);
     // Before 2.1.197 nothing but these words tells a rejection from a failure.
-    let rejected = kept == "\"User rejected tool use\""
+    let rejected = beside.structured == Some("\"User rejected tool use\"")
         || (beside.denial.is_none() && output.starts_with("The user doesn't want to proceed"));
-    let interrupted =
-        serde_json::from_str::<Fields<'_>>(kept).is_ok_and(|kept| kept.flag("interrupted"));
+    let interrupted = beside.kept.flag("interrupted");
     if beside.decision.text("decision").as_deref() == Some("reject")
         || beside.denial.as_deref() == Some("permission-rule")
     {
@@ -97,11 +94,7 @@ fn end_of(is_error: bool, output: &str, beside: &Beside<'_>) -> ToolEnd {
 
 /// What a person answered, where the result says so. A rule that allowed the call is no person.
 fn answer(tool: &str, end: ToolEnd, output: &str, beside: &Beside<'_>) -> Option<Answer> {
-    let kept: Fields<'_> = beside
-        .structured
-        .and_then(|kept| serde_json::from_str(kept.get()).ok())
-        .unwrap_or_default();
-    let choices: Vec<(String, String)> = answers(&kept);
+    let choices: Vec<(String, String)> = answers(&beside.kept);
     if !choices.is_empty() {
         let text: Vec<&str> = choices.iter().map(|(_, answer)| answer.as_str()).collect();
         let text = text.join(" · ");
@@ -152,7 +145,7 @@ fn content_text(block: &Fields<'_>) -> String {
         Some(text) => text,
         None => {
             let texts: Vec<String> =
-                block.list("content").iter().filter_map(|inner| inner.string("text")).collect();
+                block.list("content").filter_map(|inner| inner.string("text")).collect();
             texts.join("\n")
         }
     }

@@ -2,9 +2,10 @@
 //! partial messages, and both directions of the control protocol where a capture has them. It is
 //! the live telling: token by token, in true order, without times.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 use unspool_core::event::{AgentEnd, AgentRef, Call, EndReason, Event, Voice, What};
 use unspool_core::part::{Answer, Body, Compaction, Data, Decision, Notice, SkillLoad};
 use unspool_core::session::Trigger;
@@ -13,10 +14,11 @@ use unspool_core::telling::{Name, Telling};
 use super::super::{Decoder, Emit, Fate, Fields, Record};
 use super::context::{record_name, refusal, retry, retry_name, skill_name};
 use super::marks::{Mark, mark};
-use super::message::{Calls, block, failure, message_text, request, usage, user_parts};
+use super::message::{Blocks, Calls, block, failure, message_text, request, usage, user_parts};
 use super::result::{Beside, result};
 
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct StreamDecoder {
     calls: Calls,
     /// What the user said, for the turn that begins next.
@@ -26,10 +28,10 @@ pub(super) struct StreamDecoder {
     message: Option<Arc<str>>,
     /// The block that is open, with the call it is if it is one.
     open: Option<(u32, Option<Arc<str>>)>,
-    /// How many blocks of each message were seen, for captures without partial messages.
-    blocks: FxHashMap<Arc<str>, u32>,
+    /// For captures without partial messages.
+    blocks: Blocks,
     /// The calls that requests of the control protocol ask about.
-    requests: FxHashMap<String, Arc<str>>,
+    requests: BTreeMap<String, Arc<str>>,
     /// The compaction whose summary comes next.
     boundary: Option<(Name, Compaction)>,
     retries: u32,
@@ -69,6 +71,10 @@ impl Decoder for StreamDecoder {
             }
         }
     }
+
+    fn save(&self) -> Option<String> {
+        serde_json::to_string(self).ok()
+    }
 }
 
 impl StreamDecoder {
@@ -91,7 +97,8 @@ impl StreamDecoder {
                     trigger = Trigger::Agent;
                 }
                 let names = record_name(fields).into_iter().chain(name).collect();
-                (self.retries, self.message) = (0, None);
+                self.blocks.forget_but(self.message.take().as_deref());
+                self.retries = 0;
                 self.fresh = record_name(fields);
                 self.idle = false;
                 emit.push(What::TurnStarted { names, trigger, user });
@@ -301,12 +308,8 @@ impl StreamDecoder {
         let mut made = false;
         for content in message.list("content") {
             // The whole block is sent before the event that closes it.
-            let seen = self.blocks.entry(id.clone()).or_default();
-            let index = match &self.open {
-                Some((index, _)) if live => *index,
-                Some(_) | None => *seen,
-            };
-            *seen = index.saturating_add(1);
+            let open = self.open.as_ref().filter(|_| live).map(|(index, _)| *index);
+            let index = self.blocks.next(&id, open);
             let name = Name::Block(id.clone(), index);
             made |= block(emit, &mut self.calls, name, &content, None);
         }
@@ -318,23 +321,19 @@ impl StreamDecoder {
 
     fn user(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
         let message = fields.fields("message");
-        let content = message.list("content");
-        let meta = fields.list("tool_result_meta");
         let mut results = 0;
-        for block in &content {
-            if block.text("type").as_deref() != Some("tool_result") {
-                continue;
-            }
+        for block in message.list("content").filter(|block| block.is("type", "tool_result")) {
             results += 1;
             let id = block.text("tool_use_id");
-            let beside = meta.iter().find(|meta| meta.text("id") == id);
+            let beside = fields.list("tool_result_meta").find(|meta| meta.text("id") == id);
             let beside = Beside {
                 structured: fields.raw("tool_use_result"),
+                kept: fields.fields("tool_use_result"),
                 decision: beside.map(|m| m.fields("permission_decision")).unwrap_or_default(),
                 denial: beside.and_then(|meta| meta.string("non_execution_kind")),
                 feedback: None,
             };
-            result(emit, &mut self.calls, block, &beside);
+            result(emit, &mut self.calls, &block, &beside);
         }
         if results > 0 {
             return Fate::InParts;
@@ -416,8 +415,7 @@ impl StreamDecoder {
         match (asked.text("subtype").as_deref(), call) {
             (Some("can_use_tool"), Some(call)) => {
                 let tool = asked.string("tool_name").unwrap_or_default();
-                let input = asked.json("input");
-                let question = request(Some(id.clone()), &tool, input.as_ref());
+                let question = request(Some(id.clone()), &tool, &asked.fields("input"));
                 self.requests.insert(id, call.clone());
                 let (call, requested) = (Call::Id(call), true);
                 emit.push(What::QuestionAsked { call, tool, question, requested });

@@ -1,0 +1,9 @@
+//! Sources into the archive: which files are new, reading them, the lock that makes one process the
+//! recorder, and the socket by which the others follow it.
+
+mod claim;
+pub mod lock;
+pub mod report;
+pub mod sync;
+mod take;
+mod told;

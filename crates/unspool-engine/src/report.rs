@@ -1,0 +1,67 @@
+//! What a sync did, and how far it has come.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde::Serialize;
+use unspool_sources::decode::Warning;
+
+/// What was read and stored.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Report {
+    /// Sessions that are new or changed.
+    pub sessions: u64,
+    pub turns: u64,
+    pub parts: u64,
+    pub records: u64,
+    pub bytes: u64,
+    pub unchanged_files: u64,
+    pub warnings: Vec<Warning>,
+}
+
+/// How far a sync has come; read by whoever shows it.
+#[derive(Debug, Default)]
+pub struct Progress {
+    pub files: AtomicU64,
+    pub files_done: AtomicU64,
+    pub bytes: AtomicU64,
+    pub bytes_done: AtomicU64,
+}
+
+/// Counts while several threads read.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    pub sessions: AtomicU64,
+    pub turns: AtomicU64,
+    pub parts: AtomicU64,
+    pub records: AtomicU64,
+    pub bytes: AtomicU64,
+    pub unchanged: AtomicU64,
+    pub warnings: Mutex<Vec<Warning>>,
+}
+
+impl Tally {
+    pub fn add(count: &AtomicU64, more: u64) {
+        count.fetch_add(more, Ordering::Relaxed);
+    }
+
+    pub fn warn(&self, warning: Warning) {
+        if let Ok(mut warnings) = self.warnings.lock() {
+            warnings.push(warning);
+        }
+    }
+
+    pub fn into_report(self) -> Report {
+        let mut warnings = self.warnings.into_inner().unwrap_or_default();
+        warnings.sort_by(|a, b| (&a.file, a.line).cmp(&(&b.file, b.line)));
+        Report {
+            sessions: self.sessions.into_inner(),
+            turns: self.turns.into_inner(),
+            parts: self.parts.into_inner(),
+            records: self.records.into_inner(),
+            bytes: self.bytes.into_inner(),
+            unchanged_files: self.unchanged.into_inner(),
+            warnings,
+        }
+    }
+}

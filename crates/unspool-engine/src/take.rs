@@ -1,0 +1,399 @@
+//! One thread of a sync: takes files, one after another, into batches. What it has in hand is one
+//! file's sessions and one batch, however long the files are.
+
+use std::fs::File;
+use std::io::Read;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use rustc_hash::FxHashMap;
+use unspool_core::id::SessionId;
+use unspool_sources::decode::Warning;
+use unspool_sources::discover::Stamp;
+use unspool_sources::fingerprint::Fingerprint;
+use unspool_sources::read::lines::{self, Position};
+use unspool_sources::reading::{LastLine, Reading, Saved, Told, Verdict, read_on};
+use unspool_store::batch::{Pace, Packer};
+use unspool_store::blocking::wait;
+use unspool_store::contract::{Store, StoreError};
+use unspool_store::fold::SessionFold;
+use unspool_store::recorder::Recorder;
+use unspool_store::rows::{FileRow, FileStamp};
+
+use crate::claim::Claims;
+use crate::report::{Progress, Tally};
+use crate::sync::SyncError;
+use crate::told::{Current, Telling};
+
+/// A batch is written when this much has been read for it: large transactions, little memory.
+const BATCH: u64 = 8 * 1024 * 1024;
+/// Or when its words take this much.
+const WORDS: usize = 12 * 1024 * 1024;
+/// A file that nobody wrote to for so long is taken to its end, line end or not.
+const AT_REST: Duration = Duration::from_secs(60);
+
+/// What the threads of a sync have in common.
+pub(crate) struct Shared<'a, S: Store> {
+    pub recorder: &'a Recorder<S>,
+    pub claims: &'a Claims,
+    pub known: &'a FxHashMap<String, FileRow>,
+    pub tally: &'a Tally,
+    pub progress: &'a Progress,
+}
+
+/// Why a file was left for later, or a sync ended.
+pub(crate) enum Stop {
+    /// It tells of several sessions, and another thread has one of them in hand.
+    Later,
+    Failed(SyncError),
+}
+
+impl From<StoreError> for Stop {
+    fn from(error: StoreError) -> Stop {
+        Stop::Failed(SyncError::Store(error))
+    }
+}
+
+pub(crate) struct Taker<'a, S: Store> {
+    pub(crate) shared: &'a Shared<'a, S>,
+    packer: Packer,
+    /// Read since the last commit.
+    read: u64,
+    /// Sessions that are done with and not written yet.
+    done: Vec<SessionFold>,
+    pub(crate) current: Option<Current>,
+    pub(crate) stop: Option<Stop>,
+}
+
+impl<'a, S: Store> Taker<'a, S> {
+    pub fn new(shared: &'a Shared<'a, S>) -> Result<Taker<'a, S>, StoreError> {
+        let packer = shared.recorder.packer(Pace::Bulk)?;
+        Ok(Taker { shared, packer, read: 0, done: Vec::new(), current: None, stop: None })
+    }
+
+    /// Takes a file from where it was left.
+    pub fn take_file(&mut self, path: &Path) -> Result<(), Stop> {
+        let name = path.to_string_lossy().into_owned();
+        let opened = File::open(path).and_then(|file| Ok((Stamp::of(&file.metadata()?), file)));
+        // The stamp is as the file was before it was read: what is appended meanwhile is seen
+        // the next time.
+        let (stamp, file) = match opened {
+            Ok(opened) => opened,
+            Err(error) => {
+                self.shared.tally.warn(warning(&name, format!("cannot be read: {error}")));
+                return Ok(());
+            }
+        };
+        let known = self.shared.known.get(&name);
+        let same = known.is_some_and(|known| print_of(known).matches(&file).unwrap_or(false));
+        let row = known.map_or_else(|| self.shared.recorder.numbers().file(), |known| known.row);
+        self.current = Some(Current {
+            row,
+            name,
+            path: Some(path.to_owned()),
+            renewed: known.is_some() && !same,
+            told: Vec::new(),
+            warnings: Vec::new(),
+        });
+        let outcome = self.read_file(path, &file, known.filter(|_| same), stamp);
+        self.drop_current();
+        outcome
+    }
+
+    fn read_file(
+        &mut self,
+        path: &Path,
+        file: &File,
+        known: Option<&FileRow>,
+        stamp: Stamp,
+    ) -> Result<(), Stop> {
+        let mut reading = Reading::new(&path.to_string_lossy());
+        let mut position = Position::default();
+        if let Some(known) = known.filter(|known| known.offset > 0)
+            && let Some(resumed) = self.resume(known)?
+        {
+            reading = resumed;
+            position = Position { number: known.line, offset: known.offset };
+        }
+        let rest = is_at_rest(stamp);
+        let last = if rest { LastLine::TakeWhole } else { LastLine::Leave };
+        let source = lines::open(path, position);
+        let Some(verdict) = self.read(source, &mut reading, &mut position, last)? else {
+            return Ok(());
+        };
+        let mut stamp = FileStamp {
+            size: stamp.size,
+            modified: stamp.modified,
+            changed: stamp.changed,
+            inode: stamp.inode,
+            device: stamp.device,
+        };
+        if position.offset < stamp.size {
+            if rest {
+                let what = "the last line is not finished, and was not read".to_owned();
+                let line = position.number;
+                let name = path.to_string_lossy();
+                self.shared.tally.warn(Warning { line, ..warning(&name, what) });
+            } else {
+                // Looked at again the next time, whatever the file system says.
+                stamp.modified = 0;
+            }
+        }
+        let print = Fingerprint::of(file, position.offset).ok();
+        let saved = reading.save().and_then(|saved| serde_json::to_string(&saved).ok());
+        self.close(FileRow { stamp, saved, ..file_row(position, print, verdict) })
+    }
+
+    /// Takes what comes from somewhere else than a file, under a name.
+    pub fn take_stream(&mut self, name: &str, source: impl Read) -> Result<(), Stop> {
+        let known = self.shared.known.get(name);
+        let row = known.map_or_else(|| self.shared.recorder.numbers().file(), |known| known.row);
+        self.current = Some(Current {
+            row,
+            name: name.to_owned(),
+            path: None,
+            renewed: false,
+            told: Vec::new(),
+            warnings: Vec::new(),
+        });
+        let mut reading = Reading::new(name);
+        let mut position = Position::default();
+        let outcome = self
+            .read(Ok(source), &mut reading, &mut position, LastLine::TakeWhole)
+            .and_then(|verdict| match verdict {
+                Some(verdict) => self.close(file_row(Position::default(), None, verdict)),
+                None => Ok(()),
+            });
+        self.drop_current();
+        outcome
+    }
+
+    /// Reads to the end. None if it could not be read.
+    fn read(
+        &mut self,
+        source: std::io::Result<impl Read>,
+        reading: &mut Reading,
+        position: &mut Position,
+        last: LastLine,
+    ) -> Result<Option<Verdict>, Stop> {
+        let begun = position.offset;
+        let mut seen = begun;
+        let reached = source.and_then(|source| {
+            read_on(source, position, last, reading, self, |_, taker, position| {
+                taker.advance(position.offset.saturating_sub(seen));
+                seen = position.offset;
+                if taker.stop.is_none() && taker.is_full() {
+                    taker.stop = taker.write_so_far(position).err();
+                }
+                match taker.stop {
+                    Some(_) => ControlFlow::Break(()),
+                    None => ControlFlow::Continue(()),
+                }
+            })
+        });
+        if let Some(stop) = self.stop.take() {
+            return Err(stop);
+        }
+        if let Err(error) = reached {
+            let name = reading.name().to_owned();
+            self.shared.tally.warn(warning(&name, format!("cannot be read: {error}")));
+            return Ok(None);
+        }
+        let verdict = reading.finish(self);
+        if let Some(stop) = self.stop.take() {
+            return Err(stop);
+        }
+        Tally::add(&self.shared.tally.bytes, position.offset.saturating_sub(begun));
+        Ok(Some(verdict))
+    }
+
+    /// A reading that goes on where it stopped, with its sessions taken up. None: from the start,
+    /// which does no harm.
+    fn resume(&mut self, known: &FileRow) -> Result<Option<Reading>, Stop> {
+        let saved = wait(self.shared.recorder.store().saved(known.row))?;
+        let saved: Option<Saved> = saved.and_then(|saved| serde_json::from_str(&saved).ok());
+        let Some(reading) = saved.and_then(|saved| Reading::resume(&known.path, &saved)) else {
+            return Ok(None);
+        };
+        for (_, told, number) in reading.sessions() {
+            let telling = self.open(&told)?;
+            let going = telling.is_none_or(|mut telling| {
+                let goes_on = telling.go_on(known.row, number);
+                self.hold(Some(telling));
+                goes_on
+            });
+            if !going {
+                // The session was deleted since.
+                self.free_current();
+                return Ok(None);
+            }
+        }
+        Ok(Some(reading))
+    }
+
+    /// Claims and opens a session. None if the user deleted it.
+    pub(crate) fn open(&mut self, told: &Told<'_>) -> Result<Option<Telling>, Stop> {
+        let id = SessionId::of(told.agent, told.session);
+        let claims = self.shared.claims;
+        if !claims.try_claim(id) {
+            // Perhaps an earlier file of ours told of it, and its batch is not written yet.
+            self.commit()?;
+            if self.current.as_ref().is_none_or(|current| current.told.is_empty()) {
+                claims.claim(id);
+            } else if !claims.try_claim(id) {
+                return Err(Stop::Later);
+            }
+        }
+        match self.shared.recorder.open(told.agent, told.session) {
+            Ok(Some(fold)) => Ok(Some(Telling::new(fold))),
+            Ok(None) => {
+                claims.free([id]);
+                Ok(None)
+            }
+            Err(error) => {
+                claims.free([id]);
+                Err(error.into())
+            }
+        }
+    }
+
+    pub(crate) fn hold(&mut self, telling: Option<Telling>) {
+        if let Some(current) = &mut self.current {
+            current.told.push(telling);
+        }
+    }
+
+    fn advance(&mut self, bytes: u64) {
+        self.read += bytes;
+        self.shared.progress.bytes_done.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    fn is_full(&self) -> bool {
+        self.read >= BATCH || self.packer.words_memory() >= WORDS
+    }
+
+    /// Writes what has come together in the middle of a file. Should we end here, the file is
+    /// read again from its start, and what is written is passed over: a decoder's memory is too
+    /// large to be written with every batch.
+    fn write_so_far(&mut self, position: Position) -> Result<(), Stop> {
+        if let Some(current) = &mut self.current {
+            let file = current.path.as_ref().and_then(|path| File::open(path).ok());
+            let print = file.and_then(|file| Fingerprint::of(file, position.offset).ok());
+            let file = FileRow {
+                row: current.row,
+                path: current.name.clone(),
+                ..file_row(position, print, Verdict::Known)
+            };
+            self.packer.batch().files.push(file);
+            current.add_to(&mut self.packer)?;
+        }
+        self.commit()
+    }
+
+    /// Ends the file in hand.
+    fn close(&mut self, file: FileRow) -> Result<(), Stop> {
+        let Some(mut current) = self.current.take() else { return Ok(()) };
+        if let Some(refused) = &file.refused {
+            self.shared.tally.warn(warning(&current.name, refused.clone()));
+        }
+        let file = FileRow { row: current.row, path: current.name.clone(), ..file };
+        self.packer.batch().files.push(file);
+        let added = current.add_to(&mut self.packer);
+        for telling in current.told.into_iter().flatten() {
+            let tally = self.shared.tally;
+            Tally::add(&tally.records, telling.records_read());
+            Tally::add(&tally.sessions, u64::from(telling.changed));
+            self.done.push(telling.fold);
+        }
+        added?;
+        if self.is_full() {
+            self.commit()?;
+        }
+        Ok(())
+    }
+
+    /// Writes the batch; tells those who follow; lets go of the sessions that are done with.
+    pub fn commit(&mut self) -> Result<(), Stop> {
+        let new = self.packer.take_new();
+        Tally::add(&self.shared.tally.turns, new.turns);
+        Tally::add(&self.shared.tally.parts, new.parts);
+        self.read = 0;
+        let folds = self.current.iter_mut().flat_map(|current| current.told.iter_mut().flatten());
+        let folds = folds.map(|telling| &mut telling.fold).chain(&mut self.done);
+        let outcome = self.shared.recorder.commit(&mut self.packer, folds);
+        self.shared.claims.free(self.done.drain(..).map(|fold| fold.id));
+        Ok(outcome?)
+    }
+
+    /// What it had in hand is dropped when a file fails: what was written stays, and is not taken
+    /// twice.
+    fn drop_current(&mut self) {
+        self.free_current();
+        self.current = None;
+    }
+
+    fn free_current(&mut self) {
+        if let Some(current) = &mut self.current {
+            let folds = current.told.drain(..).flatten();
+            self.shared.claims.free(folds.map(|telling| telling.fold.id));
+        }
+    }
+}
+
+impl<S: Store> Drop for Taker<'_, S> {
+    /// Whoever waits for one of its sessions shall not wait for ever.
+    fn drop(&mut self) {
+        self.free_current();
+        self.shared.claims.free(self.done.drain(..).map(|fold| fold.id));
+    }
+}
+
+fn print_of(file: &FileRow) -> Fingerprint {
+    Fingerprint { offset: file.offset, head: file.head, tail: file.tail }
+}
+
+fn file_row(position: Position, print: Option<Fingerprint>, verdict: Verdict) -> FileRow {
+    FileRow {
+        offset: print.map_or(0, |_| position.offset),
+        line: position.number,
+        head: print.map_or(0, |print| print.head),
+        tail: print.map_or(0, |print| print.tail),
+        refused: refusal(verdict).map(str::to_owned),
+        ..FileRow::default()
+    }
+}
+
+/// Why nothing was taken from a file.
+pub fn refusal(verdict: Verdict) -> Option<&'static str> {
+    match verdict {
+        Verdict::Known => None,
+        Verdict::Empty => Some("empty"),
+        Verdict::PromptHistory => Some("a list of typed prompts, not a session"),
+        Verdict::Unknown => Some("nothing that Unspool knows"),
+    }
+}
+
+pub(crate) fn warning(name: &str, what: String) -> Warning {
+    Warning { file: name.to_owned(), line: 0, what, bytes: Vec::new() }
+}
+
+fn is_at_rest(stamp: Stamp) -> bool {
+    let modified = UNIX_EPOCH + Duration::from_nanos(u64::try_from(stamp.modified).unwrap_or(0));
+    SystemTime::now().duration_since(modified).is_ok_and(|since| since > AT_REST)
+}
+
+/// A file by its path, for those who only have its row.
+pub(crate) fn path_of<'k>(
+    known: &'k FxHashMap<String, FileRow>,
+    row: unspool_store::rows::Row,
+) -> Option<&'k FileRow> {
+    known.values().find(|file| file.row == row)
+}
+
+/// Whether a file holds what another held as far as that was read.
+pub(crate) fn is_copy(path: Option<&PathBuf>, of: &FileRow) -> bool {
+    let file = path.and_then(|path| File::open(path).ok());
+    file.is_some_and(|file| print_of(of).matches(&file).unwrap_or(false))
+}

@@ -1,0 +1,265 @@
+//! The outline of a record: where each value of its JSON begins and ends, found in one pass over
+//! the text. Decoders look at a record's fields again and again, inside each other; parsing them
+//! anew at each level was half of all the time.
+//!
+//! It checks what `serde_json` checks and nothing more: strings may hold halves of surrogate
+//! pairs, numbers may be of any size, and nesting is as deep as it is.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, Error, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+use super::fields::Fields;
+
+/// One value, or the name of a field. Lies in a list with all that it holds right behind it: the
+/// values of an array, the names and values of an object by turns.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Node {
+    pub start: u32,
+    pub end: u32,
+    /// The node behind this one and all that it holds.
+    pub behind: u32,
+    pub kind: Kind,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Kind {
+    Object,
+    Array,
+    /// A string that stands there as it is.
+    Plain,
+    /// A string with escapes.
+    Escaped,
+    /// A number, `true`, `false` or `null`.
+    Scalar,
+}
+
+/// The outline of the record that was read last. It is kept from record to record for its memory.
+#[derive(Debug, Default)]
+pub struct Outline {
+    nodes: Vec<Node>,
+    /// Objects and arrays that have not ended.
+    open: Vec<u32>,
+}
+
+impl Outline {
+    /// The fields of a record, which must be a JSON object.
+    pub fn read<'a>(&'a mut self, text: &'a str) -> Result<Fields<'a>, serde_json::Error> {
+        let whole = self.scan(text).is_some();
+        let fields = Fields::new(text, &self.nodes);
+        if whole && fields.is_object() && fields.has_sound_names() {
+            Ok(fields)
+        } else {
+            Err(error(text))
+        }
+    }
+
+    /// Looks through a text. Nothing when it is not JSON.
+    fn scan(&mut self, text: &str) -> Option<()> {
+        self.nodes.clear();
+        self.open.clear();
+        let bytes = text.as_bytes();
+        u32::try_from(bytes.len()).ok()?;
+        let mut at = space(bytes, 0);
+        loop {
+            at = match bytes.get(at)? {
+                b'{' => {
+                    self.open(at, Kind::Object);
+                    at = space(bytes, at + 1);
+                    if bytes.get(at) != Some(&b'}') {
+                        at = self.name(bytes, at)?;
+                        continue;
+                    }
+                    self.close(at)
+                }
+                b'[' => {
+                    self.open(at, Kind::Array);
+                    at = space(bytes, at + 1);
+                    if bytes.get(at) != Some(&b']') {
+                        continue;
+                    }
+                    self.close(at)
+                }
+                b'"' => self.string(bytes, at)?,
+                b'-' | b'0'..=b'9' => self.scalar(at, number(bytes, at)?),
+                b't' => self.scalar(at, word(bytes, at, b"true")?),
+                b'f' => self.scalar(at, word(bytes, at, b"false")?),
+                b'n' => self.scalar(at, word(bytes, at, b"null")?),
+                _ => return None,
+            };
+            // What may stand behind a value.
+            loop {
+                at = space(bytes, at);
+                let Some(&open) = self.open.last() else {
+                    return (at == bytes.len()).then_some(());
+                };
+                let object = self.nodes.get(open as usize)?.kind == Kind::Object;
+                match (bytes.get(at)?, object) {
+                    (b',', true) => {
+                        at = self.name(bytes, space(bytes, at + 1))?;
+                        break;
+                    }
+                    (b',', false) => {
+                        at = space(bytes, at + 1);
+                        break;
+                    }
+                    (b'}', true) | (b']', false) => at = self.close(at),
+                    _ => return None,
+                }
+            }
+        }
+    }
+
+    fn open(&mut self, start: usize, kind: Kind) {
+        self.open.push(self.nodes.len() as u32);
+        self.nodes.push(Node { start: start as u32, end: 0, behind: 0, kind });
+    }
+
+    /// Ends the innermost object or array at its last byte. Gives the place behind it.
+    fn close(&mut self, last: usize) -> usize {
+        let behind = self.nodes.len() as u32;
+        if let Some(node) = self.open.pop().and_then(|open| self.nodes.get_mut(open as usize)) {
+            node.end = last as u32 + 1;
+            node.behind = behind;
+        }
+        last + 1
+    }
+
+    fn push(&mut self, start: usize, end: usize, kind: Kind) -> usize {
+        let behind = self.nodes.len() as u32 + 1;
+        self.nodes.push(Node { start: start as u32, end: end as u32, behind, kind });
+        end
+    }
+
+    fn scalar(&mut self, start: usize, end: usize) -> usize {
+        self.push(start, end, Kind::Scalar)
+    }
+
+    fn string(&mut self, bytes: &[u8], start: usize) -> Option<usize> {
+        let (end, kind) = string(bytes, start + 1)?;
+        Some(self.push(start, end, kind))
+    }
+
+    /// The name of a field and its colon. Gives the place where the value begins.
+    fn name(&mut self, bytes: &[u8], start: usize) -> Option<usize> {
+        if bytes.get(start) != Some(&b'"') {
+            return None;
+        }
+        let end = self.string(bytes, start)?;
+        let colon = space(bytes, end);
+        (bytes.get(colon) == Some(&b':')).then(|| space(bytes, colon + 1))
+    }
+}
+
+#[inline]
+fn space(bytes: &[u8], mut at: usize) -> usize {
+    while let Some(b' ' | b'\n' | b'\t' | b'\r') = bytes.get(at) {
+        at += 1;
+    }
+    at
+}
+
+/// The end of a string whose first quote is behind us.
+#[inline]
+fn string(bytes: &[u8], mut at: usize) -> Option<(usize, Kind)> {
+    let mut kind = Kind::Plain;
+    loop {
+        at = plain(bytes, at);
+        match bytes.get(at)? {
+            b'"' => return Some((at + 1, kind)),
+            b'\\' => {
+                kind = Kind::Escaped;
+                at += match bytes.get(at + 1)? {
+                    b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => 2,
+                    b'u' if bytes.get(at + 2..at + 6)?.iter().all(u8::is_ascii_hexdigit) => 6,
+                    _ => return None,
+                };
+            }
+            // A control character.
+            _ => return None,
+        }
+    }
+}
+
+/// The next byte that is a quote, a backslash or a control character: eight bytes at a time.
+#[inline]
+fn plain(bytes: &[u8], mut at: usize) -> usize {
+    const ONES: u64 = u64::from_ne_bytes([1; 8]);
+    // The highest bit of each byte that is zero; bits above the first such byte may be wrong.
+    let zeros = |word: u64| word.wrapping_sub(ONES) & !word;
+    while let Some(eight) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
+        let word = u64::from_le_bytes(*eight);
+        let control = word.wrapping_sub(ONES * 0x20) & !word;
+        let found = control | zeros(word ^ (ONES * 0x22)) | zeros(word ^ (ONES * 0x5c));
+        let found = found & (ONES << 7);
+        if found != 0 {
+            return at + found.trailing_zeros() as usize / 8;
+        }
+        at += 8;
+    }
+    while bytes.get(at).is_some_and(|byte| !matches!(byte, b'"' | b'\\' | ..0x20)) {
+        at += 1;
+    }
+    at
+}
+
+fn number(bytes: &[u8], start: usize) -> Option<usize> {
+    let digits = |mut at: usize| {
+        let first = at;
+        while bytes.get(at).is_some_and(u8::is_ascii_digit) {
+            at += 1;
+        }
+        (at > first).then_some(at)
+    };
+    let first = if bytes.get(start) == Some(&b'-') { start + 1 } else { start };
+    // No number begins with a zero and goes on.
+    let mut at = if bytes.get(first) == Some(&b'0') { first + 1 } else { digits(first)? };
+    if bytes.get(at) == Some(&b'.') {
+        at = digits(at + 1)?;
+    }
+    if let Some(b'e' | b'E') = bytes.get(at) {
+        let sign = matches!(bytes.get(at + 1), Some(b'+' | b'-'));
+        at = digits(if sign { at + 2 } else { at + 1 })?;
+    }
+    Some(at)
+}
+
+fn word(bytes: &[u8], start: usize, word: &[u8]) -> Option<usize> {
+    let end = start + word.len();
+    (bytes.get(start..end)? == word).then_some(end)
+}
+
+/// What is wrong with a text that is no JSON object, in words.
+fn error(text: &str) -> serde_json::Error {
+    struct Object;
+
+    #[derive(Deserialize)]
+    struct Borrowed<'a>(
+        #[serde(borrow)]
+        #[expect(dead_code, reason = "it is read for its errors only")]
+        Cow<'a, str>,
+    );
+
+    impl<'de> Visitor<'de> for Object {
+        type Value = ();
+
+        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("a JSON object")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+            while map.next_entry::<Borrowed<'de>, &'de RawValue>()?.is_some() {}
+            Ok(())
+        }
+    }
+
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    let found = deserializer.deserialize_map(Object).and_then(|()| deserializer.end());
+    found.err().unwrap_or_else(|| serde_json::Error::custom("it is too long"))
+}
+
+#[cfg(test)]
+#[path = "outline_tests.rs"]
+mod tests;

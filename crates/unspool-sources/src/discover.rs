@@ -1,0 +1,167 @@
+//! Discovery: where agents keep their logs, and which files lie there. Looks at names and stamps
+//! and opens nothing; writes nothing anywhere (law 7).
+
+mod walk;
+
+use std::collections::BTreeMap;
+use std::fs::Metadata;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::decode::Warning;
+use walk::{Links, walk};
+
+/// Where one agent keeps its logs.
+struct Place {
+    agent: &'static str,
+    /// The variable that names the agent's folder.
+    variable: &'static str,
+    /// The agent's folder in the user's home, where the variable is not set.
+    home: &'static str,
+    /// The folder of logs within.
+    logs: &'static str,
+    /// How the names of logs end.
+    extension: &'static str,
+}
+
+/// Every place where we look: one line for each agent.
+static PLACES: &[Place] = &[
+    // Sub-agents' logs lie beside the sessions (2.0.30) or in `<session>/subagents` (since
+    // 2.1.20). `history.jsonl` holds typed prompts, and lies above.
+    Place {
+        agent: "claude-code",
+        variable: "CLAUDE_CONFIG_DIR",
+        home: ".claude",
+        logs: "projects",
+        extension: "jsonl",
+    },
+];
+
+/// What of the user's environment says where logs are.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Environment {
+    pub home: Option<PathBuf>,
+    /// The agents' own variables, those that are set.
+    pub variables: BTreeMap<&'static str, PathBuf>,
+}
+
+impl Environment {
+    pub fn of_process() -> Environment {
+        let set = |name: &str| {
+            let value = std::env::var_os(name).filter(|value| !value.is_empty());
+            value.map(PathBuf::from)
+        };
+        let variables = PLACES.iter().map(|place| place.variable);
+        Environment {
+            home: std::env::home_dir().filter(|home| !home.as_os_str().is_empty()),
+            variables: variables.filter_map(|name| Some((name, set(name)?))).collect(),
+        }
+    }
+
+    /// The folders in which logs may lie, with the agent whose they are. They need not exist.
+    pub fn folders(&self) -> impl Iterator<Item = (&'static str, PathBuf)> {
+        self.places().map(|(place, folder)| (place.agent, folder))
+    }
+
+    fn places(&self) -> impl Iterator<Item = (&'static Place, PathBuf)> {
+        PLACES.iter().filter_map(|place| {
+            let told = self.variables.get(place.variable).cloned();
+            let folder = told.or_else(|| Some(self.home.as_ref()?.join(place.home)))?;
+            Some((place, folder.join(place.logs)))
+        })
+    }
+}
+
+/// What the file system says of a file without opening it. A file whose stamp is the same is
+/// taken to be the same; what it is when the stamp differs, its fingerprint says.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+pub struct Stamp {
+    pub size: u64,
+    /// When it was written, in nanoseconds since 1970. Programs may set it.
+    pub modified: i64,
+    /// When it or its metadata was changed, in nanoseconds since 1970. No program can set it.
+    /// Outside Unix 0, as are the inode and the device.
+    pub changed: i64,
+    pub inode: u64,
+    pub device: u64,
+}
+
+impl Stamp {
+    #[cfg(unix)]
+    pub fn of(metadata: &Metadata) -> Stamp {
+        use std::os::unix::fs::MetadataExt;
+
+        let time = |seconds: i64, nanoseconds: i64| {
+            seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds)
+        };
+        Stamp {
+            size: metadata.size(),
+            modified: time(metadata.mtime(), metadata.mtime_nsec()),
+            changed: time(metadata.ctime(), metadata.ctime_nsec()),
+            inode: metadata.ino(),
+            device: metadata.dev(),
+        }
+    }
+
+    #[cfg(not(unix))]
+    pub fn of(metadata: &Metadata) -> Stamp {
+        let since = metadata
+            .modified()
+            .ok()
+            .and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
+        let modified = since.and_then(|since| i64::try_from(since.as_nanos()).ok());
+        Stamp { size: metadata.len(), modified: modified.unwrap_or(0), ..Stamp::default() }
+    }
+}
+
+/// A file that may be a log.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Found {
+    pub path: PathBuf,
+    pub agent: &'static str,
+    pub stamp: Stamp,
+}
+
+/// What lies in the agents' folders.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Discovered {
+    /// In the order of their paths.
+    pub files: Vec<Found>,
+    pub warnings: Vec<Warning>,
+}
+
+/// Finds the logs of all agents. A folder that does not exist is no warning: not everybody has
+/// every agent.
+pub fn discover(environment: &Environment) -> Discovered {
+    let mut discovered = Discovered::default();
+    for (place, folder) in environment.places() {
+        if !folder.exists() {
+            continue;
+        }
+        let mut walked = walk(&folder, place.extension, Links::Follow);
+        let found = |(path, stamp)| Found { path, agent: place.agent, stamp };
+        discovered.files.extend(walked.files.into_iter().map(found));
+        discovered.warnings.append(&mut walked.warnings);
+    }
+    // Byte by byte: comparing paths piece by piece costs more than listing them.
+    discovered.files.sort_unstable_by(|a, b| a.path.as_os_str().cmp(b.path.as_os_str()));
+    discovered
+}
+
+/// The logs and captures that a path stands for: the file itself, or the files of a folder that
+/// end in `.jsonl`, in the order of their paths. Links to folders are not followed: a folder that
+/// somebody names may hold anything.
+pub fn find_files(path: &Path) -> (Vec<PathBuf>, Vec<Warning>) {
+    if !path.is_dir() {
+        return (vec![path.to_owned()], Vec::new());
+    }
+    let walked = walk(path, "jsonl", Links::Leave);
+    let mut files: Vec<PathBuf> = walked.files.into_iter().map(|(path, _)| path).collect();
+    files.sort_unstable();
+    (files, walked.warnings)
+}
+
+#[cfg(test)]
+#[path = "discover_tests.rs"]
+mod tests;

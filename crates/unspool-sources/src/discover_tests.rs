@@ -1,0 +1,143 @@
+//! Where logs are found, and where not.
+
+use std::fs;
+
+use super::*;
+
+/// A folder of its own for a test, gone afterwards.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Scratch {
+        let path = std::env::temp_dir().join(format!("unspool-{name}-{}", std::process::id()));
+        fs::remove_dir_all(&path).ok();
+        fs::create_dir_all(&path).unwrap();
+        Scratch(path.canonicalize().unwrap())
+    }
+
+    fn write(&self, path: &str) -> PathBuf {
+        let path = self.0.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, "{}\n").unwrap();
+        path
+    }
+
+    fn environment(&self) -> Environment {
+        Environment { home: Some(self.0.clone()), ..Environment::default() }
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        fs::remove_dir_all(&self.0).ok();
+    }
+}
+
+fn paths(discovered: &Discovered) -> Vec<&Path> {
+    discovered.files.iter().map(|found| found.path.as_path()).collect()
+}
+
+#[test]
+fn logs_of_sessions_and_of_their_agents_are_found() {
+    let scratch = Scratch::new("logs");
+    let nested = scratch.write(".claude/projects/-home-app/s1/subagents/agent-a1.jsonl");
+    let session = scratch.write(".claude/projects/-home-app/s1.jsonl");
+    let beside = scratch.write(".claude/projects/-home-app/agent-b2.jsonl");
+    let other = scratch.write(".claude/projects/-home-other/s2.jsonl");
+    scratch.write(".claude/history.jsonl");
+    scratch.write(".claude/projects/-home-app/s1/subagents/agent-a1.meta.json");
+    scratch.write(".claude/projects/-home-app/s1/tool-results/x.txt");
+    let discovered = discover(&scratch.environment());
+    assert_eq!(discovered.warnings, []);
+    assert_eq!(paths(&discovered), [&*beside, &session, &nested, &other]);
+    for found in &discovered.files {
+        assert_eq!(found.agent, "claude-code");
+        assert_eq!(found.stamp, Stamp::of(&fs::metadata(&found.path).unwrap()));
+        assert_eq!(found.stamp.size, 3);
+        assert!(found.stamp.modified > 1_600_000_000_000_000_000);
+    }
+}
+
+#[test]
+fn the_agents_variable_goes_before_the_home() {
+    let scratch = Scratch::new("variable");
+    scratch.write(".claude/projects/p/at-home.jsonl");
+    // A comma is part of a name: Claude Code knows one folder.
+    let elsewhere = scratch.write("else,where/projects/p/s.jsonl");
+    let mut environment = scratch.environment();
+    environment.variables.insert("CLAUDE_CONFIG_DIR", scratch.0.join("else,where"));
+    assert_eq!(paths(&discover(&environment)), [&*elsewhere]);
+    let folders: Vec<_> = environment.folders().collect();
+    assert_eq!(folders, [("claude-code", scratch.0.join("else,where/projects"))]);
+}
+
+#[test]
+fn who_has_no_agent_has_no_logs_and_no_warnings() {
+    let scratch = Scratch::new("nothing");
+    assert_eq!(discover(&scratch.environment()), Discovered::default());
+    assert_eq!(discover(&Environment::default()), Discovered::default());
+}
+
+#[cfg(unix)]
+#[test]
+fn links_lead_to_each_file_once_and_never_in_circles() {
+    use std::os::unix::fs::symlink;
+
+    let scratch = Scratch::new("links");
+    let here = scratch.write(".claude/projects/p/here.jsonl");
+    let away = scratch.write("away/p/away.jsonl");
+    let lone = scratch.write("lone.jsonl");
+    let projects = scratch.0.join(".claude/projects");
+    let link = |target: &Path, name: &str| symlink(target, projects.join(name)).unwrap();
+    link(&projects, "p/itself");
+    link(&projects.join("p"), "moved");
+    link(Path::new("/"), "the-disk");
+    link(&scratch.0.join("away"), "away");
+    symlink(scratch.0.join("away"), scratch.0.join("away/p/again")).unwrap();
+    symlink(&projects, scratch.0.join("away/p/back")).unwrap();
+    link(&here, "p/twice.jsonl");
+    link(&lone, "p/lone.jsonl");
+    link(Path::new("nowhere"), "p/broken.jsonl");
+    let discovered = discover(&scratch.environment());
+    assert_eq!(paths(&discovered), [&*here, &projects.join("p/lone.jsonl"), &away]);
+    let warned: Vec<_> = discovered.warnings.iter().map(|w| (&*w.file, &*w.what)).collect();
+    let broken = projects.join("p/broken.jsonl");
+    assert_eq!(warned, [(&*broken.to_string_lossy(), "not a file")]);
+
+    // A folder that somebody names is walked without its links to other folders.
+    let (files, warnings) = find_files(&projects);
+    assert_eq!(files, [here, projects.join("p/lone.jsonl")]);
+    assert_eq!(warnings.len(), 1);
+}
+
+#[cfg(unix)]
+#[test]
+fn what_cannot_be_listed_is_a_warning() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let scratch = Scratch::new("closed");
+    let open = scratch.write(".claude/projects/open/s.jsonl");
+    scratch.write(".claude/projects/closed/s.jsonl");
+    fs::create_dir_all(scratch.0.join(".claude/projects/folder.jsonl")).unwrap();
+    let closed = scratch.0.join(".claude/projects/closed");
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o000)).unwrap();
+    // Whoever runs as root may list everything.
+    let barred = closed.read_dir().is_err();
+    let discovered = discover(&scratch.environment());
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o700)).unwrap();
+    if barred {
+        assert_eq!(paths(&discovered), [&*open]);
+        assert_eq!(discovered.warnings.len(), 1);
+        assert_eq!(discovered.warnings[0].file, closed.to_string_lossy());
+        assert!(discovered.warnings[0].what.starts_with("cannot be listed: "));
+    }
+}
+
+#[test]
+fn a_file_that_is_named_is_taken_whatever_it_is_called() {
+    let scratch = Scratch::new("named");
+    let file = scratch.write("capture.txt");
+    assert_eq!(find_files(&file), (vec![file.clone()], Vec::new()));
+    let (first, second) = (scratch.write("a/one.jsonl"), scratch.write("b/two.jsonl"));
+    assert_eq!(find_files(&scratch.0), (vec![first, second], Vec::new()));
+}

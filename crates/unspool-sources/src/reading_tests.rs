@@ -1,0 +1,203 @@
+//! What a sink is told of files of every shape. That a reading can stop anywhere is shown in
+//! `tests/resumed.rs`.
+
+use std::ops::ControlFlow;
+
+use super::*;
+use crate::read::lines::{LineReader, Position};
+
+#[derive(Default)]
+struct Ear {
+    sources: Vec<(String, bool, Option<String>)>,
+    records: Vec<(usize, u64, bool)>,
+    warnings: Vec<(Option<Handle>, u64, String)>,
+}
+
+impl Sink for Ear {
+    fn source(&mut self, session: Handle, told: &Told<'_>) -> u16 {
+        assert_eq!(session.0, self.sources.len());
+        let parent = told.parent.map(str::to_owned);
+        self.sources.push((told.session.to_owned(), told.sub_agent, parent));
+        0
+    }
+
+    fn record(&mut self, taken: Taken<'_>) {
+        let readable = !matches!(taken.fate, Fate::Unreadable(_));
+        self.records.push((taken.session.0, taken.line.number, readable));
+    }
+
+    fn warn(&mut self, session: Option<Handle>, warning: Warning) {
+        self.warnings.push((session, warning.line, warning.what));
+    }
+}
+
+impl Ear {
+    fn sessions(&self) -> Vec<&str> {
+        self.sources.iter().map(|(id, ..)| &**id).collect()
+    }
+}
+
+fn user(session: &str) -> String {
+    format!(
+        r#"{{"type":"user","uuid":"u","sessionId":"{session}","message":{{"content":"hello"}}}}"#
+    )
+}
+
+fn read(text: &str) -> (Reading, Ear, Verdict) {
+    let (mut reading, mut ear) = (Reading::new("folder/some-name.jsonl"), Ear::default());
+    let mut reader = LineReader::new();
+    reader.push(text.as_bytes(), &mut |line| reading.take(line, &mut ear));
+    let verdict = reading.finish(&mut ear);
+    (reading, ear, verdict)
+}
+
+#[test]
+fn a_file_is_what_its_records_say() {
+    assert_eq!(read("").2, Verdict::Empty);
+    assert_eq!(read("\n \n").2, Verdict::Empty);
+    assert_eq!(read("{}\n").2, Verdict::Unknown);
+    assert_eq!(read("no JSON\n").2, Verdict::Unknown);
+    let prompt = r#"{"display":"hi","pastedContents":{},"sessionId":"s"}"#;
+    assert_eq!(read(&format!("{prompt}\n")).2, Verdict::PromptHistory);
+    assert_eq!(read(&format!("{}\n", user("s"))).2, Verdict::Known);
+}
+
+#[test]
+fn what_comes_before_the_session_is_known_belongs_to_it() {
+    let (reading, ear, _) = read(&format!("{{\"odd\":1}}\nno JSON\n{}\n", user("s")));
+    assert_eq!(ear.sessions(), ["s"]);
+    assert_eq!(ear.records, [(0, 2, false), (0, 1, true), (0, 3, true)]);
+    assert_eq!(ear.warnings.len(), 1);
+    assert!(reading.save().is_some());
+}
+
+#[test]
+fn a_file_that_names_no_session_is_named_by_its_name_and_not_saved() {
+    let summary = r#"{"type":"summary","summary":"A title","leafUuid":"l"}"#;
+    let (mut reading, mut ear, verdict) = read(&format!("{summary}\n"));
+    assert_eq!((verdict, ear.sessions()), (Verdict::Known, vec!["some-name"]));
+    assert!(reading.save().is_none());
+    // Finished again, nothing more is told.
+    let told = ear.records.len();
+    assert_eq!(reading.finish(&mut ear), Verdict::Known);
+    assert_eq!(ear.records.len(), told);
+}
+
+#[test]
+fn sub_agents_are_told_with_their_parents() {
+    let log = r#"{"type":"user","isSidechain":true,"agentId":"a1","sessionId":"s","message":{}}"#;
+    let (_, ear, _) = read(&format!("{log}\n"));
+    assert_eq!(ear.sources, [("a1".to_owned(), true, Some("s".to_owned()))]);
+
+    // Hooks of several sessions come in one file; that an agent stops is its parent's.
+    let hook = |event: &str, agent: &str| {
+        format!("{{\"hook_event_name\":\"{event}\",\"session_id\":\"s\"{agent}}}\n")
+    };
+    let agent = ",\"agent_id\":\"a1\"";
+    let hooks = [
+        hook("Stop", ""),
+        hook("PreToolUse", agent),
+        hook("Notification", ""),
+        hook("SubagentStop", agent),
+        hook("PostToolUse", agent),
+    ];
+    let (reading, ear, _) = read(&hooks.concat());
+    let session = ("s".to_owned(), false, None);
+    assert_eq!(ear.sources, [session, ("a1".to_owned(), true, Some("s".to_owned()))]);
+    let sessions: Vec<usize> = ear.records.iter().map(|(session, ..)| *session).collect();
+    assert_eq!(sessions, [0, 1, 0, 0, 1]);
+    assert_eq!(reading.sessions().count(), 2);
+}
+
+#[test]
+fn what_says_nothing_for_too_long_is_unknown_and_not_kept() {
+    let (mut reading, mut ear) = (Reading::new("large.jsonl"), Ear::default());
+    let line = format!("{{\"odd\":\"{}\"}}", "x".repeat(1024 * 1024));
+    for number in 1..=70 {
+        reading.take(Line { number, offset: 0, bytes: line.as_bytes() }, &mut ear);
+    }
+    assert!(reading.early.records.is_empty() && reading.save().is_none());
+    reading.take(Line { number: 71, offset: 0, bytes: user("s").as_bytes() }, &mut ear);
+    assert_eq!(reading.finish(&mut ear), Verdict::Unknown);
+    assert_eq!((ear.records.len(), ear.sources.len()), (0, 0));
+}
+
+/// Reads on from `position`, and says where it came.
+fn on(text: &str, position: &mut Position, last: LastLine) -> Ear {
+    let (mut reading, mut ear) = (Reading::new("some-name.jsonl"), Ear::default());
+    let first = user("s");
+    reading.take(Line { number: 1, offset: 0, bytes: first.as_bytes() }, &mut ear);
+    ear.records.clear();
+    let rest = &text.as_bytes()[position.offset as usize..];
+    let go_on = |_: &_, _: &mut _, _| ControlFlow::Continue(());
+    assert_eq!(read_on(rest, position, last, &mut reading, &mut ear, go_on).unwrap(), Reached::End);
+    ear
+}
+
+#[test]
+fn an_unfinished_line_is_left_unless_it_is_asked_for() {
+    let text = "{\"a\":1}\n{\"b\":2}";
+    let mut position = Position::default();
+    assert_eq!(on(text, &mut position, LastLine::Leave).records.len(), 1);
+    assert_eq!(position, Position { number: 2, offset: 8 });
+
+    let mut position = Position::default();
+    assert_eq!(on(text, &mut position, LastLine::TakeWhole).records.len(), 2);
+    // Its line end is still missing, and then it is no line of its own.
+    assert_eq!(position, Position { number: 2, offset: 15 });
+    let ear = on(&format!("{text}\n{{\"c\":3}}\n"), &mut position, LastLine::Leave);
+    assert_eq!(ear.records, [(0, 3, true)]);
+    assert_eq!(position, Position { number: 4, offset: 24 });
+
+    let mut position = Position::default();
+    let cut = on("{\"a\":1}\n{\"b\":", &mut position, LastLine::TakeWhole);
+    assert_eq!((cut.records.len(), cut.warnings.len()), (1, 1));
+    assert_eq!((cut.warnings[0].0, cut.warnings[0].1), (Some(Handle(0)), 2));
+    assert_eq!(position, Position { number: 2, offset: 8 });
+    assert_eq!(on("{\"a\":1}\n{\"b\":", &mut position, LastLine::Leave).warnings, []);
+}
+
+#[test]
+fn a_reading_stops_where_it_is_told_to_and_keeps_its_place_when_the_disk_fails() {
+    struct Failing(bool);
+    impl std::io::Read for Failing {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            if std::mem::replace(&mut self.0, true) {
+                return Err(std::io::Error::other("the disk is gone"));
+            }
+            buffer[..12].copy_from_slice(b"{\"a\":1}\n{\"b\"");
+            Ok(12)
+        }
+    }
+    let (mut reading, mut ear) = (Reading::new("name"), Ear::default());
+    let go_on = |_: &_, _: &mut _, _| ControlFlow::Continue(());
+    let (mut position, leave) = (Position::default(), LastLine::Leave);
+    let read = read_on(Failing(false), &mut position, leave, &mut reading, &mut ear, go_on);
+    assert!(read.is_err());
+    assert_eq!(position, Position { number: 2, offset: 8 });
+
+    let stop = |_: &_, _: &mut _, at: Position| {
+        if at.number > 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let text = b"{\"b\":2}\n\n{\"c\":3}\n{\"d\":4}\n".as_slice();
+    let read = read_on(text, &mut position, leave, &mut reading, &mut ear, stop).unwrap();
+    assert_eq!((read, position), (Reached::Stop, Position { number: 5, offset: 25 }));
+}
+
+#[test]
+fn what_another_version_saved_is_not_resumed() {
+    let (reading, ..) = read(&format!("{}\n", user("s")));
+    let saved = serde_json::to_string(&reading.save().unwrap()).unwrap();
+    let resume = |text: &str| Reading::resume("name", &serde_json::from_str(text).unwrap());
+    assert!(resume(&saved).is_some());
+    for (ours, theirs) in [
+        ("\"version\":1", "\"version\":0"),
+        ("Claude Code session log", "another log"),
+        ("Claude Code session log", "Claude Code hook payloads"),
+        ("side_chain", "side_train"),
+        ("\"current\":0", "\"current\":3"),
+    ] {
+        assert!(saved.contains(ours), "{ours} in {saved}");
+        assert!(resume(&saved.replace(ours, theirs)).is_none(), "{theirs}");
+    }
+}

@@ -1,0 +1,195 @@
+//! A reading that is saved, dropped and resumed behind every line tells its sink exactly what one
+//! that never stopped tells (R-001-14, law 2).
+
+#![allow(clippy::unwrap_used)]
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use unspool_core::event::Event;
+use unspool_core::telling::Telling;
+use unspool_sources::decode::{Fate, Warning};
+use unspool_sources::read::lines::Position;
+use unspool_sources::reading::{
+    Handle, LastLine, Reached, Reading, Saved, Sink, Taken, Told, Verdict, read_on,
+};
+
+/// All that a sink is told.
+#[derive(Clone, PartialEq, Debug)]
+enum Heard {
+    Source(Handle, &'static str, String, Telling, u64, bool, Option<String>),
+    Record(Handle, u64, u64, Fate, Vec<Event>),
+    Warning(Option<Handle>, Warning),
+}
+
+#[derive(Default)]
+struct Ear(Vec<Heard>);
+
+impl Sink for Ear {
+    fn source(&mut self, session: Handle, told: &Told<'_>) -> u16 {
+        let &Told { agent, session: id, telling, first, sub_agent, parent } = told;
+        let (id, parent) = (id.to_owned(), parent.map(str::to_owned));
+        self.0.push(Heard::Source(session, agent, id, telling, first, sub_agent, parent));
+        7 + session.0 as u16
+    }
+
+    fn record(&mut self, taken: Taken<'_>) {
+        let Taken { session, line, fate, events } = taken;
+        let events = std::mem::take(events);
+        assert!(events.iter().all(|event| event.evidence.source == 7 + session.0 as u16));
+        self.0.push(Heard::Record(session, line.number, line.offset, fate, events));
+    }
+
+    fn warn(&mut self, session: Option<Handle>, warning: Warning) {
+        self.0.push(Heard::Warning(session, warning));
+    }
+}
+
+/// Reads in one go.
+fn whole(name: &str, bytes: &[u8]) -> (Vec<Heard>, Verdict) {
+    let (mut reading, mut ear) = (Reading::new(name), Ear::default());
+    let (mut position, go_on) = (Position::default(), ControlFlow::Continue(()));
+    let last = LastLine::TakeWhole;
+    let reached =
+        read_on(bytes, &mut position, last, &mut reading, &mut ear, |_, _, _| go_on).unwrap();
+    assert_eq!(reached, Reached::End);
+    let verdict = reading.finish(&mut ear);
+    (ear.0, verdict)
+}
+
+/// Reads `lines` lines at a time. Between them nothing is left but bytes: what was saved, as JSON,
+/// and the position. A reading that cannot be saved is kept, and how often that was is said.
+fn in_pieces(name: &str, bytes: &[u8], lines: usize) -> (Vec<Heard>, Verdict, usize) {
+    let (mut reading, mut ear) = (Reading::new(name), Ear::default());
+    let (mut position, mut kept) = (Position::default(), 0);
+    loop {
+        let mut taken = 0;
+        let stop = |_: &Reading, _: &mut Ear, _| {
+            taken += 1;
+            if taken == lines { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        let rest = &bytes[position.offset as usize..];
+        let last = LastLine::TakeWhole;
+        let reached = read_on(rest, &mut position, last, &mut reading, &mut ear, stop).unwrap();
+        position = serde_json::from_str(&serde_json::to_string(&position).unwrap()).unwrap();
+        let Some(saved) = reading.save() else {
+            kept += 1;
+            if reached == Reached::End {
+                break;
+            }
+            continue;
+        };
+        let written = serde_json::to_string(&saved).unwrap();
+        let read: Saved = serde_json::from_str(&written).unwrap();
+        let resumed = Reading::resume(name, &read).unwrap();
+        assert_eq!(resumed.save().unwrap(), saved, "what is saved again is the same");
+        assert!(reading.sessions().eq(resumed.sessions()));
+        reading = resumed;
+        if reached == Reached::End {
+            break;
+        }
+    }
+    let verdict = reading.finish(&mut ear);
+    (ear.0, verdict, kept)
+}
+
+fn check(name: &str, bytes: &[u8]) {
+    let (expected, known) = whole(name, bytes);
+    for lines in [1, 2, 3, 7] {
+        let (heard, verdict, _) = in_pieces(name, bytes, lines);
+        for (at, (expected, heard)) in expected.iter().zip(&heard).enumerate() {
+            assert_eq!(expected, heard, "{name}: {at}, {lines} lines at a time");
+        }
+        assert_eq!((expected.len(), known), (heard.len(), verdict), "{name}");
+    }
+}
+
+fn recordings() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/claude-code");
+    let (mut folders, mut files) = (vec![folder], Vec::new());
+    while let Some(folder) = folders.pop() {
+        for path in folder.read_dir().unwrap().map(|entry| entry.unwrap().path()) {
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "jsonl") {
+                files.push(path);
+            }
+        }
+    }
+    files.sort();
+    assert!(files.len() > 150, "{} recordings", files.len());
+    files
+}
+
+#[test]
+fn law_2_a_reading_that_stops_at_every_line_tells_the_same() {
+    for path in recordings() {
+        let bytes = std::fs::read(&path).unwrap();
+        check(&path.to_string_lossy(), &bytes);
+    }
+}
+
+/// Recordings that are broken, that follow each other in one file, and that begin with lines which
+/// say nothing.
+#[test]
+fn law_2_holds_for_files_that_are_broken() {
+    for pair in recordings().windows(2) {
+        let mut bytes = b"no JSON\n{\"some\":\"thing\"}\n\n\xFF\n".to_vec();
+        for path in pair {
+            for (at, line) in std::fs::read(path).unwrap().split(|byte| *byte == b'\n').enumerate()
+            {
+                match at % 9 {
+                    3 => bytes.extend_from_slice(&line[..line.len() / 2]),
+                    5 => bytes.extend_from_slice(&line.to_ascii_lowercase()),
+                    7 => {
+                        bytes.extend_from_slice(b"{\"type\":\"user\",\"uuid\":7,\"text\":\"\xC3\"}")
+                    }
+                    _ => bytes.extend_from_slice(line),
+                }
+                bytes.push(b'\n');
+            }
+        }
+        check(&pair[0].to_string_lossy(), &bytes);
+    }
+}
+
+#[test]
+fn recordings_can_be_saved_nearly_everywhere() {
+    let (mut stops, mut kept) = (0, 0);
+    for path in recordings() {
+        let bytes = std::fs::read(&path).unwrap();
+        stops += bytes.split(|byte| *byte == b'\n').count();
+        kept += in_pieces("capture.jsonl", &bytes, 1).2;
+    }
+    assert!(kept * 20 < stops, "{kept} of {stops} times a reading could not be saved");
+}
+
+/// What a decoder keeps does not grow with the text that it reads (target: 40 bytes a record).
+#[test]
+fn what_is_saved_stays_small() {
+    for path in recordings() {
+        let bytes = std::fs::read(&path).unwrap();
+        let (mut reading, mut ear) = (Reading::new("capture.jsonl"), Ear::default());
+        let go_on = |_: &_, _: &mut _, _| ControlFlow::Continue(());
+        let mut saved = Vec::new();
+        let mut lines = 0;
+        // Other turns, other messages, other records: the same session goes on and on.
+        for round in 0..60_u32 {
+            let text =
+                String::from_utf8_lossy(&bytes).replace("toolu_", &format!("toolu_{round}x"));
+            let text = text.replace("\"uuid\":\"", &format!("\"uuid\":\"{round}x"));
+            let text = text.replace("msg_", &format!("msg_{round}x"));
+            lines += text.lines().count();
+            let source = text.as_bytes();
+            let (mut position, last) = (Position::default(), LastLine::TakeWhole);
+            read_on(source, &mut position, last, &mut reading, &mut ear, go_on).unwrap();
+            ear.0.clear();
+            saved.push(
+                reading.save().map_or(0, |saved| serde_json::to_string(&saved).unwrap().len()),
+            );
+        }
+        let (first, last) = (saved[9], saved[59]);
+        let grown = last.saturating_sub(first) / (lines / 60 * 50).max(1);
+        assert!(grown <= 40, "{}: {grown} bytes a record, {first} to {last}", path.display());
+    }
+}

@@ -1,0 +1,359 @@
+//! The full-text index, on one core: adding documents, finishing a segment, looking words and
+//! fragments up in a million documents, merging. The text is this repository's own source with
+//! identifiers varied by a fixed rule, so that there are as many different words as in the logs of
+//! many projects; it is made before the clock starts. `INDEX_REPORT=1` prints sizes as well.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::LazyLock;
+
+use divan::counter::{BytesCount, ItemsCount};
+use divan::{Bencher, black_box};
+use unspool_store::index::{
+    Block, BlockRef, Builder, Corrupt, Limits, Query, Segment, SegmentHead, Shelf, Tokeniser,
+    WordsRef, candidates, merge,
+};
+
+/// What a builder takes before it is finished.
+const BATCH: usize = 16 << 20;
+/// Bytes of a document in an import, and of one in the large shelf.
+const DOCUMENT: usize = 2_500;
+const SMALL_DOCUMENT: usize = 280;
+const DOCUMENTS: u64 = 1_000_000;
+const SEGMENTS: u64 = 10;
+/// One identifier in so many is made a new one.
+const VARIED: u64 = 24;
+
+fn main() {
+    if std::env::var_os("INDEX_REPORT").is_some() {
+        report();
+    }
+    divan::main();
+}
+
+fn report() {
+    let bytes: usize = DOCUMENTS_OF_A_BATCH.iter().map(String::len).sum();
+    let builder = built();
+    let memory = builder.memory();
+    let segment = builder.finish();
+    let part = |part: usize| part as f64 * 100.0 / bytes as f64;
+    println!(
+        "a batch: {bytes} bytes, {} documents, {} words, {} tokens; {memory} bytes of memory; {} \
+         blocks, {:.1} % of the text (words {:.1} %)",
+        segment.documents,
+        segment.words,
+        segment.tokens,
+        segment.blocks.len(),
+        part(segment.size()),
+        part(segment.blocks.iter().map(|block| block.words.len()).sum()),
+    );
+    let words: u64 = LARGE.0.iter().map(|segment| segment.words).sum();
+    let size: usize = LARGE.0.iter().map(Segment::size).sum();
+    println!("the shelf: {DOCUMENTS} documents, {words} words in all segments, {size} bytes");
+    for query in QUERIES {
+        let found = candidates(&Query::parse(query), &*LARGE, &Limits::default());
+        if let Ok(found) = found {
+            let (newest, all) = (found.newest_first, found.everything);
+            println!("{query}: {} newest {newest} everything {all}", found.documents.len());
+        }
+    }
+}
+
+// ── What is measured ────────────────────────────────────────────────────────────────────────
+
+/// Splitting alone.
+#[divan::bench(sample_count = 40, sample_size = 1)]
+fn split_text(bencher: Bencher<'_, '_>) {
+    bencher.counter(bytes_of(&DOCUMENTS_OF_A_BATCH)).bench(|| {
+        let mut count = Count(0);
+        let mut tokeniser = Tokeniser::default();
+        DOCUMENTS_OF_A_BATCH.iter().for_each(|text| tokeniser.text(text, &mut count));
+        count.0
+    });
+}
+
+struct Count(u64);
+
+impl unspool_store::index::Sink for Count {
+    fn short(&mut self, word: unspool_store::index::Short) {
+        black_box(word);
+        self.0 += 1;
+    }
+
+    fn long(&mut self, word: &[u8]) {
+        black_box(word);
+        self.0 += 1;
+    }
+}
+
+/// 16 MB into a builder.
+#[divan::bench(sample_count = 40, sample_size = 1)]
+fn add_text(bencher: Bencher<'_, '_>) {
+    bencher.counter(bytes_of(&DOCUMENTS_OF_A_BATCH)).bench(built);
+}
+
+/// The same, as an agent's log has it.
+#[divan::bench(sample_count = 40, sample_size = 1)]
+fn add_json(bencher: Bencher<'_, '_>) {
+    let raw: Vec<String> = DOCUMENTS_OF_A_BATCH
+        .iter()
+        .map(|text| serde_json::json!({"type": "text", "done": true, "text": text}).to_string())
+        .collect();
+    bencher.counter(bytes_of(&raw)).bench(|| {
+        let mut builder = Builder::default();
+        for (raw, number) in raw.iter().zip(0..) {
+            builder.begin(number);
+            builder.json(raw);
+            builder.end();
+        }
+        builder
+    });
+}
+
+#[divan::bench(sample_count = 20, sample_size = 1)]
+fn finish_segment(bencher: Bencher<'_, '_>) {
+    bencher.with_inputs(built).bench_values(Builder::finish);
+}
+
+/// Four segments of 16 MB into one.
+#[divan::bench(sample_count = 5, sample_size = 1)]
+fn merge_segments(bencher: Bencher<'_, '_>) {
+    let segments: Vec<Segment> = (0..4)
+        .map(|part| {
+            let mut builder = Builder::default();
+            let mut variation = Variation::new(part + 7);
+            for number in 0..(BATCH / DOCUMENT) as u64 {
+                builder.begin(part * 10_000 + number);
+                builder.text(&variation.document(DOCUMENT));
+                builder.end();
+            }
+            builder.finish()
+        })
+        .collect();
+    let tokens: u64 = segments.iter().map(|segment| segment.tokens).sum();
+    bencher.counter(ItemsCount::new(tokens)).bench(|| {
+        let sources = segments.iter().map(|it| it.blocks.iter().cloned().map(Ok::<_, Corrupt>));
+        let mut size = 0;
+        let counts = merge(sources, &mut |document| document % 10 != 0, &mut |block| {
+            size += block.size();
+            Ok(())
+        });
+        (counts, size)
+    });
+}
+
+/// In order: a rare word, two of them, common words, a prefix, fragments.
+const QUERIES: [&str; 10] = [
+    "builder7x",
+    "builder7x segment",
+    "self",
+    "self fn let",
+    "fn pub",
+    "builder*",
+    "uilder7",
+    "\"segment.doc\"",
+    "self.documents",
+    "\"qzxj\"",
+];
+
+/// Among a million documents in ten segments.
+#[divan::bench(args = QUERIES, sample_count = 30, sample_size = 1)]
+fn look(bencher: Bencher<'_, '_>, query: &str) {
+    let query = Query::parse(query);
+    LazyLock::force(&LARGE);
+    bencher.bench(|| candidates(&query, &*LARGE, &Limits::default()));
+}
+
+/// All of two million different words for something that none of them has.
+#[divan::bench(sample_count = 30, sample_size = 1)]
+fn search_all_words(bencher: Bencher<'_, '_>) {
+    let words: u64 = VOCABULARY.0.iter().map(|segment| segment.words).sum();
+    let query = Query::parse("\"qzxj\"");
+    bencher
+        .counter(ItemsCount::new(words))
+        .bench(|| candidates(&query, &*VOCABULARY, &Limits::default()));
+}
+
+/// 5,000 documents read again to verify them.
+#[divan::bench(sample_count = 20, sample_size = 1)]
+fn verify(bencher: Bencher<'_, '_>) {
+    let texts = &DOCUMENTS_OF_A_BATCH[..5_000];
+    let query = Query::parse("segment \"self.doc\"");
+    bencher
+        .counter(bytes_of(texts))
+        .bench(|| texts.iter().filter(|text| query.matches(&[text])).count());
+}
+
+// ── What it is measured with ────────────────────────────────────────────────────────────────
+
+fn bytes_of(texts: &[String]) -> BytesCount {
+    BytesCount::new(texts.iter().map(String::len).sum::<usize>())
+}
+
+fn built() -> Builder {
+    let mut builder = Builder::default();
+    for (text, number) in DOCUMENTS_OF_A_BATCH.iter().zip(0..) {
+        builder.begin(number);
+        builder.text(text);
+        builder.end();
+    }
+    builder
+}
+
+static DOCUMENTS_OF_A_BATCH: LazyLock<Vec<String>> = LazyLock::new(|| {
+    let mut variation = Variation::new(1);
+    (0..BATCH / DOCUMENT).map(|_| variation.document(DOCUMENT)).collect()
+});
+
+static LARGE: LazyLock<Segments> = LazyLock::new(|| {
+    let mut variation = Variation::new(2);
+    let share = DOCUMENTS / SEGMENTS;
+    let segments = (0..SEGMENTS).map(|segment| {
+        let mut builder = Builder::default();
+        for number in segment * share..(segment + 1) * share {
+            builder.begin(number);
+            builder.text(&variation.document(SMALL_DOCUMENT));
+            builder.end();
+        }
+        builder.finish()
+    });
+    Segments(segments.collect())
+});
+
+static VOCABULARY: LazyLock<Segments> = LazyLock::new(|| {
+    let mut variation = Variation::new(3);
+    let segments = (0..SEGMENTS).map(|number| {
+        let mut builder = Builder::default();
+        builder.begin(number);
+        for _ in 0..2_000_000 / SEGMENTS {
+            let word = variation.new_word();
+            builder.text(&word);
+        }
+        builder.end();
+        builder.finish()
+    });
+    Segments(segments.collect())
+});
+
+/// The words of this repository's source, and what stands between them.
+static SOURCE: LazyLock<Vec<(String, String)>> = LazyLock::new(|| {
+    let mut files = Vec::new();
+    read(&Path::new(env!("CARGO_MANIFEST_DIR")).join(".."), &mut files);
+    files.sort();
+    let mut pairs = Vec::new();
+    for text in files {
+        for line in text.split_inclusive(|it: char| !it.is_alphanumeric()) {
+            let word = line.trim_end_matches(|it: char| !it.is_alphanumeric());
+            pairs.push((word.to_owned(), line[word.len()..].to_owned()));
+        }
+    }
+    pairs
+});
+
+fn read(folder: &Path, files: &mut Vec<String>) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            read(&path, files);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.extend(std::fs::read_to_string(path));
+        }
+    }
+}
+
+/// Text that goes on and on, and never quite repeats itself.
+struct Variation {
+    seed: u64,
+    place: usize,
+}
+
+impl Variation {
+    fn new(seed: u64) -> Self {
+        Variation { seed: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15), place: 0 }
+    }
+
+    fn random(&mut self) -> u64 {
+        self.seed ^= self.seed << 13;
+        self.seed ^= self.seed >> 7;
+        self.seed ^= self.seed << 17;
+        self.seed
+    }
+
+    fn document(&mut self, length: usize) -> String {
+        let mut text = String::with_capacity(length + 64);
+        self.place = self.random() as usize % SOURCE.len();
+        while text.len() < length {
+            let (word, behind) = &SOURCE[self.place % SOURCE.len()];
+            self.place += 1;
+            text.push_str(word);
+            if word.len() > 3 && self.random() % VARIED == 0 {
+                let number = self.random() >> (36 + self.random() % 24);
+                text.push_str(&format!("{number:x}x"));
+            }
+            text.push_str(behind);
+        }
+        text
+    }
+
+    /// About ten bytes that are an identifier's and nobody else's.
+    fn new_word(&mut self) -> String {
+        let place = self.random() as usize % SOURCE.len();
+        let word = SOURCE[place..].iter().find(|it| it.0.len() > 3).map_or("", |it| &it.0);
+        format!("{word}{:x} ", self.random() >> 42)
+    }
+}
+
+struct Segments(Vec<Segment>);
+
+impl Segments {
+    fn place(&self, segment: i64, word: &[u8]) -> Option<usize> {
+        let blocks = &self.0[segment as usize].blocks;
+        blocks.partition_point(|block| block.first.as_slice() <= word).checked_sub(1)
+    }
+}
+
+impl Shelf for Segments {
+    type Error = Corrupt;
+
+    fn segments(&self) -> Result<Vec<SegmentHead>, Corrupt> {
+        let heads = self.0.iter().zip(0..);
+        Ok(heads.map(|(it, id)| SegmentHead { id, documents: it.documents }).collect())
+    }
+
+    fn block_with(&self, segment: i64, word: &[u8]) -> Result<Option<Block>, Corrupt> {
+        let place = self.place(segment, word);
+        Ok(place.map(|place| self.0[segment as usize].blocks[place].clone()))
+    }
+
+    fn blocks(
+        &self,
+        segment: i64,
+        from: &[u8],
+        visit: &mut dyn FnMut(BlockRef<'_>) -> ControlFlow<()>,
+    ) -> Result<(), Corrupt> {
+        let place = self.place(segment, from).unwrap_or(0);
+        for Block { first, words, postings, .. } in &self.0[segment as usize].blocks[place..] {
+            if visit(BlockRef { first, words, postings }).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn words(
+        &self,
+        segment: i64,
+        visit: &mut dyn FnMut(WordsRef<'_>) -> ControlFlow<()>,
+    ) -> Result<(), Corrupt> {
+        for Block { first, words, .. } in &self.0[segment as usize].blocks {
+            if visit(WordsRef { first, words }).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn postings(&self, segment: i64, first: &[u8]) -> Result<Option<Vec<u8>>, Corrupt> {
+        Ok(self.block_with(segment, first)?.map(|block| block.postings))
+    }
+}

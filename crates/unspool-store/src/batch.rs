@@ -1,0 +1,393 @@
+//! Making a batch: what changed in some sessions becomes rows, chunks, contents and words. This is
+//! where the time of an import goes, so it is done by the threads that read, not by the one that
+//! writes.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
+use unspool_core::id::{SessionId, TurnId};
+use unspool_core::part::{Body, Part, Place};
+use unspool_core::session::Turn;
+use unspool_core::telling::Origin;
+
+use crate::fold::{HeldPart, HeldTurn, Numbers, SessionFold};
+use crate::index;
+use crate::pack::{self, PackError, Press};
+use crate::rows::{
+    Batch, Chunk, Content, Names, PartRow, Payload, Role, Row, SessionWrite, TurnWrite, columns,
+    is_settled, milliseconds, user_part_id, user_place,
+};
+use crate::words::{Field, fields};
+
+/// A chunk is closed when it has come to this size.
+const CHUNK: usize = 64 * 1024;
+/// Digests of contents that were sent before; past this many, some are compressed again.
+const REMEMBERED: usize = 100_000;
+
+/// Whether words are indexed with the batch or later.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pace {
+    /// History: much at once. What is over is packed and indexed right away.
+    Bulk,
+    /// A little at a time: payloads of open turns stay by themselves, and words wait until there
+    /// are enough of them for a segment. A search looks at them one by one.
+    Live,
+}
+
+/// Makes batches, one after another.
+pub struct Packer {
+    numbers: Arc<Numbers>,
+    pace: Pace,
+    press: Press,
+    known: FxHashSet<u128>,
+    batch: Batch,
+    words: index::Builder,
+    /// The chunk that is being filled, for this session.
+    chunk: Vec<u8>,
+    chunk_session: Row,
+    new: New,
+}
+
+/// How much was new in what was packed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct New {
+    pub turns: u64,
+    pub parts: u64,
+}
+
+impl Packer {
+    pub fn new(numbers: &Arc<Numbers>, pace: Pace) -> Result<Packer, PackError> {
+        Ok(Packer {
+            numbers: numbers.clone(),
+            pace,
+            press: Press::new()?,
+            known: FxHashSet::default(),
+            batch: Batch::default(),
+            words: index::Builder::default(),
+            chunk: Vec::new(),
+            chunk_session: 0,
+            new: New::default(),
+        })
+    }
+
+    /// The batch so far, to add what is no session's.
+    pub fn batch(&mut self) -> &mut Batch {
+        &mut self.batch
+    }
+
+    /// How much memory the words of the batch take.
+    pub fn words_memory(&self) -> usize {
+        self.words.memory()
+    }
+
+    /// How much was new since this was asked last.
+    pub fn take_new(&mut self) -> New {
+        std::mem::take(&mut self.new)
+    }
+
+    /// Hands over the batch.
+    pub fn finish(&mut self) -> Result<Batch, PackError> {
+        self.close_chunk()?;
+        if self.words.documents() > 0 {
+            self.batch.segment = Some(std::mem::take(&mut self.words).finish());
+        }
+        Ok(std::mem::take(&mut self.batch))
+    }
+
+    /// Adds all that changed in a session since it was added last. What is over leaves memory.
+    pub fn add(&mut self, fold: &mut SessionFold) -> Result<(), PackError> {
+        if self.chunk_session != fold.row {
+            self.close_chunk()?;
+            self.chunk_session = fold.row;
+        }
+        let mut write = SessionWrite {
+            row: fold.row,
+            id: fold.id,
+            head: std::mem::take(&mut fold.head_dirty).then(|| fold.mirror.session().clone()),
+            seq: fold.seq,
+            completeness: fold.completeness().name().to_owned(),
+            sources: fold.sources.clone(),
+            cursors: fold.assembler.cursors().collect(),
+            turns: Vec::new(),
+            parts: Vec::new(),
+            merged: std::mem::take(&mut fold.merged),
+            gone_parts: std::mem::take(&mut fold.gone_parts),
+            snapshots: std::mem::take(&mut fold.snapshots),
+            oddities: fold.oddities.clone(),
+        };
+        let turns: Vec<TurnId> = fold.mirror.turn_ids().collect();
+        for id in turns {
+            let settled = fold.assembler.release(id);
+            if settled {
+                if let (Some(turn), Some(held)) = (fold.mirror.take_turn(id), fold.turns.remove(&id))
+                {
+                    self.add_settled(fold, turn, held, &mut write)?;
+                }
+            } else {
+                self.add_unsettled(fold, id, &mut write)?;
+            }
+        }
+        fold.dirty_turns.clear();
+        fold.dirty_parts.clear();
+        fold.stored = true;
+        self.batch.sessions.push(write);
+        Ok(())
+    }
+
+    /// A turn that leaves memory: its parts are taken to pieces without a copy.
+    fn add_settled(
+        &mut self,
+        fold: &mut SessionFold,
+        mut turn: Turn,
+        held: HeldTurn,
+        write: &mut SessionWrite,
+    ) -> Result<(), PackError> {
+        let agent = fold.mirror.session().agent.clone();
+        let names = names(&turn, &held);
+        let parts = std::mem::take(&mut turn.parts);
+        for part in parts {
+            let Some(row) = fold.parts.remove(&part.id) else { continue };
+            if row.dirty || row.open {
+                let part = self.part(&agent, &row, part, Role::Reply, Keep::Chunk)?;
+                write.parts.push(part);
+            }
+        }
+        if held.partial {
+            fold.parts.retain(|_, part| part.turn != held.row);
+        }
+        if held.dirty {
+            let user = held.user.clone();
+            let turn = self.head(&agent, turn, held, names, true, user, write)?.0;
+            write.turns.push(turn);
+        }
+        Ok(())
+    }
+
+    /// A turn that goes on.
+    fn add_unsettled(
+        &mut self,
+        fold: &mut SessionFold,
+        id: TurnId,
+        write: &mut SessionWrite,
+    ) -> Result<(), PackError> {
+        let agent = fold.mirror.session().agent.clone();
+        let Some(turn) = fold.mirror.find_turn(id) else { return Ok(()) };
+        let mut away = Vec::new();
+        for part in &turn.parts {
+            let Some(held) = fold.parts.get_mut(&part.id) else { continue };
+            if !std::mem::take(&mut held.dirty) {
+                continue;
+            }
+            let packed = self.pace == Pace::Bulk && is_settled(part);
+            let keep = if packed { Keep::Chunk } else { Keep::Open };
+            let row = self.part(&agent, held, part.clone(), Role::Reply, keep)?;
+            write.parts.push(row);
+            held.stored = true;
+            held.open = !packed;
+            if packed {
+                away.push(part.id);
+            }
+        }
+        let Some(held) = fold.turns.get_mut(&id) else { return Ok(()) };
+        if held.dirty || !away.is_empty() {
+            let held = HeldTurn {
+                row: held.row,
+                stored: std::mem::replace(&mut held.stored, true),
+                dirty: std::mem::take(&mut held.dirty),
+                user: held.user.clone(),
+                user_dirty: std::mem::take(&mut held.user_dirty),
+                partial: held.partial,
+            };
+            let names = names(turn, &held);
+            let user = held.user.clone();
+            let turn = Turn { parts: Vec::new(), ..turn.clone() };
+            let (head, user) = self.head(&agent, turn, held, names, false, user, write)?;
+            write.turns.push(head);
+            if let Some(held) = fold.turns.get_mut(&id) {
+                held.user = user;
+                held.partial |= !away.is_empty();
+            }
+        }
+        // What is packed need not be held: it comes back if it is spoken of again.
+        for id in away {
+            fold.mirror.take_part(id);
+            if let Some(held) = fold.parts.get_mut(&id) {
+                held.away = true;
+            }
+        }
+        Ok(())
+    }
+
+    /// The head of a turn, with the rows of what the user said.
+    #[allow(clippy::too_many_arguments)]
+    fn head(
+        &mut self,
+        agent: &str,
+        mut turn: Turn,
+        held: HeldTurn,
+        names: Names,
+        settled: bool,
+        mut user: Vec<Row>,
+        write: &mut SessionWrite,
+    ) -> Result<(TurnWrite, Vec<Row>), PackError> {
+        let said = std::mem::take(&mut turn.user);
+        if held.user_dirty {
+            write.gone_parts.extend(user.iter().skip(said.len()));
+            user.truncate(said.len());
+            let count = said.len();
+            for (nth, body) in said.into_iter().enumerate() {
+                let stored = nth < user.len();
+                if !stored {
+                    user.push(self.numbers.part());
+                }
+                let row = HeldPart {
+                    row: user[nth],
+                    turn: held.row,
+                    dirty: true,
+                    stored,
+                    open: false,
+                    away: false,
+                };
+                let part = user_part(&turn, nth, count, body);
+                let part = self.part(agent, &row, part, Role::User, Keep::Chunk)?;
+                write.parts.push(part);
+            }
+        }
+        self.new.turns += u64::from(!held.stored);
+        let steps = std::mem::take(&mut turn.steps);
+        Ok((TurnWrite { row: held.row, turn, steps, names, settled }, user))
+    }
+
+    fn part(
+        &mut self,
+        agent: &str,
+        held: &HeldPart,
+        part: Part,
+        role: Role,
+        keep: Keep,
+    ) -> Result<PartRow, PackError> {
+        self.words(held, &part);
+        let columns = columns(&part.body);
+        let evidence = part.evidence.first().map(|told| (told.source, told.offset, told.length));
+        let (id, place, step) = (part.id, part.place.0, part.step);
+        let (started, ended) = (milliseconds(part.started), milliseconds(part.ended));
+        let hidden = part.origin.foreign;
+        let agents = agents(agent, &part.body);
+        self.new.parts += u64::from(role == Role::Reply && !held.stored && !hidden);
+        let packed = pack::pack(part)?;
+        let content = match packed.large {
+            Some(large) => {
+                if !self.known.contains(&large.digest) {
+                    let data = large.compress(&mut self.press)?;
+                    let (digest, size) = (large.digest, large.size() as u64);
+                    self.batch.contents.push(Content { digest, size, data });
+                    if self.known.len() >= REMEMBERED {
+                        self.known.clear();
+                    }
+                    self.known.insert(digest);
+                }
+                Some(large.digest)
+            }
+            None => None,
+        };
+        let payload = match keep {
+            Keep::Open => Payload::Open(packed.rest),
+            Keep::Chunk => {
+                let (chunk, at) = (self.batch.chunks.len(), self.chunk.len());
+                self.chunk.extend_from_slice(&packed.rest);
+                if self.chunk.len() >= CHUNK {
+                    self.close_chunk()?;
+                }
+                Payload::Chunk { chunk, at, length: packed.rest.len() }
+            }
+        };
+        Ok(PartRow {
+            row: held.row,
+            turn: held.turn,
+            place,
+            id,
+            role,
+            kind: columns.kind,
+            state: columns.state,
+            tool: columns.tool,
+            call_id: columns.call_id,
+            step,
+            started,
+            ended,
+            duration: columns.duration,
+            evidence,
+            text: packed.text,
+            payload,
+            stored: held.stored,
+            content,
+            hidden,
+            agents,
+        })
+    }
+
+    fn words(&mut self, held: &HeldPart, part: &Part) {
+        if part.origin.foreign {
+            return;
+        }
+        if self.pace == Pace::Live || !is_settled(part) {
+            return self.batch.unindexed.push(held.row);
+        }
+        if held.stored {
+            self.batch.indexed.push(held.row);
+        }
+        self.words.begin(held.row as u64);
+        fields(&part.body, &mut |field| match field {
+            Field::Text(text) => self.words.text(text),
+            Field::Json(raw) => self.words.json(raw),
+        });
+        self.words.end();
+    }
+
+    fn close_chunk(&mut self) -> Result<(), PackError> {
+        if self.chunk.is_empty() {
+            return Ok(());
+        }
+        let data = self.press.frame([self.chunk.as_slice()], self.chunk.len())?;
+        self.chunk.clear();
+        let (row, session) = (self.numbers.chunk(), self.chunk_session);
+        self.batch.chunks.push(Chunk { row, session, data });
+        Ok(())
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Keep {
+    Chunk,
+    Open,
+}
+
+fn names(turn: &Turn, held: &HeldTurn) -> Names {
+    let names = turn.name_digests();
+    if held.partial { Names::New(names) } else { Names::All(names) }
+}
+
+/// What the user said has no part of its own in a transcript; in the archive it has a row.
+fn user_part(turn: &Turn, nth: usize, count: usize, body: Body) -> Part {
+    Part {
+        id: user_part_id(turn.id, nth),
+        place: Place(user_place(nth, count)),
+        step: None,
+        started: None,
+        ended: None,
+        evidence: Vec::new(),
+        origin: Origin::default(),
+        body,
+    }
+}
+
+fn agents(agent: &str, body: &Body) -> Vec<(String, String, SessionId)> {
+    let Body::Agent(told) = body else { return Vec::new() };
+    told.agents
+        .iter()
+        // An agent that goes by a temporary id has no session yet.
+        .filter(|known| !known.id.starts_with("temp_"))
+        .map(|known| {
+            (known.id.clone(), told.call_id.clone(), SessionId::of(agent, &known.id))
+        })
+        .collect()
+}

@@ -1,0 +1,222 @@
+//! What an archive can do, whatever database it is in. One suite of tests holds every
+//! implementation to it.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+use unspool_core::assemble::{Cursor, Outline};
+use unspool_core::id::{SessionId, TurnId};
+use unspool_core::part::Part;
+use unspool_core::session::Turn;
+use unspool_core::summary::Summary;
+
+use crate::pack::PackError;
+use crate::rows::{Batch, FileRow, Records, Row, SourceRow};
+
+/// Why an archive could not do what it was asked. Each says what to do next.
+#[derive(Debug, Error)]
+pub enum StoreError {
+    #[error("there is no archive at {0} yet; `unspool sync` makes one")]
+    Missing(PathBuf),
+    #[error("{0} is a database of another program, and was left alone; choose another folder with --data")]
+    Foreign(PathBuf),
+    #[error(
+        "{path} was written by a newer Unspool (its version is {version}, this program knows \
+         {known}); install the newer one, or choose another folder with --data"
+    )]
+    Newer { path: PathBuf, version: usize, known: usize },
+    #[error("{0} was opened to be read only")]
+    ReadOnly(PathBuf),
+    #[error("no space is left on the disk of {0}; what was stored before is safe: make room and run it again")]
+    Full(PathBuf),
+    #[error("{0} cannot be written: the file or its folder is read-only; change that, or choose another folder with --data")]
+    NotWritable(PathBuf),
+    #[error(
+        "{path} is damaged ({error}); `unspool db check` says where, and `unspool db rebuild` \
+         makes a new one from what can be read and from the agents' logs"
+    )]
+    Damaged { path: PathBuf, error: rusqlite::Error },
+    #[error("another program holds {0} for too long; end it, or try again")]
+    Busy(PathBuf),
+    #[error("{path}: {error}")]
+    Sqlite { path: PathBuf, error: rusqlite::Error },
+    #[error("a stored part cannot be read: {0}")]
+    Packed(#[from] PackError),
+    #[error("the archive was closed")]
+    Gone,
+    #[error("{0}")]
+    Bare(rusqlite::Error),
+}
+
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> StoreError {
+        StoreError::Bare(error)
+    }
+}
+
+impl From<rusqlite::types::FromSqlError> for StoreError {
+    fn from(error: rusqlite::types::FromSqlError) -> StoreError {
+        StoreError::Bare(error.into())
+    }
+}
+
+impl StoreError {
+    /// Says which file it was.
+    pub(crate) fn at(self, path: &Path) -> StoreError {
+        if let StoreError::Bare(error) = self { StoreError::sqlite(path, error) } else { self }
+    }
+
+    pub(crate) fn sqlite(path: &Path, error: rusqlite::Error) -> StoreError {
+        use rusqlite::ErrorCode;
+        let path = path.to_owned();
+        match error.sqlite_error_code() {
+            Some(ErrorCode::DiskFull) => StoreError::Full(path),
+            Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
+                StoreError::NotWritable(path)
+            }
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+                StoreError::Damaged { path, error }
+            }
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Busy(path),
+            // Neither a full disk nor a broken one always says so.
+            Some(_) | None => StoreError::Sqlite { path, error },
+        }
+    }
+}
+
+/// A session as it is stored, without its turns.
+#[derive(Clone, PartialEq, Debug)]
+pub struct StoredSession {
+    pub row: Row,
+    pub summary: Summary,
+    /// What the user calls it.
+    pub name: Option<String>,
+    pub sub_agent: bool,
+    pub seq: u64,
+    /// Events that were counted and not applied, by reason.
+    pub oddities: BTreeMap<String, u64>,
+}
+
+/// Which sessions to list.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct SessionFilter {
+    pub agent: Option<String>,
+    /// A project's folder, or a part of its path.
+    pub project: Option<String>,
+    pub tag: Option<String>,
+    /// Milliseconds: sessions that ended then or later.
+    pub since: Option<i64>,
+    pub until: Option<i64>,
+    pub limit: Option<u64>,
+}
+
+/// A stored turn with the rows that it lies in.
+pub struct StoredTurn {
+    pub row: Row,
+    /// With every part, also those that are not shown.
+    pub turn: Turn,
+    /// The rows of its parts.
+    pub parts: Vec<Row>,
+    /// The rows of what the user said.
+    pub user: Vec<Row>,
+    /// Parts whose payload is by itself.
+    pub open: Vec<Row>,
+}
+
+/// What the recorder needs to go on with a session.
+pub struct SessionOutline {
+    pub stored: StoredSession,
+    pub turns: Vec<(Row, Outline)>,
+    /// The turns in which something goes on.
+    pub unsettled: Vec<TurnId>,
+    pub cursors: Vec<Cursor>,
+    pub sources: Vec<SourceRow>,
+}
+
+/// The next free numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NextRows {
+    pub session: Row,
+    pub turn: Row,
+    pub part: Row,
+    pub chunk: Row,
+    pub file: Row,
+}
+
+/// Which turns of a session to load.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Window {
+    All,
+    /// The turn with this number.
+    Turn(u32),
+    /// So many turns from this number on.
+    From { number: u32, count: u32 },
+}
+
+/// A stored warning.
+#[derive(Clone, PartialEq, Debug)]
+pub struct StoredWarning {
+    pub file: String,
+    pub line: u64,
+    pub what: String,
+}
+
+/// An archive.
+pub trait Store: Clone + Send + Sync + 'static {
+    /// Writes a batch, all of it or nothing.
+    fn write(&self, batch: Batch) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    fn next_rows(&self) -> impl Future<Output = Result<NextRows, StoreError>> + Send;
+
+    /// What the decoder of a file remembers, to read on.
+    fn saved(
+        &self,
+        file: Row,
+    ) -> impl Future<Output = Result<Option<String>, StoreError>> + Send;
+
+    fn files(&self) -> impl Future<Output = Result<Vec<FileRow>, StoreError>> + Send;
+
+    /// What the recorder needs to go on with a session. Sees what was written before it.
+    fn outline(
+        &self,
+        id: SessionId,
+    ) -> impl Future<Output = Result<Option<SessionOutline>, StoreError>> + Send;
+
+    /// One turn, as the recorder needs it. Sees what was written before it.
+    fn turn(
+        &self,
+        session: Row,
+        id: TurnId,
+    ) -> impl Future<Output = Result<Option<StoredTurn>, StoreError>> + Send;
+
+    /// One part, as the recorder needs it. Sees what was written before it.
+    fn part(&self, row: Row) -> impl Future<Output = Result<Option<Part>, StoreError>> + Send;
+
+    /// Whether the user deleted this session: it does not come back by itself.
+    fn is_deleted(&self, id: SessionId) -> impl Future<Output = Result<bool, StoreError>> + Send;
+
+    fn sessions(
+        &self,
+        filter: SessionFilter,
+    ) -> impl Future<Output = Result<Vec<StoredSession>, StoreError>> + Send;
+
+    /// The sessions that a person may mean: our id or its start, or the agent's own id.
+    fn find(&self, text: String)
+    -> impl Future<Output = Result<Vec<StoredSession>, StoreError>> + Send;
+
+    /// Turns in their order, as they are shown.
+    fn turns(
+        &self,
+        session: Row,
+        window: Window,
+    ) -> impl Future<Output = Result<Vec<Turn>, StoreError>> + Send;
+
+    fn records(&self, session: Row) -> impl Future<Output = Result<Records, StoreError>> + Send;
+
+    fn warnings(
+        &self,
+        session: Row,
+    ) -> impl Future<Output = Result<Vec<StoredWarning>, StoreError>> + Send;
+}

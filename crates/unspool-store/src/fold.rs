@@ -1,0 +1,400 @@
+//! One session while it is being recorded: the assembler, what its changes led to, and which rows
+//! that touches. It knows no database; the recorder loads what it asks for and writes what it
+//! gives.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use rustc_hash::FxHashMap;
+use unspool_core::assemble::Assembler;
+use unspool_core::change::Change;
+use unspool_core::event::Event;
+use unspool_core::id::{PartId, SessionId, TurnId};
+use unspool_core::part::Part;
+use unspool_core::summary::Completeness;
+use unspool_core::telling::Telling;
+use unspool_core::transcript::Mirror;
+
+use crate::contract::{NextRows, SessionOutline, StoredTurn};
+use crate::rows::{Row, Snapshot, SourceRow};
+
+/// Gives out the numbers of rows. The recorder is the only writer, so a count is enough.
+pub struct Numbers {
+    session: AtomicI64,
+    turn: AtomicI64,
+    part: AtomicI64,
+    chunk: AtomicI64,
+    file: AtomicI64,
+}
+
+fn next(count: &AtomicI64) -> Row {
+    count.fetch_add(1, Ordering::Relaxed)
+}
+
+impl Numbers {
+    pub fn new(rows: NextRows) -> Numbers {
+        Numbers {
+            session: rows.session.into(),
+            turn: rows.turn.into(),
+            part: rows.part.into(),
+            chunk: rows.chunk.into(),
+            file: rows.file.into(),
+        }
+    }
+
+    pub fn part(&self) -> Row {
+        next(&self.part)
+    }
+
+    pub fn chunk(&self) -> Row {
+        next(&self.chunk)
+    }
+
+    pub fn file(&self) -> Row {
+        next(&self.file)
+    }
+}
+
+pub(crate) struct HeldTurn {
+    pub row: Row,
+    /// It has a row already.
+    pub stored: bool,
+    pub dirty: bool,
+    /// The rows of what the user said.
+    pub user: Vec<Row>,
+    pub user_dirty: bool,
+    /// Some of its parts are in the store only.
+    pub partial: bool,
+}
+
+pub(crate) struct HeldPart {
+    pub row: Row,
+    /// The row of its turn.
+    pub turn: Row,
+    pub dirty: bool,
+    /// It has a row already.
+    pub stored: bool,
+    /// Its payload is by itself.
+    pub open: bool,
+    /// It is in the store only.
+    pub away: bool,
+}
+
+/// A session that is being recorded.
+pub struct SessionFold {
+    pub row: Row,
+    pub id: SessionId,
+    pub(crate) assembler: Assembler,
+    pub(crate) mirror: Mirror,
+    pub(crate) turns: FxHashMap<TurnId, HeldTurn>,
+    pub(crate) parts: FxHashMap<PartId, HeldPart>,
+    pub(crate) dirty_turns: Vec<TurnId>,
+    pub(crate) dirty_parts: Vec<PartId>,
+    /// Turns that turned out to be another: their rows, and the other's.
+    pub(crate) merged: Vec<(Row, Row)>,
+    pub(crate) gone_parts: Vec<Row>,
+    pub(crate) snapshots: Vec<Snapshot>,
+    pub(crate) head_dirty: bool,
+    pub(crate) stored: bool,
+    pub(crate) seq: u64,
+    pub(crate) oddities: BTreeMap<String, u64>,
+    pub sources: Vec<SourceRow>,
+    numbers: Arc<Numbers>,
+    /// What subscribers will be told once it is written; none are kept while nobody listens.
+    pub(crate) changes: Vec<Change>,
+    pub(crate) listened: bool,
+    /// The seq that subscribers have been told.
+    pub(crate) published: u64,
+}
+
+/// What is in the store and must be here before a change can be applied.
+pub enum Missing {
+    Turn(TurnId),
+    Part { id: PartId, row: Row },
+}
+
+impl SessionFold {
+    /// A session that is not stored yet.
+    pub fn new(agent: &str, agent_session_id: &str, numbers: &Arc<Numbers>) -> SessionFold {
+        let id = SessionId::of(agent, agent_session_id);
+        let mirror = Mirror::new(agent, agent_session_id);
+        let row = next(&numbers.session);
+        let fold = SessionFold::with(row, id, Assembler::new(id), mirror, numbers);
+        SessionFold { head_dirty: true, ..fold }
+    }
+
+    /// A session that is stored. Its unsettled turns must be taken before the first event.
+    pub fn resume(outline: SessionOutline, numbers: &Arc<Numbers>) -> SessionFold {
+        let SessionOutline { stored, turns, cursors, sources, .. } = outline;
+        let session = &stored.summary.session;
+        let mirror = Mirror::resume(session.clone());
+        let outlines = turns.into_iter().map(|(_, outline)| outline);
+        let mut assembler = Assembler::resume_outlined(session, outlines);
+        cursors.into_iter().for_each(|cursor| assembler.set_cursor(cursor));
+        let fold =
+            SessionFold::with(stored.row, session.id, assembler, mirror, numbers);
+        SessionFold { sources, seq: stored.seq, oddities: stored.oddities, stored: true, ..fold }
+    }
+
+    fn with(
+        row: Row,
+        id: SessionId,
+        assembler: Assembler,
+        mirror: Mirror,
+        numbers: &Arc<Numbers>,
+    ) -> SessionFold {
+        SessionFold {
+            row,
+            id,
+            assembler,
+            mirror,
+            turns: FxHashMap::default(),
+            parts: FxHashMap::default(),
+            dirty_turns: Vec::new(),
+            dirty_parts: Vec::new(),
+            merged: Vec::new(),
+            gone_parts: Vec::new(),
+            snapshots: Vec::new(),
+            head_dirty: false,
+            stored: false,
+            seq: 0,
+            oddities: BTreeMap::new(),
+            sources: Vec::new(),
+            numbers: numbers.clone(),
+            changes: Vec::new(),
+            listened: false,
+            published: 0,
+        }
+    }
+
+    /// The turns that must be loaded before this event.
+    pub fn needs(&mut self, event: &Event) -> Vec<TurnId> {
+        let mut needed = self.assembler.needs(event);
+        // Some may be here for another reason.
+        needed.retain(|turn| match self.mirror.find_turn(*turn) {
+            Some(held) => {
+                self.assembler.restore(held);
+                false
+            }
+            None => true,
+        });
+        needed
+    }
+
+    /// Takes a turn from the store.
+    pub fn take_turn(&mut self, stored: StoredTurn) {
+        let StoredTurn { row: turn_row, turn, parts, user, open } = stored;
+        for (part, row) in turn.parts.iter().zip(parts) {
+            let open = open.contains(&row);
+            let held =
+                HeldPart { row, turn: turn_row, dirty: false, stored: true, open, away: false };
+            self.parts.insert(part.id, held);
+        }
+        let row = turn_row;
+        let held = HeldTurn {
+            row,
+            stored: true,
+            dirty: false,
+            user,
+            user_dirty: false,
+            partial: false,
+        };
+        self.turns.insert(turn.id, held);
+        self.assembler.restore(&turn);
+        self.mirror.adopt_turn(turn);
+    }
+
+    /// Takes a part from the store.
+    pub fn take_part(&mut self, part: Part) {
+        let Some(held) = self.parts.get_mut(&part.id) else { return };
+        held.away = false;
+        let turn = self.turns.iter().find(|(_, turn)| turn.row == held.turn);
+        if let Some((turn, _)) = turn {
+            self.mirror.adopt_part(*turn, part);
+        }
+    }
+
+    /// Applies an event; the changes are still to be taken.
+    pub fn apply(&mut self, event: Event) -> Vec<Change> {
+        self.seq += 1;
+        self.assembler.apply(event)
+    }
+
+    /// What must be loaded before this change is taken.
+    pub fn missing(&self, change: &Change) -> Vec<Missing> {
+        let turn = |id: &TurnId| match self.turns.contains_key(id) {
+            true => None,
+            false => Some(Missing::Turn(*id)),
+        };
+        let part = |id: &PartId| {
+            let held = self.parts.get(id).filter(|held| held.away)?;
+            Some(Missing::Part { id: *id, row: held.row })
+        };
+        match change {
+            Change::TurnTold { turn: id, .. }
+            | Change::TurnRenamed { turn: id, .. }
+            | Change::StepTold { turn: id, .. }
+            | Change::PartOpened { turn: id, .. } => turn(id).into_iter().collect(),
+            Change::TurnMerged { turn: from, into } => {
+                [turn(from), turn(into)].into_iter().flatten().collect()
+            }
+            Change::PartGrew { part: id, .. }
+            | Change::PartTold { part: id, .. }
+            | Change::PartRenamed { part: id, .. }
+            | Change::PartRemoved { part: id } => part(id).into_iter().collect(),
+            Change::PartMerged { part: from, into } => {
+                [part(from), part(into)].into_iter().flatten().collect()
+            }
+            Change::SessionTold { .. }
+            | Change::TurnOpened { .. }
+            | Change::SnapshotTaken { .. }
+            | Change::Counted { .. } => Vec::new(),
+        }
+    }
+
+    /// Takes a change, and notes which rows it touches.
+    pub fn take(&mut self, change: Change) {
+        match &change {
+            Change::SessionTold { .. } => self.head_dirty = true,
+            Change::TurnOpened { turn } => {
+                let row = next(&self.numbers.turn);
+                let held = HeldTurn {
+                    row,
+                    stored: false,
+                    dirty: false,
+                    user: Vec::new(),
+                    user_dirty: false,
+                    partial: false,
+                };
+                self.turns.insert(*turn, held);
+                self.touch_turn(*turn);
+            }
+            Change::TurnTold { turn, patch } => {
+                let user = patch.user.is_some() || !patch.user_added.is_empty();
+                self.touch_turn(*turn);
+                if let Some(held) = self.turns.get_mut(turn) {
+                    held.user_dirty |= user;
+                }
+            }
+            Change::StepTold { turn, .. } => self.touch_turn(*turn),
+            Change::TurnRenamed { turn, to } => {
+                if let Some(mut held) = self.turns.remove(turn) {
+                    // The ids of what the user said follow the turn's.
+                    held.user_dirty = true;
+                    self.turns.insert(*to, held);
+                    self.dirty_turns.push(*to);
+                    self.touch_turn(*to);
+                }
+            }
+            Change::TurnMerged { turn, into } => self.merge_turns(*turn, *into),
+            Change::PartOpened { turn, part } => {
+                let row = self.numbers.part();
+                let turn_row = self.turns.get(turn).map_or(0, |turn| turn.row);
+                let held = HeldPart {
+                    row,
+                    turn: turn_row,
+                    dirty: false,
+                    stored: false,
+                    open: false,
+                    away: false,
+                };
+                self.parts.insert(part.id, held);
+                self.touch_part(part.id);
+                self.touch_turn(*turn);
+            }
+            Change::PartGrew { part, .. } | Change::PartTold { part, .. } => self.touch_part(*part),
+            Change::PartRenamed { part, to } => {
+                if let Some(held) = self.parts.remove(part) {
+                    self.parts.insert(*to, held);
+                    self.dirty_parts.push(*to);
+                    self.touch_part(*to);
+                }
+            }
+            Change::PartMerged { part, into } => {
+                self.touch_part(*into);
+                self.forget_part(*part);
+            }
+            Change::PartRemoved { part } => self.forget_part(*part),
+            Change::SnapshotTaken { kind, sha256, content } => {
+                self.snapshots.push(Snapshot {
+                    kind: kind.clone(),
+                    sha256: sha256.clone(),
+                    content: content.text().to_owned(),
+                });
+            }
+            Change::Counted { what } => {
+                // Reading a file again is no oddity of the session.
+                if *what != unspool_core::change::Oddity::Duplicate {
+                    *self.oddities.entry(what.name().to_owned()).or_default() += 1;
+                }
+            }
+        }
+        if self.listened {
+            self.changes.push(change.clone());
+        }
+        self.mirror.apply(change);
+    }
+
+    fn touch_turn(&mut self, id: TurnId) {
+        if let Some(held) = self.turns.get_mut(&id).filter(|held| !held.dirty) {
+            held.dirty = true;
+            self.dirty_turns.push(id);
+        }
+    }
+
+    fn touch_part(&mut self, id: PartId) {
+        if let Some(held) = self.parts.get_mut(&id).filter(|held| !held.dirty) {
+            held.dirty = true;
+            self.dirty_parts.push(id);
+        }
+    }
+
+    fn forget_part(&mut self, id: PartId) {
+        if let Some(held) = self.parts.remove(&id).filter(|held| held.stored) {
+            self.gone_parts.push(held.row);
+        }
+    }
+
+    fn merge_turns(&mut self, from: TurnId, into: TurnId) {
+        let Some(gone) = self.turns.remove(&from) else { return };
+        self.gone_parts.extend(&gone.user);
+        self.touch_turn(into);
+        let Some(held) = self.turns.get_mut(&into) else { return };
+        held.user_dirty = true;
+        held.partial |= gone.partial;
+        // Its parts name another turn from now on, wherever they are.
+        for part in self.parts.values_mut().filter(|part| part.turn == gone.row) {
+            part.turn = held.row;
+        }
+        self.merged.push((gone.row, held.row));
+    }
+
+    /// Whether something in it changed since it was written.
+    pub fn is_dirty(&self) -> bool {
+        self.head_dirty
+            || !self.dirty_turns.is_empty()
+            || !self.dirty_parts.is_empty()
+            || !self.gone_parts.is_empty()
+            || !self.merged.is_empty()
+            || !self.snapshots.is_empty()
+    }
+
+    /// Whether it has a row already.
+    pub fn is_stored(&self) -> bool {
+        self.stored
+    }
+
+    /// How much of the session is known.
+    pub(crate) fn completeness(&self) -> Completeness {
+        let spine = self.assembler.cursors().map(|cursor| cursor.telling).max();
+        let unreadable = self.sources.iter().any(|source| source.records.unreadable > 0);
+        if self.assembler.has_no_turns() && unreadable {
+            Completeness::Failed
+        } else if spine < Some(Telling::Stream) || unreadable {
+            Completeness::Partial
+        } else {
+            Completeness::Full
+        }
+    }
+}

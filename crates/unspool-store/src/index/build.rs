@@ -1,0 +1,172 @@
+//! Builds a segment: documents in, one after the other, blocks out. The caller asks now and then
+//! how much memory it takes, and finishes it when that is enough.
+
+use super::dictionary::{COUNT_MOST, Dictionary};
+use super::postings::Posting;
+use super::segment::{Segment, Writer};
+use super::tokens::Tokeniser;
+
+/// Collects documents for a segment.
+#[derive(Default, Debug)]
+pub struct Builder {
+    tokeniser: Tokeniser,
+    dictionary: Dictionary,
+    documents: Vec<Document>,
+    open: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Document {
+    number: u64,
+    /// Where its postings begin.
+    start: usize,
+}
+
+impl Builder {
+    /// Begins a document. What was open is ended.
+    pub fn begin(&mut self, document: u64) {
+        self.dictionary.open();
+        self.documents.push(Document { number: document, start: self.dictionary.postings().len() });
+        self.open = true;
+    }
+
+    /// Plain text of the open document. There may be several, of both kinds. Outside a document
+    /// it goes nowhere.
+    pub fn text(&mut self, text: &str) {
+        if self.open {
+            self.tokeniser.text(text, &mut self.dictionary);
+        }
+    }
+
+    /// Raw JSON of the open document: keys, strings and numbers, unescaped.
+    pub fn json(&mut self, raw: &str) {
+        if self.open {
+            self.tokeniser.json(raw, &mut self.dictionary);
+        }
+    }
+
+    /// Ends the document.
+    pub fn end(&mut self) {
+        self.open = false;
+    }
+
+    /// How many bytes of memory it takes, about. Finishing takes about half as much again.
+    pub fn memory(&self) -> usize {
+        self.dictionary.memory() + self.documents.capacity() * size_of::<Document>()
+    }
+
+    /// How many documents were begun.
+    pub fn documents(&self) -> usize {
+        self.documents.len()
+    }
+
+    /// Writes what was collected as blocks.
+    pub fn finish(mut self) -> Segment {
+        self.dictionary.settle();
+        let mut blocks = Vec::new();
+        let mut writer = Writer::default();
+        let (numbers, cells, ends) = self.turn_round();
+        let mut word = Vec::new();
+        for index in self.sorted() {
+            let Some(entry) = self.dictionary.entries.get(index) else { continue };
+            word.clear();
+            self.dictionary.write(entry, &mut word);
+            let start = if index == 0 { 0 } else { ends[index - 1] };
+            let list = &cells[start as usize..ends[index] as usize];
+            let list = Newest { cells: list.iter().peekable(), numbers: &numbers };
+            blocks.extend(writer.add(&word, list));
+        }
+        let (last, counts) = writer.finish();
+        blocks.extend(last);
+        Segment {
+            documents: numbers.len() as u64,
+            words: counts.words,
+            tokens: counts.tokens,
+            blocks,
+        }
+    }
+
+    /// The numbers of the words in the order of their bytes.
+    fn sorted(&self) -> impl Iterator<Item = usize> {
+        let entries = &self.dictionary.entries;
+        let mut order: Vec<(u64, u32)> =
+            entries.iter().zip(0..).map(|(entry, index)| (entry.first, index)).collect();
+        order.sort_unstable_by(|one, other| {
+            one.0.cmp(&other.0).then_with(|| {
+                let (mut here, mut there) = ([0; 8], [0; 8]);
+                let (one, other) = (&entries[one.1 as usize], &entries[other.1 as usize]);
+                self.dictionary
+                    .rest(one, &mut here)
+                    .cmp(self.dictionary.rest(other, &mut there))
+            })
+        });
+        order.into_iter().map(|(_, index)| index as usize)
+    }
+
+    /// From words by document to documents by word: the numbers of the documents, newest first;
+    /// for each word its cells (an index into them and a level), newest first; and where the cells
+    /// of each word end.
+    fn turn_round(&self) -> (Vec<u64>, Vec<u32>, Vec<u32>) {
+        let postings = self.dictionary.postings();
+        let mut ends = vec![0u32; self.dictionary.entries.len()];
+        for posting in postings {
+            ends[posting.word()] += 1;
+        }
+        let mut sum = 0;
+        for end in &mut ends {
+            // Where the word begins, for now. Filling it moves this to where it ends.
+            (*end, sum) = (sum, sum + *end);
+        }
+        let mut numbers = Vec::with_capacity(self.documents.len());
+        let mut cells = vec![0u32; postings.len()];
+        for (document, end) in self.newest_first() {
+            if numbers.last() != Some(&document.number) {
+                numbers.push(document.number);
+            }
+            let index = (numbers.len() - 1) as u32;
+            for posting in &postings[document.start..end] {
+                let next = &mut ends[posting.word()];
+                cells[*next as usize] = index << 2 | LEVELS[posting.count() as usize];
+                *next += 1;
+            }
+        }
+        (numbers, cells, ends)
+    }
+
+    /// The documents, and where their postings end. They come in ascending order; where they do
+    /// not, they are sorted, and a document that came twice stands twice.
+    fn newest_first(&self) -> Vec<(Document, usize)> {
+        let ends = self.documents.iter().skip(1).map(|document| document.start);
+        let ends = ends.chain([self.dictionary.postings().len()]);
+        let mut documents: Vec<_> = self.documents.iter().copied().zip(ends).collect();
+        documents.reverse();
+        if !documents.is_sorted_by(|one, other| one.0.number >= other.0.number) {
+            documents.sort_by_key(|(document, _)| std::cmp::Reverse(document.number));
+        }
+        documents
+    }
+}
+
+/// The level of a number of occurrences, less one.
+const LEVELS: [u32; COUNT_MOST as usize + 1] = [0, 1, 1, 2, 2, 2, 2, 3];
+
+/// The cells of a word as postings. A document that came twice has two cells, which stand next to
+/// each other.
+struct Newest<'a> {
+    cells: std::iter::Peekable<std::slice::Iter<'a, u32>>,
+    numbers: &'a [u64],
+}
+
+impl Iterator for Newest<'_> {
+    type Item = Posting;
+
+    #[inline]
+    fn next(&mut self) -> Option<Posting> {
+        let mut cell = *self.cells.next()?;
+        while let Some(again) = self.cells.next_if(|again| **again >> 2 == cell >> 2) {
+            cell = cell.max(*again);
+        }
+        let document = *self.numbers.get((cell >> 2) as usize)?;
+        Some(Posting { document, level: (cell & 3) as u8 })
+    }
+}

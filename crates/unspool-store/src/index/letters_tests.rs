@@ -1,0 +1,24 @@
+use super::letters::{Role, fold, role};
+
+/// What the index rests on: folding neither splits nor joins words, and once is enough.
+#[test]
+fn folding_keeps_the_role_of_every_character() {
+    for character in '\0'..=char::MAX {
+        let folded = fold(character);
+        assert_eq!(role(character), role(folded), "{character:?} {folded:?}");
+        assert_eq!(fold(folded), folded, "{character:?}");
+    }
+}
+
+#[test]
+fn scripts_without_spaces_have_words_of_one_character() {
+    for character in "中文々〇かなカナー한글ｶﾅ𠀀".chars() {
+        assert_eq!(role(character), Role::Alone, "{character:?}");
+    }
+    for character in "aZ0éßЖΩकתع②Ⅷ".chars() {
+        assert_eq!(role(character), Role::Joins, "{character:?}");
+    }
+    for character in "_-./\\\" \n、。・！😀\u{301}\u{200d}".chars() {
+        assert_eq!(role(character), Role::Breaks, "{character:?}");
+    }
+}

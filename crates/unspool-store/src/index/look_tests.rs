@@ -1,0 +1,199 @@
+use proptest::prelude::*;
+
+use super::matching_tests::{picks, query_from};
+use super::model::{List, all_candidates, naive_matches, shelve, text};
+use super::{Block, Builder, Corrupt, Limits, Query, Segment, candidates};
+
+fn limits() -> impl Strategy<Value = Limits> {
+    let small = prop::sample::select(vec![0, 1, 3, 20, 5_000]);
+    (small.clone(), 1..30usize, small.clone(), small.clone(), small).prop_map(
+        |(ranked, most, few, words, postings)| Limits {
+            ranked,
+            most,
+            before: None,
+            few,
+            words: words as usize,
+            postings,
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(600))]
+
+    /// The one law of the index: whatever matches is a candidate.
+    #[test]
+    fn no_document_that_matches_is_missed(
+        texts in prop::collection::vec(text(), 1..25),
+        segments in prop::collection::vec(0..6usize, 25),
+        merges in prop::collection::vec(prop::collection::vec(0..6usize, 1..4), 0..3),
+        picks in picks(),
+        limits in limits(),
+    ) {
+        let typed = query_from(&texts, &picks);
+        let documents: Vec<(u64, String)> = texts.into_iter().zip(0..).map(|(text, number)| (number * 3, text)).collect();
+        let mut shelf = shelve(&documents, &segments[..documents.len()]);
+        for chosen in merges {
+            let count = shelf.0.len();
+            let chosen: Vec<usize> = chosen.into_iter().map(|index| index % count).collect();
+            shelf.merge(&chosen, &mut |_| true);
+        }
+        let asked = Query::parse(&typed);
+        for limits in [limits, Limits::default()] {
+            let query = candidates(&asked, &shelf, &limits).unwrap().query;
+            let Some(found) = all_candidates(&asked, &shelf, &limits) else { continue };
+            let mut once = found.clone();
+            once.sort_unstable();
+            once.dedup();
+            prop_assert_eq!(once.len(), found.len());
+            for (number, text) in &documents {
+                for query in [&asked, &query] {
+                    if naive_matches(query, &[text]) {
+                        prop_assert!(found.contains(number), "{number} for {typed:?} in {text:?}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_fragment_of_a_document_finds_it(
+        texts in prop::collection::vec(text(), 1..8),
+        which in 0..8usize,
+        start in 0..400usize,
+        length in 1..120usize,
+    ) {
+        let text = texts[which % texts.len()].clone();
+        let start = text.floor_char_boundary(start % (text.len() + 1));
+        let end = text.floor_char_boundary((start + length).min(text.len()));
+        prop_assume!(!text[start..end].contains('"') && !text[start..end].trim().is_empty());
+        let query = Query::parse(&format!("\"{}\"", &text[start..end]));
+        let documents: Vec<(u64, String)> = (0..).zip(texts.clone()).collect();
+        let shelf = shelve(&documents, &vec![0; documents.len()]);
+        prop_assert!(query.matches(&[&text]));
+        if let Some(found) = all_candidates(&query, &shelf, &Limits::default()) {
+            prop_assert!(found.contains(&((which % texts.len()) as u64)));
+        }
+    }
+
+    #[test]
+    fn hostile_blocks_give_errors_or_nothing(
+        words in prop::collection::vec(any::<u8>(), 0..60),
+        postings in prop::collection::vec(any::<u8>(), 0..60),
+        plain in any::<bool>(),
+        typed in "[ab]{1,2}[*.]?( [ab]{1,2})?",
+        limits in limits(),
+    ) {
+        let block = Block {
+            first: vec![b'a'],
+            last: vec![b'z'],
+            words: if plain { [b"\0\na\nab\n", &words[..], b"\nba\n"].concat() } else { words },
+            postings: if plain { [&[1, 3, 99, 2, 3], &postings[..]].concat() } else { postings },
+        };
+        let shelf = List(vec![Segment { documents: 3, words: 3, tokens: 9, blocks: vec![block] }]);
+        let query = Query::parse(&typed);
+        for query in [&query, &query.widened()] {
+            candidates(query, &shelf, &limits).ok();
+        }
+    }
+}
+
+fn shelf_of(texts: &[&str]) -> List {
+    let documents: Vec<(u64, String)> =
+        (1..).zip(texts).map(|(number, text)| (number, (*text).to_owned())).collect();
+    let segments: Vec<usize> = (0..texts.len()).map(|index| index % 3).collect();
+    shelve(&documents, &segments)
+}
+
+#[track_caller]
+fn finds(shelf: &List, typed: &str, expected: &[u64]) {
+    let found = candidates(&Query::parse(typed), shelf, &Limits::default()).unwrap();
+    let found: Vec<u64> = found.documents.iter().map(|it| it.document).collect();
+    assert_eq!(found, expected, "{typed}");
+}
+
+#[test]
+fn conditions_are_all_needed() {
+    let shelf = shelf_of(&["alpha beta", "alpha", "beta alphabet", "gamma"]);
+    finds(&shelf, "alpha", &[2, 1]);
+    finds(&shelf, "alpha beta", &[1]);
+    finds(&shelf, "alph*", &[3, 2, 1]);
+    finds(&shelf, "\"a bet\"", &[3, 1]);
+    finds(&shelf, "nothing", &[]);
+    finds(&shelf, "alpha -beta", &[2, 1]);
+}
+
+#[test]
+fn the_best_come_first_and_of_equals_the_newest() {
+    let shelf = shelf_of(&[
+        "alpha",
+        "alpha alpha alpha alpha",
+        "alpha",
+        "alpha alpha",
+        "rare alpha",
+        "common common common rare",
+    ]);
+    finds(&shelf, "alpha", &[2, 4, 5, 3, 1]);
+    finds(&shelf, "rare", &[6, 5]);
+}
+
+#[test]
+fn a_word_that_is_never_whole_is_tried_as_a_fragment() {
+    let shelf = shelf_of(&["alphabet", "beta", "an alpha male"]);
+    let found = candidates(&Query::parse("lpha"), &shelf, &Limits::default()).unwrap();
+    assert!(found.widened);
+    assert_eq!(found.query, Query::parse("\"lpha\""));
+    assert_eq!(found.documents.len(), 2);
+    let found = candidates(&Query::parse("alpha"), &shelf, &Limits::default()).unwrap();
+    assert!(!found.widened);
+    assert_eq!(found.documents.len(), 1);
+}
+
+#[test]
+fn what_narrows_nothing_down_is_said() {
+    let shelf = shelf_of(&["alpha", "beta"]);
+    for typed in ["", "...", "-alpha"] {
+        let found = candidates(&Query::parse(typed), &shelf, &Limits::default()).unwrap();
+        assert!(found.everything && found.documents.is_empty(), "{typed}");
+    }
+    let limits = Limits { words: 1, ..Limits::default() };
+    assert!(candidates(&Query::parse("\"a\""), &shelf, &limits).unwrap().everything);
+    assert!(!candidates(&Query::parse("\"ph\""), &shelf, &limits).unwrap().everything);
+}
+
+#[test]
+fn many_documents_are_taken_from_the_newest_on() {
+    let mut builders = [Builder::default(), Builder::default(), Builder::default()];
+    for number in 0..3_000u64 {
+        let builder = &mut builders[(number / 100 % 3) as usize];
+        builder.begin(number);
+        builder.text(if number % 2 == 0 { "even all" } else { "odd all" });
+        if number % 3 == 0 {
+            builder.text("third");
+        }
+        builder.text(&format!("n{number}x"));
+        builder.end();
+    }
+    let shelf = List(builders.into_iter().map(Builder::finish).collect());
+    let limits = Limits { ranked: 100, most: 10, ..Limits::default() };
+    for typed in ["even third", "even \"third \"", "third \"n\" even"] {
+        let query = Query::parse(typed);
+        let page = candidates(&query, &shelf, &limits).unwrap();
+        assert!(page.newest_first && page.more);
+        let first: Vec<u64> = page.documents.iter().map(|it| it.document).collect();
+        assert_eq!(first, [2994, 2988, 2982, 2976, 2970, 2964, 2958, 2952, 2946, 2940]);
+        let all = all_candidates(&query, &shelf, &limits).unwrap();
+        assert_eq!(all, (0..500).rev().map(|number| number * 6).collect::<Vec<_>>());
+    }
+    assert_eq!(all_candidates(&Query::parse("\"1x\""), &shelf, &limits).unwrap().len(), 300);
+}
+
+#[test]
+fn corrupt_blocks_are_told() {
+    let mut shelf = shelf_of(&["alpha", "alpha"]);
+    shelf.0[0].blocks[0].words = vec![9];
+    for typed in ["alpha", "alph*", "\"alpha\""] {
+        let error: Corrupt = candidates(&Query::parse(typed), &shelf, &Limits::default()).unwrap_err();
+        assert!(error.to_string().contains("rebuild"), "{error}");
+    }
+}

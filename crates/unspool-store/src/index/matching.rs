@@ -1,0 +1,129 @@
+//! Verifies a query against texts, and finds where it matches: the index only proposes. Texts are
+//! folded character by character, so that every place in the folded text is a place in the
+//! original, even where a letter's lower case has another length.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use super::letters::{fold, joined};
+use super::query::{Condition, Kind, Query};
+
+impl Query {
+    /// Whether every condition holds in one of the fields, and nothing that is excluded holds in
+    /// any.
+    pub fn matches(&self, fields: &[&str]) -> bool {
+        let mut missing: Vec<&Condition> = self.conditions().iter().collect();
+        for field in fields {
+            let folded = Folded::of(field);
+            if self.excluded().iter().any(|condition| condition.holds(&folded)) {
+                return false;
+            }
+            missing.retain(|condition| !condition.holds(&folded));
+            if missing.is_empty() && self.excluded().is_empty() {
+                return true;
+            }
+        }
+        missing.is_empty()
+    }
+
+    /// Where the conditions match in a text: ranges of bytes on the boundaries of characters, in
+    /// order. Where matches overlap, they are one.
+    pub fn ranges(&self, text: &str) -> Vec<Range<usize>> {
+        let folded = Folded::of(text);
+        let mut ranges: Vec<Range<usize>> = self
+            .conditions()
+            .iter()
+            .flat_map(|condition| condition.hits(&folded))
+            .map(|hit| folded.original(hit.start)..folded.original(hit.end))
+            .collect();
+        ranges.sort_unstable_by_key(|range| (range.start, range.end));
+        ranges.dedup_by(|next, range| {
+            let overlap = next.start < range.end;
+            if overlap {
+                range.end = range.end.max(next.end);
+            }
+            overlap
+        });
+        ranges
+    }
+}
+
+impl Condition {
+    fn holds(&self, folded: &Folded<'_>) -> bool {
+        self.hits(folded).next().is_some()
+    }
+
+    /// Where it matches in the folded text.
+    fn hits<'a>(&'a self, folded: &'a Folded<'_>) -> impl Iterator<Item = Range<usize>> + 'a {
+        let text = folded.text.as_ref();
+        let (start, end) = match self.kind() {
+            Kind::Word => (true, true),
+            Kind::Prefix => (true, false),
+            Kind::Fragment => (false, false),
+        };
+        // A match that is refused overlaps no other one of a word: between them there would have
+        // to be an end of a word inside it.
+        self.finder
+            .find_iter(text.as_bytes())
+            .map(|at| at..at + self.text().len())
+            .filter(move |hit| (!start || !inside(text, hit.start)) && (!end || !inside(text, hit.end)))
+    }
+}
+
+/// Whether a place is inside a word.
+fn inside(text: &str, at: usize) -> bool {
+    let Some((before, behind)) = text.split_at_checked(at) else { return false };
+    joined(before.chars().next_back(), behind.chars().next())
+}
+
+/// A text in lower case that knows its way back.
+struct Folded<'a> {
+    text: Cow<'a, str>,
+    /// Where the lengths drift apart: places behind characters whose lower case has another
+    /// length, in the folded text and in the original.
+    drifts: Vec<(usize, usize)>,
+}
+
+impl<'a> Folded<'a> {
+    fn of(text: &'a str) -> Self {
+        if text.is_ascii() {
+            let capitals = text.bytes().any(|byte| byte.is_ascii_uppercase());
+            let text =
+                if capitals { Cow::Owned(text.to_ascii_lowercase()) } else { Cow::Borrowed(text) };
+            return Folded { text, drifts: Vec::new() };
+        }
+        let mut folded = String::with_capacity(text.len());
+        let mut drifts = Vec::new();
+        let mut rest = text;
+        while let Some(wide) = rest.bytes().position(|byte| !byte.is_ascii()) {
+            let (plain, behind) = rest.split_at(wide);
+            push_lower(&mut folded, plain);
+            rest = behind;
+            while let Some(character) = rest.chars().next().filter(|it| !it.is_ascii()) {
+                let lower = fold(character);
+                folded.push(lower);
+                rest = &rest[character.len_utf8()..];
+                if lower.len_utf8() != character.len_utf8() {
+                    drifts.push((folded.len(), text.len() - rest.len()));
+                }
+            }
+        }
+        push_lower(&mut folded, rest);
+        Folded { text: Cow::Owned(folded), drifts }
+    }
+
+    /// The place in the original text.
+    fn original(&self, at: usize) -> usize {
+        let drift = self.drifts.partition_point(|(folded, _)| *folded <= at);
+        match drift.checked_sub(1).and_then(|index| self.drifts.get(index)) {
+            Some((folded, original)) => at - folded + original,
+            None => at,
+        }
+    }
+}
+
+fn push_lower(folded: &mut String, plain: &str) {
+    let start = folded.len();
+    folded.push_str(plain);
+    folded[start..].make_ascii_lowercase();
+}

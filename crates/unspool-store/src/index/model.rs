@@ -1,0 +1,207 @@
+//! The index as a few lines that nobody can get wrong, for tests to compare with; and a shelf that
+//! is a list.
+
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// Takes words as they come.
+#[derive(Default)]
+pub(super) struct Words(pub(super) Vec<String>);
+
+impl Sink for Words {
+    fn short(&mut self, word: Short) {
+        let (bytes, length) = word.unpack();
+        self.0.push(String::from_utf8(bytes[..length].to_vec()).unwrap());
+    }
+
+    fn long(&mut self, word: &[u8]) {
+        assert!((17..=64).contains(&word.len()));
+        self.0.push(String::from_utf8(word.to_vec()).unwrap());
+    }
+}
+
+pub(super) fn words_of_text(text: &str) -> Vec<String> {
+    let mut words = Words::default();
+    Tokeniser::default().text(text, &mut words);
+    words.0
+}
+
+pub(super) fn words_of_json(raw: &str) -> Vec<String> {
+    let mut words = Words::default();
+    Tokeniser::default().json(raw, &mut words);
+    words.0
+}
+
+pub(super) fn lower(text: &str) -> String {
+    text.chars().map(letters::fold).collect()
+}
+
+/// The words of a text, whole, however long, in lower case.
+pub(super) fn naive_words(text: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    for character in text.chars() {
+        match letters::role(character) {
+            letters::Role::Joins => words.last_mut().unwrap().push(letters::fold(character)),
+            letters::Role::Breaks => words.push(String::new()),
+            letters::Role::Alone => words.extend([character.to_string(), String::new()]),
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+fn naive_holds(condition: &Condition, field: &str) -> bool {
+    let wanted = condition.text();
+    match condition.kind() {
+        Kind::Word => naive_words(field).iter().any(|word| word == wanted),
+        Kind::Prefix => naive_words(field).iter().any(|word| word.starts_with(wanted)),
+        Kind::Fragment => lower(field).contains(wanted),
+    }
+}
+
+pub(super) fn naive_matches(query: &Query, fields: &[&str]) -> bool {
+    let holds = |condition: &Condition| fields.iter().any(|field| naive_holds(condition, field));
+    query.conditions().iter().all(holds) && !query.excluded().iter().any(holds)
+}
+
+/// Segments in memory.
+#[derive(Default)]
+pub(super) struct List(pub(super) Vec<Segment>);
+
+impl List {
+    pub(super) fn blocks_of(&self, segment: i64) -> &[Block] {
+        &self.0[segment as usize].blocks
+    }
+
+    fn place(&self, segment: i64, word: &[u8]) -> Option<usize> {
+        let blocks = self.blocks_of(segment);
+        blocks.partition_point(|block| block.first.as_slice() <= word).checked_sub(1)
+    }
+
+    /// Merges some of the segments.
+    pub(super) fn merge(&mut self, chosen: &[usize], keep: &mut dyn FnMut(u64) -> bool) {
+        let chosen: BTreeSet<usize> = chosen.iter().copied().collect();
+        let merged = merged(chosen.iter().map(|index| &self.0[*index]), keep);
+        for index in chosen.into_iter().rev() {
+            self.0.remove(index);
+        }
+        self.0.push(merged);
+    }
+}
+
+pub(super) fn merged<'a>(
+    segments: impl Iterator<Item = &'a Segment>,
+    keep: &mut dyn FnMut(u64) -> bool,
+) -> Segment {
+    let sources: Vec<_> =
+        segments.map(|segment| segment.blocks.iter().cloned().map(Ok::<_, Corrupt>)).collect();
+    let mut blocks = Vec::new();
+    let counts = merge(sources, keep, &mut |block| {
+        blocks.push(block);
+        Ok(())
+    })
+    .unwrap();
+    Segment { documents: counts.documents, words: counts.words, tokens: counts.tokens, blocks }
+}
+
+impl Shelf for List {
+    type Error = Corrupt;
+
+    fn segments(&self) -> Result<Vec<SegmentHead>, Corrupt> {
+        let heads = self.0.iter().zip(0..);
+        Ok(heads.map(|(it, id)| SegmentHead { id, documents: it.documents }).collect())
+    }
+
+    fn block_with(&self, segment: i64, word: &[u8]) -> Result<Option<Block>, Corrupt> {
+        let place = self.place(segment, word);
+        Ok(place.map(|place| self.blocks_of(segment)[place].clone()))
+    }
+
+    fn blocks(
+        &self,
+        segment: i64,
+        from: &[u8],
+        visit: &mut dyn FnMut(BlockRef<'_>) -> ControlFlow<()>,
+    ) -> Result<(), Corrupt> {
+        let place = self.place(segment, from).unwrap_or(0);
+        for Block { first, words, postings, .. } in &self.blocks_of(segment)[place..] {
+            if visit(BlockRef { first, words, postings }).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn words(
+        &self,
+        segment: i64,
+        visit: &mut dyn FnMut(WordsRef<'_>) -> ControlFlow<()>,
+    ) -> Result<(), Corrupt> {
+        for Block { first, words, .. } in self.blocks_of(segment) {
+            if visit(WordsRef { first, words }).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn postings(&self, segment: i64, first: &[u8]) -> Result<Option<Vec<u8>>, Corrupt> {
+        Ok(self.block_with(segment, first)?.map(|block| block.postings))
+    }
+}
+
+/// Documents, cut into segments: each document goes to one of them, in order.
+pub(super) fn shelve(documents: &[(u64, String)], segments: &[usize]) -> List {
+    let many = segments.iter().copied().max().unwrap_or(0) + 1;
+    let mut builders: Vec<Builder> = (0..many).map(|_| Builder::default()).collect();
+    for ((number, text), segment) in documents.iter().zip(segments) {
+        builders[*segment].begin(*number);
+        builders[*segment].text(text);
+        builders[*segment].end();
+    }
+    List(builders.into_iter().map(Builder::finish).collect())
+}
+
+/// All candidates, page by page.
+pub(super) fn all_candidates(query: &Query, shelf: &List, limits: &Limits) -> Option<Vec<u64>> {
+    let mut limits = *limits;
+    let mut documents = Vec::new();
+    loop {
+        let page = candidates(query, shelf, &limits).unwrap();
+        if page.everything {
+            return None;
+        }
+        let scores = page.documents.iter().map(|it| (Reverse(it.score.to_bits()), Reverse(it.document)));
+        assert!(scores.is_sorted(), "best first, then newest first");
+        documents.extend(page.documents.iter().map(|it| it.document));
+        limits.before = page.documents.last().map(|it| it.document);
+        if !page.more || page.documents.is_empty() {
+            return Some(documents);
+        }
+    }
+}
+
+/// Text of few words, so that they meet again, of many scripts, with all that stands between.
+pub(super) fn text() -> impl Strategy<Value = String> {
+    let word = prop_oneof![
+        8 => prop::sample::select(vec![
+            "alpha", "beta", "Alphabet", "bet", "al", "ALPHA", "x1", "1", "42", "foo", "bar", "fooBar",
+            "über", "ÜBER", "Straße", "STRASSE", "İstanbul", "istanbul", "\u{212a}elvin", "kelvin",
+            "Ⱥb", "ⱥB", "中", "文", "日本", "한국어", "é", "e\u{301}", "😀", "ΣΑΣ", "true", "null",
+        ]).prop_map(str::to_owned),
+        1 => "[a-c]{60,70}",
+        1 => "[a-bé]{15,18}",
+        1 => "[ab]{100,200}",
+        1 => "[aб中]{20,50}",
+    ];
+    let between = prop::sample::select(vec![
+        " ", " ", "_", ".", "/", "::", "\n", "", "", "-", ", ", "\"", "\\", "\t", "+", "\u{1}", "—",
+    ]);
+    prop::collection::vec((word, between), 0..12)
+        .prop_map(|pairs| pairs.into_iter().map(|(word, between)| word + between).collect())
+}

@@ -1,0 +1,266 @@
+//! What a person asks for: the words of a query as conditions that must all hold. `look.rs` turns
+//! them into candidates, `matching.rs` verifies them against a text.
+//!
+//! ```text
+//! alpha beta      both words, anywhere
+//! alph*           a word that begins so
+//! "to be, or"     this very fragment, wherever it begins and ends
+//! src/main.rs     a fragment as well: words with anything between them
+//! *alph           a fragment: the word may begin before it
+//! -alpha          not this word; likewise -alph* and -"a fragment"
+//! --flag, ->      not an exclusion: fragments
+//! ```
+//!
+//! Nothing is an error. Case does not matter. A quote that does not end goes to the end of the
+//! query; a quote ends before a space or the end, so that it may hold others (`"key":"value"`).
+
+use memchr::memmem::Finder;
+
+use super::letters::{Role, fold, role};
+use super::tokens::{INSIDE, LONGEST};
+
+/// More conditions than this are not looked at.
+const CONDITIONS: usize = 64;
+
+/// A query.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Query {
+    conditions: Vec<Condition>,
+    excluded: Vec<Condition>,
+}
+
+/// How a condition wants its text.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// As a whole word.
+    Word,
+    /// As the beginning of a word.
+    Prefix,
+    /// As it stands, wherever it begins and ends.
+    Fragment,
+}
+
+/// Something that must hold in one field of the document.
+#[derive(Clone, Debug)]
+pub struct Condition {
+    kind: Kind,
+    pub(super) finder: Finder<'static>,
+    text: String,
+}
+
+impl PartialEq for Condition {
+    fn eq(&self, other: &Self) -> bool {
+        (self.kind, &self.text) == (other.kind, &other.text)
+    }
+}
+
+impl Eq for Condition {}
+
+impl Condition {
+    /// `text` as it was asked for, in any case.
+    pub fn new(kind: Kind, text: &str) -> Self {
+        let text: String = text.chars().map(fold).collect();
+        Condition { kind, finder: Finder::new(&text).into_owned(), text }
+    }
+
+    /// How its text is wanted.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// Its text, in lower case.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether the index can narrow it down: a fragment of nothing but punctuation has no words.
+    pub fn has_words(&self) -> bool {
+        self.text.chars().any(|character| role(character) != Role::Breaks)
+    }
+
+    /// What the dictionary must have for it.
+    pub(super) fn needs(&self) -> Vec<Need> {
+        match self.kind {
+            Kind::Word => vec![Need::new(Reach::Whole, &self.text)],
+            Kind::Prefix => vec![Need::new(Reach::Start, &self.text)],
+            Kind::Fragment => self.needs_of_fragment(),
+        }
+    }
+
+    /// Words inside a fragment are whole. The first may be the end of a longer word and the last
+    /// the beginning of one, unless the fragment has something before or behind it.
+    fn needs_of_fragment(&self) -> Vec<Need> {
+        words(&self.text)
+            .into_iter()
+            .map(|(start, word)| {
+                let alone = word.chars().all(|character| role(character) == Role::Alone);
+                let before = start == 0 && !alone;
+                let behind = start + word.len() == self.text.len() && !alone;
+                let reach = match (before, behind) {
+                    (false, false) => Reach::Whole,
+                    (false, true) => Reach::Start,
+                    (true, false) => Reach::End,
+                    (true, true) => Reach::Inside,
+                };
+                Need::new(reach, word)
+            })
+            .collect()
+    }
+}
+
+impl Query {
+    /// Reads a query as it was typed.
+    pub fn parse(typed: &str) -> Query {
+        let mut query = Query::default();
+        let mut rest = typed.trim_start();
+        while !rest.is_empty() && query.conditions.len() + query.excluded.len() < CONDITIONS {
+            let (excluded, behind) = exclusion(rest);
+            let (condition, behind) = match behind.strip_prefix('"') {
+                Some(quoted) => quote(quoted),
+                None => {
+                    let end = behind.find(char::is_whitespace).unwrap_or(behind.len());
+                    let (typed, behind) = behind.split_at(end);
+                    (Some(bare(typed)), behind)
+                }
+            };
+            rest = behind.trim_start();
+            let list = if excluded { &mut query.excluded } else { &mut query.conditions };
+            list.extend(condition.filter(|condition| !list.contains(condition)));
+        }
+        query
+    }
+
+    /// What must hold.
+    pub fn conditions(&self) -> &[Condition] {
+        &self.conditions
+    }
+
+    /// What must not hold.
+    pub fn excluded(&self) -> &[Condition] {
+        &self.excluded
+    }
+
+    /// Whether it asks for nothing at all: then everything matches.
+    pub fn is_empty(&self) -> bool {
+        self.conditions.is_empty() && self.excluded.is_empty()
+    }
+
+    /// The same query with every word taken as a fragment: it may stand inside longer words.
+    pub fn widened(&self) -> Query {
+        let mut query = self.clone();
+        for index in 0..query.conditions.len() {
+            query.widen(index);
+        }
+        query
+    }
+
+    /// Takes the condition as a fragment.
+    pub(super) fn widen(&mut self, index: usize) {
+        if let Some(condition) = self.conditions.get_mut(index) {
+            condition.kind = Kind::Fragment;
+        }
+    }
+}
+
+/// Takes the sign of an exclusion away, if there is one. Only before something that can be
+/// excluded: `--flag`, `->` and `-` are asked for as they stand.
+fn exclusion(typed: &str) -> (bool, &str) {
+    let behind = typed.strip_prefix('-').unwrap_or_default();
+    let next = behind.chars().next();
+    match next.is_some_and(|it| it == '"' || role(it) != Role::Breaks) {
+        true => (true, behind),
+        false => (false, typed),
+    }
+}
+
+/// The fragment behind an opening quote, and what stands behind the closing one. Nothing but white
+/// space is no condition.
+fn quote(quoted: &str) -> (Option<Condition>, &str) {
+    let closes = |at: &usize| quoted[at + 1..].chars().next().is_none_or(char::is_whitespace);
+    let end = memchr::memchr_iter(b'"', quoted.as_bytes()).find(closes);
+    let (text, behind) = match end {
+        Some(end) => (&quoted[..end], &quoted[end + 1..]),
+        None => (quoted, ""),
+    };
+    let blank = text.trim().is_empty();
+    ((!blank).then(|| Condition::new(Kind::Fragment, text)), behind)
+}
+
+/// What was typed without quotes or spaces.
+fn bare(typed: &str) -> Condition {
+    let starless = typed.trim_matches('*');
+    let one = one_word(starless);
+    if typed == starless {
+        Condition::new(if one { Kind::Word } else { Kind::Fragment }, typed)
+    } else if one && typed.starts_with(starless) {
+        Condition::new(Kind::Prefix, starless)
+    } else if starless.chars().any(|it| role(it) != Role::Breaks) {
+        Condition::new(Kind::Fragment, starless)
+    } else {
+        Condition::new(Kind::Fragment, typed)
+    }
+}
+
+fn one_word(text: &str) -> bool {
+    matches!(words(text).as_slice(), [(_, word)] if word.len() == text.len())
+}
+
+/// The words of a text and where they begin, as they stand in it.
+pub(super) fn words(text: &str) -> Vec<(usize, &str)> {
+    let mut words = Vec::new();
+    let mut start = None;
+    for (at, character) in text.char_indices().chain([(text.len(), ' ')]) {
+        let role = role(character);
+        if role != Role::Joins
+            && let Some(start) = start.take()
+        {
+            words.push((start, &text[start..at]));
+        }
+        match role {
+            Role::Joins => start = start.or(Some(at)),
+            Role::Alone => words.push((at, &text[at..at + character.len_utf8()])),
+            Role::Breaks => {}
+        }
+    }
+    words
+}
+
+/// Words of the dictionary that a condition needs one of.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Need {
+    pub(super) reach: Reach,
+    pub(super) word: String,
+}
+
+/// How much of a word of the dictionary is known.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Reach {
+    Whole,
+    Start,
+    End,
+    Inside,
+}
+
+impl Need {
+    /// Long words stand in the dictionary in pieces, so no more is asked for than stands in one
+    /// piece for certain.
+    fn new(reach: Reach, word: &str) -> Need {
+        let word = match reach {
+            Reach::Whole | Reach::Start => &word[..word.floor_char_boundary(LONGEST)],
+            Reach::Inside => &word[..word.floor_char_boundary(INSIDE)],
+            Reach::End => &word[word.ceil_char_boundary(word.len().saturating_sub(INSIDE))..],
+        };
+        Need { reach, word: word.to_owned() }
+    }
+
+    /// What to search for among words that stand between line feeds.
+    pub(super) fn pattern(&self) -> Vec<u8> {
+        let (before, behind) = match self.reach {
+            Reach::Whole => ("\n", "\n"),
+            Reach::Start => ("\n", ""),
+            Reach::End => ("", "\n"),
+            Reach::Inside => ("", ""),
+        };
+        [before, &self.word, behind].concat().into_bytes()
+    }
+}

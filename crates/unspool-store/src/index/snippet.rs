@@ -1,0 +1,142 @@
+//! One line of a text around its matches, for a list of results.
+
+use std::ops::Range;
+
+use super::letters::clings;
+
+/// A line from a text.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Snippet {
+    /// No control characters, no line feeds, no bidirectional overrides; `…` where it was cut.
+    pub text: String,
+    /// Where the matches are in it: bytes, in order.
+    pub ranges: Vec<Range<usize>>,
+}
+
+const CUT: char = '…';
+
+/// The line of about `width` characters with the most of the matches in it. `ranges` are what
+/// [`Query::ranges`](super::Query::ranges) found in the text.
+pub fn snippet(text: &str, ranges: &[Range<usize>], width: usize) -> Snippet {
+    let width = width.max(1);
+    let cluster = densest(text, ranges, width);
+    let window = window(text, cluster, width);
+    let shown = text.get(window.clone()).unwrap_or_default();
+    let mut snippet = Snippet::default();
+    if window.start > 0 {
+        snippet.text.push(CUT);
+    }
+    let first = ranges.partition_point(|range| range.end <= window.start);
+    let mut ranges = ranges.get(first..).unwrap_or_default().iter().peekable();
+    let mut open = None;
+    let mut blank = snippet.text.is_empty();
+    for (at, character) in shown.char_indices() {
+        let at = window.start + at;
+        if let Some(start) = open
+            && ranges.peek().is_none_or(|range| range.end <= at)
+        {
+            close(&mut snippet, start);
+            open = None;
+            ranges.next();
+        }
+        // Nothing that is shown may stand in no match, however odd the ranges are.
+        while ranges.peek().is_some_and(|range| range.end <= at) {
+            ranges.next();
+        }
+        let space = is_space(character);
+        if open.is_none() && !(space && blank) && ranges.peek().is_some_and(|it| it.start <= at) {
+            open = Some(snippet.text.len());
+        }
+        if !space {
+            snippet.text.push(character);
+        } else if !blank {
+            snippet.text.push(' ');
+        }
+        blank = space;
+    }
+    if let Some(start) = open {
+        close(&mut snippet, start);
+    }
+    if window.end < text.len() {
+        snippet.text.push(CUT);
+    }
+    snippet
+}
+
+fn close(snippet: &mut Snippet, start: usize) {
+    if start < snippet.text.len() {
+        snippet.ranges.push(start..snippet.text.len());
+    }
+}
+
+/// What becomes one space, together with its like.
+fn is_space(character: char) -> bool {
+    let steers = matches!(character, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    character.is_whitespace() || character.is_control() || steers
+}
+
+/// The stretch of text that has the most matches within `width`. Measured in bytes, which for most
+/// texts are characters.
+fn densest(text: &str, ranges: &[Range<usize>], width: usize) -> Range<usize> {
+    let mut best = 0..0;
+    let mut most = 0;
+    let mut last = 0;
+    for (first, range) in ranges.iter().enumerate() {
+        last = last.max(first);
+        while ranges.get(last + 1).is_some_and(|next| next.end.saturating_sub(range.start) <= width)
+        {
+            last += 1;
+        }
+        let count = last + 1 - first;
+        if count > most {
+            most = count;
+            best = range.start..ranges.get(last).map_or(range.end, |last| last.end);
+        }
+    }
+    let start = text.floor_char_boundary(best.start);
+    start..text.floor_char_boundary(best.end).max(start)
+}
+
+/// A window of `width` characters with the cluster in its middle.
+fn window(text: &str, cluster: Range<usize>, width: usize) -> Range<usize> {
+    let (before, rest) = text.split_at(cluster.start);
+    let inside = rest.get(..cluster.len()).unwrap_or(rest).chars().take(width).count();
+    let margin = (width - inside) / 2;
+    let start = before.char_indices().rev().take(margin).last().map_or(cluster.start, |(at, _)| at);
+    let lead = before.get(start..).map_or(0, |lead| lead.chars().count());
+    let tail = width - lead.min(width);
+    let end = rest.char_indices().nth(tail).map_or(text.len(), |(at, _)| cluster.start + at);
+    // What is left over behind goes before.
+    let behind = text.get(cluster.start..end).map_or(0, |it| it.chars().count());
+    let spare = width.saturating_sub(lead + behind);
+    let start = text
+        .get(..start)
+        .and_then(|before| before.char_indices().rev().take(spare).last())
+        .map_or(start, |(at, _)| at);
+    whole(text, start, Side::Back)..whole(text, end, Side::On)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Back,
+    On,
+}
+
+/// The nearest place at which nothing is torn that belongs together. It gives up after a few
+/// characters: marks can be piled without end.
+fn whole(text: &str, mut at: usize, side: Side) -> usize {
+    for _ in 0..16 {
+        let (before, behind) = text.split_at(at);
+        let (Some(one), Some(other)) = (before.chars().next_back(), behind.chars().next()) else {
+            return at;
+        };
+        if !clings(one, other) {
+            return at;
+        }
+        at = match side {
+            Side::Back => at - one.len_utf8(),
+            Side::On => at + other.len_utf8(),
+        };
+    }
+    at
+}

@@ -1,0 +1,304 @@
+//! How a part's payload is kept. Prose stands in a column of its own, as it is. What tools gave
+//! back, and any other large body, is compressed by itself and stored once by its content. The
+//! rest, small and much alike from part to part, is put together with its neighbours into chunks
+//! that are compressed as one: a frame for each part would cost more than it holds.
+//!
+//! Payloads are JSON inside, so that a field added in years to come is no migration.
+
+use std::io::Write;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+use unspool_core::json::Json;
+use unspool_core::part::{Body, Part};
+use unspool_core::telling::{Evidence, Origin};
+use xxhash_rust::xxh3::Xxh3;
+
+/// From here on what a tool gave back is stored by its content.
+const LARGE_RESULT: usize = 512;
+/// From here on any other body is.
+const LARGE_BODY: usize = 16 * 1024;
+/// Higher levels were tried: the third takes half as long again and saves a twentieth.
+const LEVEL: i32 = 1;
+
+#[derive(Debug, Error)]
+pub enum PackError {
+    #[error("a compressed payload cannot be read: {0}")]
+    Frame(std::io::Error),
+    #[error("a payload cannot be read: {0}")]
+    Json(#[from] serde_json::Error),
+    #[error("a payload is shorter than it says")]
+    Short,
+}
+
+/// What was taken out of a body.
+#[derive(Default)]
+struct Taken {
+    text: Option<String>,
+    output: Option<String>,
+    result: Option<Json>,
+    body: Option<String>,
+}
+
+#[derive(Serialize)]
+struct RestOut<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    started: Option<Timestamp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ended: Option<Timestamp>,
+    evidence: &'a [Evidence],
+    origin: &'a Origin,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    body: Option<&'a Body>,
+}
+
+#[derive(Deserialize)]
+struct RestIn {
+    #[serde(default)]
+    started: Option<Timestamp>,
+    #[serde(default)]
+    ended: Option<Timestamp>,
+    evidence: Vec<Evidence>,
+    origin: Origin,
+    #[serde(default)]
+    body: Option<Body>,
+}
+
+/// A part, taken to pieces.
+pub struct Packed {
+    /// Prose, as it is.
+    pub text: Option<String>,
+    /// To be put into a chunk.
+    pub rest: Vec<u8>,
+    /// Large payload, to be stored once.
+    pub large: Option<Large>,
+}
+
+/// A large payload before compression.
+pub struct Large {
+    pub digest: u128,
+    output: Option<String>,
+    result: Option<Json>,
+    body: Option<String>,
+}
+
+/// Takes a part to pieces.
+pub fn pack(mut part: Part) -> Result<Packed, PackError> {
+    let mut taken = take(&mut part.body);
+    let mut body = Some(&part.body);
+    let whole;
+    // Only these kinds grow large beside prose and results.
+    if may_be_large(&part.body) {
+        whole = serde_json::to_string(&part.body)?;
+        if whole.len() >= LARGE_BODY {
+            taken.body = Some(whole);
+            body = None;
+        }
+    }
+    let mut rest = Vec::with_capacity(512);
+    let (evidence, origin) = (part.evidence.as_slice(), &part.origin);
+    let out = RestOut { started: part.started, ended: part.ended, evidence, origin, body };
+    serde_json::to_writer(&mut rest, &out)?;
+    let Taken { text, output, result, body } = taken;
+    let large = (output.is_some() || result.is_some() || body.is_some())
+        .then(|| Large { digest: 0, output, result, body }.digested());
+    Ok(Packed { text, rest, large })
+}
+
+impl Large {
+    fn pieces(&self) -> [Option<&str>; 3] {
+        [self.output.as_deref(), self.result.as_ref().map(Json::text), self.body.as_deref()]
+    }
+
+    /// One line: how long each piece is, or `-` where there is none.
+    fn header(&self) -> String {
+        let lengths = self.pieces().map(|piece| match piece {
+            Some(piece) => piece.len().to_string(),
+            None => "-".to_owned(),
+        });
+        format!("{}\n", lengths.join(" "))
+    }
+
+    fn digested(mut self) -> Large {
+        let mut hash = Xxh3::new();
+        hash.update(self.header().as_bytes());
+        self.pieces().iter().flatten().for_each(|piece| hash.update(piece.as_bytes()));
+        self.digest = hash.digest128();
+        self
+    }
+
+    pub fn size(&self) -> usize {
+        self.header().len() + self.pieces().iter().flatten().map(|piece| piece.len()).sum::<usize>()
+    }
+
+    /// Compresses it, without a copy of the whole.
+    pub fn compress(&self, press: &mut Press) -> Result<Vec<u8>, PackError> {
+        let header = self.header();
+        let [output, result, body] = self.pieces();
+        let pieces = [Some(header.as_str()), output, result, body];
+        press.frame(pieces.into_iter().flatten().map(str::as_bytes), self.size())
+    }
+}
+
+/// A compressor that is used again and again.
+pub struct Press {
+    compressor: zstd::bulk::Compressor<'static>,
+    buffer: Vec<u8>,
+}
+
+/// Payloads up to this size are put together in memory first: one call is faster than a stream.
+const TOGETHER: usize = 1024 * 1024;
+
+impl Press {
+    pub fn new() -> Result<Press, PackError> {
+        let compressor = zstd::bulk::Compressor::new(LEVEL).map_err(PackError::Frame)?;
+        Ok(Press { compressor, buffer: Vec::new() })
+    }
+
+    pub fn frame<'a>(
+        &mut self,
+        pieces: impl IntoIterator<Item = &'a [u8]>,
+        size: usize,
+    ) -> Result<Vec<u8>, PackError> {
+        if size <= TOGETHER {
+            self.buffer.clear();
+            pieces.into_iter().for_each(|piece| self.buffer.extend_from_slice(piece));
+            return self.compressor.compress(&self.buffer).map_err(PackError::Frame);
+        }
+        let mut stream =
+            zstd::stream::Encoder::new(Vec::new(), LEVEL).map_err(PackError::Frame)?;
+        stream.set_pledged_src_size(Some(size as u64)).map_err(PackError::Frame)?;
+        for piece in pieces {
+            stream.write_all(piece).map_err(PackError::Frame)?;
+        }
+        stream.finish().map_err(PackError::Frame)
+    }
+}
+
+/// The content of a frame.
+pub fn unpress(data: &[u8]) -> Result<Vec<u8>, PackError> {
+    zstd::stream::decode_all(data).map_err(PackError::Frame)
+}
+
+/// Puts a part together again: everything but its id, its place and its step, which are columns.
+pub fn unpack(
+    part: Columns,
+    rest: &[u8],
+    text: Option<String>,
+    large: Option<&[u8]>,
+) -> Result<Part, PackError> {
+    let rest: RestIn = serde_json::from_slice(rest)?;
+    let mut taken = Taken { text, ..Taken::default() };
+    if let Some(large) = large {
+        open_large(large, &mut taken)?;
+    }
+    let mut body = match (rest.body, &taken.body) {
+        (Some(body), _) => body,
+        (None, Some(whole)) => serde_json::from_str(whole)?,
+        (None, None) => return Err(PackError::Short),
+    };
+    put_back(&mut body, taken);
+    let Columns { id, place, step } = part;
+    let RestIn { started, ended, evidence, origin, .. } = rest;
+    Ok(Part { id, place, step, started, ended, evidence, origin, body })
+}
+
+/// What of a part is in columns alone.
+pub struct Columns {
+    pub id: unspool_core::id::PartId,
+    pub place: unspool_core::part::Place,
+    pub step: Option<unspool_core::id::StepId>,
+}
+
+fn open_large(large: &[u8], taken: &mut Taken) -> Result<(), PackError> {
+    let text = std::str::from_utf8(large).map_err(|_| PackError::Short)?;
+    let (header, mut rest) = text.split_once('\n').ok_or(PackError::Short)?;
+    let mut lengths = header.split(' ').map(|length| length.parse::<usize>().ok());
+    let mut piece = || -> Result<Option<String>, PackError> {
+        let Some(length) = lengths.next().flatten() else { return Ok(None) };
+        let piece = rest.get(..length).ok_or(PackError::Short)?;
+        rest = &rest[length..];
+        Ok(Some(piece.to_owned()))
+    };
+    taken.output = piece()?;
+    taken.result = match piece()? {
+        Some(raw) => Some(Json::parse(&raw).ok_or(PackError::Short)?),
+        None => None,
+    };
+    taken.body = piece()?;
+    Ok(())
+}
+
+fn take(body: &mut Body) -> Taken {
+    let mut taken = Taken::default();
+    if let Some(text) = prose(body) {
+        taken.text = Some(std::mem::take(text));
+    }
+    if let Body::Tool(tool) = body {
+        let size = tool.output.as_ref().map_or(0, String::len)
+            + tool.result.as_ref().map_or(0, |result| result.text().len());
+        if size >= LARGE_RESULT {
+            taken.output = tool.output.take();
+            taken.result = tool.result.take();
+        }
+    }
+    taken
+}
+
+fn put_back(body: &mut Body, taken: Taken) {
+    if let (Some(held), Some(text)) = (prose(body), taken.text) {
+        *held = text;
+    }
+    if let Body::Tool(tool) = body {
+        if taken.output.is_some() {
+            tool.output = taken.output;
+        }
+        if taken.result.is_some() {
+            tool.result = taken.result;
+        }
+    }
+}
+
+/// The words of a body that stand in a column of their own.
+fn prose(body: &mut Body) -> Option<&mut String> {
+    match body {
+        Body::Text(text) => Some(&mut text.text),
+        Body::Reasoning(reasoning) => Some(&mut reasoning.text),
+        Body::Interjection(said) => Some(&mut said.text),
+        Body::Notice(notice) => Some(&mut notice.text),
+        Body::Error(failure) => Some(&mut failure.text),
+        Body::Tool(_)
+        | Body::Agent(_)
+        | Body::TaskList(_)
+        | Body::SkillLoad(_)
+        | Body::McpSnapshot(_)
+        | Body::ContextInfo(_)
+        | Body::Compaction(_)
+        | Body::File(_)
+        | Body::Source(_)
+        | Body::Patch(_)
+        | Body::Data(_) => None,
+    }
+}
+
+fn may_be_large(body: &Body) -> bool {
+    match body {
+        Body::Tool(tool) => {
+            tool.input.as_ref().map_or(0, |input| input.text().len()) + tool.input_text.len()
+                >= LARGE_BODY
+        }
+        Body::Text(_) | Body::Reasoning(_) | Body::Interjection(_) | Body::Notice(_) => false,
+        Body::Error(_)
+        | Body::Agent(_)
+        | Body::TaskList(_)
+        | Body::SkillLoad(_)
+        | Body::McpSnapshot(_)
+        | Body::ContextInfo(_)
+        | Body::Compaction(_)
+        | Body::File(_)
+        | Body::Source(_)
+        | Body::Patch(_)
+        | Body::Data(_) => true,
+    }
+}

@@ -1,0 +1,170 @@
+//! The recorder: the only writer. It takes events, folds them, writes what they led to together
+//! with how far each source was taken, and then tells subscribers. One process records at a time
+//! (the engine's lock sees to that); everyone else reads the archive and follows.
+
+use std::sync::Arc;
+
+use tokio::sync::broadcast;
+use unspool_core::change::Change;
+use unspool_core::event::Event;
+use unspool_core::id::SessionId;
+
+use crate::batch::{Pace, Packer};
+use crate::blocking::wait;
+use crate::contract::{Store, StoreError};
+use crate::fold::{Missing, Numbers, SessionFold};
+
+/// What was written of one session, for whoever follows it. The seqs say how many events the
+/// session had before and has now: who holds the session as of `from_seq` applies the changes and
+/// holds it as of `seq`.
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+pub struct Published {
+    pub session: SessionId,
+    pub agent: String,
+    pub agent_session_id: String,
+    pub from_seq: u64,
+    pub seq: u64,
+    /// None when nobody was listening as they came: load the session anew.
+    pub changes: Option<Arc<Vec<Change>>>,
+}
+
+/// How many publications a slow subscriber may be behind before it must load the session anew.
+const BACKLOG: usize = 1024;
+
+/// Records sessions into a store.
+pub struct Recorder<S: Store> {
+    store: S,
+    numbers: Arc<Numbers>,
+    published: broadcast::Sender<Published>,
+}
+
+impl<S: Store> Clone for Recorder<S> {
+    fn clone(&self) -> Recorder<S> {
+        Recorder {
+            store: self.store.clone(),
+            numbers: self.numbers.clone(),
+            published: self.published.clone(),
+        }
+    }
+}
+
+impl<S: Store> Recorder<S> {
+    /// Begins to record. The caller holds the recorder lock.
+    pub fn new(store: S) -> Result<Recorder<S>, StoreError> {
+        let numbers = Arc::new(Numbers::new(wait(store.next_rows())?));
+        Ok(Recorder { store, numbers, published: broadcast::channel(BACKLOG).0 })
+    }
+
+    pub fn store(&self) -> &S {
+        &self.store
+    }
+
+    pub fn numbers(&self) -> &Arc<Numbers> {
+        &self.numbers
+    }
+
+    pub fn packer(&self, pace: Pace) -> Result<Packer, StoreError> {
+        Ok(Packer::new(&self.numbers, pace)?)
+    }
+
+    /// Follows all that is written from now on. To see a session without a gap: subscribe, load
+    /// the session, and pass over what its seq covers.
+    pub fn subscribe(&self) -> broadcast::Receiver<Published> {
+        self.published.subscribe()
+    }
+
+    /// Takes up a session, stored or new. None if the user deleted it.
+    pub fn open(
+        &self,
+        agent: &str,
+        agent_session_id: &str,
+    ) -> Result<Option<SessionFold>, StoreError> {
+        let id = SessionId::of(agent, agent_session_id);
+        if wait(self.store.is_deleted(id))? {
+            return Ok(None);
+        }
+        let mut fold = match wait(self.store.outline(id))? {
+            None => SessionFold::new(agent, agent_session_id, &self.numbers),
+            Some(outline) => {
+                let unsettled = outline.unsettled.clone();
+                let mut fold = SessionFold::resume(outline, &self.numbers);
+                for turn in unsettled {
+                    self.load_turn(&mut fold, turn)?;
+                }
+                fold
+            }
+        };
+        fold.listened = self.published.receiver_count() > 0;
+        fold.published = fold.seq;
+        Ok(Some(fold))
+    }
+
+    /// Takes one event into a session.
+    pub fn take(&self, fold: &mut SessionFold, event: Event) -> Result<(), StoreError> {
+        for turn in fold.needs(&event) {
+            self.load_turn(fold, turn)?;
+        }
+        for change in fold.apply(event) {
+            for missing in fold.missing(&change) {
+                match missing {
+                    Missing::Turn(turn) => self.load_turn(fold, turn)?,
+                    Missing::Part { row, .. } => {
+                        if let Some(part) = wait(self.store.part(row))? {
+                            fold.take_part(part);
+                        }
+                    }
+                }
+            }
+            fold.take(change);
+        }
+        Ok(())
+    }
+
+    fn load_turn(
+        &self,
+        fold: &mut SessionFold,
+        turn: unspool_core::id::TurnId,
+    ) -> Result<(), StoreError> {
+        if let Some(stored) = wait(self.store.turn(fold.row, turn))? {
+            fold.take_turn(stored);
+        }
+        Ok(())
+    }
+
+    /// Writes what a packer gathered, and tells subscribers.
+    pub fn commit<'f>(
+        &self,
+        packer: &mut Packer,
+        folds: impl IntoIterator<Item = &'f mut SessionFold>,
+    ) -> Result<(), StoreError> {
+        let batch = packer.finish()?;
+        if batch.is_empty() {
+            return Ok(());
+        }
+        wait(self.store.write(batch))?;
+        for fold in folds {
+            self.publish(fold);
+        }
+        Ok(())
+    }
+
+    /// Tells subscribers what was written of a session.
+    pub fn publish(&self, fold: &mut SessionFold) {
+        let changes = std::mem::take(&mut fold.changes);
+        let from_seq = std::mem::replace(&mut fold.published, fold.seq);
+        let listened = self.published.receiver_count() > 0;
+        let kept = std::mem::replace(&mut fold.listened, listened);
+        if listened && from_seq < fold.seq {
+            let session = fold.mirror.session();
+            // Nobody listens any more: nothing is lost, it is written.
+            let _ = self.published.send(Published {
+                session: fold.id,
+                agent: session.agent.clone(),
+                agent_session_id: session.agent_session_id.clone(),
+                from_seq,
+                seq: fold.seq,
+                changes: kept.then(|| Arc::new(changes)),
+            });
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! From rows to turns and parts again.
+
+use std::sync::Arc;
+
+use rusqlite::{Connection, OptionalExtension, Row as SqlRow, params};
+use rustc_hash::FxHashMap;
+use serde::Deserialize;
+use unspool_core::id::{Id, PartId, StepId};
+use unspool_core::part::{Part, Place};
+use unspool_core::session::{Provenance, Step, Turn, Usage};
+use unspool_core::telling::{Name, Positions};
+
+use crate::contract::{StoreError, StoredTurn};
+use crate::pack::{self, Columns};
+use crate::rows::Row;
+
+/// How many opened chunks are kept: the parts of a turn mostly lie in one or two.
+const KEPT_CHUNKS: usize = 4;
+
+/// Loads parts; remembers the chunks that it opened last.
+pub struct Loader<'c> {
+    pub connection: &'c Connection,
+    chunks: FxHashMap<Row, Arc<Vec<u8>>>,
+    order: Vec<Row>,
+}
+
+/// A part in its row.
+pub struct Loaded {
+    pub row: Row,
+    pub user: bool,
+    pub hidden: bool,
+    pub open: bool,
+    pub part: Part,
+}
+
+const PART: &str = "SELECT part.row, place, id, role, step, text, chunk, at, size, content, hidden,
+    payload FROM part LEFT JOIN journal ON journal.part = part.row";
+
+struct Raw {
+    row: Row,
+    place: i64,
+    id: String,
+    user: bool,
+    step: Option<String>,
+    text: Option<String>,
+    chunk: Option<Row>,
+    at: Option<i64>,
+    size: Option<i64>,
+    content: Option<Row>,
+    hidden: bool,
+    payload: Option<Vec<u8>>,
+}
+
+fn raw(row: &SqlRow<'_>) -> rusqlite::Result<Raw> {
+    Ok(Raw {
+        row: row.get(0)?,
+        place: row.get(1)?,
+        id: row.get(2)?,
+        user: row.get_ref(3)?.as_str()? == "user",
+        step: row.get(4)?,
+        text: row.get(5)?,
+        chunk: row.get(6)?,
+        at: row.get(7)?,
+        size: row.get(8)?,
+        content: row.get(9)?,
+        hidden: row.get(10)?,
+        payload: row.get(11)?,
+    })
+}
+
+impl<'c> Loader<'c> {
+    pub fn new(connection: &'c Connection) -> Loader<'c> {
+        Loader { connection, chunks: FxHashMap::default(), order: Vec::new() }
+    }
+
+    /// One part, by its row.
+    pub fn part(&mut self, row: Row) -> Result<Option<Loaded>, StoreError> {
+        let sql = format!("{PART} WHERE part.row = ?1");
+        let found = self.connection.prepare_cached(&sql)?.query_row([row], raw).optional()?;
+        found.map(|raw| self.open(raw)).transpose()
+    }
+
+    /// The parts of a turn, in their order, what the user said first.
+    pub fn parts(&mut self, turn: Row) -> Result<Vec<Loaded>, StoreError> {
+        let sql = format!("{PART} WHERE turn = ?1 ORDER BY place");
+        let raws: Vec<Raw> =
+            self.connection.prepare_cached(&sql)?.query_map([turn], raw)?.collect::<Result<_, _>>()?;
+        raws.into_iter().map(|raw| self.open(raw)).collect()
+    }
+
+    fn open(&mut self, raw: Raw) -> Result<Loaded, StoreError> {
+        let columns = Columns {
+            id: PartId(id(&raw.id)?),
+            place: Place(raw.place),
+            step: raw.step.as_deref().map(id).transpose()?.map(StepId),
+        };
+        let large = match raw.content {
+            Some(row) => Some(self.content(row)?),
+            None => None,
+        };
+        let open = raw.payload.is_some();
+        let part = match (raw.payload, raw.chunk, raw.at, raw.size) {
+            (Some(payload), _, _, _) => {
+                pack::unpack(columns, &payload, raw.text, large.as_deref())?
+            }
+            (None, Some(chunk), Some(at), Some(size)) => {
+                let chunk = self.chunk(chunk)?;
+                let (at, size) = (at as usize, size as usize);
+                let rest = at.checked_add(size).and_then(|end| chunk.get(at..end));
+                pack::unpack(columns, rest.ok_or(pack::PackError::Short)?, raw.text, large.as_deref())?
+            }
+            (None, _, _, _) => return Err(pack::PackError::Short.into()),
+        };
+        Ok(Loaded { row: raw.row, user: raw.user, hidden: raw.hidden, open, part })
+    }
+
+    fn content(&self, row: Row) -> Result<Vec<u8>, StoreError> {
+        let mut find = self.connection.prepare_cached("SELECT data FROM content WHERE row = ?1")?;
+        let mut rows = find.query([row])?;
+        let Some(found) = rows.next()? else { return Err(pack::PackError::Short.into()) };
+        Ok(pack::unpress(found.get_ref(0)?.as_blob()?)?)
+    }
+
+    fn chunk(&mut self, row: Row) -> Result<Arc<Vec<u8>>, StoreError> {
+        if let Some(chunk) = self.chunks.get(&row) {
+            return Ok(chunk.clone());
+        }
+        let mut find = self.connection.prepare_cached("SELECT data FROM chunk WHERE row = ?1")?;
+        let mut rows = find.query([row])?;
+        let Some(found) = rows.next()? else { return Err(pack::PackError::Short.into()) };
+        let chunk =
+            Arc::new(pack::unpress(found.get_ref(0)?.as_blob()?)?);
+        if self.order.len() >= KEPT_CHUNKS {
+            self.chunks.remove(&self.order.remove(0));
+        }
+        self.order.push(row);
+        self.chunks.insert(row, chunk.clone());
+        Ok(chunk)
+    }
+
+    /// A turn with everything in it.
+    pub fn turn(&mut self, row: Row, head: &str) -> Result<StoredTurn, StoreError> {
+        let mut turn: Turn = serde_json::from_str(head).map_err(pack::PackError::from)?;
+        turn.steps = self.steps(row)?;
+        let mut stored =
+            StoredTurn { row, turn, parts: Vec::new(), user: Vec::new(), open: Vec::new() };
+        for loaded in self.parts(row)? {
+            if loaded.open {
+                stored.open.push(loaded.row);
+            }
+            if loaded.user {
+                stored.user.push(loaded.row);
+                stored.turn.user.push(loaded.part.body);
+            } else {
+                stored.parts.push(loaded.row);
+                stored.turn.parts.push(loaded.part);
+            }
+        }
+        Ok(stored)
+    }
+
+    fn steps(&self, turn: Row) -> Result<Vec<Step>, StoreError> {
+        let mut statement = self.connection.prepare_cached(
+            "SELECT id, model, input, output, cache_read, cache_write, reasoning, stop_reason,
+                 origin FROM step WHERE turn = ?1 ORDER BY number",
+        )?;
+        let mut rows = statement.query(params![turn])?;
+        let mut steps: Vec<Step> = Vec::new();
+        while let Some(row) = rows.next()? {
+            let origin: StepOrigin = serde_json::from_str(row.get_ref(8)?.as_str()?)
+                .map_err(pack::PackError::from)?;
+            let model: Option<Arc<str>> = row.get(1)?;
+            // One name for the model of many steps.
+            let last = steps.last().and_then(|step| step.model.clone());
+            let model = if last == model { last } else { model };
+            steps.push(Step {
+                id: StepId(id(row.get_ref(0)?.as_str()?)?),
+                name: origin.name,
+                at: origin.at,
+                model,
+                usage: usage(row, 2)?,
+                stop_reason: row.get(7)?,
+                provenance: origin.provenance,
+            });
+        }
+        Ok(steps)
+    }
+}
+
+#[derive(Deserialize)]
+struct StepOrigin {
+    name: Name,
+    at: Positions,
+    #[serde(default)]
+    provenance: Option<Provenance>,
+}
+
+/// Five columns of counts.
+pub fn usage(row: &SqlRow<'_>, from: usize) -> rusqlite::Result<Usage> {
+    let count = |at: usize| row.get::<_, i64>(from + at).map(|count| count.max(0) as u64);
+    Ok(Usage {
+        input: count(0)?,
+        output: count(1)?,
+        cache_read: count(2)?,
+        cache_write: count(3)?,
+        reasoning: count(4)?,
+    })
+}
+
+pub fn id(text: &str) -> Result<Id, StoreError> {
+    text.parse().map_err(|_| StoreError::Packed(pack::PackError::Short))
+}

@@ -1,0 +1,52 @@
+//! Migrations: numbered, forward only, each in a transaction. A file from a newer version is
+//! refused; nothing is guessed about it.
+
+use std::path::Path;
+
+use rusqlite::Connection;
+
+use crate::contract::StoreError;
+
+/// What brings a database from version n to version n + 1. Never change one that was released.
+const MIGRATIONS: &[&str] = &[include_str!("schema.sql")];
+
+/// "Unsp": says whose file it is, to us and to `file`.
+const APPLICATION: i32 = 0x556e_7370;
+
+pub const NEWEST: usize = MIGRATIONS.len();
+
+/// Brings the database to the newest version.
+pub fn migrate(connection: &Connection, path: &Path) -> Result<(), StoreError> {
+    let mut version = check_version(connection, path)?;
+    while let Some(migration) = MIGRATIONS.get(version) {
+        version += 1;
+        let script = format!(
+            "BEGIN IMMEDIATE;\n{migration}\nPRAGMA application_id = {APPLICATION};\n\
+             PRAGMA user_version = {version};\nCOMMIT;"
+        );
+        connection.execute_batch(&script).map_err(|error| {
+            let _ = connection.execute_batch("ROLLBACK");
+            StoreError::sqlite(path, error)
+        })?;
+    }
+    Ok(())
+}
+
+/// The version of the database, if it is ours and not newer than we are.
+pub fn check_version(connection: &Connection, path: &Path) -> Result<usize, StoreError> {
+    let at = |error| StoreError::sqlite(path, error);
+    let number = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+    let version = number("user_version").map_err(at)?;
+    let application = number("application_id").map_err(at)?;
+    let tables: i64 = connection
+        .query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get(0))
+        .map_err(at)?;
+    if tables > 0 && application != i64::from(APPLICATION) {
+        return Err(StoreError::Foreign(path.to_owned()));
+    }
+    let version = usize::try_from(version).unwrap_or_default();
+    if version > NEWEST {
+        return Err(StoreError::Newer { path: path.to_owned(), version, known: NEWEST });
+    }
+    Ok(version)
+}

@@ -1,0 +1,175 @@
+//! The archive in one SQLite file. A connection lives on a thread of its own; callers send it
+//! work and await the answer. One connection writes, others read beside it (write-ahead log), so
+//! nobody waits for the recorder.
+
+mod load;
+mod migrate;
+mod read;
+mod worker;
+mod write;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags};
+use unspool_core::id::{SessionId, TurnId};
+use unspool_core::part::Part;
+use unspool_core::session::Turn;
+
+use crate::contract::{
+    NextRows, SessionFilter, SessionOutline, Store, StoreError, StoredSession, StoredTurn,
+    StoredWarning, Window,
+};
+use crate::rows::{Batch, FileRow, Records, Row};
+use worker::Worker;
+
+/// Another process may hold the file for a moment, to write or to tidy up.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// An open archive.
+#[derive(Clone)]
+pub struct Sqlite {
+    path: PathBuf,
+    /// None when the archive is only read.
+    writer: Option<Worker>,
+    reader: Worker,
+}
+
+impl Sqlite {
+    /// Opens the archive to write to it, and makes it if there is none. Only the holder of the
+    /// recorder lock may.
+    pub fn open(path: &Path) -> Result<Sqlite, StoreError> {
+        let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)?;
+        let at = |error| StoreError::sqlite(path, error);
+        connection.pragma_update(None, "page_size", 8192).map_err(at)?;
+        connection.pragma_update(None, "journal_mode", "wal").map_err(at)?;
+        // A commit may be lost when the machine loses power, never torn; a crash of ours loses
+        // nothing. What is lost is read from its source again.
+        connection.pragma_update(None, "synchronous", "normal").map_err(at)?;
+        connection.pragma_update(None, "wal_autocheckpoint", 4096).map_err(at)?;
+        connection.pragma_update(None, "journal_size_limit", 64 * 1024 * 1024).map_err(at)?;
+        migrate::migrate(&connection, path)?;
+        connection.pragma_update(None, "foreign_keys", true).map_err(at)?;
+        let writer = Worker::start(connection)?;
+        let reader = Worker::start(read_connection(path)?)?;
+        Ok(Sqlite { path: path.to_owned(), writer: Some(writer), reader })
+    }
+
+    /// Opens the archive to read it, while another process may be writing.
+    pub fn open_to_read(path: &Path) -> Result<Sqlite, StoreError> {
+        let connection = read_connection(path)?;
+        migrate::check_version(&connection, path)?;
+        let reader = Worker::start(connection)?;
+        Ok(Sqlite { path: path.to_owned(), writer: None, reader })
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Runs on the connection that writes, after all that was sent before.
+    async fn writing<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Connection) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let writer = self.writer.as_ref().ok_or_else(|| StoreError::ReadOnly(self.path.clone()))?;
+        writer.run(work).await?.map_err(|error| error.at(&self.path))
+    }
+
+    /// Runs on a connection that reads, while another may write.
+    async fn reading<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Connection) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.reader.run(work).await?.map_err(|error| error.at(&self.path))
+    }
+
+    /// Reads what the recorder must see: all that it sent before, if we are the recorder.
+    async fn reading_own<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Connection) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let worker = self.writer.as_ref().unwrap_or(&self.reader);
+        worker.run(work).await?.map_err(|error| error.at(&self.path))
+    }
+}
+
+impl Store for Sqlite {
+    async fn write(&self, batch: Batch) -> Result<(), StoreError> {
+        self.writing(move |connection| Ok(write::write(connection, batch)?)).await
+    }
+
+    async fn next_rows(&self) -> Result<NextRows, StoreError> {
+        self.reading_own(|connection| read::next_rows(connection)).await
+    }
+
+    async fn saved(&self, file: Row) -> Result<Option<String>, StoreError> {
+        self.reading_own(move |connection| read::saved(connection, file)).await
+    }
+
+    async fn files(&self) -> Result<Vec<FileRow>, StoreError> {
+        self.reading_own(|connection| read::files(connection)).await
+    }
+
+    async fn outline(&self, id: SessionId) -> Result<Option<SessionOutline>, StoreError> {
+        self.reading_own(move |connection| read::outline(connection, id)).await
+    }
+
+    async fn turn(&self, session: Row, id: TurnId) -> Result<Option<StoredTurn>, StoreError> {
+        self.reading_own(move |connection| read::turn(connection, session, id)).await
+    }
+
+    async fn part(&self, row: Row) -> Result<Option<Part>, StoreError> {
+        self.reading_own(move |connection| {
+            Ok(load::Loader::new(connection).part(row)?.map(|loaded| loaded.part))
+        })
+        .await
+    }
+
+    async fn is_deleted(&self, id: SessionId) -> Result<bool, StoreError> {
+        self.reading_own(move |connection| read::is_deleted(connection, id)).await
+    }
+
+    async fn sessions(&self, filter: SessionFilter) -> Result<Vec<StoredSession>, StoreError> {
+        self.reading(move |connection| read::sessions(connection, &filter)).await
+    }
+
+    async fn find(&self, text: String) -> Result<Vec<StoredSession>, StoreError> {
+        self.reading(move |connection| read::find(connection, &text)).await
+    }
+
+    async fn turns(&self, session: Row, window: Window) -> Result<Vec<Turn>, StoreError> {
+        self.reading(move |connection| read::turns(connection, session, window)).await
+    }
+
+    async fn records(&self, session: Row) -> Result<Records, StoreError> {
+        self.reading(move |connection| read::records(connection, session)).await
+    }
+
+    async fn warnings(&self, session: Row) -> Result<Vec<StoredWarning>, StoreError> {
+        self.reading(move |connection| read::warnings(connection, session)).await
+    }
+}
+
+fn read_connection(path: &Path) -> Result<Connection, StoreError> {
+    if !path.exists() {
+        return Err(StoreError::Missing(path.to_owned()));
+    }
+    // Not read-only: reading a write-ahead log needs its shared index. Nothing is written.
+    let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)
+        .or_else(|_| connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY))?;
+    connection
+        .pragma_update(None, "query_only", true)
+        .map_err(|error| StoreError::sqlite(path, error))?;
+    Ok(connection)
+}
+
+fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, StoreError> {
+    let at = |error| StoreError::sqlite(path, error);
+    let connection =
+        Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX).map_err(at)?;
+    connection.busy_timeout(PATIENCE).map_err(at)?;
+    connection.set_prepared_statement_cache_capacity(64);
+    connection.pragma_update(None, "cache_size", -8192).map_err(at)?;
+    Ok(connection)
+}

@@ -1,0 +1,381 @@
+//! Reading: sessions, turns, what the recorder needs to go on.
+
+use jiff::Timestamp;
+use rusqlite::{Connection, OptionalExtension, Row as SqlRow, params_from_iter};
+use rusqlite::types::Value;
+use unspool_core::assemble::{Cursor, Outline};
+use unspool_core::id::{SessionId, TurnId};
+use unspool_core::session::{Parent, Turn};
+use unspool_core::summary::{Completeness, Summary};
+use unspool_core::telling::Telling;
+
+use super::load::{Loader, id, usage};
+use crate::contract::{
+    NextRows, SessionFilter, SessionOutline, StoreError, StoredSession, StoredTurn, StoredWarning,
+    Window,
+};
+use crate::pack::PackError;
+use crate::rows::{FileRow, FileStamp, Records, Row, SourceRow};
+
+const SESSION: &str = "SELECT session.row, session.head, session.name, session.title,
+    session.prompt, session.models, session.completeness, session.sub_agent, session.started,
+    session.ended, session.turns, session.parts, session.tools, session.errors, session.input,
+    session.output, session.cache_read, session.cache_write, session.reasoning, session.seq,
+    (SELECT json_group_array(tag.name) FROM tag WHERE tag.session = session.row),
+    session.oddities FROM session";
+
+fn session(connection: &Connection, row: &SqlRow<'_>) -> Result<StoredSession, StoreError> {
+    let head = row.get_ref(1)?.as_str()?;
+    let session: unspool_core::session::Session =
+        serde_json::from_str(head).map_err(PackError::from)?;
+    let list = |at: usize| -> Result<Vec<String>, StoreError> {
+        let text = row.get_ref(at)?.as_str()?;
+        Ok(serde_json::from_str(text).map_err(PackError::from)?)
+    };
+    let count = |at: usize| row.get::<_, i64>(at).map(|count| count.max(0) as u64);
+    let name: Option<String> = row.get(2)?;
+    let (told, prompt): (Option<String>, Option<String>) = (row.get(3)?, row.get(4)?);
+    let time = |at: usize| -> Result<Option<Timestamp>, StoreError> {
+        let at: Option<i64> = row.get(at)?;
+        Ok(at.and_then(|at| Timestamp::from_millisecond(at).ok()))
+    };
+    let row_number = row.get(0)?;
+    let usage_with_agents = with_agents(connection, row_number)?;
+    let completeness = row.get_ref(6)?.as_str()?;
+    let mut summary = Summary {
+        session,
+        title: name.clone().or(told).or(prompt),
+        tags: list(20)?,
+        models: list(5)?,
+        completeness: Completeness::of_name(completeness).unwrap_or(Completeness::Partial),
+        started: time(8)?,
+        ended: time(9)?,
+        turns: count(10)?,
+        parts: count(11)?,
+        tools: count(12)?,
+        errors: count(13)?,
+        usage: usage(row, 14)?,
+        usage_with_agents,
+    };
+    if summary.session.parent.is_none() {
+        summary.session.parent = parent(connection, summary.session.id)?;
+    }
+    Ok(StoredSession {
+        row: row_number,
+        summary,
+        name,
+        sub_agent: row.get(7)?,
+        seq: count(19)?,
+        oddities: serde_json::from_str(row.get_ref(21)?.as_str()?).map_err(PackError::from)?,
+    })
+}
+
+/// A session's usage with that of its sub-agents, nested ones included.
+fn with_agents(
+    connection: &Connection,
+    session: Row,
+) -> Result<unspool_core::session::Usage, StoreError> {
+    let mut statement = connection.prepare_cached(
+        "WITH RECURSIVE below (row) AS (
+             SELECT ?1
+             UNION
+             SELECT session.row FROM below
+             JOIN agent ON agent.parent = below.row
+             JOIN session ON session.id = agent.session
+         )
+         SELECT coalesce(sum(input), 0), coalesce(sum(output), 0), coalesce(sum(cache_read), 0),
+             coalesce(sum(cache_write), 0), coalesce(sum(reasoning), 0)
+         FROM session WHERE row IN below",
+    )?;
+    Ok(statement.query_row([session], |row| usage(row, 0))?)
+}
+
+/// The session and the call that speak of this session as their sub-agent.
+fn parent(connection: &Connection, of: SessionId) -> Result<Option<Parent>, StoreError> {
+    let found: Option<(String, String)> = connection
+        .prepare_cached(
+            "SELECT session.id, agent.call_id FROM agent
+             JOIN session ON session.row = agent.parent
+             WHERE agent.session = ?1 AND session.id <> ?1
+             ORDER BY session.started, session.id LIMIT 1",
+        )?
+        .query_row([of.to_string()], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
+    match found {
+        Some((session, call_id)) => Ok(Some(Parent { session: SessionId(id(&session)?), call_id })),
+        None => Ok(None),
+    }
+}
+
+pub fn sessions(
+    connection: &Connection,
+    filter: &SessionFilter,
+) -> Result<Vec<StoredSession>, StoreError> {
+    let mut sql = format!("{SESSION} WHERE 1");
+    let mut values: Vec<Value> = Vec::new();
+    let mut only = |condition: &str, value: Value| {
+        sql.push_str(" AND ");
+        sql.push_str(condition);
+        values.push(value);
+    };
+    if let Some(agent) = &filter.agent {
+        only("session.agent = ?", agent.clone().into());
+    }
+    if let Some(project) = &filter.project {
+        only("instr(session.project, ?) > 0", project.clone().into());
+    }
+    if let Some(tag) = &filter.tag {
+        only("EXISTS (SELECT 1 FROM tag WHERE tag.session = session.row AND tag.name = ?)", tag.clone().into());
+    }
+    if let Some(since) = filter.since {
+        only("coalesce(session.ended, session.started) >= ?", since.into());
+    }
+    if let Some(until) = filter.until {
+        only("session.started < ?", until.into());
+    }
+    sql.push_str(" ORDER BY session.started DESC NULLS LAST, session.id");
+    if let Some(limit) = filter.limit {
+        sql.push_str(" LIMIT ?");
+        values.push(i64::try_from(limit).unwrap_or(i64::MAX).into());
+    }
+    let mut statement = connection.prepare_cached(&sql)?;
+    let mut rows = statement.query(params_from_iter(values))?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        found.push(session(connection, row)?);
+    }
+    Ok(found)
+}
+
+pub fn find(connection: &Connection, text: &str) -> Result<Vec<StoredSession>, StoreError> {
+    // Ranges instead of LIKE: no character of an id means anything.
+    let sql = format!(
+        "{SESSION} WHERE (session.id >= ?1 AND session.id < ?2)
+             OR (session.agent_session_id >= ?1 AND session.agent_session_id < ?2)
+         ORDER BY session.started DESC LIMIT 50"
+    );
+    let end = format!("{text}\u{10FFFF}");
+    let mut statement = connection.prepare_cached(&sql)?;
+    let mut rows = statement.query([text, &end])?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        found.push(session(connection, row)?);
+    }
+    let exact = |stored: &StoredSession| {
+        let session = &stored.summary.session;
+        session.agent_session_id == text || session.id.to_string() == text
+    };
+    if found.iter().any(exact) {
+        found.retain(exact);
+    }
+    Ok(found)
+}
+
+pub fn turns(
+    connection: &Connection,
+    session: Row,
+    window: Window,
+) -> Result<Vec<Turn>, StoreError> {
+    let (first, last, count) = match window {
+        Window::All => (0, i64::MAX, -1),
+        Window::Turn(number) => (number.into(), number.into(), -1),
+        Window::From { number, count } => (number.into(), i64::MAX, i64::from(count)),
+    };
+    let mut loader = Loader::new(connection);
+    let mut statement = connection.prepare_cached(
+        "SELECT row, head FROM turn WHERE session = ?1 AND number BETWEEN ?2 AND ?3
+         ORDER BY number, row LIMIT ?4",
+    )?;
+    let mut rows = statement.query([session, first, last, count])?;
+    let mut turns = Vec::new();
+    while let Some(row) = rows.next()? {
+        let head = row.get_ref(1)?.as_str()?;
+        let mut turn = loader.turn(row.get(0)?, head)?.turn;
+        turn.parts.retain(|part| !part.origin.foreign);
+        turns.push(turn);
+    }
+    Ok(turns)
+}
+
+pub fn turn(
+    connection: &Connection,
+    session: Row,
+    id: TurnId,
+) -> Result<Option<StoredTurn>, StoreError> {
+    let found: Option<(Row, String)> = connection
+        .prepare_cached("SELECT row, head FROM turn WHERE session = ?1 AND id = ?2")?
+        .query_row((session, id.to_string()), |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
+    found.map(|(row, head)| Loader::new(connection).turn(row, &head)).transpose()
+}
+
+pub fn outline(
+    connection: &Connection,
+    id: SessionId,
+) -> Result<Option<SessionOutline>, StoreError> {
+    let sql = format!("{SESSION} WHERE session.id = ?1");
+    let mut statement = connection.prepare_cached(&sql)?;
+    let mut rows = statement.query([id.to_string()])?;
+    let Some(row) = rows.next()? else { return Ok(None) };
+    let mut stored = session(connection, row)?;
+    // Joined when read; the recorder goes on with what was told.
+    stored.summary.session = serde_json::from_str(row.get_ref(1)?.as_str()?)
+        .map_err(PackError::from)?;
+    let row = stored.row;
+    let mut outline = SessionOutline {
+        stored,
+        turns: Vec::new(),
+        unsettled: Vec::new(),
+        cursors: cursors(connection, row)?,
+        sources: sources(connection, row)?,
+    };
+    let mut turns = connection.prepare_cached(
+        "SELECT row, head, names, settled FROM turn WHERE session = ?1 ORDER BY row",
+    )?;
+    let mut rows = turns.query([row])?;
+    while let Some(row) = rows.next()? {
+        let turn: Turn = serde_json::from_str(row.get_ref(1)?.as_str()?)
+            .map_err(PackError::from)?;
+        let names = row.get_ref(2)?.as_blob()?;
+        let names = names.as_chunks::<8>().0.iter().map(|name| u64::from_le_bytes(*name)).collect();
+        if !row.get::<_, bool>(3)? {
+            outline.unsettled.push(turn.id);
+        }
+        outline.turns.push((row.get(0)?, Outline { turn, names }));
+    }
+    Ok(Some(outline))
+}
+
+fn telling(name: &str) -> Telling {
+    match name {
+        "hooks" => Telling::Hooks,
+        "stream" => Telling::Stream,
+        _ => Telling::Log,
+    }
+}
+
+fn cursors(connection: &Connection, session: Row) -> Result<Vec<Cursor>, StoreError> {
+    let mut statement = connection
+        .prepare_cached("SELECT telling, source, offset, nth FROM cursor WHERE session = ?1")?;
+    let rows = statement.query_map([session], |row| {
+        Ok(Cursor {
+            telling: telling(row.get_ref(0)?.as_str()?),
+            source: row.get(1)?,
+            offset: row.get::<_, i64>(2)? as u64,
+            nth: row.get(3)?,
+        })
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+fn sources(connection: &Connection, session: Row) -> Result<Vec<SourceRow>, StoreError> {
+    let mut statement = connection.prepare_cached(
+        "SELECT file, number, telling, first, read, in_parts, metadata, unreadable, left_out,
+             (SELECT sub_agent FROM session WHERE row = source.session)
+         FROM source WHERE session = ?1 ORDER BY number, file",
+    )?;
+    let mut rows = statement.query([session])?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        let count = |at: usize| row.get::<_, i64>(at).map(|count| count as u64);
+        found.push(SourceRow {
+            file: row.get(0)?,
+            number: row.get(1)?,
+            telling: telling(row.get_ref(2)?.as_str()?),
+            first: count(3)?,
+            sub_agent: row.get(9)?,
+            records: Records {
+                read: count(4)?,
+                in_parts: count(5)?,
+                metadata: count(6)?,
+                unreadable: count(7)?,
+                left_out: serde_json::from_str(
+                    row.get_ref(8)?.as_str()?,
+                )
+                .map_err(PackError::from)?,
+            },
+        });
+    }
+    Ok(found)
+}
+
+pub fn records(connection: &Connection, session: Row) -> Result<Records, StoreError> {
+    let mut records = Records::default();
+    for source in sources(connection, session)? {
+        records.add(&source.records);
+    }
+    Ok(records)
+}
+
+pub fn warnings(connection: &Connection, session: Row) -> Result<Vec<StoredWarning>, StoreError> {
+    let mut statement = connection.prepare_cached(
+        "SELECT file.path, warning.line, warning.what FROM warning
+         JOIN file ON file.row = warning.file
+         WHERE warning.session = ?1 ORDER BY file.path, warning.line, warning.row",
+    )?;
+    let rows = statement.query_map([session], |row| {
+        Ok(StoredWarning {
+            file: row.get(0)?,
+            line: row.get::<_, i64>(1)? as u64,
+            what: row.get(2)?,
+        })
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+pub fn next_rows(connection: &Connection) -> Result<NextRows, StoreError> {
+    let next = |table: &str| -> rusqlite::Result<Row> {
+        let sql = format!("SELECT coalesce(max(row), 0) + 1 FROM {table}");
+        connection.query_row(&sql, [], |row| row.get(0))
+    };
+    Ok(NextRows {
+        session: next("session")?,
+        turn: next("turn")?,
+        part: next("part")?,
+        chunk: next("chunk")?,
+        file: next("file")?,
+    })
+}
+
+pub fn files(connection: &Connection) -> Result<Vec<FileRow>, StoreError> {
+    let mut statement = connection.prepare_cached(
+        "SELECT row, path, size, modified, changed, inode, device, offset, line, head, tail,
+             refused FROM file",
+    )?;
+    let rows = statement.query_map([], |row| {
+        let number = |at: usize| row.get::<_, i64>(at);
+        Ok(FileRow {
+            row: number(0)?,
+            path: row.get(1)?,
+            stamp: FileStamp {
+                size: number(2)? as u64,
+                modified: number(3)?,
+                changed: number(4)?,
+                inode: number(5)? as u64,
+                device: number(6)? as u64,
+            },
+            offset: number(7)? as u64,
+            line: number(8)? as u64,
+            head: number(9)? as u64,
+            tail: number(10)? as u64,
+            // Asked for when the file is read on.
+            saved: None,
+            refused: row.get(11)?,
+        })
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// What the decoder of a file remembers.
+pub fn saved(connection: &Connection, file: Row) -> Result<Option<String>, StoreError> {
+    let found = connection
+        .prepare_cached("SELECT saved FROM file WHERE row = ?1")?
+        .query_row([file], |row| row.get(0))
+        .optional()?;
+    Ok(found.flatten())
+}
+
+pub fn is_deleted(connection: &Connection, id: SessionId) -> Result<bool, StoreError> {
+    let mut statement = connection.prepare_cached("SELECT 1 FROM deleted WHERE id = ?1")?;
+    Ok(statement.exists([id.to_string()])?)
+}

@@ -1,0 +1,301 @@
+-- Times are milliseconds since 1970, for comparing; the exact ones are in the payloads.
+
+CREATE TABLE setting (
+    name  TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE session (
+    row              INTEGER PRIMARY KEY,
+    id               TEXT NOT NULL UNIQUE,
+    agent            TEXT NOT NULL,
+    agent_session_id TEXT NOT NULL,
+    channel          TEXT NOT NULL DEFAULT 'text',
+    project          TEXT,
+    branch           TEXT,
+    version          TEXT,
+    title            TEXT,
+    -- What the user calls it; stands before every other title.
+    name             TEXT,
+    state            TEXT NOT NULL,
+    completeness     TEXT NOT NULL,
+    parent           TEXT,
+    parent_call      TEXT,
+    forked_from      TEXT,
+    forked_turn      TEXT,
+    sub_agent        INTEGER NOT NULL DEFAULT 0,
+    cost_usd         REAL,
+    -- When the agent says that it began.
+    begun            INTEGER,
+    -- The first line of the first prompt: its title while it has no other.
+    prompt           TEXT,
+    -- Sums over the session's turns.
+    started          INTEGER,
+    ended            INTEGER,
+    turns            INTEGER NOT NULL DEFAULT 0,
+    parts            INTEGER NOT NULL DEFAULT 0,
+    tools            INTEGER NOT NULL DEFAULT 0,
+    errors           INTEGER NOT NULL DEFAULT 0,
+    input            INTEGER NOT NULL DEFAULT 0,
+    output           INTEGER NOT NULL DEFAULT 0,
+    cache_read       INTEGER NOT NULL DEFAULT 0,
+    cache_write      INTEGER NOT NULL DEFAULT 0,
+    reasoning        INTEGER NOT NULL DEFAULT 0,
+    models           TEXT NOT NULL DEFAULT '[]',
+    -- How many events were taken.
+    seq              INTEGER NOT NULL DEFAULT 0,
+    oddities         TEXT NOT NULL DEFAULT '{}',
+    head             TEXT NOT NULL
+);
+CREATE INDEX session_started ON session (started DESC, id);
+CREATE INDEX session_agent_session_id ON session (agent_session_id);
+CREATE INDEX session_parent ON session (parent) WHERE parent IS NOT NULL;
+
+CREATE TABLE tag (
+    session INTEGER NOT NULL REFERENCES session (row) ON DELETE CASCADE,
+    name    TEXT NOT NULL,
+    PRIMARY KEY (session, name)
+) WITHOUT ROWID;
+
+CREATE TABLE turn (
+    row           INTEGER PRIMARY KEY,
+    session       INTEGER NOT NULL REFERENCES session (row) ON DELETE CASCADE,
+    id            TEXT NOT NULL,
+    number        INTEGER NOT NULL,
+    trigger       TEXT NOT NULL,
+    thinking_mode INTEGER NOT NULL,
+    state         TEXT NOT NULL,
+    abandoned     INTEGER NOT NULL,
+    started       INTEGER,
+    ended         INTEGER,
+    -- Nothing in it goes on.
+    settled       INTEGER NOT NULL,
+    -- Sums over the turn's parts and steps; parts that are not shown do not count.
+    first         INTEGER,
+    last          INTEGER,
+    parts         INTEGER NOT NULL DEFAULT 0,
+    tools         INTEGER NOT NULL DEFAULT 0,
+    errors        INTEGER NOT NULL DEFAULT 0,
+    input         INTEGER NOT NULL DEFAULT 0,
+    output        INTEGER NOT NULL DEFAULT 0,
+    cache_read    INTEGER NOT NULL DEFAULT 0,
+    cache_write   INTEGER NOT NULL DEFAULT 0,
+    reasoning     INTEGER NOT NULL DEFAULT 0,
+    head          TEXT NOT NULL,
+    -- Digests of the names that lead into it, eight bytes each.
+    names         BLOB NOT NULL
+);
+CREATE INDEX turn_session ON turn (session, number);
+
+CREATE TABLE step (
+    turn        INTEGER NOT NULL REFERENCES turn (row) ON DELETE CASCADE,
+    number      INTEGER NOT NULL,
+    id          TEXT NOT NULL,
+    model       TEXT,
+    input       INTEGER NOT NULL,
+    output      INTEGER NOT NULL,
+    cache_read  INTEGER NOT NULL,
+    cache_write INTEGER NOT NULL,
+    reasoning   INTEGER NOT NULL,
+    stop_reason TEXT,
+    -- What tellings call it and where they place it, and what its prompt was made of.
+    origin      TEXT NOT NULL,
+    PRIMARY KEY (turn, number)
+) WITHOUT ROWID;
+
+-- Small payloads, many in one compressed piece.
+CREATE TABLE chunk (
+    row     INTEGER PRIMARY KEY,
+    session INTEGER NOT NULL REFERENCES session (row) ON DELETE CASCADE,
+    data    BLOB NOT NULL
+);
+CREATE INDEX chunk_session ON chunk (session);
+
+-- Large payloads, compressed, each stored once.
+CREATE TABLE content (
+    row    INTEGER PRIMARY KEY,
+    digest BLOB NOT NULL UNIQUE,
+    size   INTEGER NOT NULL,
+    data   BLOB NOT NULL
+);
+
+CREATE TABLE part (
+    row      INTEGER PRIMARY KEY,
+    turn     INTEGER NOT NULL REFERENCES turn (row) ON DELETE CASCADE,
+    -- Negative for what the user said.
+    place    INTEGER NOT NULL,
+    id       TEXT NOT NULL,
+    role     TEXT NOT NULL CHECK (role IN ('user', 'assistant')),
+    kind     TEXT NOT NULL,
+    state    TEXT,
+    tool     TEXT,
+    call_id  TEXT,
+    step     TEXT,
+    started  INTEGER,
+    ended    INTEGER,
+    duration INTEGER,
+    -- Kept and not shown.
+    hidden   INTEGER NOT NULL DEFAULT 0,
+    -- The first record that told of it.
+    source   INTEGER,
+    offset   INTEGER,
+    length   INTEGER,
+    text     TEXT,
+    chunk    INTEGER REFERENCES chunk (row),
+    at       INTEGER,
+    size     INTEGER,
+    content  INTEGER REFERENCES content (row)
+);
+CREATE INDEX part_turn ON part (turn, place);
+CREATE INDEX part_call ON part (call_id) WHERE call_id IS NOT NULL;
+CREATE INDEX part_tool ON part (tool, state) WHERE tool IS NOT NULL;
+CREATE INDEX part_content ON part (content) WHERE content IS NOT NULL;
+CREATE INDEX part_chunk ON part (chunk) WHERE chunk IS NOT NULL;
+
+-- What is still open: payloads that will change soon, each by itself.
+CREATE TABLE journal (
+    part    INTEGER PRIMARY KEY REFERENCES part (row) ON DELETE CASCADE,
+    payload BLOB NOT NULL
+);
+
+-- The sub-agents that a part speaks of, and the sessions that they are.
+CREATE TABLE agent (
+    part     INTEGER NOT NULL REFERENCES part (row) ON DELETE CASCADE,
+    agent_id TEXT NOT NULL,
+    call_id  TEXT NOT NULL,
+    -- The session that speaks, by its row, and the sub-agent's, by its id: it may come later.
+    parent   INTEGER NOT NULL REFERENCES session (row) ON DELETE CASCADE,
+    session  TEXT NOT NULL,
+    PRIMARY KEY (part, agent_id)
+) WITHOUT ROWID;
+CREATE INDEX agent_parent ON agent (parent);
+CREATE INDEX agent_session ON agent (session);
+
+CREATE TABLE snapshot (
+    sha256  TEXT PRIMARY KEY,
+    kind    TEXT NOT NULL,
+    content BLOB NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE session_snapshot (
+    session INTEGER NOT NULL REFERENCES session (row) ON DELETE CASCADE,
+    sha256  TEXT NOT NULL REFERENCES snapshot (sha256),
+    PRIMARY KEY (session, sha256)
+) WITHOUT ROWID;
+
+-- Files that were read, and how far.
+CREATE TABLE file (
+    row      INTEGER PRIMARY KEY,
+    path     TEXT NOT NULL UNIQUE,
+    size     INTEGER NOT NULL,
+    modified INTEGER NOT NULL,
+    changed  INTEGER NOT NULL,
+    inode    INTEGER NOT NULL,
+    device   INTEGER NOT NULL,
+    offset   INTEGER NOT NULL,
+    line     INTEGER NOT NULL,
+    head     INTEGER NOT NULL,
+    tail     INTEGER NOT NULL,
+    saved    BLOB,
+    refused  TEXT
+);
+
+-- What a file told of a session.
+CREATE TABLE source (
+    session    INTEGER NOT NULL REFERENCES session (row) ON DELETE CASCADE,
+    file       INTEGER NOT NULL REFERENCES file (row) ON DELETE CASCADE,
+    number     INTEGER NOT NULL,
+    telling    TEXT NOT NULL,
+    first      INTEGER NOT NULL,
+    read       INTEGER NOT NULL,
+    in_parts   INTEGER NOT NULL,
+    metadata   INTEGER NOT NULL,
+    unreadable INTEGER NOT NULL,
+    left_out   TEXT NOT NULL,
+    PRIMARY KEY (session, file, number)
+) WITHOUT ROWID;
+CREATE INDEX source_file ON source (file);
+
+-- The last event taken from each source: commits with the parts it made.
+CREATE TABLE cursor (
+    session INTEGER NOT NULL REFERENCES session (row) ON DELETE CASCADE,
+    telling TEXT NOT NULL,
+    source  INTEGER NOT NULL,
+    offset  INTEGER NOT NULL,
+    nth     INTEGER NOT NULL,
+    PRIMARY KEY (session, telling, source)
+) WITHOUT ROWID;
+
+CREATE TABLE warning (
+    row     INTEGER PRIMARY KEY,
+    file    INTEGER NOT NULL REFERENCES file (row) ON DELETE CASCADE,
+    session INTEGER REFERENCES session (row) ON DELETE CASCADE,
+    line    INTEGER NOT NULL,
+    what    TEXT NOT NULL,
+    bytes   BLOB NOT NULL,
+    UNIQUE (file, line, what)
+);
+CREATE INDEX warning_session ON warning (session) WHERE session IS NOT NULL;
+
+-- Sessions that were deleted and shall not come back by themselves.
+CREATE TABLE deleted (
+    id TEXT PRIMARY KEY,
+    at INTEGER NOT NULL
+) WITHOUT ROWID;
+
+-- The index of words: segments that are never changed, in blocks of words with their postings.
+CREATE TABLE segment (
+    row       INTEGER PRIMARY KEY,
+    documents INTEGER NOT NULL,
+    words     INTEGER NOT NULL,
+    tokens    INTEGER NOT NULL
+);
+CREATE TABLE word_block (
+    segment  INTEGER NOT NULL REFERENCES segment (row) ON DELETE CASCADE,
+    number   INTEGER NOT NULL,
+    first    BLOB NOT NULL,
+    last     BLOB NOT NULL,
+    words    BLOB NOT NULL,
+    postings BLOB NOT NULL,
+    UNIQUE (segment, number)
+);
+CREATE INDEX word_block_first ON word_block (segment, first);
+-- Parts whose words are not in a segment yet.
+CREATE TABLE unindexed (
+    part INTEGER PRIMARY KEY REFERENCES part (row) ON DELETE CASCADE
+);
+
+-- What other tools call messages, derived from the parts whenever it is asked for. No newer SQL
+-- than SQLite 3.38 has: people open this file with what their system brings.
+CREATE VIEW message AS
+SELECT
+    turn.id || ':' || role.name AS id,
+    session.id AS agent_id,
+    turn.id AS execution_id,
+    role.name AS role,
+    turn.number * 2 + role.nth AS sequence,
+    (SELECT json_group_array(json(object)) FROM
+        (SELECT json_object('id', part.id, 'kind', part.kind, 'state', part.state,
+            'tool', part.tool, 'call_id', part.call_id, 'text', part.text) AS object
+         FROM part WHERE part.turn = turn.row AND part.role = role.name AND NOT part.hidden
+         ORDER BY part.place)) AS parts,
+    json_object('trigger', turn.trigger, 'state', turn.state,
+        'abandoned', json(iif(turn.abandoned, 'true', 'false'))) AS metadata,
+    iif(role.nth = 0, turn.started, coalesce(turn.first, turn.started)) AS created_at,
+    EXISTS (SELECT 1 FROM part WHERE part.turn = turn.row AND part.role = role.name
+            AND NOT part.hidden AND part.kind = 'tool') AS has_tool_calls,
+    EXISTS (SELECT 1 FROM part WHERE part.turn = turn.row AND part.role = role.name
+            AND NOT part.hidden AND part.kind = 'reasoning') AS has_reasoning,
+    EXISTS (SELECT 1 FROM part WHERE part.turn = turn.row AND part.role = role.name
+            AND NOT part.hidden AND part.kind = 'file') AS has_files,
+    substr(coalesce((SELECT group_concat(text, '') FROM
+        (SELECT part.text FROM part WHERE part.turn = turn.row AND part.role = role.name
+            AND NOT part.hidden AND part.kind = 'text' ORDER BY part.place)), ''), 1, 200)
+        AS text_preview,
+    coalesce((SELECT group_concat(text, '') FROM
+        (SELECT part.text FROM part WHERE part.turn = turn.row AND part.role = role.name
+            AND NOT part.hidden AND part.kind = 'text' ORDER BY part.place)), '') AS content
+FROM turn
+JOIN session ON session.row = turn.session
+JOIN (SELECT 'user' AS name, 0 AS nth UNION ALL SELECT 'assistant', 1) AS role
+WHERE role.nth = 1 OR EXISTS (SELECT 1 FROM part WHERE part.turn = turn.row AND part.role = 'user');

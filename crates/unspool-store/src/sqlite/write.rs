@@ -1,0 +1,526 @@
+//! Writing: one batch, one transaction. Keys and offsets commit together with the parts that they
+//! made, and that is what makes twice once.
+
+use rusqlite::{CachedStatement, Connection, OptionalExtension, Transaction, params};
+use rustc_hash::{FxHashMap, FxHashSet};
+use unspool_core::session::Step;
+
+use crate::rows::{
+    Batch, Content, FileRow, Names, PartRow, Payload, Row, SessionWrite, TurnWrite, milliseconds,
+};
+
+pub fn write(connection: &mut Connection, batch: Batch) -> rusqlite::Result<()> {
+    let transaction = connection.transaction()?;
+    // The order of rows inside one transaction must not matter to the foreign keys.
+    transaction.pragma_update(None, "defer_foreign_keys", true)?;
+    files(&transaction, &batch.files)?;
+    let contents = contents(&transaction, &batch.contents)?;
+    let mut chunk = transaction
+        .prepare_cached("INSERT INTO chunk (row, session, data) VALUES (?1, ?2, ?3)")?;
+    for new in &batch.chunks {
+        chunk.execute(params![new.row, new.session, new.data])?;
+    }
+    drop(chunk);
+    let chunks: Vec<Row> = batch.chunks.iter().map(|chunk| chunk.row).collect();
+    for session in &batch.sessions {
+        write_session(&transaction, session, &chunks, &contents)?;
+    }
+    words(&transaction, &batch)?;
+    let mut warning = transaction.prepare_cached(
+        "INSERT OR IGNORE INTO warning (file, session, line, what, bytes)
+         VALUES (?1, ?2, ?3, ?4, ?5)",
+    )?;
+    for new in &batch.warnings {
+        warning.execute(params![new.file, new.session, new.line as i64, new.what, new.bytes])?;
+    }
+    drop(warning);
+    transaction.commit()
+}
+
+fn files(transaction: &Transaction<'_>, files: &[FileRow]) -> rusqlite::Result<()> {
+    let mut statement = transaction.prepare_cached(
+        "INSERT INTO file (row, path, size, modified, changed, inode, device, offset, line, head,
+                           tail, saved, refused)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
+         ON CONFLICT (path) DO UPDATE SET size = ?3, modified = ?4, changed = ?5, inode = ?6,
+             device = ?7, offset = ?8, line = ?9, head = ?10, tail = ?11, saved = ?12,
+             refused = ?13",
+    )?;
+    for file in files {
+        let stamp = file.stamp;
+        statement.execute(params![
+            file.row,
+            file.path,
+            stamp.size as i64,
+            stamp.modified,
+            stamp.changed,
+            stamp.inode as i64,
+            stamp.device as i64,
+            file.offset as i64,
+            file.line as i64,
+            file.head as i64,
+            file.tail as i64,
+            file.saved,
+            file.refused,
+        ])?;
+    }
+    Ok(())
+}
+
+/// Stores what is new; says where each content lies.
+fn contents(
+    transaction: &Transaction<'_>,
+    contents: &[Content],
+) -> rusqlite::Result<FxHashMap<u128, Row>> {
+    let mut rows = FxHashMap::default();
+    let mut find = transaction.prepare_cached("SELECT row FROM content WHERE digest = ?1")?;
+    let mut add = transaction
+        .prepare_cached("INSERT INTO content (digest, size, data) VALUES (?1, ?2, ?3)")?;
+    for content in contents {
+        let digest = content.digest.to_be_bytes();
+        let known: Option<Row> = find.query_row([&digest[..]], |row| row.get(0)).optional()?;
+        let row = match known {
+            Some(row) => row,
+            None => add.insert(params![&digest[..], content.size as i64, content.data])?,
+        };
+        rows.insert(content.digest, row);
+    }
+    Ok(rows)
+}
+
+fn write_session(
+    transaction: &Transaction<'_>,
+    session: &SessionWrite,
+    chunks: &[Row],
+    contents: &FxHashMap<u128, Row>,
+) -> rusqlite::Result<()> {
+    head(transaction, session)?;
+    gone(transaction, session)?;
+    let mut dirty: FxHashSet<Row> = session.turns.iter().map(|turn| turn.row).collect();
+    turns(transaction, session)?;
+    let mut parts = PartStatements::prepare(transaction, session.row)?;
+    for part in &session.parts {
+        dirty.insert(part.turn);
+        parts.write(part, chunks, contents)?;
+    }
+    drop(parts);
+    let mut dirty: Vec<Row> = dirty.into_iter().collect();
+    dirty.sort_unstable();
+    sum_up(transaction, session.row, &dirty)?;
+    call_it(transaction, session)?;
+    sources(transaction, session)?;
+    let mut snapshot = transaction.prepare_cached(
+        "INSERT OR IGNORE INTO snapshot (sha256, kind, content) VALUES (?1, ?2, ?3)",
+    )?;
+    let mut taken = transaction.prepare_cached(
+        "INSERT OR IGNORE INTO session_snapshot (session, sha256) VALUES (?1, ?2)",
+    )?;
+    for new in &session.snapshots {
+        snapshot.execute(params![new.sha256, new.kind, new.content])?;
+        taken.execute(params![session.row, new.sha256])?;
+    }
+    Ok(())
+}
+
+fn head(transaction: &Transaction<'_>, write: &SessionWrite) -> rusqlite::Result<()> {
+    let oddities = json(&write.oddities);
+    if let Some(session) = &write.head {
+        let facts = &session.facts;
+        let parent = session.parent.as_ref();
+        let forked = session.forked_from.as_ref();
+        transaction
+            .prepare_cached(
+                "INSERT INTO session (row, id, agent, agent_session_id, project, branch, version,
+                     title, state, completeness, parent, parent_call, forked_from, forked_turn,
+                     sub_agent, cost_usd, head, begun)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16,
+                     ?17, ?18)
+                 ON CONFLICT (row) DO UPDATE SET project = ?5, branch = ?6, version = ?7,
+                     title = ?8, state = ?9, completeness = ?10, parent = ?11, parent_call = ?12,
+                     forked_from = ?13, forked_turn = ?14, sub_agent = ?15, cost_usd = ?16,
+                     head = ?17, begun = ?18",
+            )?
+            .execute(params![
+                write.row,
+                write.id.to_string(),
+                session.agent,
+                session.agent_session_id,
+                facts.project,
+                facts.branch,
+                facts.version,
+                facts.title.as_ref().map(|title| &title.text),
+                session.state.name(),
+                write.completeness,
+                parent.map(|parent| parent.session.to_string()),
+                parent.map(|parent| &parent.call_id),
+                forked.map(|from| from.session.to_string()),
+                forked.and_then(|from| from.turn).map(|turn| turn.to_string()),
+                write.sources.iter().any(|source| source.sub_agent),
+                facts.cost_usd,
+                json(session),
+                milliseconds(facts.started),
+            ])?;
+    }
+    transaction
+        .prepare_cached(
+            "UPDATE session SET seq = ?2, oddities = ?3, completeness = ?4 WHERE row = ?1",
+        )?
+        .execute(params![write.row, write.seq as i64, oddities, write.completeness])?;
+    Ok(())
+}
+
+fn gone(transaction: &Transaction<'_>, session: &SessionWrite) -> rusqlite::Result<()> {
+    let mut part = transaction.prepare_cached("DELETE FROM part WHERE row = ?1")?;
+    for row in &session.gone_parts {
+        part.execute([row])?;
+    }
+    // Parts that went over to another turn must not go with theirs.
+    let mut moved = transaction
+        .prepare_cached("UPDATE part SET turn = ?2 WHERE turn = ?1 AND role = 'assistant'")?;
+    let mut turn = transaction.prepare_cached("DELETE FROM turn WHERE row = ?1")?;
+    for (from, into) in &session.merged {
+        moved.execute([from, into])?;
+        turn.execute([from])?;
+    }
+    Ok(())
+}
+
+fn turns(transaction: &Transaction<'_>, session: &SessionWrite) -> rusqlite::Result<()> {
+    let mut insert = transaction.prepare_cached(
+        "INSERT INTO turn (row, session, id, number, trigger, thinking_mode, state, abandoned,
+             started, ended, settled, head, names)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?14)
+         ON CONFLICT (row) DO UPDATE SET id = ?3, number = ?4, trigger = ?5, thinking_mode = ?6,
+             state = ?7, abandoned = ?8, started = ?9, ended = ?10, settled = ?11, head = ?12,
+             names = iif(?13, ?14, CAST(names || ?14 AS BLOB))",
+    )?;
+    let mut forget = transaction.prepare_cached("DELETE FROM step WHERE turn = ?1")?;
+    let mut step = transaction.prepare_cached(
+        "INSERT INTO step (turn, number, id, model, input, output, cache_read, cache_write,
+             reasoning, stop_reason, origin)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+    )?;
+    for TurnWrite { row, turn, steps, names, settled } in &session.turns {
+        let (Names::All(told) | Names::New(told)) = names;
+        let digests: Vec<u8> = told.iter().flat_map(|name| name.to_le_bytes()).collect();
+        insert.execute(params![
+            row,
+            session.row,
+            turn.id.to_string(),
+            turn.number,
+            turn.trigger.name(),
+            turn.thinking_mode,
+            turn.state.name(),
+            turn.abandoned,
+            milliseconds(turn.started),
+            milliseconds(turn.ended),
+            settled,
+            json(turn),
+            matches!(names, Names::All(_)),
+            digests,
+        ])?;
+        forget.execute([row])?;
+        for (number, told) in steps.iter().enumerate() {
+            write_step(&mut step, *row, number, told)?;
+        }
+    }
+    Ok(())
+}
+
+fn write_step(
+    statement: &mut CachedStatement<'_>,
+    turn: Row,
+    number: usize,
+    step: &Step,
+) -> rusqlite::Result<()> {
+    let usage = step.usage;
+    let count = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
+    let origin = StepOrigin { name: &step.name, at: step.at, provenance: step.provenance.as_ref() };
+    statement.execute(params![
+        turn,
+        number as i64,
+        step.id.to_string(),
+        step.model.as_deref(),
+        count(usage.input),
+        count(usage.output),
+        count(usage.cache_read),
+        count(usage.cache_write),
+        count(usage.reasoning),
+        step.stop_reason.as_deref(),
+        json(&origin),
+    ])?;
+    Ok(())
+}
+
+#[derive(serde::Serialize)]
+struct StepOrigin<'a> {
+    name: &'a unspool_core::telling::Name,
+    at: unspool_core::telling::Positions,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    provenance: Option<&'a unspool_core::session::Provenance>,
+}
+
+/// None of our own types fails to become JSON.
+fn json(value: &impl serde::Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_default()
+}
+
+struct PartStatements<'t> {
+    session: Row,
+    insert: CachedStatement<'t>,
+    open: CachedStatement<'t>,
+    close: CachedStatement<'t>,
+    agent: CachedStatement<'t>,
+    no_agent: CachedStatement<'t>,
+    find: CachedStatement<'t>,
+}
+
+impl<'t> PartStatements<'t> {
+    fn prepare(
+        transaction: &'t Transaction<'_>,
+        session: Row,
+    ) -> rusqlite::Result<PartStatements<'t>> {
+        Ok(PartStatements {
+            session,
+            insert: transaction.prepare_cached(
+                "INSERT INTO part (row, turn, place, id, role, kind, state, tool, call_id, step,
+                     started, ended, duration, hidden, source, offset, length, text, chunk, at,
+                     size, content)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16,
+                     ?17, ?18, ?19, ?20, ?21, ?22)
+                 ON CONFLICT (row) DO UPDATE SET turn = ?2, place = ?3, id = ?4, kind = ?6,
+                     state = ?7, tool = ?8, call_id = ?9, step = ?10, started = ?11, ended = ?12,
+                     duration = ?13, hidden = ?14, source = ?15, offset = ?16, length = ?17,
+                     text = ?18, chunk = ?19, at = ?20, size = ?21, content = ?22",
+            )?,
+            open: transaction.prepare_cached(
+                "INSERT INTO journal (part, payload) VALUES (?1, ?2)
+                 ON CONFLICT (part) DO UPDATE SET payload = ?2",
+            )?,
+            close: transaction.prepare_cached("DELETE FROM journal WHERE part = ?1")?,
+            agent: transaction.prepare_cached(
+                "INSERT OR REPLACE INTO agent (part, agent_id, call_id, session, parent)
+                 VALUES (?1, ?2, ?3, ?4, ?5)",
+            )?,
+            no_agent: transaction.prepare_cached("DELETE FROM agent WHERE part = ?1")?,
+            find: transaction.prepare_cached("SELECT row FROM content WHERE digest = ?1")?,
+        })
+    }
+
+    fn write(
+        &mut self,
+        part: &PartRow,
+        chunks: &[Row],
+        contents: &FxHashMap<u128, Row>,
+    ) -> rusqlite::Result<()> {
+        let (chunk, at, size) = match &part.payload {
+            Payload::Chunk { chunk, at, length } => {
+                (chunks.get(*chunk).copied(), Some(*at as i64), Some(*length as i64))
+            }
+            Payload::Open(_) => (None, None, None),
+        };
+        let content = match part.content {
+            Some(digest) => Some(match contents.get(&digest) {
+                Some(row) => *row,
+                // Stored by an earlier batch.
+                None => self.find.query_row([&digest.to_be_bytes()[..]], |row| row.get(0))?,
+            }),
+            None => None,
+        };
+        let evidence = part.evidence;
+        self.insert.execute(params![
+            part.row,
+            part.turn,
+            part.place,
+            part.id.to_string(),
+            part.role.name(),
+            part.kind,
+            part.state,
+            part.tool,
+            part.call_id,
+            part.step.map(|step| step.to_string()),
+            part.started,
+            part.ended,
+            part.duration,
+            part.hidden,
+            evidence.map(|(source, _, _)| source),
+            evidence.map(|(_, offset, _)| offset as i64),
+            evidence.map(|(_, _, length)| length),
+            part.text,
+            chunk,
+            at,
+            size,
+            content,
+        ])?;
+        match &part.payload {
+            Payload::Open(payload) => self.open.execute(params![part.row, payload])?,
+            Payload::Chunk { .. } if part.stored => self.close.execute([part.row])?,
+            Payload::Chunk { .. } => 0,
+        };
+        if part.kind == unspool_core::part::Kind::Agent.name() {
+            self.no_agent.execute([part.row])?;
+        }
+        for (agent, call, session) in &part.agents {
+            self.agent.execute(params![part.row, agent, call, session.to_string(), self.session])?;
+        }
+        Ok(())
+    }
+}
+
+/// Sums of the turns that changed, from their rows; then of the session, from its turns.
+fn sum_up(transaction: &Transaction<'_>, session: Row, turns: &[Row]) -> rusqlite::Result<()> {
+    let mut turn = transaction.prepare_cached(
+        "UPDATE turn SET (first, last, parts, tools, errors) =
+             (SELECT min(coalesce(started, ended)), max(coalesce(ended, started)), count(*),
+                  count(*) FILTER (WHERE kind = 'tool'),
+                  count(*) FILTER (WHERE kind = 'error' OR state = 'failed')
+              FROM part WHERE turn = ?1 AND role = 'assistant' AND NOT hidden),
+             (input, output, cache_read, cache_write, reasoning) =
+             (SELECT coalesce(sum(input), 0), coalesce(sum(output), 0),
+                  coalesce(sum(cache_read), 0), coalesce(sum(cache_write), 0),
+                  coalesce(sum(reasoning), 0)
+              FROM step WHERE turn = ?1)
+         WHERE row = ?1",
+    )?;
+    for row in turns {
+        turn.execute([row])?;
+    }
+    transaction
+        .prepare_cached(
+            "UPDATE session SET (started, ended, turns, parts, tools, errors, input, output,
+                 cache_read, cache_write, reasoning) =
+                 (SELECT min(min(coalesce(started, ended, first), coalesce(first, started, ended))),
+                      max(max(coalesce(ended, started, last), coalesce(last, ended, started))),
+                      count(*), coalesce(sum(parts), 0), coalesce(sum(tools), 0),
+                      coalesce(sum(errors), 0), coalesce(sum(input), 0),
+                      coalesce(sum(output), 0), coalesce(sum(cache_read), 0),
+                      coalesce(sum(cache_write), 0), coalesce(sum(reasoning), 0)
+                  FROM turn WHERE session = ?1)
+             WHERE row = ?1",
+        )?
+        .execute([session])?;
+    transaction
+        .prepare_cached(
+            "UPDATE session SET started = min(coalesce(started, begun), begun)
+             WHERE row = ?1 AND begun IS NOT NULL",
+        )?
+        .execute([session])?;
+    Ok(())
+}
+
+/// The first line of the first prompt, and the models in the order of their first use.
+fn call_it(transaction: &Transaction<'_>, write: &SessionWrite) -> rusqlite::Result<()> {
+    let (prompt, models): (Option<String>, String) = transaction
+        .prepare_cached("SELECT prompt, models FROM session WHERE row = ?1")?
+        .query_row([write.row], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let first = transaction
+        .prepare_cached(
+            "SELECT turn.row FROM turn WHERE session = ?1 AND number > 0
+                 AND EXISTS (SELECT 1 FROM part WHERE turn = turn.row AND role = 'user')
+             ORDER BY number LIMIT 1",
+        )?
+        .query_row([write.row], |row| row.get::<_, Row>(0))
+        .optional()?;
+    let said: Option<String> = transaction
+        .prepare_cached(
+            "SELECT text FROM part WHERE turn = ?1 AND role = 'user' AND kind = 'text'
+             ORDER BY place LIMIT 1",
+        )?
+        .query_row([first], |row| row.get(0))
+        .optional()?
+        .flatten();
+    let title = said.as_deref().and_then(unspool_core::session::title_of_prompt);
+    let mut known: Vec<String> = serde_json::from_str(&models).unwrap_or_default();
+    let before = known.len();
+    for step in write.turns.iter().flat_map(|turn| &turn.steps) {
+        if let Some(model) = step.model.as_deref().filter(|model| !known.iter().any(|m| m == model))
+        {
+            known.push(model.to_owned());
+        }
+    }
+    if title != prompt || known.len() != before {
+        transaction
+            .prepare_cached("UPDATE session SET prompt = ?2, models = ?3 WHERE row = ?1")?
+            .execute(params![write.row, title, json(&known)])?;
+    }
+    Ok(())
+}
+
+fn sources(transaction: &Transaction<'_>, session: &SessionWrite) -> rusqlite::Result<()> {
+    let mut source = transaction.prepare_cached(
+        "INSERT OR REPLACE INTO source (session, file, number, telling, first, read, in_parts,
+             metadata, unreadable, left_out)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+    )?;
+    for told in &session.sources {
+        let records = &told.records;
+        source.execute(params![
+            session.row,
+            told.file,
+            told.number,
+            telling_name(told.telling),
+            told.first as i64,
+            records.read as i64,
+            records.in_parts as i64,
+            records.metadata as i64,
+            records.unreadable as i64,
+            json(&records.left_out),
+        ])?;
+    }
+    let mut cursor = transaction.prepare_cached(
+        "INSERT OR REPLACE INTO cursor (session, telling, source, offset, nth)
+         VALUES (?1, ?2, ?3, ?4, ?5)",
+    )?;
+    for told in &session.cursors {
+        cursor.execute(params![
+            session.row,
+            telling_name(told.telling),
+            told.source,
+            told.offset as i64,
+            told.nth
+        ])?;
+    }
+    Ok(())
+}
+
+pub(super) fn telling_name(telling: unspool_core::telling::Telling) -> &'static str {
+    use unspool_core::telling::Telling;
+    match telling {
+        Telling::Hooks => "hooks",
+        Telling::Stream => "stream",
+        Telling::Log => "log",
+    }
+}
+
+fn words(transaction: &Transaction<'_>, batch: &Batch) -> rusqlite::Result<()> {
+    let mut unindexed =
+        transaction.prepare_cached("INSERT OR IGNORE INTO unindexed (part) VALUES (?1)")?;
+    for part in &batch.unindexed {
+        unindexed.execute([part])?;
+    }
+    let mut indexed = transaction.prepare_cached("DELETE FROM unindexed WHERE part = ?1")?;
+    for part in &batch.indexed {
+        indexed.execute([part])?;
+    }
+    let Some(segment) = &batch.segment else { return Ok(()) };
+    add_segment(transaction, segment)?;
+    Ok(())
+}
+
+/// Stores a segment of the index.
+pub(super) fn add_segment(
+    transaction: &Transaction<'_>,
+    segment: &crate::index::Segment,
+) -> rusqlite::Result<Row> {
+    let row = transaction
+        .prepare_cached("INSERT INTO segment (documents, words, tokens) VALUES (?1, ?2, ?3)")?
+        .insert(params![segment.documents as i64, segment.words as i64, segment.tokens as i64])?;
+    let mut block = transaction.prepare_cached(
+        "INSERT INTO word_block (segment, number, first, last, words, postings)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    )?;
+    for (number, new) in segment.blocks.iter().enumerate() {
+        block.execute(params![row, number as i64, new.first, new.last, new.words, new.postings])?;
+    }
+    Ok(row)
+}

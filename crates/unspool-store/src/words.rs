@@ -1,0 +1,137 @@
+//! What of a part can be found: everything that the agent or the user read or wrote. One function
+//! for the index and for whoever shows a hit, so that what is indexed is what is searched.
+
+use std::borrow::Cow;
+
+use unspool_core::part::{Body, Question};
+
+/// A piece of a part that can be searched.
+pub enum Field<'a> {
+    Text(&'a str),
+    /// As the source wrote it, escapes and all.
+    Json(&'a str),
+}
+
+/// Visits the searchable pieces of a part.
+pub fn fields<'a>(body: &'a Body, visit: &mut dyn FnMut(Field<'a>)) {
+    let mut text = |text: &'a str| {
+        if !text.is_empty() {
+            visit(Field::Text(text));
+        }
+    };
+    match body {
+        Body::Text(said) => text(&said.text),
+        Body::Reasoning(thought) => text(&thought.text),
+        Body::Tool(tool) => {
+            text(&tool.name);
+            text(tool.title.as_deref().unwrap_or_default());
+            if let Some(question) = &tool.question {
+                asked(question, &mut text);
+            }
+            if let Some(answer) = &tool.answer {
+                text(&answer.text);
+            }
+            text(&tool.input_text);
+            text(tool.output.as_deref().unwrap_or_default());
+            for json in [&tool.input, &tool.result].into_iter().flatten() {
+                visit(Field::Json(json.text()));
+            }
+        }
+        Body::Agent(agents) => {
+            for agent in &agents.agents {
+                text(&agent.name);
+                text(&agent.task);
+            }
+        }
+        Body::Interjection(said) => text(&said.text),
+        Body::TaskList(list) => list.items.iter().for_each(|item| text(&item.text)),
+        Body::SkillLoad(skill) => {
+            text(&skill.name);
+            text(&skill.text);
+        }
+        Body::McpSnapshot(snapshot) => {
+            for server in &snapshot.servers {
+                text(&server.name);
+                server.tools.iter().for_each(|tool| text(tool));
+            }
+        }
+        Body::ContextInfo(info) => {
+            text(&info.title);
+            text(&info.text);
+        }
+        Body::Compaction(compaction) => text(&compaction.summary),
+        Body::File(file) => {
+            text(file.name.as_deref().unwrap_or_default());
+            // An image that is written out is no text.
+            text(file.url.as_deref().filter(|url| !url.starts_with("data:")).unwrap_or_default());
+            text(file.text.as_deref().unwrap_or_default());
+        }
+        Body::Source(source) => {
+            for piece in [&source.url, &source.title, &source.quote].into_iter().flatten() {
+                text(piece);
+            }
+        }
+        Body::Patch(patch) => {
+            text(patch.path.as_deref().unwrap_or_default());
+            text(&patch.diff);
+        }
+        Body::Notice(notice) => {
+            text(&notice.code);
+            text(&notice.text);
+        }
+        Body::Error(failure) => {
+            text(failure.code.as_deref().unwrap_or_default());
+            text(&failure.text);
+        }
+        Body::Data(data) => {
+            text(&data.kind);
+            visit(Field::Json(data.payload.text()));
+        }
+    }
+}
+
+fn asked<'a>(question: &'a Question, text: &mut impl FnMut(&'a str)) {
+    for item in &question.items {
+        text(item.header.as_deref().unwrap_or_default());
+        text(&item.question);
+        for option in &item.options {
+            text(&option.label);
+            text(option.description.as_deref().unwrap_or_default());
+        }
+    }
+}
+
+/// The searchable pieces as text, JSON with its strings written out.
+pub fn texts(body: &Body) -> Vec<Cow<'_, str>> {
+    let mut texts = Vec::new();
+    fields(body, &mut |field| match field {
+        Field::Text(text) => texts.push(Cow::Borrowed(text)),
+        Field::Json(raw) => texts.push(Cow::Owned(written_out(raw))),
+    });
+    texts
+}
+
+/// JSON with escapes resolved and punctuation kept, so that a person finds what they saw.
+fn written_out(raw: &str) -> String {
+    let mut out = String::with_capacity(raw.len());
+    let mut rest = raw;
+    while let Some(at) = rest.find('"') {
+        out.push_str(&rest[..at]);
+        // The end of this string: the next quote that no backslash stands before.
+        let inside = &rest[at + 1..];
+        let mut end = 0;
+        let bytes = inside.as_bytes();
+        while end < bytes.len() && bytes[end] != b'"' {
+            end += if bytes[end] == b'\\' { 2 } else { 1 };
+        }
+        let end = end.min(inside.len());
+        let quoted = rest.get(at..at + end + 2).unwrap_or(&rest[at..]);
+        match serde_json::from_str::<String>(&unspool_core::json::mended(quoted)) {
+            Ok(text) => out.push_str(&text),
+            Err(_) => out.push_str(quoted),
+        }
+        rest = rest.get(at + end + 2..).unwrap_or_default();
+    }
+    out.push_str(rest);
+    out
+}

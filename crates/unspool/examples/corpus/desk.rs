@@ -1,0 +1,183 @@
+//! The files that a session works on. A file is read again and again, as agents do, and edited in
+//! between; only so many stay open, so memory stays the same.
+
+use std::ops::Range;
+
+use crate::random::{Random, mix};
+use crate::sources::{Dialect, Place, Sources};
+
+const OPEN: usize = 10;
+/// Files that every session of a project knows.
+const WELL_KNOWN: usize = 48;
+
+pub struct Desk<'a> {
+    files: Vec<OpenFile<'a>>,
+    dialect: &'a Dialect,
+    folder: String,
+    /// How large files are; the same for the whole corpus, so that a file is the same everywhere.
+    scale: f64,
+}
+
+pub struct OpenFile<'a> {
+    pub path: String,
+    pub content: String,
+    pub place: Place<'a>,
+}
+
+/// A change of a file: which lines, and what became of them.
+pub struct Change {
+    pub range: Range<usize>,
+    /// The number of the first line of `before`, counted from 1.
+    pub first: usize,
+    pub before: String,
+    pub after: String,
+    /// Up to three lines around the change.
+    pub above: String,
+    pub below: String,
+}
+
+impl<'a> Desk<'a> {
+    pub fn new(dialect: &'a Dialect, folder: &str, scale: f64) -> Desk<'a> {
+        let scale = scale.clamp(0.05, 4.0);
+        Desk { files: Vec::new(), dialect, folder: folder.to_owned(), scale }
+    }
+
+    /// A file to look at: mostly one that is open.
+    pub fn choose(&mut self, sources: &Sources, random: &mut Random) -> usize {
+        if !self.files.is_empty() && random.chance(400) {
+            return random.below(self.files.len());
+        }
+        let bits = if random.chance(400) {
+            self.dialect.bits ^ random.below(WELL_KNOWN) as u64
+        } else {
+            random.next()
+        };
+        // A function of the bits alone: a well known file is the same in every session.
+        let mut content = String::new();
+        let place = Place { dialect: self.dialect, file: mix(bits) };
+        let mut own = Random::new(bits);
+        let size = (own.skewed(1_500, 40_000) as f64 * self.scale) as usize;
+        sources.code(&mut content, &mut own, place, size);
+        self.put(sources, bits, content)
+    }
+
+    /// A file to change: one that was looked at, and rather a small one.
+    pub fn choose_small(&mut self, sources: &Sources, random: &mut Random) -> usize {
+        if self.files.len() < 3 {
+            return self.choose(sources, random);
+        }
+        let (one, other) = (random.below(self.files.len()), random.below(self.files.len()));
+        let size = |index: usize| self.files[index].content.len();
+        if size(one) < size(other) { one } else { other }
+    }
+
+    /// A file that is far larger than others: a lock file, a generated table.
+    pub fn choose_large(&mut self, sources: &Sources, random: &mut Random, bytes: usize) -> usize {
+        let bits = random.next();
+        let mut content = String::new();
+        let place = Place { dialect: self.dialect, file: mix(bits) };
+        sources.code(&mut content, random, place, bytes);
+        self.put(sources, bits, content)
+    }
+
+    /// Takes a file that was just written; answers where it is.
+    pub fn put(&mut self, sources: &Sources, bits: u64, content: String) -> usize {
+        let mut path = format!("{}/", self.folder);
+        sources.words.path(&mut path, bits);
+        let place = Place { dialect: self.dialect, file: mix(bits) };
+        let file = OpenFile { path, content, place };
+        if let Some(index) = self.files.iter().position(|open| open.path == file.path) {
+            // It is open, and perhaps it was edited since.
+            return index;
+        }
+        if self.files.len() < OPEN {
+            self.files.push(file);
+            return self.files.len() - 1;
+        }
+        let index = (bits >> 20) as usize % OPEN;
+        self.files[index] = file;
+        index
+    }
+
+    pub fn file(&self, index: usize) -> &OpenFile<'a> {
+        &self.files[index]
+    }
+
+    pub fn apply(&mut self, index: usize, change: &Change) {
+        self.files[index].content.replace_range(change.range.clone(), &change.after);
+    }
+}
+
+impl OpenFile<'_> {
+    /// About so many bytes of whole lines, and the number of the first of them.
+    pub fn slice(&self, random: &mut Random, bytes: usize) -> (&str, usize) {
+        let text = self.content.trim_end_matches('\n');
+        if text.len() <= bytes + bytes / 2 {
+            return (text, 1);
+        }
+        let start = line_start(text, random.below(text.len() - bytes));
+        let end = line_end(text, (start + bytes).min(text.len()));
+        (&text[start..end], 1 + count_lines(&text[..start]))
+    }
+
+    pub fn count_lines(&self) -> usize {
+        count_lines(&self.content).max(1)
+    }
+
+    /// Some lines, and what an agent makes of them.
+    pub fn change(&self, sources: &Sources, random: &mut Random) -> Change {
+        let text = self.content.trim_end_matches('\n');
+        let start = line_start(text, random.below(text.len().max(1)));
+        let mut end = start;
+        for _ in 0..random.skewed(1, 12) {
+            end = line_end(text, (end + 1).min(text.len()));
+        }
+        let before = &text[start..end];
+        let mut after = String::new();
+        for line in before.split('\n') {
+            if random.chance(450) {
+                after.push_str(line);
+            } else {
+                let indent = line.len() - line.trim_start().len();
+                after.push_str(&line[..indent]);
+                sources.line_of_code(&mut after, random, self.place);
+            }
+            after.push('\n');
+        }
+        for _ in 0..random.below(5) {
+            after.push_str("    ");
+            sources.line_of_code(&mut after, random, self.place);
+            after.push('\n');
+        }
+        after.pop();
+        let mut top = start;
+        for _ in 0..3 {
+            top = line_start(text, top.saturating_sub(1));
+        }
+        let mut bottom = end;
+        for _ in 0..3 {
+            bottom = line_end(text, (bottom + 1).min(text.len()));
+        }
+        Change {
+            first: 1 + count_lines(&text[..start]),
+            before: before.to_owned(),
+            after,
+            above: text[top..start].trim_end_matches('\n').to_owned(),
+            below: text[end..bottom].trim_matches('\n').to_owned(),
+            range: start..end,
+        }
+    }
+}
+
+fn count_lines(text: &str) -> usize {
+    text.bytes().filter(|&byte| byte == b'\n').count()
+}
+
+/// Where the line begins that a byte is in. Line feeds are never inside a character.
+fn line_start(text: &str, at: usize) -> usize {
+    text.as_bytes()[..at].iter().rposition(|&byte| byte == b'\n').map_or(0, |before| before + 1)
+}
+
+fn line_end(text: &str, at: usize) -> usize {
+    text.as_bytes()[at..].iter().position(|&byte| byte == b'\n').map_or(text.len(), |end| at + end)
+}

@@ -1,0 +1,86 @@
+//! `unspool import`: these files or folders into the archive, whatever supported format they are.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+use clap::Args;
+use unspool_engine::report::Report;
+use unspool_engine::sync::{Candidate, sync, take_stream};
+use unspool_sources::discover::find_files;
+
+use crate::archive::Archive;
+use crate::progress::Bar;
+
+/// Read these files or folders into the archive
+#[derive(Args)]
+pub struct Import {
+    /// Session logs, stream or hook captures, folders of them, or - for standard input
+    #[arg(required = true)]
+    paths: Vec<PathBuf>,
+    /// Write the report as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Import {
+    pub fn run(self, archive: &Archive) -> Result<()> {
+        let mut candidates = Vec::new();
+        let mut warnings = Vec::new();
+        for path in self.paths.iter().filter(|path| !is_stdin(path)) {
+            if !path.exists() {
+                bail!(
+                    "{} does not exist; give a session's log or a folder of them, for example \
+                     ~/.claude/projects",
+                    path.display()
+                );
+            }
+            let path = std::path::absolute(path)?;
+            let (files, skipped) = find_files(&path);
+            candidates.extend(files.iter().map(|file| Candidate::of(file)));
+            warnings.extend(skipped);
+        }
+        let recording = archive.record()?;
+        let bar = Bar::start();
+        let outcome = sync(&recording.recorder, candidates, &bar.progress);
+        let mut report = outcome?;
+        for _ in self.paths.iter().filter(|path| is_stdin(path)) {
+            let input = io::stdin().lock();
+            let more = take_stream(&recording.recorder, "standard input", input, &bar.progress)?;
+            add(&mut report, more);
+        }
+        drop(bar);
+        report.warnings.extend(warnings);
+        // A file that was named must be something; inside a folder it is a warning.
+        let named = |file: &str| {
+            let stdin = file == "standard input" && self.paths.iter().any(|path| is_stdin(path));
+            stdin || self.paths.iter().any(|path| {
+                path.is_file() && std::path::absolute(path).is_ok_and(|path| path == Path::new(file))
+            })
+        };
+        let refused = report.warnings.iter().find(|warning| warning.line == 0 && named(&warning.file));
+        if let Some(refused) = refused {
+            bail!(
+                "{}: {}; Unspool reads Claude Code's session logs, its stream-json and its hook \
+                 payloads",
+                refused.file,
+                refused.what
+            );
+        }
+        super::sync::tell(&report, self.json)
+    }
+}
+
+fn is_stdin(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+fn add(report: &mut Report, more: Report) {
+    report.sessions += more.sessions;
+    report.turns += more.turns;
+    report.parts += more.parts;
+    report.records += more.records;
+    report.bytes += more.bytes;
+    report.unchanged_files += more.unchanged_files;
+    report.warnings.extend(more.warnings);
+}

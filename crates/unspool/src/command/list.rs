@@ -1,0 +1,128 @@
+//! `unspool list`: the sessions of the archive, newest first.
+
+use std::io;
+
+use anyhow::{Result, bail};
+use clap::Args;
+use jiff::Timestamp;
+use unspool_core::document::SessionDocument;
+use unspool_core::present::format;
+use unspool_store::blocking::wait;
+use unspool_store::contract::{SessionFilter, Store, StoredSession};
+
+use crate::archive::Archive;
+use crate::table::{self, left, rest, right};
+
+/// List the sessions of the archive, newest first
+#[derive(Args)]
+pub struct List {
+    /// Write them as JSON
+    #[arg(long)]
+    json: bool,
+    /// Only this agent's: claude-code, codex, …
+    #[arg(long, value_name = "AGENT")]
+    agent: Option<String>,
+    /// Only of projects whose folder has this in its path
+    #[arg(long, value_name = "PATH")]
+    project: Option<String>,
+    /// Only with this tag
+    #[arg(long, value_name = "TAG")]
+    tag: Option<String>,
+    /// Only what went on then or later: 2026-05-31, 2026-05-31T12:00:00Z, 36h, 7d, 2w
+    #[arg(long, value_name = "TIME")]
+    since: Option<String>,
+    /// So many at most
+    #[arg(long, value_name = "N")]
+    limit: Option<u64>,
+    /// Columns to use, 20 at the least; the terminal's width by default
+    #[arg(long, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(20..))]
+    width: Option<u16>,
+}
+
+impl List {
+    pub fn run(self, archive: &Archive) -> Result<()> {
+        let filter = SessionFilter {
+            agent: self.agent,
+            project: self.project,
+            tag: self.tag,
+            since: self.since.as_deref().map(parse_time).transpose()?,
+            until: None,
+            limit: self.limit,
+        };
+        let sessions = wait(archive.read()?.sessions(filter))?;
+        if self.json {
+            let documents: Vec<SessionDocument<'_>> =
+                sessions.iter().map(|stored| SessionDocument(&stored.summary)).collect();
+            return super::write_json(&documents);
+        }
+        if sessions.is_empty() {
+            eprintln!("unspool: no session is like that");
+        }
+        let columns = [
+            left("ID"),
+            left("STARTED"),
+            left("AGENT"),
+            rest("PROJECT"),
+            right("TURNS"),
+            right("PARTS"),
+            right("TOKENS"),
+            rest("TITLE"),
+        ];
+        let rows: Vec<Vec<String>> = sessions.iter().map(row).collect();
+        let style = super::style(self.width, false, false);
+        let mut out = io::BufWriter::new(io::stdout().lock());
+        if !rows.is_empty() {
+            table::write(&columns, &rows, &style, &mut out)?;
+        }
+        Ok(io::Write::flush(&mut out)?)
+    }
+}
+
+fn row(stored: &StoredSession) -> Vec<String> {
+    let summary = &stored.summary;
+    let id = summary.session.id.to_string();
+    let started = summary.started.map(|at| at.strftime("%Y-%m-%d %H:%M").to_string());
+    let title = summary.title.as_deref().unwrap_or_default();
+    let title = format::first_line(title, 200);
+    vec![
+        // The start of an id is enough to tell any two sessions apart.
+        id.chars().take(8).collect(),
+        started.unwrap_or_default(),
+        summary.session.agent.clone(),
+        project(summary.session.facts.project.as_deref().unwrap_or_default()),
+        summary.turns.to_string(),
+        summary.parts.to_string(),
+        format::number(summary.usage_with_agents.total()),
+        if stored.sub_agent { format!("↳ {title}") } else { title },
+    ]
+}
+
+/// The end of a path says most.
+fn project(path: &str) -> String {
+    let name = std::path::Path::new(path).file_name();
+    name.map_or_else(|| path.to_owned(), |name| name.to_string_lossy().into_owned())
+}
+
+/// A point in time, in milliseconds: a date, a time, or how long ago.
+pub fn parse_time(text: &str) -> Result<i64> {
+    if let Ok(at) = text.parse::<Timestamp>() {
+        return Ok(at.as_millisecond());
+    }
+    if let Ok(date) = text.parse::<jiff::civil::Date>() {
+        return Ok(date.to_zoned(jiff::tz::TimeZone::UTC)?.timestamp().as_millisecond());
+    }
+    let (count, unit) = text.split_at(text.len() - text.chars().last().map_or(0, char::len_utf8));
+    let hours = match unit {
+        "h" => 1,
+        "d" => 24,
+        "w" => 24 * 7,
+        _ => 0,
+    };
+    match count.parse::<i64>() {
+        Ok(count) if hours > 0 => {
+            let ago = count.saturating_mul(hours).saturating_mul(3_600_000);
+            Ok(Timestamp::now().as_millisecond().saturating_sub(ago))
+        }
+        _ => bail!("{text} is no time; write 2026-05-31, 2026-05-31T12:00:00Z, 36h, 7d or 2w"),
+    }
+}

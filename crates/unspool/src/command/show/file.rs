@@ -1,0 +1,183 @@
+//! `show PATH`: a session straight from its file or folder. The archive is never opened for it.
+
+use std::io;
+use std::path::Path;
+
+use anyhow::{Result, bail};
+use unspool_core::document::settle_as_file;
+use unspool_core::session::{Transcript, Usage};
+use unspool_core::summary::{Completeness, Summary};
+use unspool_core::telling::Telling;
+use unspool_sources::decode::{Ledger, Warning};
+use unspool_sources::discover::find_files;
+use unspool_sources::gather::{GatherError, Gathered, Gathering};
+
+use crate::command::warn;
+
+/// A session that was read from files.
+pub struct FromFile {
+    pub summary: Summary,
+    pub transcript: Transcript,
+    pub records: Ledger,
+    pub warnings: Vec<Warning>,
+}
+
+/// Reads the session of a file, of standard input or of a folder.
+pub fn load(path: &Path, wanted: Option<&str>) -> Result<FromFile> {
+    let mut gathering = Gathering::default();
+    let skipped = read(&mut gathering, path)?;
+    let found = the_session(&gathering, path, wanted);
+    let gathered = found.inspect_err(|_| warn(&skipped))?;
+    let mut transcript = gathered.transcript();
+    settle_as_file(&mut transcript);
+    let mut warnings: Vec<Warning> = gathered.warnings.iter().chain(&skipped).cloned().collect();
+    warnings.extend(not_shown(&gathering, gathered, path));
+    let agents = agents_usage(&gathering, gathered, &transcript);
+    let summary = transcript.summary(completeness(gathered, &transcript), agents);
+    Ok(FromFile { summary, transcript, records: gathered.ledger.clone(), warnings })
+}
+
+fn warning(path: &Path, what: String) -> Warning {
+    let file = path.to_string_lossy().into_owned();
+    Warning { file, line: 0, what, bytes: Vec::new() }
+}
+
+/// What the sub-agents of a session used, nested ones included, where their own logs were read.
+fn agents_usage(gathering: &Gathering, shown: &Gathered, transcript: &Transcript) -> Usage {
+    let mut usage = Usage::default();
+    let mut of = vec![transcript.clone()];
+    let mut counted = vec![&*shown.agent_session_id];
+    while let Some(transcript) = of.pop() {
+        for id in transcript.agent_ids() {
+            let agent = gathering.sessions.iter().find(|session| session.agent_session_id == id);
+            if let Some(agent) = agent.filter(|agent| !counted.contains(&&*agent.agent_session_id))
+            {
+                counted.push(&agent.agent_session_id);
+                usage.add(agent.transcript().usage());
+                of.push(agent.transcript());
+            }
+        }
+    }
+    usage
+}
+
+/// What was read and belongs to other sessions than the one shown.
+fn not_shown(gathering: &Gathering, shown: &Gathered, path: &Path) -> Vec<Warning> {
+    let others = gathering.sessions.iter().filter(|other| !std::ptr::eq(*other, shown));
+    let (agents, others): (Vec<&Gathered>, Vec<&Gathered>) =
+        others.partition(|other| other.is_sub_agent());
+    let mut warnings: Vec<Warning> = others
+        .into_iter()
+        .map(|other| {
+            let (records, id) = (other.ledger.read, &other.agent_session_id);
+            warning(path, format!("{records} records of session {id} are not shown"))
+        })
+        .collect();
+    if !agents.is_empty() {
+        let records: u64 = agents.iter().map(|agent| agent.ledger.read).sum();
+        let what = format!(
+            "{records} records of {} sub-agents are not shown; name the log of one to see it",
+            agents.len()
+        );
+        warnings.push(warning(path, what));
+    }
+    warnings
+}
+
+/// Reads a file, standard input, or every log of a folder. What is nothing we know is a warning
+/// inside a folder, and an error where it was named.
+fn read(gathering: &mut Gathering, path: &Path) -> Result<Vec<Warning>> {
+    if path == Path::new("-") {
+        gathering.read(Path::new("standard input"), io::stdin().lock(), &mut |_| {})?;
+        return Ok(Vec::new());
+    }
+    if !path.exists() {
+        bail!(
+            "{} does not exist; give the path of a session's log, for example one under \
+             ~/.claude/projects",
+            path.display()
+        );
+    }
+    if !path.is_dir() {
+        gathering.read_file(path, &mut |_| {})?;
+        return Ok(Vec::new());
+    }
+    let (files, mut skipped) = find_files(path);
+    for file in files {
+        if let Err(error) = gathering.read_file(&file, &mut |_| {}) {
+            skipped.push(warning(&file, reason(&error)));
+        }
+    }
+    Ok(skipped)
+}
+
+/// Why a file inside a folder was passed over, where its name stands beside.
+fn reason(error: &GatherError) -> String {
+    match error {
+        GatherError::Unreadable { source, .. } => format!("cannot be read: {source}"),
+        GatherError::PromptHistory { .. } => "a list of typed prompts, not a session".to_owned(),
+        GatherError::Unknown { .. } => "nothing that Unspool knows".to_owned(),
+        GatherError::Empty { .. } => "empty".to_owned(),
+    }
+}
+
+/// The session to show: the one that was asked for, else the one that has a log, where hooks also
+/// speak of others.
+fn the_session<'g>(
+    gathering: &'g Gathering,
+    path: &Path,
+    wanted: Option<&str>,
+) -> Result<&'g Gathered> {
+    let mut found: Vec<&Gathered> = match wanted {
+        Some(id) => gathering
+            .sessions
+            .iter()
+            .filter(|session| {
+                let ours = session.transcript().session.id.to_string();
+                session.agent_session_id.starts_with(id) || ours.starts_with(id)
+            })
+            .collect(),
+        None => {
+            let strongest = gathering.sessions.iter().filter_map(|session| session.spine).max();
+            gathering.sessions.iter().filter(|session| session.spine == strongest).collect()
+        }
+    };
+    // Sub-agents are shown with their parents, and a session without a turn is hardly meant.
+    for keep in [|one: &Gathered| !one.is_sub_agent(), |one: &Gathered| one.has_turns()] {
+        if found.len() > 1 && found.iter().any(|session| keep(session)) {
+            found.retain(|session| keep(session));
+        }
+    }
+    match found.as_slice() {
+        [session] => Ok(session),
+        [] if wanted.is_some() && !gathering.sessions.is_empty() => {
+            bail!("{} holds no session {}", path.display(), wanted.unwrap_or_default())
+        }
+        [] => bail!(
+            "{} holds no session that Unspool knows; it reads Claude Code's session logs, its \
+             stream-json and its hook payloads",
+            path.display()
+        ),
+        several => {
+            let ids: Vec<&str> =
+                several.iter().map(|session| session.agent_session_id.as_str()).collect();
+            bail!(
+                "{} holds {} sessions; choose one with --session:\n  {}",
+                path.display(),
+                several.len(),
+                ids.join("\n  ")
+            )
+        }
+    }
+}
+
+fn completeness(gathered: &Gathered, transcript: &Transcript) -> Completeness {
+    if transcript.turns.is_empty() && gathered.ledger.unreadable > 0 {
+        Completeness::Failed
+    } else if gathered.spine < Some(Telling::Stream) || gathered.ledger.unreadable > 0 {
+        Completeness::Partial
+    } else {
+        Completeness::Full
+    }
+}
+
