@@ -2,8 +2,12 @@
 //! recorder, and the socket by which the others follow it.
 
 mod claim;
+pub mod exchange;
+pub mod follow;
 pub mod lock;
 pub mod report;
+#[cfg(unix)]
+pub mod socket;
 pub mod sync;
 mod take;
 mod told;

@@ -3,7 +3,9 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use rustc_hash::FxHashSet;
 use serde::Serialize;
+use unspool_core::id::SessionId;
 use unspool_sources::decode::Warning;
 
 /// What was read and stored.
@@ -19,6 +21,18 @@ pub struct Report {
     pub warnings: Vec<Warning>,
 }
 
+impl Report {
+    pub fn add(&mut self, more: Report) {
+        self.sessions += more.sessions;
+        self.turns += more.turns;
+        self.parts += more.parts;
+        self.records += more.records;
+        self.bytes += more.bytes;
+        self.unchanged_files += more.unchanged_files;
+        self.warnings.extend(more.warnings);
+    }
+}
+
 /// How far a sync has come; read by whoever shows it.
 #[derive(Debug, Default)]
 pub struct Progress {
@@ -31,7 +45,7 @@ pub struct Progress {
 /// Counts while several threads read.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
-    pub sessions: AtomicU64,
+    pub sessions: Mutex<FxHashSet<SessionId>>,
     pub turns: AtomicU64,
     pub parts: AtomicU64,
     pub records: AtomicU64,
@@ -45,6 +59,12 @@ impl Tally {
         count.fetch_add(more, Ordering::Relaxed);
     }
 
+    pub fn changed(&self, session: SessionId) {
+        if let Ok(mut sessions) = self.sessions.lock() {
+            sessions.insert(session);
+        }
+    }
+
     pub fn warn(&self, warning: Warning) {
         if let Ok(mut warnings) = self.warnings.lock() {
             warnings.push(warning);
@@ -55,7 +75,7 @@ impl Tally {
         let mut warnings = self.warnings.into_inner().unwrap_or_default();
         warnings.sort_by(|a, b| (&a.file, a.line).cmp(&(&b.file, b.line)));
         Report {
-            sessions: self.sessions.into_inner(),
+            sessions: self.sessions.into_inner().unwrap_or_default().len() as u64,
             turns: self.turns.into_inner(),
             parts: self.parts.into_inner(),
             records: self.records.into_inner(),

@@ -1,7 +1,8 @@
 //! Sync: which files are new or have grown, and all of them into the archive.
 
 use std::collections::VecDeque;
-use std::io::Read;
+use std::fs::File;
+use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
@@ -11,12 +12,14 @@ use rustc_hash::FxHashMap;
 use thiserror::Error;
 use unspool_sources::decode::Warning;
 use unspool_sources::discover::{Found, Stamp};
+use unspool_store::batch::Pace;
 use unspool_store::blocking::wait;
-use unspool_store::contract::{Store, StoreError};
+use unspool_store::contract::{Store, StoreError, Tidy};
 use unspool_store::recorder::Recorder;
 use unspool_store::rows::FileRow;
 
 use crate::claim::Claims;
+use crate::exchange::{self, ExchangeError};
 use crate::report::{Progress, Report, Tally};
 use crate::take::{Shared, Stop, Taker};
 
@@ -49,6 +52,9 @@ impl Candidate {
     }
 }
 
+/// Less than this is no history to catch up with, but something that goes on.
+const LITTLE: u64 = 1024 * 1024;
+
 /// More threads than this wait for the one that writes.
 const THREADS: usize = 4;
 
@@ -79,21 +85,44 @@ pub fn sync<S: Store>(
     progress.files.store(todo.len() as u64, Ordering::Relaxed);
     progress.bytes.store(todo.iter().map(|(_, size, _)| size).sum(), Ordering::Relaxed);
     let claims = Claims::default();
-    let shared =
-        Shared { recorder, claims: &claims, known: &known, tally: &tally, progress };
+    // What grew by a little is kept as what is still going on.
+    let grown: u64 = todo
+        .iter()
+        .map(|(_, size, path)| {
+            let taken = known.get(&*path.to_string_lossy()).map_or(0, |file| file.offset);
+            size.saturating_sub(taken)
+        })
+        .sum();
+    let pace = if grown < LITTLE { Pace::Live } else { Pace::Bulk };
+    let shared = Shared { recorder, claims: &claims, known: &known, tally: &tally, progress, pace };
     let queue = Mutex::new(todo.into_iter().map(|(_, _, path)| path).collect::<VecDeque<_>>());
     let later = run(&shared, &queue)?;
     // Files of several sessions, by one thread alone: nobody can be waited for.
     let mut taker = Taker::new(&shared)?;
+    let mut exports = Vec::new();
     for path in later {
         match taker.take_file(&path) {
-            Ok(()) | Err(Stop::Later) => {}
+            Ok(()) => {}
+            Err(Stop::Later) => exports.push(path),
             Err(Stop::Failed(error)) => return Err(error),
         }
     }
     finish(&mut taker)?;
     drop(taker);
-    Ok(tally.into_report())
+    let mut report = tally.into_report();
+    if report.parts > 0 {
+        wait(recorder.store().tidy(Tidy::WhenDue))?;
+    }
+    for path in exports {
+        match File::open(&path).map_err(Into::into).and_then(|file| {
+            exchange::import(recorder, BufReader::new(file))
+        }) {
+            Ok(taken) => report.add(taken),
+            Err(ExchangeError::Store(error)) => return Err(error.into()),
+            Err(error) => report.warnings.push(warning(&path, error.to_string())),
+        }
+    }
+    Ok(report)
 }
 
 /// Brings what comes from somewhere else than a file into the archive, under a name.
@@ -105,8 +134,8 @@ pub fn take_stream<S: Store>(
 ) -> Result<Report, SyncError> {
     let known = known(recorder)?;
     let (tally, claims) = (Tally::default(), Claims::default());
-    let shared =
-        Shared { recorder, claims: &claims, known: &known, tally: &tally, progress };
+    let pace = Pace::Bulk;
+    let shared = Shared { recorder, claims: &claims, known: &known, tally: &tally, progress, pace };
     let mut taker = Taker::new(&shared)?;
     match taker.take_stream(name, source) {
         Ok(()) | Err(Stop::Later) => {}

@@ -23,14 +23,15 @@ use unspool_store::recorder::Recorder;
 use unspool_store::rows::{FileRow, FileStamp};
 
 use crate::claim::Claims;
+use crate::exchange::is_export;
 use crate::report::{Progress, Tally};
 use crate::sync::SyncError;
 use crate::told::{Current, Telling};
 
 /// A batch is written when this much has been read for it: large transactions, little memory.
-const BATCH: u64 = 8 * 1024 * 1024;
+const BATCH: u64 = 16 * 1024 * 1024;
 /// Or when its words take this much.
-const WORDS: usize = 12 * 1024 * 1024;
+const WORDS: usize = 16 * 1024 * 1024;
 /// A file that nobody wrote to for so long is taken to its end, line end or not.
 const AT_REST: Duration = Duration::from_secs(60);
 
@@ -41,6 +42,7 @@ pub(crate) struct Shared<'a, S: Store> {
     pub known: &'a FxHashMap<String, FileRow>,
     pub tally: &'a Tally,
     pub progress: &'a Progress,
+    pub pace: Pace,
 }
 
 /// Why a file was left for later, or a sync ended.
@@ -69,12 +71,15 @@ pub(crate) struct Taker<'a, S: Store> {
 
 impl<'a, S: Store> Taker<'a, S> {
     pub fn new(shared: &'a Shared<'a, S>) -> Result<Taker<'a, S>, StoreError> {
-        let packer = shared.recorder.packer(Pace::Bulk)?;
+        let packer = shared.recorder.packer(shared.pace)?;
         Ok(Taker { shared, packer, read: 0, done: Vec::new(), current: None, stop: None })
     }
 
     /// Takes a file from where it was left.
     pub fn take_file(&mut self, path: &Path) -> Result<(), Stop> {
+        if is_export(path) {
+            return Err(Stop::Later);
+        }
         let name = path.to_string_lossy().into_owned();
         let opened = File::open(path).and_then(|file| Ok((Stamp::of(&file.metadata()?), file)));
         // The stamp is as the file was before it was read: what is appended meanwhile is seen
@@ -218,13 +223,11 @@ impl<'a, S: Store> Taker<'a, S> {
             return Ok(None);
         };
         for (_, told, number) in reading.sessions() {
-            let telling = self.open(&told)?;
-            let going = telling.is_none_or(|mut telling| {
-                let goes_on = telling.go_on(known.row, number);
-                self.hold(Some(telling));
-                goes_on
-            });
-            if !going {
+            let mut telling = self.open(&told)?;
+            let goes_on =
+                telling.as_mut().is_none_or(|telling| telling.go_on(known.row, number));
+            self.hold(telling);
+            if !goes_on {
                 // The session was deleted since.
                 self.free_current();
                 return Ok(None);
@@ -304,7 +307,9 @@ impl<'a, S: Store> Taker<'a, S> {
         for telling in current.told.into_iter().flatten() {
             let tally = self.shared.tally;
             Tally::add(&tally.records, telling.records_read());
-            Tally::add(&tally.sessions, u64::from(telling.changed));
+            if telling.changed {
+                tally.changed(telling.fold.id);
+            }
             self.done.push(telling.fold);
         }
         added?;

@@ -169,7 +169,10 @@ impl Reading {
             Err(_) => String::from_utf8_lossy(line.bytes),
         };
         match outline.read(&text) {
-            Ok(fields) => self.take_fields(line, &text, &fields, sink),
+            Ok(fields) => {
+                let replaced = matches!(text, Cow::Owned(_));
+                self.take_fields(line, &text, replaced, &fields, sink);
+            }
             Err(error) => {
                 let warning = self.warning(line, format!("not a JSON object: {error}"));
                 match self.current {
@@ -184,7 +187,8 @@ impl Reading {
     fn take_fields(
         &mut self,
         line: Line<'_>,
-        text: &Cow<'_, str>,
+        text: &str,
+        replaced: bool,
         fields: &Fields<'_>,
         sink: &mut (impl Sink + ?Sized),
     ) {
@@ -192,7 +196,7 @@ impl Reading {
             self.prompts |= fields.has("display") && fields.has("pastedContents");
             return self.keep_early(line, sink);
         };
-        if matches!(text, Cow::Owned(_)) {
+        if replaced {
             let warning = self.warning(line, "invalid UTF-8 was replaced".to_owned());
             sink.warn(Some(session), warning);
         }

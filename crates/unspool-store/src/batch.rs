@@ -12,15 +12,17 @@ use unspool_core::telling::Origin;
 
 use crate::fold::{HeldPart, HeldTurn, Numbers, SessionFold};
 use crate::index;
-use crate::pack::{self, PackError, Press};
+use crate::pack::{self, Large, PackError, Press};
 use crate::rows::{
     Batch, Chunk, Content, Names, PartRow, Payload, Role, Row, SessionWrite, TurnWrite, columns,
     is_settled, milliseconds, user_part_id, user_place,
 };
 use crate::words::{Field, fields};
 
-/// A chunk is closed when it has come to this size.
+/// A chunk is closed when it has come to this size. Whoever wants one part opens its chunk: larger
+/// ones are smaller on disk, and slower to look into.
 const CHUNK: usize = 64 * 1024;
+const SHARED_CHUNK: usize = 128 * 1024;
 /// Digests of contents that were sent before; past this many, some are compressed again.
 const REMEMBERED: usize = 100_000;
 
@@ -43,9 +45,18 @@ pub struct Packer {
     batch: Batch,
     words: index::Builder,
     /// The chunk that is being filled, for this session.
-    chunk: Vec<u8>,
+    chunk: Filling,
     chunk_session: Row,
+    /// The chunk of large payloads that is being filled.
+    shared: Filling,
     new: New,
+}
+
+/// A chunk that is being filled, and its place in the batch.
+#[derive(Default)]
+struct Filling {
+    bytes: Vec<u8>,
+    place: Option<usize>,
 }
 
 /// How much was new in what was packed.
@@ -64,8 +75,9 @@ impl Packer {
             known: FxHashSet::default(),
             batch: Batch::default(),
             words: index::Builder::default(),
-            chunk: Vec::new(),
+            chunk: Filling::default(),
             chunk_session: 0,
+            shared: Filling::default(),
             new: New::default(),
         })
     }
@@ -88,6 +100,7 @@ impl Packer {
     /// Hands over the batch.
     pub fn finish(&mut self) -> Result<Batch, PackError> {
         self.close_chunk()?;
+        self.close_shared()?;
         if self.words.documents() > 0 {
             self.batch.segment = Some(std::mem::take(&mut self.words).finish());
         }
@@ -275,27 +288,14 @@ impl Packer {
         let agents = agents(agent, &part.body);
         self.new.parts += u64::from(role == Role::Reply && !held.stored && !hidden);
         let packed = pack::pack(part)?;
-        let content = match packed.large {
-            Some(large) => {
-                if !self.known.contains(&large.digest) {
-                    let data = large.compress(&mut self.press)?;
-                    let (digest, size) = (large.digest, large.size() as u64);
-                    self.batch.contents.push(Content { digest, size, data });
-                    if self.known.len() >= REMEMBERED {
-                        self.known.clear();
-                    }
-                    self.known.insert(digest);
-                }
-                Some(large.digest)
-            }
-            None => None,
-        };
+        let content = packed.large.map(|large| self.content(&large)).transpose()?;
         let payload = match keep {
             Keep::Open => Payload::Open(packed.rest),
             Keep::Chunk => {
-                let (chunk, at) = (self.batch.chunks.len(), self.chunk.len());
-                self.chunk.extend_from_slice(&packed.rest);
-                if self.chunk.len() >= CHUNK {
+                let chunk = self.chunk.place(&mut self.batch, Some(self.chunk_session), &self.numbers);
+                let at = self.chunk.bytes.len();
+                self.chunk.bytes.extend_from_slice(&packed.rest);
+                if self.chunk.bytes.len() >= CHUNK {
                     self.close_chunk()?;
                 }
                 Payload::Chunk { chunk, at, length: packed.rest.len() }
@@ -343,14 +343,57 @@ impl Packer {
         self.words.end();
     }
 
-    fn close_chunk(&mut self) -> Result<(), PackError> {
-        if self.chunk.is_empty() {
-            return Ok(());
+    /// Stores a large payload, unless it was stored before.
+    fn content(&mut self, large: &Large) -> Result<u128, PackError> {
+        let digest = large.digest;
+        if self.known.contains(&digest) {
+            return Ok(digest);
         }
-        let data = self.press.frame([self.chunk.as_slice()], self.chunk.len())?;
-        self.chunk.clear();
-        let (row, session) = (self.numbers.chunk(), self.chunk_session);
-        self.batch.chunks.push(Chunk { row, session, data });
+        let size = large.size();
+        let (chunk, at) = if size >= SHARED_CHUNK {
+            let row = self.numbers.chunk();
+            self.batch.chunks.push(Chunk { row, session: None, data: large.compress()? });
+            (self.batch.chunks.len() - 1, 0)
+        } else {
+            let chunk = self.shared.place(&mut self.batch, None, &self.numbers);
+            let at = self.shared.bytes.len();
+            large.append_to(&mut self.shared.bytes);
+            if self.shared.bytes.len() >= SHARED_CHUNK {
+                self.close_shared()?;
+            }
+            (chunk, at)
+        };
+        self.batch.contents.push(Content { digest, chunk, at, size });
+        if self.known.len() >= REMEMBERED {
+            self.known.clear();
+        }
+        self.known.insert(digest);
+        Ok(digest)
+    }
+
+    fn close_chunk(&mut self) -> Result<(), PackError> {
+        self.chunk.close(&mut self.batch, &mut self.press)
+    }
+
+    fn close_shared(&mut self) -> Result<(), PackError> {
+        self.shared.close(&mut self.batch, &mut self.press)
+    }
+}
+
+impl Filling {
+    /// Its place among the chunks of the batch, taken when something is put into it.
+    fn place(&mut self, batch: &mut Batch, session: Option<Row>, numbers: &Numbers) -> usize {
+        *self.place.get_or_insert_with(|| {
+            batch.chunks.push(Chunk { row: numbers.chunk(), session, data: Vec::new() });
+            batch.chunks.len() - 1
+        })
+    }
+
+    fn close(&mut self, batch: &mut Batch, press: &mut Press) -> Result<(), PackError> {
+        if let Some(chunk) = self.place.take().and_then(|place| batch.chunks.get_mut(place)) {
+            chunk.data = press.frame(&self.bytes)?;
+        }
+        self.bytes.clear();
         Ok(())
     }
 }

@@ -9,11 +9,13 @@ use thiserror::Error;
 use unspool_core::assemble::{Cursor, Outline};
 use unspool_core::id::{SessionId, TurnId};
 use unspool_core::part::Part;
-use unspool_core::session::Turn;
+use unspool_core::session::{Session, Turn};
 use unspool_core::summary::Summary;
 
 use crate::pack::PackError;
-use crate::rows::{Batch, FileRow, Records, Row, SourceRow};
+use crate::rows::{Batch, FileRow, Records, Row, Snapshot, SourceRow, WarningRow};
+use crate::search::{Findings, SearchRequest};
+use crate::stats::{Stats, StatsRequest};
 
 /// Why an archive could not do what it was asked. Each says what to do next.
 #[derive(Debug, Error)]
@@ -44,6 +46,8 @@ pub enum StoreError {
     Sqlite { path: PathBuf, error: rusqlite::Error },
     #[error("a stored part cannot be read: {0}")]
     Packed(#[from] PackError),
+    #[error("the index of words is damaged ({0}); `unspool db rebuild` makes it anew")]
+    Index(crate::index::Corrupt),
     #[error("the archive was closed")]
     Gone,
     #[error("{0}")]
@@ -135,6 +139,17 @@ pub struct SessionOutline {
     pub sources: Vec<SourceRow>,
 }
 
+/// What is stored of a session beside its turns.
+pub struct Archived {
+    /// As it was told, without what is joined when it is read.
+    pub session: Session,
+    pub sources: Vec<SourceRow>,
+    pub cursors: Vec<Cursor>,
+    /// With the path of the file that each speaks of.
+    pub warnings: Vec<(String, WarningRow)>,
+    pub snapshots: Vec<Snapshot>,
+}
+
 /// The next free numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NextRows {
@@ -153,6 +168,55 @@ pub enum Window {
     Turn(u32),
     /// So many turns from this number on.
     From { number: u32, count: u32 },
+}
+
+/// What a check of the archive found.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Checked {
+    pub sessions: u64,
+    pub turns: u64,
+    pub parts: u64,
+    /// The first of them.
+    pub problems: Vec<String>,
+    /// How many there are.
+    pub count: u64,
+}
+
+/// How much tidying to do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Tidy {
+    /// What is due.
+    WhenDue,
+    /// All that can be done: one segment, no unused space.
+    Thorough,
+}
+
+/// Which messages to list (R-001-36).
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct MessageFilter {
+    /// `user` or `assistant`.
+    pub role: Option<String>,
+    pub has_tool_calls: Option<bool>,
+    /// With a call of this tool.
+    pub tool_name: Option<String>,
+    /// Of this turn.
+    pub execution: Option<TurnId>,
+}
+
+/// One side of a turn. `content` is derived from the text parts (R-000-23).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Message {
+    pub id: String,
+    pub execution: TurnId,
+    pub role: String,
+    pub sequence: u64,
+    pub has_tool_calls: bool,
+    pub has_reasoning: bool,
+    pub has_files: bool,
+    pub text_preview: String,
+    pub content: String,
+    /// Milliseconds.
+    pub created_at: Option<i64>,
 }
 
 /// A stored warning.
@@ -212,6 +276,81 @@ pub trait Store: Clone + Send + Sync + 'static {
         session: Row,
         window: Window,
     ) -> impl Future<Output = Result<Vec<Turn>, StoreError>> + Send;
+
+    /// Looks for words in everything that was stored.
+    fn search(
+        &self,
+        request: SearchRequest,
+    ) -> impl Future<Output = Result<Findings, StoreError>> + Send;
+
+    /// Figures over everything that was stored.
+    fn stats(
+        &self,
+        request: StatsRequest,
+    ) -> impl Future<Output = Result<Stats, StoreError>> + Send;
+
+    /// Keeps the index in order.
+    fn tidy(&self, how: Tidy) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    /// Derives anew what is derived: the index of words, and every sum. Says how many parts there
+    /// are.
+    fn rebuild(&self) -> impl Future<Output = Result<u64, StoreError>> + Send;
+
+    /// Holds everything against everything.
+    fn check(&self) -> impl Future<Output = Result<Checked, StoreError>> + Send;
+
+    /// Gives a session a name of the user's, or takes it away.
+    fn rename(
+        &self,
+        session: Row,
+        name: Option<String>,
+    ) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    fn tag(
+        &self,
+        session: Row,
+        add: Vec<String>,
+        remove: Vec<String>,
+    ) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    /// Deletes a session and its sub-agents' sessions, and remembers not to bring them back. Says
+    /// how many are gone.
+    fn delete(&self, session: Row) -> impl Future<Output = Result<u64, StoreError>> + Send;
+
+    /// Lets a deleted session come back. Says whether it was deleted.
+    fn undelete(&self, id: SessionId) -> impl Future<Output = Result<bool, StoreError>> + Send;
+
+    fn setting(
+        &self,
+        name: String,
+    ) -> impl Future<Output = Result<Option<String>, StoreError>> + Send;
+
+    fn set(
+        &self,
+        name: String,
+        value: Option<String>,
+    ) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    /// What is stored of a session beside its turns, as it was told.
+    fn archived(&self, session: Row)
+    -> impl Future<Output = Result<Archived, StoreError>> + Send;
+
+    /// Turns in their order with everything in them, also what is not shown.
+    fn whole_turns(
+        &self,
+        session: Row,
+        window: Window,
+    ) -> impl Future<Output = Result<Vec<Turn>, StoreError>> + Send;
+
+    /// Takes a session out without remembering it: it comes back at once, or by itself.
+    fn forget(&self, session: Row) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    /// The messages of a session, in their order.
+    fn messages(
+        &self,
+        session: SessionId,
+        filter: MessageFilter,
+    ) -> impl Future<Output = Result<Vec<Message>, StoreError>> + Send;
 
     fn records(&self, session: Row) -> impl Future<Output = Result<Records, StoreError>> + Send;
 

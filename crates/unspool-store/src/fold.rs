@@ -7,11 +7,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use rustc_hash::FxHashMap;
-use unspool_core::assemble::Assembler;
+use unspool_core::assemble::{Assembler, Cursor};
 use unspool_core::change::Change;
 use unspool_core::event::Event;
 use unspool_core::id::{PartId, SessionId, TurnId};
 use unspool_core::part::Part;
+use unspool_core::session::{Session, Turn};
 use unspool_core::summary::Completeness;
 use unspool_core::telling::Telling;
 use unspool_core::transcript::Mirror;
@@ -203,6 +204,52 @@ impl SessionFold {
         self.turns.insert(turn.id, held);
         self.assembler.restore(&turn);
         self.mirror.adopt_turn(turn);
+    }
+
+    /// Takes a whole turn that was not told by events but kept elsewhere.
+    pub fn adopt(&mut self, turn: Turn) {
+        let row = next(&self.numbers.turn);
+        for part in &turn.parts {
+            let held = HeldPart {
+                row: self.numbers.part(),
+                turn: row,
+                dirty: true,
+                stored: false,
+                open: false,
+                away: false,
+            };
+            self.parts.insert(part.id, held);
+            self.dirty_parts.push(part.id);
+        }
+        let held = HeldTurn {
+            row,
+            stored: false,
+            dirty: true,
+            user: Vec::new(),
+            user_dirty: true,
+            partial: false,
+        };
+        self.dirty_turns.push(turn.id);
+        self.turns.insert(turn.id, held);
+        self.assembler.restore(&turn);
+        self.mirror.adopt_turn(turn);
+    }
+
+    /// Takes the head of a session that was kept elsewhere.
+    pub fn set_head(&mut self, session: Session, seq: u64, oddities: BTreeMap<String, u64>) {
+        self.assembler = Assembler::resume_outlined(&session, []);
+        self.mirror = Mirror::resume(session);
+        self.head_dirty = true;
+        self.seq = seq;
+        self.oddities = oddities;
+    }
+
+    pub fn set_cursor(&mut self, cursor: Cursor) {
+        self.assembler.set_cursor(cursor);
+    }
+
+    pub fn add_snapshot(&mut self, snapshot: Snapshot) {
+        self.snapshots.push(snapshot);
     }
 
     /// Takes a part from the store.

@@ -11,5 +11,7 @@ pub mod index;
 pub mod pack;
 pub mod recorder;
 pub mod rows;
+pub mod search;
 pub mod sqlite;
+pub mod stats;
 pub mod words;

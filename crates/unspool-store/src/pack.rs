@@ -1,7 +1,7 @@
-//! How a part's payload is kept. Prose stands in a column of its own, as it is. What tools gave
-//! back, and any other large body, is compressed by itself and stored once by its content. The
-//! rest, small and much alike from part to part, is put together with its neighbours into chunks
-//! that are compressed as one: a frame for each part would cost more than it holds.
+//! How a part's payload is kept. What was said stands in a column of its own, as it is. What tools
+//! gave back, and any other large body, is stored once by its content. The rest is small and much
+//! alike from part to part. Both are put together with their neighbours into chunks that are
+//! compressed as one: a frame for each would cost half as much again.
 //!
 //! Payloads are JSON inside, so that a field added in years to come is no migration.
 
@@ -79,7 +79,9 @@ pub struct Packed {
 pub struct Large {
     pub digest: u128,
     output: Option<String>,
-    result: Option<Json>,
+    result: Option<String>,
+    /// The result has its line ends written out.
+    plain: bool,
     body: Option<String>,
 }
 
@@ -101,23 +103,30 @@ pub fn pack(mut part: Part) -> Result<Packed, PackError> {
     let out = RestOut { started: part.started, ended: part.ended, evidence, origin, body };
     serde_json::to_writer(&mut rest, &out)?;
     let Taken { text, output, result, body } = taken;
-    let large = (output.is_some() || result.is_some() || body.is_some())
-        .then(|| Large { digest: 0, output, result, body }.digested());
+    let large = (output.is_some() || result.is_some() || body.is_some()).then(|| {
+        let plain = result.as_ref().and_then(|result| line_ends(result.text()));
+        let (result, plain) = match (plain, result) {
+            (Some(plain), _) => (Some(plain), true),
+            (None, result) => (result.map(|result| result.text().to_owned()), false),
+        };
+        Large { digest: 0, output, result, plain, body }.digested()
+    });
     Ok(Packed { text, rest, large })
 }
 
 impl Large {
     fn pieces(&self) -> [Option<&str>; 3] {
-        [self.output.as_deref(), self.result.as_ref().map(Json::text), self.body.as_deref()]
+        [self.output.as_deref(), self.result.as_deref(), self.body.as_deref()]
     }
 
-    /// One line: how long each piece is, or `-` where there is none.
+    /// One line: how long each piece is, or `-` where there is none; then whether the result has
+    /// its line ends written out.
     fn header(&self) -> String {
         let lengths = self.pieces().map(|piece| match piece {
             Some(piece) => piece.len().to_string(),
             None => "-".to_owned(),
         });
-        format!("{}\n", lengths.join(" "))
+        format!("{} {}\n", lengths.join(" "), u8::from(self.plain))
     }
 
     fn digested(mut self) -> Large {
@@ -132,47 +141,35 @@ impl Large {
         self.header().len() + self.pieces().iter().flatten().map(|piece| piece.len()).sum::<usize>()
     }
 
-    /// Compresses it, without a copy of the whole.
-    pub fn compress(&self, press: &mut Press) -> Result<Vec<u8>, PackError> {
+    /// Puts it behind what is in a chunk.
+    pub fn append_to(&self, chunk: &mut Vec<u8>) {
+        chunk.extend_from_slice(self.header().as_bytes());
+        self.pieces().iter().flatten().for_each(|piece| chunk.extend_from_slice(piece.as_bytes()));
+    }
+
+    /// A chunk of its own, made without a copy of the whole.
+    pub fn compress(&self) -> Result<Vec<u8>, PackError> {
         let header = self.header();
-        let [output, result, body] = self.pieces();
-        let pieces = [Some(header.as_str()), output, result, body];
-        press.frame(pieces.into_iter().flatten().map(str::as_bytes), self.size())
+        let mut stream = zstd::stream::Encoder::new(Vec::new(), LEVEL).map_err(PackError::Frame)?;
+        stream.set_pledged_src_size(Some(self.size() as u64)).map_err(PackError::Frame)?;
+        let pieces = self.pieces().into_iter().flatten().map(str::as_bytes);
+        for piece in std::iter::once(header.as_bytes()).chain(pieces) {
+            stream.write_all(piece).map_err(PackError::Frame)?;
+        }
+        stream.finish().map_err(PackError::Frame)
     }
 }
 
 /// A compressor that is used again and again.
-pub struct Press {
-    compressor: zstd::bulk::Compressor<'static>,
-    buffer: Vec<u8>,
-}
-
-/// Payloads up to this size are put together in memory first: one call is faster than a stream.
-const TOGETHER: usize = 1024 * 1024;
+pub struct Press(zstd::bulk::Compressor<'static>);
 
 impl Press {
     pub fn new() -> Result<Press, PackError> {
-        let compressor = zstd::bulk::Compressor::new(LEVEL).map_err(PackError::Frame)?;
-        Ok(Press { compressor, buffer: Vec::new() })
+        Ok(Press(zstd::bulk::Compressor::new(LEVEL).map_err(PackError::Frame)?))
     }
 
-    pub fn frame<'a>(
-        &mut self,
-        pieces: impl IntoIterator<Item = &'a [u8]>,
-        size: usize,
-    ) -> Result<Vec<u8>, PackError> {
-        if size <= TOGETHER {
-            self.buffer.clear();
-            pieces.into_iter().for_each(|piece| self.buffer.extend_from_slice(piece));
-            return self.compressor.compress(&self.buffer).map_err(PackError::Frame);
-        }
-        let mut stream =
-            zstd::stream::Encoder::new(Vec::new(), LEVEL).map_err(PackError::Frame)?;
-        stream.set_pledged_src_size(Some(size as u64)).map_err(PackError::Frame)?;
-        for piece in pieces {
-            stream.write_all(piece).map_err(PackError::Frame)?;
-        }
-        stream.finish().map_err(PackError::Frame)
+    pub fn frame(&mut self, chunk: &[u8]) -> Result<Vec<u8>, PackError> {
+        self.0.compress(chunk).map_err(PackError::Frame)
     }
 }
 
@@ -222,12 +219,50 @@ fn open_large(large: &[u8], taken: &mut Taken) -> Result<(), PackError> {
         Ok(Some(piece.to_owned()))
     };
     taken.output = piece()?;
-    taken.result = match piece()? {
+    let result = piece()?;
+    taken.body = piece()?;
+    let plain = header.ends_with(" 1");
+    taken.result = match result {
+        Some(raw) if plain => Some(Json::parse(&escapes(&raw)).ok_or(PackError::Short)?),
         Some(raw) => Some(Json::parse(&raw).ok_or(PackError::Short)?),
         None => None,
     };
-    taken.body = piece()?;
     Ok(())
+}
+
+/// JSON with `\n` and `\t` inside its strings written out. A result mostly repeats the output
+/// beside it, and so it repeats it byte for byte. None where the way back would not be clear.
+fn line_ends(raw: &str) -> Option<String> {
+    if raw.contains(['\n', '\t']) || !raw.contains('\\') {
+        return None;
+    }
+    let mut out = String::with_capacity(raw.len());
+    let mut rest = raw;
+    while let Some(at) = rest.find('\\') {
+        out.push_str(&rest[..at]);
+        let escape = rest.get(at..at + 2)?;
+        match escape {
+            "\\n" => out.push('\n'),
+            "\\t" => out.push('\t'),
+            escape => out.push_str(escape),
+        }
+        rest = &rest[at + 2..];
+    }
+    out.push_str(rest);
+    Some(out)
+}
+
+/// The way back.
+fn escapes(plain: &str) -> String {
+    let mut out = String::with_capacity(plain.len() + plain.len() / 16);
+    let mut rest = plain;
+    while let Some(at) = rest.find(['\n', '\t']) {
+        out.push_str(&rest[..at]);
+        out.push_str(if rest.as_bytes()[at] == b'\n' { "\\n" } else { "\\t" });
+        rest = &rest[at + 1..];
+    }
+    out.push_str(rest);
+    out
 }
 
 fn take(body: &mut Body) -> Taken {
@@ -264,11 +299,12 @@ fn put_back(body: &mut Body, taken: Taken) {
 fn prose(body: &mut Body) -> Option<&mut String> {
     match body {
         Body::Text(text) => Some(&mut text.text),
-        Body::Reasoning(reasoning) => Some(&mut reasoning.text),
         Body::Interjection(said) => Some(&mut said.text),
         Body::Notice(notice) => Some(&mut notice.text),
         Body::Error(failure) => Some(&mut failure.text),
-        Body::Tool(_)
+        // Reasoning is long, and nobody asks for it in SQL: it is compressed with the rest.
+        Body::Reasoning(_)
+        | Body::Tool(_)
         | Body::Agent(_)
         | Body::TaskList(_)
         | Body::SkillLoad(_)
@@ -302,3 +338,7 @@ fn may_be_large(body: &Body) -> bool {
         | Body::Data(_) => true,
     }
 }
+
+#[cfg(test)]
+#[path = "pack_tests.rs"]
+mod tests;

@@ -36,6 +36,15 @@ pub struct Recorder<S: Store> {
     store: S,
     numbers: Arc<Numbers>,
     published: broadcast::Sender<Published>,
+    deleted: Deleted,
+}
+
+/// What to do with sessions that the user deleted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Deleted {
+    #[default]
+    StayAway,
+    ComeBack,
 }
 
 impl<S: Store> Clone for Recorder<S> {
@@ -44,6 +53,7 @@ impl<S: Store> Clone for Recorder<S> {
             store: self.store.clone(),
             numbers: self.numbers.clone(),
             published: self.published.clone(),
+            deleted: self.deleted,
         }
     }
 }
@@ -52,7 +62,13 @@ impl<S: Store> Recorder<S> {
     /// Begins to record. The caller holds the recorder lock.
     pub fn new(store: S) -> Result<Recorder<S>, StoreError> {
         let numbers = Arc::new(Numbers::new(wait(store.next_rows())?));
-        Ok(Recorder { store, numbers, published: broadcast::channel(BACKLOG).0 })
+        let published = broadcast::channel(BACKLOG).0;
+        Ok(Recorder { store, numbers, published, deleted: Deleted::StayAway })
+    }
+
+    /// The same recorder, with another mind about sessions that were deleted.
+    pub fn with_deleted(self, deleted: Deleted) -> Recorder<S> {
+        Recorder { deleted, ..self }
     }
 
     pub fn store(&self) -> &S {
@@ -73,6 +89,11 @@ impl<S: Store> Recorder<S> {
         self.published.subscribe()
     }
 
+    /// Begins a session that is not stored.
+    pub fn begin(&self, agent: &str, agent_session_id: &str) -> SessionFold {
+        SessionFold::new(agent, agent_session_id, &self.numbers)
+    }
+
     /// Takes up a session, stored or new. None if the user deleted it.
     pub fn open(
         &self,
@@ -80,7 +101,7 @@ impl<S: Store> Recorder<S> {
         agent_session_id: &str,
     ) -> Result<Option<SessionFold>, StoreError> {
         let id = SessionId::of(agent, agent_session_id);
-        if wait(self.store.is_deleted(id))? {
+        if !self.may_record(id)? {
             return Ok(None);
         }
         let mut fold = match wait(self.store.outline(id))? {
@@ -97,6 +118,14 @@ impl<S: Store> Recorder<S> {
         fold.listened = self.published.receiver_count() > 0;
         fold.published = fold.seq;
         Ok(Some(fold))
+    }
+
+    /// Whether a session may be recorded: the user did not delete it, or wants it back.
+    pub fn may_record(&self, id: SessionId) -> Result<bool, StoreError> {
+        match self.deleted {
+            Deleted::StayAway => Ok(!wait(self.store.is_deleted(id))?),
+            Deleted::ComeBack => wait(self.store.undelete(id)).map(|_| true),
+        }
     }
 
     /// Takes one event into a session.

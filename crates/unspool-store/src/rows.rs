@@ -134,15 +134,17 @@ pub enum Payload {
 
 pub struct Chunk {
     pub row: Row,
-    pub session: Row,
+    /// None where its payloads may be shared.
+    pub session: Option<Row>,
     pub data: Vec<u8>,
 }
 
+/// A large payload, in a chunk of the same batch.
 pub struct Content {
     pub digest: u128,
-    /// Before compression.
-    pub size: u64,
-    pub data: Vec<u8>,
+    pub chunk: usize,
+    pub at: usize,
+    pub size: usize,
 }
 
 pub struct Snapshot {

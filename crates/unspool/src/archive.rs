@@ -6,6 +6,8 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, anyhow, bail};
 use unspool_engine::lock::{DataFolder, RecorderLock};
+#[cfg(unix)]
+use unspool_engine::socket::Publisher;
 use unspool_store::blocking::wait;
 use unspool_store::contract::{Store, StoredSession};
 use unspool_store::recorder::Recorder;
@@ -19,6 +21,8 @@ pub struct Archive {
 /// The right to write, with what is written to. The lock goes last.
 pub struct Recording {
     pub recorder: Recorder<Sqlite>,
+    #[cfg(unix)]
+    _publisher: Option<Publisher>,
     _lock: RecorderLock,
 }
 
@@ -37,6 +41,12 @@ impl Archive {
     /// Opens the archive to read it.
     pub fn read(&self) -> Result<Sqlite> {
         Ok(Sqlite::open_to_read(&self.folder()?.database())?)
+    }
+
+    /// The same for an archive that must be there already.
+    pub fn record_existing(&self) -> Result<Recording> {
+        drop(self.read()?);
+        self.record()
     }
 
     /// Opens the archive to write to it; makes it if there is none. Waits for a process that
@@ -58,7 +68,13 @@ impl Archive {
             }
         };
         let recorder = Recorder::new(Sqlite::open(&folder.database())?)?;
-        Ok(Recording { recorder, _lock: lock })
+        Ok(Recording {
+            // Nobody can follow where there can be no socket; recording goes on without.
+            #[cfg(unix)]
+            _publisher: Publisher::start(&folder, recorder.clone()).ok(),
+            recorder,
+            _lock: lock,
+        })
     }
 }
 

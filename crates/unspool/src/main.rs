@@ -1,6 +1,7 @@
 //! The `unspool` command: one file per command, wiring only.
 
 mod archive;
+mod chart;
 mod command;
 mod paint;
 mod progress;
@@ -30,6 +31,13 @@ enum Command {
     Import(command::import::Import),
     List(command::list::List),
     Show(command::show::Show),
+    Search(command::search::Search),
+    Stats(command::stats::Stats),
+    Export(command::export::Export),
+    Tag(command::tag::Tag),
+    Rename(command::tag::Rename),
+    Delete(command::delete::Delete),
+    Db(command::db::Db),
 }
 
 fn main() -> ExitCode {
@@ -40,6 +48,13 @@ fn main() -> ExitCode {
         Some(Command::Import(import)) => import.run(&archive),
         Some(Command::List(list)) => list.run(&archive),
         Some(Command::Show(show)) => show.run(&archive),
+        Some(Command::Search(search)) => search.run(&archive),
+        Some(Command::Stats(stats)) => stats.run(&archive),
+        Some(Command::Export(export)) => export.run(&archive),
+        Some(Command::Tag(tag)) => tag.run(&archive),
+        Some(Command::Rename(rename)) => rename.run(&archive),
+        Some(Command::Delete(delete)) => delete.run(&archive),
+        Some(Command::Db(db)) => db.run(&archive),
         None => Cli::command().print_help().map_err(Into::into),
     };
     match outcome {

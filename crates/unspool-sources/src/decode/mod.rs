@@ -2,6 +2,7 @@
 //! nothing else: it does no I/O and assembles no turns. What it needs to remember of earlier
 //! records it keeps itself, so that any record gives the same events however it arrives.
 
+mod canonical;
 pub mod claude;
 mod emit;
 mod fields;
@@ -9,7 +10,7 @@ mod ledger;
 mod outline;
 
 pub use emit::{Emit, Record};
-pub use fields::Fields;
+pub use fields::{Fields, json_of};
 pub use ledger::{Fate, Ledger, Warning};
 pub use outline::Outline;
 

@@ -22,6 +22,27 @@ pub(super) struct Node {
     /// The node behind this one and all that it holds.
     pub behind: u32,
     pub kind: Kind,
+    /// The tag of a name.
+    pub tag: u8,
+    /// The tags of all names that an object holds, one bit each: what is not there, most lookups
+    /// are for, and it is not looked for.
+    pub tags: u64,
+}
+
+/// The tag of a name with escapes, which may be any.
+pub(super) const ESCAPED: u8 = u8::MAX;
+
+/// A few bits of a name.
+#[inline]
+pub(super) fn tag(name: &[u8]) -> u8 {
+    match name {
+        [first, .., last] => {
+            let ends = first.wrapping_mul(3).wrapping_add(last.wrapping_mul(7));
+            ends.wrapping_add((name.len() as u8).wrapping_mul(5)) % 64
+        }
+        [only] => only % 64,
+        [] => 0,
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,7 +62,15 @@ pub(super) enum Kind {
 pub struct Outline {
     nodes: Vec<Node>,
     /// Objects and arrays that have not ended.
-    open: Vec<u32>,
+    open: Vec<Open>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    /// Its node.
+    at: u32,
+    kind: Kind,
+    tags: u64,
 }
 
 impl Outline {
@@ -82,30 +111,32 @@ impl Outline {
                     }
                     self.close(at)
                 }
-                b'"' => self.string(bytes, at)?,
-                b'-' | b'0'..=b'9' => self.scalar(at, number(bytes, at)?),
-                b't' => self.scalar(at, word(bytes, at, b"true")?),
-                b'f' => self.scalar(at, word(bytes, at, b"false")?),
-                b'n' => self.scalar(at, word(bytes, at, b"null")?),
+                b'"' => {
+                    let (end, kind) = string(bytes, at + 1)?;
+                    self.leaf(at, end, kind)
+                }
+                b'-' | b'0'..=b'9' => self.leaf(at, number(bytes, at)?, Kind::Scalar),
+                b't' => self.leaf(at, word(bytes, at, b"true")?, Kind::Scalar),
+                b'f' => self.leaf(at, word(bytes, at, b"false")?, Kind::Scalar),
+                b'n' => self.leaf(at, word(bytes, at, b"null")?, Kind::Scalar),
                 _ => return None,
             };
             // What may stand behind a value.
             loop {
                 at = space(bytes, at);
-                let Some(&open) = self.open.last() else {
+                let Some(open) = self.open.last() else {
                     return (at == bytes.len()).then_some(());
                 };
-                let object = self.nodes.get(open as usize)?.kind == Kind::Object;
-                match (bytes.get(at)?, object) {
-                    (b',', true) => {
+                match (bytes.get(at)?, open.kind) {
+                    (b',', Kind::Object) => {
                         at = self.name(bytes, space(bytes, at + 1))?;
                         break;
                     }
-                    (b',', false) => {
+                    (b',', _) => {
                         at = space(bytes, at + 1);
                         break;
                     }
-                    (b'}', true) | (b']', false) => at = self.close(at),
+                    (b'}', Kind::Object) | (b']', Kind::Array) => at = self.close(at),
                     _ => return None,
                 }
             }
@@ -113,33 +144,29 @@ impl Outline {
     }
 
     fn open(&mut self, start: usize, kind: Kind) {
-        self.open.push(self.nodes.len() as u32);
-        self.nodes.push(Node { start: start as u32, end: 0, behind: 0, kind });
+        let at = self.nodes.len() as u32;
+        self.open.push(Open { at, kind, tags: 0 });
+        let start = start as u32;
+        self.nodes.push(Node { start, end: start, behind: at + 1, kind, tag: 0, tags: 0 });
     }
 
     /// Ends the innermost object or array at its last byte. Gives the place behind it.
     fn close(&mut self, last: usize) -> usize {
         let behind = self.nodes.len() as u32;
-        if let Some(node) = self.open.pop().and_then(|open| self.nodes.get_mut(open as usize)) {
-            node.end = last as u32 + 1;
-            node.behind = behind;
+        if let Some(open) = self.open.pop() {
+            if let Some(node) = self.nodes.get_mut(open.at as usize) {
+                (node.end, node.behind, node.tags) = (last as u32 + 1, behind, open.tags);
+            }
         }
         last + 1
     }
 
-    fn push(&mut self, start: usize, end: usize, kind: Kind) -> usize {
-        let behind = self.nodes.len() as u32 + 1;
-        self.nodes.push(Node { start: start as u32, end: end as u32, behind, kind });
+    /// A value that holds no others. Gives the place behind it.
+    fn leaf(&mut self, start: usize, end: usize, kind: Kind) -> usize {
+        let at = self.nodes.len() as u32;
+        let (first, last) = (start as u32, end as u32);
+        self.nodes.push(Node { start: first, end: last, behind: at + 1, kind, tag: 0, tags: 0 });
         end
-    }
-
-    fn scalar(&mut self, start: usize, end: usize) -> usize {
-        self.push(start, end, Kind::Scalar)
-    }
-
-    fn string(&mut self, bytes: &[u8], start: usize) -> Option<usize> {
-        let (end, kind) = string(bytes, start + 1)?;
-        Some(self.push(start, end, kind))
     }
 
     /// The name of a field and its colon. Gives the place where the value begins.
@@ -147,7 +174,13 @@ impl Outline {
         if bytes.get(start) != Some(&b'"') {
             return None;
         }
-        let end = self.string(bytes, start)?;
+        let (end, kind) = string(bytes, start + 1)?;
+        let behind = self.nodes.len() as u32 + 1;
+        let object = self.open.last_mut()?;
+        let tag = if kind == Kind::Plain { tag(bytes.get(start + 1..end - 1)?) } else { ESCAPED };
+        object.tags |= if kind == Kind::Plain { 1 << tag } else { u64::MAX };
+        let (first, last) = (start as u32, end as u32);
+        self.nodes.push(Node { start: first, end: last, behind, kind, tag, tags: 0 });
         let colon = space(bytes, end);
         (bytes.get(colon) == Some(&b':')).then(|| space(bytes, colon + 1))
     }

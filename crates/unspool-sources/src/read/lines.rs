@@ -15,6 +15,8 @@ use serde::{Deserialize, Serialize};
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 const CHUNK: usize = 256 * 1024;
+/// What is read of a file at first: most are small, and a new buffer has to be filled with zeros.
+const FIRST_CHUNK: usize = 16 * 1024;
 /// What the buffer for unfinished lines may keep between lines: one line of 100 MB must not hold
 /// its memory for the rest of a long run.
 const KEPT_CAPACITY: usize = 1024 * 1024;
@@ -188,7 +190,7 @@ pub struct Lines<R> {
 impl<R: Read> Lines<R> {
     /// `source` stands at `from` already.
     pub fn new(source: R, from: Position) -> Lines<R> {
-        let buffer = vec![0; CHUNK];
+        let buffer = vec![0; FIRST_CHUNK];
         Lines { source, buffer, start: 0, searched: 0, end: 0, next: from }
     }
 
@@ -227,12 +229,15 @@ impl<R: Read> Lines<R> {
     /// the buffer grows for a line that is longer than it.
     fn fill(&mut self) -> io::Result<usize> {
         let held = self.end - self.start;
+        let full = self.end == self.buffer.len();
         if self.start > 0 {
             self.buffer.copy_within(self.start..self.end, 0);
             (self.start, self.searched, self.end) = (0, self.searched - self.start, held);
         }
         if held == self.buffer.len() {
             self.buffer.resize(2 * held, 0);
+        } else if full && self.buffer.len() < CHUNK {
+            self.buffer.resize(CHUNK, 0);
         } else if self.buffer.len() > KEPT_CAPACITY && held < CHUNK {
             self.buffer.truncate(CHUNK);
             self.buffer.shrink_to_fit();

@@ -95,9 +95,7 @@ impl Builder {
             one.0.cmp(&other.0).then_with(|| {
                 let (mut here, mut there) = ([0; 8], [0; 8]);
                 let (one, other) = (&entries[one.1 as usize], &entries[other.1 as usize]);
-                self.dictionary
-                    .rest(one, &mut here)
-                    .cmp(self.dictionary.rest(other, &mut there))
+                self.dictionary.rest(one, &mut here).cmp(self.dictionary.rest(other, &mut there))
             })
         });
         order.into_iter().map(|(_, index)| index as usize)

@@ -5,7 +5,8 @@ use proptest::prelude::*;
 use super::Builder;
 use super::model::{merged, text, words_of_text};
 use super::postings::Layout;
-use super::segment::{Segment, Unpacker};
+use super::segment::Segment;
+use super::words::Unpacker;
 
 /// Word and document to level, as read from the blocks.
 pub(super) type Pairs = BTreeMap<(String, u64), u8>;
@@ -75,6 +76,10 @@ proptest! {
         prop_assert_eq!(segment.tokens, pairs.len() as u64);
         prop_assert_eq!(&pairs, &expected(&documents));
     }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
 
     #[test]
     fn many_words_make_many_blocks(seed in 0..1000u64, extra in 0..3000usize) {

@@ -7,6 +7,7 @@
 //! a word of up to 16 bytes itself, so that most comparisons end there.
 
 use std::hash::{BuildHasher, RandomState};
+use std::hint::select_unpredictable;
 
 use super::tokens::{Short, Sink};
 
@@ -17,7 +18,7 @@ const FEWEST_SLOTS: u32 = 10;
 const COUNT_BITS: u32 = 3;
 pub(super) const COUNT_MOST: u32 = (1 << COUNT_BITS) - 1;
 /// No posting yet.
-const NEVER: u32 = u32::MAX;
+const NEVER: u32 = 0;
 const BATCH: usize = 64;
 
 /// A word.
@@ -58,13 +59,20 @@ impl Posting {
 }
 
 /// The postings of all documents, one after the other.
-#[derive(Default, Debug)]
+#[derive(Debug)]
 struct Postings {
-    /// Longer than what is used, so that there is always a place for the next one.
+    /// Longer than what is used, so that there is always a place for the next one. The first is
+    /// nobody's: [`NEVER`].
     all: Vec<Posting>,
     used: usize,
     /// Where those of the open document begin.
     opened: usize,
+}
+
+impl Default for Postings {
+    fn default() -> Self {
+        Postings { all: Vec::new(), used: 1, opened: 1 }
+    }
 }
 
 impl Postings {
@@ -75,11 +83,11 @@ impl Postings {
         if self.used >= self.all.len() {
             self.grow();
         }
-        let first = (*latest as usize) < self.opened || *latest == NEVER;
-        let place = if first { self.used } else { *latest as usize };
+        let first = (*latest as usize) < self.opened;
+        let place = select_unpredictable(first, self.used, *latest as usize);
         let posting = &mut self.all[place];
         let again = posting.0 + u32::from(posting.count() < COUNT_MOST);
-        posting.0 = if first { (number as u32) << COUNT_BITS } else { again };
+        posting.0 = select_unpredictable(first, (number as u32) << COUNT_BITS, again);
         *latest = place as u32;
         self.used += usize::from(first);
     }
@@ -132,7 +140,7 @@ impl Dictionary {
 
     /// The postings of all documents, one after the other. Nothing may wait.
     pub(super) fn postings(&self) -> &[Posting] {
-        &self.postings.all[..self.postings.used]
+        self.postings.all.get(1..self.postings.used).unwrap_or_default()
     }
 
     pub(super) fn memory(&self) -> usize {
@@ -187,23 +195,22 @@ impl Dictionary {
     /// Takes the words that wait. In two passes, because looks into memory then wait for each
     /// other only where a word is new: the first finds the slots of all, the second their entries.
     pub(super) fn settle(&mut self) {
-        let waiting = std::mem::take(&mut self.waiting);
-        let batch = self.batch;
-        let words = &batch[..waiting.min(BATCH)];
+        let waiting = std::mem::take(&mut self.waiting).min(BATCH);
         let mut found = [(0, 0); BATCH];
         let mask = self.slots.len() - 1;
-        for (word, found) in words.iter().zip(&mut found) {
+        for (word, found) in self.batch[..waiting].iter().zip(&mut found) {
             let hash = self.hash_short(*word);
             let slot = self.slots[(hash >> 32) as usize & mask];
             *found = (hash, slot ^ self.tag(hash));
         }
-        for (word, (hash, number)) in words.iter().zip(found) {
-            let number = (number as usize).wrapping_sub(1);
+        for (index, (hash, number)) in found[..waiting].iter().enumerate() {
+            let word = self.batch[index];
+            let number = (*number as usize).wrapping_sub(1);
             match self.entries.get_mut(number) {
                 Some(entry) if entry.first == word.first && entry.second == word.second => {
                     self.postings.occurs(number, &mut entry.latest);
                 }
-                Some(_) | None => self.settle_short(*word, hash),
+                Some(_) | None => self.settle_short(word, *hash),
             }
         }
     }
@@ -255,7 +262,7 @@ impl Dictionary {
         let mut entry = Entry { first, second, latest: NEVER };
         self.postings.occurs(number, &mut entry.latest);
         push(&mut self.entries, entry);
-        if self.entries.len() * 5 > self.slots.len() * 3 {
+        if self.entries.len() * 2 > self.slots.len() {
             self.grow();
         }
     }

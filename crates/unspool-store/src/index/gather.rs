@@ -8,7 +8,7 @@ use memchr::memmem::Finder;
 use super::look::{BlockRef, Limits, SegmentHead, Shelf};
 use super::postings::{Corrupt, Layout, List, Posting};
 use super::query::{Need, Reach};
-use super::segment::Unpacker;
+use super::words::Unpacker;
 
 /// The documents of a need.
 #[derive(Default, Debug)]
@@ -87,17 +87,21 @@ pub(super) fn starting<S: Shelf>(
     let mut unpacker = Unpacker::default();
     let mut corrupt = None;
     for segment in segments {
-        shelf.blocks(segment.id, start.as_bytes(), &mut |block| {
-            match start_in_block(block, start.as_bytes(), &finder, &mut unpacker, &mut found) {
-                Ok(()) if found.is_too_much(limits) => ControlFlow::Break(()),
-                Ok(()) => match block.first.get(..start.len().min(block.first.len())) {
-                    Some(first) if first > start.as_bytes() => ControlFlow::Break(()),
-                    Some(_) | None => ControlFlow::Continue(()),
-                },
-                Err(error) => {
-                    corrupt = Some(error);
-                    ControlFlow::Break(())
-                }
+        shelf.blocks(segment.id, start.as_bytes(), &mut |block| match start_in_block(
+            block,
+            start.as_bytes(),
+            &finder,
+            &mut unpacker,
+            &mut found,
+        ) {
+            Ok(()) if found.is_too_much(limits) => ControlFlow::Break(()),
+            Ok(()) => match block.first.get(..start.len().min(block.first.len())) {
+                Some(first) if first > start.as_bytes() => ControlFlow::Break(()),
+                Some(_) | None => ControlFlow::Continue(()),
+            },
+            Err(error) => {
+                corrupt = Some(error);
+                ControlFlow::Break(())
             }
         })?;
         if let Some(error) = corrupt {

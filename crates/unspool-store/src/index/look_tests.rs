@@ -87,7 +87,7 @@ proptest! {
         let block = Block {
             first: vec![b'a'],
             last: vec![b'z'],
-            words: if plain { [b"\0\na\nab\n", &words[..], b"\nba\n"].concat() } else { words },
+            words: if plain { [b"\x02\x01a\x11b", &words[..]].concat() } else { words },
             postings: if plain { [&[1, 3, 99, 2, 3], &postings[..]].concat() } else { postings },
         };
         let shelf = List(vec![Segment { documents: 3, words: 3, tokens: 9, blocks: vec![block] }]);
@@ -193,7 +193,8 @@ fn corrupt_blocks_are_told() {
     let mut shelf = shelf_of(&["alpha", "alpha"]);
     shelf.0[0].blocks[0].words = vec![9];
     for typed in ["alpha", "alph*", "\"alpha\""] {
-        let error: Corrupt = candidates(&Query::parse(typed), &shelf, &Limits::default()).unwrap_err();
+        let error: Corrupt =
+            candidates(&Query::parse(typed), &shelf, &Limits::default()).unwrap_err();
         assert!(error.to_string().contains("rebuild"), "{error}");
     }
 }

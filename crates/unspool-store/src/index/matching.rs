@@ -63,10 +63,9 @@ impl Condition {
         };
         // A match that is refused overlaps no other one of a word: between them there would have
         // to be an end of a word inside it.
-        self.finder
-            .find_iter(text.as_bytes())
-            .map(|at| at..at + self.text().len())
-            .filter(move |hit| (!start || !inside(text, hit.start)) && (!end || !inside(text, hit.end)))
+        self.finder.find_iter(text.as_bytes()).map(|at| at..at + self.text().len()).filter(
+            move |hit| (!start || !inside(text, hit.start)) && (!end || !inside(text, hit.end)),
+        )
     }
 }
 

@@ -61,7 +61,8 @@ proptest! {
 
 #[track_caller]
 fn marks(typed: &str, text: &str, expected: &[&str]) {
-    let found: Vec<&str> = Query::parse(typed).ranges(text).into_iter().map(|it| &text[it]).collect();
+    let found: Vec<&str> =
+        Query::parse(typed).ranges(text).into_iter().map(|it| &text[it]).collect();
     assert_eq!(found, expected, "{typed} in {text}");
 }
 

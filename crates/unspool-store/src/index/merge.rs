@@ -12,7 +12,8 @@ use std::ops::Range;
 use rustc_hash::FxHashMap;
 
 use super::postings::{Corrupt, Layout, List, Posting};
-use super::segment::{Block, Counts, Unpacker, Writer};
+use super::segment::{Block, Counts, Writer};
+use super::words::Unpacker;
 
 /// Merges segments, each given as its blocks in order. Documents that `keep` refuses are left
 /// out; it is asked once for each. The new blocks go to `emit`, in order.

@@ -48,7 +48,7 @@ proptest! {
         let hostile = Block {
             first: Vec::new(),
             last: Vec::new(),
-            words: if plain { [&[0, b'\n'], &words[..], b"\n"].concat() } else { words },
+            words: if plain { [b"\x02\x01a\x11b", &words[..]].concat() } else { words },
             postings: if plain { [&[1, 3, 99, 2, 3], &postings[..]].concat() } else { postings },
         };
         let sources = [list.0[0].blocks.clone(), vec![hostile.clone(), hostile]];

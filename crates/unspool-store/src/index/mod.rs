@@ -18,6 +18,7 @@ mod dictionary;
 mod gather;
 mod letters;
 mod look;
+mod masks;
 mod matching;
 mod merge;
 mod postings;
@@ -27,6 +28,7 @@ mod snippet;
 mod stream;
 mod tokens;
 mod tokens_json;
+mod words;
 
 pub use build::Builder;
 pub use look::{BlockRef, Candidate, Candidates, Limits, SegmentHead, Shelf, WordsRef, candidates};
@@ -57,3 +59,5 @@ mod query_tests;
 mod snippet_tests;
 #[cfg(test)]
 mod tokens_tests;
+#[cfg(test)]
+mod words_tests;

@@ -176,7 +176,8 @@ pub(super) fn all_candidates(query: &Query, shelf: &List, limits: &Limits) -> Op
         if page.everything {
             return None;
         }
-        let scores = page.documents.iter().map(|it| (Reverse(it.score.to_bits()), Reverse(it.document)));
+        let scores =
+            page.documents.iter().map(|it| (Reverse(it.score.to_bits()), Reverse(it.document)));
         assert!(scores.is_sorted(), "best first, then newest first");
         documents.extend(page.documents.iter().map(|it| it.document));
         limits.before = page.documents.last().map(|it| it.document);

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::postings::{Layout, ListsWriter, Posting};
-use super::segment::Unpacker;
+use super::words::Unpacker;
 
 fn list() -> impl Strategy<Value = Vec<Posting>> {
     let document = prop_oneof![0..200u64, any::<u64>(), Just(u64::MAX), Just(0)];

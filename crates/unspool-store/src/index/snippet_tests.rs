@@ -33,7 +33,8 @@ fn cut(text: &str, typed: &str, width: usize) -> (String, Vec<String>) {
 
 #[test]
 fn the_densest_matches_are_shown() {
-    let text = format!("alpha {} alpha\n\n\tbeta\u{1b} alpha {}", "x ".repeat(100), "y ".repeat(100));
+    let text =
+        format!("alpha {} alpha\n\n\tbeta\u{1b} alpha {}", "x ".repeat(100), "y ".repeat(100));
     let (line, marked) = cut(&text, "alpha beta", 40);
     assert_eq!(marked, ["alpha", "beta", "alpha"]);
     assert!(line.contains("alpha beta alpha"), "{line}");

@@ -61,8 +61,7 @@ fn leap(documents: &[u64], wanted: u64) -> usize {
 /// The documents of all lists, newest first, each once. By a map of bits where they lie close
 /// together, which they do unless a block is corrupt.
 fn union(found: &Found) -> Vec<u64> {
-    let mut documents: Vec<u64> =
-        found.lists().flatten().map(|posting| posting.document).collect();
+    let mut documents: Vec<u64> = found.lists().flatten().map(|posting| posting.document).collect();
     let newest = documents.iter().copied().max().unwrap_or_default();
     let oldest = documents.iter().copied().min().unwrap_or_default();
     let span = usize::try_from((newest - oldest) / 64 + 1).unwrap_or(usize::MAX);

@@ -6,7 +6,11 @@
 //! hands out words of up to 16 bytes as two numbers that are already folded. Only runs with bytes
 //! outside ASCII are looked at character by character.
 
+use std::ops::Range;
+
 use super::letters::{Role, fold, role};
+use super::masks::{chunk, word_mask};
+use super::tokens_json::Escapes;
 
 /// The longest word in the dictionary. A longer one is indexed by overlapping pieces of it.
 pub(super) const LONGEST: usize = 64;
@@ -41,7 +45,9 @@ pub struct Short {
     pub(super) second: u64,
 }
 
-const HIGH_BITS: u64 = splat(0x80);
+const fn splat(byte: u8) -> u64 {
+    u64::from_ne_bytes([byte; 8])
+}
 
 impl Short {
     pub(super) const MOST: usize = 16;
@@ -65,7 +71,7 @@ impl Short {
     }
 
     #[inline]
-    pub(super) fn load(bytes: &[u8], start: usize, length: usize) -> Short {
+    fn load(bytes: &[u8], start: usize, length: usize) -> Short {
         let sixteen = bytes.get(start..).and_then(<[u8]>::first_chunk::<{ Self::MOST }>);
         let both = match sixteen {
             Some(sixteen) => u128::from_be_bytes(*sixteen),
@@ -79,8 +85,8 @@ impl Short {
     }
 
     #[inline]
-    pub(super) fn is_ascii(self) -> bool {
-        (self.first | self.second) & HIGH_BITS == 0
+    fn is_ascii(self) -> bool {
+        (self.first | self.second) & splat(0x80) == 0
     }
 
     /// Of ASCII letters and digits only letters have the bit 0x40, and 0x20 makes them small.
@@ -103,73 +109,78 @@ const MASKS: [(u64, u64); 32] = {
     masks
 };
 
-/// How far a chain of pieces goes that single `+`, `/`, `-` or `_` hold together.
+/// How far a chain of pieces goes that single `+`, `/`, `-` or `_` hold together. It begins with
+/// a word of more than 16 bytes, so that for other text there is nothing to keep count of.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Chain {
     length: usize,
+    /// None if there is no chain.
     pieces: usize,
+    /// Where its last piece ended.
+    pub(super) end: usize,
 }
 
 impl Chain {
-    /// Takes the next piece and says whether it is to be indexed.
-    #[inline]
-    pub(super) fn take(&mut self, linked: bool, length: usize) -> bool {
+    pub(super) fn is_open(&self) -> bool {
+        self.pieces > 0
+    }
+
+    /// Takes the next piece, or word, and says whether it is to be indexed.
+    fn take(&mut self, linked: bool, length: usize, end: usize) -> bool {
         let before = if linked { *self } else { Chain::default() };
-        *self = Chain { length: before.length + length + 1, pieces: before.pieces + 1 };
+        *self = Chain::default();
+        if linked || length > Short::MOST {
+            *self = Chain { length: before.length + length + 1, pieces: before.pieces + 1, end };
+        }
         before.length <= CHAIN || before.length < before.pieces * CHAIN_MEAN
     }
+
+    /// Whether the word at `start` goes on with it.
+    fn reaches(&self, bytes: &[u8], start: usize, json: bool) -> bool {
+        let between = bytes.get(self.end..start);
+        self.is_open()
+            && match start.wrapping_sub(self.end) {
+                // Before the first byte stands what was before this text.
+                1 => between.is_none_or(|it| matches!(it, b"+" | b"/" | b"-" | b"_")),
+                // Some writers write this for a slash.
+                2 => json && between == Some(b"\\/"),
+                _ => false,
+            }
+    }
 }
-
-/// A table, because what separates two words cannot be foretold.
-const LINKS: [bool; 256] = {
-    let mut links = [false; 256];
-    links[b'+' as usize] = true;
-    links[b'/' as usize] = true;
-    links[b'-' as usize] = true;
-    links[b'_' as usize] = true;
-    links
-};
-
-#[inline]
-pub(super) fn links(byte: u8) -> bool {
-    LINKS[usize::from(byte)]
-}
-
-/// No word ended anywhere near.
-pub(super) const NOWHERE: usize = usize::MAX - 1;
 
 /// Splits texts, and keeps the buffers that the rare cases need.
 #[derive(Default, Debug)]
 pub struct Tokeniser {
-    pub(super) word: String,
+    word: String,
     pub(super) unescaped: String,
 }
 
 impl Tokeniser {
     /// The words of plain text.
     pub fn text(&mut self, text: &str, sink: &mut impl Sink) {
-        let mut chain = Chain::default();
-        self.linked_text(text, false, &mut chain, sink);
+        self.scan::<false>(text, &mut Chain::default(), sink);
     }
 
-    /// The words of a text that may go on with a chain: `linked` says whether a word that begins
-    /// at its first byte does. Returns where the last word ended.
-    pub(super) fn linked_text(
+    /// The words of a text, which may go on with a chain.
+    pub(super) fn scan<const JSON: bool>(
         &mut self,
         text: &str,
-        linked: bool,
         chain: &mut Chain,
         sink: &mut impl Sink,
-    ) -> usize {
+    ) {
         let bytes = text.as_bytes();
-        // One before the first byte: what begins there is what `linked` speaks of.
-        let mut previous = usize::MAX;
+        let mut escapes = Escapes::default();
         let mut start = 0;
         let mut open = 0;
         let mut base = 0;
+        // One round more than there are bytes: it closes a word at the very end.
         while base <= bytes.len() {
-            // One round more than there are bytes: it closes a word at the very end.
-            let mask = word_mask(&chunk(bytes, base));
+            let chunk = chunk(bytes, base);
+            let mut mask = word_mask(&chunk);
+            if JSON {
+                mask = escapes.apply(&chunk, mask, bytes, base);
+            }
             let shifted = (mask << 1) | open;
             let mut starts = mask & !shifted;
             let mut ends = !mask & shifted;
@@ -181,20 +192,15 @@ impl Tokeniser {
                 let end = base + ends.trailing_zeros() as usize;
                 ends &= ends - 1;
                 let length = end - start;
-                let before = bytes.get(start.wrapping_sub(1));
-                let linked = (start == previous.wrapping_add(1))
-                    & before.map_or(linked, |byte| links(*byte));
-                previous = end;
                 let word = Short::load(bytes, start, length);
-                if length > Short::MOST {
-                    if !self.lengthy(text, start..end, linked, chain, sink) {
-                        previous = NOWHERE;
+                let simple = (length <= Short::MOST) & word.is_ascii() & !chain.is_open();
+                if simple && !(JSON && escapes.reach(start)) {
+                    let word = word.folded();
+                    if !(JSON && escapes.is_literal(word, bytes, start)) {
+                        sink.short(word);
                     }
-                } else if !word.is_ascii() {
-                    self.mixed(text.get(start..end).unwrap_or_default(), sink);
-                    previous = NOWHERE;
-                } else if chain.take(linked, length) {
-                    sink.short(word.folded());
+                } else {
+                    self.run::<JSON>(text, start..end, &mut escapes, chain, sink);
                 }
                 start = base + starts.trailing_zeros() as usize;
                 starts &= starts.wrapping_sub(1);
@@ -202,26 +208,39 @@ impl Tokeniser {
             open = mask >> 63;
             base += 64;
         }
-        previous
     }
 
-    /// A run of more than 16 bytes. Returns whether it is ASCII.
+    /// A run of word bytes that is anything but a short word of ASCII.
     #[inline(never)]
-    pub(super) fn lengthy(
+    fn run<const JSON: bool>(
         &mut self,
         text: &str,
-        run: std::ops::Range<usize>,
-        linked: bool,
+        range: Range<usize>,
+        escapes: &mut Escapes,
         chain: &mut Chain,
         sink: &mut impl Sink,
-    ) -> bool {
-        let run = text.get(run).unwrap_or_default();
-        if !run.is_ascii() {
-            self.mixed(run, sink);
-            return false;
+    ) {
+        let bytes = text.as_bytes();
+        let linked = chain.reaches(bytes, range.start, JSON);
+        let run = text.get(range.clone()).unwrap_or_default();
+        if JSON && escapes.reach(range.start) && memchr::memchr(b'\\', run.as_bytes()).is_some() {
+            return self.escaped(run, linked, range.end, chain, sink);
         }
-        if !chain.take(linked, run.len()) {
-            return true;
+        if !run.is_ascii() {
+            *chain = Chain::default();
+            return self.mixed(run, sink);
+        }
+        if run.len() <= Short::MOST {
+            let word = Short::pack(run.as_bytes()).folded();
+            if JSON && escapes.is_literal(word, bytes, range.start) {
+                *chain = Chain::default();
+            } else if chain.take(linked, run.len(), range.end) {
+                sink.short(word);
+            }
+            return;
+        }
+        if !chain.take(linked, run.len(), range.end) {
+            return;
         }
         let mut buffer = [0; LONGEST];
         if let Some(word) = buffer.get_mut(..run.len()) {
@@ -234,12 +253,10 @@ impl Tokeniser {
             self.word.make_ascii_lowercase();
             hand(&self.word, sink);
         }
-        true
     }
 
     /// A run with characters outside ASCII, which may be letters or not.
-    #[inline(never)]
-    pub(super) fn mixed(&mut self, run: &str, sink: &mut impl Sink) {
+    fn mixed(&mut self, run: &str, sink: &mut impl Sink) {
         let word = &mut self.word;
         word.clear();
         let mut full = false;
@@ -289,58 +306,4 @@ pub(super) fn pieces(word: &str, mut take: impl FnMut(&str)) {
         }
         rest = &rest[rest.floor_char_boundary(STRIDE)..];
     }
-}
-
-// ── 64 bytes at a time ──────────────────────────────────────────────────────────────────────
-
-pub(super) const fn splat(byte: u8) -> u64 {
-    u64::from_ne_bytes([byte; 8])
-}
-
-/// The 64 bytes from `base` on, zeros behind the end.
-#[inline]
-pub(super) fn chunk(bytes: &[u8], base: usize) -> [u8; 64] {
-    let rest = bytes.get(base..).unwrap_or_default();
-    match rest.first_chunk::<64>() {
-        Some(whole) => *whole,
-        None => {
-            let mut padded = [0; 64];
-            padded[..rest.len()].copy_from_slice(rest);
-            padded
-        }
-    }
-}
-
-/// One bit for each byte, from the high bits that `mark` leaves in eight of them at a time.
-#[inline]
-pub(super) fn mask_of(chunk: &[u8; 64], mark: impl Fn(u64) -> u64) -> u64 {
-    let (eights, _) = chunk.as_chunks::<8>();
-    let mut mask = 0;
-    for (index, eight) in eights.iter().enumerate() {
-        let marks = mark(u64::from_le_bytes(*eight)) & HIGH_BITS;
-        mask |= (marks.wrapping_mul(0x0002_0408_1020_4081) >> 56) << (8 * index);
-    }
-    mask
-}
-
-/// ASCII letters and digits, and every byte of a character outside ASCII.
-#[inline]
-pub(super) fn word_mask(chunk: &[u8; 64]) -> u64 {
-    mask_of(chunk, |bytes| {
-        // No sum carries into the next byte: the high bits are out of the way.
-        let low = bytes & !HIGH_BITS;
-        let lower = low | splat(0x20);
-        let letter = (lower + splat(0x80 - b'a')) & !(lower + splat(0x80 - b'z' - 1));
-        let digit = (low + splat(0x80 - b'0')) & !(low + splat(0x80 - b'9' - 1));
-        letter | digit | bytes
-    })
-}
-
-/// Where a byte of ASCII stands.
-#[inline]
-pub(super) fn byte_mask(chunk: &[u8; 64], byte: u8) -> u64 {
-    mask_of(chunk, |bytes| {
-        let differing = bytes ^ splat(byte);
-        !(((differing & !HIGH_BITS) + splat(0x7f)) | differing)
-    })
 }

@@ -136,9 +136,10 @@ proptest! {
 
 #[test]
 fn separators_separate() {
-    assert_eq!(words_of_text("foo_bar-baz.qux/a::B can't"), [
-        "foo", "bar", "baz", "qux", "a", "b", "can", "t"
-    ]);
+    assert_eq!(
+        words_of_text("foo_bar-baz.qux/a::B can't"),
+        ["foo", "bar", "baz", "qux", "a", "b", "can", "t"]
+    );
     assert_eq!(words_of_text("Größe中文x"), ["größe", "中", "文", "x"]);
     assert_eq!(words_of_text(""), [""; 0]);
     assert_eq!(words_of_text("…—😀 \0"), [""; 0]);
@@ -146,7 +147,9 @@ fn separators_separate() {
 
 #[test]
 fn escapes_separate_words_or_are_letters() {
-    let words = words_of_json(r#"{"one\ntwo":"caf\u00E9s \ud83d\ude00x\u0041","n":[1.5e-3,true,null,"true"]}"#);
+    let words = words_of_json(
+        r#"{"one\ntwo":"caf\u00E9s \ud83d\ude00x\u0041","n":[1.5e-3,true,null,"true"]}"#,
+    );
     assert_eq!(words, ["one", "two", "cafés", "xa", "n", "1", "5e", "3", "true"]);
     assert_eq!(words_of_json(r#""a\\nb\\\nc\"d\/e""#), ["a", "nb", "c", "d", "e"]);
     // Halves of pairs, and escapes that are none.

@@ -1,5 +1,6 @@
 //! From rows to turns and parts again.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use rusqlite::{Connection, OptionalExtension, Row as SqlRow, params};
@@ -28,12 +29,11 @@ pub struct Loader<'c> {
 pub struct Loaded {
     pub row: Row,
     pub user: bool,
-    pub hidden: bool,
     pub open: bool,
     pub part: Part,
 }
 
-const PART: &str = "SELECT part.row, place, id, role, step, text, chunk, at, size, content, hidden,
+const PART: &str = "SELECT part.row, place, id, role, step, text, chunk, at, size, content,
     payload FROM part LEFT JOIN journal ON journal.part = part.row";
 
 struct Raw {
@@ -47,7 +47,6 @@ struct Raw {
     at: Option<i64>,
     size: Option<i64>,
     content: Option<Row>,
-    hidden: bool,
     payload: Option<Vec<u8>>,
 }
 
@@ -63,8 +62,7 @@ fn raw(row: &SqlRow<'_>) -> rusqlite::Result<Raw> {
         at: row.get(7)?,
         size: row.get(8)?,
         content: row.get(9)?,
-        hidden: row.get(10)?,
-        payload: row.get(11)?,
+        payload: row.get(10)?,
     })
 }
 
@@ -98,27 +96,35 @@ impl<'c> Loader<'c> {
             Some(row) => Some(self.content(row)?),
             None => None,
         };
+        let large = large.as_ref().map(|(chunk, range)| {
+            chunk.get(range.clone()).ok_or(pack::PackError::Short)
+        });
+        let large = large.transpose()?;
         let open = raw.payload.is_some();
         let part = match (raw.payload, raw.chunk, raw.at, raw.size) {
             (Some(payload), _, _, _) => {
-                pack::unpack(columns, &payload, raw.text, large.as_deref())?
+                pack::unpack(columns, &payload, raw.text, large)?
             }
             (None, Some(chunk), Some(at), Some(size)) => {
                 let chunk = self.chunk(chunk)?;
                 let (at, size) = (at as usize, size as usize);
                 let rest = at.checked_add(size).and_then(|end| chunk.get(at..end));
-                pack::unpack(columns, rest.ok_or(pack::PackError::Short)?, raw.text, large.as_deref())?
+                pack::unpack(columns, rest.ok_or(pack::PackError::Short)?, raw.text, large)?
             }
             (None, _, _, _) => return Err(pack::PackError::Short.into()),
         };
-        Ok(Loaded { row: raw.row, user: raw.user, hidden: raw.hidden, open, part })
+        Ok(Loaded { row: raw.row, user: raw.user, open, part })
     }
 
-    fn content(&self, row: Row) -> Result<Vec<u8>, StoreError> {
-        let mut find = self.connection.prepare_cached("SELECT data FROM content WHERE row = ?1")?;
-        let mut rows = find.query([row])?;
-        let Some(found) = rows.next()? else { return Err(pack::PackError::Short.into()) };
-        Ok(pack::unpress(found.get_ref(0)?.as_blob()?)?)
+    fn content(&mut self, row: Row) -> Result<(Arc<Vec<u8>>, Range<usize>), StoreError> {
+        let (chunk, at, size): (Row, usize, usize) = self
+            .connection
+            .prepare_cached("SELECT chunk, at, size FROM content WHERE row = ?1")?
+            .query_row([row], |row| {
+                let number = |at: usize| row.get::<_, i64>(at).map(|number| number as usize);
+                Ok((row.get(0)?, number(1)?, number(2)?))
+            })?;
+        Ok((self.chunk(chunk)?, at..at.saturating_add(size)))
     }
 
     fn chunk(&mut self, row: Row) -> Result<Arc<Vec<u8>>, StoreError> {

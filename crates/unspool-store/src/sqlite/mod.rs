@@ -2,9 +2,14 @@
 //! work and await the answer. One connection writes, others read beside it (write-ahead log), so
 //! nobody waits for the recorder.
 
+mod check;
 mod load;
+mod manage;
 mod migrate;
 mod read;
+mod search;
+mod stats;
+mod tidy;
 mod worker;
 mod write;
 
@@ -17,10 +22,12 @@ use unspool_core::part::Part;
 use unspool_core::session::Turn;
 
 use crate::contract::{
-    NextRows, SessionFilter, SessionOutline, Store, StoreError, StoredSession, StoredTurn,
-    StoredWarning, Window,
+    Archived, Checked, Message, MessageFilter, NextRows, SessionFilter, SessionOutline, Store, StoreError, StoredSession, StoredTurn,
+    StoredWarning, Tidy, Window,
 };
 use crate::rows::{Batch, FileRow, Records, Row};
+use crate::search::{Findings, SearchRequest};
+use crate::stats::{Stats, StatsRequest};
 use worker::Worker;
 
 /// Another process may hold the file for a moment, to write or to tidy up.
@@ -42,6 +49,8 @@ impl Sqlite {
         let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)?;
         let at = |error| StoreError::sqlite(path, error);
         connection.pragma_update(None, "page_size", 8192).map_err(at)?;
+        // What merging segments leaves unused is given back without writing the file anew.
+        connection.pragma_update(None, "auto_vacuum", "incremental").map_err(at)?;
         connection.pragma_update(None, "journal_mode", "wal").map_err(at)?;
         // A commit may be lost when the machine loses power, never torn; a crash of ours loses
         // nothing. What is lost is read from its source again.
@@ -139,7 +148,101 @@ impl Store for Sqlite {
     }
 
     async fn turns(&self, session: Row, window: Window) -> Result<Vec<Turn>, StoreError> {
+        self.reading(move |connection| {
+            let mut turns = read::turns(connection, session, window)?;
+            for turn in &mut turns {
+                turn.parts.retain(|part| !part.origin.foreign);
+            }
+            Ok(turns)
+        })
+        .await
+    }
+
+    async fn search(&self, request: SearchRequest) -> Result<Findings, StoreError> {
+        self.reading(move |connection| search::search(connection, &request)).await
+    }
+
+    async fn stats(&self, request: StatsRequest) -> Result<Stats, StoreError> {
+        self.reading(move |connection| stats::stats(connection, &request)).await
+    }
+
+    async fn tidy(&self, how: Tidy) -> Result<(), StoreError> {
+        self.writing(move |connection| {
+            tidy::tidy(connection, how)?;
+            if how == Tidy::Thorough {
+                connection.execute_batch("VACUUM; PRAGMA wal_checkpoint(TRUNCATE)")?;
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    async fn rebuild(&self) -> Result<u64, StoreError> {
+        self.writing(|connection| {
+            let parts = tidy::reindex(connection)?;
+            write::sum_up_all(connection)?;
+            Ok(parts)
+        })
+        .await
+    }
+
+    async fn check(&self) -> Result<Checked, StoreError> {
+        self.reading(|connection| check::check(connection)).await
+    }
+
+    async fn rename(&self, session: Row, name: Option<String>) -> Result<(), StoreError> {
+        self.writing(move |connection| manage::rename(connection, session, name.as_deref())).await
+    }
+
+    async fn tag(
+        &self,
+        session: Row,
+        add: Vec<String>,
+        remove: Vec<String>,
+    ) -> Result<(), StoreError> {
+        self.writing(move |connection| manage::tag(connection, session, &add, &remove)).await
+    }
+
+    async fn delete(&self, session: Row) -> Result<u64, StoreError> {
+        let now = jiff::Timestamp::now().as_millisecond();
+        self.writing(move |connection| manage::delete(connection, session, now)).await
+    }
+
+    async fn undelete(&self, id: SessionId) -> Result<bool, StoreError> {
+        self.writing(move |connection| manage::undelete(connection, id)).await
+    }
+
+    async fn setting(&self, name: String) -> Result<Option<String>, StoreError> {
+        self.reading_own(move |connection| manage::setting(connection, &name)).await
+    }
+
+    async fn set(&self, name: String, value: Option<String>) -> Result<(), StoreError> {
+        self.writing(move |connection| manage::set(connection, &name, value.as_deref())).await
+    }
+
+    async fn archived(&self, session: Row) -> Result<Archived, StoreError> {
+        self.reading(move |connection| read::archived(connection, session)).await
+    }
+
+    async fn whole_turns(&self, session: Row, window: Window) -> Result<Vec<Turn>, StoreError> {
         self.reading(move |connection| read::turns(connection, session, window)).await
+    }
+
+    async fn forget(&self, session: Row) -> Result<(), StoreError> {
+        self.writing(move |connection| {
+            let transaction = connection.transaction()?;
+            manage::delete_rows(&transaction, session)?;
+            Ok(transaction.commit()?)
+        })
+        .await
+    }
+
+    async fn messages(
+        &self,
+        session: SessionId,
+        filter: MessageFilter,
+    ) -> Result<Vec<Message>, StoreError> {
+        self.reading(move |connection| read::messages(connection, session, &filter)).await
     }
 
     async fn records(&self, session: Row) -> Result<Records, StoreError> {

@@ -11,11 +11,11 @@ use unspool_core::telling::Telling;
 
 use super::load::{Loader, id, usage};
 use crate::contract::{
-    NextRows, SessionFilter, SessionOutline, StoreError, StoredSession, StoredTurn, StoredWarning,
+    Archived, Message, MessageFilter, NextRows, SessionFilter, SessionOutline, StoreError, StoredSession, StoredTurn, StoredWarning,
     Window,
 };
 use crate::pack::PackError;
-use crate::rows::{FileRow, FileStamp, Records, Row, SourceRow};
+use crate::rows::{FileRow, FileStamp, Records, Row, Snapshot, SourceRow, WarningRow};
 
 const SESSION: &str = "SELECT session.row, session.head, session.name, session.title,
     session.prompt, session.models, session.completeness, session.sub_agent, session.started,
@@ -190,9 +190,7 @@ pub fn turns(
     let mut turns = Vec::new();
     while let Some(row) = rows.next()? {
         let head = row.get_ref(1)?.as_str()?;
-        let mut turn = loader.turn(row.get(0)?, head)?.turn;
-        turn.parts.retain(|part| !part.origin.foreign);
-        turns.push(turn);
+        turns.push(loader.turn(row.get(0)?, head)?.turn);
     }
     Ok(turns)
 }
@@ -323,6 +321,82 @@ pub fn warnings(connection: &Connection, session: Row) -> Result<Vec<StoredWarni
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
+pub fn messages(
+    connection: &Connection,
+    session: SessionId,
+    filter: &MessageFilter,
+) -> Result<Vec<Message>, StoreError> {
+    let mut statement = connection.prepare_cached(
+        "SELECT id, execution_id, role, sequence, has_tool_calls, has_reasoning, has_files,
+             text_preview, content, created_at FROM message
+         WHERE agent_id = ?1 AND (?2 IS NULL OR role = ?2)
+             AND (?3 IS NULL OR has_tool_calls = ?3)
+             AND (?4 IS NULL OR (role = 'assistant' AND EXISTS (SELECT 1 FROM part
+                 JOIN turn ON turn.row = part.turn
+                 JOIN session ON session.row = turn.session AND session.id = ?1
+                 WHERE turn.id = message.execution_id AND part.tool = ?4 AND NOT part.hidden)))
+             AND (?5 IS NULL OR execution_id = ?5)
+         ORDER BY sequence",
+    )?;
+    let mut rows = statement.query((
+        session.to_string(),
+        &filter.role,
+        filter.has_tool_calls,
+        &filter.tool_name,
+        filter.execution.map(|turn| turn.to_string()),
+    ))?;
+    let mut messages = Vec::new();
+    while let Some(row) = rows.next()? {
+        messages.push(Message {
+            id: row.get(0)?,
+            execution: TurnId(id(row.get_ref(1)?.as_str()?)?),
+            role: row.get(2)?,
+            sequence: row.get::<_, i64>(3)? as u64,
+            has_tool_calls: row.get(4)?,
+            has_reasoning: row.get(5)?,
+            has_files: row.get(6)?,
+            text_preview: row.get(7)?,
+            content: row.get(8)?,
+            created_at: row.get(9)?,
+        });
+    }
+    Ok(messages)
+}
+
+/// What is stored of a session beside its turns.
+pub fn archived(connection: &Connection, session: Row) -> Result<Archived, StoreError> {
+    let head: String = connection
+        .query_row("SELECT head FROM session WHERE row = ?1", [session], |row| row.get(0))?;
+    let mut statement = connection.prepare_cached(
+        "SELECT file.path, warning.file, warning.line, warning.what, warning.bytes FROM warning
+         JOIN file ON file.row = warning.file WHERE warning.session = ?1 ORDER BY warning.row",
+    )?;
+    let warnings = statement.query_map([session], |row| {
+        let warning = WarningRow {
+            file: row.get(1)?,
+            session: Some(session),
+            line: row.get::<_, i64>(2)? as u64,
+            what: row.get(3)?,
+            bytes: row.get(4)?,
+        };
+        Ok((row.get(0)?, warning))
+    })?;
+    let mut shots = connection.prepare_cached(
+        "SELECT kind, snapshot.sha256, content FROM session_snapshot
+         JOIN snapshot ON snapshot.sha256 = session_snapshot.sha256 WHERE session = ?1",
+    )?;
+    let snapshots = shots.query_map([session], |row| {
+        Ok(Snapshot { kind: row.get(0)?, sha256: row.get(1)?, content: row.get(2)? })
+    })?;
+    Ok(Archived {
+        session: serde_json::from_str(&head).map_err(PackError::from)?,
+        sources: sources(connection, session)?,
+        cursors: cursors(connection, session)?,
+        warnings: warnings.collect::<Result<_, _>>()?,
+        snapshots: snapshots.collect::<Result<_, _>>()?,
+    })
+}
+
 pub fn next_rows(connection: &Connection) -> Result<NextRows, StoreError> {
     let next = |table: &str| -> rusqlite::Result<Row> {
         let sql = format!("SELECT coalesce(max(row), 0) + 1 FROM {table}");
@@ -368,11 +442,13 @@ pub fn files(connection: &Connection) -> Result<Vec<FileRow>, StoreError> {
 
 /// What the decoder of a file remembers.
 pub fn saved(connection: &Connection, file: Row) -> Result<Option<String>, StoreError> {
-    let found = connection
+    let found: Option<Option<Vec<u8>>> = connection
         .prepare_cached("SELECT saved FROM file WHERE row = ?1")?
         .query_row([file], |row| row.get(0))
         .optional()?;
-    Ok(found.flatten())
+    // What cannot be read is not needed: the file is then read from its start.
+    let saved = found.flatten().and_then(|saved| crate::pack::unpress(&saved).ok());
+    Ok(saved.and_then(|saved| String::from_utf8(saved).ok()))
 }
 
 pub fn is_deleted(connection: &Connection, id: SessionId) -> Result<bool, StoreError> {

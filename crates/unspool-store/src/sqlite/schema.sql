@@ -103,21 +103,24 @@ CREATE TABLE step (
     PRIMARY KEY (turn, number)
 ) WITHOUT ROWID;
 
--- Small payloads, many in one compressed piece.
+-- Payloads, many in one compressed piece.
 CREATE TABLE chunk (
     row     INTEGER PRIMARY KEY,
-    session INTEGER NOT NULL REFERENCES session (row) ON DELETE CASCADE,
+    -- Whose payloads these are; NULL where they may be shared.
+    session INTEGER REFERENCES session (row) ON DELETE CASCADE,
     data    BLOB NOT NULL
 );
-CREATE INDEX chunk_session ON chunk (session);
+CREATE INDEX chunk_session ON chunk (session) WHERE session IS NOT NULL;
 
--- Large payloads, compressed, each stored once.
+-- Large payloads, each stored once.
 CREATE TABLE content (
     row    INTEGER PRIMARY KEY,
     digest BLOB NOT NULL UNIQUE,
-    size   INTEGER NOT NULL,
-    data   BLOB NOT NULL
+    chunk  INTEGER NOT NULL REFERENCES chunk (row),
+    at     INTEGER NOT NULL,
+    size   INTEGER NOT NULL
 );
+CREATE INDEX content_chunk ON content (chunk);
 
 CREATE TABLE part (
     row      INTEGER PRIMARY KEY,
@@ -299,3 +302,20 @@ FROM turn
 JOIN session ON session.row = turn.session
 JOIN (SELECT 'user' AS name, 0 AS nth UNION ALL SELECT 'assistant', 1) AS role
 WHERE role.nth = 1 OR EXISTS (SELECT 1 FROM part WHERE part.turn = turn.row AND part.role = 'user');
+
+-- A session as a plain record: what was asked, what came of it, where its log lies (R-001-12).
+CREATE VIEW run AS
+SELECT
+    session.id AS id,
+    session.agent AS agent,
+    (SELECT content FROM message WHERE message.agent_id = session.id AND message.role = 'user'
+     ORDER BY message.sequence LIMIT 1) AS prompt,
+    (SELECT content FROM message WHERE message.agent_id = session.id
+         AND message.role = 'assistant' AND message.content <> ''
+     ORDER BY message.sequence DESC LIMIT 1) AS result,
+    (SELECT file.path FROM source JOIN file ON file.row = source.file
+     WHERE source.session = session.row ORDER BY source.telling = 'log' DESC, source.number LIMIT 1)
+        AS log_path,
+    session.input + session.output + session.cache_read + session.cache_write AS tokens,
+    session.tools AS tool_calls_count
+FROM session;

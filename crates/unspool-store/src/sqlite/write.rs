@@ -14,7 +14,6 @@ pub fn write(connection: &mut Connection, batch: Batch) -> rusqlite::Result<()> 
     // The order of rows inside one transaction must not matter to the foreign keys.
     transaction.pragma_update(None, "defer_foreign_keys", true)?;
     files(&transaction, &batch.files)?;
-    let contents = contents(&transaction, &batch.contents)?;
     let mut chunk = transaction
         .prepare_cached("INSERT INTO chunk (row, session, data) VALUES (?1, ?2, ?3)")?;
     for new in &batch.chunks {
@@ -22,6 +21,7 @@ pub fn write(connection: &mut Connection, batch: Batch) -> rusqlite::Result<()> 
     }
     drop(chunk);
     let chunks: Vec<Row> = batch.chunks.iter().map(|chunk| chunk.row).collect();
+    let contents = contents(&transaction, &batch.contents, &chunks)?;
     for session in &batch.sessions {
         write_session(&transaction, session, &chunks, &contents)?;
     }
@@ -60,7 +60,7 @@ fn files(transaction: &Transaction<'_>, files: &[FileRow]) -> rusqlite::Result<(
             file.line as i64,
             file.head as i64,
             file.tail as i64,
-            file.saved,
+            file.saved.as_ref().and_then(|saved| zstd::bulk::compress(saved.as_bytes(), 1).ok()),
             file.refused,
         ])?;
     }
@@ -71,17 +71,23 @@ fn files(transaction: &Transaction<'_>, files: &[FileRow]) -> rusqlite::Result<(
 fn contents(
     transaction: &Transaction<'_>,
     contents: &[Content],
+    chunks: &[Row],
 ) -> rusqlite::Result<FxHashMap<u128, Row>> {
     let mut rows = FxHashMap::default();
     let mut find = transaction.prepare_cached("SELECT row FROM content WHERE digest = ?1")?;
     let mut add = transaction
-        .prepare_cached("INSERT INTO content (digest, size, data) VALUES (?1, ?2, ?3)")?;
+        .prepare_cached("INSERT INTO content (digest, chunk, at, size) VALUES (?1, ?2, ?3, ?4)")?;
     for content in contents {
         let digest = content.digest.to_be_bytes();
         let known: Option<Row> = find.query_row([&digest[..]], |row| row.get(0)).optional()?;
         let row = match known {
             Some(row) => row,
-            None => add.insert(params![&digest[..], content.size as i64, content.data])?,
+            None => add.insert(params![
+                &digest[..],
+                chunks.get(content.chunk),
+                content.at as i64,
+                content.size as i64,
+            ])?,
         };
         rows.insert(content.digest, row);
     }
@@ -406,6 +412,23 @@ fn sum_up(transaction: &Transaction<'_>, session: Row, turns: &[Row]) -> rusqlit
         )?
         .execute([session])?;
     Ok(())
+}
+
+/// Every sum anew.
+pub(super) fn sum_up_all(connection: &mut Connection) -> rusqlite::Result<()> {
+    let transaction = connection.transaction()?;
+    let sessions: Vec<Row> = transaction
+        .prepare("SELECT row FROM session")?
+        .query_map([], |row| row.get(0))?
+        .collect::<Result<_, _>>()?;
+    for session in sessions {
+        let turns: Vec<Row> = transaction
+            .prepare_cached("SELECT row FROM turn WHERE session = ?1")?
+            .query_map([session], |row| row.get(0))?
+            .collect::<Result<_, _>>()?;
+        sum_up(&transaction, session, &turns)?;
+    }
+    transaction.commit()
 }
 
 /// The first line of the first prompt, and the models in the order of their first use.

@@ -153,7 +153,7 @@ impl<'a> Workshop<'a> {
         self.sources.words.name(&mut path, self.random.next(), Spelling::Snake);
         path.push_str(".png");
         call.input.raw("{\"file_path\":").text(&path).raw("}");
-        let length = self.random.skewed(40_000, 480_000) / 4 * 4;
+        let length = self.random.between(40_000, 480_000) / 4 * 4;
         let mut data = Json::default();
         data.raw("iVBORw0KGgoAAAANSUhEUgAA");
         self.random.base64(&mut data.0, length);
@@ -172,7 +172,7 @@ impl<'a> Workshop<'a> {
     fn edit(&mut self, call: &mut Call, large: bool) {
         call.tool = "Edit";
         let index = if large {
-            let bytes = self.random.skewed(90_000, 900_000);
+            let bytes = self.random.between(90_000, 900_000);
             self.desk.choose_large(self.sources, &mut self.random, bytes)
         } else {
             self.desk.choose_small(self.sources, &mut self.random)

@@ -31,6 +31,7 @@ mod words;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
@@ -81,8 +82,17 @@ struct Arguments {
     append: Option<PathBuf>,
 }
 
-fn main() -> Result<()> {
-    let arguments = Arguments::parse();
+fn main() -> ExitCode {
+    match work(&Arguments::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("corpus: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn work(arguments: &Arguments) -> Result<()> {
     if let Some(folder) = &arguments.inspect {
         return inspect::inspect(folder);
     }
@@ -95,7 +105,7 @@ fn main() -> Result<()> {
     let Some(out) = &arguments.out else {
         bail!("say what to do: --out DIR writes a corpus, --inspect, --check or --append read one")
     };
-    generate(&arguments, out)
+    generate(arguments, out)
 }
 
 fn generate(arguments: &Arguments, out: &Path) -> Result<()> {

@@ -4,8 +4,8 @@ use crate::random::{Random, mix};
 use crate::sources::{Dialect, Sources};
 use crate::words::Spelling;
 
-/// 2026-07-15T08:00:00Z.
-const FIRST_DAY: i64 = 1_784_102_400_000;
+/// 2026-07-01T08:00:00Z.
+const FIRST_DAY: i64 = 1_782_892_800_000;
 const DAYS: f64 = 120.0;
 const DAY: f64 = 86_400_000.0;
 /// What the smallest session needs: a prompt and an answer.

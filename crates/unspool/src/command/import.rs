@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use clap::Args;
-use unspool_engine::report::Report;
 use unspool_engine::sync::{Candidate, sync, take_stream};
 use unspool_sources::discover::find_files;
+use unspool_store::recorder::Deleted;
 
 use crate::archive::Archive;
 use crate::progress::Bar;
@@ -18,6 +18,9 @@ pub struct Import {
     /// Session logs, stream or hook captures, folders of them, or - for standard input
     #[arg(required = true)]
     paths: Vec<PathBuf>,
+    /// Bring back sessions that were deleted
+    #[arg(long)]
+    restore: bool,
     /// Write the report as JSON
     #[arg(long)]
     json: bool,
@@ -37,17 +40,23 @@ impl Import {
             }
             let path = std::path::absolute(path)?;
             let (files, skipped) = find_files(&path);
-            candidates.extend(files.iter().map(|file| Candidate::of(file)));
+            candidates.extend(files.into_iter().map(|path| match self.restore {
+                // Read whether it changed or not.
+                true => Candidate { path, stamp: None },
+                false => Candidate::of(&path),
+            }));
             warnings.extend(skipped);
         }
         let recording = archive.record()?;
+        let deleted = if self.restore { Deleted::ComeBack } else { Deleted::StayAway };
+        let recorder = recording.recorder.clone().with_deleted(deleted);
         let bar = Bar::start();
-        let outcome = sync(&recording.recorder, candidates, &bar.progress);
+        let outcome = sync(&recorder, candidates, &bar.progress);
         let mut report = outcome?;
         for _ in self.paths.iter().filter(|path| is_stdin(path)) {
             let input = io::stdin().lock();
-            let more = take_stream(&recording.recorder, "standard input", input, &bar.progress)?;
-            add(&mut report, more);
+            let more = take_stream(&recorder, "standard input", input, &bar.progress)?;
+            report.add(more);
         }
         drop(bar);
         report.warnings.extend(warnings);
@@ -73,14 +82,4 @@ impl Import {
 
 fn is_stdin(path: &Path) -> bool {
     path == Path::new("-")
-}
-
-fn add(report: &mut Report, more: Report) {
-    report.sessions += more.sessions;
-    report.turns += more.turns;
-    report.parts += more.parts;
-    report.records += more.records;
-    report.bytes += more.bytes;
-    report.unchanged_files += more.unchanged_files;
-    report.warnings.extend(more.warnings);
 }

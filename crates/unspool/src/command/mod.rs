@@ -1,9 +1,15 @@
 //! The commands.
 
+pub mod db;
+pub mod delete;
+pub mod export;
 pub mod import;
 pub mod list;
+pub mod search;
 pub mod show;
+pub mod stats;
 pub mod sync;
+pub mod tag;
 
 use std::io::{self, IsTerminal, Write};
 

@@ -1,41 +1,77 @@
-//! `unspool sync`: every source found on this machine into the archive.
+//! `unspool sync`: every source found on this machine into the archive, once or from now on.
+
+use std::thread;
+use std::time::Duration;
 
 use anyhow::Result;
 use clap::Args;
-use unspool_engine::report::Report;
+use unspool_engine::report::{Progress, Report};
 use unspool_engine::sync::{Candidate, sync};
 use unspool_sources::discover::{Environment, discover};
 
-use crate::archive::Archive;
+use crate::archive::{Archive, Recording};
 use crate::progress::{Bar, size};
 
 /// Read every session found on this machine into the archive
 #[derive(Args)]
 pub struct Sync {
-    /// Write the report as JSON
+    /// Go on: take what agents write as they write it, until interrupted. Where another unspool
+    /// does that already, wait, and go on when it ends
+    #[arg(long)]
+    watch: bool,
+    /// Write the report as JSON; with --watch, one line for every change
     #[arg(long)]
     json: bool,
 }
 
+/// How often files are looked at.
+const EVERY: Duration = Duration::from_millis(500);
+
 impl Sync {
     pub fn run(self, archive: &Archive) -> Result<()> {
-        let discovered = discover(&Environment::of_process());
-        let found = discovered.files.len();
         let recording = archive.record()?;
-        let bar = Bar::start();
-        let candidates = discovered.files.into_iter().map(Candidate::from).collect();
-        let outcome = sync(&recording.recorder, candidates, &bar.progress);
-        drop(bar);
-        let mut report = outcome?;
-        report.warnings.extend(discovered.warnings);
+        let (report, found) = once(&recording)?;
         if found == 0 && !self.json {
             eprintln!(
                 "unspool: no sessions were found; Claude Code keeps them under \
                  ~/.claude/projects (or $CLAUDE_CONFIG_DIR/projects)"
             );
         }
-        tell(&report, self.json)
+        if !self.watch {
+            return tell(&report, self.json);
+        }
+        self.tell_line(&report)?;
+        loop {
+            thread::sleep(EVERY);
+            let discovered = discover(&Environment::of_process());
+            let candidates = discovered.files.into_iter().map(Candidate::from).collect();
+            let report = sync(&recording.recorder, candidates, &Progress::default())?;
+            if report.records > 0 {
+                self.tell_line(&report)?;
+            }
+        }
     }
+
+    fn tell_line(&self, report: &Report) -> Result<()> {
+        if self.json {
+            println!("{}", serde_json::to_string(report)?);
+            return Ok(());
+        }
+        tell(report, false)
+    }
+}
+
+/// One look at everything. Says what was done, and how many files there are.
+fn once(recording: &Recording) -> Result<(Report, usize)> {
+    let discovered = discover(&Environment::of_process());
+    let found = discovered.files.len();
+    let bar = Bar::start();
+    let candidates = discovered.files.into_iter().map(Candidate::from).collect();
+    let outcome = sync(&recording.recorder, candidates, &bar.progress);
+    drop(bar);
+    let mut report = outcome?;
+    report.warnings.extend(discovered.warnings);
+    Ok((report, found))
 }
 
 /// Says what was done.

@@ -11,4 +11,5 @@ mod independent;
 mod independent_reader;
 mod laws;
 mod order;
+mod stats;
 mod tellings;

@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use unspool_core::assemble::likeness;
 use unspool_core::event::{
     AgentEnd, AgentRef, Call, EndReason, Event, Outcome, ToolEnd, Voice, What,
 };
@@ -153,11 +152,10 @@ impl HooksDecoder {
 
     fn tool_starts(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
         let tool = fields.string("tool_name").unwrap_or_default();
-        let input = fields.json("tool_input");
-        let like = likeness(&tool, input.as_ref());
+        let like = fields.likeness(&tool, "tool_input");
         let call = self.call(fields, like);
         self.open.entry(like).or_default().push(call.clone());
-        called(emit, call.clone(), &tool, input, false);
+        called(emit, call.clone(), &tool, fields.json("tool_input"), like, false);
         if let Call::Id(id) = &call
             && fields.has("tool_input")
         {
@@ -168,8 +166,7 @@ impl HooksDecoder {
 
     fn tool_ends(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>, end: ToolEnd) {
         let tool = fields.string("tool_name").unwrap_or_default();
-        let input = fields.json("tool_input");
-        let like = likeness(&tool, input.as_ref());
+        let like = fields.likeness(&tool, "tool_input");
         let call = match fields.text("tool_use_id") {
             Some(id) => {
                 let call = Call::Id(id.into());
@@ -213,8 +210,7 @@ impl HooksDecoder {
     /// was asked about yet.
     fn permission(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
         let tool = fields.string("tool_name").unwrap_or_default();
-        let input = fields.json("tool_input");
-        let like = likeness(&tool, input.as_ref());
+        let like = fields.likeness(&tool, "tool_input");
         let open = self.open.get(&like).map(Vec::as_slice).unwrap_or_default();
         let call = match open.iter().find(|call| !self.asked.contains(call)).cloned() {
             Some(call) => call,

@@ -67,7 +67,7 @@ impl Decoder for LogDecoder {
         }
         let uuid = fields.text("uuid");
         let mut emit = Emit::new(Telling::Log, record, uuid.as_deref(), out);
-        emit.at = fields.text("timestamp").and_then(|text| text.parse().ok());
+        emit.at = fields.time("timestamp");
         if let Some(side_chain) = fields.truth("isSidechain")
             && side_chain != *self.side_chain.get_or_insert(side_chain)
         {
@@ -191,10 +191,9 @@ impl LogDecoder {
             emit.push(What::TurnEnded(EndReason::Failed(None)));
             return Fate::InParts;
         }
-        let id: Arc<str> = match message.text("id") {
-            Some(id) => id.into(),
-            None => fields.text("uuid").unwrap_or_default().into(),
-        };
+        let id = message.text("id").or_else(|| fields.text("uuid")).unwrap_or_default();
+        // One message is many records.
+        let id = self.message.clone().filter(|held| **held == *id).unwrap_or_else(|| id.into());
         let synthetic = message.text("model").as_deref() == Some("<synthetic>");
         self.answered = true;
         self.start_step(emit, fields, &id, &message, synthetic);

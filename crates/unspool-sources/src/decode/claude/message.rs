@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use unspool_core::assemble::likeness;
 use unspool_core::event::{AgentRef, Call, SaidDetail, ToolCall, Voice, What};
 use unspool_core::id::digest;
 use unspool_core::json::Json;
@@ -100,7 +99,8 @@ fn tool_call(emit: &mut Emit<'_>, calls: &mut Calls, block: &Fields<'_>) {
     let input = block.json("input");
     let provider_executed = block.text("type").as_deref() != Some("tool_use");
     calls.insert(id.clone(), name.clone());
-    called(emit, Call::Id(id.clone()), &name, input, provider_executed);
+    let likeness = block.likeness(&name, "input");
+    called(emit, Call::Id(id.clone()), &name, input, likeness, provider_executed);
     if block.has("input") {
         started(emit, &id, &name, &block.fields("input"));
     }
@@ -112,9 +112,9 @@ pub(super) fn called(
     call: Call,
     name: &str,
     input: Option<Json>,
+    likeness: u64,
     provider_executed: bool,
 ) {
-    let likeness = likeness(name, input.as_ref());
     emit.push(What::ToolCalled(Box::new(ToolCall {
         call,
         parent_call_id: None,

@@ -6,7 +6,7 @@ use unspool_core::event::{AgentEnd, AgentRef, Call, Outcome, ToolEnd, What};
 use unspool_core::json::Json;
 use unspool_core::part::{Answer, Decision};
 
-use super::super::{Emit, Fields};
+use super::super::{Emit, Fields, json_of};
 use super::message::{Calls, request};
 
 /// What stands beside a result, under different names in log and stream.
@@ -40,7 +40,7 @@ pub(super) fn result(
         }
         emit.push(What::QuestionAnswered { call: Call::Id(id.clone()), answer });
     }
-    let structured = beside.structured.and_then(Json::parse);
+    let structured = beside.structured.and_then(json_of);
     if beside.kept.is_object() {
         agent_told(emit, &id, &tool, &beside.kept);
     }

@@ -47,7 +47,7 @@ impl Decoder for StreamDecoder {
         let wrapped = fields.has("dir") && fields.has("msg");
         let fields = if wrapped { &inner } else { fields };
         let mut emit = Emit::new(Telling::Stream, record, fields.text("uuid").as_deref(), out);
-        emit.at = fields.text("timestamp").and_then(|text| text.parse().ok());
+        emit.at = fields.time("timestamp");
         // A task's own frames name its call; everything else of a sub-agent is not ours.
         if fields.has("parent_tool_use_id") {
             return Fate::left_out("sub-agent");
@@ -301,7 +301,8 @@ impl StreamDecoder {
             emit.push(What::TurnEnded(EndReason::Failed(None)));
             return Fate::InParts;
         }
-        let id: Arc<str> = message.text("id").unwrap_or_default().into();
+        let id = message.text("id").unwrap_or_default();
+        let id = self.message.clone().filter(|held| **held == *id).unwrap_or_else(|| id.into());
         let synthetic = message.text("model").as_deref() == Some("<synthetic>");
         let live = self.message.as_ref() == Some(&id);
         self.start_step(emit, &id, message.string("model").filter(|_| !synthetic));

@@ -1,0 +1,383 @@
+//! Archives as lines of JSON: everything that is stored of a session, so that it can be stored
+//! again somewhere else. A head, then its turns, then an end that says how many there were.
+
+use std::io::{self, BufRead, Write};
+
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+use unspool_core::assemble::Cursor;
+use unspool_core::id::SessionId;
+use unspool_core::session::{Session, Turn};
+use unspool_core::telling::Telling;
+use unspool_store::batch::Pace;
+use unspool_store::blocking::wait;
+use unspool_store::contract::{Store, StoreError, StoredSession, Window};
+use unspool_store::recorder::Recorder;
+use unspool_store::rows::{FileRow, FileStamp, Records, Snapshot, SourceRow, WarningRow};
+
+use crate::report::Report;
+
+/// What every head begins with: the version of the lines that follow.
+pub const MARK: &str = "{\"unspool\":1,";
+/// So many turns are loaded at once.
+const TURNS: u32 = 16;
+/// A batch is written when so many bytes of lines have come.
+const BATCH: usize = 8 * 1024 * 1024;
+
+#[derive(Debug, Error)]
+pub enum ExchangeError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    #[error("line {line} is none that an export has: {error}")]
+    Line { line: u64, error: serde_json::Error },
+    #[error("line {line}: {what}")]
+    Order { line: u64, what: &'static str },
+    #[error("it ends in the middle of session {0}; the part of it that was there is stored")]
+    Cut(String),
+}
+
+/// The first line of a session.
+#[derive(Serialize, Deserialize)]
+struct Head {
+    unspool: u32,
+    session: Session,
+    name: Option<String>,
+    tags: Vec<String>,
+    seq: u64,
+    sub_agent: bool,
+    sources: Vec<Source>,
+    cursors: Vec<Cursor>,
+    warnings: Vec<Told>,
+    snapshots: Vec<Shot>,
+    oddities: std::collections::BTreeMap<String, u64>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Source {
+    number: u16,
+    telling: Telling,
+    first: u64,
+    records: Records,
+    file: File,
+}
+
+/// A file as it was known: whoever has it too goes on where we stopped.
+#[derive(Serialize, Deserialize, Clone)]
+struct File {
+    path: String,
+    size: u64,
+    modified: i64,
+    changed: i64,
+    inode: u64,
+    device: u64,
+    offset: u64,
+    line: u64,
+    head: u64,
+    tail: u64,
+    saved: Option<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Told {
+    file: String,
+    line: u64,
+    what: String,
+    bytes: Vec<u8>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Shot {
+    kind: String,
+    sha256: String,
+    content: String,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Line {
+    Turn(Box<Turn>),
+    End { turns: u64, parts: u64 },
+}
+
+/// Writes a session as lines.
+pub fn export<S: Store>(
+    store: &S,
+    stored: &StoredSession,
+    out: &mut impl Write,
+) -> Result<(), ExchangeError> {
+    let archived = wait(store.archived(stored.row))?;
+    let files: FxHashMap<i64, FileRow> =
+        wait(store.files())?.into_iter().map(|file| (file.row, file)).collect();
+    let mut sources = Vec::new();
+    for source in archived.sources {
+        let Some(known) = files.get(&source.file) else { continue };
+        sources.push(Source {
+            number: source.number,
+            telling: source.telling,
+            first: source.first,
+            records: source.records,
+            file: file(known, wait(store.saved(known.row))?),
+        });
+    }
+    let head = Head {
+        unspool: 1,
+        session: archived.session,
+        name: stored.name.clone(),
+        tags: stored.summary.tags.clone(),
+        seq: stored.seq,
+        sub_agent: stored.sub_agent,
+        sources,
+        cursors: archived.cursors,
+        warnings: archived
+            .warnings
+            .into_iter()
+            .map(|(file, told)| Told { file, line: told.line, what: told.what, bytes: told.bytes })
+            .collect(),
+        snapshots: archived
+            .snapshots
+            .into_iter()
+            .map(|Snapshot { kind, sha256, content }| Shot { kind, sha256, content })
+            .collect(),
+        oddities: stored.oddities.clone(),
+    };
+    write_line(out, &head)?;
+    let (mut number, mut turns, mut parts) = (0, 0, 0);
+    loop {
+        let window = Window::From { number, count: TURNS };
+        let some = wait(store.whole_turns(stored.row, window))?;
+        let Some(last) = some.last() else { break };
+        number = last.number + 1;
+        for turn in some {
+            turns += 1;
+            parts += turn.parts.len() as u64;
+            write_line(out, &Line::Turn(Box::new(turn)))?;
+        }
+    }
+    write_line(out, &Line::End { turns, parts })?;
+    Ok(())
+}
+
+fn write_line(out: &mut impl Write, line: &impl Serialize) -> Result<(), ExchangeError> {
+    serde_json::to_writer(&mut *out, line).map_err(io::Error::from)?;
+    out.write_all(b"\n")?;
+    Ok(())
+}
+
+fn file(known: &FileRow, saved: Option<String>) -> File {
+    let stamp = known.stamp;
+    File {
+        path: known.path.clone(),
+        size: stamp.size,
+        modified: stamp.modified,
+        changed: stamp.changed,
+        inode: stamp.inode,
+        device: stamp.device,
+        offset: known.offset,
+        line: known.line,
+        head: known.head,
+        tail: known.tail,
+        saved,
+    }
+}
+
+/// Stores what an export holds. A session that is stored already, and is no older, stays as it is.
+pub fn import<S: Store>(
+    recorder: &Recorder<S>,
+    from: impl BufRead,
+) -> Result<Report, ExchangeError> {
+    let mut report = Report::default();
+    let mut taking: Option<Taking> = None;
+    let mut packer = recorder.packer(Pace::Bulk)?;
+    let mut waiting = 0;
+    for (line, number) in from.lines().zip(1..) {
+        let line = line?;
+        if line.trim().is_empty() {
+            continue;
+        }
+        report.bytes += line.len() as u64 + 1;
+        report.records += 1;
+        let wrong = |error| ExchangeError::Line { line: number, error };
+        if line.starts_with("{\"unspool\":") {
+            if let Some(taking) = taking.take() {
+                return Err(ExchangeError::Cut(taking.head.session.agent_session_id));
+            }
+            let head: Head = serde_json::from_str(&line).map_err(wrong)?;
+            taking = Some(Taking::begin(recorder, head)?);
+            continue;
+        }
+        let what = "a turn stands here without the head of its session";
+        let held = taking.as_mut().ok_or(ExchangeError::Order { line: number, what })?;
+        match serde_json::from_str(&line).map_err(wrong)? {
+            Line::Turn(turn) => {
+                held.turns += 1;
+                held.parts += turn.parts.len() as u64;
+                waiting += line.len();
+                if let Some(fold) = &mut held.fold {
+                    fold.adopt(*turn);
+                }
+                if waiting >= BATCH {
+                    waiting = 0;
+                    held.write(recorder, &mut packer)?;
+                }
+            }
+            Line::End { turns, parts } => {
+                if (turns, parts) != (held.turns, held.parts) {
+                    let what = "the session has not as many turns and parts as its end says";
+                    return Err(ExchangeError::Order { line: number, what });
+                }
+                waiting = 0;
+                held.write(recorder, &mut packer)?;
+                held.finish(recorder)?;
+                if held.fold.is_some() {
+                    report.sessions += 1;
+                    report.turns += turns;
+                    report.parts += parts;
+                }
+                taking = None;
+            }
+        }
+    }
+    match taking {
+        Some(mut cut) => {
+            cut.write(recorder, &mut packer)?;
+            Err(ExchangeError::Cut(cut.head.session.agent_session_id))
+        }
+        None => Ok(report),
+    }
+}
+
+/// The session that is being taken.
+struct Taking {
+    head: Head,
+    /// None when it is not wanted: stored already, or deleted.
+    fold: Option<unspool_store::fold::SessionFold>,
+    files: Vec<FileRow>,
+    warnings: Vec<WarningRow>,
+    turns: u64,
+    parts: u64,
+}
+
+impl Taking {
+    fn begin<S: Store>(recorder: &Recorder<S>, mut head: Head) -> Result<Taking, ExchangeError> {
+        let (agent, own) = (head.session.agent.clone(), head.session.agent_session_id.clone());
+        let id = SessionId::of(&agent, &own);
+        let none = |head| Taking {
+            head,
+            fold: None,
+            files: Vec::new(),
+            warnings: Vec::new(),
+            turns: 0,
+            parts: 0,
+        };
+        if !recorder.may_record(id)? {
+            return Ok(none(head));
+        }
+        let stored = wait(recorder.store().find(id.to_string()))?;
+        if let Some(stored) = stored.first() {
+            if stored.seq >= head.seq {
+                return Ok(none(head));
+            }
+            // An older state of it gives way.
+            wait(recorder.store().forget(stored.row))?;
+        }
+        let mut fold = recorder.begin(&agent, &own);
+        fold.set_head(head.session.clone(), head.seq, std::mem::take(&mut head.oddities));
+        head.cursors.drain(..).for_each(|cursor| fold.set_cursor(cursor));
+        for Shot { kind, sha256, content } in head.snapshots.drain(..) {
+            fold.add_snapshot(Snapshot { kind, sha256, content });
+        }
+        let mut known: FxHashMap<String, i64> = wait(recorder.store().files())?
+            .into_iter()
+            .map(|file| (file.path, file.row))
+            .collect();
+        let mut taking = none(head);
+        for source in taking.head.sources.drain(..) {
+            let row = match known.get(&source.file.path) {
+                Some(row) => *row,
+                None => {
+                    let row = recorder.numbers().file();
+                    known.insert(source.file.path.clone(), row);
+                    taking.files.push(file_row(row, source.file));
+                    row
+                }
+            };
+            fold.sources.push(SourceRow {
+                file: row,
+                number: source.number,
+                telling: source.telling,
+                first: source.first,
+                sub_agent: taking.head.sub_agent,
+                records: source.records,
+            });
+        }
+        for told in taking.head.warnings.drain(..) {
+            if let Some(file) = known.get(&told.file) {
+                taking.warnings.push(WarningRow {
+                    file: *file,
+                    session: Some(fold.row),
+                    line: told.line,
+                    what: told.what,
+                    bytes: told.bytes,
+                });
+            }
+        }
+        taking.fold = Some(fold);
+        Ok(taking)
+    }
+
+    fn write<S: Store>(
+        &mut self,
+        recorder: &Recorder<S>,
+        packer: &mut unspool_store::batch::Packer,
+    ) -> Result<(), StoreError> {
+        let Some(fold) = &mut self.fold else { return Ok(()) };
+        packer.batch().files.append(&mut self.files);
+        packer.batch().warnings.append(&mut self.warnings);
+        packer.add(fold)?;
+        recorder.commit(packer, [fold])
+    }
+
+    /// What the user had called it.
+    fn finish<S: Store>(&mut self, recorder: &Recorder<S>) -> Result<(), StoreError> {
+        let Some(fold) = &self.fold else { return Ok(()) };
+        if let Some(name) = self.head.name.take() {
+            wait(recorder.store().rename(fold.row, Some(name)))?;
+        }
+        let tags = std::mem::take(&mut self.head.tags);
+        if !tags.is_empty() {
+            wait(recorder.store().tag(fold.row, tags, Vec::new()))?;
+        }
+        Ok(())
+    }
+}
+
+fn file_row(row: i64, file: File) -> FileRow {
+    FileRow {
+        row,
+        path: file.path,
+        stamp: FileStamp {
+            size: file.size,
+            modified: file.modified,
+            changed: file.changed,
+            inode: file.inode,
+            device: file.device,
+        },
+        offset: file.offset,
+        line: file.line,
+        head: file.head,
+        tail: file.tail,
+        saved: file.saved,
+        refused: None,
+    }
+}
+
+/// Whether a file begins as an export does.
+pub fn is_export(path: &std::path::Path) -> bool {
+    let mut start = [0; MARK.len()];
+    let read = std::fs::File::open(path)
+        .and_then(|mut file| io::Read::read_exact(&mut file, &mut start));
+    read.is_ok() && start == MARK.as_bytes()
+}

@@ -1,0 +1,107 @@
+//! The canonical text of a value: names in order, no spaces, strings written in one way. It is what
+//! `Json::canonical_digest` takes the digest of, written straight from the record. Nearly all of
+//! it can be copied as it stands; building a tree of each call's input cost as much as the call.
+
+use unspool_core::id::digest;
+use unspool_core::json::Json;
+
+use super::fields::Fields;
+use super::outline::Kind;
+
+/// Deeper values are left to the parser, which has a limit of its own.
+const DEPTH: usize = 64;
+
+impl Fields<'_> {
+    /// A digest of a field's value that does not depend on spaces or on the order of names.
+    pub fn canonical_digest(&self, name: &str) -> Option<u64> {
+        let at = self.find(name)?;
+        let mut text = String::new();
+        match self.write(at, DEPTH, &mut text) {
+            Some(()) => Some(digest(text.as_bytes())),
+            None => Json::parse(self.raw(name)?).map(|json| json.canonical_digest()),
+        }
+    }
+
+    /// What `assemble::likeness` says of a tool and the input that a field holds.
+    pub fn likeness(&self, tool: &str, input: &str) -> u64 {
+        let input = self.canonical_digest(input).unwrap_or(0);
+        digest(format!("{tool}\n{input}").as_bytes())
+    }
+
+    /// Writes a value. Nothing when it is not known how: then a parser has to read it.
+    fn write(&self, at: usize, depth: usize, out: &mut String) -> Option<()> {
+        let depth = depth.checked_sub(1)?;
+        let node = self.nodes.get(at)?;
+        let source = self.source(node);
+        match node.kind {
+            Kind::Plain => out.push_str(source),
+            Kind::Escaped if is_canonical(source) => out.push_str(source),
+            Kind::Escaped => out.push_str(Json::string(&self.text_of(node)?).text()),
+            Kind::Scalar if is_simple(source) => out.push_str(source),
+            Kind::Scalar => return None,
+            Kind::Array => {
+                let mut next = at + 1;
+                out.push('[');
+                while next < node.behind as usize {
+                    if next > at + 1 {
+                        out.push(',');
+                    }
+                    self.write(next, depth, out)?;
+                    next = self.nodes.get(next)?.behind as usize;
+                }
+                out.push(']');
+            }
+            Kind::Object => {
+                let object = Fields { at, ..*self };
+                let plain = |(name, value)| Some((self.plain(name)?, value));
+                let mut fields: Vec<_> = object.entries().map(plain).collect::<Option<_>>()?;
+                fields.sort_unstable_by_key(|(name, _)| *name);
+                if fields.windows(2).any(|pair| pair[0].0 == pair[1].0) {
+                    return None;
+                }
+                out.push('{');
+                for (nth, (name, value)) in fields.into_iter().enumerate() {
+                    if nth > 0 {
+                        out.push(',');
+                    }
+                    out.push('"');
+                    out.push_str(name);
+                    out.push_str("\":");
+                    self.write(value, depth, out)?;
+                }
+                out.push('}');
+            }
+        }
+        Some(())
+    }
+}
+
+/// Whether a string is escaped as it would be written: only what must be, and in its short form.
+fn is_canonical(source: &str) -> bool {
+    let bytes = source.as_bytes();
+    let mut at = 0;
+    while let Some(found) = memchr::memchr(b'\\', &bytes[at..]) {
+        if !matches!(
+            bytes.get(at + found + 1),
+            Some(b'"' | b'\\' | b'b' | b'f' | b'n' | b'r' | b't')
+        ) {
+            return false;
+        }
+        at += found + 2;
+    }
+    true
+}
+
+/// Whether a number or a word is written as it stands: words and integers that surely fit.
+fn is_simple(source: &str) -> bool {
+    match source.as_bytes() {
+        b"true" | b"false" | b"null" | b"0" => true,
+        [b'-', digits @ ..] | digits => {
+            digits.len() <= 18 && !digits.starts_with(b"0") && digits.iter().all(u8::is_ascii_digit)
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "canonical_tests.rs"]
+mod tests;

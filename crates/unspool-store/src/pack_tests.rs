@@ -1,0 +1,24 @@
+use proptest::prelude::*;
+
+use super::{escapes, line_ends};
+
+#[test]
+fn line_ends_are_written_out_and_come_back() {
+    let raw = r#"{"stdout":"one\ntwo\tthree \\n \"x\" \u000a","empty":""}"#;
+    let plain = line_ends(raw).unwrap();
+    assert_eq!(plain, "{\"stdout\":\"one\ntwo\tthree \\\\n \\\"x\\\" \\u000a\",\"empty\":\"\"}");
+    assert_eq!(escapes(&plain), raw);
+    // Where the way back would not be clear, nothing is done.
+    assert_eq!(line_ends("{\"a\":\n\"b\\n\"}"), None);
+    assert_eq!(line_ends("{\"a\":1}"), None);
+}
+
+proptest! {
+    #[test]
+    fn any_json_comes_back(text in any::<String>()) {
+        let raw = serde_json::to_string(&[&text]).unwrap();
+        if let Some(plain) = line_ends(&raw) {
+            prop_assert_eq!(escapes(&plain), raw);
+        }
+    }
+}

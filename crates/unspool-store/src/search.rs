@@ -1,0 +1,108 @@
+//! What is asked of a search, and what it finds.
+
+use std::borrow::Cow;
+
+use unspool_core::id::{PartId, SessionId};
+use unspool_core::part::Body;
+
+use crate::index::{Query, Snippet, snippet};
+use crate::words::texts;
+
+/// What to look for, and where.
+#[derive(Clone, PartialEq, Debug)]
+pub struct SearchRequest {
+    /// Words, `prefix*`, `"exact fragments"`, `-not`.
+    pub query: String,
+    pub agent: Option<String>,
+    /// A part of the path of the project's folder.
+    pub project: Option<String>,
+    /// A kind of part, `user` for what the user said, or `title`.
+    pub kind: Option<String>,
+    pub tool: Option<String>,
+    pub state: Option<String>,
+    pub model: Option<String>,
+    /// Milliseconds.
+    pub since: Option<i64>,
+    pub until: Option<i64>,
+    pub limit: usize,
+    /// About how many characters of context a hit shows.
+    pub width: usize,
+}
+
+impl SearchRequest {
+    pub fn new(query: &str) -> SearchRequest {
+        SearchRequest {
+            query: query.to_owned(),
+            agent: None,
+            project: None,
+            kind: None,
+            tool: None,
+            state: None,
+            model: None,
+            since: None,
+            until: None,
+            limit: 20,
+            width: 160,
+        }
+    }
+}
+
+/// What was found.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Findings {
+    /// Best first, or newest first.
+    pub hits: Vec<Hit>,
+    /// There was too much to rank: these are the newest.
+    pub newest_first: bool,
+    /// No word was whole: these have it inside a longer one.
+    pub widened: bool,
+    /// Not everything was looked at: there may be more.
+    pub more: bool,
+}
+
+/// One part, or one session's title.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Hit {
+    pub session: SessionId,
+    pub agent: String,
+    pub project: Option<String>,
+    pub title: Option<String>,
+    /// None for a title.
+    pub turn: Option<u32>,
+    pub part: Option<PartId>,
+    /// The kind of the part; `user` for what the user said; `title`.
+    pub kind: String,
+    pub tool: Option<String>,
+    pub state: Option<String>,
+    /// Milliseconds.
+    pub at: Option<i64>,
+    pub snippet: Snippet,
+}
+
+/// Where a body matches a query: the piece of it with the most hits, cut to size.
+pub fn verify(query: &Query, body: &Body, width: usize) -> Option<Snippet> {
+    let texts = texts(body);
+    let fields: Vec<&str> = texts.iter().map(Cow::as_ref).collect();
+    verify_fields(query, &fields, width)
+}
+
+/// The same for pieces of text.
+pub fn verify_fields(query: &Query, fields: &[&str], width: usize) -> Option<Snippet> {
+    if !query.matches(fields) {
+        return None;
+    }
+    let ranges = fields.iter().map(|field| (field, query.ranges(field)));
+    // Of two that are as good, the first: what was said before what it led to.
+    let (text, ranges) = ranges.rev().max_by_key(|(_, ranges)| ranges.len())?;
+    Some(snippet(text, &ranges, width))
+}
+
+/// How much a hit counts beside how well it matches: people look for what was said first.
+pub fn weight(kind: &str) -> f32 {
+    match kind {
+        "user" | "interjection" => 1.5,
+        "text" => 1.3,
+        "reasoning" | "error" | "compaction" => 1.1,
+        _ => 1.0,
+    }
+}

@@ -1,0 +1,131 @@
+//! What the user does to sessions: names, tags, deletion.
+
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
+use unspool_core::id::SessionId;
+
+use super::load::id;
+use crate::contract::StoreError;
+use crate::rows::Row;
+
+/// Gives a session a name, or takes it away.
+pub fn rename(
+    connection: &mut Connection,
+    session: Row,
+    name: Option<&str>,
+) -> Result<(), StoreError> {
+    connection.execute("UPDATE session SET name = ?2 WHERE row = ?1", params![session, name])?;
+    Ok(())
+}
+
+/// Adds and removes tags.
+pub fn tag(
+    connection: &mut Connection,
+    session: Row,
+    add: &[String],
+    remove: &[String],
+) -> Result<(), StoreError> {
+    let transaction = connection.transaction()?;
+    for name in add {
+        transaction.execute(
+            "INSERT OR IGNORE INTO tag (session, name) VALUES (?1, ?2)",
+            params![session, name],
+        )?;
+    }
+    for name in remove {
+        transaction
+            .execute("DELETE FROM tag WHERE session = ?1 AND name = ?2", params![session, name])?;
+    }
+    Ok(transaction.commit()?)
+}
+
+/// A session and its sub-agents, nested ones included: the rows, and what each is.
+pub fn family(connection: &Connection, session: Row) -> Result<Vec<(Row, SessionId)>, StoreError> {
+    let mut statement = connection.prepare_cached(
+        "WITH RECURSIVE below (row) AS (
+             SELECT ?1
+             UNION
+             SELECT session.row FROM below
+             JOIN agent ON agent.parent = below.row
+             JOIN session ON session.id = agent.session
+         )
+         SELECT row, id FROM session WHERE row IN below ORDER BY row",
+    )?;
+    let rows: Vec<(Row, String)> = statement
+        .query_map([session], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect::<Result<_, _>>()?;
+    rows.into_iter().map(|(row, text)| Ok((row, SessionId(id(&text)?)))).collect()
+}
+
+/// Deletes a session with its sub-agents, and remembers not to bring them back. Says how many
+/// sessions are gone.
+pub fn delete(connection: &mut Connection, session: Row, now: i64) -> Result<u64, StoreError> {
+    let family = family(connection, session)?;
+    let transaction = connection.transaction()?;
+    for (row, id) in &family {
+        transaction.execute(
+            "INSERT OR REPLACE INTO deleted (id, at) VALUES (?1, ?2)",
+            params![id.to_string(), now],
+        )?;
+        delete_rows(&transaction, *row)?;
+    }
+    transaction.commit()?;
+    Ok(family.len() as u64)
+}
+
+/// Deletes a session's rows and whatever no other session needs.
+pub fn delete_rows(transaction: &Transaction<'_>, session: Row) -> Result<(), StoreError> {
+    let contents: Vec<Row> = transaction
+        .prepare_cached(
+            "SELECT DISTINCT content FROM part JOIN turn ON turn.row = part.turn
+             WHERE turn.session = ?1 AND content IS NOT NULL",
+        )?
+        .query_map([session], |row| row.get(0))?
+        .collect::<Result<_, _>>()?;
+    transaction.execute("DELETE FROM session WHERE row = ?1", [session])?;
+    for content in contents {
+        let chunk: Option<Row> = transaction
+            .prepare_cached(
+                "DELETE FROM content WHERE row = ?1
+                     AND NOT EXISTS (SELECT 1 FROM part WHERE content = ?1) RETURNING chunk",
+            )?
+            .query_row([content], |row| row.get(0))
+            .optional()?;
+        if let Some(chunk) = chunk {
+            transaction
+                .prepare_cached(
+                    "DELETE FROM chunk WHERE row = ?1 AND session IS NULL
+                         AND NOT EXISTS (SELECT 1 FROM content WHERE chunk = ?1)",
+                )?
+                .execute([chunk])?;
+        }
+    }
+    transaction.execute(
+        "DELETE FROM snapshot WHERE NOT EXISTS (SELECT 1 FROM session_snapshot
+             WHERE session_snapshot.sha256 = snapshot.sha256)",
+        [],
+    )?;
+    Ok(())
+}
+
+/// Lets a deleted session come back: forgets that it was deleted, and how far its files were read.
+pub fn undelete(connection: &mut Connection, id: SessionId) -> Result<bool, StoreError> {
+    let known = connection.execute("DELETE FROM deleted WHERE id = ?1", [id.to_string()])?;
+    Ok(known > 0)
+}
+
+pub fn setting(connection: &Connection, name: &str) -> Result<Option<String>, StoreError> {
+    Ok(connection
+        .query_row("SELECT value FROM setting WHERE name = ?1", [name], |row| row.get(0))
+        .optional()?)
+}
+
+pub fn set(connection: &Connection, name: &str, value: Option<&str>) -> Result<(), StoreError> {
+    match value {
+        Some(value) => connection.execute(
+            "INSERT OR REPLACE INTO setting (name, value) VALUES (?1, ?2)",
+            [name, value],
+        )?,
+        None => connection.execute("DELETE FROM setting WHERE name = ?1", [name])?,
+    };
+    Ok(())
+}

@@ -1,0 +1,385 @@
+//! Searching. The index proposes; the stored text decides. What is so new that it is in no segment
+//! yet is looked at one by one.
+
+use std::ops::ControlFlow;
+
+use rusqlite::types::Value;
+use rusqlite::{Connection, OptionalExtension, params_from_iter};
+use unspool_core::id::{PartId, SessionId};
+
+use super::load::{Loader, id};
+use crate::contract::StoreError;
+use crate::index::{
+    self, Block, BlockRef, Candidates, Limits, Query, SegmentHead, Shelf, WordsRef, candidates,
+};
+use crate::rows::Row;
+use crate::search::{Findings, Hit, SearchRequest, verify, verify_fields, weight};
+
+/// So many candidates are weighed at once.
+const TURN: usize = 256;
+/// So many parts are read to verify them, at most: a search must end.
+const PATIENCE: usize = 4_000;
+
+pub fn search(connection: &Connection, request: &SearchRequest) -> Result<Findings, StoreError> {
+    let query = Query::parse(&request.query);
+    let mut search = Search {
+        connection,
+        request,
+        loader: Loader::new(connection),
+        filter: Filter::of(request),
+        findings: Findings::default(),
+        read: 0,
+    };
+    if query.conditions().is_empty() {
+        return Ok(search.findings);
+    }
+    search.titles(&query)?;
+    if request.kind.as_deref() == Some("title") {
+        return Ok(search.findings);
+    }
+    search.new_parts(&query)?;
+    search.parts(&query)?;
+    Ok(search.findings)
+}
+
+struct Search<'c, 'r> {
+    connection: &'c Connection,
+    request: &'r SearchRequest,
+    loader: Loader<'c>,
+    filter: Filter,
+    findings: Findings,
+    read: usize,
+}
+
+/// Conditions on the columns of a part, its turn and its session.
+struct Filter {
+    sql: String,
+    values: Vec<Value>,
+}
+
+impl Filter {
+    fn of(request: &SearchRequest) -> Filter {
+        let mut filter = Filter { sql: String::new(), values: Vec::new() };
+        let text = |value: &Option<String>| value.clone().map(Value::from);
+        filter.only("session.agent = ?", text(&request.agent));
+        filter.only("instr(session.project, ?) > 0", text(&request.project));
+        match request.kind.as_deref() {
+            Some("user") => filter.sql.push_str(" AND part.role = 'user'"),
+            Some(kind) => {
+                filter.only("part.kind = ? AND part.role <> 'user'", Some(kind.to_owned().into()));
+            }
+            None => {}
+        }
+        filter.only("part.tool = ?", text(&request.tool));
+        filter.only("part.state = ?", text(&request.state));
+        filter.only(
+            "EXISTS (SELECT 1 FROM step WHERE step.turn = part.turn AND step.id = part.step
+                 AND instr(step.model, ?) > 0)",
+            text(&request.model),
+        );
+        let time = "coalesce(part.started, part.ended, turn.started, turn.ended)";
+        filter.only(&format!("{time} >= ?"), request.since.map(Value::from));
+        filter.only(&format!("{time} < ?"), request.until.map(Value::from));
+        filter
+    }
+
+    fn only(&mut self, condition: &str, value: Option<Value>) {
+        if let Some(value) = value {
+            self.values.push(value);
+            let numbered = condition.replace('?', &format!("?{}", self.values.len() + 1));
+            self.sql.push_str(" AND ");
+            self.sql.push_str(&numbered);
+        }
+    }
+}
+
+/// A candidate with what its row says.
+struct Weighed {
+    row: Row,
+    score: f32,
+    hit: Hit,
+}
+
+impl Search<'_, '_> {
+    fn is_full(&self) -> bool {
+        self.findings.hits.len() >= self.request.limit
+    }
+
+    /// Sessions whose title or folder matches. There are few sessions beside parts.
+    fn titles(&mut self, query: &Query) -> Result<(), StoreError> {
+        let request = self.request;
+        let about_parts = [&request.tool, &request.state, &request.model].into_iter().any(Option::is_some);
+        if about_parts || request.kind.as_deref().is_some_and(|kind| kind != "title") {
+            return Ok(());
+        }
+        let mut statement = self.connection.prepare_cached(
+            "SELECT id, agent, project, coalesce(name, title), branch, started FROM session
+             WHERE (?1 IS NULL OR agent = ?1) AND (?2 IS NULL OR instr(project, ?2) > 0)
+                 AND (?3 IS NULL OR ended >= ?3) AND (?4 IS NULL OR started < ?4)
+             ORDER BY started DESC",
+        )?;
+        let mut rows = statement.query((
+            &request.agent,
+            &request.project,
+            &request.since,
+            &request.until,
+        ))?;
+        while let Some(row) = rows.next()? {
+            if self.is_full() {
+                break;
+            }
+            let text = |at: usize| row.get::<_, Option<String>>(at);
+            let (project, title, branch) = (text(2)?, text(3)?, text(4)?);
+            let fields: Vec<&str> =
+                [&title, &project, &branch].into_iter().flatten().map(String::as_str).collect();
+            if let Some(snippet) = verify_fields(query, &fields, request.width) {
+                let session = SessionId(id(row.get_ref(0)?.as_str()?)?);
+                self.findings.hits.push(Hit {
+                    session,
+                    agent: row.get(1)?,
+                    project,
+                    title,
+                    turn: None,
+                    part: None,
+                    kind: "title".to_owned(),
+                    tool: None,
+                    state: None,
+                    at: row.get(5)?,
+                    snippet,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Parts that are in no segment yet, newest first.
+    fn new_parts(&mut self, query: &Query) -> Result<(), StoreError> {
+        let mut statement =
+            self.connection.prepare_cached("SELECT part FROM unindexed ORDER BY part DESC")?;
+        let rows: Vec<Row> = statement.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+        for row in rows {
+            if self.is_full() {
+                break;
+            }
+            if let Some(weighed) = self.weigh(row, 0.0)? {
+                self.check(query, weighed)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn parts(&mut self, query: &Query) -> Result<(), StoreError> {
+        let limits = Limits::default();
+        let mut found = candidates(query, &Blocks(self.connection), &limits)?;
+        self.findings.newest_first = found.newest_first;
+        self.findings.widened = found.widened;
+        if found.everything {
+            return self.scan(&found.query);
+        }
+        loop {
+            let last = found.documents.last().map(|candidate| candidate.document);
+            self.verify_all(&found)?;
+            let (true, Some(before)) = (found.more, last) else { break };
+            if self.is_full() || self.read >= PATIENCE {
+                self.findings.more = true;
+                break;
+            }
+            // Filters may let few through: the next newest.
+            let limits = Limits { before: Some(before), ..limits };
+            found = candidates(&found.query, &Blocks(self.connection), &limits)?;
+        }
+        Ok(())
+    }
+
+    fn verify_all(&mut self, found: &Candidates) -> Result<(), StoreError> {
+        for some in found.documents.chunks(TURN) {
+            if self.is_full() || self.read >= PATIENCE {
+                self.findings.more = true;
+                return Ok(());
+            }
+            let mut weighed = Vec::new();
+            for candidate in some {
+                weighed.extend(self.weigh(candidate.document as Row, candidate.score)?);
+            }
+            if !found.newest_first {
+                weighed.sort_by(|a, b| b.score.total_cmp(&a.score).then(b.row.cmp(&a.row)));
+            }
+            for candidate in weighed {
+                if self.is_full() || self.read >= PATIENCE {
+                    self.findings.more = true;
+                    return Ok(());
+                }
+                self.check(&found.query, candidate)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Nothing in the query narrows it down: the newest parts, one by one.
+    fn scan(&mut self, query: &Query) -> Result<(), StoreError> {
+        self.findings.newest_first = true;
+        let mut next: Option<Row> = Some(Row::MAX);
+        while let Some(before) = next {
+            if self.is_full() || self.read >= PATIENCE {
+                self.findings.more = true;
+                break;
+            }
+            next = self
+                .connection
+                .prepare_cached("SELECT max(row) FROM part WHERE row < ?1")?
+                .query_row([before], |row| row.get(0))?;
+            if let Some(row) = next
+                && let Some(weighed) = self.weigh(row, 0.0)?
+            {
+                self.check(query, weighed)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What a part's row says, if it is to be looked at.
+    fn weigh(&self, row: Row, score: f32) -> Result<Option<Weighed>, StoreError> {
+        let sql = format!(
+            "SELECT session.id, session.agent, session.project,
+                 coalesce(session.name, session.title, session.prompt), turn.number, part.id,
+                 iif(part.role = 'user', 'user', part.kind), part.tool, part.state,
+                 coalesce(part.started, part.ended, turn.started, turn.ended)
+             FROM part JOIN turn ON turn.row = part.turn JOIN session ON session.row = turn.session
+             WHERE part.row = ?1 AND NOT part.hidden{}",
+            self.filter.sql
+        );
+        let values = std::iter::once(Value::from(row)).chain(self.filter.values.iter().cloned());
+        let mut statement = self.connection.prepare_cached(&sql)?;
+        let found = statement
+            .query_row(params_from_iter(values), |row| {
+                let ids: (String, String) = (row.get(0)?, row.get(5)?);
+                let kind: String = row.get(6)?;
+                Ok((
+                    ids,
+                    Hit {
+                        session: SessionId::of("", ""),
+                        agent: row.get(1)?,
+                        project: row.get(2)?,
+                        title: row.get(3)?,
+                        turn: Some(row.get(4)?),
+                        part: None,
+                        kind,
+                        tool: row.get(7)?,
+                        state: row.get(8)?,
+                        at: row.get(9)?,
+                        snippet: Default::default(),
+                    },
+                ))
+            })
+            .optional()?;
+        let Some(((session, part), mut hit)) = found else { return Ok(None) };
+        hit.session = SessionId(id(&session)?);
+        hit.part = Some(PartId(id(&part)?));
+        Ok(Some(Weighed { row, score: score * weight(&hit.kind), hit }))
+    }
+
+    /// Looks at the text of a part, and takes it if it matches.
+    fn check(&mut self, query: &Query, weighed: Weighed) -> Result<(), StoreError> {
+        self.read += 1;
+        let known = |hit: &Hit| hit.part.is_some() && hit.part == weighed.hit.part;
+        if self.findings.hits.iter().any(known) {
+            return Ok(());
+        }
+        if let Some(loaded) = self.loader.part(weighed.row)?
+            && let Some(snippet) = verify(query, &loaded.part.body, self.request.width)
+        {
+            self.findings.hits.push(Hit { snippet, ..weighed.hit });
+        }
+        Ok(())
+    }
+}
+
+/// The blocks of the index in the database.
+pub struct Blocks<'c>(pub &'c Connection);
+
+impl Shelf for Blocks<'_> {
+    type Error = StoreError;
+
+    fn segments(&self) -> Result<Vec<SegmentHead>, StoreError> {
+        let mut statement =
+            self.0.prepare_cached("SELECT row, documents FROM segment ORDER BY row DESC")?;
+        let rows = statement.query_map([], |row| {
+            Ok(SegmentHead { id: row.get(0)?, documents: row.get::<_, i64>(1)? as u64 })
+        })?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    fn block_with(&self, segment: i64, word: &[u8]) -> Result<Option<Block>, StoreError> {
+        let mut statement = self.0.prepare_cached(
+            "SELECT first, last, words, postings FROM word_block
+             WHERE segment = ?1 AND first <= ?2 ORDER BY first DESC LIMIT 1",
+        )?;
+        let found = statement.query_row((segment, word), |row| {
+            Ok(Block {
+                first: row.get(0)?,
+                last: row.get(1)?,
+                words: row.get(2)?,
+                postings: row.get(3)?,
+            })
+        });
+        Ok(found.optional()?)
+    }
+
+    fn blocks(
+        &self,
+        segment: i64,
+        from: &[u8],
+        visit: &mut dyn FnMut(BlockRef<'_>) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        let mut statement = self.0.prepare_cached(
+            "SELECT first, words, postings FROM word_block
+             WHERE segment = ?1 AND first >= coalesce((SELECT max(first) FROM word_block
+                 WHERE segment = ?1 AND first <= ?2), x'') ORDER BY first",
+        )?;
+        let mut rows = statement.query((segment, from))?;
+        while let Some(row) = rows.next()? {
+            let block = BlockRef {
+                first: row.get_ref(0)?.as_blob()?,
+                words: row.get_ref(1)?.as_blob()?,
+                postings: row.get_ref(2)?.as_blob()?,
+            };
+            if visit(block).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn words(
+        &self,
+        segment: i64,
+        visit: &mut dyn FnMut(WordsRef<'_>) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        let mut statement = self.0.prepare_cached(
+            "SELECT first, words FROM word_block WHERE segment = ?1 ORDER BY number",
+        )?;
+        let mut rows = statement.query([segment])?;
+        while let Some(row) = rows.next()? {
+            let block =
+                WordsRef { first: row.get_ref(0)?.as_blob()?, words: row.get_ref(1)?.as_blob()? };
+            if visit(block).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn postings(&self, segment: i64, first: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        let mut statement = self
+            .0
+            .prepare_cached("SELECT postings FROM word_block WHERE segment = ?1 AND first = ?2")?;
+        Ok(statement.query_row((segment, first), |row| row.get(0)).optional()?)
+    }
+}
+
+/// A block that cannot be read is a damaged file.
+impl From<index::Corrupt> for StoreError {
+    fn from(corrupt: index::Corrupt) -> StoreError {
+        StoreError::Index(corrupt)
+    }
+}

@@ -1,0 +1,197 @@
+//! Keeping the index in order: words that wait become a segment, and segments that have become many
+//! become one.
+
+use rusqlite::{Connection, Transaction, params};
+
+use super::load::Loader;
+use super::write::add_segment;
+use crate::contract::{StoreError, Tidy};
+use crate::index::{Block, Builder, choose, merge};
+use crate::rows::{Row, is_settled};
+use crate::words::{Field, fields};
+
+/// So many parts may wait: a search looks at them one by one.
+const WAITING: i64 = 256;
+
+/// So many segments are left standing. A large import makes many of one size; merging them at once
+/// would make it slower, and a look visits this many in a few milliseconds.
+const STANDING: usize = 24;
+
+/// Does what is due.
+pub fn tidy(connection: &mut Connection, how: Tidy) -> Result<(), StoreError> {
+    let waiting: i64 = connection.query_row("SELECT count(*) FROM unindexed", [], |row| row.get(0))?;
+    if waiting >= WAITING || (how == Tidy::Thorough && waiting > 0) {
+        index_waiting(connection)?;
+    }
+    let mut merged = false;
+    loop {
+        let segments: Vec<(Row, u64)> = connection
+            .prepare("SELECT row, tokens FROM segment ORDER BY row")?
+            .query_map([], |row| Ok((row.get(0)?, row.get::<_, i64>(1)? as u64)))?
+            .collect::<Result<_, _>>()?;
+        let sizes: Vec<u64> = segments.iter().map(|(_, tokens)| *tokens).collect();
+        let chosen = match how {
+            Tidy::Thorough if segments.len() > 1 => Some((0..segments.len()).collect()),
+            Tidy::Thorough => None,
+            Tidy::WhenDue => choose(&sizes).filter(|_| segments.len() > STANDING),
+        };
+        let Some(chosen) = chosen else { break };
+        merged = true;
+        let rows: Vec<Row> =
+            chosen.into_iter().filter_map(|at| segments.get(at)).map(|(row, _)| *row).collect();
+        merge_segments(connection, &rows)?;
+    }
+    if merged {
+        connection.execute_batch("PRAGMA incremental_vacuum")?;
+    }
+    Ok(())
+}
+
+/// Parts that wait and are over go into a segment.
+fn index_waiting(connection: &mut Connection) -> Result<(), StoreError> {
+    let transaction = connection.transaction()?;
+    let rows: Vec<Row> = transaction
+        .prepare("SELECT part FROM unindexed ORDER BY part")?
+        .query_map([], |row| row.get(0))?
+        .collect::<Result<_, _>>()?;
+    let mut words = Builder::default();
+    let mut loader = Loader::new(&transaction);
+    let mut done = transaction.prepare_cached("DELETE FROM unindexed WHERE part = ?1")?;
+    for row in rows {
+        let Some(loaded) = loader.part(row)? else { continue };
+        if !is_settled(&loaded.part) {
+            continue;
+        }
+        index_part(&mut words, row, &loaded.part.body);
+        done.execute([row])?;
+    }
+    drop(done);
+    if words.documents() > 0 {
+        add_segment(&transaction, &words.finish())?;
+    }
+    Ok(transaction.commit()?)
+}
+
+fn index_part(words: &mut Builder, row: Row, body: &unspool_core::part::Body) {
+    words.begin(row as u64);
+    fields(body, &mut |field| match field {
+        Field::Text(text) => words.text(text),
+        Field::Json(raw) => words.json(raw),
+    });
+    words.end();
+}
+
+/// One segment of several. Parts that are gone are left out.
+fn merge_segments(connection: &mut Connection, rows: &[Row]) -> Result<(), StoreError> {
+    let transaction = connection.transaction()?;
+    let new = transaction
+        .prepare_cached("INSERT INTO segment (documents, words, tokens) VALUES (0, 0, 0)")?
+        .insert([])?;
+    let mut number = 0;
+    let sources = rows.iter().map(|row| Blocks { transaction: &transaction, segment: *row, next: 0 });
+    let mut there = transaction.prepare_cached("SELECT 1 FROM part WHERE row = ?1")?;
+    let mut failed = None;
+    let mut keep = |document: u64| match there.exists([document as Row]) {
+        Ok(there) => there,
+        Err(error) => {
+            failed.get_or_insert(error);
+            true
+        }
+    };
+    let mut emit = |block: Block| -> Result<(), StoreError> {
+        transaction
+            .prepare_cached(
+                "INSERT INTO word_block (segment, number, first, last, words, postings)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            )?
+            .execute(params![new, number, block.first, block.last, block.words, block.postings])?;
+        number += 1;
+        Ok(())
+    };
+    let counts = merge(sources, &mut keep, &mut emit)?;
+    if let Some(error) = failed {
+        return Err(error.into());
+    }
+    drop(there);
+    transaction.execute(
+        "UPDATE segment SET documents = ?2, words = ?3, tokens = ?4 WHERE row = ?1",
+        params![new, counts.documents as i64, counts.words as i64, counts.tokens as i64],
+    )?;
+    remove(&transaction, rows)?;
+    Ok(transaction.commit()?)
+}
+
+fn remove(transaction: &Transaction<'_>, rows: &[Row]) -> rusqlite::Result<()> {
+    for row in rows {
+        transaction.execute("DELETE FROM segment WHERE row = ?1", [row])?;
+    }
+    Ok(())
+}
+
+/// The blocks of a segment, one at a time.
+struct Blocks<'t> {
+    transaction: &'t Transaction<'t>,
+    segment: Row,
+    next: i64,
+}
+
+impl Iterator for Blocks<'_> {
+    type Item = Result<Block, StoreError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let found = self
+            .transaction
+            .prepare_cached(
+                "SELECT first, last, words, postings FROM word_block
+                 WHERE segment = ?1 AND number = ?2",
+            )
+            .and_then(|mut statement| {
+                let mut rows = statement.query([self.segment, self.next])?;
+                let Some(row) = rows.next()? else { return Ok(None) };
+                Ok(Some(Block {
+                    first: row.get(0)?,
+                    last: row.get(1)?,
+                    words: row.get(2)?,
+                    postings: row.get(3)?,
+                }))
+            });
+        self.next += 1;
+        found.map_err(StoreError::from).transpose()
+    }
+}
+
+/// The whole index anew, from the stored parts.
+pub fn reindex(connection: &mut Connection) -> Result<u64, StoreError> {
+    /// A segment is closed when its words take this much.
+    const WORDS: usize = 32 * 1024 * 1024;
+    let transaction = connection.transaction()?;
+    transaction.execute("DELETE FROM segment", [])?;
+    transaction.execute("DELETE FROM unindexed", [])?;
+    let mut words = Builder::default();
+    let mut loader = Loader::new(&transaction);
+    let mut statement = transaction.prepare("SELECT row FROM part WHERE NOT hidden ORDER BY row")?;
+    let mut later = transaction.prepare("INSERT OR IGNORE INTO unindexed (part) VALUES (?1)")?;
+    let mut parts = statement.query([])?;
+    let mut done = 0;
+    while let Some(row) = parts.next()? {
+        let row: Row = row.get(0)?;
+        done += 1;
+        if let Some(loaded) = loader.part(row)? {
+            if is_settled(&loaded.part) {
+                index_part(&mut words, row, &loaded.part.body);
+            } else {
+                later.execute([row])?;
+            }
+        }
+        if words.memory() > WORDS {
+            add_segment(&transaction, &std::mem::take(&mut words).finish())?;
+        }
+    }
+    if words.documents() > 0 {
+        add_segment(&transaction, &words.finish())?;
+    }
+    drop((parts, later));
+    drop(statement);
+    transaction.commit()?;
+    Ok(done)
+}

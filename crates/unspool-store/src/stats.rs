@@ -1,0 +1,155 @@
+//! What is asked of the figures over an archive, and what they are. They serialize as the JSON
+//! that `unspool stats --json` writes; scripts rely on the names.
+
+use jiff::Timestamp;
+use serde::{Serialize, Serializer};
+use unspool_core::session::Usage;
+
+/// What to count.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct StatsRequest {
+    pub agent: Option<String>,
+    /// A part of the path of the project's folder.
+    pub project: Option<String>,
+    /// Milliseconds: turns that started then or later.
+    pub since: Option<i64>,
+    pub until: Option<i64>,
+}
+
+impl StatsRequest {
+    /// Whether something is left out.
+    pub fn is_narrow(&self) -> bool {
+        *self != StatsRequest::default()
+    }
+
+    pub fn has_times(&self) -> bool {
+        self.since.is_some() || self.until.is_some()
+    }
+}
+
+/// Figures over an archive (R-001-33).
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct Stats {
+    pub totals: Totals,
+    /// Most calls first.
+    pub tools: Vec<ToolFigures>,
+    /// By the day in UTC on which a turn started, oldest first; what has no time comes last.
+    pub by_day: Vec<Group>,
+    /// The others: most tokens first.
+    pub by_model: Vec<Group>,
+    pub by_agent: Vec<Group>,
+    pub by_project: Vec<Group>,
+}
+
+/// Figures over everything that was asked for. Parts that are not shown do not count.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct Totals {
+    pub sessions: u64,
+    /// Of these: sessions of sub-agents.
+    pub sub_agents: u64,
+    pub turns: u64,
+    /// Model calls.
+    pub steps: u64,
+    /// Parts of replies.
+    pub parts: u64,
+    pub tool_calls: u64,
+    /// Error parts and failed tool calls.
+    pub errors: u64,
+    pub reasoning_parts: u64,
+    /// Reasoning parts among the parts of replies.
+    pub reasoning_share: Option<f64>,
+    /// How long reasoning took, where that is known.
+    pub reasoning_ms: u64,
+    pub usage: Spent,
+    /// How many of the sessions say what they cost.
+    pub sessions_with_cost: u64,
+    #[serde(rename = "first_at", serialize_with = "time")]
+    pub first: Option<i64>,
+    #[serde(rename = "last_at", serialize_with = "time")]
+    pub last: Option<i64>,
+}
+
+/// Tokens by kind, and what agents say that they cost.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
+pub struct Spent {
+    #[serde(flatten)]
+    pub tokens: Usage,
+    /// None where nobody says it. Agents say it of a session, never of a model.
+    pub cost_usd: Option<f64>,
+}
+
+impl Spent {
+    pub fn add_cost(&mut self, cost: f64) {
+        self.cost_usd = Some(self.cost_usd.unwrap_or(0.0) + cost);
+    }
+}
+
+/// Figures over one day, model, agent or project.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct Group {
+    /// None for what has no time, no model or no project.
+    pub name: Option<String>,
+    /// Sessions and turns with something of it: one that has two models counts under both.
+    pub sessions: u64,
+    pub turns: u64,
+    pub steps: u64,
+    pub usage: Spent,
+}
+
+/// Figures over the calls of one tool.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct ToolFigures {
+    pub name: String,
+    pub calls: u64,
+    pub completed: u64,
+    pub failed: u64,
+    pub denied: u64,
+    pub interrupted: u64,
+    /// Not finished yet, as far as anybody knows.
+    pub running: u64,
+    /// The failed ones among the finished ones.
+    pub error_rate: Option<f64>,
+    /// How long finished calls took, of those that say it.
+    pub duration: DurationFigures,
+}
+
+/// How long things took, in milliseconds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct DurationFigures {
+    /// How many have a known duration.
+    pub known: u64,
+    pub median_ms: Option<u64>,
+    pub p95_ms: Option<u64>,
+    pub total_ms: u64,
+}
+
+impl DurationFigures {
+    /// Percentiles by nearest rank: each is a duration that something really took.
+    pub fn of(milliseconds: &mut [u32], total_ms: u64) -> DurationFigures {
+        let count = milliseconds.len();
+        let mut nearest = |percent: usize| {
+            let rank = (count * percent).div_ceil(100).saturating_sub(1);
+            (rank < count).then(|| u64::from(*milliseconds.select_nth_unstable(rank).1))
+        };
+        DurationFigures {
+            median_ms: nearest(50),
+            p95_ms: nearest(95),
+            known: count as u64,
+            total_ms,
+        }
+    }
+}
+
+/// One number of another; none of none.
+pub fn share(part: u64, of: u64) -> Option<f64> {
+    (of > 0).then(|| part as f64 / of as f64)
+}
+
+fn time<S: Serializer>(milliseconds: &Option<i64>, serializer: S) -> Result<S::Ok, S::Error> {
+    let at = milliseconds.and_then(|at| Timestamp::from_millisecond(at).ok());
+    at.map(|at| format!("{at:.3}")).serialize(serializer)
+}
+
+#[cfg(test)]
+#[path = "stats_tests.rs"]
+mod tests;

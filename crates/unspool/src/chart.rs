@@ -1,0 +1,50 @@
+//! Figures as pictures of one line: bars and sparklines of block characters, and numbers short
+//! enough to stand beside them.
+
+use unspool_core::present::format;
+
+/// A bar of at most `room` columns, in eighths of a column. What is there shows, however little.
+pub fn bar(value: u64, most: u64, room: usize) -> String {
+    const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+    if value == 0 || most == 0 {
+        return String::new();
+    }
+    let eighths = u128::from(value) * room as u128 * 8 / u128::from(most);
+    let eighths = usize::try_from(eighths).unwrap_or(usize::MAX).clamp(1, room * 8);
+    "█".repeat(eighths / 8) + EIGHTHS[eighths % 8]
+}
+
+/// One column for each value; nothing where there is nothing.
+pub fn sparkline(values: &[u64]) -> String {
+    const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let most = u128::from(values.iter().copied().max().unwrap_or_default());
+    let sign = |value: u64| match u128::from(value) {
+        0 => ' ',
+        value => LEVELS[usize::try_from((value * 8).div_ceil(most)).map_or(7, |nth| nth - 1)],
+    };
+    values.iter().map(|value| sign(*value)).collect()
+}
+
+/// `9,999`, `12.3k`, `456k`, `7.8M`: six columns at most up to a thousand trillions.
+pub fn compact(value: u64) -> String {
+    if value < 10_000 {
+        return format::number(value);
+    }
+    let mut unit = 1_000;
+    let mut sign = 'k';
+    for next in ['M', 'G', 'T', 'P'] {
+        if value / unit < 1_000 {
+            break;
+        }
+        unit *= 1_000;
+        sign = next;
+    }
+    match value / unit {
+        0..100 => format!("{}.{}{sign}", value / unit, value % unit * 10 / unit),
+        whole => format!("{}{sign}", format::number(whole)),
+    }
+}
+
+#[cfg(test)]
+#[path = "chart_tests.rs"]
+mod tests;

@@ -1,0 +1,55 @@
+//! `unspool delete`: a session out of the archive, for good.
+
+use std::io::{self, BufRead, IsTerminal, Write};
+
+use anyhow::{Result, bail};
+use clap::Args;
+use unspool_core::lines::visible;
+use unspool_store::blocking::wait;
+use unspool_store::contract::Store;
+
+use crate::archive::{Archive, find};
+
+/// Delete a session and its sub-agents from the archive; it does not come back by itself
+///
+/// The agent's own log is never touched. `unspool import --restore PATH` brings a session back.
+#[derive(Args)]
+pub struct Delete {
+    /// Its id, a unique start of it, or the agent's own id
+    session: String,
+    /// Do not ask
+    #[arg(long, short)]
+    yes: bool,
+}
+
+impl Delete {
+    pub fn run(self, archive: &Archive) -> Result<()> {
+        let stored = find(&archive.read()?, &self.session)?;
+        let summary = &stored.summary;
+        let title = summary.title.as_deref().unwrap_or("without a title");
+        let what = format!(
+            "session {} ({}), {} turns, {} parts",
+            summary.session.id, title, summary.turns, summary.parts
+        );
+        if !self.yes {
+            if !io::stdin().is_terminal() {
+                bail!("nobody is there to be asked whether to delete {what}; say --yes");
+            }
+            eprint!("Delete {} and its sub-agents? [y/N] ", visible(&what));
+            io::stderr().flush()?;
+            let mut answer = String::new();
+            io::stdin().lock().read_line(&mut answer)?;
+            if !matches!(answer.trim(), "y" | "Y" | "yes") {
+                eprintln!("unspool: nothing was deleted");
+                return Ok(());
+            }
+        }
+        let recording = archive.record()?;
+        let gone = wait(recording.recorder.store().delete(stored.row))?;
+        match gone {
+            1 => println!("deleted {}", visible(&what)),
+            more => println!("deleted {} and {} sub-agents", visible(&what), more - 1),
+        }
+        Ok(())
+    }
+}

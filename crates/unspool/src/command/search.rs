@@ -1,0 +1,178 @@
+//! `unspool search`: where something was said, thought, read or written.
+
+use std::io::{self, Write};
+
+use anyhow::{Result, bail};
+use clap::Args;
+use jiff::Timestamp;
+use serde::Serialize;
+use unspool_core::lines::{cut, visible};
+use unspool_core::present::format;
+use unspool_store::blocking::wait;
+use unspool_store::contract::Store;
+use unspool_store::search::{Findings, Hit, SearchRequest};
+
+use super::list::parse_time;
+use crate::archive::Archive;
+use crate::paint::Style;
+
+/// Search everything that agents and users said, read and wrote
+///
+/// Words must all stand in one part. `pars*` finds words that begin so, "exact fragment" finds
+/// just that, punctuation included (src/main.rs needs no quotes), and -word leaves parts out.
+#[derive(Args)]
+pub struct Search {
+    /// What to look for
+    #[arg(required = true, allow_hyphen_values = true)]
+    query: Vec<String>,
+    /// Write the hits as JSON
+    #[arg(long)]
+    json: bool,
+    /// Only in sessions of this agent: claude-code, codex, …
+    #[arg(long, value_name = "AGENT")]
+    agent: Option<String>,
+    /// Only in projects whose folder has this in its path
+    #[arg(long, value_name = "PATH")]
+    project: Option<String>,
+    /// Only in parts of this kind: user, text, reasoning, tool, error, …, or title
+    #[arg(long, value_name = "KIND")]
+    kind: Option<String>,
+    /// Only in calls of this tool
+    #[arg(long, value_name = "TOOL")]
+    tool: Option<String>,
+    /// Only in calls that came to this: completed, failed, denied, interrupted
+    #[arg(long, value_name = "STATE")]
+    state: Option<String>,
+    /// Only what a model with this in its name produced
+    #[arg(long, value_name = "MODEL")]
+    model: Option<String>,
+    /// Only then or later: 2026-05-31, 2026-05-31T12:00:00Z, 36h, 7d, 2w
+    #[arg(long, value_name = "TIME")]
+    since: Option<String>,
+    /// Only before then
+    #[arg(long, value_name = "TIME")]
+    until: Option<String>,
+    /// So many hits at most
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    limit: usize,
+    /// Columns to use, 20 at the least; the terminal's width by default
+    #[arg(long, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(20..))]
+    width: Option<u16>,
+}
+
+#[derive(Serialize)]
+struct HitDocument<'a> {
+    session: String,
+    turn: Option<u32>,
+    part: Option<String>,
+    kind: &'a str,
+    snippet: &'a str,
+    agent: &'a str,
+    project: Option<&'a str>,
+    title: Option<&'a str>,
+    tool: Option<&'a str>,
+    state: Option<&'a str>,
+    at: Option<String>,
+}
+
+const KINDS: [&str; 18] = [
+    "user", "title", "text", "reasoning", "tool", "agent", "interjection", "task-list",
+    "skill-load", "mcp-snapshot", "context-info", "compaction", "file", "source", "patch",
+    "notice", "error", "data",
+];
+
+impl Search {
+    pub fn run(self, archive: &Archive) -> Result<()> {
+        if let Some(kind) = self.kind.as_deref().filter(|kind| !KINDS.contains(kind)) {
+            bail!("{kind} is no kind; there are {}", KINDS.join(", "));
+        }
+        let style = super::style(self.width, false, false);
+        let request = SearchRequest {
+            query: self.query.join(" "),
+            agent: self.agent,
+            project: self.project,
+            kind: self.kind,
+            tool: self.tool,
+            state: self.state,
+            model: self.model,
+            since: self.since.as_deref().map(parse_time).transpose()?,
+            until: self.until.as_deref().map(parse_time).transpose()?,
+            limit: self.limit,
+            width: if self.json { 200 } else { (style.width * 2).saturating_sub(8).max(40) },
+        };
+        let asked = request.query.clone();
+        let findings = wait(archive.read()?.search(request))?;
+        if self.json {
+            let hits: Vec<HitDocument<'_>> = findings.hits.iter().map(document).collect();
+            return super::write_json(&hits);
+        }
+        if findings.hits.is_empty() {
+            bail!("nothing was found for {asked}");
+        }
+        let mut out = io::BufWriter::new(io::stdout().lock());
+        for hit in &findings.hits {
+            paint(hit, &style, &mut out)?;
+        }
+        out.flush()?;
+        note(&findings);
+        Ok(())
+    }
+}
+
+/// What a person should know of how it was found.
+fn note(findings: &Findings) {
+    if findings.widened {
+        eprintln!("unspool: no part has it as a whole word; these have it inside a longer one");
+    }
+    if findings.newest_first {
+        eprintln!("unspool: many parts have it; these are the newest");
+    } else if findings.more {
+        eprintln!("unspool: there may be more; --limit N shows them");
+    }
+}
+
+fn document(hit: &Hit) -> HitDocument<'_> {
+    HitDocument {
+        session: hit.session.to_string(),
+        turn: hit.turn,
+        part: hit.part.map(|part| part.to_string()),
+        kind: &hit.kind,
+        snippet: &hit.snippet.text,
+        agent: &hit.agent,
+        project: hit.project.as_deref(),
+        title: hit.title.as_deref(),
+        tool: hit.tool.as_deref(),
+        state: hit.state.as_deref(),
+        at: time(hit).map(|at| format!("{at:.3}")),
+    }
+}
+
+fn time(hit: &Hit) -> Option<Timestamp> {
+    hit.at.and_then(|at| Timestamp::from_millisecond(at).ok())
+}
+
+/// Two or three lines: where, and what stands there.
+fn paint(hit: &Hit, style: &Style, out: &mut impl Write) -> io::Result<()> {
+    let (bold, dim, mark, end) = match style.colour {
+        true => ("\x1b[1m", "\x1b[2m", "\x1b[1;33m", "\x1b[0m"),
+        false => ("", "", "", ""),
+    };
+    let id: String = hit.session.to_string().chars().take(8).collect();
+    let turn = hit.turn.map_or(String::new(), |turn| format!(" turn {turn}"));
+    let tool = hit.tool.as_ref().map_or(String::new(), |tool| format!(" {tool}"));
+    let at = time(hit).map_or(String::new(), |at| at.strftime("%Y-%m-%d %H:%M").to_string());
+    let title = format::first_line(hit.title.as_deref().unwrap_or_default(), 200);
+    let place = format!("{id}{turn}  {}{tool}  {at}  ", hit.kind);
+    let place = visible(&place).into_owned();
+    let room = style.width.saturating_sub(unspool_core::lines::width(&place));
+    let title = cut(&visible(&title), room);
+    writeln!(out, "{bold}{place}{end}{dim}{title}{end}")?;
+    write!(out, "    ")?;
+    let mut at = 0;
+    for range in &hit.snippet.ranges {
+        let (before, found) = (&hit.snippet.text[at..range.start], &hit.snippet.text[range.clone()]);
+        write!(out, "{}{mark}{}{end}", visible(before), visible(found))?;
+        at = range.end;
+    }
+    writeln!(out, "{}", visible(&hit.snippet.text[at..]))
+}

@@ -1,0 +1,101 @@
+//! `unspool stats`: what was used and what was done, by day, model, agent, project and tool.
+
+mod tables;
+
+use std::io::{self, Write};
+
+use anyhow::Result;
+use clap::{Args, ValueEnum};
+use unspool_store::blocking::wait;
+use unspool_store::contract::Store;
+use unspool_store::stats::{Stats as Figures, StatsRequest};
+
+use super::list::parse_time;
+use crate::archive::Archive;
+
+/// Tokens, turns, tools, errors and durations, by day, model, agent, project and tool
+///
+/// Tokens are counted once for each model call, by the day (UTC) on which the turn started. Cost
+/// is what agents say themselves; nothing is estimated.
+#[derive(Args)]
+pub struct Stats {
+    /// Write all of it as JSON
+    #[arg(long)]
+    json: bool,
+    /// Only this agent's: claude-code, codex, …
+    #[arg(long, value_name = "AGENT")]
+    agent: Option<String>,
+    /// Only of projects whose folder has this in its path
+    #[arg(long, value_name = "PATH")]
+    project: Option<String>,
+    /// Only turns that started then or later: 2026-05-31, 2026-05-31T12:00:00Z, 36h, 7d, 2w
+    #[arg(long, value_name = "TIME")]
+    since: Option<String>,
+    /// Only turns that started before then
+    #[arg(long, value_name = "TIME")]
+    until: Option<String>,
+    /// Only this table, with every row (--json has all of them)
+    #[arg(long)]
+    by: Option<By>,
+    /// So many rows of each table at most: the last days, the largest of the others
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+    /// Columns to use, 20 at the least; the terminal's width by default
+    #[arg(long, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(20..))]
+    width: Option<u16>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum By {
+    Day,
+    Model,
+    Agent,
+    Project,
+    Tool,
+}
+
+impl Stats {
+    pub fn run(self, archive: &Archive) -> Result<()> {
+        let request = StatsRequest {
+            agent: self.agent,
+            project: self.project,
+            since: self.since.as_deref().map(parse_time).transpose()?,
+            until: self.until.as_deref().map(parse_time).transpose()?,
+        };
+        let narrow = request.is_narrow();
+        let mut figures = wait(archive.read()?.stats(request))?;
+        if self.json {
+            if let Some(limit) = self.limit {
+                cut(&mut figures, limit);
+            }
+            return super::write_json(&figures);
+        }
+        if figures.totals.sessions == 0 {
+            eprintln!(
+                "unspool: {}",
+                match narrow {
+                    true => "no session is like that",
+                    false => "the archive is empty; `unspool sync` fills it",
+                }
+            );
+            return Ok(());
+        }
+        let style = super::style(self.width, false, false);
+        let mut out = io::BufWriter::new(io::stdout().lock());
+        match self.by {
+            Some(by) => tables::one(&figures, by, self.limit, &style, &mut out)?,
+            None => tables::all(&figures, self.limit, &style, &mut out)?,
+        }
+        Ok(out.flush()?)
+    }
+}
+
+/// Leaves so many rows in each list.
+fn cut(figures: &mut Figures, limit: usize) {
+    figures.tools.truncate(limit);
+    let old = figures.by_day.len().saturating_sub(limit);
+    figures.by_day.drain(..old);
+    for groups in [&mut figures.by_model, &mut figures.by_agent, &mut figures.by_project] {
+        groups.truncate(limit);
+    }
+}

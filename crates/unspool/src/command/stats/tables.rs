@@ -1,0 +1,326 @@
+//! The figures for people: a summary, a sparkline of the last weeks, and tables that fit the
+//! terminal. Columns that say least are left out first, and a bar takes the room that remains.
+
+use std::io::{self, Write};
+
+use jiff::Timestamp;
+use jiff::civil::Date;
+use unspool_core::lines::{cut, visible, width};
+use unspool_core::present::format;
+use unspool_store::stats::{Group, Stats, ToolFigures, share};
+
+use super::By;
+use crate::chart::{bar, compact, sparkline};
+use crate::paint::Style;
+use crate::table::{self, Column, left, right};
+
+/// How many rows stand in each table when all of them are shown.
+const DAYS: usize = 14;
+const PROJECTS: usize = 8;
+const TOOLS: usize = 12;
+
+/// How far back the sparkline goes.
+const WEEKS: usize = 8;
+
+/// The room for names, and for bars.
+const NAME: usize = 12;
+const BAR: (usize, usize) = (6, 24);
+const GAP: usize = 2;
+
+/// The summary and the first rows of each table.
+pub fn all(
+    figures: &Stats,
+    limit: Option<usize>,
+    style: &Style,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    summary(figures, style, out)?;
+    spark(&figures.by_day, style, out)?;
+    let tables = [
+        (By::Day, Some(DAYS)),
+        (By::Model, None),
+        (By::Project, Some(PROJECTS)),
+        (By::Tool, Some(TOOLS)),
+    ];
+    for (by, most) in tables {
+        writeln!(out)?;
+        one(figures, by, limit.or(most), style, out)?;
+    }
+    Ok(())
+}
+
+/// One table.
+pub fn one(
+    figures: &Stats,
+    by: By,
+    limit: Option<usize>,
+    style: &Style,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let limit = limit.unwrap_or(usize::MAX);
+    let (name, groups) = match by {
+        By::Day => ("day", &figures.by_day),
+        By::Model => ("model", &figures.by_model),
+        By::Agent => ("agent", &figures.by_agent),
+        By::Project => ("project", &figures.by_project),
+        By::Tool => {
+            let shown = figures.tools.len().min(limit);
+            tools(&figures.tools[..shown], style, out)?;
+            return more(figures.tools.len() - shown, "tool", style, out);
+        }
+    };
+    let left_out = groups.len().saturating_sub(limit);
+    let shown = match by {
+        By::Day => &groups[left_out..],
+        By::Model | By::Agent | By::Project | By::Tool => &groups[..groups.len() - left_out],
+    };
+    group_table(by, shown, style, out)?;
+    more(left_out, name, style, out)
+}
+
+/// Says what was left out, and how to see it.
+fn more(left_out: usize, by: &str, style: &Style, out: &mut impl Write) -> io::Result<()> {
+    if left_out == 0 {
+        return Ok(());
+    }
+    let line = format!("… and {} more: --by {by}", format::number(left_out as u64));
+    writeln!(out, "{}", cut(&line, style.width))
+}
+
+fn summary(figures: &Stats, style: &Style, out: &mut impl Write) -> io::Result<()> {
+    let totals = &figures.totals;
+    let tokens = totals.usage.tokens;
+    let count =
+        |value: u64, noun: &str| format::count(usize::try_from(value).unwrap_or(usize::MAX), noun);
+    let mut lines = vec![
+        match totals.sub_agents {
+            0 => count(totals.sessions, "session"),
+            agents => {
+                let agents = count(agents, "sub-agent");
+                format!("{}, of these {agents}", count(totals.sessions, "session"))
+            }
+        },
+        [
+            count(totals.turns, "turn"),
+            count(totals.steps, "model call"),
+            count(totals.parts, "part"),
+        ]
+        .join(", "),
+    ];
+    let time = |at: Option<i64>| {
+        let at = Timestamp::from_millisecond(at?).ok()?;
+        Some(at.strftime("%Y-%m-%d %H:%M").to_string())
+    };
+    if let (Some(from), Some(to)) = (time(totals.first), time(totals.last)) {
+        lines.push(format!("{from} – {to} UTC"));
+    }
+    lines.push(String::new());
+    let finished: u64 = figures.tools.iter().map(|tool| tool.calls - tool.running).sum();
+    let failed: u64 = figures.tools.iter().map(|tool| tool.failed).sum();
+    let reasoning = match tokens.reasoning {
+        0 => String::new(),
+        reasoning => format!("of it {} for reasoning", format::number(reasoning)),
+    };
+    let cost = totals.usage.cost_usd.map_or("–".to_owned(), dollars);
+    let rows = [
+        ("input", format::number(tokens.input), "tokens, not from the cache".to_owned()),
+        ("output", format::number(tokens.output), reasoning),
+        ("cache read", format::number(tokens.cache_read), String::new()),
+        ("cache write", format::number(tokens.cache_write), String::new()),
+        (
+            "told cost",
+            cost,
+            format!(
+                "{} of {} sessions say one",
+                format::number(totals.sessions_with_cost),
+                format::number(totals.sessions)
+            ),
+        ),
+        (
+            "tool calls",
+            format::number(totals.tool_calls),
+            format!("{} failed{}", format::number(failed), of(share(failed, finished))),
+        ),
+        ("errors", format::number(totals.errors), "failed calls and other errors".to_owned()),
+        (
+            "reasoning",
+            format::number(totals.reasoning_parts),
+            format!(
+                "of {}{}",
+                count(totals.parts, "part"),
+                of(share(totals.reasoning_parts, totals.parts))
+            ),
+        ),
+    ];
+    let room = rows.iter().map(|(_, value, _)| width(value)).max().unwrap_or_default();
+    lines.extend(
+        rows.iter().map(|(name, value, note)| format!("{name:<11}  {value:>room$}  {note}")),
+    );
+    for line in lines {
+        writeln!(out, "{}", cut(line.trim_end(), style.width))?;
+    }
+    Ok(())
+}
+
+/// Tokens per day up to the last day that has some, as many days as fit.
+fn spark(days: &[Group], style: &Style, out: &mut impl Write) -> io::Result<()> {
+    let date = |group: &Group| group.name.as_deref()?.parse::<Date>().ok();
+    let Some(last) = days.iter().rev().find_map(date) else { return Ok(()) };
+    let words = "tokens per day  ";
+    let room = style.width.saturating_sub(width(words)).clamp(1, WEEKS * 7);
+    let mut values = vec![0; room];
+    let mut oldest = 0;
+    for group in days {
+        let ago = date(group).and_then(|date| usize::try_from((last - date).get_days()).ok());
+        if let Some(ago) = ago.filter(|ago| *ago < room) {
+            values[room - 1 - ago] = group.usage.tokens.total();
+            oldest = oldest.max(ago);
+        }
+    }
+    let line = format!("{words}{}", sparkline(&values[room - 1 - oldest..]));
+    writeln!(out, "\n{}", cut(&line, style.width))
+}
+
+/// A column with what stands in it.
+struct Field {
+    column: Column,
+    /// How soon it is left out: 0 is never.
+    rank: u8,
+    cells: Vec<String>,
+}
+
+impl Field {
+    fn width(&self) -> usize {
+        let cells = self.cells.iter().map(|cell| width(cell)).max().unwrap_or_default();
+        cells.max(width(self.column.name))
+    }
+}
+
+/// A table of names and figures, with a bar for each row.
+fn write(
+    name: &'static str,
+    names: Vec<String>,
+    mut fields: Vec<Field>,
+    values: &[u64],
+    style: &Style,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let room = (style.width * 2 / 5).max(NAME);
+    let cells = names.iter().map(|name| cut(&visible(name), room)).collect();
+    fields.insert(0, Field { column: left(name), rank: 0, cells });
+    let total = |fields: &[Field]| {
+        fields.iter().map(|field| field.width() + GAP).sum::<usize>().saturating_sub(GAP)
+    };
+    while total(&fields) > style.width
+        && let Some(rank) = fields.iter().map(|field| field.rank).max().filter(|rank| *rank > 0)
+    {
+        fields.retain(|field| field.rank != rank);
+    }
+    let room = style.width.saturating_sub(total(&fields) + GAP).min(BAR.1);
+    if room >= BAR.0 {
+        let most = values.iter().copied().max().unwrap_or_default();
+        let cells = values.iter().map(|value| bar(*value, most, room)).collect();
+        fields.push(Field { column: left(""), rank: 0, cells });
+    }
+    let rows: Vec<Vec<String>> = (0..names.len())
+        .map(|row| fields.iter().map(|field| field.cells[row].clone()).collect())
+        .collect();
+    let columns: Vec<Column> = fields.into_iter().map(|field| field.column).collect();
+    table::write(&columns, &rows, style, out)
+}
+
+fn group_table(by: By, groups: &[Group], style: &Style, out: &mut impl Write) -> io::Result<()> {
+    let field = |column: &'static str, rank: u8, cell: &dyn Fn(&Group) -> String| Field {
+        column: right(column),
+        rank,
+        cells: groups.iter().map(cell).collect(),
+    };
+    let mut fields = vec![
+        field("TURNS", 2, &|group| format::number(group.turns)),
+        field("INPUT", 5, &|group| compact(group.usage.tokens.input)),
+        field("OUTPUT", 4, &|group| compact(group.usage.tokens.output)),
+        field("READ", 6, &|group| compact(group.usage.tokens.cache_read)),
+        field("WRITE", 6, &|group| compact(group.usage.tokens.cache_write)),
+        field("TOKENS", 0, &|group| compact(group.usage.tokens.total())),
+    ];
+    if groups.iter().any(|group| group.usage.tokens.reasoning > 0) {
+        let cell = |group: &Group| compact(group.usage.tokens.reasoning);
+        fields.insert(3, field("REASONING", 7, &cell));
+    }
+    if groups.iter().any(|group| group.usage.cost_usd.is_some()) {
+        fields
+            .push(field("COST", 3, &|group| group.usage.cost_usd.map(dollars).unwrap_or_default()));
+    }
+    let name = match by {
+        By::Day => "DAY",
+        By::Model => "MODEL",
+        By::Agent => "AGENT",
+        By::Project => "PROJECT",
+        By::Tool => "TOOL",
+    };
+    let names = groups.iter().map(|group| group_name(group, by)).collect();
+    let values: Vec<u64> = groups.iter().map(|group| group.usage.tokens.total()).collect();
+    write(name, names, fields, &values, style, out)
+}
+
+fn group_name(group: &Group, by: By) -> String {
+    match (&group.name, by) {
+        (Some(path), By::Project) => end_of(path),
+        (Some(name), By::Day | By::Model | By::Agent | By::Tool) => name.clone(),
+        (None, By::Day) => "(no time)".to_owned(),
+        (None, By::Model) => "(no model)".to_owned(),
+        (None, By::Agent | By::Tool) => "(no name)".to_owned(),
+        (None, By::Project) => "(no project)".to_owned(),
+    }
+}
+
+/// The end of a path says most; two folders tell most projects apart.
+fn end_of(path: &str) -> String {
+    let mut folders: Vec<&str> =
+        path.rsplit(['/', '\\']).filter(|folder| !folder.is_empty()).take(2).collect();
+    folders.reverse();
+    if folders.is_empty() { path.to_owned() } else { folders.join("/") }
+}
+
+fn tools(tools: &[ToolFigures], style: &Style, out: &mut impl Write) -> io::Result<()> {
+    let field = |column: &'static str, rank: u8, cell: &dyn Fn(&ToolFigures) -> String| Field {
+        column: right(column),
+        rank,
+        cells: tools.iter().map(cell).collect(),
+    };
+    let took = |took: Option<u64>| took.map(format::duration).unwrap_or_default();
+    let mut fields = vec![
+        field("CALLS", 0, &|tool| format::number(tool.calls)),
+        field("FAILED", 2, &|tool| some(tool.failed)),
+        field("DENIED", 6, &|tool| some(tool.denied)),
+        field("STOPPED", 6, &|tool| some(tool.interrupted)),
+        field("RUNNING", 7, &|tool| some(tool.running)),
+        field("ERRORS", 1, &|tool| tool.error_rate.map(percent).unwrap_or_default()),
+        field("MEDIAN", 3, &|tool| took(tool.duration.median_ms)),
+        field("95 %", 4, &|tool| took(tool.duration.p95_ms)),
+        field("TOTAL", 5, &|tool| {
+            took(Some(tool.duration.total_ms).filter(|_| tool.duration.known > 0))
+        }),
+    ];
+    fields.retain(|field| field.cells.iter().any(|cell| !cell.is_empty()));
+    let names = tools.iter().map(|tool| tool.name.clone()).collect();
+    let values: Vec<u64> = tools.iter().map(|tool| tool.calls).collect();
+    write("TOOL", names, fields, &values, style, out)
+}
+
+/// Nothing instead of a nought, so that what is there stands out.
+fn some(value: u64) -> String {
+    if value == 0 { String::new() } else { format::number(value) }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}
+
+fn of(share: Option<f64>) -> String {
+    share.map_or(String::new(), |share| format!(" ({})", percent(share)))
+}
+
+fn dollars(cost: f64) -> String {
+    format!("${cost:.2}")
+}

@@ -1,0 +1,59 @@
+//! `unspool tag` and `unspool rename`: the user's own words for a session.
+
+use anyhow::{Result, bail};
+use clap::Args;
+use unspool_core::lines::visible;
+use unspool_store::blocking::wait;
+use unspool_store::contract::Store;
+
+use crate::archive::{Archive, find};
+
+/// Tag a session, or show its tags
+#[derive(Args)]
+pub struct Tag {
+    /// Its id, a unique start of it, or the agent's own id
+    session: String,
+    /// Tags to add
+    tags: Vec<String>,
+    /// A tag to take away; may be said several times
+    #[arg(long, value_name = "TAG")]
+    remove: Vec<String>,
+}
+
+impl Tag {
+    pub fn run(self, archive: &Archive) -> Result<()> {
+        if let Some(tag) = self.tags.iter().find(|tag| tag.trim().is_empty()) {
+            bail!("{tag:?} is no tag; a tag is a word");
+        }
+        let stored = find(&archive.read()?, &self.session)?;
+        if !self.tags.is_empty() || !self.remove.is_empty() {
+            let recording = archive.record()?;
+            wait(recording.recorder.store().tag(stored.row, self.tags, self.remove))?;
+        }
+        for tag in find(&archive.read()?, &self.session)?.summary.tags {
+            println!("{}", visible(&tag));
+        }
+        Ok(())
+    }
+}
+
+/// Give a session a name of your own
+#[derive(Args)]
+pub struct Rename {
+    /// Its id, a unique start of it, or the agent's own id
+    session: String,
+    /// The new name; without one, the agent's title or the first prompt stands again
+    name: Option<String>,
+}
+
+impl Rename {
+    pub fn run(self, archive: &Archive) -> Result<()> {
+        let stored = find(&archive.read()?, &self.session)?;
+        let name = self.name.filter(|name| !name.trim().is_empty());
+        let recording = archive.record()?;
+        wait(recording.recorder.store().rename(stored.row, name))?;
+        let title = find(&archive.read()?, &self.session)?.summary.title;
+        println!("{}", visible(title.as_deref().unwrap_or("without a title")));
+        Ok(())
+    }
+}
