@@ -6,6 +6,7 @@ pub mod exchange;
 pub mod follow;
 pub mod lock;
 pub mod report;
+pub mod reread;
 #[cfg(unix)]
 pub mod socket;
 pub mod sync;

@@ -1,7 +1,7 @@
 //! What a sync did, and how far it has come.
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use rustc_hash::FxHashSet;
 use serde::Serialize;
@@ -46,8 +46,8 @@ pub struct Progress {
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     pub sessions: Mutex<FxHashSet<SessionId>>,
-    pub turns: AtomicU64,
-    pub parts: AtomicU64,
+    pub turns: AtomicI64,
+    pub parts: AtomicI64,
     pub records: AtomicU64,
     pub bytes: AtomicU64,
     pub unchanged: AtomicU64,
@@ -76,8 +76,9 @@ impl Tally {
         warnings.sort_by(|a, b| (&a.file, a.line).cmp(&(&b.file, b.line)));
         Report {
             sessions: self.sessions.into_inner().unwrap_or_default().len() as u64,
-            turns: self.turns.into_inner(),
-            parts: self.parts.into_inner(),
+            // Two that turned out to be one may leave fewer than there were.
+            turns: self.turns.into_inner().max(0) as u64,
+            parts: self.parts.into_inner().max(0) as u64,
             records: self.records.into_inner(),
             bytes: self.bytes.into_inner(),
             unchanged_files: self.unchanged.into_inner(),

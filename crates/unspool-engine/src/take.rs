@@ -304,8 +304,11 @@ impl<'a, S: Store> Taker<'a, S> {
         let file = FileRow { row: current.row, path: current.name.clone(), ..file };
         self.packer.batch().files.push(file);
         let added = current.add_to(&mut self.packer);
-        for telling in current.told.into_iter().flatten() {
+        for mut telling in current.told.into_iter().flatten() {
             let tally = self.shared.tally;
+            let new = telling.fold.take_new();
+            tally.turns.fetch_add(new.turns, Ordering::Relaxed);
+            tally.parts.fetch_add(new.parts, Ordering::Relaxed);
             Tally::add(&tally.records, telling.records_read());
             if telling.changed {
                 tally.changed(telling.fold.id);
@@ -321,9 +324,6 @@ impl<'a, S: Store> Taker<'a, S> {
 
     /// Writes the batch; tells those who follow; lets go of the sessions that are done with.
     pub fn commit(&mut self) -> Result<(), Stop> {
-        let new = self.packer.take_new();
-        Tally::add(&self.shared.tally.turns, new.turns);
-        Tally::add(&self.shared.tally.parts, new.parts);
         self.read = 0;
         let folds = self.current.iter_mut().flat_map(|current| current.told.iter_mut().flatten());
         let folds = folds.map(|telling| &mut telling.fold).chain(&mut self.done);

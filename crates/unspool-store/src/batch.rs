@@ -49,7 +49,6 @@ pub struct Packer {
     chunk_session: Row,
     /// The chunk of large payloads that is being filled.
     shared: Filling,
-    new: New,
 }
 
 /// A chunk that is being filled, and its place in the batch.
@@ -57,13 +56,6 @@ pub struct Packer {
 struct Filling {
     bytes: Vec<u8>,
     place: Option<usize>,
-}
-
-/// How much was new in what was packed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct New {
-    pub turns: u64,
-    pub parts: u64,
 }
 
 impl Packer {
@@ -78,7 +70,6 @@ impl Packer {
             chunk: Filling::default(),
             chunk_session: 0,
             shared: Filling::default(),
-            new: New::default(),
         })
     }
 
@@ -90,11 +81,6 @@ impl Packer {
     /// How much memory the words of the batch take.
     pub fn words_memory(&self) -> usize {
         self.words.memory()
-    }
-
-    /// How much was new since this was asked last.
-    pub fn take_new(&mut self) -> New {
-        std::mem::take(&mut self.new)
     }
 
     /// Hands over the batch.
@@ -143,6 +129,7 @@ impl Packer {
         fold.dirty_turns.clear();
         fold.dirty_parts.clear();
         fold.stored = true;
+        fold.written = fold.seq;
         self.batch.sessions.push(write);
         Ok(())
     }
@@ -168,7 +155,7 @@ impl Packer {
         if held.partial {
             fold.parts.retain(|_, part| part.turn != held.row);
         }
-        if held.dirty {
+        if held.dirty || held.unsettled {
             let user = held.user.clone();
             let turn = self.head(&agent, turn, held, names, true, user, write)?.0;
             write.turns.push(turn);
@@ -210,6 +197,7 @@ impl Packer {
                 user: held.user.clone(),
                 user_dirty: std::mem::take(&mut held.user_dirty),
                 partial: held.partial,
+                unsettled: std::mem::replace(&mut held.unsettled, true),
             };
             let names = names(turn, &held);
             let user = held.user.clone();
@@ -266,7 +254,6 @@ impl Packer {
                 write.parts.push(part);
             }
         }
-        self.new.turns += u64::from(!held.stored);
         let steps = std::mem::take(&mut turn.steps);
         Ok((TurnWrite { row: held.row, turn, steps, names, settled }, user))
     }
@@ -286,7 +273,6 @@ impl Packer {
         let (started, ended) = (milliseconds(part.started), milliseconds(part.ended));
         let hidden = part.origin.foreign;
         let agents = agents(agent, &part.body);
-        self.new.parts += u64::from(role == Role::Reply && !held.stored && !hidden);
         let packed = pack::pack(part)?;
         let content = packed.large.map(|large| self.content(&large)).transpose()?;
         let payload = match keep {

@@ -35,11 +35,18 @@ pub enum StoreError {
     Full(PathBuf),
     #[error("{0} cannot be written: the file or its folder is read-only; change that, or choose another folder with --data")]
     NotWritable(PathBuf),
+    #[error("{0} cannot be opened: it must be a file that you may read and write, as you may its folder; change that, or choose another folder with --data")]
+    NotOpened(PathBuf),
     #[error(
-        "{path} is damaged ({error}); `unspool db check` says where, and `unspool db rebuild` \
-         makes a new one from what can be read and from the agents' logs"
+        "{path} is damaged ({what}); put a copy of it back, or move it away: then `unspool sync` \
+         makes a new one from the agents' logs"
     )]
-    Damaged { path: PathBuf, error: rusqlite::Error },
+    Damaged { path: PathBuf, what: String },
+    #[error(
+        "{path}: {error}; its disk may be full, broken or gone. What was stored before is safe: \
+         mend that and run it again"
+    )]
+    Disk { path: PathBuf, error: rusqlite::Error },
     #[error("another program holds {0} for too long; end it, or try again")]
     Busy(PathBuf),
     #[error("{path}: {error}")]
@@ -48,6 +55,8 @@ pub enum StoreError {
     Packed(#[from] PackError),
     #[error("the index of words is damaged ({0}); `unspool db rebuild` makes it anew")]
     Index(crate::index::Corrupt),
+    #[error("the index of words in {path} is damaged ({error}); `unspool db rebuild` makes it anew")]
+    IndexIn { path: PathBuf, error: crate::index::Corrupt },
     #[error("the archive was closed")]
     Gone,
     #[error("{0}")]
@@ -69,22 +78,38 @@ impl From<rusqlite::types::FromSqlError> for StoreError {
 impl StoreError {
     /// Says which file it was.
     pub(crate) fn at(self, path: &Path) -> StoreError {
-        if let StoreError::Bare(error) = self { StoreError::sqlite(path, error) } else { self }
+        let path = path.to_owned();
+        if let StoreError::Bare(error) = self {
+            StoreError::sqlite(&path, error)
+        } else if let StoreError::Packed(error) = self {
+            StoreError::Damaged { path, what: format!("a stored part cannot be read: {error}") }
+        } else if let StoreError::Index(error) = self {
+            StoreError::IndexIn { path, error }
+        } else {
+            self
+        }
     }
 
     pub(crate) fn sqlite(path: &Path, error: rusqlite::Error) -> StoreError {
         use rusqlite::ErrorCode;
+        use rusqlite::ffi::SQLITE_IOERR_SHMSIZE;
         let path = path.to_owned();
+        let extended = error.sqlite_error().map(|error| error.extended_code);
         match error.sqlite_error_code() {
             Some(ErrorCode::DiskFull) => StoreError::Full(path),
-            Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
-                StoreError::NotWritable(path)
+            Some(ErrorCode::ReadOnly) => StoreError::NotWritable(path),
+            Some(ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
+                StoreError::NotOpened(path)
             }
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
-                StoreError::Damaged { path, error }
+                StoreError::Damaged { path, what: error.to_string() }
             }
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Busy(path),
-            // Neither a full disk nor a broken one always says so.
+            // The index beside the write-ahead log finds no room: that is no "disk full" to SQLite.
+            Some(ErrorCode::SystemIoFailure) if extended == Some(SQLITE_IOERR_SHMSIZE) => {
+                StoreError::Full(path)
+            }
+            Some(ErrorCode::SystemIoFailure) => StoreError::Disk { path, error },
             Some(_) | None => StoreError::Sqlite { path, error },
         }
     }
@@ -342,7 +367,8 @@ pub trait Store: Clone + Send + Sync + 'static {
         window: Window,
     ) -> impl Future<Output = Result<Vec<Turn>, StoreError>> + Send;
 
-    /// Takes a session out without remembering it: it comes back at once, or by itself.
+    /// Takes a session out so that it can be stored anew: its name and tags wait for it, and its
+    /// files are looked at again.
     fn forget(&self, session: Row) -> impl Future<Output = Result<(), StoreError>> + Send;
 
     /// The messages of a session, in their order.

@@ -67,6 +67,8 @@ pub(crate) struct HeldTurn {
     pub user_dirty: bool,
     /// Some of its parts are in the store only.
     pub partial: bool,
+    /// The store says that something in it goes on.
+    pub unsettled: bool,
 }
 
 pub(crate) struct HeldPart {
@@ -107,6 +109,17 @@ pub struct SessionFold {
     pub(crate) listened: bool,
     /// The seq that subscribers have been told.
     pub(crate) published: u64,
+    /// The seq that was written, or is with the next batch.
+    pub(crate) written: u64,
+    /// How many turns and shown parts it has more than before.
+    new: New,
+}
+
+/// How much more there is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct New {
+    pub turns: i64,
+    pub parts: i64,
 }
 
 /// What is in the store and must be here before a change can be applied.
@@ -166,6 +179,8 @@ impl SessionFold {
             changes: Vec::new(),
             listened: false,
             published: 0,
+            written: 0,
+            new: New::default(),
         }
     }
 
@@ -200,10 +215,20 @@ impl SessionFold {
             user,
             user_dirty: false,
             partial: false,
+            unsettled: false,
         };
         self.turns.insert(turn.id, held);
         self.assembler.restore(&turn);
         self.mirror.adopt_turn(turn);
+    }
+
+    /// Takes a turn from the store that is not over there.
+    pub(crate) fn take_unsettled(&mut self, stored: StoredTurn) {
+        let id = stored.turn.id;
+        self.take_turn(stored);
+        if let Some(held) = self.turns.get_mut(&id) {
+            held.unsettled = true;
+        }
     }
 
     /// Takes a whole turn that was not told by events but kept elsewhere.
@@ -228,6 +253,7 @@ impl SessionFold {
             user: Vec::new(),
             user_dirty: true,
             partial: false,
+            unsettled: false,
         };
         self.dirty_turns.push(turn.id);
         self.turns.insert(turn.id, held);
@@ -284,7 +310,11 @@ impl SessionFold {
             | Change::StepTold { turn: id, .. }
             | Change::PartOpened { turn: id, .. } => turn(id).into_iter().collect(),
             Change::TurnMerged { turn: from, into } => {
-                [turn(from), turn(into)].into_iter().flatten().collect()
+                // Its row goes, and with it the names of what is only in the store.
+                let row = self.turns.get(from).map(|turn| turn.row);
+                let away = self.parts.iter().filter(|(_, held)| held.away && Some(held.turn) == row);
+                let away = away.map(|(id, held)| Missing::Part { id: *id, row: held.row });
+                [turn(from), turn(into)].into_iter().flatten().chain(away).collect()
             }
             Change::PartGrew { part: id, .. }
             | Change::PartTold { part: id, .. }
@@ -302,6 +332,7 @@ impl SessionFold {
 
     /// Takes a change, and notes which rows it touches.
     pub fn take(&mut self, change: Change) {
+        self.count(&change);
         match &change {
             Change::SessionTold { .. } => self.head_dirty = true,
             Change::TurnOpened { turn } => {
@@ -313,6 +344,7 @@ impl SessionFold {
                     user: Vec::new(),
                     user_dirty: false,
                     partial: false,
+                    unsettled: false,
                 };
                 self.turns.insert(*turn, held);
                 self.touch_turn(*turn);
@@ -350,7 +382,15 @@ impl SessionFold {
                 self.touch_part(part.id);
                 self.touch_turn(*turn);
             }
-            Change::PartGrew { part, .. } | Change::PartTold { part, .. } => self.touch_part(*part),
+            Change::PartGrew { part, .. } => self.touch_part(*part),
+            Change::PartTold { part, patch } => {
+                self.touch_part(*part);
+                // The row of a turn has all the names that lead into it.
+                let held = self.mirror.find_part(*part).map(|part| &part.origin.names);
+                if patch.origin.as_ref().is_some_and(|told| Some(&told.names) != held) {
+                    self.touch_turn_of(*part);
+                }
+            }
             Change::PartRenamed { part, to } => {
                 if let Some(held) = self.parts.remove(part) {
                     self.parts.insert(*to, held);
@@ -360,9 +400,13 @@ impl SessionFold {
             }
             Change::PartMerged { part, into } => {
                 self.touch_part(*into);
+                self.touch_turn_of(*part);
                 self.forget_part(*part);
             }
-            Change::PartRemoved { part } => self.forget_part(*part),
+            Change::PartRemoved { part } => {
+                self.touch_turn_of(*part);
+                self.forget_part(*part);
+            }
             Change::SnapshotTaken { kind, sha256, content } => {
                 self.snapshots.push(Snapshot {
                     kind: kind.clone(),
@@ -397,6 +441,15 @@ impl SessionFold {
         }
     }
 
+    /// The turn that a part stands in: its sums and its names are about to change.
+    fn touch_turn_of(&mut self, id: PartId) {
+        let row = self.parts.get(&id).map(|held| held.turn);
+        let turn = self.turns.iter().find(|(_, turn)| Some(turn.row) == row).map(|(id, _)| *id);
+        if let Some(turn) = turn {
+            self.touch_turn(turn);
+        }
+    }
+
     fn forget_part(&mut self, id: PartId) {
         if let Some(held) = self.parts.remove(&id).filter(|held| held.stored) {
             self.gone_parts.push(held.row);
@@ -409,12 +462,44 @@ impl SessionFold {
         self.touch_turn(into);
         let Some(held) = self.turns.get_mut(&into) else { return };
         held.user_dirty = true;
-        held.partial |= gone.partial;
         // Its parts name another turn from now on, wherever they are.
         for part in self.parts.values_mut().filter(|part| part.turn == gone.row) {
             part.turn = held.row;
         }
         self.merged.push((gone.row, held.row));
+    }
+
+    /// How much more there is since this was asked last.
+    pub fn take_new(&mut self) -> New {
+        std::mem::take(&mut self.new)
+    }
+
+    /// Counts what is shown. Turns and parts come, go, and turn out to be others.
+    fn count(&mut self, change: &Change) {
+        let shown = |fold: &SessionFold, id: &PartId| {
+            i64::from(fold.mirror.find_part(*id).is_some_and(|part| !part.origin.foreign))
+        };
+        match change {
+            Change::TurnOpened { .. } => self.new.turns += 1,
+            Change::TurnMerged { .. } => self.new.turns -= 1,
+            Change::PartOpened { part, .. } => self.new.parts += i64::from(!part.origin.foreign),
+            Change::PartMerged { part, .. } | Change::PartRemoved { part } => {
+                self.new.parts -= shown(self, part);
+            }
+            Change::PartTold { part, patch } => {
+                if let Some(origin) = &patch.origin {
+                    self.new.parts += i64::from(!origin.foreign) - shown(self, part);
+                }
+            }
+            Change::SessionTold { .. }
+            | Change::TurnTold { .. }
+            | Change::TurnRenamed { .. }
+            | Change::StepTold { .. }
+            | Change::PartGrew { .. }
+            | Change::PartRenamed { .. }
+            | Change::SnapshotTaken { .. }
+            | Change::Counted { .. } => {}
+        }
     }
 
     /// Whether something in it changed since it was written.

@@ -175,7 +175,12 @@ impl Press {
 
 /// The content of a frame.
 pub fn unpress(data: &[u8]) -> Result<Vec<u8>, PackError> {
-    zstd::stream::decode_all(data).map_err(PackError::Frame)
+    // A frame says how large its content is; one that claims more than this is not believed.
+    const LARGEST: usize = 64 * 1024 * 1024;
+    match zstd::bulk::Decompressor::upper_bound(data).filter(|size| *size <= LARGEST) {
+        Some(size) => zstd::bulk::decompress(data, size).map_err(PackError::Frame),
+        None => zstd::stream::decode_all(data).map_err(PackError::Frame),
+    }
 }
 
 /// Puts a part together again: everything but its id, its place and its step, which are columns.

@@ -110,13 +110,16 @@ impl<S: Store> Recorder<S> {
                 let unsettled = outline.unsettled.clone();
                 let mut fold = SessionFold::resume(outline, &self.numbers);
                 for turn in unsettled {
-                    self.load_turn(&mut fold, turn)?;
+                    if let Some(stored) = wait(self.store.turn(fold.row, turn))? {
+                        fold.take_unsettled(stored);
+                    }
                 }
                 fold
             }
         };
         fold.listened = self.published.receiver_count() > 0;
         fold.published = fold.seq;
+        fold.written = fold.seq;
         Ok(Some(fold))
     }
 
@@ -179,6 +182,11 @@ impl<S: Store> Recorder<S> {
 
     /// Tells subscribers what was written of a session.
     pub fn publish(&self, fold: &mut SessionFold) {
+        // What is not written is not told: neither events that changed nothing, for who took their
+        // seq would be ahead of the archive, nor those of a session that is not in this batch.
+        if fold.written < fold.seq {
+            return;
+        }
         let changes = std::mem::take(&mut fold.changes);
         let from_seq = std::mem::replace(&mut fold.published, fold.seq);
         let listened = self.published.receiver_count() > 0;

@@ -22,8 +22,15 @@ impl StatsRequest {
         *self != StatsRequest::default()
     }
 
-    pub fn has_times(&self) -> bool {
-        self.since.is_some() || self.until.is_some()
+    /// Whether something of this time counts. Without a time, it does unless times are asked for.
+    pub fn includes(&self, at: Option<i64>) -> bool {
+        match at {
+            Some(at) => {
+                self.since.is_none_or(|since| at >= since)
+                    && self.until.is_none_or(|until| at < until)
+            }
+            None => self.since.is_none() && self.until.is_none(),
+        }
     }
 }
 

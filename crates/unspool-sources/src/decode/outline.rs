@@ -13,6 +13,10 @@ use serde_json::value::RawValue;
 
 use super::fields::Fields;
 
+/// What is kept between records: one with a million values must not hold its memory for the rest
+/// of a long run.
+const KEPT_CAPACITY: usize = 16 * 1024;
+
 /// One value, or the name of a field. Lies in a list with all that it holds right behind it: the
 /// values of an array, the names and values of an object by turns.
 #[derive(Clone, Copy, Debug)]
@@ -88,7 +92,9 @@ impl Outline {
     /// Looks through a text. Nothing when it is not JSON.
     fn scan(&mut self, text: &str) -> Option<()> {
         self.nodes.clear();
+        self.nodes.shrink_to(KEPT_CAPACITY);
         self.open.clear();
+        self.open.shrink_to(KEPT_CAPACITY);
         let bytes = text.as_bytes();
         u32::try_from(bytes.len()).ok()?;
         let mut at = space(bytes, 0);
@@ -153,10 +159,10 @@ impl Outline {
     /// Ends the innermost object or array at its last byte. Gives the place behind it.
     fn close(&mut self, last: usize) -> usize {
         let behind = self.nodes.len() as u32;
-        if let Some(open) = self.open.pop() {
-            if let Some(node) = self.nodes.get_mut(open.at as usize) {
-                (node.end, node.behind, node.tags) = (last as u32 + 1, behind, open.tags);
-            }
+        if let Some(open) = self.open.pop()
+            && let Some(node) = self.nodes.get_mut(open.at as usize)
+        {
+            (node.end, node.behind, node.tags) = (last as u32 + 1, behind, open.tags);
         }
         last + 1
     }

@@ -17,9 +17,6 @@ pub(super) enum Links {
     Leave,
 }
 
-/// How many folders make a second thread worth its start: half the time for ten thousand files.
-const WORTH_A_THREAD: usize = 32;
-
 #[derive(Default)]
 pub(super) struct Walked {
     pub files: Vec<(PathBuf, Stamp)>,
@@ -30,44 +27,16 @@ pub(super) struct Walked {
 
 pub(super) fn walk(root: &Path, extension: &str, follow: Links) -> Walked {
     let mut walked = Walked::default();
-    let mut folders = Vec::new();
-    walked.list(root, extension, &mut folders);
-    walked.folders.push(root.to_owned());
-    if folders.len() < WORTH_A_THREAD {
-        walked.walk(folders, extension);
-    } else {
-        let rest = folders.split_off(folders.len() / 2);
-        let other = std::thread::scope(|scope| {
-            let other = scope.spawn(|| {
-                let mut other = Walked::default();
-                other.walk(rest, extension);
-                other
-            });
-            walked.walk(folders, extension);
-            other.join()
-        });
-        walked.join(other.unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+    let mut folders = vec![root.to_owned()];
+    while let Some(folder) = folders.pop() {
+        walked.list(&folder, extension, &mut folders);
+        walked.folders.push(folder);
     }
     walked.resolve(extension, follow);
     walked
 }
 
 impl Walked {
-    /// Lists these folders and all that are in them.
-    fn walk(&mut self, mut folders: Vec<PathBuf>, extension: &str) {
-        while let Some(folder) = folders.pop() {
-            self.list(&folder, extension, &mut folders);
-            self.folders.push(folder);
-        }
-    }
-
-    fn join(&mut self, mut other: Walked) {
-        self.files.append(&mut other.files);
-        self.warnings.append(&mut other.warnings);
-        self.folders.append(&mut other.folders);
-        self.links.append(&mut other.links);
-    }
-
     /// Sorts what is in a folder into files, links and folders.
     fn list(&mut self, folder: &Path, extension: &str, folders: &mut Vec<PathBuf>) {
         let entries = match folder.read_dir() {

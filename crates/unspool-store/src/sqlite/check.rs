@@ -1,7 +1,7 @@
 //! Checking an archive: the file itself, its references, every payload, and every column and sum
 //! that is derived from the parts.
 
-use rusqlite::Connection;
+use rusqlite::{Connection, ErrorCode};
 
 use super::load::Loader;
 use crate::contract::{Checked, StoreError};
@@ -20,9 +20,18 @@ pub fn check(connection: &Connection) -> Result<Checked, StoreError> {
             checked.problem(told);
         }
     }
-    references(connection, &mut checked)?;
-    parts(connection, &mut checked)?;
-    sums(connection, &mut checked)?;
+    for look in [references, parts, sums] {
+        match look(connection, &mut checked) {
+            Ok(()) => {}
+            // Damage is what we look for: the rest is looked at all the same.
+            Err(StoreError::Bare(error))
+                if error.sqlite_error_code() == Some(ErrorCode::DatabaseCorrupt) =>
+            {
+                checked.problem(format!("the rest of a table cannot be read: {error}"));
+            }
+            Err(error) => return Err(error),
+        }
+    }
     Ok(checked)
 }
 
@@ -80,9 +89,9 @@ fn sums(connection: &Connection, checked: &mut Checked) -> Result<(), StoreError
                   count(*) FILTER (WHERE kind = 'error' OR state = 'failed')
               FROM part WHERE part.turn = turn.row AND role = 'assistant' AND NOT hidden)
              OR (input, output, cache_read, cache_write, reasoning) IS NOT
-             (SELECT coalesce(sum(step.input), 0), coalesce(sum(step.output), 0),
-                  coalesce(sum(step.cache_read), 0), coalesce(sum(step.cache_write), 0),
-                  coalesce(sum(step.reasoning), 0) FROM step WHERE step.turn = turn.row)",
+             (SELECT CAST(total(step.input) AS INTEGER), CAST(total(step.output) AS INTEGER),
+                  CAST(total(step.cache_read) AS INTEGER), CAST(total(step.cache_write) AS INTEGER),
+                  CAST(total(step.reasoning) AS INTEGER) FROM step WHERE step.turn = turn.row)",
     )?;
     for id in wrong.query_map([], |row| row.get::<_, String>(0))? {
         checked.problem(format!("the sums of turn {} are wrong", id?));
@@ -90,10 +99,10 @@ fn sums(connection: &Connection, checked: &mut Checked) -> Result<(), StoreError
     let mut wrong = connection.prepare(
         "SELECT session.id FROM session WHERE
              (turns, parts, tools, errors, input, output, cache_read, cache_write, reasoning) IS NOT
-             (SELECT count(*), coalesce(sum(turn.parts), 0), coalesce(sum(turn.tools), 0),
-                  coalesce(sum(turn.errors), 0), coalesce(sum(turn.input), 0),
-                  coalesce(sum(turn.output), 0), coalesce(sum(turn.cache_read), 0),
-                  coalesce(sum(turn.cache_write), 0), coalesce(sum(turn.reasoning), 0)
+             (SELECT count(*), CAST(total(turn.parts) AS INTEGER), CAST(total(turn.tools) AS INTEGER),
+                  CAST(total(turn.errors) AS INTEGER), CAST(total(turn.input) AS INTEGER),
+                  CAST(total(turn.output) AS INTEGER), CAST(total(turn.cache_read) AS INTEGER),
+                  CAST(total(turn.cache_write) AS INTEGER), CAST(total(turn.reasoning) AS INTEGER)
               FROM turn WHERE turn.session = session.row)",
     )?;
     for id in wrong.query_map([], |row| row.get::<_, String>(0))? {

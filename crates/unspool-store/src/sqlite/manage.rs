@@ -107,7 +107,27 @@ pub fn delete_rows(transaction: &Transaction<'_>, session: Row) -> Result<(), St
     Ok(())
 }
 
-/// Lets a deleted session come back: forgets that it was deleted, and how far its files were read.
+/// Takes a session out so that it can be stored anew. Its name and tags wait for it, and its files
+/// are looked at again the next time: should we end here, nothing is lost.
+pub fn forget(connection: &mut Connection, session: Row) -> Result<(), StoreError> {
+    let transaction = connection.transaction()?;
+    transaction.execute(
+        "INSERT OR REPLACE INTO remembered (id, name, tags)
+         SELECT id, name, (SELECT json_group_array(tag.name) FROM tag WHERE tag.session = ?1)
+         FROM session WHERE row = ?1
+             AND (name IS NOT NULL OR EXISTS (SELECT 1 FROM tag WHERE tag.session = ?1))",
+        [session],
+    )?;
+    transaction.execute(
+        "UPDATE file SET size = 0, modified = 0, changed = 0
+         WHERE row IN (SELECT file FROM source WHERE session = ?1)",
+        [session],
+    )?;
+    delete_rows(&transaction, session)?;
+    Ok(transaction.commit()?)
+}
+
+/// Lets a deleted session come back.
 pub fn undelete(connection: &mut Connection, id: SessionId) -> Result<bool, StoreError> {
     let known = connection.execute("DELETE FROM deleted WHERE id = ?1", [id.to_string()])?;
     Ok(known > 0)

@@ -41,7 +41,8 @@ pub fn check_version(connection: &Connection, path: &Path) -> Result<usize, Stor
     let tables: i64 = connection
         .query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get(0))
         .map_err(at)?;
-    if tables > 0 && application != i64::from(APPLICATION) {
+    let ours = application == i64::from(APPLICATION);
+    if !ours && (tables > 0 || application != 0 || version != 0) {
         return Err(StoreError::Foreign(path.to_owned()));
     }
     let version = usize::try_from(version).unwrap_or_default();

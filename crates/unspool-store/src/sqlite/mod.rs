@@ -48,6 +48,8 @@ impl Sqlite {
     pub fn open(path: &Path) -> Result<Sqlite, StoreError> {
         let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)?;
         let at = |error| StoreError::sqlite(path, error);
+        // Before anything is set: a file that is not ours stays as it is, byte for byte.
+        migrate::check_version(&connection, path)?;
         connection.pragma_update(None, "page_size", 8192).map_err(at)?;
         // What merging segments leaves unused is given back without writing the file anew.
         connection.pragma_update(None, "auto_vacuum", "incremental").map_err(at)?;
@@ -67,7 +69,14 @@ impl Sqlite {
     /// Opens the archive to read it, while another process may be writing.
     pub fn open_to_read(path: &Path) -> Result<Sqlite, StoreError> {
         let connection = read_connection(path)?;
-        migrate::check_version(&connection, path)?;
+        // Nothing is in it yet: whoever was about to make it was ended, or had no room.
+        if migrate::check_version(&connection, path)? == 0 {
+            return Err(StoreError::Missing(path.to_owned()));
+        }
+        // Searching for a fragment reads every word there is: without copying, where it can be.
+        connection
+            .pragma_update(None, "mmap_size", 4_i64 << 30)
+            .map_err(|error| StoreError::sqlite(path, error))?;
         let reader = Worker::start(connection)?;
         Ok(Sqlite { path: path.to_owned(), writer: None, reader })
     }
@@ -229,12 +238,7 @@ impl Store for Sqlite {
     }
 
     async fn forget(&self, session: Row) -> Result<(), StoreError> {
-        self.writing(move |connection| {
-            let transaction = connection.transaction()?;
-            manage::delete_rows(&transaction, session)?;
-            Ok(transaction.commit()?)
-        })
-        .await
+        self.writing(move |connection| manage::forget(connection, session)).await
     }
 
     async fn messages(
@@ -260,17 +264,44 @@ fn read_connection(path: &Path) -> Result<Connection, StoreError> {
     }
     // Not read-only: reading a write-ahead log needs its shared index. Nothing is written.
     let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)
-        .or_else(|_| connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY))?;
+        .or_else(|_| connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY))
+        .or_else(|error| connect_at_rest(path, error))?;
     connection
         .pragma_update(None, "query_only", true)
         .map_err(|error| StoreError::sqlite(path, error))?;
     Ok(connection)
 }
 
+/// On a disk that cannot be written there can be no shared index. None is needed where there is no
+/// write-ahead log: then all is in the file, and nobody writes to it.
+fn connect_at_rest(path: &Path, error: StoreError) -> Result<Connection, StoreError> {
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    let closed = matches!(error, StoreError::NotOpened(_) | StoreError::NotWritable(_));
+    if !closed || !path.is_file() || Path::new(&log).exists() {
+        return Err(error);
+    }
+    let mut address = "file:".to_owned();
+    for byte in path.as_os_str().as_encoded_bytes() {
+        match byte {
+            b'/' | b'.' | b'-' | b'_' => address.push(char::from(*byte)),
+            byte if byte.is_ascii_alphanumeric() => address.push(char::from(*byte)),
+            byte => address.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    address.push_str("?immutable=1");
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+    connect_to(Path::new(&address), path, flags)
+}
+
 fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, StoreError> {
+    connect_to(path, path, flags)
+}
+
+fn connect_to(address: &Path, path: &Path, flags: OpenFlags) -> Result<Connection, StoreError> {
     let at = |error| StoreError::sqlite(path, error);
-    let connection =
-        Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX).map_err(at)?;
+    let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(address, flags).map_err(at)?;
     connection.busy_timeout(PATIENCE).map_err(at)?;
     connection.set_prepared_statement_cache_capacity(64);
     connection.pragma_update(None, "cache_size", -8192).map_err(at)?;

@@ -83,8 +83,8 @@ fn with_agents(
              JOIN agent ON agent.parent = below.row
              JOIN session ON session.id = agent.session
          )
-         SELECT coalesce(sum(input), 0), coalesce(sum(output), 0), coalesce(sum(cache_read), 0),
-             coalesce(sum(cache_write), 0), coalesce(sum(reasoning), 0)
+         SELECT CAST(total(input) AS INTEGER), CAST(total(output) AS INTEGER), CAST(total(cache_read) AS INTEGER),
+             CAST(total(cache_write) AS INTEGER), CAST(total(reasoning) AS INTEGER)
          FROM session WHERE row IN below",
     )?;
     Ok(statement.query_row([session], |row| usage(row, 0))?)

@@ -246,6 +246,21 @@ CREATE TABLE deleted (
     at INTEGER NOT NULL
 ) WITHOUT ROWID;
 
+-- What the user called sessions that are being read again: it is theirs as soon as they are back.
+CREATE TABLE remembered (
+    id   TEXT PRIMARY KEY,
+    name TEXT,
+    tags TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE TRIGGER session_remembered AFTER INSERT ON session
+WHEN EXISTS (SELECT 1 FROM remembered WHERE id = NEW.id)
+BEGIN
+    UPDATE session SET name = (SELECT name FROM remembered WHERE id = NEW.id) WHERE row = NEW.row;
+    INSERT INTO tag (session, name)
+        SELECT NEW.row, value FROM remembered, json_each(remembered.tags) WHERE remembered.id = NEW.id;
+    DELETE FROM remembered WHERE id = NEW.id;
+END;
+
 -- The index of words: segments that are never changed, in blocks of words with their postings.
 CREATE TABLE segment (
     row       INTEGER PRIMARY KEY,

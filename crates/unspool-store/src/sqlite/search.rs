@@ -172,7 +172,12 @@ impl Search<'_, '_> {
         let limits = Limits::default();
         let mut found = candidates(query, &Blocks(self.connection), &limits)?;
         self.findings.newest_first = found.newest_first;
-        self.findings.widened = found.widened;
+        // Nothing in a segment has the word whole. If nothing new has it either, the inside of a
+        // longer one will do there as well.
+        self.findings.widened = found.widened && self.findings.hits.is_empty();
+        if self.findings.widened {
+            self.new_parts(&found.query)?;
+        }
         if found.everything {
             return self.scan(&found.query);
         }
@@ -202,7 +207,11 @@ impl Search<'_, '_> {
                 weighed.extend(self.weigh(candidate.document as Row, candidate.score)?);
             }
             if !found.newest_first {
-                weighed.sort_by(|a, b| b.score.total_cmp(&a.score).then(b.row.cmp(&a.row)));
+                // Of those that are as good the newest, whatever order they were stored in.
+                weighed.sort_by(|a, b| {
+                    let newer = b.hit.at.cmp(&a.hit.at).then(a.hit.part.cmp(&b.hit.part));
+                    b.score.total_cmp(&a.score).then(newer)
+                });
             }
             for candidate in weighed {
                 if self.is_full() || self.read >= PATIENCE {

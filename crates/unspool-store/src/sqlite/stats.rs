@@ -95,12 +95,12 @@ struct Seen {
 }
 
 impl Grouped {
-    fn at(&mut self, name: Option<&str>) -> usize {
+    fn of(&mut self, name: Option<&str>) -> &mut Seen {
         let known = match name {
             Some(name) => self.by_name.get(name).copied(),
             None => self.nameless,
         };
-        known.unwrap_or_else(|| {
+        let at = known.unwrap_or_else(|| {
             let new = self.list.len();
             let name = name.map(str::to_owned);
             if let Some(name) = name.clone() {
@@ -110,28 +110,8 @@ impl Grouped {
             }
             self.list.push(Seen { group: Group { name, ..Group::default() }, ..Seen::default() });
             new
-        })
-    }
-
-    fn group(&mut self, at: usize) -> &mut Group {
-        &mut self.list[at].group
-    }
-
-    fn count(&mut self, at: usize, session: Row, turn: Option<Row>) {
-        let seen = &mut self.list[at];
-        if seen.session.replace(session) != Some(session) {
-            seen.group.sessions += 1;
-        }
-        if turn.is_some() && seen.turn != turn {
-            seen.turn = turn;
-            seen.group.turns += 1;
-        }
-    }
-
-    fn spend(&mut self, at: usize, used: Usage) {
-        let group = self.group(at);
-        group.steps += 1;
-        group.usage.tokens.add(used);
+        });
+        &mut self.list[at]
     }
 
     /// Most tokens first.
@@ -145,17 +125,28 @@ impl Grouped {
     }
 }
 
-/// Where the row at hand counts.
-#[derive(Default)]
-struct Here {
-    session: Option<Row>,
-    turn: Option<Row>,
-    day: usize,
-    agent: usize,
-    project: usize,
+impl Seen {
+    fn count(&mut self, session: Row, turn: Option<Row>, calls: &Calls) {
+        if self.session.replace(session) != Some(session) {
+            self.group.sessions += 1;
+        }
+        if turn.is_some() && self.turn != turn {
+            self.turn = turn;
+            self.group.turns += 1;
+        }
+        self.group.steps += calls.count;
+        self.group.usage.tokens.add(calls.used);
+    }
 }
 
-/// Sessions with their turns and model calls: everything but the tools.
+/// Model calls.
+#[derive(Default)]
+struct Calls {
+    count: u64,
+    used: Usage,
+}
+
+/// Sessions with their turns and model calls: everything but the parts.
 fn spent(
     connection: &Connection,
     request: &StatsRequest,
@@ -163,91 +154,96 @@ fn spent(
     groups: &mut Groups,
 ) -> Result<(), StoreError> {
     let Conditions { session, turn, values } = conditions(request);
-    // A session without turns counts by its own time; one that has turns, only at other times,
-    // does not.
-    let silent = match request.has_times() {
-        true => format!(" AND (turn.row IS NOT NULL OR (session.turns = 0{turn}))"),
-        false => String::new(),
-    };
+    // Along the row of the session and its number, which is how turns are found anyway.
     let sql = format!(
-        "SELECT session.row, turn.row, step.model, step.input, step.output, step.cache_read,
-             step.cache_write, step.reasoning, session.agent, session.project, session.sub_agent,
-             session.cost_usd, session.started, {TIME}, turn.first,
+        "SELECT session.row, session.agent, session.project, session.sub_agent, session.cost_usd,
+             session.started, session.turns, turn.row, {TIME}, turn.first,
              max(coalesce(turn.ended, turn.started, turn.last),
                  coalesce(turn.last, turn.ended, turn.started)),
              turn.parts, turn.tools, turn.errors
-         FROM session
-         LEFT JOIN turn ON turn.session = session.row{turn}
-         LEFT JOIN step ON step.turn = turn.row
-         WHERE 1{session}{silent}
-         ORDER BY session.row, turn.number, turn.row, step.number"
+         FROM session LEFT JOIN turn ON turn.session = session.row{turn}
+         WHERE 1{session} ORDER BY session.row, turn.number, turn.row"
     );
-    let mut statement = connection.prepare_cached(&sql)?;
-    let mut rows = statement.query(params_from_iter(values))?;
-    let mut here = Here::default();
+    let mut turns = connection.prepare_cached(&sql)?;
+    let mut steps = connection.prepare_cached(
+        "SELECT model, input, output, cache_read, cache_write, reasoning FROM step WHERE turn = ?1",
+    )?;
+    let mut rows = turns.query(params_from_iter(values))?;
+    let mut last = None;
     while let Some(row) = rows.next()? {
-        let (session, turn): (Row, Option<Row>) = (row.get(0)?, row.get(1)?);
-        let new_session = here.session != Some(session);
-        if new_session {
-            here.session = Some(session);
-            here.agent = groups.agent.at(row.get_ref(8)?.as_str_or_null()?);
-            here.project = groups.project.at(row.get_ref(9)?.as_str_or_null()?);
-            totals.sessions += 1;
-            totals.sub_agents += u64::from(row.get::<_, bool>(10)?);
-            bounds(totals, request, row.get(12)?, None);
-        }
-        if new_session || here.turn != turn {
-            here.turn = turn;
-            here.day = groups.day.at(day(row.get(13)?).as_deref());
-            groups.day.count(here.day, session, turn);
-            groups.agent.count(here.agent, session, turn);
-            groups.project.count(here.project, session, turn);
-            count_turn(row, request, totals)?;
-        }
-        if new_session && let Some(cost) = row.get::<_, Option<f64>>(11)? {
-            totals.sessions_with_cost += 1;
-            totals.usage.add_cost(cost);
-            groups.day.group(here.day).usage.add_cost(cost);
-            groups.agent.group(here.agent).usage.add_cost(cost);
-            groups.project.group(here.project).usage.add_cost(cost);
-        }
-        // No model call: the turn has none, or there is no turn.
-        if row.get_ref(3)? == rusqlite::types::ValueRef::Null {
+        let (session, turn): (Row, Option<Row>) = (row.get(0)?, row.get(7)?);
+        let own_time: Option<i64> = row.get(5)?;
+        // A session without turns counts by its own time.
+        if turn.is_none() && !(row.get::<_, i64>(6)? == 0 && request.includes(own_time)) {
             continue;
         }
-        let used = usage(row, 3)?;
-        totals.steps += 1;
-        totals.usage.tokens.add(used);
-        let model = groups.model.at(row.get_ref(2)?.as_str_or_null()?);
-        groups.model.count(model, session, turn);
-        groups.model.spend(model, used);
-        groups.day.spend(here.day, used);
-        groups.agent.spend(here.agent, used);
-        groups.project.spend(here.project, used);
+        let mut calls = Calls::default();
+        if let Some(turn) = turn {
+            let mut rows = steps.query([turn])?;
+            while let Some(row) = rows.next()? {
+                let used = usage(row, 1)?;
+                let model = groups.model.of(row.get_ref(0)?.as_str_or_null()?);
+                model.count(session, Some(turn), &Calls { count: 1, used });
+                calls.count += 1;
+                calls.used.add(used);
+            }
+        }
+        let day = day(row.get(8)?);
+        let in_groups = [
+            groups.day.of(day.as_deref()),
+            groups.agent.of(row.get_ref(1)?.as_str_or_null()?),
+            groups.project.of(row.get_ref(2)?.as_str_or_null()?),
+        ]
+        .map(|seen| {
+            seen.count(session, turn, &calls);
+            &mut seen.group.usage
+        });
+        totals.steps += calls.count;
+        totals.usage.tokens.add(calls.used);
+        count_turn(row, turn, request, totals)?;
+        if last.replace(session) == Some(session) {
+            continue;
+        }
+        totals.sessions += 1;
+        totals.sub_agents += u64::from(row.get::<_, bool>(3)?);
+        if request.includes(own_time) {
+            stretch(totals, own_time, None);
+        }
+        // Said of the whole session: counted where its first turn is.
+        if let Some(cost) = row.get::<_, Option<f64>>(4)? {
+            totals.sessions_with_cost += 1;
+            totals.usage.add_cost(cost);
+            in_groups.into_iter().for_each(|spent| spent.add_cost(cost));
+        }
     }
     Ok(())
 }
 
 fn count_turn(
     row: &SqlRow<'_>,
+    turn: Option<Row>,
     request: &StatsRequest,
     totals: &mut Totals,
 ) -> Result<(), StoreError> {
-    let count = |at: usize| {
-        row.get::<_, Option<i64>>(at).map(|count| count.unwrap_or_default().max(0) as u64)
-    };
-    totals.turns += u64::from(row.get::<_, Option<Row>>(1)?.is_some());
-    totals.parts += count(16)?;
-    totals.tool_calls += count(17)?;
-    totals.errors += count(18)?;
-    bounds(totals, request, row.get(13)?, row.get(15)?);
-    bounds(totals, request, row.get(14)?, None);
+    if turn.is_none() {
+        return Ok(());
+    }
+    let count = |at: usize| row.get::<_, i64>(at).map(|count| count.max(0) as u64);
+    totals.turns += 1;
+    totals.parts += count(11)?;
+    totals.tool_calls += count(12)?;
+    totals.errors += count(13)?;
+    stretch(totals, row.get(8)?, row.get(10)?);
+    // A part may be told to have begun before its turn.
+    let first = row.get(9)?;
+    if request.includes(first) {
+        stretch(totals, first, None);
+    }
     Ok(())
 }
 
-/// Takes in when something began and ended. What counts may have begun before it is asked about.
-fn bounds(totals: &mut Totals, request: &StatsRequest, first: Option<i64>, last: Option<i64>) {
-    let first = first.filter(|first| request.since.is_none_or(|since| *first >= since));
+/// Takes in when something began and ended.
+fn stretch(totals: &mut Totals, first: Option<i64>, last: Option<i64>) {
     totals.first = [totals.first, first].into_iter().flatten().min();
     totals.last = totals.last.max(last).max(first);
 }
@@ -259,7 +255,7 @@ fn day(milliseconds: Option<i64>) -> Option<String> {
 
 /// The calls of one tool so far.
 #[derive(Default)]
-struct Calls {
+struct ToolCalls {
     figures: ToolFigures,
     milliseconds: Vec<u32>,
     total_ms: u64,
@@ -287,7 +283,7 @@ fn parts(
     );
     let mut statement = connection.prepare_cached(&sql)?;
     let mut rows = statement.query(params_from_iter(values))?;
-    let mut calls: Vec<Calls> = Vec::new();
+    let mut calls: Vec<ToolCalls> = Vec::new();
     let mut by_name: FxHashMap<String, usize> = FxHashMap::default();
     while let Some(row) = rows.next()? {
         // Clocks that were set back make nonsense of a difference.
@@ -302,17 +298,17 @@ fn parts(
         let at = by_name.get(name).copied().unwrap_or_else(|| {
             by_name.insert(name.to_owned(), calls.len());
             let figures = ToolFigures { name: name.to_owned(), ..ToolFigures::default() };
-            calls.push(Calls { figures, ..Calls::default() });
+            calls.push(ToolCalls { figures, ..ToolCalls::default() });
             calls.len() - 1
         });
         calls[at].count(state, took);
     }
-    let mut tools: Vec<ToolFigures> = calls.into_iter().map(Calls::finish).collect();
+    let mut tools: Vec<ToolFigures> = calls.into_iter().map(ToolCalls::finish).collect();
     tools.sort_by(|one, other| other.calls.cmp(&one.calls).then_with(|| one.name.cmp(&other.name)));
     Ok(tools)
 }
 
-impl Calls {
+impl ToolCalls {
     fn count(&mut self, state: &str, took: Option<u64>) {
         let figures = &mut self.figures;
         figures.calls += 1;

@@ -373,7 +373,8 @@ impl<'t> PartStatements<'t> {
     }
 }
 
-/// Sums of the turns that changed, from their rows; then of the session, from its turns.
+/// Sums of the turns that changed, from their rows; then of the session, from its turns. `total`
+/// cannot overflow, and is exact as far as anybody will ever count.
 fn sum_up(transaction: &Transaction<'_>, session: Row, turns: &[Row]) -> rusqlite::Result<()> {
     let mut turn = transaction.prepare_cached(
         "UPDATE turn SET (first, last, parts, tools, errors) =
@@ -382,9 +383,9 @@ fn sum_up(transaction: &Transaction<'_>, session: Row, turns: &[Row]) -> rusqlit
                   count(*) FILTER (WHERE kind = 'error' OR state = 'failed')
               FROM part WHERE turn = ?1 AND role = 'assistant' AND NOT hidden),
              (input, output, cache_read, cache_write, reasoning) =
-             (SELECT coalesce(sum(input), 0), coalesce(sum(output), 0),
-                  coalesce(sum(cache_read), 0), coalesce(sum(cache_write), 0),
-                  coalesce(sum(reasoning), 0)
+             (SELECT CAST(total(input) AS INTEGER), CAST(total(output) AS INTEGER),
+                  CAST(total(cache_read) AS INTEGER), CAST(total(cache_write) AS INTEGER),
+                  CAST(total(reasoning) AS INTEGER)
               FROM step WHERE turn = ?1)
          WHERE row = ?1",
     )?;
@@ -397,10 +398,10 @@ fn sum_up(transaction: &Transaction<'_>, session: Row, turns: &[Row]) -> rusqlit
                  cache_read, cache_write, reasoning) =
                  (SELECT min(min(coalesce(started, ended, first), coalesce(first, started, ended))),
                       max(max(coalesce(ended, started, last), coalesce(last, ended, started))),
-                      count(*), coalesce(sum(parts), 0), coalesce(sum(tools), 0),
-                      coalesce(sum(errors), 0), coalesce(sum(input), 0),
-                      coalesce(sum(output), 0), coalesce(sum(cache_read), 0),
-                      coalesce(sum(cache_write), 0), coalesce(sum(reasoning), 0)
+                      count(*), CAST(total(parts) AS INTEGER), CAST(total(tools) AS INTEGER),
+                      CAST(total(errors) AS INTEGER), CAST(total(input) AS INTEGER),
+                      CAST(total(output) AS INTEGER), CAST(total(cache_read) AS INTEGER),
+                      CAST(total(cache_write) AS INTEGER), CAST(total(reasoning) AS INTEGER)
                   FROM turn WHERE session = ?1)
              WHERE row = ?1",
         )?
@@ -453,20 +454,35 @@ fn call_it(transaction: &Transaction<'_>, write: &SessionWrite) -> rusqlite::Res
         .optional()?
         .flatten();
     let title = said.as_deref().and_then(unspool_core::session::title_of_prompt);
-    let mut known: Vec<String> = serde_json::from_str(&models).unwrap_or_default();
-    let before = known.len();
-    for step in write.turns.iter().flat_map(|turn| &turn.steps) {
-        if let Some(model) = step.model.as_deref().filter(|model| !known.iter().any(|m| m == model))
-        {
-            known.push(model.to_owned());
-        }
-    }
-    if title != prompt || known.len() != before {
+    let known: Vec<String> = serde_json::from_str(&models).unwrap_or_default();
+    let told = write.turns.iter().flat_map(|turn| &turn.steps).filter_map(|step| step.model.as_deref());
+    // One model, again and again: nothing to look up.
+    let same = known.len() <= 1 && told.into_iter().all(|model| known.iter().any(|m| m == model));
+    let now = if same { known.clone() } else { models_of(transaction, write.row)? };
+    if title != prompt || now != known {
         transaction
             .prepare_cached("UPDATE session SET prompt = ?2, models = ?3 WHERE row = ?1")?
-            .execute(params![write.row, title, json(&known)])?;
+            .execute(params![write.row, title, json(&now)])?;
     }
     Ok(())
+}
+
+/// The models of a session's steps, in the order of their first use.
+fn models_of(transaction: &Transaction<'_>, session: Row) -> rusqlite::Result<Vec<String>> {
+    let mut statement = transaction.prepare_cached(
+        "SELECT step.model FROM turn JOIN step ON step.turn = turn.row
+         WHERE turn.session = ?1 AND step.model IS NOT NULL
+         ORDER BY turn.number, turn.row, step.number",
+    )?;
+    let mut rows = statement.query([session])?;
+    let mut models: Vec<String> = Vec::new();
+    while let Some(row) = rows.next()? {
+        let model = row.get_ref(0)?.as_str()?;
+        if !models.iter().any(|known| known == model) {
+            models.push(model.to_owned());
+        }
+    }
+    Ok(models)
 }
 
 fn sources(transaction: &Transaction<'_>, session: &SessionWrite) -> rusqlite::Result<()> {

@@ -6,11 +6,12 @@ use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
 use serde::Serialize;
 use unspool_core::lines::visible;
+use unspool_engine::reread::{Reread, reread};
 use unspool_store::blocking::wait;
 use unspool_store::contract::{Store, Tidy};
 
 use crate::archive::Archive;
-use crate::progress::size;
+use crate::progress::{Bar, size};
 
 /// Look after the archive's file
 #[derive(Args)]
@@ -30,7 +31,12 @@ enum Command {
     /// Tidy up and give unused space back
     Vacuum,
     /// Derive anew what is derived: the index of words and every sum
-    Rebuild,
+    Rebuild {
+        /// Read every session again from its log, where the log is still there; names and tags
+        /// stay
+        #[arg(long)]
+        from_logs: bool,
+    },
     /// Say where the file is
     Path,
 }
@@ -58,7 +64,19 @@ impl Db {
                 println!("{} before, {} now", size(before), size(after));
                 Ok(())
             }
-            Command::Rebuild => {
+            Command::Rebuild { from_logs: true } => {
+                let recording = archive.record_existing()?;
+                let bar = Bar::start();
+                let outcome = reread(&recording.recorder, &bar.progress);
+                drop(bar);
+                let Reread { report, left } = outcome?;
+                super::sync::tell(&report, false)?;
+                if left > 0 {
+                    println!("{left} sessions stay as they were: their logs are gone or changed");
+                }
+                Ok(())
+            }
+            Command::Rebuild { from_logs: false } => {
                 let recording = archive.record_existing()?;
                 let parts = wait(recording.recorder.store().rebuild())?;
                 println!("the index and the sums of {parts} parts are new");

@@ -6,6 +6,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 use jiff::Timestamp;
 use unspool_core::document::SessionDocument;
+use unspool_core::lines::cut;
 use unspool_core::present::format;
 use unspool_store::blocking::wait;
 use unspool_store::contract::{SessionFilter, Store, StoredSession};
@@ -100,7 +101,8 @@ fn row(stored: &StoredSession) -> Vec<String> {
 /// The end of a path says most.
 fn project(path: &str) -> String {
     let name = std::path::Path::new(path).file_name();
-    name.map_or_else(|| path.to_owned(), |name| name.to_string_lossy().into_owned())
+    let name = name.map_or_else(|| path.into(), |name| name.to_string_lossy());
+    cut(&name, 20)
 }
 
 /// A point in time, in milliseconds: a date, a time, or how long ago.

@@ -19,11 +19,12 @@ use crate::paint::Style;
 /// Search everything that agents and users said, read and wrote
 ///
 /// Words must all stand in one part. `pars*` finds words that begin so, "exact fragment" finds
-/// just that, punctuation included (src/main.rs needs no quotes), and -word leaves parts out.
+/// just that, punctuation included (src/main.rs needs no quotes), and -word leaves parts out. Put
+/// a query that begins with - behind --.
 #[derive(Args)]
 pub struct Search {
     /// What to look for
-    #[arg(required = true, allow_hyphen_values = true)]
+    #[arg(required = true)]
     query: Vec<String>,
     /// Write the hits as JSON
     #[arg(long)]
@@ -98,7 +99,8 @@ impl Search {
             since: self.since.as_deref().map(parse_time).transpose()?,
             until: self.until.as_deref().map(parse_time).transpose()?,
             limit: self.limit,
-            width: if self.json { 200 } else { (style.width * 2).saturating_sub(8).max(40) },
+            // One line below the place, indented.
+            width: if self.json { 200 } else { style.width.saturating_sub(6).max(40) },
         };
         let asked = request.query.clone();
         let findings = wait(archive.read()?.search(request))?;

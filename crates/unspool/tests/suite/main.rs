@@ -12,4 +12,5 @@ mod independent_reader;
 mod laws;
 mod order;
 mod stats;
+mod stored;
 mod tellings;

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use unspool_core::event::{AgentEnd, AgentRef, Call, Outcome, ToolEnd, What};
-use unspool_core::json::Json;
 use unspool_core::part::{Answer, Decision};
 
 use super::super::{Emit, Fields, json_of};

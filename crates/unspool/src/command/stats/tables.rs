@@ -27,6 +27,12 @@ const NAME: usize = 12;
 const BAR: (usize, usize) = (6, 24);
 const GAP: usize = 2;
 
+/// Below this, numbers are written short.
+const SHORT: usize = 32;
+
+/// Columns that say less than a bar does.
+const WORTH_A_BAR: u8 = 4;
+
 /// The summary and the first rows of each table.
 pub fn all(
     figures: &Stats,
@@ -92,74 +98,70 @@ fn summary(figures: &Stats, style: &Style, out: &mut impl Write) -> io::Result<(
     let tokens = totals.usage.tokens;
     let count =
         |value: u64, noun: &str| format::count(usize::try_from(value).unwrap_or(usize::MAX), noun);
-    let mut lines = vec![
-        match totals.sub_agents {
-            0 => count(totals.sessions, "session"),
-            agents => {
-                let agents = count(agents, "sub-agent");
-                format!("{}, of these {agents}", count(totals.sessions, "session"))
-            }
-        },
-        [
-            count(totals.turns, "turn"),
-            count(totals.steps, "model call"),
-            count(totals.parts, "part"),
-        ]
-        .join(", "),
-    ];
+    let mut sessions = vec![count(totals.sessions, "session")];
+    if totals.sub_agents > 0 {
+        sessions.push(format!("of these {}", count(totals.sub_agents, "sub-agent")));
+    }
+    list(&sessions, style, out)?;
+    let turns = count(totals.turns, "turn");
+    let steps = count(totals.steps, "model call");
+    list(&[turns, steps, count(totals.parts, "part")], style, out)?;
     let time = |at: Option<i64>| {
         let at = Timestamp::from_millisecond(at?).ok()?;
         Some(at.strftime("%Y-%m-%d %H:%M").to_string())
     };
     if let (Some(from), Some(to)) = (time(totals.first), time(totals.last)) {
-        lines.push(format!("{from} – {to} UTC"));
+        list(&[format!("from {from} UTC"), format!("to {to}")], style, out)?;
     }
-    lines.push(String::new());
+    writeln!(out)?;
+    let number = if style.width < SHORT { compact } else { format::number };
     let finished: u64 = figures.tools.iter().map(|tool| tool.calls - tool.running).sum();
     let failed: u64 = figures.tools.iter().map(|tool| tool.failed).sum();
     let reasoning = match tokens.reasoning {
         0 => String::new(),
-        reasoning => format!("of it {} for reasoning", format::number(reasoning)),
+        reasoning => format!("of it {} for reasoning", number(reasoning)),
     };
     let cost = totals.usage.cost_usd.map_or("–".to_owned(), dollars);
+    let said = format!("said by {} of {}", number(totals.sessions_with_cost), sessions[0]);
+    let thoughts = of(share(totals.reasoning_parts, totals.parts));
     let rows = [
-        ("input", format::number(tokens.input), "tokens, not from the cache".to_owned()),
-        ("output", format::number(tokens.output), reasoning),
-        ("cache read", format::number(tokens.cache_read), String::new()),
-        ("cache write", format::number(tokens.cache_write), String::new()),
-        (
-            "told cost",
-            cost,
-            format!(
-                "{} of {} sessions say one",
-                format::number(totals.sessions_with_cost),
-                format::number(totals.sessions)
-            ),
-        ),
+        ("input", number(tokens.input), "tokens, beside the cache".to_owned()),
+        ("output", number(tokens.output), reasoning),
+        ("cache read", number(tokens.cache_read), String::new()),
+        ("cache write", number(tokens.cache_write), String::new()),
+        ("cost", cost, said),
         (
             "tool calls",
-            format::number(totals.tool_calls),
-            format!("{} failed{}", format::number(failed), of(share(failed, finished))),
+            number(totals.tool_calls),
+            format!("{} failed{}", number(failed), of(share(failed, finished))),
         ),
-        ("errors", format::number(totals.errors), "failed calls and other errors".to_owned()),
-        (
-            "reasoning",
-            format::number(totals.reasoning_parts),
-            format!(
-                "of {}{}",
-                count(totals.parts, "part"),
-                of(share(totals.reasoning_parts, totals.parts))
-            ),
-        ),
+        ("errors", number(totals.errors), "failed calls among them".to_owned()),
+        ("reasoning", number(totals.reasoning_parts), format!("of the parts{thoughts}")),
     ];
     let room = rows.iter().map(|(_, value, _)| width(value)).max().unwrap_or_default();
-    lines.extend(
-        rows.iter().map(|(name, value, note)| format!("{name:<11}  {value:>room$}  {note}")),
-    );
-    for line in lines {
-        writeln!(out, "{}", cut(line.trim_end(), style.width))?;
+    for (name, value, note) in &rows {
+        let figure = format!("{name:<11}  {value:>room$}");
+        let whole = format!("{figure}  {note}");
+        let line = if width(&whole) > style.width { &figure } else { whole.trim_end() };
+        writeln!(out, "{}", cut(line, style.width))?;
     }
     Ok(())
+}
+
+/// A few words each, on as many lines as they need.
+fn list(pieces: &[String], style: &Style, out: &mut impl Write) -> io::Result<()> {
+    let mut line = String::new();
+    for piece in pieces {
+        if line.is_empty() {
+            line = piece.clone();
+        } else if width(&line) + width(piece) + 2 <= style.width {
+            line = format!("{line}, {piece}");
+        } else {
+            writeln!(out, "{}", cut(&line, style.width))?;
+            line = piece.clone();
+        }
+    }
+    writeln!(out, "{}", cut(&line, style.width))
 }
 
 /// Tokens per day up to the last day that has some, as many days as fit.
@@ -211,9 +213,11 @@ fn write(
     let total = |fields: &[Field]| {
         fields.iter().map(|field| field.width() + GAP).sum::<usize>().saturating_sub(GAP)
     };
-    while total(&fields) > style.width
-        && let Some(rank) = fields.iter().map(|field| field.rank).max().filter(|rank| *rank > 0)
-    {
+    while let Some(rank) = fields.iter().map(|field| field.rank).max().filter(|rank| *rank > 0) {
+        let picture = if rank >= WORTH_A_BAR { GAP + BAR.0 } else { 0 };
+        if total(&fields) + picture <= style.width {
+            break;
+        }
         fields.retain(|field| field.rank != rank);
     }
     let room = style.width.saturating_sub(total(&fields) + GAP).min(BAR.1);
@@ -239,8 +243,8 @@ fn group_table(by: By, groups: &[Group], style: &Style, out: &mut impl Write) ->
         field("TURNS", 2, &|group| format::number(group.turns)),
         field("INPUT", 5, &|group| compact(group.usage.tokens.input)),
         field("OUTPUT", 4, &|group| compact(group.usage.tokens.output)),
-        field("READ", 6, &|group| compact(group.usage.tokens.cache_read)),
-        field("WRITE", 6, &|group| compact(group.usage.tokens.cache_write)),
+        field("CACHE R", 6, &|group| compact(group.usage.tokens.cache_read)),
+        field("CACHE W", 6, &|group| compact(group.usage.tokens.cache_write)),
         field("TOKENS", 0, &|group| compact(group.usage.tokens.total())),
     ];
     if groups.iter().any(|group| group.usage.tokens.reasoning > 0) {

@@ -1,0 +1,62 @@
+//! Reading everything again from the agents' logs: what an older version understood less of is
+//! understood anew. Only sessions whose files still hold all that was taken from them are touched;
+//! what has no log any more stays as it is.
+
+use std::fs::File;
+use std::path::PathBuf;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use unspool_sources::fingerprint::Fingerprint;
+use unspool_store::blocking::wait;
+use unspool_store::contract::{SessionFilter, Store};
+use unspool_store::recorder::Recorder;
+use unspool_store::rows::Row;
+
+use crate::report::{Progress, Report};
+use crate::sync::{Candidate, SyncError, sync};
+
+/// What was read again, and what could not be.
+#[derive(Debug)]
+pub struct Reread {
+    pub report: Report,
+    /// Sessions that were left alone, because a log of theirs is gone or is another now.
+    pub left: u64,
+}
+
+/// Reads again what can be read again. Names and tags stay.
+pub fn reread<S: Store>(
+    recorder: &Recorder<S>,
+    progress: &Progress,
+) -> Result<Reread, SyncError> {
+    let store = recorder.store();
+    let files: FxHashMap<Row, (PathBuf, bool)> = wait(store.files())?
+        .into_iter()
+        .map(|file| {
+            let print = Fingerprint { offset: file.offset, head: file.head, tail: file.tail };
+            let there = File::open(&file.path).is_ok_and(|open| print.matches(&open).unwrap_or(false));
+            (file.row, (PathBuf::from(file.path), there))
+        })
+        .collect();
+    let mut left = 0;
+    let mut paths: FxHashSet<PathBuf> = FxHashSet::default();
+    let mut again = Vec::new();
+    for stored in wait(store.sessions(SessionFilter::default()))? {
+        let sources = wait(store.archived(stored.row))?.sources;
+        let known: Vec<&(PathBuf, bool)> =
+            sources.iter().filter_map(|source| files.get(&source.file)).collect();
+        let all = !known.is_empty() && known.len() == sources.len();
+        if !all || known.iter().any(|(_, there)| !there) {
+            left += 1;
+            continue;
+        }
+        paths.extend(known.into_iter().map(|(path, _)| path.clone()));
+        again.push(stored.row);
+    }
+    for session in again {
+        wait(store.forget(session))?;
+    }
+    let candidates =
+        paths.into_iter().map(|path| Candidate { path, stamp: None }).collect();
+    let report = sync(recorder, candidates, progress)?;
+    Ok(Reread { report, left })
+}

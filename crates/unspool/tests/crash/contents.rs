@@ -1,0 +1,70 @@
+//! Everything that an archive holds, as its commands tell it; and where two of them differ.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::desk::Unspool;
+
+/// Words that stand in many sessions, in one, in tool outputs, in prompts, and nowhere.
+const WORDS: [&str; 6] = ["weather", "celsius", "permission", "build*", "\"src/main.rs\"", "qwxyz"];
+
+#[derive(PartialEq)]
+pub struct Contents {
+    told: BTreeMap<String, String>,
+}
+
+impl Contents {
+    /// Asks for everything, and for a check, which must find nothing.
+    pub fn of(unspool: &Unspool) -> Contents {
+        let mut told = BTreeMap::new();
+        let list = unspool.print(&["list", "--json"]);
+        let sessions: Vec<Value> = serde_json::from_str(&list).unwrap();
+        for session in &sessions {
+            let id = session["id"].as_str().unwrap();
+            told.insert(format!("show {id}"), unspool.print(&["show", id, "--json"]));
+        }
+        told.insert("list".to_owned(), list);
+        for word in WORDS {
+            told.insert(format!("search {word}"), search(unspool, word));
+        }
+        told.insert("stats".to_owned(), unspool.print(&["stats", "--json"]));
+        told.insert("check".to_owned(), unspool.print(&["db", "check"]));
+        Contents { told }
+    }
+
+    pub fn sessions(&self) -> usize {
+        self.told.keys().filter(|key| key.starts_with("show ")).count()
+    }
+
+    /// Fails with the first lines that differ.
+    pub fn assert_is(&self, expected: &Contents, when: &str) {
+        for key in expected.told.keys().chain(self.told.keys()) {
+            let (expected, found) = (expected.told.get(key), self.told.get(key));
+            if expected != found {
+                let text = |told: Option<&String>| told.cloned().unwrap_or_default();
+                panic!("{when}: {key}: {}", difference(&text(expected), &text(found)));
+            }
+        }
+    }
+}
+
+/// All hits. In which order they come, and what of a part is shown around a word, depends on the
+/// order in which files were read.
+fn search(unspool: &Unspool, word: &str) -> String {
+    let hits = unspool.json(&["search", word, "--json", "--limit", "100000"]);
+    let mut hits: Vec<String> = hits.as_array().unwrap().iter().map(Value::to_string).collect();
+    hits.sort();
+    hits.join("\n")
+}
+
+pub fn difference(expected: &str, found: &str) -> String {
+    let (left, right): (Vec<&str>, Vec<&str>) =
+        (expected.lines().collect(), found.lines().collect());
+    let same = left.iter().zip(&right).take_while(|(left, right)| left == right).count();
+    let piece = |lines: &[&str]| {
+        let from = same.saturating_sub(6).min(lines.len());
+        lines[from..(same + 6).min(lines.len())].join("\n")
+    };
+    format!("line {same}\n── expected\n{}\n── found\n{}", piece(&left), piece(&right))
+}

@@ -1,0 +1,155 @@
+//! An agent's folder, made from the recordings in `fixtures/`: many small sessions, some of them
+//! told three times, sub-agents, and sessions made long by repeating a log under other ids.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
+
+/// When the files of a made folder say that they were written: long ago, one second after another.
+const BEGUN: u64 = 1_790_000_000;
+
+pub fn fixtures() -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
+    root.join("fixtures").join("claude-code")
+}
+
+/// A recording of a case: `log`, `stream` or `hooks`.
+pub fn recording(case: &str, telling: &str) -> Vec<u8> {
+    fs::read(fixtures().join(case).join(format!("{telling}.jsonl"))).unwrap()
+}
+
+fn cases() -> Vec<String> {
+    let entries = fixtures().read_dir().unwrap().map(|entry| entry.unwrap());
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+/// Fills a folder of logs. What tells of one session lies in files that are read one after
+/// another: a session is written before its next file is read, so that an import has dozens of
+/// transactions to be killed in and between.
+pub fn fill(projects: &Path) {
+    let mut folder = Filling { folder: projects.join("-home-dev-weather-app"), written: 0 };
+    fs::create_dir_all(&folder.folder).unwrap();
+    for (number, case) in cases().into_iter().enumerate() {
+        let from = fixtures().join(&case);
+        let tellings: &[&str] = if number % 2 == 0 { &["log", "stream", "hooks"] } else { &["log"] };
+        for telling in tellings {
+            if let Ok(bytes) = fs::read(from.join(format!("{telling}.jsonl"))) {
+                folder.add(&format!("{case}.{telling}.jsonl"), &bytes);
+            }
+        }
+        let Ok(agents) = from.join("subagents").read_dir() else { continue };
+        for agent in agents {
+            let path = agent.unwrap().path();
+            let name = path.file_name().unwrap().to_str().unwrap();
+            folder.add(&format!("{case}/subagents/{name}"), &fs::read(&path).unwrap());
+        }
+    }
+    folder.add("long-discovery.jsonl", &repeated("discovery-loop", 8));
+    folder.add("long-questions.jsonl", &repeated("terminal-permissions-and-questions", 8));
+}
+
+struct Filling {
+    folder: PathBuf,
+    written: u64,
+}
+
+impl Filling {
+    fn add(&mut self, name: &str, bytes: &[u8]) {
+        let path = self.folder.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, bytes).unwrap();
+        self.written += 1;
+        let at = UNIX_EPOCH + Duration::from_secs(BEGUN + self.written);
+        File::options().write(true).open(&path).unwrap().set_modified(at).unwrap();
+    }
+}
+
+/// A log told so many times in one session of another name, under other ids each time, each
+/// hanging on the one before.
+pub fn repeated(case: &str, times: usize) -> Vec<u8> {
+    let log = String::from_utf8(recording(case, "log")).unwrap();
+    let session = field(&log, "sessionId").unwrap();
+    let pieces = pieces(&log);
+    let mut long = String::with_capacity(times * (log.len() + log.len() / 8));
+    let mut before = None;
+    for time in 0..times {
+        let start = long.len();
+        let salt = format!("{case} {time}");
+        for (text, id) in &pieces {
+            long.push_str(text);
+            let salt = if *id == session { "session" } else { &salt };
+            renamed(id, salt, &mut long);
+        }
+        let told = &long[start..];
+        let last = last_record(told);
+        if let Some(before) = before {
+            let root = start + told.find("\"parentUuid\":null").unwrap() + "\"parentUuid\":".len();
+            long.replace_range(root..root + "null".len(), &format!("\"{before}\""));
+        }
+        before = last;
+    }
+    long.into_bytes()
+}
+
+/// The value of the first field of this name.
+pub fn field<'l>(log: &'l str, name: &str) -> Option<&'l str> {
+    let name = format!("\"{name}\":\"");
+    let start = log.find(&name)? + name.len();
+    log[start..].split('"').next()
+}
+
+fn last_record(log: &str) -> Option<String> {
+    log.lines().rev().find_map(|line| field(line, "uuid")).map(str::to_owned)
+}
+
+/// Text and the id behind it, again and again; the last id is empty.
+fn pieces(log: &str) -> Vec<(&str, &str)> {
+    let mut pieces = Vec::new();
+    let (mut start, mut at) = (0, 0);
+    while at < log.len() {
+        if let Some(length) = log.is_char_boundary(at).then(|| id_length(&log[at..])).flatten() {
+            pieces.push((&log[start..at], &log[at..at + length]));
+            at += length;
+            start = at;
+        } else {
+            at += 1;
+        }
+    }
+    pieces.push((&log[start..], ""));
+    pieces
+}
+
+fn renamed(id: &str, salt: &str, told: &mut String) {
+    let digest = hash(format!("{salt} {id}").as_bytes()) & 0xffff_ffff_ffff;
+    match id.len() {
+        0 => {}
+        36 => *told += &format!("{}{digest:012x}", &id[..24]),
+        _ => *told += &format!("{id}{digest:012x}"),
+    }
+}
+
+/// How long the id is that stands here: a UUID, or what the provider calls things.
+fn id_length(text: &str) -> Option<usize> {
+    let word = |text: &str| text.bytes().take_while(u8::is_ascii_alphanumeric).count();
+    for prefix in ["msg_", "toolu_", "req_"] {
+        if let Some(rest) = text.strip_prefix(prefix) {
+            return Some(prefix.len() + word(rest)).filter(|length| *length >= 12 && *length != 36);
+        }
+    }
+    let bytes = text.as_bytes().get(..36)?;
+    let uuid = bytes.iter().enumerate().all(|(at, byte)| match at {
+        8 | 13 | 18 | 23 => *byte == b'-',
+        _ => byte.is_ascii_digit() || (b'a'..=b'f').contains(byte),
+    });
+    uuid.then_some(36)
+}
+
+/// FNV-1a: enough for names.
+pub fn hash(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}

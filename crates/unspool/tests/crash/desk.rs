@@ -1,0 +1,221 @@
+//! A temporary desk: an agent's folder, folders for archives, and the real program.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::{Duration, SystemTime};
+
+use serde_json::Value;
+use tempfile::TempDir;
+use unspool_engine::lock::DataFolder;
+use unspool_store::sqlite::Sqlite;
+
+/// Nothing takes so long. A test that waits for it fails instead of hanging.
+pub const PATIENCE: Duration = Duration::from_secs(90);
+
+pub struct Desk {
+    folder: TempDir,
+}
+
+impl Desk {
+    pub fn new() -> Desk {
+        let desk = Desk { folder: tempfile::tempdir().unwrap() };
+        fs::create_dir_all(desk.projects()).unwrap();
+        desk
+    }
+
+    /// With the recordings in it.
+    pub fn filled() -> Desk {
+        let desk = Desk::new();
+        crate::corpus::fill(&desk.projects());
+        desk
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Where the agent keeps its logs.
+    pub fn projects(&self) -> PathBuf {
+        self.path("agent").join("projects")
+    }
+
+    /// The program with an archive of this name.
+    pub fn unspool(&self, data: &str) -> Unspool {
+        Unspool { agent: self.path("agent"), home: self.path("home"), data: self.path(data) }
+    }
+
+    /// All that lies in the agent's folder: names, sizes, times and what is in them (law 7).
+    pub fn listing(&self) -> Listing {
+        let mut listing = Listing::default();
+        list(&self.path("agent"), &mut listing);
+        listing
+    }
+}
+
+pub type Listing = BTreeMap<PathBuf, (u64, SystemTime, u64)>;
+
+fn list(folder: &Path, listing: &mut Listing) {
+    for entry in folder.read_dir().unwrap() {
+        let path = entry.unwrap().path();
+        let metadata = path.symlink_metadata().unwrap();
+        let digest = match metadata.is_file() {
+            true => crate::corpus::hash(&fs::read(&path).unwrap()),
+            false => 0,
+        };
+        listing.insert(path.clone(), (metadata.len(), metadata.modified().unwrap(), digest));
+        if metadata.is_dir() {
+            list(&path, listing);
+        }
+    }
+}
+
+#[derive(Clone)]
+pub struct Unspool {
+    agent: PathBuf,
+    home: PathBuf,
+    data: PathBuf,
+}
+
+impl Unspool {
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_unspool"));
+        command.args(arguments);
+        self.surround(&mut command);
+        command
+    }
+
+    /// Gives a command the environment in which it finds this desk and nothing of the user's.
+    pub fn surround(&self, command: &mut Command) {
+        command
+            .env("CLAUDE_CONFIG_DIR", &self.agent)
+            .env("UNSPOOL_DATA", &self.data)
+            .env("HOME", &self.home)
+            .env_remove("NO_COLOR")
+            .stdin(Stdio::null());
+    }
+
+    pub fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().unwrap()
+    }
+
+    /// What it prints, if all goes well; and it must.
+    pub fn print(&self, arguments: &[&str]) -> String {
+        let output = self.run(arguments);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "unspool {arguments:?}: {} {errors}", output.status);
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    pub fn json(&self, arguments: &[&str]) -> Value {
+        serde_json::from_str(&self.print(arguments)).unwrap()
+    }
+
+    /// Syncs once, undisturbed. The report.
+    pub fn sync(&self) -> Value {
+        self.json(&["sync", "--json"])
+    }
+
+    /// Begins a sync that may be killed.
+    pub fn begin(&self, arguments: &[&str]) -> Child {
+        let mut command = self.command(arguments);
+        command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+    }
+
+    pub fn watch(&self) -> Watcher {
+        Watcher::start(self)
+    }
+
+    pub fn folder(&self) -> DataFolder {
+        DataFolder::new(self.data.clone())
+    }
+
+    pub fn database(&self) -> PathBuf {
+        self.folder().database()
+    }
+
+    /// The archive as another program of ours sees it.
+    pub fn store(&self) -> Sqlite {
+        Sqlite::open_to_read(&self.database()).unwrap()
+    }
+
+    /// The one session of this agent's id, as `show --json` tells it.
+    pub fn shown(&self, id: &str) -> Value {
+        self.json(&["show", id, "--json"])
+    }
+}
+
+/// `unspool sync --watch --json`. Killed when it is dropped.
+pub struct Watcher {
+    child: Child,
+    reports: Receiver<Value>,
+    errors: PathBuf,
+}
+
+impl Watcher {
+    fn start(unspool: &Unspool) -> Watcher {
+        let number = unspool.data.with_extension("errors");
+        let errors = (0..).map(|at| number.with_extension(format!("errors-{at}")));
+        let errors = errors.into_iter().find(|path| !path.exists()).unwrap();
+        let mut command = unspool.command(&["sync", "--watch", "--json"]);
+        command.stdout(Stdio::piped()).stderr(File::create(&errors).unwrap());
+        let mut child = command.spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let (send, reports) = channel();
+        thread::spawn(move || {
+            for line in lines.map_while(Result::ok) {
+                // A line that was cut by a kill is the last one.
+                let Ok(report) = serde_json::from_str(&line) else { break };
+                if send.send(report).is_err() {
+                    break;
+                }
+            }
+        });
+        Watcher { child, reports, errors }
+    }
+
+    /// Waits for the next line that it writes.
+    pub fn report(&self) -> Value {
+        self.reports.recv_timeout(PATIENCE).unwrap_or_else(|_| {
+            panic!("the watcher says nothing more; on standard error: {}", self.errors())
+        })
+    }
+
+    /// Waits until it has taken so many records in all, from now on.
+    pub fn take(&self, records: u64) {
+        let mut taken = 0;
+        while taken < records {
+            taken += self.report()["records"].as_u64().unwrap();
+        }
+        assert_eq!(taken, records, "more records than there are");
+    }
+
+    /// Whether it has written a line that nobody waited for.
+    pub fn has_spoken(&self) -> bool {
+        self.reports.try_recv().is_ok()
+    }
+
+    pub fn errors(&self) -> String {
+        fs::read_to_string(&self.errors).unwrap()
+    }
+
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub fn kill(mut self) -> ExitStatus {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap()
+    }
+}
+
+impl Drop for Watcher {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,174 @@
+//! Others look on while one records: whoever connects, at whatever moment, has in the end what the
+//! archive has, and was told every change once.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use unspool_core::id::SessionId;
+use unspool_engine::follow::{Followed, News};
+use unspool_engine::socket::{Follower, Message};
+use unspool_store::blocking::wait;
+use unspool_store::contract::{Store, Window};
+use unspool_store::sqlite::Sqlite;
+
+use crate::desk::{Desk, PATIENCE, Unspool};
+use crate::live::{Growing, agents_at_work};
+use crate::random::Random;
+
+/// A program that follows one session, on a thread of its own.
+pub struct Eye {
+    id: SessionId,
+    unspool: Unspool,
+    seq: Arc<AtomicU64>,
+    over: Arc<AtomicBool>,
+    following: JoinHandle<Followed<Sqlite>>,
+}
+
+impl Eye {
+    /// Begins to follow after a while.
+    pub fn open(unspool: &Unspool, session: &str, after: Duration) -> Eye {
+        let id = SessionId::of("claude-code", session);
+        let (seq, over) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
+        let watching = (unspool.clone(), seq.clone(), over.clone());
+        let following = thread::spawn(move || {
+            thread::sleep(after);
+            let (unspool, seq, over) = watching;
+            let mut followed = None;
+            while !over.load(Ordering::Relaxed) {
+                followed = follow(&unspool, id, &seq, &over, followed);
+            }
+            followed.expect("the session was never there")
+        });
+        Eye { id, unspool: unspool.clone(), seq, over, following }
+    }
+
+    /// Waits until it has seen what is stored now, and holds the one against the other.
+    pub fn catch_up(&self) {
+        let stored = stored_seq(&self.unspool, self.id).unwrap();
+        let begun = Instant::now();
+        while self.seq.load(Ordering::Acquire) != stored {
+            assert!(!self.following.is_finished(), "it failed");
+            let seen = self.seq.load(Ordering::Acquire);
+            assert!(begun.elapsed() < PATIENCE, "{seen} was seen, {stored} is stored");
+            thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    /// Ends it, when the recorder is gone, and holds what it saw against the archive.
+    pub fn close(self) {
+        self.over.store(true, Ordering::Relaxed);
+        let followed = self.following.join().unwrap();
+        let store = self.unspool.store();
+        let stored = wait(store.find(self.id.to_string())).unwrap().pop().unwrap();
+        assert_eq!(followed.seq(), stored.seq);
+        assert_eq!(followed.rows(), wait(store.whole_turns(stored.row, Window::All)).unwrap());
+        let mut seen = followed.transcript();
+        assert_eq!(seen.turns, wait(store.turns(stored.row, Window::All)).unwrap());
+        // Which session speaks of it as a sub-agent is joined when it is read.
+        seen.session.parent = stored.summary.session.parent.clone();
+        assert_eq!(seen.session, stored.summary.session);
+    }
+}
+
+pub fn stored_seq(unspool: &Unspool, id: SessionId) -> Option<u64> {
+    wait(unspool.store().find(id.to_string())).unwrap().pop().map(|stored| stored.seq)
+}
+
+/// Follows until the recorder is gone. Fails on a change that is told twice or not at all.
+fn follow(
+    unspool: &Unspool,
+    id: SessionId,
+    seq: &AtomicU64,
+    over: &AtomicBool,
+    held: Option<Followed<Sqlite>>,
+) -> Option<Followed<Sqlite>> {
+    let Some(mut follower) = connect(unspool, over) else { return held };
+    let mut followed = match held {
+        Some(mut held) => {
+            assert!(held.reload().unwrap());
+            held
+        }
+        None => loop {
+            if let Some(followed) = Followed::load(unspool.store(), id).unwrap() {
+                break followed;
+            }
+            // It is not there yet. When anything was written, it may be.
+            follower.next_message().unwrap()?;
+        },
+    };
+    let mut told = None;
+    loop {
+        seq.store(followed.seq(), Ordering::Release);
+        let published = match follower.next_message().unwrap() {
+            None => return Some(followed),
+            Some(Message::Written(published)) => published,
+            Some(Message::Hello { .. } | Message::Missed) => panic!("nothing was missed"),
+        };
+        if published.session != id {
+            continue;
+        }
+        assert!(published.from_seq < published.seq);
+        assert!(told.is_none_or(|told| told == published.from_seq), "a gap, or a repeat");
+        told = Some(published.seq);
+        let before = followed.seq();
+        match followed.take(&published).unwrap() {
+            News::None => assert!(published.seq <= before, "a change was passed over"),
+            News::Changed => assert_eq!((before, followed.seq()), (published.from_seq, published.seq)),
+            // The recorder had the session in hand already when we came.
+            News::Loaded => assert!(published.changes.is_none(), "a gap"),
+        }
+    }
+}
+
+/// Connects to whoever records; waits for somebody who does, until it is over.
+fn connect(unspool: &Unspool, over: &AtomicBool) -> Option<Follower> {
+    let begun = Instant::now();
+    while !over.load(Ordering::Relaxed) {
+        if let Some(follower) = Follower::connect(&unspool.folder()).unwrap() {
+            return Some(follower);
+        }
+        assert!(begun.elapsed() < PATIENCE, "nobody records");
+        thread::sleep(Duration::from_millis(2));
+    }
+    None
+}
+
+#[test]
+fn who_follows_sees_every_change_once() {
+    // R-001-34 R-X-14, law 2: at random moments somebody begins to follow; nothing is missed,
+    // nothing comes twice, and no piece is coalesced away.
+    let desk = Desk::new();
+    let unspool = desk.unspool("followed");
+    let mut random = Random::new("follow");
+    let mut growing = agents_at_work(&desk);
+    let watcher = unspool.watch();
+    watcher.report();
+    let sessions = [
+        "558df950-d3d3-4637-a60d-0275750bc7e7",
+        "22dd88e4-454a-41e5-ae9a-096c1bf92030",
+        "9c68e3ba-a126-444b-8b25-ea39ba34c06d",
+    ];
+    let mut eyes: Vec<Eye> = Vec::new();
+    for round in (1..=12).rev() {
+        let session = sessions[random.below(sessions.len())];
+        eyes.push(Eye::open(&unspool, session, random.delay(Duration::from_millis(700))));
+        let todo = growing.iter().map(Growing::left).sum::<usize>() / round;
+        let (mut written, mut records) = (0, 0);
+        while written < todo {
+            let at = random.below(growing.len());
+            let before = growing[at].left();
+            records += growing[at].append_some(&mut random);
+            written += before - growing[at].left();
+        }
+        // Files whose records name no session are read again from their start when they grow.
+        let mut taken = 0;
+        while taken < records {
+            taken += watcher.report()["records"].as_u64().unwrap();
+        }
+    }
+    eyes.iter().for_each(Eye::catch_up);
+    watcher.kill();
+    eyes.into_iter().for_each(Eye::close);
+}

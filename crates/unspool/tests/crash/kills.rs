@@ -1,0 +1,165 @@
+//! An import that is killed at any point and begun again takes everything, and everything once.
+
+use std::fs;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use unspool_store::blocking::wait;
+use unspool_store::contract::{SessionFilter, Store};
+
+use crate::contents::Contents;
+use crate::corpus;
+use crate::desk::{Desk, Unspool};
+use crate::random::Random;
+
+/// How often an import is killed.
+pub fn kills() -> usize {
+    std::env::var("UNSPOOL_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(200)
+}
+
+/// So many archives are in work at once: most of the time somebody waits before a kill.
+const AT_ONCE: usize = 3;
+/// So many kills on one archive, if it is not complete before; then it is left to be finished.
+const IN_A_ROW: usize = 16;
+
+#[test]
+fn an_import_may_be_killed_at_any_point() {
+    // R-001-28, laws 4 and 5: nothing is lost, nothing is there twice.
+    let desk = Desk::filled();
+    let before = desk.listing();
+    let (expected, took) = undisturbed(&desk);
+    assert!(expected.sessions() > 60, "{} sessions", expected.sessions());
+    let (killed, halves, archives) = <(AtomicUsize, AtomicUsize, AtomicUsize)>::default();
+    let work = |worker: usize| {
+        let mut random = Random::new(&format!("import {worker}"));
+        while killed.load(Ordering::Relaxed) < kills() {
+            let number = archives.fetch_add(1, Ordering::Relaxed);
+            let unspool = desk.unspool(&format!("killed-{number}"));
+            kill_again_and_again(&unspool, took, &mut random, &killed, &halves);
+            unspool.sync();
+            Contents::of(&unspool).assert_is(&expected, &format!("archive {number}"));
+            assert_eq!(unspool.sync()["records"], 0, "the second time there is nothing to take");
+        }
+    };
+    let work = &work;
+    thread::scope(|scope| {
+        (0..AT_ONCE).for_each(|worker| drop(scope.spawn(move || work(worker))));
+    });
+    println!("{killed:?} kills, {halves:?} left half an archive; {archives:?} archives; {took:?}");
+    // The test is worth something only if they came at the right time.
+    assert!(halves.into_inner() > 0, "no kill left something half done");
+    assert_eq!(desk.listing(), before, "law 7");
+}
+
+/// What an import that nobody disturbs comes to, and how long it takes.
+fn undisturbed(desk: &Desk) -> (Contents, Duration) {
+    let undisturbed = desk.unspool("undisturbed");
+    let begun = Instant::now();
+    undisturbed.sync();
+    let took = begun.elapsed();
+    (Contents::of(&undisturbed), took)
+}
+
+fn kill_again_and_again(
+    unspool: &Unspool,
+    took: Duration,
+    random: &mut Random,
+    killed: &AtomicUsize,
+    halves: &AtomicUsize,
+) {
+    for nth in 0..IN_A_ROW {
+        let mut child = unspool.begin(&["sync"]);
+        // Most in quick succession, so that one meets what the other left; some spread over the
+        // whole of it.
+        thread::sleep(random.delay(if nth % 4 == 0 { took } else { took / 4 }));
+        if let Some(status) = child.try_wait().unwrap() {
+            assert!(status.success(), "{status}");
+            return;
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        killed.fetch_add(1, Ordering::Relaxed);
+        // Now and then somebody looks at what there is. Not every time: the next to record must
+        // come by itself through what was left.
+        if nth % 5 == 4 && unspool.database().exists() {
+            let output = unspool.run(&["list", "--json"]);
+            let some = output.stdout.windows(5).any(|text| text == b"\"id\":");
+            halves.fetch_add(usize::from(some), Ordering::Relaxed);
+        }
+    }
+}
+
+#[test]
+fn an_import_may_be_killed_in_the_middle_of_a_file() {
+    // R-001-28 R-X-14: a file that is larger than a batch is stored in pieces. Who is killed
+    // between two of them reads it again from its start, and takes nothing twice.
+    let desk = Desk::new();
+    let log = corpus::repeated("discovery-loop", 400);
+    fs::write(desk.projects().join("long.jsonl"), &log).unwrap();
+    let (expected, took) = undisturbed(&desk);
+    let mut random = Random::new("file");
+    let (mut killed, mut halves) = (0, 0);
+    for number in 0.. {
+        let unspool = desk.unspool(&format!("killed-{number}"));
+        for _ in 0..4 {
+            let mut child = unspool.begin(&["sync"]);
+            thread::sleep(random.delay(took));
+            killed += usize::from(child.try_wait().unwrap().is_none());
+            child.kill().unwrap();
+            child.wait().unwrap();
+            halves += usize::from(unspool.database().exists() && is_half(&unspool));
+        }
+        unspool.sync();
+        Contents::of(&unspool).assert_is(&expected, &format!("archive {number}"));
+        if killed >= kills() / 20 {
+            break;
+        }
+    }
+    println!("{killed} kills, {halves} left half a session; {took:?}");
+    assert!(halves > 0, "no kill left half a session");
+}
+
+/// Whether some of the session is there, and not all of it.
+fn is_half(unspool: &Unspool) -> bool {
+    let Ok(store) = unspool_store::sqlite::Sqlite::open_to_read(&unspool.database()) else {
+        return false;
+    };
+    let sessions = wait(store.sessions(SessionFilter::default())).unwrap_or_default();
+    sessions.first().is_some_and(|session| (1..12_000).contains(&session.summary.parts))
+}
+
+#[test]
+fn a_deletion_may_be_killed_at_any_point() {
+    // R-004-20: all of a session is there, or nothing of it, and the others are as they were.
+    let desk = Desk::filled();
+    let whole = desk.unspool("whole");
+    whole.sync();
+    let expected = Contents::of(&whole);
+    let id = corpus::repeated("discovery-loop", 1);
+    let id = corpus::field(std::str::from_utf8(&id).unwrap(), "sessionId").unwrap().to_owned();
+    let begun = Instant::now();
+    whole.print(&["delete", &id, "--yes"]);
+    let took = begun.elapsed();
+    let without = Contents::of(&whole);
+    assert_eq!(without.sessions() + 1, expected.sessions());
+    let mut random = Random::new("deletion");
+    let template = desk.unspool("template");
+    template.sync();
+    for number in 0..kills() / 20 {
+        let unspool = desk.unspool(&format!("deleted-{number}"));
+        fs::create_dir(unspool.folder().path()).unwrap();
+        fs::copy(template.database(), unspool.database()).unwrap();
+        let mut child = unspool.begin(&["delete", &id, "--yes"]);
+        thread::sleep(random.delay(took));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let found = Contents::of(&unspool);
+        let when = format!("deletion {number}");
+        found.assert_is(if found.sessions() == without.sessions() { &without } else { &expected }, &when);
+        // It does not come back by itself, whenever it was deleted.
+        unspool.run(&["delete", &id, "--yes"]);
+        unspool.sync();
+        Contents::of(&unspool).assert_is(&without, &when);
+    }
+}

@@ -1,0 +1,147 @@
+//! Sessions that go on while they are recorded: agents write in pieces, lines half finished and
+//! characters cut through, and the recorder is killed and begun again at any point.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use crate::contents::Contents;
+use crate::corpus;
+use crate::desk::Desk;
+use crate::kills::kills;
+use crate::random::Random;
+
+/// A file that an agent is writing.
+pub struct Growing {
+    path: PathBuf,
+    bytes: Vec<u8>,
+    written: usize,
+}
+
+impl Growing {
+    pub fn new(path: &Path, bytes: Vec<u8>) -> Growing {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        Growing { path: path.to_owned(), bytes, written: 0 }
+    }
+
+    /// A recording of a case, as the agent wrote it.
+    pub fn recording(desk: &Desk, case: &str, telling: &str) -> Growing {
+        let path = desk.projects().join(case).join(format!("{telling}.jsonl"));
+        Growing::new(&path, corpus::recording(case, telling))
+    }
+
+    pub fn left(&self) -> usize {
+        self.bytes.len() - self.written
+    }
+
+    /// Writes so many bytes more. How many lines they finish.
+    pub fn append(&mut self, length: usize) -> u64 {
+        let piece = &self.bytes[self.written..][..length.min(self.left())];
+        let mut file = File::options().create(true).append(true).open(&self.path).unwrap();
+        file.write_all(piece).unwrap();
+        self.written += piece.len();
+        piece.iter().filter(|byte| **byte == b'\n').count() as u64
+    }
+
+    /// Writes up to the end of a line: as many lines more.
+    pub fn append_lines(&mut self, lines: usize) -> u64 {
+        let ends = self.bytes[self.written..].iter().enumerate();
+        let mut ends = ends.filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1);
+        let length = ends.nth(lines - 1).unwrap();
+        self.append(length)
+    }
+
+    /// Writes all but the last line.
+    pub fn append_most(&mut self) {
+        let body = self.bytes.trim_ascii_end();
+        let last = body.iter().rposition(|byte| *byte == b'\n').unwrap() + 1;
+        self.append(last.saturating_sub(self.written));
+    }
+
+    /// Writes some bytes more: a piece of a character, of a line, or a few records.
+    pub fn append_some(&mut self, random: &mut Random) -> u64 {
+        let most = [8, 300, 12_000][random.below(3)];
+        self.append(1 + random.below(most))
+    }
+}
+
+/// Everything that goes on at once: three tellings of one session, two of another, a long log, one
+/// full of odd characters, and a sub-agent.
+pub fn agents_at_work(desk: &Desk) -> Vec<Growing> {
+    let tellings = [
+        ("sdk-permissions-and-questions", "log"),
+        ("sdk-permissions-and-questions", "stream"),
+        ("sdk-permissions-and-questions", "hooks"),
+        ("terminal-permissions-and-questions", "hooks"),
+        ("terminal-permissions-and-questions", "log"),
+        ("odd-output", "log"),
+        ("v1-0-100-summary-only", "log"),
+    ];
+    let mut growing: Vec<Growing> =
+        tellings.map(|(case, telling)| Growing::recording(desk, case, telling)).into();
+    let agents = corpus::fixtures().join("subagents-nested");
+    for path in [agents.clone(), agents.join("subagents")] {
+        for entry in path.read_dir().unwrap().map(|entry| entry.unwrap().path()) {
+            if entry.to_str().unwrap().ends_with(".jsonl") && !entry.ends_with("stream.jsonl") {
+                let name = entry.file_name().unwrap();
+                let to = desk.projects().join("nested").join(name);
+                growing.push(Growing::new(&to, fs::read(&entry).unwrap()));
+            }
+        }
+    }
+    let long = corpus::repeated("discovery-loop", 3);
+    growing.push(Growing::new(&desk.projects().join("long.jsonl"), long));
+    growing
+}
+
+#[test]
+fn a_recorder_of_live_sessions_may_be_killed_at_any_point() {
+    // R-001-14 R-001-28, laws 2, 4 and 5: what was recorded as it came, by many processes one after
+    // another, is what one reading of the finished files gives.
+    let desk = Desk::new();
+    let unspool = desk.unspool("live");
+    let mut random = Random::new("live");
+    let mut growing = agents_at_work(&desk);
+    let lives = kills() / 8;
+    for left in (1..=lives).rev() {
+        let watcher = unspool.watch();
+        // It looks twice a second: some live to see several of its looks, some none.
+        let life = random.delay(Duration::from_millis(1100));
+        let todo = growing.iter().map(Growing::left).sum::<usize>() / left;
+        let mut written = 0;
+        let pieces = 1 + todo / 3000;
+        while written < todo {
+            let at = random.below(growing.len());
+            let before = growing[at].left();
+            growing[at].append_some(&mut random);
+            written += before - growing[at].left();
+            thread::sleep(random.delay(life / pieces as u32));
+        }
+        if left % 5 == 0 {
+            // Some are killed when they have just said that they wrote something.
+            watcher.report();
+        }
+        watcher.kill();
+    }
+    let last = growing.len() - 1;
+    growing.iter_mut().for_each(|growing| {
+        growing.append(growing.left());
+    });
+    // One that is not killed. When it has taken what is there it takes what comes.
+    let end = b"{\"type\":\"summary\",\"summary\":\"Sch\xc3\xb6n\",\"leafUuid\":\"x\"}\n".to_vec();
+    let watcher = unspool.watch();
+    watcher.report();
+    growing[last].bytes.extend_from_slice(&end);
+    growing[last].append(40);
+    growing[last].append(end.len());
+    watcher.take(1);
+    watcher.kill();
+
+    let undisturbed = desk.unspool("undisturbed");
+    undisturbed.sync();
+    let expected = Contents::of(&undisturbed);
+    Contents::of(&unspool).assert_is(&expected, "live");
+    assert_eq!(unspool.sync()["records"], 0, "all was taken");
+}
