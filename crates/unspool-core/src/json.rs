@@ -21,6 +21,11 @@ impl Json {
         Json(value.get().into())
     }
 
+    /// Keeps a piece of a record that was checked as a whole.
+    pub fn checked(text: &str) -> Json {
+        Json(text.into())
+    }
+
     /// A JSON string.
     pub fn string(text: &str) -> Json {
         Json(Value::from(text).to_string().into())

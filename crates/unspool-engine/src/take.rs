@@ -135,7 +135,9 @@ impl<'a, S: Store> Taker<'a, S> {
             inode: stamp.inode,
             device: stamp.device,
         };
-        if position.offset < stamp.size {
+        if !rest && reading.is_undecided() {
+            stamp.modified = 0;
+        } else if position.offset < stamp.size {
             if rest {
                 let what = "the last line is not finished, and was not read".to_owned();
                 let line = position.number;
@@ -206,7 +208,10 @@ impl<'a, S: Store> Taker<'a, S> {
             self.shared.tally.warn(warning(&name, format!("cannot be read: {error}")));
             return Ok(None);
         }
-        let verdict = reading.finish(self);
+        // A file that goes on may still say whose it is. Its name is a guess, and what was stored
+        // under a wrong one would stay.
+        let undecided = last == LastLine::Leave && reading.is_undecided();
+        let verdict = if undecided { Verdict::Known } else { reading.finish(self) };
         if let Some(stop) = self.stop.take() {
             return Err(stop);
         }
@@ -302,7 +307,11 @@ impl<'a, S: Store> Taker<'a, S> {
             self.shared.tally.warn(warning(&current.name, refused.clone()));
         }
         let file = FileRow { row: current.row, path: current.name.clone(), ..file };
-        self.packer.batch().files.push(file);
+        // A file that must be looked at every time may be as it was.
+        let known = self.shared.known.get(&file.path);
+        if known.is_none_or(|known| *known != FileRow { saved: None, ..file.clone() }) {
+            self.packer.batch().files.push(file);
+        }
         let added = current.add_to(&mut self.packer);
         for mut telling in current.told.into_iter().flatten() {
             let tally = self.shared.tally;

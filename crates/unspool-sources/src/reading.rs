@@ -320,6 +320,11 @@ impl Reading {
         }
     }
 
+    /// Whether its records wait for one that says whose they are.
+    pub fn is_undecided(&self) -> bool {
+        self.format.is_some() && self.current.is_none()
+    }
+
     /// Ends the reading, for now at least: what waits for a session is given to the one that the
     /// file is named after. Says what the file is.
     ///

@@ -83,12 +83,21 @@ impl Packer {
         self.words.memory()
     }
 
+    /// Takes nothing for stored any more: what was handed over last was not written.
+    pub(crate) fn forget_contents(&mut self) {
+        self.known.clear();
+    }
+
     /// Hands over the batch.
     pub fn finish(&mut self) -> Result<Batch, PackError> {
         self.close_chunk()?;
         self.close_shared()?;
         if self.words.documents() > 0 {
             self.batch.segment = Some(std::mem::take(&mut self.words).finish());
+        }
+        if self.pace == Pace::Live {
+            // A live packer lives long, and sessions with their contents may be deleted meanwhile.
+            self.forget_contents();
         }
         Ok(std::mem::take(&mut self.batch))
     }
@@ -189,7 +198,7 @@ impl Packer {
             }
         }
         let Some(held) = fold.turns.get_mut(&id) else { return Ok(()) };
-        if held.dirty || !away.is_empty() {
+        if held.dirty || !away.is_empty() || !held.unsettled {
             let held = HeldTurn {
                 row: held.row,
                 stored: std::mem::replace(&mut held.stored, true),

@@ -198,8 +198,15 @@ impl SessionFold {
         needed
     }
 
-    /// Takes a turn from the store.
+    /// Takes a turn from the store, before an event that needs it.
     pub fn take_turn(&mut self, stored: StoredTurn) {
+        self.assembler.restore(&stored.turn);
+        self.take_rows(stored);
+    }
+
+    /// Takes the rows of a turn from the store, for a change that is about to change them. The
+    /// assembler knows better already: it must not go back to what is stored.
+    pub(crate) fn take_rows(&mut self, stored: StoredTurn) {
         let StoredTurn { row: turn_row, turn, parts, user, open } = stored;
         for (part, row) in turn.parts.iter().zip(parts) {
             let open = open.contains(&row);
@@ -218,7 +225,6 @@ impl SessionFold {
             unsettled: false,
         };
         self.turns.insert(turn.id, held);
-        self.assembler.restore(&turn);
         self.mirror.adopt_turn(turn);
     }
 

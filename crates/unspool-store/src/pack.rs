@@ -8,6 +8,7 @@
 use std::io::Write;
 
 use jiff::Timestamp;
+use memchr::{memchr, memchr2};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use unspool_core::json::Json;
@@ -238,12 +239,13 @@ fn open_large(large: &[u8], taken: &mut Taken) -> Result<(), PackError> {
 /// JSON with `\n` and `\t` inside its strings written out. A result mostly repeats the output
 /// beside it, and so it repeats it byte for byte. None where the way back would not be clear.
 fn line_ends(raw: &str) -> Option<String> {
-    if raw.contains(['\n', '\t']) || !raw.contains('\\') {
+    let bytes = raw.as_bytes();
+    if memchr2(b'\n', b'\t', bytes).is_some() || memchr(b'\\', bytes).is_none() {
         return None;
     }
     let mut out = String::with_capacity(raw.len());
     let mut rest = raw;
-    while let Some(at) = rest.find('\\') {
+    while let Some(at) = memchr(b'\\', rest.as_bytes()) {
         out.push_str(&rest[..at]);
         let escape = rest.get(at..at + 2)?;
         match escape {
@@ -261,7 +263,7 @@ fn line_ends(raw: &str) -> Option<String> {
 fn escapes(plain: &str) -> String {
     let mut out = String::with_capacity(plain.len() + plain.len() / 16);
     let mut rest = plain;
-    while let Some(at) = rest.find(['\n', '\t']) {
+    while let Some(at) = memchr2(b'\n', b'\t', rest.as_bytes()) {
         out.push_str(&rest[..at]);
         out.push_str(if rest.as_bytes()[at] == b'\n' { "\\n" } else { "\\t" });
         rest = &rest[at + 1..];

@@ -134,12 +134,18 @@ impl<S: Store> Recorder<S> {
     /// Takes one event into a session.
     pub fn take(&self, fold: &mut SessionFold, event: Event) -> Result<(), StoreError> {
         for turn in fold.needs(&event) {
-            self.load_turn(fold, turn)?;
+            if let Some(stored) = wait(self.store.turn(fold.row, turn))? {
+                fold.take_turn(stored);
+            }
         }
         for change in fold.apply(event) {
             for missing in fold.missing(&change) {
                 match missing {
-                    Missing::Turn(turn) => self.load_turn(fold, turn)?,
+                    Missing::Turn(turn) => {
+                        if let Some(stored) = wait(self.store.turn(fold.row, turn))? {
+                            fold.take_rows(stored);
+                        }
+                    }
                     Missing::Part { row, .. } => {
                         if let Some(part) = wait(self.store.part(row))? {
                             fold.take_part(part);
@@ -148,17 +154,6 @@ impl<S: Store> Recorder<S> {
                 }
             }
             fold.take(change);
-        }
-        Ok(())
-    }
-
-    fn load_turn(
-        &self,
-        fold: &mut SessionFold,
-        turn: unspool_core::id::TurnId,
-    ) -> Result<(), StoreError> {
-        if let Some(stored) = wait(self.store.turn(fold.row, turn))? {
-            fold.take_turn(stored);
         }
         Ok(())
     }
@@ -173,7 +168,7 @@ impl<S: Store> Recorder<S> {
         if batch.is_empty() {
             return Ok(());
         }
-        wait(self.store.write(batch))?;
+        wait(self.store.write(batch)).inspect_err(|_| packer.forget_contents())?;
         for fold in folds {
             self.publish(fold);
         }

@@ -15,7 +15,14 @@ impl Assembler {
         if self.step_of(head, turn) != Some(id) {
             self.close_prose(head);
         }
-        self.reopen(head, turn);
+        // A step that this telling has told before says nothing new: a log that was cut is told
+        // again from its start, without its end.
+        let told = self.find_step(turn, &name).is_some_and(|(turn, step)| {
+            self.turns[turn].steps[step].at.of(head.telling).is_some()
+        });
+        if !told {
+            self.reopen(head, turn);
+        }
         self.tell_step(head, name, |fold| {
             let changed = model.is_some() && fold.model.as_deref() != model.as_deref();
             if changed {

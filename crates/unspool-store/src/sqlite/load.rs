@@ -184,7 +184,7 @@ impl<'c> Loader<'c> {
                 name: origin.name,
                 at: origin.at,
                 model,
-                usage: usage(row, 2)?,
+                usage: origin.usage.map_or_else(|| usage(row, 2), Ok)?,
                 stop_reason: row.get(7)?,
                 provenance: origin.provenance,
             });
@@ -197,6 +197,8 @@ impl<'c> Loader<'c> {
 struct StepOrigin {
     name: Name,
     at: Positions,
+    #[serde(default)]
+    usage: Option<Usage>,
     #[serde(default)]
     provenance: Option<Provenance>,
 }

@@ -4,6 +4,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use unspool_core::id::SessionId;
 
 use super::load::id;
+use super::write::Left;
 use crate::contract::StoreError;
 use crate::rows::Row;
 
@@ -74,7 +75,7 @@ pub fn delete(connection: &mut Connection, session: Row, now: i64) -> Result<u64
 
 /// Deletes a session's rows and whatever no other session needs.
 pub fn delete_rows(transaction: &Transaction<'_>, session: Row) -> Result<(), StoreError> {
-    let contents: Vec<Row> = transaction
+    let contents = transaction
         .prepare_cached(
             "SELECT DISTINCT content FROM part JOIN turn ON turn.row = part.turn
              WHERE turn.session = ?1 AND content IS NOT NULL",
@@ -82,23 +83,7 @@ pub fn delete_rows(transaction: &Transaction<'_>, session: Row) -> Result<(), St
         .query_map([session], |row| row.get(0))?
         .collect::<Result<_, _>>()?;
     transaction.execute("DELETE FROM session WHERE row = ?1", [session])?;
-    for content in contents {
-        let chunk: Option<Row> = transaction
-            .prepare_cached(
-                "DELETE FROM content WHERE row = ?1
-                     AND NOT EXISTS (SELECT 1 FROM part WHERE content = ?1) RETURNING chunk",
-            )?
-            .query_row([content], |row| row.get(0))
-            .optional()?;
-        if let Some(chunk) = chunk {
-            transaction
-                .prepare_cached(
-                    "DELETE FROM chunk WHERE row = ?1 AND session IS NULL
-                         AND NOT EXISTS (SELECT 1 FROM content WHERE chunk = ?1)",
-                )?
-                .execute([chunk])?;
-        }
-    }
+    Left { contents, ..Left::default() }.drop_unused(transaction)?;
     transaction.execute(
         "DELETE FROM snapshot WHERE NOT EXISTS (SELECT 1 FROM session_snapshot
              WHERE session_snapshot.sha256 = snapshot.sha256)",

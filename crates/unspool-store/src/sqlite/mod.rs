@@ -49,10 +49,13 @@ impl Sqlite {
         let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)?;
         let at = |error| StoreError::sqlite(path, error);
         // Before anything is set: a file that is not ours stays as it is, byte for byte.
-        migrate::check_version(&connection, path)?;
-        connection.pragma_update(None, "page_size", 8192).map_err(at)?;
-        // What merging segments leaves unused is given back without writing the file anew.
-        connection.pragma_update(None, "auto_vacuum", "incremental").map_err(at)?;
+        let version = migrate::check_version(&connection, path)?;
+        if version == 0 {
+            connection.pragma_update(None, "page_size", 8192).map_err(at)?;
+            // What merging segments leaves unused is given back without writing the file anew.
+            // Said to a file that has it already, it would write to it.
+            connection.pragma_update(None, "auto_vacuum", "incremental").map_err(at)?;
+        }
         connection.pragma_update(None, "journal_mode", "wal").map_err(at)?;
         // A commit may be lost when the machine loses power, never torn; a crash of ours loses
         // nothing. What is lost is read from its source again.

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Row as SqlRow, params_from_iter};
 use rusqlite::types::Value;
+use rustc_hash::FxHashSet;
 use unspool_core::assemble::{Cursor, Outline};
 use unspool_core::id::{SessionId, TurnId};
 use unspool_core::session::{Parent, Turn};
@@ -24,7 +25,29 @@ const SESSION: &str = "SELECT session.row, session.head, session.name, session.t
     (SELECT json_group_array(tag.name) FROM tag WHERE tag.session = session.row),
     session.oddities FROM session";
 
-fn session(connection: &Connection, row: &SqlRow<'_>) -> Result<StoredSession, StoreError> {
+/// Which sessions have sub-agents, and which are some: most are neither, and need not be joined.
+#[derive(Default)]
+struct Families {
+    parents: FxHashSet<Row>,
+    children: FxHashSet<String>,
+}
+
+impl Families {
+    fn load(connection: &Connection) -> Result<Families, StoreError> {
+        let mut parents = connection.prepare_cached("SELECT DISTINCT parent FROM agent")?;
+        let mut children = connection.prepare_cached("SELECT DISTINCT session FROM agent")?;
+        Ok(Families {
+            parents: parents.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?,
+            children: children.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+fn session(
+    connection: &Connection,
+    families: &Families,
+    row: &SqlRow<'_>,
+) -> Result<StoredSession, StoreError> {
     let head = row.get_ref(1)?.as_str()?;
     let session: unspool_core::session::Session =
         serde_json::from_str(head).map_err(PackError::from)?;
@@ -40,7 +63,10 @@ fn session(connection: &Connection, row: &SqlRow<'_>) -> Result<StoredSession, S
         Ok(at.and_then(|at| Timestamp::from_millisecond(at).ok()))
     };
     let row_number = row.get(0)?;
-    let usage_with_agents = with_agents(connection, row_number)?;
+    let usage_with_agents = match families.parents.contains(&row_number) {
+        true => with_agents(connection, row_number)?,
+        false => usage(row, 14)?,
+    };
     let completeness = row.get_ref(6)?.as_str()?;
     let mut summary = Summary {
         session,
@@ -57,7 +83,8 @@ fn session(connection: &Connection, row: &SqlRow<'_>) -> Result<StoredSession, S
         usage: usage(row, 14)?,
         usage_with_agents,
     };
-    if summary.session.parent.is_none() {
+    let is_child = families.children.contains(&summary.session.id.to_string());
+    if summary.session.parent.is_none() && is_child {
         summary.session.parent = parent(connection, summary.session.id)?;
     }
     Ok(StoredSession {
@@ -138,11 +165,12 @@ pub fn sessions(
         sql.push_str(" LIMIT ?");
         values.push(i64::try_from(limit).unwrap_or(i64::MAX).into());
     }
+    let families = Families::load(connection)?;
     let mut statement = connection.prepare_cached(&sql)?;
     let mut rows = statement.query(params_from_iter(values))?;
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
-        found.push(session(connection, row)?);
+        found.push(session(connection, &families, row)?);
     }
     Ok(found)
 }
@@ -152,14 +180,16 @@ pub fn find(connection: &Connection, text: &str) -> Result<Vec<StoredSession>, S
     let sql = format!(
         "{SESSION} WHERE (session.id >= ?1 AND session.id < ?2)
              OR (session.agent_session_id >= ?1 AND session.agent_session_id < ?2)
-         ORDER BY session.started DESC LIMIT 50"
+         ORDER BY session.id = ?1 OR session.agent_session_id = ?1 DESC,
+             session.started DESC, session.id LIMIT 50"
     );
+    let families = Families::load(connection)?;
     let end = format!("{text}\u{10FFFF}");
     let mut statement = connection.prepare_cached(&sql)?;
     let mut rows = statement.query([text, &end])?;
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
-        found.push(session(connection, row)?);
+        found.push(session(connection, &families, row)?);
     }
     let exact = |stored: &StoredSession| {
         let session = &stored.summary.session;
@@ -215,7 +245,7 @@ pub fn outline(
     let mut statement = connection.prepare_cached(&sql)?;
     let mut rows = statement.query([id.to_string()])?;
     let Some(row) = rows.next()? else { return Ok(None) };
-    let mut stored = session(connection, row)?;
+    let mut stored = session(connection, &Families::default(), row)?;
     // Joined when read; the recorder goes on with what was told.
     stored.summary.session = serde_json::from_str(row.get_ref(1)?.as_str()?)
         .map_err(PackError::from)?;

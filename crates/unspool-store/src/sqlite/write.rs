@@ -14,17 +14,22 @@ pub fn write(connection: &mut Connection, batch: Batch) -> rusqlite::Result<()> 
     // The order of rows inside one transaction must not matter to the foreign keys.
     transaction.pragma_update(None, "defer_foreign_keys", true)?;
     files(&transaction, &batch.files)?;
+    let chunks: Vec<Row> = batch.chunks.iter().map(|chunk| chunk.row).collect();
+    let (contents, filled) = contents(&transaction, &batch.contents, &chunks)?;
     let mut chunk = transaction
         .prepare_cached("INSERT INTO chunk (row, session, data) VALUES (?1, ?2, ?3)")?;
-    for new in &batch.chunks {
-        chunk.execute(params![new.row, new.session, new.data])?;
+    for (at, new) in batch.chunks.iter().enumerate() {
+        // All that is in a shared one may be stored already.
+        if new.session.is_some() || filled.contains(&at) {
+            chunk.execute(params![new.row, new.session, new.data])?;
+        }
     }
     drop(chunk);
-    let chunks: Vec<Row> = batch.chunks.iter().map(|chunk| chunk.row).collect();
-    let contents = contents(&transaction, &batch.contents, &chunks)?;
+    let mut left = Left::default();
     for session in &batch.sessions {
-        write_session(&transaction, session, &chunks, &contents)?;
+        write_session(&transaction, session, &chunks, &contents, &mut left)?;
     }
+    left.drop_unused(&transaction)?;
     words(&transaction, &batch)?;
     let mut warning = transaction.prepare_cached(
         "INSERT OR IGNORE INTO warning (file, session, line, what, bytes)
@@ -67,13 +72,56 @@ fn files(transaction: &Transaction<'_>, files: &[FileRow]) -> rusqlite::Result<(
     Ok(())
 }
 
-/// Stores what is new; says where each content lies.
+/// Payloads that parts were taken out of: perhaps nothing needs them any more.
+#[derive(Default)]
+pub(super) struct Left {
+    pub contents: FxHashSet<Row>,
+    pub chunks: FxHashSet<Row>,
+}
+
+impl Left {
+    /// Notes where the payload of a part lies, which is about to go.
+    fn note(&mut self, statement: &mut CachedStatement<'_>, part: Row) -> rusqlite::Result<()> {
+        let mut rows = statement.query([part])?;
+        if let Some(row) = rows.next()? {
+            self.contents.extend(row.get::<_, Option<Row>>(0)?);
+            self.chunks.extend(row.get::<_, Option<Row>>(1)?);
+        }
+        Ok(())
+    }
+
+    /// Deletes those that no part needs.
+    pub fn drop_unused(mut self, transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+        let mut content = transaction.prepare_cached(
+            "DELETE FROM content WHERE row = ?1
+                 AND NOT EXISTS (SELECT 1 FROM part WHERE content = ?1) RETURNING chunk",
+        )?;
+        for row in &self.contents {
+            let chunk: Option<Row> = content.query_row([row], |row| row.get(0)).optional()?;
+            self.chunks.extend(chunk);
+        }
+        let mut chunk = transaction.prepare_cached(
+            "DELETE FROM chunk WHERE row = ?1
+                 AND NOT EXISTS (SELECT 1 FROM content WHERE chunk = ?1)
+                 AND NOT EXISTS (SELECT 1 FROM part WHERE chunk = ?1)",
+        )?;
+        for row in &self.chunks {
+            chunk.execute([row])?;
+        }
+        Ok(())
+    }
+}
+
+const LIES_IN: &str = "SELECT content, chunk FROM part WHERE row = ?1";
+
+/// Stores what is new; says where each content lies, and which chunks have something new.
 fn contents(
     transaction: &Transaction<'_>,
     contents: &[Content],
     chunks: &[Row],
-) -> rusqlite::Result<FxHashMap<u128, Row>> {
+) -> rusqlite::Result<(FxHashMap<u128, Row>, FxHashSet<usize>)> {
     let mut rows = FxHashMap::default();
+    let mut filled = FxHashSet::default();
     let mut find = transaction.prepare_cached("SELECT row FROM content WHERE digest = ?1")?;
     let mut add = transaction
         .prepare_cached("INSERT INTO content (digest, chunk, at, size) VALUES (?1, ?2, ?3, ?4)")?;
@@ -82,16 +130,19 @@ fn contents(
         let known: Option<Row> = find.query_row([&digest[..]], |row| row.get(0)).optional()?;
         let row = match known {
             Some(row) => row,
-            None => add.insert(params![
-                &digest[..],
-                chunks.get(content.chunk),
-                content.at as i64,
-                content.size as i64,
-            ])?,
+            None => {
+                filled.insert(content.chunk);
+                add.insert(params![
+                    &digest[..],
+                    chunks.get(content.chunk),
+                    content.at as i64,
+                    content.size as i64,
+                ])?
+            }
         };
         rows.insert(content.digest, row);
     }
-    Ok(rows)
+    Ok((rows, filled))
 }
 
 fn write_session(
@@ -99,15 +150,16 @@ fn write_session(
     session: &SessionWrite,
     chunks: &[Row],
     contents: &FxHashMap<u128, Row>,
+    left: &mut Left,
 ) -> rusqlite::Result<()> {
     head(transaction, session)?;
-    gone(transaction, session)?;
+    gone(transaction, session, left)?;
     let mut dirty: FxHashSet<Row> = session.turns.iter().map(|turn| turn.row).collect();
     turns(transaction, session)?;
     let mut parts = PartStatements::prepare(transaction, session.row)?;
     for part in &session.parts {
         dirty.insert(part.turn);
-        parts.write(part, chunks, contents)?;
+        parts.write(part, chunks, contents, left)?;
     }
     drop(parts);
     let mut dirty: Vec<Row> = dirty.into_iter().collect();
@@ -175,9 +227,15 @@ fn head(transaction: &Transaction<'_>, write: &SessionWrite) -> rusqlite::Result
     Ok(())
 }
 
-fn gone(transaction: &Transaction<'_>, session: &SessionWrite) -> rusqlite::Result<()> {
+fn gone(
+    transaction: &Transaction<'_>,
+    session: &SessionWrite,
+    left: &mut Left,
+) -> rusqlite::Result<()> {
+    let mut lies_in = transaction.prepare_cached(LIES_IN)?;
     let mut part = transaction.prepare_cached("DELETE FROM part WHERE row = ?1")?;
     for row in &session.gone_parts {
+        left.note(&mut lies_in, *row)?;
         part.execute([row])?;
     }
     // Parts that went over to another turn must not go with theirs.
@@ -241,7 +299,14 @@ fn write_step(
 ) -> rusqlite::Result<()> {
     let usage = step.usage;
     let count = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
-    let origin = StepOrigin { name: &step.name, at: step.at, provenance: step.provenance.as_ref() };
+    let counts = [usage.input, usage.output, usage.cache_read, usage.cache_write, usage.reasoning];
+    let too_much = counts.iter().any(|count| i64::try_from(*count).is_err());
+    let origin = StepOrigin {
+        name: &step.name,
+        at: step.at,
+        usage: too_much.then_some(usage),
+        provenance: step.provenance.as_ref(),
+    };
     statement.execute(params![
         turn,
         number as i64,
@@ -262,6 +327,9 @@ fn write_step(
 struct StepOrigin<'a> {
     name: &'a unspool_core::telling::Name,
     at: unspool_core::telling::Positions,
+    /// Nonsense that no column can hold.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    usage: Option<unspool_core::session::Usage>,
     #[serde(skip_serializing_if = "Option::is_none")]
     provenance: Option<&'a unspool_core::session::Provenance>,
 }
@@ -279,6 +347,7 @@ struct PartStatements<'t> {
     agent: CachedStatement<'t>,
     no_agent: CachedStatement<'t>,
     find: CachedStatement<'t>,
+    lies_in: CachedStatement<'t>,
 }
 
 impl<'t> PartStatements<'t> {
@@ -310,6 +379,7 @@ impl<'t> PartStatements<'t> {
             )?,
             no_agent: transaction.prepare_cached("DELETE FROM agent WHERE part = ?1")?,
             find: transaction.prepare_cached("SELECT row FROM content WHERE digest = ?1")?,
+            lies_in: transaction.prepare_cached(LIES_IN)?,
         })
     }
 
@@ -318,7 +388,11 @@ impl<'t> PartStatements<'t> {
         part: &PartRow,
         chunks: &[Row],
         contents: &FxHashMap<u128, Row>,
+        left: &mut Left,
     ) -> rusqlite::Result<()> {
+        if part.stored {
+            left.note(&mut self.lies_in, part.row)?;
+        }
         let (chunk, at, size) = match &part.payload {
             Payload::Chunk { chunk, at, length } => {
                 (chunks.get(*chunk).copied(), Some(*at as i64), Some(*length as i64))

@@ -1,1 +1,189 @@
-//! To come.
+//! Listing sessions and finding the one that is meant; windows of turns.
+
+use unspool_core::event::EndReason::Completed;
+use unspool_core::event::Voice::Text;
+use unspool_core::id::SessionId;
+use unspool_store::batch::Pace;
+use unspool_store::blocking::wait;
+use unspool_store::contract::{SessionFilter, Store, Window};
+
+use crate::desk::{AGENT, Desk, ask, told};
+use crate::home::Home;
+use crate::script::*;
+
+/// A session of one turn that began and ended at these seconds.
+fn short(from: i64, to: i64, project: &str) -> Vec<Line> {
+    vec![
+        told(project).at(from),
+        ask("p", "hello").at(from),
+        said(Text, "hi").at(from),
+        over(Completed).at(to),
+    ]
+}
+
+fn all() -> SessionFilter {
+    SessionFilter::default()
+}
+
+pub fn sessions_are_listed_newest_first<H: Home>() {
+    // R-001-36 R-004-04
+    let desk = Desk::<H>::new();
+    assert!(desk.sessions(all()).is_empty());
+    desk.record("old", short(100, 900, "/a"));
+    desk.record("new", short(300, 400, "/b"));
+    desk.record("middle", short(200, 250, "/a/c"));
+    // Of one moment: by id.
+    let mut twins = ["twin-1", "twin-2", "twin-3"];
+    for twin in twins {
+        desk.record(twin, short(150, 160, "/a"));
+    }
+    twins.sort_by_key(|twin| SessionId::of(AGENT, twin).to_string());
+    // What has no time comes last.
+    let untimed = Line { at: Some(None), ..ask("p", "when?") };
+    desk.record("untimed", [untimed]);
+    let order = ["new", "middle", twins[0], twins[1], twins[2], "old", "untimed"];
+    assert_eq!(desk.sessions(all()), order);
+    for limit in 0..9 {
+        let few = desk.sessions(SessionFilter { limit: Some(limit), ..all() });
+        assert_eq!(few, order[..order.len().min(limit as usize)]);
+    }
+    let most = SessionFilter { limit: Some(u64::MAX), ..all() };
+    assert_eq!(desk.sessions(most).len(), order.len());
+}
+
+pub fn every_filter_of_a_list_narrows_it<H: Home>() {
+    // R-001-36
+    let desk = Desk::<H>::new();
+    let one = desk.record("one", short(100, 200, "/home/a/project"));
+    desk.record("two", short(300, 400, "/home/b/pro%ject"));
+    desk.record_as("codex", "three", Pace::Bulk, short(500, 600, "/home/a/project/below"));
+    wait(desk.store().tag(one.row, vec!["good".to_owned()], Vec::new())).unwrap();
+
+    let agent = |agent: &str| SessionFilter { agent: Some(agent.to_owned()), ..all() };
+    assert_eq!(desk.sessions(agent(AGENT)), ["two", "one"]);
+    assert_eq!(desk.sessions(agent("codex")), ["three"]);
+    assert!(desk.sessions(agent("CODEX")).is_empty());
+    assert!(desk.sessions(agent("")).is_empty());
+
+    let project = |path: &str| SessionFilter { project: Some(path.to_owned()), ..all() };
+    assert_eq!(desk.sessions(project("/home/a/project")), ["three", "one"]);
+    assert_eq!(desk.sessions(project("pro%ject")), ["two"], "no character means anything");
+    assert!(desk.sessions(project("/home/_")).is_empty());
+
+    let tag = |tag: &str| SessionFilter { tag: Some(tag.to_owned()), ..all() };
+    assert_eq!(desk.sessions(tag("good")), ["one"]);
+    assert!(desk.sessions(tag("goo")).is_empty());
+
+    let time = |since: Option<i64>, until: Option<i64>| {
+        let seconds = |time: Option<i64>| time.map(|time| time * 1000);
+        SessionFilter { since: seconds(since), until: seconds(until), ..all() }
+    };
+    assert_eq!(desk.sessions(time(Some(400), None)), ["three", "two"], "ended then or later");
+    assert_eq!(desk.sessions(time(Some(401), None)), ["three"]);
+    assert_eq!(desk.sessions(time(None, Some(300))), ["one"], "began before");
+    assert_eq!(desk.sessions(time(None, Some(301))), ["two", "one"]);
+    assert_eq!(desk.sessions(time(Some(350), Some(450))), ["two"]);
+    assert!(desk.sessions(time(Some(i64::MAX / 1000), None)).is_empty());
+    let both = SessionFilter { limit: Some(1), ..project("/home/a") };
+    assert_eq!(desk.sessions(both), ["three"]);
+}
+
+pub fn a_session_is_found_by_what_people_call_it<H: Home>() {
+    let desk = Desk::<H>::new();
+    for name in ["abc-1", "abc-2", "abc", "ähnlich", "50%_x"] {
+        desk.record(name, short(100, 200, "/a"));
+    }
+    let find = |text: &str| {
+        let found = wait(desk.store().find(text.to_owned())).unwrap();
+        let mut names: Vec<String> =
+            found.into_iter().map(|stored| stored.summary.session.agent_session_id).collect();
+        names.sort();
+        names
+    };
+    let id = SessionId::of(AGENT, "abc-1").to_string();
+    assert_eq!(find(&id), ["abc-1"], "our id");
+    assert_eq!(find(&id[..8]), ["abc-1"], "its start");
+    assert_eq!(find("abc-2"), ["abc-2"], "the agent's own id");
+    assert_eq!(find("abc"), ["abc"], "one that is meant exactly");
+    assert_eq!(find("ab"), ["abc", "abc-1", "abc-2"], "several that may be meant");
+    assert_eq!(find("äh"), ["ähnlich"]);
+    let none = ["abd", "ABC", "bc-1", "%", "_", "50%%", "abc-1 ", "' OR 1=1 --", "\0", "abc\0"];
+    for none in none {
+        assert!(find(none).is_empty(), "{none:?}");
+    }
+    assert_eq!(find("50%"), ["50%_x"]);
+    assert!(find(&"a".repeat(1_000_000)).is_empty());
+    assert!(find(&format!("{id}x")).is_empty());
+}
+
+pub fn the_session_that_is_meant_exactly_is_never_crowded_out<H: Home>() {
+    // Sixty newer sessions begin with the same letters.
+    let desk = Desk::<H>::new();
+    desk.record("run", short(1, 2, "/a"));
+    for nth in 0..60 {
+        desk.record(&format!("run-{nth}"), short(1000 + nth, 2000, "/a"));
+    }
+    let found = wait(desk.store().find("run".to_owned())).unwrap();
+    let names: Vec<&str> =
+        found.iter().map(|stored| stored.summary.session.agent_session_id.as_str()).collect();
+    assert_eq!(names, ["run"]);
+}
+
+pub fn turns_come_in_windows<H: Home>() {
+    // R-004-04
+    let desk = Desk::<H>::new();
+    let mut script = vec![notice(Some("n"), "before")];
+    for nth in 1..=5 {
+        script.extend([
+            ask(&format!("p{nth}"), &format!("ask {nth}")),
+            said(Text, &format!("answer {nth}")),
+            over(Completed),
+        ]);
+    }
+    let row = desk.record("s", script).row;
+    desk.record("other", short(1, 2, "/a"));
+    let numbers = |window: Window| {
+        let shown = wait(desk.store().turns(row, window)).unwrap();
+        let whole = wait(desk.store().whole_turns(row, window)).unwrap();
+        assert_eq!(shown, whole, "nothing is hidden here");
+        shown.iter().map(|turn| turn.number).collect::<Vec<u32>>()
+    };
+    let from = |number: u32, count: u32| Window::From { number, count };
+    assert_eq!(numbers(Window::All), [0, 1, 2, 3, 4, 5]);
+    assert_eq!(numbers(Window::Turn(3)), [3]);
+    assert_eq!(numbers(Window::Turn(0)), [0]);
+    assert!(numbers(Window::Turn(6)).is_empty());
+    assert_eq!(numbers(from(0, 2)), [0, 1]);
+    assert_eq!(numbers(from(4, 9)), [4, 5]);
+    assert!(numbers(from(2, 0)).is_empty());
+    assert!(numbers(from(6, 1)).is_empty());
+    assert_eq!(numbers(from(0, u32::MAX)).len(), 6);
+    assert!(numbers(from(u32::MAX, u32::MAX)).is_empty());
+    assert!(wait(desk.store().turns(row + 9, Window::All)).unwrap().is_empty());
+}
+
+pub fn what_is_not_shown_is_kept<H: Home>() {
+    // Hooks told of a call that the log of this turn, told to its end, does not have.
+    let desk = Desk::<H>::new();
+    let row = desk
+        .record(
+            "s",
+            [
+                ask("p", "go").hook(),
+                called_with("elsewhere", "Bash", r#"{"command":"secret"}"#).hook(),
+                ask("p", "go"),
+                said(Text, "done"),
+                over(Completed),
+            ],
+        )
+        .row;
+    let shown = desk.turns(row);
+    let whole = wait(desk.store().whole_turns(row, Window::All)).unwrap();
+    assert_eq!((shown[0].parts.len(), whole[0].parts.len()), (1, 2));
+    assert!(whole[0].parts.iter().any(|part| part.origin.foreign));
+    assert_eq!(desk.session("s").summary.parts, 1);
+    assert!(desk.found("secret").is_empty(), "what is not shown is not found");
+    wait(desk.store().rebuild()).unwrap();
+    assert!(desk.found("secret").is_empty(), "also not in an index made anew");
+    desk.is_clean();
+}

@@ -55,6 +55,50 @@ macro_rules! contract {
 }
 
 contract! { sqlite, crate::home::SqliteHome:
+    writing {
+        a_batch_is_written_whole_or_not_at_all,
+        a_recorder_goes_on_after_a_batch_that_failed,
+        rows_are_numbered_on,
+        files_are_remembered_with_how_far_they_were_read,
+        a_turn_comes_back_with_its_rows,
+        the_recorder_sees_what_it_has_sent,
+        numbers_that_make_no_sense_are_kept,
+        text_of_any_kind_is_kept,
+    }
+    listing {
+        sessions_are_listed_newest_first,
+        every_filter_of_a_list_narrows_it,
+        a_session_is_found_by_what_people_call_it,
+        the_session_that_is_meant_exactly_is_never_crowded_out,
+        turns_come_in_windows,
+        what_is_not_shown_is_kept,
+    }
+    managing {
+        a_name_stands_before_every_title,
+        tags_are_added_and_taken_away,
+        deleting_a_session_leaves_nothing_of_it,
+        what_was_deleted_does_not_come_back_by_itself,
+        a_session_goes_with_its_sub_agents,
+        sub_agents_that_name_each_other_are_no_trouble,
+        a_session_that_is_forgotten_comes_back_as_it_was_called,
+        contents_are_stored_once_and_go_with_the_last_who_needs_them,
+        a_packer_outlives_what_it_stored,
+        settings_are_kept,
+        what_is_kept_beside_the_turns_comes_back,
+    }
+    searching {
+        words_are_found_where_they_were_said,
+        a_word_inside_a_longer_one_is_found_where_no_whole_one_is,
+        every_filter_of_a_search_narrows_it,
+        titles_names_folders_and_branches_are_found,
+        a_hit_says_where_it_is,
+        a_part_is_one_hit_however_often_it_was_indexed,
+        old_words_are_not_found_and_new_ones_are,
+        parts_and_turns_that_turn_out_to_be_one_are_found_once,
+        what_is_live_is_found_at_once,
+        no_query_is_an_error,
+        there_may_be_more_than_was_asked_for,
+    }
     recording {
         what_is_recorded_is_what_was_told,
         a_process_may_end_anywhere,

@@ -1,6 +1,6 @@
 //! `unspool list`: the sessions of the archive, newest first.
 
-use std::io;
+use std::io::{self, IsTerminal};
 
 use anyhow::{Result, bail};
 use clap::Args;
@@ -32,7 +32,7 @@ pub struct List {
     /// Only what went on then or later: 2026-05-31, 2026-05-31T12:00:00Z, 36h, 7d, 2w
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
-    /// So many at most
+    /// So many at most; on a terminal 50 unless said otherwise
     #[arg(long, value_name = "N")]
     limit: Option<u64>,
     /// Columns to use, 20 at the least; the terminal's width by default
@@ -40,15 +40,19 @@ pub struct List {
     width: Option<u16>,
 }
 
+/// What a person looks at.
+const SHOWN: u64 = 50;
+
 impl List {
     pub fn run(self, archive: &Archive) -> Result<()> {
+        let cut = self.limit.is_none() && !self.json && io::stdout().is_terminal();
         let filter = SessionFilter {
             agent: self.agent,
             project: self.project,
             tag: self.tag,
             since: self.since.as_deref().map(parse_time).transpose()?,
             until: None,
-            limit: self.limit,
+            limit: self.limit.or(cut.then_some(SHOWN)),
         };
         let sessions = wait(archive.read()?.sessions(filter))?;
         if self.json {
@@ -75,7 +79,11 @@ impl List {
         if !rows.is_empty() {
             table::write(&columns, &rows, &style, &mut out)?;
         }
-        Ok(io::Write::flush(&mut out)?)
+        io::Write::flush(&mut out)?;
+        if cut && rows.len() as u64 == SHOWN {
+            eprintln!("unspool: these are the newest; --limit N shows more");
+        }
+        Ok(())
     }
 }
 

@@ -1,1 +1,399 @@
-//! Later.
+//! What happens to the agents' files: they grow, are cut, replaced, moved and deleted, and some are
+//! no logs at all. The archive takes what is new, keeps what it has, and leaves the files alone.
+
+use std::fs::{self, File};
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, SystemTime};
+
+use serde_json::Value;
+
+use crate::contents::{Contents, difference};
+use crate::corpus::{self, recording};
+use crate::desk::{Desk, Unspool};
+
+const LOG: &str = "discovery-loop";
+const OTHER: &str = "odd-output";
+
+fn put(desk: &Desk, name: &str, bytes: &[u8]) -> PathBuf {
+    let path = desk.projects().join(name);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(&path, bytes).unwrap();
+    path
+}
+
+/// Nobody has written to it for an hour.
+fn leave_alone(path: &Path) {
+    let file = File::options().append(true).open(path).unwrap();
+    file.set_modified(SystemTime::now() - Duration::from_secs(3600)).unwrap();
+}
+
+/// So many lines.
+fn lines(log: &[u8], count: usize) -> &[u8] {
+    let end = log.iter().enumerate().filter(|(_, byte)| **byte == b'\n').nth(count - 1);
+    &log[..=end.unwrap().0]
+}
+
+fn count(log: &[u8]) -> u64 {
+    log.iter().filter(|byte| **byte == b'\n').count() as u64
+}
+
+/// What another archive makes of the files as they are now.
+fn fresh(desk: &Desk) -> Contents {
+    let fresh = (0..).map(|at| desk.unspool(&format!("fresh-{at}")));
+    let fresh = fresh.into_iter().find(|fresh| !fresh.database().exists()).unwrap();
+    fresh.sync();
+    Contents::of(&fresh)
+}
+
+/// What the archive tells of a session, without where it has it from.
+fn told(unspool: &Unspool, case: &str) -> String {
+    let log = String::from_utf8(recording(case, "log")).unwrap();
+    let mut shown = unspool.shown(corpus::field(&log, "sessionId").unwrap());
+    let object = shown.as_object_mut().unwrap();
+    object.remove("records");
+    object.remove("warnings");
+    serde_json::to_string_pretty(&shown).unwrap()
+}
+
+fn assert_told(unspool: &Unspool, case: &str, expected: &str, when: &str) {
+    let found = told(unspool, case);
+    assert!(found == expected, "{when}: {}", difference(expected, &found));
+    // All is in order.
+    unspool.print(&["db", "check"]);
+}
+
+fn sessions(unspool: &Unspool) -> usize {
+    unspool.json(&["list", "--json"]).as_array().unwrap().len()
+}
+
+fn warnings(report: &Value) -> Vec<String> {
+    let told = report["warnings"].as_array().unwrap().iter();
+    told.map(|warning| format!("{}: {}", warning["file"], warning["what"])).collect()
+}
+
+#[test]
+fn a_grown_log_adds_what_is_new() {
+    // R-001-28, law 5: only the new records are read.
+    let desk = Desk::new();
+    let unspool = desk.unspool("archive");
+    let log = recording(LOG, "log");
+    for end in [20, 21, 60, 88] {
+        let grown = lines(&log, end);
+        put(&desk, "a/log.jsonl", grown);
+        let before = if end == 20 { 0 } else { unspool.shown_records() };
+        let report = unspool.sync();
+        assert_eq!(report["records"], count(grown) - before, "at line {end}");
+        Contents::of(&unspool).assert_is(&fresh(&desk), &format!("at line {end}"));
+    }
+}
+
+#[test]
+fn half_a_line_waits_for_its_end() {
+    // R-001-15: it is no error, and nothing of it remains when it is finished. The same for a file
+    // that somebody writes to and for one that nobody has written to for long.
+    for at_rest in [false, true] {
+        let desk = Desk::new();
+        let unspool = desk.unspool("archive");
+        let log = recording(OTHER, "log");
+        let whole = lines(&log, 40).len();
+        let next = lines(&log, 41).len();
+        // In the middle of the line, before its last byte, and behind it without the line end.
+        for cut in [whole + 1, (whole + next) / 2, next - 2, next - 1] {
+            let path = put(&desk, "a/log.jsonl", &log[..cut]);
+            if at_rest {
+                leave_alone(&path);
+            }
+            unspool.sync();
+            unspool.print(&["db", "check"]);
+            assert_writes_nothing(&unspool, "half a line");
+        }
+        put(&desk, "a/log.jsonl", &log);
+        unspool.sync();
+        Contents::of(&unspool).assert_is(&fresh(&desk), &format!("at rest: {at_rest}"));
+    }
+}
+
+#[test]
+fn a_log_that_was_cut_or_deleted_stays_in_the_archive() {
+    // Law 4: what was taken is kept, whatever becomes of the file.
+    let desk = Desk::new();
+    let unspool = desk.unspool("archive");
+    let cases = [
+        LOG,
+        OTHER,
+        "terminal-rewind-shell-and-mentions",
+        "terminal-interrupts-and-queued-prompts",
+        "compaction-and-resume",
+        "stop-hook-loops",
+        "subagents-parallel-and-background",
+        "plan-rejected",
+    ];
+    let write = |share: usize| {
+        for case in cases {
+            let log = recording(case, "log");
+            let length = log.len() * share / 100;
+            let path = put(&desk, &format!("{case}.jsonl"), b"");
+            fs::write(path, &log[..length]).unwrap();
+        }
+        unspool.sync();
+    };
+    write(100);
+    let expected = cases.map(|case| told(&unspool, case));
+    // Cut where it may be, emptied, and back in pieces.
+    for share in [80, 50, 47, 1, 0, 60, 100, 30] {
+        write(share);
+        for (case, expected) in cases.iter().zip(&expected) {
+            assert_told(&unspool, case, expected, &format!("{case} cut to {share} %"));
+        }
+    }
+    fs::remove_dir_all(desk.path("agent")).unwrap();
+    unspool.sync();
+    for (case, expected) in cases.iter().zip(&expected) {
+        assert_told(&unspool, case, expected, &format!("{case} deleted"));
+    }
+}
+
+#[test]
+fn another_log_under_the_same_name_is_another_session() {
+    let desk = Desk::new();
+    let unspool = desk.unspool("archive");
+    let path = put(&desk, "a/log.jsonl", &recording(LOG, "log"));
+    unspool.sync();
+    let (first, modified) = (told(&unspool, LOG), path.metadata().unwrap().modified().unwrap());
+    // Another file takes its place.
+    let beside = put(&desk, "a/log.new", &recording(OTHER, "log"));
+    fs::rename(&beside, &path).unwrap();
+    unspool.sync();
+    assert_told(&unspool, LOG, &first, "replaced");
+    let second = told(&unspool, OTHER);
+    assert_eq!(sessions(&unspool), 2);
+    // The same file is written anew, as long as it was and with the time that it had.
+    let third = String::from_utf8(recording(OTHER, "log")).unwrap();
+    let id = corpus::field(&third, "sessionId").unwrap();
+    let third = third.replace(id, "00000000-1111-2222-3333-444444444444");
+    fs::write(&path, third).unwrap();
+    File::options().append(true).open(&path).unwrap().set_modified(modified).unwrap();
+    unspool.sync();
+    assert_eq!(sessions(&unspool), 3);
+    assert_told(&unspool, LOG, &first, "rewritten");
+    assert_told(&unspool, OTHER, &second, "rewritten");
+    assert_eq!(
+        unspool.shown("00000000-1111-2222-3333-444444444444")["turns"].as_array().unwrap().len(),
+        unspool.shown(id)["turns"].as_array().unwrap().len(),
+    );
+}
+
+#[test]
+fn what_is_changed_in_the_middle_of_a_log_is_read() {
+    // As long as before and with the time that it had: only the file system knows.
+    let desk = Desk::new();
+    let unspool = desk.unspool("archive");
+    let log = String::from_utf8(recording(LOG, "log")).unwrap();
+    let at = log.match_indices("\"type\":\"tools-used\"").nth(2).unwrap().0;
+    assert!(at > 8192 && log.len() - at > 8192);
+    let mut changed = log.clone();
+    changed.replace_range(at..at + 19, "\"type\":\"new-record\"");
+    let path = put(&desk, "a/log.jsonl", log.as_bytes());
+    let modified = path.metadata().unwrap().modified().unwrap();
+    unspool.sync();
+    let before = told(&unspool, LOG);
+    fs::write(&path, &changed).unwrap();
+    File::options().append(true).open(&path).unwrap().set_modified(modified).unwrap();
+    let report = unspool.sync();
+    println!("{report}");
+    let after = told(&unspool, LOG);
+    assert!(after != before, "the new record was not seen");
+    assert!(after.contains("new-record"));
+}
+
+#[test]
+fn a_log_that_was_moved_or_copied_is_told_once() {
+    // Law 5.
+    let desk = Desk::new();
+    let unspool = desk.unspool("archive");
+    let log = recording(LOG, "log");
+    let first = put(&desk, "a/log.jsonl", lines(&log, 60));
+    unspool.sync();
+    let expected = told(&unspool, LOG);
+    let second = desk.projects().join("a/moved.jsonl");
+    fs::rename(&first, &second).unwrap();
+    unspool.sync();
+    assert_told(&unspool, LOG, &expected, "moved");
+    let third = desk.projects().join("copied.jsonl");
+    fs::copy(&second, &third).unwrap();
+    fs::hard_link(&second, desk.projects().join("linked.jsonl")).unwrap();
+    symlink(&second, desk.projects().join("pointed.jsonl")).unwrap();
+    unspool.sync();
+    assert_told(&unspool, LOG, &expected, "copied");
+    // The copy goes on, then the one that it was copied from.
+    let undisturbed = desk.unspool("undisturbed");
+    fs::write(&third, &log).unwrap();
+    undisturbed.print(&["import", third.to_str().unwrap()]);
+    let whole = told(&undisturbed, LOG);
+    unspool.sync();
+    assert_told(&unspool, LOG, &whole, "the copy went on");
+    fs::write(&second, &log).unwrap();
+    unspool.sync();
+    assert_told(&unspool, LOG, &whole, "both went on");
+    assert_eq!(sessions(&unspool), 1);
+}
+
+#[test]
+fn what_is_no_log_is_passed_over() {
+    // R-001-15 R-001-16 R-001-25: loops, pipes, folders, empty files and files of other kinds.
+    let desk = Desk::new();
+    let unspool = desk.unspool("archive");
+    put(&desk, "a/log.jsonl", &recording(LOG, "log"));
+    unspool.sync();
+    let expected = told(&unspool, LOG);
+    put(&desk, "a/empty.jsonl", b"");
+    put(&desk, "a/blank.jsonl", b"\n\n  \n");
+    put(&desk, "a/image.jsonl", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\xff\xfe\xfd");
+    put(&desk, "a/zeros.jsonl", &[0; 10_000]);
+    put(&desk, "a/table.jsonl", b"a,b,c\n1,2,3\n");
+    put(&desk, "a/json.jsonl", b"{\"hello\":1}\n[1,2]\nnull\n");
+    put(&desk, "a/history.jsonl", b"{\"display\":\"hello\",\"pastedContents\":{},\"timestamp\":1}\n");
+    put(&desk, "a/deep.jsonl", "[".repeat(200_000).as_bytes());
+    put(&desk, "a/notes.txt", b"not looked at\n");
+    fs::create_dir(desk.projects().join("folder.jsonl")).unwrap();
+    let path = |name: &str| desk.projects().join(name);
+    symlink(desk.projects(), path("a/loop")).unwrap();
+    symlink(path("a"), path("a/self")).unwrap();
+    symlink(path("a/round.jsonl"), path("a/round.jsonl")).unwrap();
+    symlink(path("nowhere"), path("a/nowhere.jsonl")).unwrap();
+    symlink("/dev/zero", path("a/endless.jsonl")).unwrap();
+    let pipe = Command::new("mkfifo").arg(path("a/pipe.jsonl")).status();
+    println!("a pipe: {pipe:?}");
+    let report = unspool.sync();
+    let said = warnings(&report);
+    let names = ["image", "zeros", "table", "json", "history", "deep", "round", "nowhere", "endless"];
+    for name in names {
+        assert!(said.iter().any(|said| said.contains(&format!("{name}.jsonl"))), "{name}: {said:#?}");
+    }
+    assert!(said.iter().any(|said| said.contains("prompts")), "{said:#?}");
+    assert_told(&unspool, LOG, &expected, "beside what is no log");
+    assert_eq!(sessions(&unspool), 1);
+    assert_writes_nothing(&unspool, "beside what is no log");
+}
+
+#[test]
+fn a_file_that_may_not_be_read_is_said_and_passed_over() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+    use std::os::unix::process::CommandExt;
+    let desk = Desk::new();
+    let secret = put(&desk, "secret.jsonl", &recording(OTHER, "log"));
+    put(&desk, "log.jsonl", &recording(LOG, "log"));
+    fs::set_permissions(&secret, fs::Permissions::from_mode(0o000)).unwrap();
+    let unspool = desk.unspool("archive");
+    let mut command = unspool.command(&["sync", "--json"]);
+    if secret.metadata().unwrap().uid() == 0 {
+        // Nothing is hidden from root: somebody else must look.
+        let nobody = 65534;
+        fs::create_dir(unspool.folder().path()).unwrap();
+        chown(unspool.folder().path(), Some(nobody), Some(nobody)).unwrap();
+        fs::set_permissions(desk.path(""), fs::Permissions::from_mode(0o755)).unwrap();
+        command.uid(nobody).gid(nobody);
+    }
+    let Ok(output) = command.output() else {
+        println!("skipped: the program cannot be run by somebody else here");
+        return;
+    };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let said = warnings(&serde_json::from_slice(&output.stdout).unwrap());
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert!(said[0].contains("secret.jsonl") && said[0].contains("cannot be read"), "{said:?}");
+    assert_eq!(sessions(&unspool), 1);
+    fs::set_permissions(&secret, fs::Permissions::from_mode(0o644)).unwrap();
+    unspool.sync();
+    assert_eq!(sessions(&unspool), 2, "as soon as it may be read");
+}
+
+#[test]
+fn lines_that_cannot_be_read_are_kept_and_counted_once() {
+    // R-001-15, law 4.
+    let desk = Desk::new();
+    let unspool = desk.unspool("archive");
+    let log = recording(LOG, "log");
+    let (start, rest) = log.split_at(lines(&log, 30).len());
+    let text = String::from_utf8(rest.to_vec()).unwrap();
+    let spoilt = text.replacen("\"role\":\"assistant\"", "\"role\":\"assistant\",\"x\":\"\u{1}\"", 1);
+    let mut bytes = start.to_vec();
+    bytes.extend_from_slice(b"{\"type\":\"user\",\"mess\n\0\0\0\0\nnot JSON at all\n");
+    let bad = spoilt.find('\u{1}').unwrap();
+    bytes.extend_from_slice(&spoilt.as_bytes()[..bad]);
+    // Half of a character, and a byte that is none.
+    bytes.extend_from_slice(b"\xc3 \xff");
+    bytes.extend_from_slice(&spoilt.as_bytes()[bad + 1..]);
+    let path = put(&desk, "a/log.jsonl", &bytes);
+    unspool.sync();
+    let expected = Contents::of(&unspool);
+    let shown = unspool.shown("112b2623-935f-4249-9e9a-c45c61ba0d98");
+    assert_eq!(shown["records"]["unreadable"], 3);
+    assert_eq!(shown["session"]["completeness"], "partial");
+    let said = warnings(&shown);
+    assert_eq!(said.len(), 4, "{said:#?}");
+    assert!(said[3].contains("invalid UTF-8 was replaced"), "{said:#?}");
+    // Read again from its start, under the same name and under another.
+    leave_alone(&path);
+    unspool.sync();
+    Contents::of(&unspool).assert_is(&expected, "again");
+    Contents::of(&unspool).assert_is(&fresh(&desk), "anew");
+}
+
+#[test]
+fn a_line_of_five_megabytes_is_a_line() {
+    // R-X-14
+    let desk = Desk::new();
+    let unspool = desk.unspool("archive");
+    let log = String::from_utf8(recording(LOG, "log")).unwrap();
+    let long = "ä€😀 words ".repeat(400_000);
+    let at = log.find("\"tool_result\",\"content\":\"").unwrap() + "\"tool_result\",\"content\":\"".len();
+    let (before, after) = log.split_at(at);
+    let path = put(&desk, "a/log.jsonl", format!("{before}{}", &long[..3_000_000]).as_bytes());
+    unspool.sync();
+    assert_writes_nothing(&unspool, "in the middle of it");
+    fs::write(&path, format!("{before}{long}{after}")).unwrap();
+    unspool.sync();
+    Contents::of(&unspool).assert_is(&fresh(&desk), "finished");
+    let shown = unspool.print(&["show", "112b2623-935f-4249-9e9a-c45c61ba0d98", "--json"]);
+    assert!(shown.contains(&long));
+}
+
+/// Syncs again: not a byte of the archive changes.
+fn assert_writes_nothing(unspool: &Unspool, when: &str) {
+    let state = || {
+        let path = unspool.database();
+        let files = unspool.folder().path().read_dir().unwrap();
+        let names: std::collections::BTreeSet<_> = files.map(|file| file.unwrap().file_name()).collect();
+        (names, path.metadata().unwrap().modified().unwrap(), fs::read(path).unwrap())
+    };
+    let before = state();
+    let report = unspool.sync();
+    assert_eq!(report["records"], 0, "{when}");
+    assert!(before == state(), "{when}: something was written");
+}
+
+#[test]
+fn a_sync_of_what_is_unchanged_writes_nothing() {
+    // R-001-28, laws 5 and 7.
+    let desk = Desk::filled();
+    let before = desk.listing();
+    let unspool = desk.unspool("archive");
+    unspool.sync();
+    assert_writes_nothing(&unspool, "once more");
+    Contents::of(&unspool);
+    assert_writes_nothing(&unspool, "after all was looked at");
+    unspool.print(&["db", "rebuild"]);
+    unspool.print(&["db", "vacuum"]);
+    unspool.print(&["export", "--all", "--to", "jsonl"]);
+    assert_eq!(desk.listing(), before, "law 7");
+}
+
+impl Unspool {
+    /// How many records of the one session were taken.
+    fn shown_records(&self) -> u64 {
+        self.shown("112b2623-935f-4249-9e9a-c45c61ba0d98")["records"]["read"].as_u64().unwrap()
+    }
+}
