@@ -18,12 +18,8 @@ pub enum Completeness {
 }
 
 impl Completeness {
-    pub const ALL: [Completeness; 4] = [
-        Completeness::Full,
-        Completeness::Partial,
-        Completeness::FinalOnly,
-        Completeness::Failed,
-    ];
+    pub const ALL: [Completeness; 4] =
+        [Completeness::Full, Completeness::Partial, Completeness::FinalOnly, Completeness::Failed];
 
     pub fn name(self) -> &'static str {
         match self {

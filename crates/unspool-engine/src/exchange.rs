@@ -289,10 +289,8 @@ impl Taking {
         for Shot { kind, sha256, content } in head.snapshots.drain(..) {
             fold.add_snapshot(Snapshot { kind, sha256, content });
         }
-        let mut known: FxHashMap<String, i64> = wait(recorder.store().files())?
-            .into_iter()
-            .map(|file| (file.path, file.row))
-            .collect();
+        let mut known: FxHashMap<String, i64> =
+            wait(recorder.store().files())?.into_iter().map(|file| (file.path, file.row)).collect();
         let mut taking = none(head);
         for source in taking.head.sources.drain(..) {
             let row = match known.get(&source.file.path) {
@@ -377,7 +375,7 @@ fn file_row(row: i64, file: File) -> FileRow {
 /// Whether a file begins as an export does.
 pub fn is_export(path: &std::path::Path) -> bool {
     let mut start = [0; MARK.len()];
-    let read = std::fs::File::open(path)
-        .and_then(|mut file| io::Read::read_exact(&mut file, &mut start));
+    let read =
+        std::fs::File::open(path).and_then(|mut file| io::Read::read_exact(&mut file, &mut start));
     read.is_ok() && start == MARK.as_bytes()
 }

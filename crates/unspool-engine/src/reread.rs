@@ -24,16 +24,14 @@ pub struct Reread {
 }
 
 /// Reads again what can be read again. Names and tags stay.
-pub fn reread<S: Store>(
-    recorder: &Recorder<S>,
-    progress: &Progress,
-) -> Result<Reread, SyncError> {
+pub fn reread<S: Store>(recorder: &Recorder<S>, progress: &Progress) -> Result<Reread, SyncError> {
     let store = recorder.store();
     let files: FxHashMap<Row, (PathBuf, bool)> = wait(store.files())?
         .into_iter()
         .map(|file| {
             let print = Fingerprint { offset: file.offset, head: file.head, tail: file.tail };
-            let there = File::open(&file.path).is_ok_and(|open| print.matches(&open).unwrap_or(false));
+            let there =
+                File::open(&file.path).is_ok_and(|open| print.matches(&open).unwrap_or(false));
             (file.row, (PathBuf::from(file.path), there))
         })
         .collect();
@@ -55,8 +53,7 @@ pub fn reread<S: Store>(
     for session in again {
         wait(store.forget(session))?;
     }
-    let candidates =
-        paths.into_iter().map(|path| Candidate { path, stamp: None }).collect();
+    let candidates = paths.into_iter().map(|path| Candidate { path, stamp: None }).collect();
     let report = sync(recorder, candidates, progress)?;
     Ok(Reread { report, left })
 }

@@ -25,7 +25,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 #[serde(rename_all = "kebab-case")]
 pub enum Message {
     /// From now on nothing that is written is missed.
-    Hello { version: u32 },
+    Hello {
+        version: u32,
+    },
     Written(Published),
     /// The follower was too slow, and something was left out: load again.
     Missed,

@@ -114,9 +114,10 @@ pub fn sync<S: Store>(
         wait(recorder.store().tidy(Tidy::WhenDue))?;
     }
     for path in exports {
-        match File::open(&path).map_err(Into::into).and_then(|file| {
-            exchange::import(recorder, BufReader::new(file))
-        }) {
+        match File::open(&path)
+            .map_err(Into::into)
+            .and_then(|file| exchange::import(recorder, BufReader::new(file)))
+        {
             Ok(taken) => report.add(taken),
             Err(ExchangeError::Store(error)) => return Err(error.into()),
             Err(error) => report.warnings.push(warning(&path, error.to_string())),
@@ -166,8 +167,7 @@ fn run<S: Store>(
                 scope.spawn(|| {
                     let mut taker = Taker::new(shared)?;
                     loop {
-                        let next =
-                            queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+                        let next = queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
                         let Some(path) = next else { break };
                         match taker.take_file(&path) {
                             Ok(()) => {}

@@ -14,7 +14,7 @@ use unspool_sources::decode::Warning;
 use unspool_sources::discover::Stamp;
 use unspool_sources::fingerprint::Fingerprint;
 use unspool_sources::read::lines::{self, Position};
-use unspool_sources::reading::{LastLine, Reading, Saved, Told, Verdict, read_on};
+use unspool_sources::reading::{LastLine, Reading, Saved, Told, UNFINISHED, Verdict, read_on};
 use unspool_store::batch::{Pace, Packer};
 use unspool_store::blocking::wait;
 use unspool_store::contract::{Store, StoreError};
@@ -98,7 +98,8 @@ impl<'a, S: Store> Taker<'a, S> {
             row,
             name,
             path: Some(path.to_owned()),
-            renewed: known.is_some() && !same,
+            // One that was empty at the last look goes on from nothing.
+            renewed: known.is_some_and(|known| !same || known.offset == 0),
             told: Vec::new(),
             warnings: Vec::new(),
         });
@@ -135,18 +136,9 @@ impl<'a, S: Store> Taker<'a, S> {
             inode: stamp.inode,
             device: stamp.device,
         };
-        if !rest && reading.is_undecided() {
+        if !rest && (position.offset < stamp.size || reading.is_undecided()) {
+            // Looked at again the next time, whatever the file system says.
             stamp.modified = 0;
-        } else if position.offset < stamp.size {
-            if rest {
-                let what = "the last line is not finished, and was not read".to_owned();
-                let line = position.number;
-                let name = path.to_string_lossy();
-                self.shared.tally.warn(Warning { line, ..warning(&name, what) });
-            } else {
-                // Looked at again the next time, whatever the file system says.
-                stamp.modified = 0;
-            }
         }
         let print = Fingerprint::of(file, position.offset).ok();
         let saved = reading.save().and_then(|saved| serde_json::to_string(&saved).ok());
@@ -227,10 +219,12 @@ impl<'a, S: Store> Taker<'a, S> {
         let Some(reading) = saved.and_then(|saved| Reading::resume(&known.path, &saved)) else {
             return Ok(None);
         };
-        for (_, told, number) in reading.sessions() {
+        for (handle, told, number) in reading.sessions() {
             let mut telling = self.open(&told)?;
-            let goes_on =
-                telling.as_mut().is_none_or(|telling| telling.go_on(known.row, number));
+            let goes_on = telling.as_mut().is_none_or(|telling| telling.go_on(known.row, number));
+            if let (Some(telling), Some(turn)) = (&mut telling, reading.turn(handle)) {
+                telling.fold.stand_at(told.telling, number, &turn);
+            }
             self.hold(telling);
             if !goes_on {
                 // The session was deleted since.
@@ -310,6 +304,7 @@ impl<'a, S: Store> Taker<'a, S> {
         // A file that must be looked at every time may be as it was.
         let known = self.shared.known.get(&file.path);
         if known.is_none_or(|known| *known != FileRow { saved: None, ..file.clone() }) {
+            self.packer.batch().outdated.push((file.row, UNFINISHED));
             self.packer.batch().files.push(file);
         }
         let added = current.add_to(&mut self.packer);

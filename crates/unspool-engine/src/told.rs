@@ -79,7 +79,8 @@ impl Current {
             telling.add_to(packer)?;
         }
         for (handle, warning) in self.warnings.drain(..) {
-            let telling = handle.and_then(|handle| self.told.get(handle.0)).and_then(Option::as_ref);
+            let telling =
+                handle.and_then(|handle| self.told.get(handle.0)).and_then(Option::as_ref);
             packer.batch().warnings.push(WarningRow {
                 file: self.row,
                 session: telling.map(|telling| telling.fold.row),

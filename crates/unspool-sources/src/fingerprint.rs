@@ -11,9 +11,7 @@
 //! - Anything else: another file. Read it from the start; the fold ignores what it has seen.
 //!
 //! A byte that is changed in place, more than 4096 bytes from either end of what was read, leaves
-//! the fingerprint as it is. It does change the stamp: `changed` cannot be set by a program, so a
-//! file of the same size with another `changed` was rewritten or touched, and is read again from
-//! the start. Only if it also grew meanwhile, the change goes unnoticed. No agent writes so.
+//! the fingerprint as it is: what was taken stays as it was taken. No agent writes so.
 
 use std::io::{self, Read, Seek, SeekFrom};
 

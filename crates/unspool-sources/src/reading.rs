@@ -12,14 +12,14 @@ use std::path::Path;
 
 use unspool_core::event::Event;
 use unspool_core::id::digest;
-use unspool_core::telling::Telling;
+use unspool_core::telling::{Name, Telling};
 
 use crate::decode::{
     Decoder, Fate, Fields, Format, Outline, Recognised, Record, Warning, recognise,
 };
 use crate::read::lines::Line;
 
-pub use on::{LastLine, Reached, read_on};
+pub use on::{LastLine, Reached, UNFINISHED, read_on};
 pub use saved::Saved;
 
 /// How much is kept of a file that does not say what it is. Beyond this we know nothing of it.
@@ -151,6 +151,11 @@ impl Reading {
         let told = |session| Some(told(self.format?, self.first?, session));
         let held = self.sessions.iter().enumerate();
         held.filter_map(move |(at, held)| Some((Handle(at), told(held)?, held.source)))
+    }
+
+    /// The turn at which a session is, where its source says.
+    pub fn turn(&self, session: Handle) -> Option<Name> {
+        self.sessions.get(session.0)?.decoder.turn()
     }
 
     /// Takes one line.

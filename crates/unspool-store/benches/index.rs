@@ -343,9 +343,13 @@ impl Shelf for Segments {
     fn words(
         &self,
         segment: i64,
+        wanted: &dyn Fn(&[u8]) -> bool,
         visit: &mut dyn FnMut(WordsRef<'_>) -> ControlFlow<()>,
     ) -> Result<(), Corrupt> {
-        for Block { first, words, .. } in &self.0[segment as usize].blocks {
+        for Block { first, triples, words, .. } in &self.0[segment as usize].blocks {
+            if !wanted(triples) {
+                continue;
+            }
             if visit(WordsRef { first, words }).is_break() {
                 break;
             }

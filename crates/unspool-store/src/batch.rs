@@ -127,7 +127,8 @@ impl Packer {
         for id in turns {
             let settled = fold.assembler.release(id);
             if settled {
-                if let (Some(turn), Some(held)) = (fold.mirror.take_turn(id), fold.turns.remove(&id))
+                if let (Some(turn), Some(held)) =
+                    (fold.mirror.take_turn(id), fold.turns.remove(&id))
                 {
                     self.add_settled(fold, turn, held, &mut write)?;
                 }
@@ -287,7 +288,8 @@ impl Packer {
         let payload = match keep {
             Keep::Open => Payload::Open(packed.rest),
             Keep::Chunk => {
-                let chunk = self.chunk.place(&mut self.batch, Some(self.chunk_session), &self.numbers);
+                let chunk =
+                    self.chunk.place(&mut self.batch, Some(self.chunk_session), &self.numbers);
                 let at = self.chunk.bytes.len();
                 self.chunk.bytes.extend_from_slice(&packed.rest);
                 if self.chunk.bytes.len() >= CHUNK {
@@ -424,8 +426,6 @@ fn agents(agent: &str, body: &Body) -> Vec<(String, String, SessionId)> {
         .iter()
         // An agent that goes by a temporary id has no session yet.
         .filter(|known| !known.id.starts_with("temp_"))
-        .map(|known| {
-            (known.id.clone(), told.call_id.clone(), SessionId::of(agent, &known.id))
-        })
+        .map(|known| (known.id.clone(), told.call_id.clone(), SessionId::of(agent, &known.id)))
         .collect()
 }

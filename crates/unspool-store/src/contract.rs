@@ -22,7 +22,9 @@ use crate::stats::{Stats, StatsRequest};
 pub enum StoreError {
     #[error("there is no archive at {0} yet; `unspool sync` makes one")]
     Missing(PathBuf),
-    #[error("{0} is a database of another program, and was left alone; choose another folder with --data")]
+    #[error(
+        "{0} is a database of another program, and was left alone; choose another folder with --data"
+    )]
     Foreign(PathBuf),
     #[error(
         "{path} was written by a newer Unspool (its version is {version}, this program knows \
@@ -31,11 +33,17 @@ pub enum StoreError {
     Newer { path: PathBuf, version: usize, known: usize },
     #[error("{0} was opened to be read only")]
     ReadOnly(PathBuf),
-    #[error("no space is left on the disk of {0}; what was stored before is safe: make room and run it again")]
+    #[error(
+        "no space is left on the disk of {0}; what was stored before is safe: make room and run it again"
+    )]
     Full(PathBuf),
-    #[error("{0} cannot be written: the file or its folder is read-only; change that, or choose another folder with --data")]
+    #[error(
+        "{0} cannot be written: the file or its folder is read-only; change that, or choose another folder with --data"
+    )]
     NotWritable(PathBuf),
-    #[error("{0} cannot be opened: it must be a file that you may read and write, as you may its folder; change that, or choose another folder with --data")]
+    #[error(
+        "{0} cannot be opened: it must be a file that you may read and write, as you may its folder; change that, or choose another folder with --data"
+    )]
     NotOpened(PathBuf),
     #[error(
         "{path} is damaged ({what}); put a copy of it back, or move it away: then `unspool sync` \
@@ -55,7 +63,9 @@ pub enum StoreError {
     Packed(#[from] PackError),
     #[error("the index of words is damaged ({0}); `unspool db rebuild` makes it anew")]
     Index(crate::index::Corrupt),
-    #[error("the index of words in {path} is damaged ({error}); `unspool db rebuild` makes it anew")]
+    #[error(
+        "the index of words in {path} is damaged ({error}); `unspool db rebuild` makes it anew"
+    )]
     IndexIn { path: PathBuf, error: crate::index::Corrupt },
     #[error("the archive was closed")]
     Gone,
@@ -102,7 +112,9 @@ impl StoreError {
                 StoreError::NotOpened(path)
             }
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
-                StoreError::Damaged { path, what: error.to_string() }
+                // It may quote a schema, line by line.
+                let what = error.to_string().lines().next().unwrap_or_default().to_owned();
+                StoreError::Damaged { path, what }
             }
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Busy(path),
             // The index beside the write-ahead log finds no room: that is no "disk full" to SQLite.
@@ -192,7 +204,10 @@ pub enum Window {
     /// The turn with this number.
     Turn(u32),
     /// So many turns from this number on.
-    From { number: u32, count: u32 },
+    From {
+        number: u32,
+        count: u32,
+    },
 }
 
 /// What a check of the archive found.
@@ -260,10 +275,7 @@ pub trait Store: Clone + Send + Sync + 'static {
     fn next_rows(&self) -> impl Future<Output = Result<NextRows, StoreError>> + Send;
 
     /// What the decoder of a file remembers, to read on.
-    fn saved(
-        &self,
-        file: Row,
-    ) -> impl Future<Output = Result<Option<String>, StoreError>> + Send;
+    fn saved(&self, file: Row) -> impl Future<Output = Result<Option<String>, StoreError>> + Send;
 
     fn files(&self) -> impl Future<Output = Result<Vec<FileRow>, StoreError>> + Send;
 
@@ -292,8 +304,10 @@ pub trait Store: Clone + Send + Sync + 'static {
     ) -> impl Future<Output = Result<Vec<StoredSession>, StoreError>> + Send;
 
     /// The sessions that a person may mean: our id or its start, or the agent's own id.
-    fn find(&self, text: String)
-    -> impl Future<Output = Result<Vec<StoredSession>, StoreError>> + Send;
+    fn find(
+        &self,
+        text: String,
+    ) -> impl Future<Output = Result<Vec<StoredSession>, StoreError>> + Send;
 
     /// Turns in their order, as they are shown.
     fn turns(
@@ -357,8 +371,7 @@ pub trait Store: Clone + Send + Sync + 'static {
     ) -> impl Future<Output = Result<(), StoreError>> + Send;
 
     /// What is stored of a session beside its turns, as it was told.
-    fn archived(&self, session: Row)
-    -> impl Future<Output = Result<Archived, StoreError>> + Send;
+    fn archived(&self, session: Row) -> impl Future<Output = Result<Archived, StoreError>> + Send;
 
     /// Turns in their order with everything in them, also what is not shown.
     fn whole_turns(

@@ -14,7 +14,7 @@ use unspool_core::id::{PartId, SessionId, TurnId};
 use unspool_core::part::Part;
 use unspool_core::session::{Session, Turn};
 use unspool_core::summary::Completeness;
-use unspool_core::telling::Telling;
+use unspool_core::telling::{Name, Telling};
 use unspool_core::transcript::Mirror;
 
 use crate::contract::{NextRows, SessionOutline, StoredTurn};
@@ -146,8 +146,7 @@ impl SessionFold {
         let outlines = turns.into_iter().map(|(_, outline)| outline);
         let mut assembler = Assembler::resume_outlined(session, outlines);
         cursors.into_iter().for_each(|cursor| assembler.set_cursor(cursor));
-        let fold =
-            SessionFold::with(stored.row, session.id, assembler, mirror, numbers);
+        let fold = SessionFold::with(stored.row, session.id, assembler, mirror, numbers);
         SessionFold { sources, seq: stored.seq, oddities: stored.oddities, stored: true, ..fold }
     }
 
@@ -280,6 +279,11 @@ impl SessionFold {
         self.assembler.set_cursor(cursor);
     }
 
+    /// A source goes on, and this is the turn that it is at.
+    pub fn stand_at(&mut self, telling: Telling, source: u16, turn: &Name) {
+        self.assembler.stand_at(telling, source, turn);
+    }
+
     pub fn add_snapshot(&mut self, snapshot: Snapshot) {
         self.snapshots.push(snapshot);
     }
@@ -318,7 +322,8 @@ impl SessionFold {
             Change::TurnMerged { turn: from, into } => {
                 // Its row goes, and with it the names of what is only in the store.
                 let row = self.turns.get(from).map(|turn| turn.row);
-                let away = self.parts.iter().filter(|(_, held)| held.away && Some(held.turn) == row);
+                let away =
+                    self.parts.iter().filter(|(_, held)| held.away && Some(held.turn) == row);
                 let away = away.map(|(id, held)| Missing::Part { id: *id, row: held.row });
                 [turn(from), turn(into)].into_iter().flatten().chain(away).collect()
             }

@@ -30,6 +30,8 @@ pub struct Batch {
     pub unindexed: Vec<Row>,
     /// Parts that may have been among those, and are in this segment.
     pub indexed: Vec<Row>,
+    /// What was said of files and holds no longer, unless it is said again.
+    pub outdated: Vec<(Row, &'static str)>,
     pub warnings: Vec<WarningRow>,
 }
 
@@ -304,4 +306,3 @@ pub fn is_settled(part: &Part) -> bool {
         | Body::Data(_) => true,
     }
 }
-

@@ -54,9 +54,8 @@ impl Archive {
     pub fn record(&self) -> Result<Recording> {
         let folder = self.folder()?;
         let path = folder.path().display().to_string();
-        let context = || {
-            format!("cannot use {path} for the archive; choose another folder with --data DIR")
-        };
+        let context =
+            || format!("cannot use {path} for the archive; choose another folder with --data DIR");
         folder.create().with_context(context)?;
         let lock = match folder.try_record().with_context(context)? {
             Some(lock) => lock,
@@ -79,7 +78,8 @@ impl Archive {
 }
 
 fn default_folder() -> Option<PathBuf> {
-    let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let variable =
+        |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let base = if cfg!(windows) { variable("LOCALAPPDATA") } else { variable("XDG_DATA_HOME") };
     let base = base.or_else(|| Some(variable("HOME")?.join(".local").join("share")));
     base.map(|base| base.join("unspool"))
@@ -89,11 +89,18 @@ fn default_folder() -> Option<PathBuf> {
 pub fn find(store: &Sqlite, text: &str) -> Result<StoredSession> {
     let mut found = wait(store.find(text.to_owned()))?;
     if found.len() > 1 {
-        let ids: Vec<String> = found.iter().map(|stored| {
-            let session = &stored.summary.session;
-            format!("{}  {}", session.id, stored.summary.title.as_deref().unwrap_or_default())
-        }).collect();
-        bail!("{text} may be one of {} sessions; say more of its id:\n  {}", ids.len(), ids.join("\n  "));
+        let ids: Vec<String> = found
+            .iter()
+            .map(|stored| {
+                let session = &stored.summary.session;
+                format!("{}  {}", session.id, stored.summary.title.as_deref().unwrap_or_default())
+            })
+            .collect();
+        bail!(
+            "{text} may be one of {} sessions; say more of its id:\n  {}",
+            ids.len(),
+            ids.join("\n  ")
+        );
     }
     found.pop().ok_or_else(|| {
         anyhow!("there is no session {text} in the archive; `unspool list` shows what there is")

@@ -41,8 +41,10 @@ pub fn write(
     style: &crate::paint::Style,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let rows: Vec<Vec<String>> =
-        rows.iter().map(|row| row.iter().map(|cell| visible(cell).into_owned()).collect()).collect();
+    let rows: Vec<Vec<String>> = rows
+        .iter()
+        .map(|row| row.iter().map(|cell| visible(cell).into_owned()).collect())
+        .collect();
     let mut widths: Vec<usize> = columns
         .iter()
         .enumerate()

@@ -94,8 +94,9 @@ impl Assembler {
             self.index.turns.insert(name, into);
         }
         for track in &mut self.tracks {
-            if track.turn == Some(from) {
-                track.turn = Some(into);
+            let again = track.again.as_mut().and_then(|again| again.turn.as_mut());
+            for turn in track.turn.iter_mut().chain(again).filter(|turn| **turn == from) {
+                *turn = into;
             }
             for at in track.nameless.iter_mut().chain(&mut track.open) {
                 if at.0 == from {

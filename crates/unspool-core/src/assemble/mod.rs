@@ -61,6 +61,17 @@ struct Track {
     nameless: Option<part::At>,
     /// Named prose that this telling has not ended.
     open: Vec<part::At>,
+    /// A source that came later and tells again from the start, and where it is.
+    again: Option<Again>,
+}
+
+/// A log that was cut or rewritten is told again, by another source. Until it comes to something
+/// new, what it says without a name belongs to the turn that it is at, not to the current one.
+#[derive(Clone, Copy, Debug)]
+struct Again {
+    source: u16,
+    /// None until it begins a turn that was told before.
+    turn: Option<usize>,
 }
 
 /// What every event carries beside what happened.
@@ -204,6 +215,9 @@ impl Assembler {
         match self.cursors.entry((head.telling, head.evidence.source)) {
             Entry::Vacant(entry) => {
                 entry.insert(position);
+                let track = &mut self.tracks[head.telling.index()];
+                let source = head.evidence.source;
+                track.again = track.turn.map(|_| Again { source, turn: None });
                 true
             }
             Entry::Occupied(mut entry) => {

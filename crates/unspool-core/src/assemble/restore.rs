@@ -8,9 +8,9 @@ use crate::part::{Body, Part, Place};
 use crate::session::{Session, Transcript, Trigger, Turn, TurnState};
 use crate::telling::{Field, Name, Telling};
 
-use super::Assembler;
 use super::fold::{AgentsFold, PartFold, Prose, StepFold, ToolFold, TurnFold};
 use super::order::{Item, arrange, spine_place};
+use super::{Again, Assembler};
 
 /// A turn that stays in the store: its head, without parts and steps, and the digests of all the
 /// names by which an event may speak of what is in it.
@@ -103,6 +103,16 @@ impl Assembler {
         self.cursors.insert((telling, source), (offset, nth));
     }
 
+    /// A source goes on that stopped in this turn. Where another has come further, it tells again
+    /// what that one told.
+    pub fn stand_at(&mut self, telling: Telling, source: u16, turn: &Name) {
+        let turn = self.index.turns.get(turn);
+        let track = &mut self.tracks[telling.index()];
+        if turn.is_some() && turn != track.turn {
+            track.again = Some(Again { source, turn });
+        }
+    }
+
     /// The turns that must be restored before this event can be applied.
     pub fn needs(&self, event: &Event) -> Vec<TurnId> {
         let mut needed: Vec<TurnId> = event
@@ -112,7 +122,7 @@ impl Assembler {
             .chain(&event.turn)
             .flat_map(|name| self.turns_of(name))
             .map(|turn| &self.turns[turn])
-            .chain(self.current_turn(event).map(|turn| &self.turns[turn]))
+            .chain(self.turn_without_name(event).map(|turn| &self.turns[turn]))
             .filter(|turn| turn.stored)
             .map(|turn| turn.id)
             .collect();
@@ -131,9 +141,11 @@ impl Assembler {
     }
 
     /// The turn that an event goes to when it names none.
-    fn current_turn(&self, event: &Event) -> Option<usize> {
+    fn turn_without_name(&self, event: &Event) -> Option<usize> {
+        let again = self.tracks[event.telling.index()].again;
+        let again = again.filter(|again| again.source == event.evidence.source);
         let preamble = || self.index.turns.get(&Name::Preamble);
-        self.tracks[event.telling.index()].turn.or_else(preamble)
+        self.current_turn(event.telling, again).or_else(preamble)
     }
 
     /// Lets a turn that is over go: its parts leave memory, its names stay. Says whether it did.

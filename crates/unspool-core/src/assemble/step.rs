@@ -17,9 +17,9 @@ impl Assembler {
         }
         // A step that this telling has told before says nothing new: a log that was cut is told
         // again from its start, without its end.
-        let told = self.find_step(turn, &name).is_some_and(|(turn, step)| {
-            self.turns[turn].steps[step].at.of(head.telling).is_some()
-        });
+        let told = self
+            .find_step(turn, &name)
+            .is_some_and(|(turn, step)| self.turns[turn].steps[step].at.of(head.telling).is_some());
         if !told {
             self.reopen(head, turn);
         }

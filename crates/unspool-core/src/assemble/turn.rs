@@ -10,13 +10,14 @@ use crate::telling::{Field, Name, Telling};
 
 use super::fold::{TurnFold, id_of};
 use super::order::{Item, arrange};
-use super::{Assembler, Head};
+use super::{Again, Assembler, Head};
 
 impl Assembler {
     /// The turn that an event belongs to: the one it names, else the telling's current one, else
     /// what comes before the first prompt.
     pub(super) fn turn_for(&mut self, head: &Head) -> usize {
-        let current = self.tracks[head.telling.index()].turn;
+        let again = self.tells_again(head);
+        let current = self.current_turn(head.telling, again);
         let turn = match &head.turn {
             Some(name) => match self.index.turns.get(name) {
                 Some(turn) => turn,
@@ -32,10 +33,21 @@ impl Assembler {
         };
         // A turn that the telling comes to for the first time is its current one; news of an
         // older turn does not take it back there.
-        if self.place_turn(turn, head.telling) {
+        if self.place_turn(turn, head.telling) && again.is_none_or(|again| again.turn.is_none()) {
             self.tracks[head.telling.index()].turn = Some(turn);
         }
         turn
+    }
+
+    /// The turn that an event goes to when it names none.
+    pub(super) fn current_turn(&self, telling: Telling, again: Option<Again>) -> Option<usize> {
+        again.and_then(|again| again.turn).or(self.tracks[telling.index()].turn)
+    }
+
+    /// Where a source is that tells again what its telling has told before.
+    fn tells_again(&self, head: &Head) -> Option<Again> {
+        let again = self.tracks[head.telling.index()].again;
+        again.filter(|again| again.source == head.evidence.source)
     }
 
     /// Notes that this telling has come to this turn. Says whether that is new.
@@ -101,11 +113,24 @@ impl Assembler {
         self.place_turn(turn, head.telling);
         // A telling does not go back: news of an older turn leaves the current one current.
         let position = |turn: usize| self.turns[turn].origin.at.of(head.telling);
-        if previous.is_none_or(|previous| position(previous) <= position(turn)) {
-            self.tracks[head.telling.index()].turn = Some(turn);
+        let forward = previous.is_none_or(|previous| position(previous) <= position(turn));
+        let told = self.tells_again(head).is_some() && again;
+        let track = &mut self.tracks[head.telling.index()];
+        if forward {
+            track.turn = Some(turn);
+        }
+        if told {
+            track.again = Some(Again { source: head.evidence.source, turn: Some(turn) });
+        } else if let Some(again) = track.again
+            && again.source == head.evidence.source
+        {
+            track.again = None;
         }
 
         let ranks = &mut self.turns[turn].origin.ranks;
+        // What was added to the user's words would be lost if they were told again without it.
+        let told = told && ranks.holder(Field::Body) == Some(head.telling);
+        let user = if told { Vec::new() } else { user };
         let patch = TurnPatch {
             trigger: ranks.take(Field::Name, head.telling, Some(trigger)),
             // An empty message says nothing: streams begin turns without the user's words.
@@ -178,6 +203,9 @@ impl Assembler {
 
     pub(super) fn add_user(&mut self, head: &Head, body: Body) {
         let turn = self.turn_for(head);
+        if self.tells_again(head).is_some_and(|again| again.turn.is_some()) {
+            return self.count(crate::change::Oddity::Duplicate);
+        }
         if self.turns[turn].origin.ranks.claim(Field::Body, head.telling) {
             self.tell_turn(turn, TurnPatch { user_added: vec![body], ..TurnPatch::default() });
             self.emit_turn_origin(turn);

@@ -17,7 +17,7 @@ pub use outline::Outline;
 use std::borrow::Cow;
 
 use unspool_core::event::Event;
-use unspool_core::telling::Telling;
+use unspool_core::telling::{Name, Telling};
 
 /// Turns the records of one telling of one session into events.
 pub trait Decoder: Send {
@@ -27,6 +27,11 @@ pub trait Decoder: Send {
     /// What it remembers of the records so far, for `Format::resume`. It costs what it holds, so
     /// it is for the end of a batch and not for every record.
     fn save(&self) -> Option<String>;
+
+    /// The turn that it is at, where it names turns itself.
+    fn turn(&self) -> Option<Name> {
+        None
+    }
 }
 
 /// A format that we read: one line in the registry makes it known to every command.

@@ -19,6 +19,9 @@ pub enum LastLine {
     TakeWhole,
 }
 
+/// What is said of a last line that is cut. It is true until the file is looked at again.
+pub const UNFINISHED: &str = "the last line is not finished, and was not read";
+
 /// How far a reading came.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reached {
@@ -72,7 +75,7 @@ fn take_unfinished(
         let warning = Warning {
             file: reading.name().to_owned(),
             line: unfinished.number,
-            what: "the last line is not finished, and was not read".to_owned(),
+            what: UNFINISHED.to_owned(),
             bytes: unfinished.bytes,
         };
         sink.warn(reading.current(), warning);

@@ -8,6 +8,7 @@ use memchr::memmem::Finder;
 use super::look::{BlockRef, Limits, SegmentHead, Shelf};
 use super::postings::{Corrupt, Layout, List, Posting};
 use super::query::{Need, Reach};
+use super::triples;
 use super::words::Unpacker;
 
 /// The documents of a need.
@@ -150,8 +151,11 @@ pub(super) fn searched<S: Shelf>(
     let mut searches: Vec<Search> = needs.iter().map(Search::new).collect();
     let mut unpacker = Unpacker::default();
     let mut corrupt = None;
+    // A block that no need can be in is passed over.
+    let wanted =
+        |triples: &[u8]| needs.iter().any(|need| triples::may_have(triples, need.word.as_bytes()));
     for (index, segment) in segments.iter().enumerate() {
-        shelf.words(segment.id, &mut |block| match unpacker.words(block.words) {
+        shelf.words(segment.id, &wanted, &mut |block| match unpacker.words(block.words) {
             Ok(words) => {
                 for search in searches.iter_mut().filter(|search| !search.given_up) {
                     search.search(index, block.first, words, limits);

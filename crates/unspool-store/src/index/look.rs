@@ -66,11 +66,13 @@ pub trait Shelf {
         visit: &mut dyn FnMut(BlockRef<'_>) -> ControlFlow<()>,
     ) -> Result<(), Self::Error>;
 
-    /// The words of all blocks of the segment, in order, until `visit` breaks. This reads every
-    /// block of the index, so it should not touch the postings.
+    /// The words of the blocks of the segment whose triples are `wanted`, in order, until `visit`
+    /// breaks. This goes over every block of the index, so it should not touch the postings, nor
+    /// the words of a block that is not wanted.
     fn words(
         &self,
         segment: i64,
+        wanted: &dyn Fn(&[u8]) -> bool,
         visit: &mut dyn FnMut(WordsRef<'_>) -> ControlFlow<()>,
     ) -> Result<(), Self::Error>;
 

@@ -28,6 +28,7 @@ mod snippet;
 mod stream;
 mod tokens;
 mod tokens_json;
+mod triples;
 mod words;
 
 pub use build::Builder;

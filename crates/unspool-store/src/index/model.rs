@@ -140,9 +140,13 @@ impl Shelf for List {
     fn words(
         &self,
         segment: i64,
+        wanted: &dyn Fn(&[u8]) -> bool,
         visit: &mut dyn FnMut(WordsRef<'_>) -> ControlFlow<()>,
     ) -> Result<(), Corrupt> {
-        for Block { first, words, .. } in self.blocks_of(segment) {
+        for Block { first, triples, words, .. } in self.blocks_of(segment) {
+            if !wanted(triples) {
+                continue;
+            }
             if visit(WordsRef { first, words }).is_break() {
                 break;
             }

@@ -3,6 +3,7 @@
 //! `merge.rs` write segments, `look.rs` reads them block by block.
 
 use super::postings::{ListsWriter, Posting};
+use super::triples::Triples;
 use super::words::{Packed, Packer};
 
 /// Bytes of postings in a block from which on it is closed: a very common word ends its block.
@@ -15,6 +16,8 @@ pub struct Block {
     pub first: Vec<u8>,
     /// Its last word.
     pub last: Vec<u8>,
+    /// Which three letters follow each other in them.
+    pub triples: Vec<u8>,
     /// The words, packed.
     pub words: Vec<u8>,
     /// The documents of each word.
@@ -24,7 +27,8 @@ pub struct Block {
 impl Block {
     /// How many bytes the block takes.
     pub fn size(&self) -> usize {
-        self.first.len() + self.last.len() + self.words.len() + self.postings.len()
+        let map = self.triples.len();
+        self.first.len() + self.last.len() + map + self.words.len() + self.postings.len()
     }
 }
 
@@ -63,6 +67,7 @@ impl Segment {
 #[derive(Default)]
 pub(super) struct Writer {
     words: Packer,
+    triples: Triples,
     lists: ListsWriter,
     counts: Counts,
 }
@@ -83,13 +88,15 @@ impl Writer {
         self.counts.words += 1;
         self.counts.tokens += documents;
         self.words.add(word);
+        self.triples.add(word);
         let full = self.words.is_full() || self.lists.size() > POSTINGS;
         if full { self.close() } else { None }
     }
 
     fn close(&mut self) -> Option<Block> {
         let Packed { first, last, words } = self.words.finish()?;
-        Some(Block { first, last, words, postings: self.lists.finish() })
+        let triples = self.triples.take();
+        Some(Block { first, last, triples, words, postings: self.lists.finish() })
     }
 
     /// The last block, if anything is left for it, and what was counted. Documents are for the

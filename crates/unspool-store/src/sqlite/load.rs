@@ -78,11 +78,21 @@ impl<'c> Loader<'c> {
         found.map(|raw| self.open(raw)).transpose()
     }
 
+    /// One part, if it is there and not damaged: one that cannot be read must not keep people from
+    /// all the others. A check tells of it.
+    pub fn readable(&mut self, row: Row) -> Result<Option<Loaded>, StoreError> {
+        let found = self.part(row);
+        if let Err(StoreError::Packed(_)) = found { Ok(None) } else { found }
+    }
+
     /// The parts of a turn, in their order, what the user said first.
     pub fn parts(&mut self, turn: Row) -> Result<Vec<Loaded>, StoreError> {
         let sql = format!("{PART} WHERE turn = ?1 ORDER BY place");
-        let raws: Vec<Raw> =
-            self.connection.prepare_cached(&sql)?.query_map([turn], raw)?.collect::<Result<_, _>>()?;
+        let raws: Vec<Raw> = self
+            .connection
+            .prepare_cached(&sql)?
+            .query_map([turn], raw)?
+            .collect::<Result<_, _>>()?;
         raws.into_iter().map(|raw| self.open(raw)).collect()
     }
 
@@ -96,15 +106,13 @@ impl<'c> Loader<'c> {
             Some(row) => Some(self.content(row)?),
             None => None,
         };
-        let large = large.as_ref().map(|(chunk, range)| {
-            chunk.get(range.clone()).ok_or(pack::PackError::Short)
-        });
+        let large = large
+            .as_ref()
+            .map(|(chunk, range)| chunk.get(range.clone()).ok_or(pack::PackError::Short));
         let large = large.transpose()?;
         let open = raw.payload.is_some();
         let part = match (raw.payload, raw.chunk, raw.at, raw.size) {
-            (Some(payload), _, _, _) => {
-                pack::unpack(columns, &payload, raw.text, large)?
-            }
+            (Some(payload), _, _, _) => pack::unpack(columns, &payload, raw.text, large)?,
             (None, Some(chunk), Some(at), Some(size)) => {
                 let chunk = self.chunk(chunk)?;
                 let (at, size) = (at as usize, size as usize);
@@ -123,7 +131,9 @@ impl<'c> Loader<'c> {
             .query_row([row], |row| {
                 let number = |at: usize| row.get::<_, i64>(at).map(|number| number as usize);
                 Ok((row.get(0)?, number(1)?, number(2)?))
-            })?;
+            })
+            .optional()?
+            .ok_or(pack::PackError::Short)?;
         Ok((self.chunk(chunk)?, at..at.saturating_add(size)))
     }
 
@@ -134,8 +144,7 @@ impl<'c> Loader<'c> {
         let mut find = self.connection.prepare_cached("SELECT data FROM chunk WHERE row = ?1")?;
         let mut rows = find.query([row])?;
         let Some(found) = rows.next()? else { return Err(pack::PackError::Short.into()) };
-        let chunk =
-            Arc::new(pack::unpress(found.get_ref(0)?.as_blob()?)?);
+        let chunk = Arc::new(pack::unpress(found.get_ref(0)?.as_blob()?)?);
         if self.order.len() >= KEPT_CHUNKS {
             self.chunks.remove(&self.order.remove(0));
         }
@@ -173,8 +182,8 @@ impl<'c> Loader<'c> {
         let mut rows = statement.query(params![turn])?;
         let mut steps: Vec<Step> = Vec::new();
         while let Some(row) = rows.next()? {
-            let origin: StepOrigin = serde_json::from_str(row.get_ref(8)?.as_str()?)
-                .map_err(pack::PackError::from)?;
+            let origin: StepOrigin =
+                serde_json::from_str(row.get_ref(8)?.as_str()?).map_err(pack::PackError::from)?;
             let model: Option<Arc<str>> = row.get(1)?;
             // One name for the model of many steps.
             let last = steps.last().and_then(|step| step.model.clone());

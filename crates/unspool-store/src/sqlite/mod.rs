@@ -22,8 +22,8 @@ use unspool_core::part::Part;
 use unspool_core::session::Turn;
 
 use crate::contract::{
-    Archived, Checked, Message, MessageFilter, NextRows, SessionFilter, SessionOutline, Store, StoreError, StoredSession, StoredTurn,
-    StoredWarning, Tidy, Window,
+    Archived, Checked, Message, MessageFilter, NextRows, SessionFilter, SessionOutline, Store,
+    StoreError, StoredSession, StoredTurn, StoredWarning, Tidy, Window,
 };
 use crate::rows::{Batch, FileRow, Records, Row};
 use crate::search::{Findings, SearchRequest};
@@ -46,7 +46,8 @@ impl Sqlite {
     /// Opens the archive to write to it, and makes it if there is none. Only the holder of the
     /// recorder lock may.
     pub fn open(path: &Path) -> Result<Sqlite, StoreError> {
-        let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)?;
+        let connection =
+            connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)?;
         let at = |error| StoreError::sqlite(path, error);
         // Before anything is set: a file that is not ours stays as it is, byte for byte.
         let version = migrate::check_version(&connection, path)?;
@@ -97,11 +98,13 @@ impl Sqlite {
         writer.run(work).await?.map_err(|error| error.at(&self.path))
     }
 
-    /// Runs on a connection that reads, while another may write.
+    /// Runs on a connection that reads, while another may write: all of the work sees one state
+    /// of the archive.
     async fn reading<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&mut Connection) -> Result<T, StoreError> + Send + 'static,
+        work: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
+        let work = move |connection: &mut Connection| work(&*connection.transaction()?);
         self.reader.run(work).await?.map_err(|error| error.at(&self.path))
     }
 
@@ -264,6 +267,9 @@ impl Store for Sqlite {
 fn read_connection(path: &Path) -> Result<Connection, StoreError> {
     if !path.exists() {
         return Err(StoreError::Missing(path.to_owned()));
+    }
+    if path.is_dir() {
+        return Err(StoreError::NotOpened(path.to_owned()));
     }
     // Not read-only: reading a write-ahead log needs its shared index. Nothing is written.
     let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)

@@ -1,8 +1,8 @@
 //! Reading: sessions, turns, what the recorder needs to go on.
 
 use jiff::Timestamp;
-use rusqlite::{Connection, OptionalExtension, Row as SqlRow, params_from_iter};
 use rusqlite::types::Value;
+use rusqlite::{Connection, OptionalExtension, Row as SqlRow, params_from_iter};
 use rustc_hash::FxHashSet;
 use unspool_core::assemble::{Cursor, Outline};
 use unspool_core::id::{SessionId, TurnId};
@@ -12,8 +12,8 @@ use unspool_core::telling::Telling;
 
 use super::load::{Loader, id, usage};
 use crate::contract::{
-    Archived, Message, MessageFilter, NextRows, SessionFilter, SessionOutline, StoreError, StoredSession, StoredTurn, StoredWarning,
-    Window,
+    Archived, Message, MessageFilter, NextRows, SessionFilter, SessionOutline, StoreError,
+    StoredSession, StoredTurn, StoredWarning, Window,
 };
 use crate::pack::PackError;
 use crate::rows::{FileRow, FileStamp, Records, Row, Snapshot, SourceRow, WarningRow};
@@ -152,7 +152,10 @@ pub fn sessions(
         only("instr(session.project, ?) > 0", project.clone().into());
     }
     if let Some(tag) = &filter.tag {
-        only("EXISTS (SELECT 1 FROM tag WHERE tag.session = session.row AND tag.name = ?)", tag.clone().into());
+        only(
+            "EXISTS (SELECT 1 FROM tag WHERE tag.session = session.row AND tag.name = ?)",
+            tag.clone().into(),
+        );
     }
     if let Some(since) = filter.since {
         only("coalesce(session.ended, session.started) >= ?", since.into());
@@ -247,8 +250,8 @@ pub fn outline(
     let Some(row) = rows.next()? else { return Ok(None) };
     let mut stored = session(connection, &Families::default(), row)?;
     // Joined when read; the recorder goes on with what was told.
-    stored.summary.session = serde_json::from_str(row.get_ref(1)?.as_str()?)
-        .map_err(PackError::from)?;
+    stored.summary.session =
+        serde_json::from_str(row.get_ref(1)?.as_str()?).map_err(PackError::from)?;
     let row = stored.row;
     let mut outline = SessionOutline {
         stored,
@@ -262,8 +265,8 @@ pub fn outline(
     )?;
     let mut rows = turns.query([row])?;
     while let Some(row) = rows.next()? {
-        let turn: Turn = serde_json::from_str(row.get_ref(1)?.as_str()?)
-            .map_err(PackError::from)?;
+        let turn: Turn =
+            serde_json::from_str(row.get_ref(1)?.as_str()?).map_err(PackError::from)?;
         let names = row.get_ref(2)?.as_blob()?;
         let names = names.as_chunks::<8>().0.iter().map(|name| u64::from_le_bytes(*name)).collect();
         if !row.get::<_, bool>(3)? {
@@ -317,10 +320,8 @@ fn sources(connection: &Connection, session: Row) -> Result<Vec<SourceRow>, Stor
                 in_parts: count(5)?,
                 metadata: count(6)?,
                 unreadable: count(7)?,
-                left_out: serde_json::from_str(
-                    row.get_ref(8)?.as_str()?,
-                )
-                .map_err(PackError::from)?,
+                left_out: serde_json::from_str(row.get_ref(8)?.as_str()?)
+                    .map_err(PackError::from)?,
             },
         });
     }
@@ -351,6 +352,9 @@ pub fn warnings(connection: &Connection, session: Row) -> Result<Vec<StoredWarni
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
+/// So many characters of a message are its preview (R-001-10).
+const PREVIEW: usize = 200;
+
 pub fn messages(
     connection: &Connection,
     session: SessionId,
@@ -358,7 +362,7 @@ pub fn messages(
 ) -> Result<Vec<Message>, StoreError> {
     let mut statement = connection.prepare_cached(
         "SELECT id, execution_id, role, sequence, has_tool_calls, has_reasoning, has_files,
-             text_preview, content, created_at FROM message
+             content, created_at FROM message
          WHERE agent_id = ?1 AND (?2 IS NULL OR role = ?2)
              AND (?3 IS NULL OR has_tool_calls = ?3)
              AND (?4 IS NULL OR (role = 'assistant' AND EXISTS (SELECT 1 FROM part
@@ -377,6 +381,8 @@ pub fn messages(
     ))?;
     let mut messages = Vec::new();
     while let Some(row) = rows.next()? {
+        // The view has a preview as well, but SQL ends a text at its first NUL.
+        let content: String = row.get(7)?;
         messages.push(Message {
             id: row.get(0)?,
             execution: TurnId(id(row.get_ref(1)?.as_str()?)?),
@@ -385,9 +391,9 @@ pub fn messages(
             has_tool_calls: row.get(4)?,
             has_reasoning: row.get(5)?,
             has_files: row.get(6)?,
-            text_preview: row.get(7)?,
-            content: row.get(8)?,
-            created_at: row.get(9)?,
+            text_preview: content.chars().take(PREVIEW).collect(),
+            content,
+            created_at: row.get(8)?,
         });
     }
     Ok(messages)
@@ -395,8 +401,9 @@ pub fn messages(
 
 /// What is stored of a session beside its turns.
 pub fn archived(connection: &Connection, session: Row) -> Result<Archived, StoreError> {
-    let head: String = connection
-        .query_row("SELECT head FROM session WHERE row = ?1", [session], |row| row.get(0))?;
+    let head: String =
+        connection
+            .query_row("SELECT head FROM session WHERE row = ?1", [session], |row| row.get(0))?;
     let mut statement = connection.prepare_cached(
         "SELECT file.path, warning.file, warning.line, warning.what, warning.bytes FROM warning
          JOIN file ON file.row = warning.file WHERE warning.session = ?1 ORDER BY warning.row",

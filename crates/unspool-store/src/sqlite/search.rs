@@ -39,6 +39,13 @@ pub fn search(connection: &Connection, request: &SearchRequest) -> Result<Findin
     }
     search.new_parts(&query)?;
     search.parts(&query)?;
+    // The index may know words that only parts had which are gone.
+    let widened = query.widened();
+    if !search.has_parts() && !search.findings.widened && widened != query {
+        search.new_parts(&widened)?;
+        search.parts(&widened)?;
+        search.findings.widened = search.has_parts();
+    }
     Ok(search.findings)
 }
 
@@ -101,6 +108,10 @@ struct Weighed {
 }
 
 impl Search<'_, '_> {
+    fn has_parts(&self) -> bool {
+        self.findings.hits.iter().any(|hit| hit.part.is_some())
+    }
+
     fn is_full(&self) -> bool {
         self.findings.hits.len() >= self.request.limit
     }
@@ -108,7 +119,8 @@ impl Search<'_, '_> {
     /// Sessions whose title or folder matches. There are few sessions beside parts.
     fn titles(&mut self, query: &Query) -> Result<(), StoreError> {
         let request = self.request;
-        let about_parts = [&request.tool, &request.state, &request.model].into_iter().any(Option::is_some);
+        let about_parts =
+            [&request.tool, &request.state, &request.model].into_iter().any(Option::is_some);
         if about_parts || request.kind.as_deref().is_some_and(|kind| kind != "title") {
             return Ok(());
         }
@@ -118,12 +130,8 @@ impl Search<'_, '_> {
                  AND (?3 IS NULL OR ended >= ?3) AND (?4 IS NULL OR started < ?4)
              ORDER BY started DESC",
         )?;
-        let mut rows = statement.query((
-            &request.agent,
-            &request.project,
-            &request.since,
-            &request.until,
-        ))?;
+        let mut rows =
+            statement.query((&request.agent, &request.project, &request.since, &request.until))?;
         while let Some(row) = rows.next()? {
             if self.is_full() {
                 break;
@@ -156,7 +164,8 @@ impl Search<'_, '_> {
     fn new_parts(&mut self, query: &Query) -> Result<(), StoreError> {
         let mut statement =
             self.connection.prepare_cached("SELECT part FROM unindexed ORDER BY part DESC")?;
-        let rows: Vec<Row> = statement.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+        let rows: Vec<Row> =
+            statement.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
         for row in rows {
             if self.is_full() {
                 break;
@@ -173,9 +182,12 @@ impl Search<'_, '_> {
         let mut found = candidates(query, &Blocks(self.connection), &limits)?;
         self.findings.newest_first = found.newest_first;
         // Nothing in a segment has the word whole. If nothing new has it either, the inside of a
-        // longer one will do there as well.
-        self.findings.widened = found.widened && self.findings.hits.is_empty();
-        if self.findings.widened {
+        // longer one will do, there as well; else what is new is all that there is.
+        if found.widened {
+            if self.has_parts() {
+                return Ok(());
+            }
+            self.findings.widened = true;
             self.new_parts(&found.query)?;
         }
         if found.everything {
@@ -294,7 +306,7 @@ impl Search<'_, '_> {
         if self.findings.hits.iter().any(known) {
             return Ok(());
         }
-        if let Some(loaded) = self.loader.part(weighed.row)?
+        if let Some(loaded) = self.loader.readable(weighed.row)?
             && let Some(snippet) = verify(query, &loaded.part.body, self.request.width)
         {
             self.findings.hits.push(Hit { snippet, ..weighed.hit });
@@ -320,15 +332,16 @@ impl Shelf for Blocks<'_> {
 
     fn block_with(&self, segment: i64, word: &[u8]) -> Result<Option<Block>, StoreError> {
         let mut statement = self.0.prepare_cached(
-            "SELECT first, last, words, postings FROM word_block
+            "SELECT first, last, triples, words, postings FROM word_block
              WHERE segment = ?1 AND first <= ?2 ORDER BY first DESC LIMIT 1",
         )?;
         let found = statement.query_row((segment, word), |row| {
             Ok(Block {
                 first: row.get(0)?,
                 last: row.get(1)?,
-                words: row.get(2)?,
-                postings: row.get(3)?,
+                triples: row.get(2)?,
+                words: row.get(3)?,
+                postings: row.get(4)?,
             })
         });
         Ok(found.optional()?)
@@ -362,15 +375,20 @@ impl Shelf for Blocks<'_> {
     fn words(
         &self,
         segment: i64,
+        wanted: &dyn Fn(&[u8]) -> bool,
         visit: &mut dyn FnMut(WordsRef<'_>) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
         let mut statement = self.0.prepare_cached(
-            "SELECT first, words FROM word_block WHERE segment = ?1 ORDER BY number",
+            "SELECT first, triples, words FROM word_block WHERE segment = ?1 ORDER BY number",
         )?;
         let mut rows = statement.query([segment])?;
         while let Some(row) = rows.next()? {
+            // A column that is not asked for is not read.
+            if !wanted(row.get_ref(1)?.as_blob()?) {
+                continue;
+            }
             let block =
-                WordsRef { first: row.get_ref(0)?.as_blob()?, words: row.get_ref(1)?.as_blob()? };
+                WordsRef { first: row.get_ref(0)?.as_blob()?, words: row.get_ref(2)?.as_blob()? };
             if visit(block).is_break() {
                 break;
             }

@@ -19,13 +19,11 @@ use crate::stats::{DurationFigures, Group, Stats, StatsRequest, ToolFigures, Tot
 /// When a turn started, or the next best that is known of it.
 const TIME: &str = "coalesce(turn.started, turn.first, turn.ended, session.started)";
 
-pub fn stats(connection: &mut Connection, request: &StatsRequest) -> Result<Stats, StoreError> {
-    // One state of the archive for both passes, while another process may write.
-    let transaction = connection.transaction()?;
+pub fn stats(connection: &Connection, request: &StatsRequest) -> Result<Stats, StoreError> {
     let mut totals = Totals::default();
     let mut groups = Groups::default();
-    spent(&transaction, request, &mut totals, &mut groups)?;
-    let tools = parts(&transaction, request, &mut totals)?;
+    spent(connection, request, &mut totals, &mut groups)?;
+    let tools = parts(connection, request, &mut totals)?;
     totals.reasoning_share = share(totals.reasoning_parts, totals.parts);
     let mut by_day = groups.day.into_list();
     by_day.sort_by(|one, other| {

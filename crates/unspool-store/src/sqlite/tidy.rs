@@ -19,7 +19,8 @@ const STANDING: usize = 24;
 
 /// Does what is due.
 pub fn tidy(connection: &mut Connection, how: Tidy) -> Result<(), StoreError> {
-    let waiting: i64 = connection.query_row("SELECT count(*) FROM unindexed", [], |row| row.get(0))?;
+    let waiting: i64 =
+        connection.query_row("SELECT count(*) FROM unindexed", [], |row| row.get(0))?;
     if waiting >= WAITING || (how == Tidy::Thorough && waiting > 0) {
         index_waiting(connection)?;
     }
@@ -61,7 +62,7 @@ fn index_waiting(connection: &mut Connection) -> Result<(), StoreError> {
     let mut loader = Loader::new(&transaction);
     let mut done = transaction.prepare_cached("DELETE FROM unindexed WHERE part = ?1")?;
     for row in rows {
-        let Some(loaded) = loader.part(row)? else { continue };
+        let Some(loaded) = loader.readable(row)? else { continue };
         if !is_settled(&loaded.part) {
             continue;
         }
@@ -91,7 +92,8 @@ fn merge_segments(connection: &mut Connection, rows: &[Row]) -> Result<(), Store
         .prepare_cached("INSERT INTO segment (documents, words, tokens) VALUES (0, 0, 0)")?
         .insert([])?;
     let mut number = 0;
-    let sources = rows.iter().map(|row| Blocks { transaction: &transaction, segment: *row, next: 0 });
+    let sources =
+        rows.iter().map(|row| Blocks { transaction: &transaction, segment: *row, next: 0 });
     let mut there = transaction.prepare_cached("SELECT 1 FROM part WHERE row = ?1")?;
     let mut failed = None;
     let mut keep = |document: u64| match there.exists([document as Row]) {
@@ -104,10 +106,18 @@ fn merge_segments(connection: &mut Connection, rows: &[Row]) -> Result<(), Store
     let mut emit = |block: Block| -> Result<(), StoreError> {
         transaction
             .prepare_cached(
-                "INSERT INTO word_block (segment, number, first, last, words, postings)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                "INSERT INTO word_block (segment, number, first, last, triples, words, postings)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
             )?
-            .execute(params![new, number, block.first, block.last, block.words, block.postings])?;
+            .execute(params![
+                new,
+                number,
+                block.first,
+                block.last,
+                block.triples,
+                block.words,
+                block.postings
+            ])?;
         number += 1;
         Ok(())
     };
@@ -145,7 +155,7 @@ impl Iterator for Blocks<'_> {
         let found = self
             .transaction
             .prepare_cached(
-                "SELECT first, last, words, postings FROM word_block
+                "SELECT first, last, triples, words, postings FROM word_block
                  WHERE segment = ?1 AND number = ?2",
             )
             .and_then(|mut statement| {
@@ -154,8 +164,9 @@ impl Iterator for Blocks<'_> {
                 Ok(Some(Block {
                     first: row.get(0)?,
                     last: row.get(1)?,
-                    words: row.get(2)?,
-                    postings: row.get(3)?,
+                    triples: row.get(2)?,
+                    words: row.get(3)?,
+                    postings: row.get(4)?,
                 }))
             });
         self.next += 1;
@@ -172,14 +183,15 @@ pub fn reindex(connection: &mut Connection) -> Result<u64, StoreError> {
     transaction.execute("DELETE FROM unindexed", [])?;
     let mut words = Builder::default();
     let mut loader = Loader::new(&transaction);
-    let mut statement = transaction.prepare("SELECT row FROM part WHERE NOT hidden ORDER BY row")?;
+    let mut statement =
+        transaction.prepare("SELECT row FROM part WHERE NOT hidden ORDER BY row")?;
     let mut later = transaction.prepare("INSERT OR IGNORE INTO unindexed (part) VALUES (?1)")?;
     let mut parts = statement.query([])?;
     let mut done = 0;
     while let Some(row) = parts.next()? {
         let row: Row = row.get(0)?;
         done += 1;
-        if let Some(loaded) = loader.part(row)? {
+        if let Some(loaded) = loader.readable(row)? {
             if is_settled(&loaded.part) {
                 index_part(&mut words, row, &loaded.part.body);
             } else {

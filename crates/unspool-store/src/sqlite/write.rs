@@ -16,8 +16,8 @@ pub fn write(connection: &mut Connection, batch: Batch) -> rusqlite::Result<()> 
     files(&transaction, &batch.files)?;
     let chunks: Vec<Row> = batch.chunks.iter().map(|chunk| chunk.row).collect();
     let (contents, filled) = contents(&transaction, &batch.contents, &chunks)?;
-    let mut chunk = transaction
-        .prepare_cached("INSERT INTO chunk (row, session, data) VALUES (?1, ?2, ?3)")?;
+    let mut chunk =
+        transaction.prepare_cached("INSERT INTO chunk (row, session, data) VALUES (?1, ?2, ?3)")?;
     for (at, new) in batch.chunks.iter().enumerate() {
         // All that is in a shared one may be stored already.
         if new.session.is_some() || filled.contains(&at) {
@@ -31,6 +31,12 @@ pub fn write(connection: &mut Connection, batch: Batch) -> rusqlite::Result<()> 
     }
     left.drop_unused(&transaction)?;
     words(&transaction, &batch)?;
+    let mut outdated =
+        transaction.prepare_cached("DELETE FROM warning WHERE file = ?1 AND what = ?2")?;
+    for told in &batch.outdated {
+        outdated.execute(*told)?;
+    }
+    drop(outdated);
     let mut warning = transaction.prepare_cached(
         "INSERT OR IGNORE INTO warning (file, session, line, what, bytes)
          VALUES (?1, ?2, ?3, ?4, ?5)",
@@ -441,7 +447,13 @@ impl<'t> PartStatements<'t> {
             self.no_agent.execute([part.row])?;
         }
         for (agent, call, session) in &part.agents {
-            self.agent.execute(params![part.row, agent, call, session.to_string(), self.session])?;
+            self.agent.execute(params![
+                part.row,
+                agent,
+                call,
+                session.to_string(),
+                self.session
+            ])?;
         }
         Ok(())
     }
@@ -529,7 +541,8 @@ fn call_it(transaction: &Transaction<'_>, write: &SessionWrite) -> rusqlite::Res
         .flatten();
     let title = said.as_deref().and_then(unspool_core::session::title_of_prompt);
     let known: Vec<String> = serde_json::from_str(&models).unwrap_or_default();
-    let told = write.turns.iter().flat_map(|turn| &turn.steps).filter_map(|step| step.model.as_deref());
+    let told =
+        write.turns.iter().flat_map(|turn| &turn.steps).filter_map(|step| step.model.as_deref());
     // One model, again and again: nothing to look up.
     let same = known.len() <= 1 && told.into_iter().all(|model| known.iter().any(|m| m == model));
     let now = if same { known.clone() } else { models_of(transaction, write.row)? };
@@ -629,11 +642,19 @@ pub(super) fn add_segment(
         .prepare_cached("INSERT INTO segment (documents, words, tokens) VALUES (?1, ?2, ?3)")?
         .insert(params![segment.documents as i64, segment.words as i64, segment.tokens as i64])?;
     let mut block = transaction.prepare_cached(
-        "INSERT INTO word_block (segment, number, first, last, words, postings)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        "INSERT INTO word_block (segment, number, first, last, triples, words, postings)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
     )?;
     for (number, new) in segment.blocks.iter().enumerate() {
-        block.execute(params![row, number as i64, new.first, new.last, new.words, new.postings])?;
+        block.execute(params![
+            row,
+            number as i64,
+            new.first,
+            new.last,
+            new.triples,
+            new.words,
+            new.postings
+        ])?;
     }
     Ok(row)
 }

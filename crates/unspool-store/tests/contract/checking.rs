@@ -1,1 +1,240 @@
-//! To come.
+//! Checking: a good archive is clean, and each kind of damage, done behind our back, is found.
+
+use unspool_core::event::EndReason::Completed;
+use unspool_core::event::ToolEnd;
+use unspool_core::event::Voice::{Reasoning, Text};
+use unspool_core::event::What;
+use unspool_core::session::Usage;
+use unspool_store::batch::Pace;
+use unspool_store::blocking::wait;
+use unspool_store::contract::{Checked, SessionFilter, Store, Window};
+use unspool_store::search::SearchRequest;
+use unspool_store::sqlite::Sqlite;
+
+use crate::desk::{AGENT, Desk, ask, told};
+use crate::home::{Home, SqliteHome};
+use crate::script::*;
+use crate::writing::busy_turn;
+
+/// An archive with something of everything, at rest.
+fn archive() -> SqliteHome {
+    let desk = Desk::<SqliteHome>::new();
+    let used = Usage { input: 7, output: 3, ..Usage::default() };
+    let script = [
+        busy_turn("one"),
+        vec![
+            told("/home/ada"),
+            ask("p2", "more of it"),
+            step("m2"),
+            What::UsageTold { step: message("m2"), usage: used }.into(),
+            said_in(Reasoning, block("m2", 0), "hmm"),
+            called("t2", "Task"),
+            agent_started("t2", "child"),
+            ended("t2", ToolEnd::Failed, "no"),
+            failed(Some("e"), "broken"),
+            over(Completed),
+        ],
+    ];
+    desk.record("s", script.concat());
+    desk.record_as(AGENT, "live", Pace::Live, [ask("p", "running"), grew(Text, "on and")]);
+    desk.is_clean();
+    let checked = desk.check();
+    assert_eq!((checked.sessions, checked.turns, checked.parts), (2, 3, 12));
+    let Desk { home, recorder, .. } = desk;
+    drop(recorder);
+    home
+}
+
+/// The same archive, after something was done to it.
+fn damaged(from: &SqliteHome, sql: &str) -> SqliteHome {
+    let home = SqliteHome::new();
+    std::fs::copy(from.path(), home.path()).unwrap();
+    let connection = home.raw();
+    connection.pragma_update(None, "foreign_keys", false).unwrap();
+    connection.execute_batch(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+    assert!(connection.changes() > 0, "{sql} did nothing");
+    home
+}
+
+fn check(home: &SqliteHome) -> Checked {
+    wait(home.open().check()).unwrap()
+}
+
+/// Damage to what is derived: it is found, and rebuilding mends it.
+const DERIVED: &[&str] = &[
+    // Sums over turns.
+    "UPDATE turn SET parts = parts + 1",
+    "UPDATE turn SET tools = 0 WHERE number = 1",
+    "UPDATE turn SET errors = 9",
+    "UPDATE turn SET input = 8 WHERE number = 2",
+    "UPDATE turn SET reasoning = 1",
+    "UPDATE turn SET first = 1",
+    "UPDATE turn SET last = NULL WHERE number = 1",
+    // Sums over sessions.
+    "UPDATE session SET turns = 0",
+    "UPDATE session SET parts = parts - 1",
+    "UPDATE session SET output = 99",
+    "UPDATE session SET started = 5",
+    "UPDATE session SET ended = started",
+    "UPDATE session SET models = '[\"gpt\"]'",
+    "UPDATE session SET prompt = 'not this'",
+    // Columns that say what a part says (R-001-09, R-001-11).
+    "UPDATE part SET kind = 'text' WHERE kind = 'reasoning'",
+    "UPDATE part SET state = 'completed' WHERE state = 'failed'",
+    "UPDATE part SET tool = 'Read' WHERE tool = 'Bash'",
+    "UPDATE part SET call_id = NULL WHERE kind = 'tool'",
+    "UPDATE part SET started = 1 WHERE kind = 'reasoning'",
+    "UPDATE part SET ended = 1 WHERE kind = 'tool'",
+    "UPDATE part SET duration = 1 WHERE kind = 'tool'",
+    "UPDATE part SET hidden = 1 WHERE kind = 'error'",
+    "UPDATE part SET source = 9 WHERE kind = 'error'",
+    "UPDATE part SET offset = NULL WHERE kind = 'tool'",
+    // Columns of turns, and of sessions.
+    "UPDATE turn SET state = 'failed' WHERE number = 1",
+    "UPDATE turn SET number = 7 WHERE number = 2",
+    "UPDATE turn SET trigger = 'hook'",
+    "UPDATE turn SET abandoned = 1",
+    "UPDATE turn SET started = 1",
+    "UPDATE session SET project = '/elsewhere'",
+    "UPDATE session SET title = 'not told'",
+    "UPDATE session SET state = 'live'",
+    // The sub-agents that parts speak of, and the names that lead into a turn.
+    "DELETE FROM agent",
+    "UPDATE agent SET agent_id = 'other'",
+    "UPDATE turn SET names = x'' WHERE number = 1",
+    // The index.
+    "DELETE FROM unindexed",
+    "DELETE FROM segment; DELETE FROM word_block",
+];
+
+/// Damage to what was told: it is found, and nothing brings it back.
+const TOLD: &[&str] = &[
+    "DELETE FROM chunk WHERE session IS NOT NULL",
+    "DELETE FROM chunk WHERE session IS NULL",
+    "UPDATE chunk SET data = x'00'",
+    "UPDATE chunk SET data = substr(data, 1, length(data) - 4)",
+    "UPDATE part SET at = at + 1 WHERE at IS NOT NULL",
+    "UPDATE part SET size = 1 << 40 WHERE size IS NOT NULL",
+    "UPDATE part SET size = -1 WHERE size IS NOT NULL",
+    "UPDATE part SET chunk = NULL",
+    "UPDATE journal SET payload = x'7b'",
+    "DELETE FROM journal",
+    "DELETE FROM content",
+    "UPDATE content SET at = at + 1",
+    "UPDATE content SET size = size - 1",
+    "UPDATE content SET digest = x'00'",
+    "UPDATE part SET id = 'no id' WHERE kind = 'error'",
+    "UPDATE part SET step = 'no id' WHERE kind = 'reasoning'",
+    "UPDATE part SET turn = 99 WHERE kind = 'error'",
+    "UPDATE part SET role = 'user' WHERE kind = 'error'",
+    "INSERT INTO part SELECT row + 100, turn, place, id, role, kind, state, tool, call_id, step,
+         started, ended, duration, hidden, source, offset, length, text, chunk, at, size, content
+     FROM part WHERE kind = 'error'",
+    "UPDATE part SET place = 1000000 WHERE role = 'assistant'",
+    "UPDATE turn SET head = '{}' WHERE number = 1",
+    "UPDATE turn SET session = 99 WHERE number = 1",
+    "DELETE FROM session WHERE agent_session_id = 's'",
+    "DELETE FROM turn WHERE number = 1",
+    "UPDATE session SET head = 'null'",
+    "UPDATE step SET origin = ''",
+];
+
+#[test]
+fn every_kind_of_damage_is_found() {
+    // R-001-09 R-001-11 C-02
+    let good = archive();
+    let mut missed = Vec::new();
+    for sql in DERIVED.iter().chain(TOLD) {
+        let home = damaged(&good, sql);
+        let checked = check(&home);
+        if checked.count == 0 {
+            missed.push(*sql);
+        }
+        assert_eq!(checked.problems.len() as u64, checked.count.min(100), "{sql}");
+    }
+    assert!(missed.is_empty(), "{missed:#?}");
+}
+
+#[test]
+fn rebuilding_mends_what_is_derived() {
+    // R-001-09
+    let good = archive();
+    let mut left = Vec::new();
+    for sql in DERIVED {
+        let home = damaged(&good, sql);
+        let store = home.open();
+        wait(store.rebuild()).unwrap_or_else(|error| panic!("{sql}: {error}"));
+        let problems = wait(store.check()).unwrap().problems;
+        if !problems.is_empty() {
+            left.push((*sql, problems));
+        }
+        for word in ["output", "running"] {
+            let found = wait(store.search(SearchRequest::new(word))).unwrap();
+            assert_eq!(found.hits.len(), 1, "{sql}");
+        }
+    }
+    assert!(left.is_empty(), "{left:#?}");
+}
+
+#[test]
+fn what_is_damaged_does_not_hide_the_rest() {
+    // R-000-19: one part that cannot be read stops neither a search nor a list nor a rebuild.
+    let good = archive();
+    for sql in [
+        "UPDATE part SET size = 1 WHERE kind = 'error'",
+        "UPDATE content SET at = at + 1",
+        "UPDATE journal SET payload = x'7b'",
+    ] {
+        let home = damaged(&good, sql);
+        let store = home.open();
+        let find = |store: &Sqlite| {
+            let hits = wait(store.search(SearchRequest::new("more"))).unwrap().hits;
+            hits.len()
+        };
+        assert_eq!(find(&store), 1, "{sql}");
+        // Words of the very part.
+        for word in ["broken", "output", "on", "*"] {
+            wait(store.search(SearchRequest::new(word))).unwrap();
+        }
+        wait(store.rebuild()).unwrap_or_else(|error| panic!("{sql}: {error}"));
+        wait(store.tidy(unspool_store::contract::Tidy::Thorough)).unwrap();
+        assert_eq!(find(&store), 1, "{sql}");
+        assert_eq!(wait(store.sessions(SessionFilter::default())).unwrap().len(), 2);
+        assert!(check(&home).count > 0, "{sql}");
+        // What cannot be shown says so.
+        let sessions = wait(store.sessions(SessionFilter::default())).unwrap();
+        let outcomes = sessions.iter().map(|s| wait(store.turns(s.row, Window::All)));
+        let errors: Vec<String> =
+            outcomes.filter_map(|turns| turns.err()).map(|error| error.to_string()).collect();
+        assert_eq!(errors.len(), 1, "{sql}");
+        assert!(errors[0].contains("cannot be read"), "{sql}: {errors:?}");
+    }
+}
+
+#[test]
+fn a_file_with_torn_pages_is_damaged_and_says_what_to_do() {
+    let good = archive();
+    let home = SqliteHome::new();
+    let mut bytes = std::fs::read(good.path()).unwrap();
+    for page in 2..bytes.len() / 8192 {
+        bytes[page * 8192..page * 8192 + 64].fill(0xff);
+    }
+    std::fs::write(home.path(), &bytes).unwrap();
+    let outcome = Sqlite::open(&home.path()).and_then(|store| wait(store.check()));
+    match outcome {
+        Ok(checked) => assert!(checked.count > 0),
+        Err(error) => assert!(error.to_string().contains("is damaged"), "{error}"),
+    }
+}
+
+#[test]
+fn payloads_lie_where_they_should() {
+    // C-21: what goes on is by itself; what is over is packed, and what is large is stored once.
+    let good = archive();
+    let connection = good.raw();
+    let count = |sql: &str| -> i64 { connection.query_row(sql, [], |row| row.get(0)).unwrap() };
+    assert_eq!(count("SELECT count(*) FROM journal"), 1, "the text that grows");
+    assert_eq!(count("SELECT count(*) FROM part WHERE chunk IS NULL"), 1);
+    assert_eq!(count("SELECT count(*) FROM content"), 1, "the long output");
+    assert_eq!(count("SELECT count(*) FROM unindexed"), 2, "what is live");
+}

@@ -1,1 +1,160 @@
-//! To come.
+//! The recordings of the project as scripts. The decoders are another crate's, which this one does
+//! not know; what is wanted here is what agents really say and give back, so a small reader of
+//! Claude Code's logs is enough.
+
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use unspool_core::assemble::likeness;
+use unspool_core::event::{Outcome, SaidDetail, ToolCall, ToolEnd, Voice, What};
+use unspool_core::json::Json;
+use unspool_core::part::{Body, Data, File};
+use unspool_core::session::{Trigger, Usage};
+
+use crate::script::{Line, block, call_id, message, prompt_name, record, said_with, words};
+
+#[derive(Deserialize)]
+struct Record<'a> {
+    uuid: Option<String>,
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    #[serde(borrow)]
+    message: Option<&'a RawValue>,
+    #[serde(borrow, rename = "toolUseResult")]
+    result: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Message<'a> {
+    id: Option<String>,
+    model: Option<String>,
+    #[serde(borrow)]
+    content: &'a RawValue,
+    usage: Option<Tokens>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Tokens {
+    input_tokens: u64,
+    output_tokens: u64,
+}
+
+#[derive(Deserialize)]
+struct Block<'a> {
+    #[serde(rename = "type")]
+    kind: String,
+    text: Option<String>,
+    thinking: Option<String>,
+    id: Option<String>,
+    name: Option<String>,
+    #[serde(borrow)]
+    input: Option<&'a RawValue>,
+    tool_use_id: Option<String>,
+    #[serde(borrow)]
+    content: Option<&'a RawValue>,
+    is_error: Option<bool>,
+}
+
+/// Every case by its name, as the script of one session.
+pub fn fixtures() -> Vec<(String, Vec<Line>)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
+    let folder = root.join("fixtures/claude-code");
+    let mut cases: Vec<PathBuf> =
+        folder.read_dir().unwrap().map(|entry| entry.unwrap().path()).collect();
+    cases.retain(|case| case.join("log.jsonl").exists());
+    cases.sort();
+    assert!(cases.len() > 20, "no cases in {}", folder.display());
+    let read = |case: &PathBuf| {
+        let log = std::fs::read(case.join("log.jsonl")).unwrap();
+        let log = String::from_utf8_lossy(&log).into_owned();
+        (case.file_name().unwrap().to_string_lossy().into_owned(), script(&log))
+    };
+    cases.iter().map(read).collect()
+}
+
+fn script(log: &str) -> Vec<Line> {
+    log.lines().enumerate().flat_map(|(nth, line)| lines(nth, line)).collect()
+}
+
+fn lines(nth: usize, line: &str) -> Vec<Line> {
+    let Ok(told) = serde_json::from_str::<Record<'_>>(line) else { return Vec::new() };
+    let uuid = told.uuid.clone().unwrap_or_else(|| format!("line {nth}"));
+    let inside = told.message.and_then(|it| serde_json::from_str::<Message<'_>>(it.get()).ok());
+    let Some(inside) = inside else {
+        // Whatever it is, it is kept as it stands.
+        let payload = Json::parse(line).unwrap();
+        let kind = told.kind.unwrap_or_default();
+        return vec![What::DataGiven(Some(record(&uuid)), Data { kind, payload }).into()];
+    };
+    let content = inside.content.get();
+    let step = inside.id.as_deref().unwrap_or(&uuid);
+    let mut script: Vec<Line> = Vec::new();
+    if let Some(model) = inside.model {
+        script.push(What::StepStarted { step: message(step), model: Some(model) }.into());
+        let used = inside.usage.unwrap_or_default();
+        let (input, output) = (used.input_tokens, used.output_tokens);
+        let usage = Usage { input, output, ..Usage::default() };
+        script.push(What::UsageTold { step: message(step), usage }.into());
+    }
+    let begin = |user: Vec<Body>| What::TurnStarted {
+        names: vec![prompt_name(&uuid)],
+        trigger: Trigger::User,
+        user,
+    };
+    if let Ok(text) = serde_json::from_str::<String>(content) {
+        script.push(begin(vec![words(&text)]).into());
+    }
+    let blocks: Vec<Block<'_>> = serde_json::from_str(content).unwrap_or_default();
+    let asks = told.kind.as_deref() == Some("user");
+    for (index, part) in blocks.into_iter().enumerate() {
+        let name = block(&format!("{step}/{uuid}"), index as u32);
+        let json = |raw: Option<&RawValue>| raw.map(Json::raw);
+        let what = match (part.kind.as_str(), part.text, part.thinking) {
+            ("text", Some(text), _) if asks => begin(vec![words(&text)]),
+            ("text", Some(text), _) => {
+                said_with(Voice::Text, Some(name), &text, SaidDetail::default()).what
+            }
+            ("thinking", _, Some(text)) => {
+                said_with(Voice::Reasoning, Some(name), &text, SaidDetail::default()).what
+            }
+            ("tool_use", _, _) => {
+                let (tool, input) = (part.name.unwrap_or_default(), json(part.input));
+                What::ToolCalled(Box::new(ToolCall {
+                    call: call_id(part.id.as_deref().unwrap_or(&uuid)),
+                    parent_call_id: None,
+                    likeness: likeness(&tool, input.as_ref()),
+                    name: tool,
+                    input,
+                    provider_executed: false,
+                    title: None,
+                    running: true,
+                }))
+            }
+            ("tool_result", _, _) => What::ToolEnded {
+                call: call_id(part.tool_use_id.as_deref().unwrap_or(&uuid)),
+                end: if part.is_error == Some(true) { ToolEnd::Failed } else { ToolEnd::Completed },
+                outcome: Outcome {
+                    output: part.content.map(|raw| {
+                        let text = serde_json::from_str::<String>(raw.get());
+                        text.unwrap_or_else(|_| raw.get().to_owned())
+                    }),
+                    result: json(told.result),
+                    ..Outcome::default()
+                },
+            },
+            ("image", _, _) => begin(vec![
+                words("an image"),
+                Body::File(File { text: Some(content.to_owned()), ..File::default() }),
+            ]),
+            (kind, _, _) => {
+                let payload = Json::parse(content).unwrap();
+                let name = record(&format!("{uuid} {index}"));
+                What::DataGiven(Some(name), Data { kind: kind.to_owned(), payload })
+            }
+        };
+        script.push(what.into());
+    }
+    script
+}

@@ -54,6 +54,7 @@ macro_rules! contract {
     };
 }
 
+// What only a file of SQLite has stands in `checking`, `messages` and `opening`.
 contract! { sqlite, crate::home::SqliteHome:
     writing {
         a_batch_is_written_whole_or_not_at_all,
@@ -98,6 +99,30 @@ contract! { sqlite, crate::home::SqliteHome:
         what_is_live_is_found_at_once,
         no_query_is_an_error,
         there_may_be_more_than_was_asked_for,
+    }
+    tidying {
+        tidying_changes_nothing_that_is_found,
+        an_archive_is_recorded_into_after_tidying,
+        an_empty_archive_can_be_tidied,
+        numbers_of_rows_that_are_free_again_mix_nothing_up,
+    }
+    readers {
+        readers_see_whole_commits,
+        a_reader_reads_and_nothing_else,
+    }
+    messages {
+        messages_of_fixtures_say_what_their_parts_say,
+        messages_are_filtered,
+        previews_are_cut_between_characters,
+    }
+    publishing {
+        whoever_follows_holds_what_is_stored,
+        changes_are_told_to_those_who_listened_as_they_came,
+        who_falls_behind_loads_again,
+        a_session_is_followed_through_restarts_of_its_recorder,
+    }
+    packing {
+        very_large_payloads_are_kept,
     }
     recording {
         what_is_recorded_is_what_was_told,

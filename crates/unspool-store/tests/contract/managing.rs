@@ -296,10 +296,7 @@ pub fn contents_are_stored_once_and_go_with_the_last_who_needs_them<H: Home>() {
             ask("q", "next"),
             refined(
                 "t",
-                unspool_core::event::Outcome {
-                    output: Some(long("better")),
-                    ..Default::default()
-                },
+                unspool_core::event::Outcome { output: Some(long("better")), ..Default::default() },
             ),
         ];
         for line in lines {
@@ -354,9 +351,7 @@ pub fn a_packer_outlives_what_it_stored<H: Home>() {
 
 pub fn settings_are_kept<H: Home>() {
     let desk = Desk::<H>::new();
-    let setting = |desk: &Desk<H>, name: &str| {
-        wait(desk.store().setting(name.to_owned())).unwrap()
-    };
+    let setting = |desk: &Desk<H>, name: &str| wait(desk.store().setting(name.to_owned())).unwrap();
     let set = |desk: &Desk<H>, name: &str, value: Option<&str>| {
         wait(desk.store().set(name.to_owned(), value.map(str::to_owned))).unwrap();
     };

@@ -1,1 +1,160 @@
-//! To come.
+//! Opening: a file that is ours, one that is not, one from the future, and one that was left in a
+//! hurry.
+
+use std::fs;
+use std::future::Future;
+use std::path::Path;
+use std::pin::pin;
+use std::task::{Context, Waker};
+
+use rusqlite::Connection;
+use unspool_store::blocking::wait;
+use unspool_store::contract::{SessionFilter, Store, StoreError};
+use unspool_store::sqlite::Sqlite;
+
+use crate::desk::Desk;
+use crate::home::{Home, SqliteHome};
+use crate::writing::busy_turn;
+
+fn number(connection: &Connection, pragma: &str) -> i64 {
+    connection.pragma_query_value(None, pragma, |row| row.get(0)).unwrap()
+}
+
+/// Both ways to open a file refuse it and leave it alone, byte for byte.
+fn is_refused(path: &Path, says: &str) {
+    let before = fs::read(path).unwrap();
+    for opened in [Sqlite::open(path).err(), Sqlite::open_to_read(path).err()] {
+        let error = opened.unwrap_or_else(|| panic!("{says}: it was opened")).to_string();
+        assert!(error.contains(says), "{error}");
+        assert!(error.contains(&path.display().to_string()), "{error} does not say which file");
+    }
+    assert_eq!(fs::read(path).unwrap(), before, "{says}: it was changed");
+}
+
+#[test]
+fn a_database_of_version_0_is_made() {
+    // R-001-37
+    let home = SqliteHome::new();
+    let missing = Sqlite::open_to_read(&home.path()).err().unwrap();
+    assert!(matches!(missing, StoreError::Missing(_)));
+    assert!(!home.path().exists(), "reading makes nothing");
+    for empty in [false, true] {
+        if empty {
+            fs::write(home.path(), "").unwrap();
+            let missing = Sqlite::open_to_read(&home.path()).err().unwrap();
+            assert!(matches!(missing, StoreError::Missing(_)), "an empty file is no archive");
+        }
+        let store = home.open();
+        assert!(wait(store.sessions(SessionFilter::default())).unwrap().is_empty());
+        let connection = home.raw();
+        assert!(number(&connection, "user_version") > 0);
+        assert_eq!(number(&connection, "application_id"), 0x556e_7370, "Unsp");
+        let mode: String =
+            connection.pragma_query_value(None, "journal_mode", |row| row.get(0)).unwrap();
+        assert_eq!(mode, "wal");
+        drop((store, connection));
+        fs::remove_file(home.path()).unwrap();
+    }
+}
+
+#[test]
+fn a_newer_database_is_refused_clearly() {
+    // R-001-37
+    let home = SqliteHome::new();
+    drop(home.open());
+    let connection = home.raw();
+    let version = number(&connection, "user_version");
+    connection.pragma_update(None, "user_version", version + 1).unwrap();
+    drop(connection);
+    is_refused(&home.path(), "newer Unspool");
+    let error = Sqlite::open(&home.path()).err().unwrap().to_string();
+    assert!(error.contains(&format!("its version is {}", version + 1)), "{error}");
+    assert!(error.contains(&format!("knows {version}")), "{error}");
+    assert!(error.contains("install the newer one"), "{error}");
+}
+
+#[test]
+fn a_database_of_another_program_is_left_alone() {
+    // R-001-37, law 7
+    let home = SqliteHome::new();
+    let prepare: [fn(&Connection); 3] = [
+        |it| it.execute_batch("CREATE TABLE session (id TEXT)").unwrap(),
+        |it| it.execute_batch("CREATE TABLE a (b); PRAGMA user_version = 1").unwrap(),
+        |it| it.execute_batch("PRAGMA application_id = 7; PRAGMA user_version = 1").unwrap(),
+    ];
+    for prepare in prepare {
+        let connection = home.raw();
+        prepare(&connection);
+        drop(connection);
+        is_refused(&home.path(), "another program");
+        fs::remove_file(home.path()).unwrap();
+    }
+    let mut names: Vec<String> = fs::read_dir(home.folder())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+        .collect();
+    names.retain(|name| !name.ends_with("-shm") && !name.ends_with("-wal"));
+    assert!(names.is_empty(), "{names:?}");
+}
+
+#[test]
+fn what_is_no_database_is_left_alone() {
+    let home = SqliteHome::new();
+    fs::write(home.path(), "{\"type\":\"user\"}\n".repeat(1000)).unwrap();
+    is_refused(&home.path(), "damaged");
+    fs::remove_file(home.path()).unwrap();
+    fs::create_dir(home.path()).unwrap();
+    let error = Sqlite::open(&home.path()).err().unwrap().to_string();
+    assert!(error.contains("cannot be opened"), "{error}");
+}
+
+#[test]
+fn everything_is_there_after_a_clean_end_and_after_a_crash() {
+    // C-21
+    let desk = Desk::<SqliteHome>::new();
+    desk.record("s", busy_turn("one"));
+    let turns = desk.turns(desk.session("s").row);
+    // As if the machine had stopped here: the file and its log, without a word to the process.
+    let crashed = SqliteHome::new();
+    for end in ["", "-wal"] {
+        let from = format!("{}{end}", desk.home.path().display());
+        fs::copy(from, format!("{}{end}", crashed.path().display())).unwrap();
+    }
+    let desk = desk.reopened();
+    assert_eq!(desk.turns(desk.session("s").row), turns);
+    let desk = Desk::at(crashed);
+    assert_eq!(desk.turns(desk.session("s").row), turns);
+    assert_eq!(desk.found("output"), ["s.1 tool"]);
+    desk.is_clean();
+}
+
+#[test]
+fn what_was_sent_is_written_before_the_end() {
+    // C-21: nobody waits for the answer.
+    let desk = Desk::<SqliteHome>::new();
+    let batch = desk.batch("s", busy_turn("one"));
+    let store = desk.store().clone();
+    {
+        let sent = store.write(batch);
+        let _ = pin!(sent).poll(&mut Context::from_waker(Waker::noop()));
+    }
+    drop(store);
+    let desk = desk.reopened();
+    assert_eq!(desk.turns(desk.session("s").row).len(), 1);
+    desk.is_clean();
+}
+
+#[test]
+fn an_archive_may_be_open_many_times() {
+    let desk = Desk::<SqliteHome>::new();
+    let readers: Vec<Sqlite> = (0..20).map(|_| desk.home.open_to_read()).collect();
+    desk.record("s", busy_turn("one"));
+    for reader in &readers {
+        assert_eq!(wait(reader.sessions(SessionFilter::default())).unwrap().len(), 1);
+    }
+    let clones: Vec<Sqlite> = readers.iter().flat_map(|reader| [reader.clone(); 1]).collect();
+    drop(readers);
+    for reader in clones {
+        assert_eq!(wait(reader.sessions(SessionFilter::default())).unwrap().len(), 1);
+    }
+}

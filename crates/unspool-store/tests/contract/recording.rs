@@ -19,6 +19,7 @@ use crate::deed::{Again, Deed, SESSIONS, program};
 use crate::desk::AGENT;
 use crate::dress::{WORDS, any_script, cut_script};
 use crate::home::Home;
+use crate::messages::compare_messages;
 use crate::model::{Model, Outcome, same, words_in};
 
 /// How many cases a property is held against.
@@ -239,6 +240,7 @@ pub fn compare_session<S: Store>(store: &S, model: &Model, all: &[&Model]) -> Ou
     same("whole turns", &whole, &model.rows())?;
     let shown = wait(store.turns(stored.row, Window::All)).unwrap();
     same("turns", &shown, &model.transcript().turns)?;
+    compare_messages(store, model.id, &shown)?;
     same("summary", &stored.summary, &model.summary(all))?;
     same("seq", &stored.seq, &model.seq)?;
     same("oddities", &stored.oddities, &model.oddities())?;

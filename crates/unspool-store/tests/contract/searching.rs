@@ -170,7 +170,10 @@ pub fn titles_names_folders_and_branches_are_found<H: Home>() {
     assert_eq!(titles("things"), ["s title"]);
     assert!(titles("stable").is_empty(), "only titles were asked for");
     let hit = desk.search(request("things")).hits.remove(0);
-    assert_eq!((hit.part, hit.turn, hit.title.as_deref()), (None, None, Some("Sorting things out")));
+    assert_eq!(
+        (hit.part, hit.turn, hit.title.as_deref()),
+        (None, None, Some("Sorting things out"))
+    );
     assert_eq!(&hit.snippet.text[hit.snippet.ranges[0].clone()], "things");
     let of_tool = SearchRequest { tool: Some("Bash".to_owned()), ..request("things") };
     assert!(desk.find_with(of_tool).is_empty(), "a title has no tool");
@@ -316,10 +319,48 @@ pub fn no_query_is_an_error<H: Home>() {
     desk.record("s", wordy());
     desk.live("t", wordy());
     let hostile = [
-        "\"", "\"\"\"", "-", "--", "*", "**", "-*", "-\"", "\0", "%", "_", "'", "\\", "()", "AND",
-        "a OR", "NEAR(", "^x", "col:x", "{", "}", "ß", "İ", "ﬁ", "\u{202e}", "\u{301}", "日本",
-        "🦀", "-🦀", "\u{FFFD}", "a\u{0}b", "; DROP TABLE part", "?1", "-the", "-the -a", ".", "e",
-        ".*", "\"the\"*", "the*\"", "- -", "\t\n",
+        "\"",
+        "\"\"\"",
+        "-",
+        "--",
+        "*",
+        "**",
+        "-*",
+        "-\"",
+        "\0",
+        "%",
+        "_",
+        "'",
+        "\\",
+        "()",
+        "AND",
+        "a OR",
+        "NEAR(",
+        "^x",
+        "col:x",
+        "{",
+        "}",
+        "ß",
+        "İ",
+        "ﬁ",
+        "\u{202e}",
+        "\u{301}",
+        "日本",
+        "🦀",
+        "-🦀",
+        "\u{FFFD}",
+        "a\u{0}b",
+        "; DROP TABLE part",
+        "?1",
+        "-the",
+        "-the -a",
+        ".",
+        "e",
+        ".*",
+        "\"the\"*",
+        "the*\"",
+        "- -",
+        "\t\n",
     ];
     for query in hostile {
         desk.search(SearchRequest { width: 0, ..request(query) });

@@ -39,9 +39,7 @@ impl Export {
         let store = archive.read()?;
         let sessions = match self.all {
             true => wait(store.sessions(SessionFilter::default()))?,
-            false => {
-                self.sessions.iter().map(|id| find(&store, id)).collect::<Result<Vec<_>>>()?
-            }
+            false => self.sessions.iter().map(|id| find(&store, id)).collect::<Result<Vec<_>>>()?,
         };
         if sessions.is_empty() {
             bail!("there is nothing to export: the archive has no sessions");

@@ -63,11 +63,14 @@ impl Import {
         // A file that was named must be something; inside a folder it is a warning.
         let named = |file: &str| {
             let stdin = file == "standard input" && self.paths.iter().any(|path| is_stdin(path));
-            stdin || self.paths.iter().any(|path| {
-                path.is_file() && std::path::absolute(path).is_ok_and(|path| path == Path::new(file))
-            })
+            stdin
+                || self.paths.iter().any(|path| {
+                    path.is_file()
+                        && std::path::absolute(path).is_ok_and(|path| path == Path::new(file))
+                })
         };
-        let refused = report.warnings.iter().find(|warning| warning.line == 0 && named(&warning.file));
+        let refused =
+            report.warnings.iter().find(|warning| warning.line == 0 && named(&warning.file));
         if let Some(refused) = refused {
             bail!(
                 "{}: {}; Unspool reads Claude Code's session logs, its stream-json and its hook \

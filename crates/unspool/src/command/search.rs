@@ -77,9 +77,24 @@ struct HitDocument<'a> {
 }
 
 const KINDS: [&str; 18] = [
-    "user", "title", "text", "reasoning", "tool", "agent", "interjection", "task-list",
-    "skill-load", "mcp-snapshot", "context-info", "compaction", "file", "source", "patch",
-    "notice", "error", "data",
+    "user",
+    "title",
+    "text",
+    "reasoning",
+    "tool",
+    "agent",
+    "interjection",
+    "task-list",
+    "skill-load",
+    "mcp-snapshot",
+    "context-info",
+    "compaction",
+    "file",
+    "source",
+    "patch",
+    "notice",
+    "error",
+    "data",
 ];
 
 impl Search {
@@ -172,7 +187,8 @@ fn paint(hit: &Hit, style: &Style, out: &mut impl Write) -> io::Result<()> {
     write!(out, "    ")?;
     let mut at = 0;
     for range in &hit.snippet.ranges {
-        let (before, found) = (&hit.snippet.text[at..range.start], &hit.snippet.text[range.clone()]);
+        let (before, found) =
+            (&hit.snippet.text[at..range.start], &hit.snippet.text[range.clone()]);
         write!(out, "{}{mark}{}{end}", visible(before), visible(found))?;
         at = range.end;
     }

@@ -18,7 +18,7 @@ pub fn recording(case: &str, telling: &str) -> Vec<u8> {
     fs::read(fixtures().join(case).join(format!("{telling}.jsonl"))).unwrap()
 }
 
-fn cases() -> Vec<String> {
+pub fn cases() -> Vec<String> {
     let entries = fixtures().read_dir().unwrap().map(|entry| entry.unwrap());
     let mut names: Vec<String> =
         entries.map(|entry| entry.file_name().into_string().unwrap()).collect();
@@ -34,7 +34,8 @@ pub fn fill(projects: &Path) {
     fs::create_dir_all(&folder.folder).unwrap();
     for (number, case) in cases().into_iter().enumerate() {
         let from = fixtures().join(&case);
-        let tellings: &[&str] = if number % 2 == 0 { &["log", "stream", "hooks"] } else { &["log"] };
+        let tellings: &[&str] =
+            if number % 2 == 0 { &["log", "stream", "hooks"] } else { &["log"] };
         for telling in tellings {
             if let Ok(bytes) = fs::read(from.join(format!("{telling}.jsonl"))) {
                 folder.add(&format!("{case}.{telling}.jsonl"), &bytes);

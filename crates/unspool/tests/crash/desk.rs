@@ -46,7 +46,8 @@ impl Desk {
 
     /// The program with an archive of this name.
     pub fn unspool(&self, data: &str) -> Unspool {
-        Unspool { agent: self.path("agent"), home: self.path("home"), data: self.path(data) }
+        let (agent, home, data) = (self.path("agent"), self.path("home"), self.path(data));
+        Unspool { agent, home, data, inside: None }
     }
 
     /// All that lies in the agent's folder: names, sizes, times and what is in them (law 7).
@@ -79,11 +80,26 @@ pub struct Unspool {
     agent: PathBuf,
     home: PathBuf,
     data: PathBuf,
+    /// The process in whose mount namespace it runs, if not in ours.
+    inside: Option<u32>,
 }
 
 impl Unspool {
+    /// The same in the mount namespace of a process.
+    pub fn inside(self, process: u32) -> Unspool {
+        Unspool { inside: Some(process), ..self }
+    }
+
     pub fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_unspool"));
+        let program = env!("CARGO_BIN_EXE_unspool");
+        let mut command = match self.inside {
+            Some(process) => {
+                let mut command = Command::new("nsenter");
+                command.args(["--mount", "--target", &process.to_string(), program]);
+                command
+            }
+            None => Command::new(program),
+        };
         command.args(arguments);
         self.surround(&mut command);
         command
@@ -136,6 +152,18 @@ impl Unspool {
 
     pub fn database(&self) -> PathBuf {
         self.folder().database()
+    }
+
+    /// How large the archive's file is, seen from where it lies.
+    pub fn database_size(&self) -> u64 {
+        let path = match self.inside {
+            Some(process) => {
+                let root = PathBuf::from(format!("/proc/{process}/root"));
+                root.join(self.database().strip_prefix("/").unwrap())
+            }
+            None => self.database(),
+        };
+        path.metadata().unwrap().len()
     }
 
     /// The archive as another program of ours sees it.

@@ -60,8 +60,12 @@ fn told(unspool: &Unspool, case: &str) -> String {
 fn assert_told(unspool: &Unspool, case: &str, expected: &str, when: &str) {
     let found = told(unspool, case);
     assert!(found == expected, "{when}: {}", difference(expected, &found));
-    // All is in order.
-    unspool.print(&["db", "check"]);
+}
+
+/// Whether a case has a log that says whose it is, as a finished one does.
+fn names_its_session(case: &str) -> bool {
+    let log = fs::read_to_string(corpus::fixtures().join(case).join("log.jsonl"));
+    log.is_ok_and(|log| corpus::field(&log, "sessionId").is_some())
 }
 
 fn sessions(unspool: &Unspool) -> usize {
@@ -120,18 +124,10 @@ fn a_log_that_was_cut_or_deleted_stays_in_the_archive() {
     // Law 4: what was taken is kept, whatever becomes of the file.
     let desk = Desk::new();
     let unspool = desk.unspool("archive");
-    let cases = [
-        LOG,
-        OTHER,
-        "terminal-rewind-shell-and-mentions",
-        "terminal-interrupts-and-queued-prompts",
-        "compaction-and-resume",
-        "stop-hook-loops",
-        "subagents-parallel-and-background",
-        "plan-rejected",
-    ];
+    let cases: Vec<String> =
+        corpus::cases().into_iter().filter(|case| names_its_session(case)).collect();
     let write = |share: usize| {
-        for case in cases {
+        for case in &cases {
             let log = recording(case, "log");
             let length = log.len() * share / 100;
             let path = put(&desk, &format!("{case}.jsonl"), b"");
@@ -140,10 +136,11 @@ fn a_log_that_was_cut_or_deleted_stays_in_the_archive() {
         unspool.sync();
     };
     write(100);
-    let expected = cases.map(|case| told(&unspool, case));
+    let expected: Vec<String> = cases.iter().map(|case| told(&unspool, case)).collect();
     // Cut where it may be, emptied, and back in pieces.
     for share in [80, 50, 47, 1, 0, 60, 100, 30] {
         write(share);
+        unspool.print(&["db", "check"]);
         for (case, expected) in cases.iter().zip(&expected) {
             assert_told(&unspool, case, expected, &format!("{case} cut to {share} %"));
         }
@@ -186,26 +183,53 @@ fn another_log_under_the_same_name_is_another_session() {
 }
 
 #[test]
-fn what_is_changed_in_the_middle_of_a_log_is_read() {
-    // As long as before and with the time that it had: only the file system knows.
+fn what_is_changed_in_the_middle_of_a_log_harms_nothing() {
+    // As long as before and with the time that it had. No agent writes so, and what was taken stays
+    // as it was taken.
     let desk = Desk::new();
     let unspool = desk.unspool("archive");
     let log = String::from_utf8(recording(LOG, "log")).unwrap();
     let at = log.match_indices("\"type\":\"tools-used\"").nth(2).unwrap().0;
     assert!(at > 8192 && log.len() - at > 8192);
-    let mut changed = log.clone();
-    changed.replace_range(at..at + 19, "\"type\":\"new-record\"");
     let path = put(&desk, "a/log.jsonl", log.as_bytes());
     let modified = path.metadata().unwrap().modified().unwrap();
     unspool.sync();
-    let before = told(&unspool, LOG);
+    let expected = Contents::of(&unspool);
+    let mut changed = log.clone();
+    changed.replace_range(at..at + 19, "\"type\":\"new-record\"");
     fs::write(&path, &changed).unwrap();
     File::options().append(true).open(&path).unwrap().set_modified(modified).unwrap();
-    let report = unspool.sync();
-    println!("{report}");
-    let after = told(&unspool, LOG);
-    assert!(after != before, "the new record was not seen");
-    assert!(after.contains("new-record"));
+    unspool.sync();
+    Contents::of(&unspool).assert_is(&expected, "changed in the middle");
+    assert_writes_nothing(&unspool, "changed in the middle");
+}
+
+#[test]
+fn a_log_whose_last_lines_were_taken_back_goes_on() {
+    // Claude Code takes back what a request that failed had written: it cuts the end of its log and
+    // goes on. What was taken back was said, and stays; what follows is there once.
+    let desk = Desk::new();
+    let unspool = desk.unspool("archive");
+    let log = corpus::repeated(LOG, 3);
+    let path = put(&desk, "long.jsonl", &log);
+    let id = corpus::field(std::str::from_utf8(&log).unwrap(), "sessionId").unwrap().to_owned();
+    unspool.sync();
+    let turns = |unspool: &Unspool| unspool.shown(&id)["turns"].clone();
+    let before = turns(&unspool);
+    // The whole of it, with its end cut off, and with three turns more behind the cut.
+    fs::write(&path, lines(&log, 250)).unwrap();
+    unspool.sync();
+    assert_eq!(turns(&unspool), before, "cut");
+    let more = corpus::repeated(LOG, 6);
+    assert!(more.starts_with(&log));
+    let behind = &more[log.len()..];
+    fs::write(&path, [lines(&log, 250), behind].concat()).unwrap();
+    unspool.sync();
+    let whole = desk.unspool("whole");
+    fs::write(&path, &more).unwrap();
+    whole.sync();
+    assert_eq!(turns(&unspool), turns(&whole), "gone on");
+    unspool.print(&["db", "check"]);
 }
 
 #[test]
@@ -254,7 +278,11 @@ fn what_is_no_log_is_passed_over() {
     put(&desk, "a/zeros.jsonl", &[0; 10_000]);
     put(&desk, "a/table.jsonl", b"a,b,c\n1,2,3\n");
     put(&desk, "a/json.jsonl", b"{\"hello\":1}\n[1,2]\nnull\n");
-    put(&desk, "a/history.jsonl", b"{\"display\":\"hello\",\"pastedContents\":{},\"timestamp\":1}\n");
+    put(
+        &desk,
+        "a/history.jsonl",
+        b"{\"display\":\"hello\",\"pastedContents\":{},\"timestamp\":1}\n",
+    );
     put(&desk, "a/deep.jsonl", "[".repeat(200_000).as_bytes());
     put(&desk, "a/notes.txt", b"not looked at\n");
     fs::create_dir(desk.projects().join("folder.jsonl")).unwrap();
@@ -268,9 +296,13 @@ fn what_is_no_log_is_passed_over() {
     println!("a pipe: {pipe:?}");
     let report = unspool.sync();
     let said = warnings(&report);
-    let names = ["image", "zeros", "table", "json", "history", "deep", "round", "nowhere", "endless"];
+    let names =
+        ["image", "zeros", "table", "json", "history", "deep", "round", "nowhere", "endless"];
     for name in names {
-        assert!(said.iter().any(|said| said.contains(&format!("{name}.jsonl"))), "{name}: {said:#?}");
+        assert!(
+            said.iter().any(|said| said.contains(&format!("{name}.jsonl"))),
+            "{name}: {said:#?}"
+        );
     }
     assert!(said.iter().any(|said| said.contains("prompts")), "{said:#?}");
     assert_told(&unspool, LOG, &expected, "beside what is no log");
@@ -318,7 +350,8 @@ fn lines_that_cannot_be_read_are_kept_and_counted_once() {
     let log = recording(LOG, "log");
     let (start, rest) = log.split_at(lines(&log, 30).len());
     let text = String::from_utf8(rest.to_vec()).unwrap();
-    let spoilt = text.replacen("\"role\":\"assistant\"", "\"role\":\"assistant\",\"x\":\"\u{1}\"", 1);
+    let spoilt =
+        text.replacen("\"role\":\"assistant\"", "\"role\":\"assistant\",\"x\":\"\u{1}\"", 1);
     let mut bytes = start.to_vec();
     bytes.extend_from_slice(b"{\"type\":\"user\",\"mess\n\0\0\0\0\nnot JSON at all\n");
     let bad = spoilt.find('\u{1}').unwrap();
@@ -349,7 +382,8 @@ fn a_line_of_five_megabytes_is_a_line() {
     let unspool = desk.unspool("archive");
     let log = String::from_utf8(recording(LOG, "log")).unwrap();
     let long = "ä€😀 words ".repeat(400_000);
-    let at = log.find("\"tool_result\",\"content\":\"").unwrap() + "\"tool_result\",\"content\":\"".len();
+    let at = log.find("\"tool_result\",\"content\":\"").unwrap()
+        + "\"tool_result\",\"content\":\"".len();
     let (before, after) = log.split_at(at);
     let path = put(&desk, "a/log.jsonl", format!("{before}{}", &long[..3_000_000]).as_bytes());
     unspool.sync();
@@ -366,7 +400,8 @@ fn assert_writes_nothing(unspool: &Unspool, when: &str) {
     let state = || {
         let path = unspool.database();
         let files = unspool.folder().path().read_dir().unwrap();
-        let names: std::collections::BTreeSet<_> = files.map(|file| file.unwrap().file_name()).collect();
+        let names: std::collections::BTreeSet<_> =
+            files.map(|file| file.unwrap().file_name()).collect();
         (names, path.metadata().unwrap().modified().unwrap(), fs::read(path).unwrap())
     };
     let before = state();

@@ -115,7 +115,9 @@ fn follow(
         let before = followed.seq();
         match followed.take(&published).unwrap() {
             News::None => assert!(published.seq <= before, "a change was passed over"),
-            News::Changed => assert_eq!((before, followed.seq()), (published.from_seq, published.seq)),
+            News::Changed => {
+                assert_eq!((before, followed.seq()), (published.from_seq, published.seq))
+            }
             // The recorder had the session in hand already when we came.
             News::Loaded => assert!(published.changes.is_none(), "a gap"),
         }

@@ -156,7 +156,10 @@ fn a_deletion_may_be_killed_at_any_point() {
         child.wait().unwrap();
         let found = Contents::of(&unspool);
         let when = format!("deletion {number}");
-        found.assert_is(if found.sessions() == without.sessions() { &without } else { &expected }, &when);
+        found.assert_is(
+            if found.sessions() == without.sessions() { &without } else { &expected },
+            &when,
+        );
         // It does not come back by itself, whenever it was deleted.
         unspool.run(&["delete", &id, "--yes"]);
         unspool.sync();

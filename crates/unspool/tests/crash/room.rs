@@ -1,1 +1,187 @@
-//! Later.
+//! Disks that are full, and disks that cannot be written. They are made in a mount namespace of
+//! their own, which takes root; where that is not possible, the tests say so and pass.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+use crate::contents::Contents;
+use crate::desk::{Desk, Unspool};
+
+/// A small disk, while it lives.
+struct Room {
+    holder: Child,
+    path: PathBuf,
+}
+
+impl Room {
+    /// Mounts a disk of this size. None where that is not allowed.
+    fn make(path: &Path, size: &str) -> Option<Room> {
+        fs::create_dir_all(path).unwrap();
+        // It holds the namespace until its input ends.
+        let script = "mount -t tmpfs -o size=$1 unspool-test $0 && echo ready && read end";
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "sh", "-c", script]).arg(path).arg(size);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut holder = command.spawn().ok()?;
+        let mut said = String::new();
+        BufReader::new(holder.stdout.take().unwrap()).read_line(&mut said).unwrap();
+        let room = Room { holder, path: path.to_owned() };
+        // Dropped, it ends what was begun.
+        (said.trim() == "ready").then_some(room)
+    }
+
+    fn remount(&self, options: &str) {
+        let mut command = self.enter("mount");
+        command.args(["-o", &format!("remount,{options}")]).arg(&self.path);
+        assert!(command.status().unwrap().success(), "remount {options}");
+    }
+
+    fn enter(&self, program: &str) -> Command {
+        let mut command = Command::new("nsenter");
+        command.arg("--mount").arg("--target").arg(self.holder.id().to_string()).arg(program);
+        command
+    }
+
+    /// The program with its archive on this disk.
+    fn unspool(&self, desk: &Desk) -> Unspool {
+        let name = self.path.file_name().unwrap().to_str().unwrap();
+        desk.unspool(name).inside(self.holder.id())
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        let _ = self.holder.kill();
+        let _ = self.holder.wait();
+    }
+}
+
+/// One line that says what happened, to what, and what to do next.
+pub fn assert_refused(output: &Output, about: &Path, next: &str) {
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert!(said.starts_with("unspool: ") && !said.contains("panicked"), "{said}");
+    assert!(said.contains(about.to_str().unwrap()), "it does not name {about:?}: {said}");
+    assert!(said.contains(next), "it does not say what to do ({next}): {said}");
+}
+
+#[test]
+fn a_full_disk_is_said_and_nothing_is_lost() {
+    let desk = Desk::filled();
+    let undisturbed = desk.unspool("undisturbed");
+    undisturbed.sync();
+    let expected = Contents::of(&undisturbed);
+    // Too small for the file, for the index of its log, for the schema, for the first session, for
+    // some of the sessions.
+    for size in ["8k", "16k", "40k", "300k", "1m", "3m"] {
+        let Some(room) = Room::make(&desk.path(&format!("disk-{size}")), size) else {
+            println!("skipped: no disk can be mounted here");
+            return;
+        };
+        let unspool = room.unspool(&desk);
+        let database = unspool.database();
+        assert_refused(&unspool.run(&["sync"]), &database, "make room and run it again");
+        assert_refused(&unspool.run(&["sync", "--watch"]), &database, "make room and run it again");
+        // What is there can be read, however little.
+        let listed = unspool.run(&["list", "--json"]);
+        if !listed.status.success() {
+            let said = String::from_utf8_lossy(&listed.stderr).into_owned();
+            let next = if said.contains("no space") { "make room" } else { "`unspool sync` makes" };
+            assert_refused(&listed, &database, next);
+        }
+        room.remount("size=256m");
+        unspool.sync();
+        Contents::of(&unspool).assert_is(&expected, &format!("after {size}"));
+        assert_eq!(unspool.sync()["records"], 0);
+    }
+}
+
+#[test]
+fn a_disk_that_becomes_full_keeps_what_it_has() {
+    // A watcher has recorded for a while when there is no room any more.
+    let desk = Desk::filled();
+    let Some(room) = Room::make(&desk.path("disk"), "256m") else {
+        println!("skipped: no disk can be mounted here");
+        return;
+    };
+    let unspool = room.unspool(&desk);
+    unspool.sync();
+    let before = Contents::of(&unspool);
+    let long = crate::corpus::repeated("odd-output", 30);
+    fs::write(desk.projects().join("long.jsonl"), long).unwrap();
+    let used = unspool.database_size();
+    room.remount(&format!("size={}", used + 200_000));
+    let refused = unspool.run(&["sync"]);
+    assert_refused(&refused, &unspool.database(), "make room and run it again");
+    Contents::of(&unspool).assert_is(&before, "full");
+    let refused = unspool.run(&["db", "vacuum"]);
+    assert_refused(&refused, &unspool.database(), "make room and run it again");
+    Contents::of(&unspool).assert_is(&before, "full");
+    room.remount("size=256m");
+    unspool.sync();
+    let undisturbed = desk.unspool("undisturbed");
+    undisturbed.sync();
+    Contents::of(&unspool).assert_is(&Contents::of(&undisturbed), "with room again");
+}
+
+/// What needs to write.
+const WRITING: [&[&str]; 6] = [
+    &["sync"],
+    &["sync", "--watch"],
+    &["tag", "vvb4maxr", "x"],
+    &["delete", "vvb4maxr", "--yes"],
+    &["db", "vacuum"],
+    &["db", "rebuild"],
+];
+
+#[test]
+fn a_disk_that_cannot_be_written_can_be_read() {
+    let desk = Desk::filled();
+    let Some(room) = Room::make(&desk.path("disk"), "256m") else {
+        println!("skipped: no disk can be mounted here");
+        return;
+    };
+    let unspool = room.unspool(&desk);
+    room.remount("ro");
+    assert_refused(&unspool.run(&["list"]), &unspool.database(), "`unspool sync` makes one");
+    assert_refused(&unspool.run(&["sync"]), unspool.folder().path(), "--data");
+    room.remount("rw");
+    unspool.sync();
+    let expected = Contents::of(&unspool);
+    for left in ["nothing", "its log"] {
+        room.remount("ro");
+        Contents::of(&unspool).assert_is(&expected, &format!("the recorder left {left}"));
+        for command in WRITING {
+            assert_refused(&unspool.run(command), unspool.folder().path(), "--data");
+        }
+        room.remount("rw");
+        // The second time around, a recorder that was killed left its log behind.
+        let watcher = unspool.watch();
+        watcher.report();
+        watcher.kill();
+    }
+}
+
+#[test]
+fn what_is_in_the_way_is_said() {
+    let desk = Desk::filled();
+    // A file where the folder should be.
+    let unspool = desk.unspool("file");
+    fs::write(unspool.folder().path(), "hello").unwrap();
+    assert_refused(&unspool.run(&["sync"]), unspool.folder().path(), "--data");
+    assert_refused(&unspool.run(&["list"]), &unspool.database(), "`unspool sync` makes one");
+    assert_eq!(fs::read_to_string(unspool.folder().path()).unwrap(), "hello");
+    // A folder where the file should be.
+    let unspool = desk.unspool("folder");
+    fs::create_dir_all(unspool.database()).unwrap();
+    for command in [&["sync"][..], &["list"], &["db", "check"]] {
+        assert_refused(&unspool.run(command), &unspool.database(), "--data");
+    }
+    // A folder where the socket should be: nobody can follow, recording goes on.
+    let unspool = desk.unspool("socket");
+    fs::create_dir_all(unspool.folder().socket().join("x")).unwrap();
+    unspool.sync();
+}

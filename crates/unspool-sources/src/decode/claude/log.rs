@@ -95,6 +95,10 @@ impl Decoder for LogDecoder {
     fn save(&self) -> Option<String> {
         serde_json::to_string(self).ok()
     }
+
+    fn turn(&self) -> Option<Name> {
+        self.tree.current().cloned()
+    }
 }
 
 impl LogDecoder {

@@ -180,4 +180,3 @@ fn completeness(gathered: &Gathered, transcript: &Transcript) -> Completeness {
         Completeness::Full
     }
 }
-
