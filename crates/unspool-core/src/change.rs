@@ -227,10 +227,20 @@ pub struct ToolPatch {
     pub call_id: Option<String>,
     pub parent_call_id: Option<String>,
     pub name: Option<String>,
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "crate::json::told"
+    )]
     pub input: Option<Json>,
     pub input_text: Option<String>,
     pub state: Option<ToolState>,
     pub output: Option<String>,
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "crate::json::told"
+    )]
     pub result: Option<Json>,
     pub exit_code: Option<i64>,
     pub duration_ms: Option<u64>,

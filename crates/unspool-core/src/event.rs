@@ -80,6 +80,11 @@ pub enum Voice {
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Outcome {
     pub output: Option<String>,
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "crate::json::told"
+    )]
     pub result: Option<Json>,
     pub exit_code: Option<i64>,
     pub duration_ms: Option<u64>,
@@ -242,6 +247,11 @@ pub struct ToolCall {
     pub call: Call,
     pub parent_call_id: Option<String>,
     pub name: String,
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "crate::json::told"
+    )]
     pub input: Option<Json>,
     /// A digest of the tool and its input that does not depend on spaces or on the order of
     /// keys. It finds the call again in tellings that leave the id out.

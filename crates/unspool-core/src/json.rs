@@ -94,6 +94,11 @@ pub fn mended(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// Reads a field that is left out where nobody told it: `null` is something that was told.
+pub(crate) fn told<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Json>, D::Error> {
+    Json::deserialize(deserializer).map(Some)
+}
+
 impl From<Value> for Json {
     fn from(value: Value) -> Json {
         Json(value.to_string().into())

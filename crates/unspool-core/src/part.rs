@@ -161,6 +161,11 @@ pub struct Tool {
     pub parent_call_id: Option<String>,
     pub name: String,
     /// The input, whole. `None` while it streams or when no telling gave it.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "crate::json::told"
+    )]
     pub input: Option<Json>,
     /// The input as it streamed so far, until it is whole.
     pub input_text: String,
@@ -168,6 +173,11 @@ pub struct Tool {
     /// What the model was told, as text.
     pub output: Option<String>,
     /// The result as the source gave it.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "crate::json::told"
+    )]
     pub result: Option<Json>,
     pub exit_code: Option<i64>,
     pub duration_ms: Option<u64>,

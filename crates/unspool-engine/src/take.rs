@@ -394,10 +394,10 @@ fn is_at_rest(stamp: Stamp) -> bool {
 }
 
 /// A file by its path, for those who only have its row.
-pub(crate) fn path_of<'k>(
-    known: &'k FxHashMap<String, FileRow>,
+pub(crate) fn path_of(
+    known: &FxHashMap<String, FileRow>,
     row: unspool_store::rows::Row,
-) -> Option<&'k FileRow> {
+) -> Option<&FileRow> {
     known.values().find(|file| file.row == row)
 }
 

@@ -202,7 +202,7 @@ impl Store for Sqlite {
     }
 
     async fn check(&self) -> Result<Checked, StoreError> {
-        self.reading(|connection| check::check(connection)).await
+        self.reading(check::check).await
     }
 
     async fn rename(&self, session: Row, name: Option<String>) -> Result<(), StoreError> {

@@ -29,6 +29,9 @@ impl Worker {
                 while let Ok(work) = todo.recv() {
                     work(&mut connection);
                 }
+                // The last to close brings the write-ahead log home. Where the file is mapped, it
+                // is made longer first and filled then; on a full disk that leaves holes in it.
+                let _ = connection.pragma_update(None, "mmap_size", 0);
             })
             .map_err(|_| StoreError::Gone)?;
         Ok(Worker { work, _thread: Arc::new(Joined(Some(thread))) })

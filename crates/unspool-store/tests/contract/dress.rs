@@ -77,7 +77,8 @@ fn put_on(mut line: Line, looks: &[u32]) -> Line {
         What::ToolOutputGrew { text, .. } => *text = filled(word, size),
         What::ToolEnded { outcome, .. } | What::ToolRefined { outcome, .. } => {
             outcome.output = outcome.output.take().map(|_| filled(word, size));
-            outcome.result = (look / 64 % 2 == 0).then(|| Json::string(&filled(word, size)));
+            outcome.result =
+                (look / 64).is_multiple_of(2).then(|| Json::string(&filled(word, size)));
         }
         What::ToolCalled(call) if look.is_multiple_of(4) => put_in(call, word, size),
         What::TurnStarted { user, trigger, .. } => {

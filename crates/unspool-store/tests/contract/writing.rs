@@ -63,7 +63,8 @@ fn source(file: i64) -> SourceRow {
 
 pub fn a_batch_is_written_whole_or_not_at_all<H: Home>() {
     // R-004-02 R-004-24 C-21: each of these breaks one promise of a batch that is otherwise good.
-    let spoil: [(&str, fn(&mut Batch)); 9] = [
+    type Spoil = fn(&mut Batch);
+    let spoil: [(&str, Spoil); 9] = [
         ("a part of a turn that is not there", |b| b.sessions[0].parts[2].turn = 9999),
         ("a part in a chunk that is not there", |b| b.chunks.clear()),
         ("a content that is not there", |b| b.contents.clear()),
