@@ -99,6 +99,8 @@ impl Packer {
             // A live packer lives long, and sessions with their contents may be deleted meanwhile.
             self.forget_contents();
         }
+        // What is stored now may be dropped again when nothing needs it any more.
+        self.known.clear();
         Ok(std::mem::take(&mut self.batch))
     }
 
@@ -420,7 +422,8 @@ fn user_part(turn: &Turn, nth: usize, count: usize, body: Body) -> Part {
     }
 }
 
-fn agents(agent: &str, body: &Body) -> Vec<(String, String, SessionId)> {
+/// The sub-agents that a part speaks of: their own ids, the call, their sessions.
+pub(crate) fn agents(agent: &str, body: &Body) -> Vec<(String, String, SessionId)> {
     let Body::Agent(told) = body else { return Vec::new() };
     told.agents
         .iter()

@@ -331,8 +331,8 @@ pub trait Store: Clone + Send + Sync + 'static {
     /// Keeps the index in order.
     fn tidy(&self, how: Tidy) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// Derives anew what is derived: the index of words, and every sum. Says how many parts there
-    /// are.
+    /// Derives anew what is derived: columns, sums and the index of words. Says how many parts
+    /// there are.
     fn rebuild(&self) -> impl Future<Output = Result<u64, StoreError>> + Send;
 
     /// Holds everything against everything.

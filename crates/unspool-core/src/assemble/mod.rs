@@ -19,8 +19,6 @@ mod step;
 mod tool;
 mod turn;
 
-use std::collections::hash_map::Entry;
-
 use jiff::Timestamp;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -212,22 +210,18 @@ impl Assembler {
     /// A source is read in its order: what stands at or before its last event was taken before.
     fn is_news(&mut self, head: &Head, key: Key) -> bool {
         let position = (head.evidence.offset, key.nth);
-        match self.cursors.entry((head.telling, head.evidence.source)) {
-            Entry::Vacant(entry) => {
-                entry.insert(position);
-                let track = &mut self.tracks[head.telling.index()];
-                let source = head.evidence.source;
-                track.again = track.turn.map(|_| Again { source, turn: None });
-                true
-            }
-            Entry::Occupied(mut entry) => {
-                let news = position > *entry.get();
-                if news {
-                    entry.insert(position);
-                }
-                news
-            }
+        let source = head.evidence.source;
+        if let Some(held) = self.cursors.get_mut(&(head.telling, source)) {
+            let news = position > *held;
+            *held = position.max(*held);
+            return news;
         }
+        // Where another has told before, this one may tell the same again.
+        if self.cursors.keys().any(|(telling, _)| *telling == head.telling) {
+            self.tracks[head.telling.index()].again = Some(Again { source, turn: None });
+        }
+        self.cursors.insert((head.telling, source), position);
+        true
     }
 
     /// The generation guard: once a telling's newer stream began, an older one changes nothing.

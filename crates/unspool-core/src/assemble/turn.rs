@@ -33,8 +33,10 @@ impl Assembler {
         };
         // A turn that the telling comes to for the first time is its current one; news of an
         // older turn does not take it back there.
-        if self.place_turn(turn, head.telling) && again.is_none_or(|again| again.turn.is_none()) {
-            self.tracks[head.telling.index()].turn = Some(turn);
+        if self.place_turn(turn, head.telling) {
+            let track = &mut self.tracks[head.telling.index()];
+            track.turn = Some(turn);
+            track.again = track.again.filter(|_| again.is_none());
         }
         turn
     }

@@ -1,11 +1,23 @@
-//! Checking an archive: the file itself, its references, every payload, and every column and sum
-//! that is derived from the parts.
+//! Checking an archive: the file itself, its references, every payload, everything that is derived
+//! from heads and payloads, and the index.
 
 use rusqlite::{Connection, ErrorCode};
+use rustc_hash::FxHashSet;
+use unspool_core::part::{Kind, Part};
+use unspool_core::session::{Session, Turn};
+use xxhash_rust::xxh3::xxh3_128;
 
+use super::derived::{
+    PART, PART_SUMS, SESSION, STEP_SUMS, TURN, TURN_SUMS, first_prompt, models_of, named, names_of,
+    of_part, of_session, of_turn, stored_names,
+};
 use super::load::Loader;
+use super::tidy::Blocks;
+use crate::batch::agents;
 use crate::contract::{Checked, StoreError};
-use crate::rows::{Row, columns, milliseconds};
+use crate::index::{Block, merge};
+use crate::rows::{Row, is_settled};
+use crate::words::texts;
 
 /// More problems than this are counted and not told.
 const TOLD: usize = 100;
@@ -20,7 +32,7 @@ pub fn check(connection: &Connection) -> Result<Checked, StoreError> {
             checked.problem(told);
         }
     }
-    for look in [references, parts, sums] {
+    for look in [references, sessions, turns, parts, contents, sums] {
         match look(connection, &mut checked) {
             Ok(()) => {}
             // Damage is what we look for: the rest is looked at all the same.
@@ -45,17 +57,90 @@ fn references(connection: &Connection, checked: &mut Checked) -> Result<(), Stor
     Ok(())
 }
 
-/// Every payload is read, and the columns are held against it (R-001-09).
-fn parts(connection: &Connection, checked: &mut Checked) -> Result<(), StoreError> {
-    let mut loader = Loader::new(connection);
-    let mut statement = connection.prepare(
-        "SELECT row, kind, state, tool, call_id, started, ended, hidden, id, role FROM part",
-    )?;
+fn sessions(connection: &Connection, checked: &mut Checked) -> Result<(), StoreError> {
+    let mut statement = connection.prepare("SELECT row, id, head FROM session")?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
-        let number: Row = row.get(0)?;
-        let id: String = row.get(8)?;
+        checked.sessions += 1;
+        let (number, id): (Row, String) = (row.get(0)?, row.get(1)?);
+        let Ok(session) = serde_json::from_str::<Session>(row.get_ref(2)?.as_str()?) else {
+            checked.problem(format!("the head of session {id} cannot be read"));
+            continue;
+        };
+        let title = (first_prompt(connection, number)?, models_of(connection, number)?);
+        if SESSION.said(connection, number)? != of_session(&session)
+            || named(connection, number)? != title
+        {
+            checked.problem(format!("the columns of session {id} do not say what it says"));
+        }
+    }
+    Ok(())
+}
+
+fn turns(connection: &Connection, checked: &mut Checked) -> Result<(), StoreError> {
+    let loader = Loader::new(connection);
+    let mut statement = connection.prepare("SELECT row, id, head FROM turn")?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        checked.turns += 1;
+        let (number, id): (Row, String) = (row.get(0)?, row.get(1)?);
+        let Ok(turn) = serde_json::from_str::<Turn>(row.get_ref(2)?.as_str()?) else {
+            checked.problem(format!("the head of turn {id} cannot be read"));
+            continue;
+        };
+        if TURN.said(connection, number)? != of_turn(&turn) {
+            checked.problem(format!("the columns of turn {id} do not say what it says"));
+        }
+        match loader.steps(number) {
+            Ok(steps) => {
+                let names: FxHashSet<u64> = stored_names(connection, number)?.into_iter().collect();
+                let mut told = steps.iter().filter(|step| !step.name.is_local());
+                if told.any(|step| !names.contains(&step.name.digest())) {
+                    checked.problem(format!("a name of a step of turn {id} leads nowhere"));
+                }
+            }
+            Err(error) => checked.problem(format!("a step of turn {id} cannot be read: {error}")),
+        }
+    }
+    let mut doubled = connection.prepare(
+        "SELECT session.id FROM turn JOIN session ON session.row = turn.session
+         GROUP BY turn.session, turn.number HAVING count(*) > 1",
+    )?;
+    for id in doubled.query_map([], |row| row.get::<_, String>(0))? {
+        checked.problem(format!("two turns of session {} have one number", id?));
+    }
+    Ok(())
+}
+
+/// Every payload is read, and what is derived from it is held against it (R-001-09).
+fn parts(connection: &Connection, checked: &mut Checked) -> Result<(), StoreError> {
+    let indexed = match Indexed::of(connection) {
+        Err(StoreError::Index(error)) => {
+            checked.problem(format!("the index of words cannot be read: {error}"));
+            Indexed::default()
+        }
+        indexed => indexed?,
+    };
+    let mut loader = Loader::new(connection);
+    let mut statement = connection.prepare(
+        "SELECT part.row, part.id, part.turn, part.place, session.agent
+         FROM part JOIN turn ON turn.row = part.turn JOIN session ON session.row = turn.session
+         ORDER BY part.turn, part.place",
+    )?;
+    let mut rows = statement.query([])?;
+    let mut names: FxHashSet<u64> = FxHashSet::default();
+    let mut last: Option<(Row, i64)> = None;
+    while let Some(row) = rows.next()? {
+        let (number, id): (Row, String) = (row.get(0)?, row.get(1)?);
+        let (turn, place): (Row, i64) = (row.get(2)?, row.get(3)?);
         checked.parts += 1;
+        if last == Some((turn, place)) {
+            checked.problem(format!("part {id} stands where another one stands"));
+        }
+        if last.is_none_or(|(last, _)| last != turn) {
+            names = stored_names(connection, turn)?.into_iter().collect();
+        }
+        last = Some((turn, place));
         let part = match loader.part(number) {
             Ok(Some(loaded)) => loaded.part,
             Ok(None) => continue,
@@ -64,17 +149,107 @@ fn parts(connection: &Connection, checked: &mut Checked) -> Result<(), StoreErro
                 continue;
             }
         };
-        let derived = columns(&part.body);
-        let text = |at: usize| row.get::<_, Option<String>>(at);
-        let same = text(1)?.as_deref() == Some(derived.kind)
-            && text(2)?.as_deref() == derived.state
-            && text(3)? == derived.tool
-            && text(4)? == derived.call_id
-            && row.get::<_, Option<i64>>(5)? == milliseconds(part.started)
-            && row.get::<_, Option<i64>>(6)? == milliseconds(part.ended)
-            && row.get::<_, bool>(7)? == part.origin.foreign;
-        if !same {
+        if PART.said(connection, number)? != of_part(&part)
+            || !has_its_agents(connection, number, &part, row.get_ref(4)?.as_str()?)?
+        {
             checked.problem(format!("the columns of part {id} do not say what the part says"));
+        }
+        if names_of(&part).any(|name| !names.contains(&name)) {
+            checked.problem(format!("a name of part {id} leads nowhere"));
+        }
+        if !part.origin.foreign && !indexed.has(number, &part) {
+            checked.problem(format!("the words of part {id} are not in the index"));
+        }
+    }
+    Ok(())
+}
+
+/// Whether the sub-agents that a part speaks of are in their table.
+fn has_its_agents(
+    connection: &Connection,
+    row: Row,
+    part: &Part,
+    agent: &str,
+) -> Result<bool, StoreError> {
+    if part.body.kind() != Kind::Agent {
+        return Ok(true);
+    }
+    let mut told = agents(agent, &part.body);
+    told.sort_by(|one, other| one.0.cmp(&other.0));
+    told.dedup_by(|one, other| one.0 == other.0);
+    let mut statement = connection.prepare_cached(
+        "SELECT agent_id, call_id, session FROM agent WHERE part = ?1 ORDER BY agent_id",
+    )?;
+    let stored: Vec<(String, String, String)> = statement
+        .query_map([row], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
+        .collect::<Result<_, _>>()?;
+    let told = told.into_iter().map(|(id, call, session)| (id, call, session.to_string()));
+    Ok(told.eq(stored))
+}
+
+/// Which parts the index knows, one bit for each row.
+#[derive(Default)]
+struct Indexed {
+    bits: Vec<u64>,
+}
+
+impl Indexed {
+    fn of(connection: &Connection) -> Result<Indexed, StoreError> {
+        let newest: Option<Row> =
+            connection.query_row("SELECT max(row) FROM part", [], |row| row.get(0))?;
+        let pages = newest.and_then(|row| usize::try_from(row / 64 + 1).ok());
+        let mut indexed = Indexed { bits: vec![0; pages.unwrap_or_default()] };
+        let mut waiting = connection.prepare("SELECT part FROM unindexed")?;
+        for part in waiting.query_map([], |row| row.get::<_, Row>(0))? {
+            indexed.add(part? as u64);
+        }
+        let segments: Vec<Row> = connection
+            .prepare("SELECT row FROM segment")?
+            .query_map([], |row| row.get(0))?
+            .collect::<Result<_, _>>()?;
+        // Merged into nothing: each document passes by once.
+        let sources = segments.into_iter().map(|segment| Blocks::new(connection, segment));
+        let mut pass = |document: u64| {
+            indexed.add(document);
+            false
+        };
+        merge(sources, &mut pass, &mut |_: Block| Ok::<(), StoreError>(()))?;
+        Ok(indexed)
+    }
+
+    fn place(document: u64) -> (usize, u64) {
+        (usize::try_from(document / 64).unwrap_or(usize::MAX), 1 << (document % 64))
+    }
+
+    fn add(&mut self, document: u64) {
+        let (page, bit) = Indexed::place(document);
+        // One that is gone may still be in a segment.
+        if let Some(bits) = self.bits.get_mut(page) {
+            *bits |= bit;
+        }
+    }
+
+    /// Whether a part can be found, if there is anything to be found in it.
+    fn has(&self, row: Row, part: &Part) -> bool {
+        let (page, bit) = Indexed::place(row as u64);
+        let known = self.bits.get(page).is_some_and(|bits| bits & bit != 0);
+        let has_words = |text: &str| text.chars().any(char::is_alphanumeric);
+        known || (is_settled(part) && !texts(&part.body).iter().any(|text| has_words(text)))
+    }
+}
+
+/// Large payloads are what they were when they were stored.
+fn contents(connection: &Connection, checked: &mut Checked) -> Result<(), StoreError> {
+    let mut loader = Loader::new(connection);
+    let mut statement = connection.prepare("SELECT row, digest FROM content ORDER BY chunk")?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        // What cannot be read at all is told of with its part.
+        let Ok((chunk, range)) = loader.content(row.get(0)?) else { continue };
+        let Some(content) = chunk.get(range) else { continue };
+        if row.get_ref(1)?.as_blob()? != xxh3_128(content).to_be_bytes() {
+            let number: Row = row.get(0)?;
+            checked.problem(format!("the content {number} is not what was stored"));
         }
     }
     Ok(())
@@ -82,39 +257,13 @@ fn parts(connection: &Connection, checked: &mut Checked) -> Result<(), StoreErro
 
 /// Every sum, against what it sums up.
 fn sums(connection: &Connection, checked: &mut Checked) -> Result<(), StoreError> {
-    let mut wrong = connection.prepare(
-        "SELECT turn.id FROM turn WHERE
-             (parts, tools, errors) IS NOT
-             (SELECT count(*), count(*) FILTER (WHERE kind = 'tool'),
-                  count(*) FILTER (WHERE kind = 'error' OR state = 'failed')
-              FROM part WHERE part.turn = turn.row AND role = 'assistant' AND NOT hidden)
-             OR (input, output, cache_read, cache_write, reasoning) IS NOT
-             (SELECT CAST(total(step.input) AS INTEGER), CAST(total(step.output) AS INTEGER),
-                  CAST(total(step.cache_read) AS INTEGER), CAST(total(step.cache_write) AS INTEGER),
-                  CAST(total(step.reasoning) AS INTEGER) FROM step WHERE step.turn = turn.row)",
-    )?;
-    for id in wrong.query_map([], |row| row.get::<_, String>(0))? {
-        checked.problem(format!("the sums of turn {} are wrong", id?));
+    for (table, (sums, of)) in [("turn", PART_SUMS), ("turn", STEP_SUMS), ("session", TURN_SUMS)] {
+        let sql = format!("SELECT id FROM {table} WHERE {sums} IS NOT {of}");
+        let mut wrong = connection.prepare(&sql)?;
+        for id in wrong.query_map([], |row| row.get::<_, String>(0))? {
+            checked.problem(format!("the sums of {table} {} are wrong", id?));
+        }
     }
-    let mut wrong = connection.prepare(
-        "SELECT session.id FROM session WHERE
-             (turns, parts, tools, errors, input, output, cache_read, cache_write, reasoning) IS NOT
-             (SELECT count(*), CAST(total(turn.parts) AS INTEGER), CAST(total(turn.tools) AS INTEGER),
-                  CAST(total(turn.errors) AS INTEGER), CAST(total(turn.input) AS INTEGER),
-                  CAST(total(turn.output) AS INTEGER), CAST(total(turn.cache_read) AS INTEGER),
-                  CAST(total(turn.cache_write) AS INTEGER), CAST(total(turn.reasoning) AS INTEGER)
-              FROM turn WHERE turn.session = session.row)",
-    )?;
-    for id in wrong.query_map([], |row| row.get::<_, String>(0))? {
-        checked.problem(format!("the sums of session {} are wrong", id?));
-    }
-    let count = |table: &str| -> rusqlite::Result<u64> {
-        connection.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| {
-            row.get::<_, i64>(0).map(|count| count as u64)
-        })
-    };
-    checked.sessions = count("session")?;
-    checked.turns = count("turn")?;
     let mut doubled = connection
         .prepare("SELECT id FROM part GROUP BY turn, id HAVING count(*) > 1 LIMIT 100")?;
     for id in doubled.query_map([], |row| row.get::<_, String>(0))? {

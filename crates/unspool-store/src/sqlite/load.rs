@@ -124,7 +124,8 @@ impl<'c> Loader<'c> {
         Ok(Loaded { row: raw.row, user: raw.user, open, part })
     }
 
-    fn content(&mut self, row: Row) -> Result<(Arc<Vec<u8>>, Range<usize>), StoreError> {
+    /// Where a large payload lies.
+    pub fn content(&mut self, row: Row) -> Result<(Arc<Vec<u8>>, Range<usize>), StoreError> {
         let (chunk, at, size): (Row, usize, usize) = self
             .connection
             .prepare_cached("SELECT chunk, at, size FROM content WHERE row = ?1")?
@@ -174,7 +175,13 @@ impl<'c> Loader<'c> {
         Ok(stored)
     }
 
-    fn steps(&self, turn: Row) -> Result<Vec<Step>, StoreError> {
+    /// The steps of a turn, if they are not damaged.
+    pub fn readable_steps(&self, turn: Row) -> Result<Vec<Step>, StoreError> {
+        let found = self.steps(turn);
+        if let Err(StoreError::Packed(_)) = found { Ok(Vec::new()) } else { found }
+    }
+
+    pub fn steps(&self, turn: Row) -> Result<Vec<Step>, StoreError> {
         let mut statement = self.connection.prepare_cached(
             "SELECT id, model, input, output, cache_read, cache_write, reasoning, stop_reason,
                  origin FROM step WHERE turn = ?1 ORDER BY number",

@@ -3,6 +3,7 @@
 //! nobody waits for the recorder.
 
 mod check;
+mod derived;
 mod load;
 mod manage;
 mod migrate;
@@ -194,6 +195,7 @@ impl Store for Sqlite {
 
     async fn rebuild(&self) -> Result<u64, StoreError> {
         self.writing(|connection| {
+            derived::derive(connection)?;
             let parts = tidy::reindex(connection)?;
             write::sum_up_all(connection)?;
             Ok(parts)

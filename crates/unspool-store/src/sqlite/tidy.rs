@@ -92,8 +92,7 @@ fn merge_segments(connection: &mut Connection, rows: &[Row]) -> Result<(), Store
         .prepare_cached("INSERT INTO segment (documents, words, tokens) VALUES (0, 0, 0)")?
         .insert([])?;
     let mut number = 0;
-    let sources =
-        rows.iter().map(|row| Blocks { transaction: &transaction, segment: *row, next: 0 });
+    let sources = rows.iter().map(|row| Blocks::new(&transaction, *row));
     let mut there = transaction.prepare_cached("SELECT 1 FROM part WHERE row = ?1")?;
     let mut failed = None;
     let mut keep = |document: u64| match there.exists([document as Row]) {
@@ -142,10 +141,16 @@ fn remove(transaction: &Transaction<'_>, rows: &[Row]) -> rusqlite::Result<()> {
 }
 
 /// The blocks of a segment, one at a time.
-struct Blocks<'t> {
-    transaction: &'t Transaction<'t>,
+pub(super) struct Blocks<'c> {
+    connection: &'c Connection,
     segment: Row,
     next: i64,
+}
+
+impl<'c> Blocks<'c> {
+    pub fn new(connection: &'c Connection, segment: Row) -> Blocks<'c> {
+        Blocks { connection, segment, next: 0 }
+    }
 }
 
 impl Iterator for Blocks<'_> {
@@ -153,7 +158,7 @@ impl Iterator for Blocks<'_> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let found = self
-            .transaction
+            .connection
             .prepare_cached(
                 "SELECT first, last, triples, words, postings FROM word_block
                  WHERE segment = ?1 AND number = ?2",

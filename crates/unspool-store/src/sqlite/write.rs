@@ -5,6 +5,7 @@ use rusqlite::{CachedStatement, Connection, OptionalExtension, Transaction, para
 use rustc_hash::{FxHashMap, FxHashSet};
 use unspool_core::session::Step;
 
+use super::derived::{PART_SUMS, STEP_SUMS, TURN_SUMS, first_prompt, models_of, named};
 use crate::rows::{
     Batch, Content, FileRow, Names, PartRow, Payload, Row, SessionWrite, TurnWrite, milliseconds,
 };
@@ -171,7 +172,8 @@ fn write_session(
     let mut dirty: Vec<Row> = dirty.into_iter().collect();
     dirty.sort_unstable();
     sum_up(transaction, session.row, &dirty)?;
-    call_it(transaction, session)?;
+    let same_models = has_same_models(transaction, session)?;
+    call_it(transaction, session.row, same_models)?;
     sources(transaction, session)?;
     let mut snapshot = transaction.prepare_cached(
         "INSERT OR IGNORE INTO snapshot (sha256, kind, content) VALUES (?1, ?2, ?3)",
@@ -459,45 +461,17 @@ impl<'t> PartStatements<'t> {
     }
 }
 
-/// Sums of the turns that changed, from their rows; then of the session, from its turns. `total`
-/// cannot overflow, and is exact as far as anybody will ever count.
+/// Sums of the turns that changed, from their rows; then of the session, from its turns.
 fn sum_up(transaction: &Transaction<'_>, session: Row, turns: &[Row]) -> rusqlite::Result<()> {
-    let mut turn = transaction.prepare_cached(
-        "UPDATE turn SET (first, last, parts, tools, errors) =
-             (SELECT min(coalesce(started, ended)), max(coalesce(ended, started)), count(*),
-                  count(*) FILTER (WHERE kind = 'tool'),
-                  count(*) FILTER (WHERE kind = 'error' OR state = 'failed')
-              FROM part WHERE turn = ?1 AND role = 'assistant' AND NOT hidden),
-             (input, output, cache_read, cache_write, reasoning) =
-             (SELECT CAST(total(input) AS INTEGER), CAST(total(output) AS INTEGER),
-                  CAST(total(cache_read) AS INTEGER), CAST(total(cache_write) AS INTEGER),
-                  CAST(total(reasoning) AS INTEGER)
-              FROM step WHERE turn = ?1)
-         WHERE row = ?1",
-    )?;
+    let [(parts, of_parts), (steps, of_steps)] = [PART_SUMS, STEP_SUMS];
+    let sql = format!("UPDATE turn SET {parts} = {of_parts}, {steps} = {of_steps} WHERE row = ?1");
+    let mut turn = transaction.prepare_cached(&sql)?;
     for row in turns {
         turn.execute([row])?;
     }
-    transaction
-        .prepare_cached(
-            "UPDATE session SET (started, ended, turns, parts, tools, errors, input, output,
-                 cache_read, cache_write, reasoning) =
-                 (SELECT min(min(coalesce(started, ended, first), coalesce(first, started, ended))),
-                      max(max(coalesce(ended, started, last), coalesce(last, ended, started))),
-                      count(*), CAST(total(parts) AS INTEGER), CAST(total(tools) AS INTEGER),
-                      CAST(total(errors) AS INTEGER), CAST(total(input) AS INTEGER),
-                      CAST(total(output) AS INTEGER), CAST(total(cache_read) AS INTEGER),
-                      CAST(total(cache_write) AS INTEGER), CAST(total(reasoning) AS INTEGER)
-                  FROM turn WHERE session = ?1)
-             WHERE row = ?1",
-        )?
-        .execute([session])?;
-    transaction
-        .prepare_cached(
-            "UPDATE session SET started = min(coalesce(started, begun), begun)
-             WHERE row = ?1 AND begun IS NOT NULL",
-        )?
-        .execute([session])?;
+    let (sums, of_turns) = TURN_SUMS;
+    let sql = format!("UPDATE session SET {sums} = {of_turns} WHERE row = ?1");
+    transaction.prepare_cached(&sql)?.execute([session])?;
     Ok(())
 }
 
@@ -514,62 +488,31 @@ pub(super) fn sum_up_all(connection: &mut Connection) -> rusqlite::Result<()> {
             .query_map([session], |row| row.get(0))?
             .collect::<Result<_, _>>()?;
         sum_up(&transaction, session, &turns)?;
+        call_it(&transaction, session, false)?;
     }
     transaction.commit()
 }
 
-/// The first line of the first prompt, and the models in the order of their first use.
-fn call_it(transaction: &Transaction<'_>, write: &SessionWrite) -> rusqlite::Result<()> {
-    let (prompt, models): (Option<String>, String) = transaction
-        .prepare_cached("SELECT prompt, models FROM session WHERE row = ?1")?
-        .query_row([write.row], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    let first = transaction
-        .prepare_cached(
-            "SELECT turn.row FROM turn WHERE session = ?1 AND number > 0
-                 AND EXISTS (SELECT 1 FROM part WHERE turn = turn.row AND role = 'user')
-             ORDER BY number LIMIT 1",
-        )?
-        .query_row([write.row], |row| row.get::<_, Row>(0))
-        .optional()?;
-    let said: Option<String> = transaction
-        .prepare_cached(
-            "SELECT text FROM part WHERE turn = ?1 AND role = 'user' AND kind = 'text'
-             ORDER BY place LIMIT 1",
-        )?
-        .query_row([first], |row| row.get(0))
-        .optional()?
-        .flatten();
-    let title = said.as_deref().and_then(unspool_core::session::title_of_prompt);
-    let known: Vec<String> = serde_json::from_str(&models).unwrap_or_default();
-    let told =
-        write.turns.iter().flat_map(|turn| &turn.steps).filter_map(|step| step.model.as_deref());
-    // One model, again and again: nothing to look up.
-    let same = known.len() <= 1 && told.into_iter().all(|model| known.iter().any(|m| m == model));
-    let now = if same { known.clone() } else { models_of(transaction, write.row)? };
-    if title != prompt || now != known {
+/// The first line of the first prompt, and the models in the order of their first use, which may
+/// be known to be the same.
+fn call_it(transaction: &Transaction<'_>, session: Row, same_models: bool) -> rusqlite::Result<()> {
+    let (prompt, known): (Option<String>, Vec<String>) = named(transaction, session)?;
+    let first = first_prompt(transaction, session)?;
+    let models = if same_models { known.clone() } else { models_of(transaction, session)? };
+    if first != prompt || models != known {
         transaction
             .prepare_cached("UPDATE session SET prompt = ?2, models = ?3 WHERE row = ?1")?
-            .execute(params![write.row, title, json(&now)])?;
+            .execute(params![session, first, json(&models)])?;
     }
     Ok(())
 }
 
-/// The models of a session's steps, in the order of their first use.
-fn models_of(transaction: &Transaction<'_>, session: Row) -> rusqlite::Result<Vec<String>> {
-    let mut statement = transaction.prepare_cached(
-        "SELECT step.model FROM turn JOIN step ON step.turn = turn.row
-         WHERE turn.session = ?1 AND step.model IS NOT NULL
-         ORDER BY turn.number, turn.row, step.number",
-    )?;
-    let mut rows = statement.query([session])?;
-    let mut models: Vec<String> = Vec::new();
-    while let Some(row) = rows.next()? {
-        let model = row.get_ref(0)?.as_str()?;
-        if !models.iter().any(|known| known == model) {
-            models.push(model.to_owned());
-        }
-    }
-    Ok(models)
+/// Whether what is written says nothing new of the models: one, again and again.
+fn has_same_models(transaction: &Transaction<'_>, write: &SessionWrite) -> rusqlite::Result<bool> {
+    let (_, known) = named(transaction, write.row)?;
+    let steps = write.turns.iter().flat_map(|turn| &turn.steps);
+    let mut told = steps.filter_map(|step| step.model.as_deref());
+    Ok(known.len() <= 1 && told.all(|model| known.iter().any(|known| known == model)))
 }
 
 fn sources(transaction: &Transaction<'_>, session: &SessionWrite) -> rusqlite::Result<()> {

@@ -24,6 +24,7 @@ mod checking;
 mod deed;
 mod desk;
 mod dress;
+mod figures;
 mod fixtures;
 mod home;
 mod listing;
@@ -123,6 +124,12 @@ contract! { sqlite, crate::home::SqliteHome:
     }
     packing {
         very_large_payloads_are_kept,
+    }
+    operations {
+        whatever_people_do_is_what_is_there,
+    }
+    figures {
+        figures_can_be_narrowed,
     }
     recording {
         what_is_recorded_is_what_was_told,

@@ -18,6 +18,7 @@ use unspool_store::search::SearchRequest;
 use crate::deed::{Again, Deed, SESSIONS, program};
 use crate::desk::AGENT;
 use crate::dress::{WORDS, any_script, cut_script};
+use crate::figures::compare_figures;
 use crate::home::Home;
 use crate::messages::compare_messages;
 use crate::model::{Model, Outcome, same, words_in};
@@ -225,6 +226,8 @@ impl<H: Home> Process<H> {
         let listed = wait(store.sessions(SessionFilter::default())).unwrap();
         prop_assert_eq!(listed.len(), models.len());
         compare_search(&store, &models)?;
+        let transcripts: Vec<_> = models.iter().map(|model| model.transcript()).collect();
+        compare_figures(&store, &transcripts)?;
         let checked = wait(store.check()).unwrap();
         prop_assert_eq!(checked.problems, Vec::<String>::new());
         Ok(())

@@ -28,7 +28,7 @@ impl Contents {
         for word in WORDS {
             told.insert(format!("search {word}"), search(unspool, word));
         }
-        told.insert("stats".to_owned(), unspool.print(&["stats", "--json"]));
+        told.insert("stats".to_owned(), stats(unspool));
         told.insert("check".to_owned(), unspool.print(&["db", "check"]));
         Contents { told }
     }
@@ -56,6 +56,24 @@ fn search(unspool: &Unspool, word: &str) -> String {
     let mut hits: Vec<String> = hits.as_array().unwrap().iter().map(Value::to_string).collect();
     hits.sort();
     hits.join("\n")
+}
+
+/// Costs are added up in the order in which sessions are stored: the last digit may be another.
+fn stats(unspool: &Unspool) -> String {
+    let mut stats = unspool.json(&["stats", "--json"]);
+    round(&mut stats);
+    serde_json::to_string_pretty(&stats).unwrap()
+}
+
+fn round(value: &mut Value) {
+    match value {
+        Value::Number(number) if number.is_f64() => {
+            *value = format!("{:.6}", number.as_f64().unwrap()).into();
+        }
+        Value::Array(values) => values.iter_mut().for_each(round),
+        Value::Object(values) => values.values_mut().for_each(round),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
 }
 
 pub fn difference(expected: &str, found: &str) -> String {

@@ -30,10 +30,18 @@ pub fn cases() -> Vec<String> {
 /// another: a session is written before its next file is read, so that an import has dozens of
 /// transactions to be killed in and between.
 pub fn fill(projects: &Path) {
+    let names = cases();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let mut folder = fill_with(projects, &names);
+    folder.add("long-discovery.jsonl", &repeated("discovery-loop", 8));
+    folder.add("long-questions.jsonl", &repeated("terminal-permissions-and-questions", 8));
+}
+
+/// The same with these cases alone.
+pub fn fill_with(projects: &Path, cases: &[&str]) -> Filling {
     let mut folder = Filling { folder: projects.join("-home-dev-weather-app"), written: 0 };
-    fs::create_dir_all(&folder.folder).unwrap();
-    for (number, case) in cases().into_iter().enumerate() {
-        let from = fixtures().join(&case);
+    for (number, case) in cases.iter().enumerate() {
+        let from = fixtures().join(case);
         let tellings: &[&str] =
             if number % 2 == 0 { &["log", "stream", "hooks"] } else { &["log"] };
         for telling in tellings {
@@ -48,11 +56,10 @@ pub fn fill(projects: &Path) {
             folder.add(&format!("{case}/subagents/{name}"), &fs::read(&path).unwrap());
         }
     }
-    folder.add("long-discovery.jsonl", &repeated("discovery-loop", 8));
-    folder.add("long-questions.jsonl", &repeated("terminal-permissions-and-questions", 8));
+    folder
 }
 
-struct Filling {
+pub struct Filling {
     folder: PathBuf,
     written: u64,
 }

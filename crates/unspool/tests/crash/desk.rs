@@ -235,6 +235,13 @@ impl Watcher {
         self.child.id()
     }
 
+    /// The most memory that it had at any time, where the system says so.
+    pub fn peak_memory(&self) -> Option<u64> {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.id())).ok()?;
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+        Some(peak.trim().strip_suffix(" kB")?.parse::<u64>().ok()? * 1024)
+    }
+
     pub fn kill(mut self) -> ExitStatus {
         self.child.kill().unwrap();
         self.child.wait().unwrap()

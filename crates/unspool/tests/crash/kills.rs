@@ -118,6 +118,13 @@ fn an_import_may_be_killed_in_the_middle_of_a_file() {
     }
     println!("{killed} kills, {halves} left half a session; {took:?}");
     assert!(halves > 0, "no kill left half a session");
+    // All that time it held a batch of the file, and never the whole of it.
+    let watcher = desk.unspool("watched").watch();
+    watcher.report();
+    if let Some(peak) = watcher.peak_memory() {
+        println!("{} MB of log took {} MB", log.len() >> 20, peak >> 20);
+        assert!(peak < 192 << 20, "{peak} bytes");
+    }
 }
 
 /// Whether some of the session is there, and not all of it.
@@ -129,40 +136,78 @@ fn is_half(unspool: &Unspool) -> bool {
     sessions.first().is_some_and(|session| (1..12_000).contains(&session.summary.parts))
 }
 
+/// Some sessions, one of them with sub-agents.
+const SOME: [&str; 4] = ["discovery-loop", "odd-output", "subagents-nested", "question-answered"];
+const WITH_AGENTS: &str = "603a0aef-2810-4302-a068-e41cfe255095";
+
+/// An archive of some sessions, to be copied before each kill; and how long this takes on it.
+fn prepared(desk: &Desk, arguments: &[&str]) -> (Unspool, Duration) {
+    corpus::fill_with(&desk.projects(), &SOME);
+    let (template, measured) = (desk.unspool("template"), desk.unspool("measured"));
+    template.sync();
+    template.print(&["tag", WITH_AGENTS, "kept"]);
+    template.print(&["rename", WITH_AGENTS, "My session"]);
+    copy(&template, &measured);
+    let begun = Instant::now();
+    measured.print(arguments);
+    (template, begun.elapsed())
+}
+
+fn copy(from: &Unspool, to: &Unspool) {
+    fs::create_dir(to.folder().path()).unwrap();
+    fs::copy(from.database(), to.database()).unwrap();
+}
+
+fn kill(unspool: &Unspool, arguments: &[&str], after: Duration) {
+    let mut child = unspool.begin(arguments);
+    thread::sleep(after);
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
 #[test]
 fn a_deletion_may_be_killed_at_any_point() {
-    // R-004-20: all of a session is there, or nothing of it, and the others are as they were.
-    let desk = Desk::filled();
-    let whole = desk.unspool("whole");
-    whole.sync();
-    let expected = Contents::of(&whole);
-    let id = corpus::repeated("discovery-loop", 1);
-    let id = corpus::field(std::str::from_utf8(&id).unwrap(), "sessionId").unwrap().to_owned();
-    let begun = Instant::now();
-    whole.print(&["delete", &id, "--yes"]);
-    let took = begun.elapsed();
-    let without = Contents::of(&whole);
-    assert_eq!(without.sessions() + 1, expected.sessions());
+    // R-004-20: all of a session and of its sub-agents is there, or nothing of it, and the others
+    // are as they were.
+    let desk = Desk::new();
+    let arguments = ["delete", WITH_AGENTS, "--yes"];
+    let (template, took) = prepared(&desk, &arguments);
+    let (with, without) = (Contents::of(&template), Contents::of(&desk.unspool("measured")));
+    assert_eq!(without.sessions() + 3, with.sessions());
     let mut random = Random::new("deletion");
-    let template = desk.unspool("template");
-    template.sync();
     for number in 0..kills() / 20 {
-        let unspool = desk.unspool(&format!("deleted-{number}"));
-        fs::create_dir(unspool.folder().path()).unwrap();
-        fs::copy(template.database(), unspool.database()).unwrap();
-        let mut child = unspool.begin(&["delete", &id, "--yes"]);
-        thread::sleep(random.delay(took));
-        child.kill().unwrap();
-        child.wait().unwrap();
+        let unspool = desk.unspool(&format!("killed-{number}"));
+        copy(&template, &unspool);
+        kill(&unspool, &arguments, random.delay(took));
         let found = Contents::of(&unspool);
-        let when = format!("deletion {number}");
-        found.assert_is(
-            if found.sessions() == without.sessions() { &without } else { &expected },
-            &when,
-        );
+        let gone = found.sessions() == without.sessions();
+        found.assert_is(if gone { &without } else { &with }, &format!("deletion {number}"));
         // It does not come back by itself, whenever it was deleted.
-        unspool.run(&["delete", &id, "--yes"]);
+        unspool.run(&arguments);
         unspool.sync();
-        Contents::of(&unspool).assert_is(&without, &when);
+        Contents::of(&unspool).assert_is(&without, &format!("after deletion {number}"));
+    }
+}
+
+#[test]
+fn what_makes_things_anew_may_be_killed_at_any_point() {
+    // The index, the file, and the sessions themselves: what was taken out to be read again comes
+    // back with the next sync, with the name and the tags that it had.
+    for arguments in [&["db", "rebuild"][..], &["db", "rebuild", "--from-logs"], &["db", "vacuum"]]
+    {
+        let desk = Desk::new();
+        let (template, took) = prepared(&desk, arguments);
+        let expected = Contents::of(&template);
+        Contents::of(&desk.unspool("measured")).assert_is(&expected, &format!("{arguments:?}"));
+        let mut random = Random::new(&arguments.join(" "));
+        for number in 0..kills() / 40 {
+            let unspool = desk.unspool(&format!("killed-{number}"));
+            copy(&template, &unspool);
+            kill(&unspool, arguments, random.delay(took));
+            kill(&unspool, arguments, random.delay(took));
+            unspool.print(&["db", "check"]);
+            unspool.sync();
+            Contents::of(&unspool).assert_is(&expected, &format!("{arguments:?} {number}"));
+        }
     }
 }

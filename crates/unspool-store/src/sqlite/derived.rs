@@ -1,0 +1,305 @@
+//! Columns that say again what heads and payloads say, so that people can ask for it in SQL. Every
+//! batch writes them; a check holds them against what they are derived from, and a rebuild makes
+//! them anew.
+
+use rusqlite::types::Value;
+use rusqlite::{Connection, OptionalExtension, Transaction, params_from_iter};
+use rustc_hash::FxHashSet;
+use unspool_core::part::Part;
+use unspool_core::session::{Session, Turn};
+use unspool_core::telling::Name;
+
+use super::load::Loader;
+use crate::batch::agents;
+use crate::contract::StoreError;
+use crate::rows::{Row, columns, milliseconds};
+
+/// The derived columns of a table.
+pub(super) struct Columns {
+    pub table: &'static str,
+    pub names: &'static [&'static str],
+}
+
+pub(super) const SESSION: Columns = Columns {
+    table: "session",
+    names: &[
+        "id",
+        "agent",
+        "agent_session_id",
+        "project",
+        "branch",
+        "version",
+        "title",
+        "state",
+        "parent",
+        "parent_call",
+        "forked_from",
+        "forked_turn",
+        "cost_usd",
+        "begun",
+    ],
+};
+
+pub(super) const TURN: Columns = Columns {
+    table: "turn",
+    names: &["id", "number", "trigger", "thinking_mode", "state", "abandoned", "started", "ended"],
+};
+
+pub(super) const PART: Columns = Columns {
+    table: "part",
+    names: &[
+        "kind", "state", "tool", "call_id", "started", "ended", "duration", "hidden", "source",
+        "offset", "length",
+    ],
+};
+
+pub(super) fn of_session(session: &Session) -> Vec<Value> {
+    let facts = &session.facts;
+    let parent = session.parent.as_ref();
+    let forked = session.forked_from.as_ref();
+    vec![
+        session.id.to_string().into(),
+        session.agent.clone().into(),
+        session.agent_session_id.clone().into(),
+        facts.project.clone().into(),
+        facts.branch.clone().into(),
+        facts.version.clone().into(),
+        facts.title.as_ref().map(|title| title.text.clone()).into(),
+        session.state.name().to_owned().into(),
+        parent.map(|parent| parent.session.to_string()).into(),
+        parent.map(|parent| parent.call_id.clone()).into(),
+        forked.map(|from| from.session.to_string()).into(),
+        forked.and_then(|from| from.turn).map(|turn| turn.to_string()).into(),
+        facts.cost_usd.into(),
+        milliseconds(facts.started).into(),
+    ]
+}
+
+pub(super) fn of_turn(turn: &Turn) -> Vec<Value> {
+    vec![
+        turn.id.to_string().into(),
+        turn.number.into(),
+        turn.trigger.name().to_owned().into(),
+        turn.thinking_mode.into(),
+        turn.state.name().to_owned().into(),
+        turn.abandoned.into(),
+        milliseconds(turn.started).into(),
+        milliseconds(turn.ended).into(),
+    ]
+}
+
+pub(super) fn of_part(part: &Part) -> Vec<Value> {
+    let said = columns(&part.body);
+    let first = part.evidence.first();
+    vec![
+        said.kind.to_owned().into(),
+        said.state.map(str::to_owned).into(),
+        said.tool.into(),
+        said.call_id.into(),
+        milliseconds(part.started).into(),
+        milliseconds(part.ended).into(),
+        said.duration.into(),
+        part.origin.foreign.into(),
+        first.map(|told| i64::from(told.source)).into(),
+        first.map(|told| told.offset as i64).into(),
+        first.map(|told| i64::from(told.length)).into(),
+    ]
+}
+
+/// The digests of the names that a part is found by from anywhere in its session.
+pub(super) fn names_of(part: &Part) -> impl Iterator<Item = u64> {
+    part.origin.names.iter().filter(|name| !name.is_local()).map(Name::digest)
+}
+
+impl Columns {
+    /// What a row says.
+    pub fn said(&self, connection: &Connection, row: Row) -> rusqlite::Result<Vec<Value>> {
+        let sql = format!("SELECT {} FROM {} WHERE row = ?1", self.names.join(", "), self.table);
+        connection
+            .prepare_cached(&sql)?
+            .query_row([row], |row| (0..self.names.len()).map(|at| row.get(at)).collect())
+    }
+
+    /// Lets a row say what it should.
+    fn say(&self, connection: &Connection, row: Row, values: Vec<Value>) -> rusqlite::Result<()> {
+        if self.said(connection, row)? == values {
+            return Ok(());
+        }
+        let places = self.names.iter().enumerate();
+        let set: Vec<String> = places.map(|(at, name)| format!("{name} = ?{}", at + 2)).collect();
+        let sql = format!("UPDATE {} SET {} WHERE row = ?1", self.table, set.join(", "));
+        let values = std::iter::once(Value::from(row)).chain(values);
+        connection.prepare_cached(&sql)?.execute(params_from_iter(values)).map(|_| ())
+    }
+}
+
+/// Sums over the shown parts of a turn.
+pub(super) const PART_SUMS: (&str, &str) = (
+    "(first, last, parts, tools, errors)",
+    "(SELECT min(coalesce(part.started, part.ended)), max(coalesce(part.ended, part.started)),
+          count(*), count(*) FILTER (WHERE part.kind = 'tool'),
+          count(*) FILTER (WHERE part.kind = 'error' OR part.state = 'failed')
+      FROM part WHERE part.turn = turn.row AND part.role = 'assistant' AND NOT part.hidden)",
+);
+
+/// Sums over the steps of a turn. `total` cannot overflow, and is exact as far as anybody will ever
+/// count.
+pub(super) const STEP_SUMS: (&str, &str) = (
+    "(input, output, cache_read, cache_write, reasoning)",
+    "(SELECT CAST(total(step.input) AS INTEGER), CAST(total(step.output) AS INTEGER),
+          CAST(total(step.cache_read) AS INTEGER), CAST(total(step.cache_write) AS INTEGER),
+          CAST(total(step.reasoning) AS INTEGER)
+      FROM step WHERE step.turn = turn.row)",
+);
+
+/// Sums over the turns of a session.
+pub(super) const TURN_SUMS: (&str, &str) = (
+    "(started, ended, turns, parts, tools, errors, input, output, cache_read, cache_write,
+      reasoning)",
+    "(SELECT iif(session.begun IS NULL, told.started,
+              min(coalesce(told.started, session.begun), session.begun)),
+          told.ended, told.turns, told.parts, told.tools, told.errors, told.input, told.output,
+          told.cache_read, told.cache_write, told.reasoning
+      FROM (SELECT min(min(coalesce(turn.started, turn.ended, turn.first),
+                      coalesce(turn.first, turn.started, turn.ended))) AS started,
+                max(max(coalesce(turn.ended, turn.started, turn.last),
+                      coalesce(turn.last, turn.ended, turn.started))) AS ended,
+                count(*) AS turns, CAST(total(turn.parts) AS INTEGER) AS parts,
+                CAST(total(turn.tools) AS INTEGER) AS tools,
+                CAST(total(turn.errors) AS INTEGER) AS errors,
+                CAST(total(turn.input) AS INTEGER) AS input,
+                CAST(total(turn.output) AS INTEGER) AS output,
+                CAST(total(turn.cache_read) AS INTEGER) AS cache_read,
+                CAST(total(turn.cache_write) AS INTEGER) AS cache_write,
+                CAST(total(turn.reasoning) AS INTEGER) AS reasoning
+            FROM turn WHERE turn.session = session.row) AS told)",
+);
+
+/// What a session's row says of its first prompt and its models.
+pub(super) fn named(
+    connection: &Connection,
+    session: Row,
+) -> rusqlite::Result<(Option<String>, Vec<String>)> {
+    connection.prepare_cached("SELECT prompt, models FROM session WHERE row = ?1")?.query_row(
+        [session],
+        |row| {
+            let models = row.get_ref(1)?.as_str()?;
+            Ok((row.get(0)?, serde_json::from_str(models).unwrap_or_default()))
+        },
+    )
+}
+
+/// The first line of the first prompt.
+pub(super) fn first_prompt(
+    connection: &Connection,
+    session: Row,
+) -> rusqlite::Result<Option<String>> {
+    let first = connection
+        .prepare_cached(
+            "SELECT turn.row FROM turn WHERE session = ?1 AND number > 0
+                 AND EXISTS (SELECT 1 FROM part WHERE turn = turn.row AND role = 'user')
+             ORDER BY number LIMIT 1",
+        )?
+        .query_row([session], |row| row.get::<_, Row>(0))
+        .optional()?;
+    let said: Option<String> = connection
+        .prepare_cached(
+            "SELECT text FROM part WHERE turn = ?1 AND role = 'user' AND kind = 'text'
+             ORDER BY place LIMIT 1",
+        )?
+        .query_row([first], |row| row.get(0))
+        .optional()?
+        .flatten();
+    Ok(said.as_deref().and_then(unspool_core::session::title_of_prompt))
+}
+
+/// The models of a session's steps, in the order of their first use.
+pub(super) fn models_of(connection: &Connection, session: Row) -> rusqlite::Result<Vec<String>> {
+    let mut statement = connection.prepare_cached(
+        "SELECT step.model FROM turn JOIN step ON step.turn = turn.row
+         WHERE turn.session = ?1 AND step.model IS NOT NULL
+         ORDER BY turn.number, turn.row, step.number",
+    )?;
+    let mut rows = statement.query([session])?;
+    let mut models: Vec<String> = Vec::new();
+    while let Some(row) = rows.next()? {
+        let model = row.get_ref(0)?.as_str()?;
+        if !models.iter().any(|known| known == model) {
+            models.push(model.to_owned());
+        }
+    }
+    Ok(models)
+}
+
+/// All of it anew. What cannot be read stays as it is: a check tells of it.
+pub(super) fn derive(connection: &mut Connection) -> Result<(), StoreError> {
+    let transaction = connection.transaction()?;
+    derive_sessions(&transaction)?;
+    Ok(transaction.commit()?)
+}
+
+fn derive_sessions(transaction: &Transaction<'_>) -> Result<(), StoreError> {
+    let mut loader = Loader::new(transaction);
+    for (row, head) in heads(transaction, "SELECT row, head FROM session")? {
+        let Ok(session) = serde_json::from_str::<Session>(&head) else { continue };
+        SESSION.say(transaction, row, of_session(&session))?;
+        let turns = format!("SELECT row, head FROM turn WHERE session = {row}");
+        for (turn, head) in heads(transaction, &turns)? {
+            if let Ok(said) = serde_json::from_str(&head) {
+                TURN.say(transaction, turn, of_turn(&said))?;
+            }
+            derive_parts(transaction, &mut loader, &session, row, turn)?;
+        }
+    }
+    Ok(())
+}
+
+fn heads(connection: &Connection, sql: &str) -> rusqlite::Result<Vec<(Row, String)>> {
+    connection.prepare(sql)?.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+}
+
+/// The columns of a turn's parts, the sub-agents that they speak of, and the names that lead to
+/// them.
+fn derive_parts(
+    transaction: &Transaction<'_>,
+    loader: &mut Loader<'_>,
+    session: &Session,
+    session_row: Row,
+    turn: Row,
+) -> Result<(), StoreError> {
+    let rows: Vec<Row> = transaction
+        .prepare_cached("SELECT row FROM part WHERE turn = ?1")?
+        .query_map([turn], |row| row.get(0))?
+        .collect::<Result<_, _>>()?;
+    let mut names: FxHashSet<u64> = stored_names(transaction, turn)?.into_iter().collect();
+    let known = names.len();
+    names.extend(loader.readable_steps(turn)?.iter().map(|step| step.name.digest()));
+    for row in rows {
+        let Some(loaded) = loader.readable(row)? else { continue };
+        PART.say(transaction, row, of_part(&loaded.part))?;
+        names.extend(names_of(&loaded.part));
+        transaction.prepare_cached("DELETE FROM agent WHERE part = ?1")?.execute([row])?;
+        let mut agent = transaction.prepare_cached(
+            "INSERT OR REPLACE INTO agent (part, agent_id, call_id, session, parent)
+             VALUES (?1, ?2, ?3, ?4, ?5)",
+        )?;
+        for (id, call, of) in agents(&session.agent, &loaded.part.body) {
+            agent.execute((row, id, call, of.to_string(), session_row))?;
+        }
+    }
+    if names.len() != known {
+        let names: Vec<u8> = names.iter().flat_map(|name| name.to_le_bytes()).collect();
+        transaction
+            .prepare_cached("UPDATE turn SET names = ?2 WHERE row = ?1")?
+            .execute((turn, names))?;
+    }
+    Ok(())
+}
+
+/// The digests of the names that lead into a turn.
+pub(super) fn stored_names(connection: &Connection, turn: Row) -> rusqlite::Result<Vec<u64>> {
+    connection.prepare_cached("SELECT names FROM turn WHERE row = ?1")?.query_row([turn], |row| {
+        let names = row.get_ref(0)?.as_blob()?;
+        Ok(names.as_chunks::<8>().0.iter().map(|name| u64::from_le_bytes(*name)).collect())
+    })
+}
