@@ -57,8 +57,8 @@ pub enum StoreError {
     Disk { path: PathBuf, error: rusqlite::Error },
     #[error("another program holds {0} for too long; end it, or try again")]
     Busy(PathBuf),
-    #[error("{path}: {error}")]
-    Sqlite { path: PathBuf, error: rusqlite::Error },
+    #[error("{path}: {what}; it may be damaged: `unspool db check` says more")]
+    Sqlite { path: PathBuf, what: String },
     #[error("a stored part cannot be read: {0}")]
     Packed(#[from] PackError),
     #[error("the index of words is damaged ({0}); `unspool db rebuild` makes it anew")]
@@ -112,9 +112,7 @@ impl StoreError {
                 StoreError::NotOpened(path)
             }
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
-                // It may quote a schema, line by line.
-                let what = error.to_string().lines().next().unwrap_or_default().to_owned();
-                StoreError::Damaged { path, what }
+                StoreError::Damaged { path, what: first_line(&error) }
             }
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Busy(path),
             // The index beside the write-ahead log finds no room: that is no "disk full" to SQLite.
@@ -122,9 +120,14 @@ impl StoreError {
                 StoreError::Full(path)
             }
             Some(ErrorCode::SystemIoFailure) => StoreError::Disk { path, error },
-            Some(_) | None => StoreError::Sqlite { path, error },
+            Some(_) | None => StoreError::Sqlite { path, what: first_line(&error) },
         }
     }
+}
+
+/// SQLite may quote a schema or a query, line by line.
+fn first_line(error: &rusqlite::Error) -> String {
+    error.to_string().lines().next().unwrap_or_default().to_owned()
 }
 
 /// A session as it is stored, without its turns.

@@ -36,15 +36,19 @@ pub fn check(connection: &Connection) -> Result<Checked, StoreError> {
         match look(connection, &mut checked) {
             Ok(()) => {}
             // Damage is what we look for: the rest is looked at all the same.
-            Err(StoreError::Bare(error))
-                if error.sqlite_error_code() == Some(ErrorCode::DatabaseCorrupt) =>
-            {
+            Err(StoreError::Bare(error)) if is_damage(&error) => {
                 checked.problem(format!("the rest of a table cannot be read: {error}"));
             }
             Err(error) => return Err(error),
         }
     }
     Ok(checked)
+}
+
+/// Whether it says something of the file, and not of the disk or of another program.
+fn is_damage(error: &rusqlite::Error) -> bool {
+    let code = error.sqlite_error_code();
+    matches!(code, None | Some(ErrorCode::DatabaseCorrupt | ErrorCode::Unknown))
 }
 
 fn references(connection: &Connection, checked: &mut Checked) -> Result<(), StoreError> {

@@ -19,6 +19,7 @@ mod script;
 #[path = "../../../unspool-core/tests/fold/table.rs"]
 mod table;
 
+mod adopting;
 mod bodies;
 mod checking;
 mod deed;
@@ -130,6 +131,9 @@ contract! { sqlite, crate::home::SqliteHome:
     }
     figures {
         figures_can_be_narrowed,
+    }
+    adopting {
+        a_session_that_was_kept_elsewhere_goes_on_here,
     }
     recording {
         what_is_recorded_is_what_was_told,

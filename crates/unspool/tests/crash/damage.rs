@@ -10,6 +10,7 @@ use std::thread;
 use std::time::Instant;
 
 use crate::contents::Contents;
+use crate::corpus;
 use crate::desk::{Desk, Unspool};
 use crate::random::Random;
 use crate::room::assert_refused;
@@ -174,14 +175,17 @@ fn damage_in_the_middle_is_found_and_never_made_worse() {
 fn a_log_whose_end_is_lost_costs_what_was_in_it() {
     // The machine lost its power, and the end of the write-ahead log never reached the disk. What
     // is missing is read again.
-    let desk = Desk::filled();
+    let desk = Desk::new();
+    let cases = corpus::cases();
+    let some: Vec<&str> = cases.iter().map(String::as_str).take(24).collect();
+    corpus::fill_with(&desk.projects(), &some);
     let undisturbed = desk.unspool("undisturbed");
     let begun = Instant::now();
     undisturbed.sync();
     let took = begun.elapsed();
     let expected = Contents::of(&undisturbed);
     let mut random = Random::new("power");
-    for round in 0..8 {
+    for round in 0..9 {
         let unspool = desk.unspool(&format!("round-{round}"));
         let mut child = unspool.begin(&["sync"]);
         thread::sleep(took / 2 + random.delay(took / 2));

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::thread;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use crate::contents::Contents;
 use crate::corpus;
@@ -108,16 +108,18 @@ fn a_recorder_of_live_sessions_may_be_killed_at_any_point() {
     for left in (1..=lives).rev() {
         let watcher = unspool.watch();
         // It looks twice a second: some live to see several of its looks, some none.
-        let life = random.delay(Duration::from_millis(1100));
+        let life = random.delay(Duration::from_millis(900));
+        let begun = Instant::now();
         let todo = growing.iter().map(Growing::left).sum::<usize>() / left;
         let mut written = 0;
-        let pieces = 1 + todo / 3000;
         while written < todo {
             let at = random.below(growing.len());
             let before = growing[at].left();
             growing[at].append_some(&mut random);
             written += before - growing[at].left();
-            thread::sleep(random.delay(life / pieces as u32));
+            // As much of its life is over as is written.
+            let due = life.mul_f64((written as f64 / todo as f64).min(1.0));
+            thread::sleep(due.saturating_sub(begun.elapsed()));
         }
         if left % 5 == 0 {
             // Some are killed when they have just said that they wrote something.
