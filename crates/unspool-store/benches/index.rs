@@ -346,8 +346,8 @@ impl Shelf for Segments {
         wanted: &dyn Fn(&[u8]) -> bool,
         visit: &mut dyn FnMut(WordsRef<'_>) -> ControlFlow<()>,
     ) -> Result<(), Corrupt> {
-        for Block { first, triples, words, .. } in &self.0[segment as usize].blocks {
-            if !wanted(triples) {
+        for Block { first, runs, words, .. } in &self.0[segment as usize].blocks {
+            if !wanted(runs) {
                 continue;
             }
             if visit(WordsRef { first, words }).is_break() {

@@ -1,12 +1,13 @@
 //! What is asked of a search, and what it finds.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use unspool_core::id::{PartId, SessionId};
 use unspool_core::part::Body;
 
-use crate::index::{Query, Snippet, snippet};
-use crate::words::texts;
+use crate::index::{Matching, Query, Snippet, snippet};
+use crate::words::{fields, written};
 
 /// What to look for, and where.
 #[derive(Clone, PartialEq, Debug)]
@@ -79,22 +80,47 @@ pub struct Hit {
     pub snippet: Snippet,
 }
 
-/// Where a body matches a query: the piece of it with the most hits, cut to size.
+/// Where a body matches a query: a piece of it, cut to size.
 pub fn verify(query: &Query, body: &Body, width: usize) -> Option<Snippet> {
-    let texts = texts(body);
-    let fields: Vec<&str> = texts.iter().map(Cow::as_ref).collect();
-    verify_fields(query, &fields, width)
+    let mut verifying = Verifying::new(query);
+    fields(body, &mut |field| verifying.look(|| written(field)));
+    verifying.snippet(width)
 }
 
 /// The same for pieces of text.
 pub fn verify_fields(query: &Query, fields: &[&str], width: usize) -> Option<Snippet> {
-    if !query.matches(fields) {
-        return None;
+    let mut verifying = Verifying::new(query);
+    fields.iter().for_each(|field| verifying.look(|| Cow::Borrowed(*field)));
+    verifying.snippet(width)
+}
+
+/// What is shown of a document is the field with the most hits among those that decide: what was
+/// said goes before what it led to, and nothing is written out that is not needed.
+struct Verifying<'q, 'f> {
+    matching: Matching<'q>,
+    best: Option<(Cow<'f, str>, Vec<Range<usize>>)>,
+}
+
+impl<'q, 'f> Verifying<'q, 'f> {
+    fn new(query: &'q Query) -> Self {
+        Verifying { matching: Matching::new(query), best: None }
     }
-    let ranges = fields.iter().map(|field| (field, query.ranges(field)));
-    // Of two that are as good, the first: what was said before what it led to.
-    let (text, ranges) = ranges.rev().max_by_key(|(_, ranges)| ranges.len())?;
-    Some(snippet(text, &ranges, width))
+
+    fn look(&mut self, field: impl FnOnce() -> Cow<'f, str>) {
+        if self.matching.is_decided() {
+            return;
+        }
+        let field = field();
+        let ranges = self.matching.look(&field);
+        if self.best.as_ref().is_none_or(|(_, best)| ranges.len() > best.len()) {
+            self.best = Some((field, ranges));
+        }
+    }
+
+    fn snippet(self, width: usize) -> Option<Snippet> {
+        let (text, ranges) = self.best.filter(|_| self.matching.holds())?;
+        Some(snippet(&text, &ranges, width))
+    }
 }
 
 /// How much a hit counts beside how well it matches: people look for what was said first.

@@ -104,11 +104,16 @@ fn asked<'a>(question: &'a Question, text: &mut impl FnMut(&'a str)) {
 /// The searchable pieces as text, JSON with its strings written out.
 pub fn texts(body: &Body) -> Vec<Cow<'_, str>> {
     let mut texts = Vec::new();
-    fields(body, &mut |field| match field {
-        Field::Text(text) => texts.push(Cow::Borrowed(text)),
-        Field::Json(raw) => texts.push(Cow::Owned(written_out(raw))),
-    });
+    fields(body, &mut |field| texts.push(written(field)));
     texts
+}
+
+/// A piece as text.
+pub fn written(field: Field<'_>) -> Cow<'_, str> {
+    match field {
+        Field::Text(text) => Cow::Borrowed(text),
+        Field::Json(raw) => Cow::Owned(written_out(raw)),
+    }
 }
 
 /// JSON with escapes resolved and punctuation kept, so that a person finds what they saw.

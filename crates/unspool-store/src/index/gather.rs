@@ -8,7 +8,7 @@ use memchr::memmem::Finder;
 use super::look::{BlockRef, Limits, SegmentHead, Shelf};
 use super::postings::{Corrupt, Layout, List, Posting};
 use super::query::{Need, Reach};
-use super::triples;
+use super::runs;
 use super::words::Unpacker;
 
 /// The documents of a need.
@@ -152,8 +152,7 @@ pub(super) fn searched<S: Shelf>(
     let mut unpacker = Unpacker::default();
     let mut corrupt = None;
     // A block that no need can be in is passed over.
-    let wanted =
-        |triples: &[u8]| needs.iter().any(|need| triples::may_have(triples, need.word.as_bytes()));
+    let wanted = |runs: &[u8]| needs.iter().any(|need| runs::may_have(runs, need.word.as_bytes()));
     for (index, segment) in segments.iter().enumerate() {
         shelf.words(segment.id, &wanted, &mut |block| match unpacker.words(block.words) {
             Ok(words) => {

@@ -66,7 +66,7 @@ pub trait Shelf {
         visit: &mut dyn FnMut(BlockRef<'_>) -> ControlFlow<()>,
     ) -> Result<(), Self::Error>;
 
-    /// The words of the blocks of the segment whose triples are `wanted`, in order, until `visit`
+    /// The words of the blocks of the segment whose runs are `wanted`, in order, until `visit`
     /// breaks. This goes over every block of the index, so it should not touch the postings, nor
     /// the words of a block that is not wanted.
     fn words(

@@ -87,7 +87,7 @@ proptest! {
         let block = Block {
             first: vec![b'a'],
             last: vec![b'z'],
-            triples: Vec::new(),
+            runs: Vec::new(),
             words: if plain { [b"\x02\x01a\x11b", &words[..]].concat() } else { words },
             postings: if plain { [&[1, 3, 99, 2, 3], &postings[..]].concat() } else { postings },
         };

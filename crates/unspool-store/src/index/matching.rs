@@ -8,32 +8,63 @@ use std::ops::Range;
 use super::letters::{fold, joined};
 use super::query::{Condition, Kind, Query};
 
+/// A query held against the fields of a document, one after the other.
+pub struct Matching<'q> {
+    query: &'q Query,
+    missing: Vec<&'q Condition>,
+    refused: bool,
+}
+
+impl<'q> Matching<'q> {
+    pub fn new(query: &'q Query) -> Self {
+        Matching { query, missing: query.conditions().iter().collect(), refused: false }
+    }
+
+    /// Takes a field into account, and says where the conditions match in it.
+    pub fn look(&mut self, field: &str) -> Vec<Range<usize>> {
+        let folded = Folded::of(field);
+        self.refused |= self.query.excluded().iter().any(|condition| condition.holds(&folded));
+        self.missing.retain(|condition| !condition.holds(&folded));
+        self.query.ranges_in(&folded)
+    }
+
+    /// Whether every condition holds in one of the fields so far, and nothing that is excluded
+    /// holds in any.
+    pub fn holds(&self) -> bool {
+        self.missing.is_empty() && !self.refused
+    }
+
+    /// Whether no field can change that any more.
+    pub fn is_decided(&self) -> bool {
+        self.refused || (self.missing.is_empty() && self.query.excluded().is_empty())
+    }
+}
+
 impl Query {
     /// Whether every condition holds in one of the fields, and nothing that is excluded holds in
     /// any.
     pub fn matches(&self, fields: &[&str]) -> bool {
-        let mut missing: Vec<&Condition> = self.conditions().iter().collect();
+        let mut matching = Matching::new(self);
         for field in fields {
-            let folded = Folded::of(field);
-            if self.excluded().iter().any(|condition| condition.holds(&folded)) {
-                return false;
+            if matching.is_decided() {
+                break;
             }
-            missing.retain(|condition| !condition.holds(&folded));
-            if missing.is_empty() && self.excluded().is_empty() {
-                return true;
-            }
+            matching.look(field);
         }
-        missing.is_empty()
+        matching.holds()
     }
 
     /// Where the conditions match in a text: ranges of bytes on the boundaries of characters, in
     /// order. Where matches overlap, they are one.
     pub fn ranges(&self, text: &str) -> Vec<Range<usize>> {
-        let folded = Folded::of(text);
+        self.ranges_in(&Folded::of(text))
+    }
+
+    fn ranges_in(&self, folded: &Folded<'_>) -> Vec<Range<usize>> {
         let mut ranges: Vec<Range<usize>> = self
             .conditions()
             .iter()
-            .flat_map(|condition| condition.hits(&folded))
+            .flat_map(|condition| condition.hits(folded))
             .map(|hit| folded.original(hit.start)..folded.original(hit.end))
             .collect();
         ranges.sort_unstable_by_key(|range| (range.start, range.end));

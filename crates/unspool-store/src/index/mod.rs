@@ -23,16 +23,17 @@ mod matching;
 mod merge;
 mod postings;
 mod query;
+mod runs;
 mod segment;
 mod snippet;
 mod stream;
 mod tokens;
 mod tokens_json;
-mod triples;
 mod words;
 
 pub use build::Builder;
 pub use look::{BlockRef, Candidate, Candidates, Limits, SegmentHead, Shelf, WordsRef, candidates};
+pub use matching::Matching;
 pub use merge::{choose, merge};
 pub use postings::Corrupt;
 pub use query::{Condition, Kind, Query};

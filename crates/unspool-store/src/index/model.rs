@@ -143,8 +143,8 @@ impl Shelf for List {
         wanted: &dyn Fn(&[u8]) -> bool,
         visit: &mut dyn FnMut(WordsRef<'_>) -> ControlFlow<()>,
     ) -> Result<(), Corrupt> {
-        for Block { first, triples, words, .. } in self.blocks_of(segment) {
-            if !wanted(triples) {
+        for Block { first, runs, words, .. } in self.blocks_of(segment) {
+            if !wanted(runs) {
                 continue;
             }
             if visit(WordsRef { first, words }).is_break() {

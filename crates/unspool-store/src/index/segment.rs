@@ -3,7 +3,7 @@
 //! `merge.rs` write segments, `look.rs` reads them block by block.
 
 use super::postings::{ListsWriter, Posting};
-use super::triples::Triples;
+use super::runs::Runs;
 use super::words::{Packed, Packer};
 
 /// Bytes of postings in a block from which on it is closed: a very common word ends its block.
@@ -16,8 +16,8 @@ pub struct Block {
     pub first: Vec<u8>,
     /// Its last word.
     pub last: Vec<u8>,
-    /// Which three letters follow each other in them.
-    pub triples: Vec<u8>,
+    /// Which four letters follow each other in them.
+    pub runs: Vec<u8>,
     /// The words, packed.
     pub words: Vec<u8>,
     /// The documents of each word.
@@ -27,7 +27,7 @@ pub struct Block {
 impl Block {
     /// How many bytes the block takes.
     pub fn size(&self) -> usize {
-        let map = self.triples.len();
+        let map = self.runs.len();
         self.first.len() + self.last.len() + map + self.words.len() + self.postings.len()
     }
 }
@@ -67,7 +67,7 @@ impl Segment {
 #[derive(Default)]
 pub(super) struct Writer {
     words: Packer,
-    triples: Triples,
+    runs: Runs,
     lists: ListsWriter,
     counts: Counts,
 }
@@ -88,15 +88,15 @@ impl Writer {
         self.counts.words += 1;
         self.counts.tokens += documents;
         self.words.add(word);
-        self.triples.add(word);
+        self.runs.add(word);
         let full = self.words.is_full() || self.lists.size() > POSTINGS;
         if full { self.close() } else { None }
     }
 
     fn close(&mut self) -> Option<Block> {
         let Packed { first, last, words } = self.words.finish()?;
-        let triples = self.triples.take();
-        Some(Block { first, last, triples, words, postings: self.lists.finish() })
+        let runs = self.runs.take();
+        Some(Block { first, last, runs, words, postings: self.lists.finish() })
     }
 
     /// The last block, if anything is left for it, and what was counted. Documents are for the

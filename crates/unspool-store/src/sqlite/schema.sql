@@ -273,8 +273,8 @@ CREATE TABLE word_block (
     number   INTEGER NOT NULL,
     first    BLOB NOT NULL,
     last     BLOB NOT NULL,
-    -- Which three letters follow each other in its words.
-    triples  BLOB NOT NULL,
+    -- Which four letters follow each other in its words.
+    runs     BLOB NOT NULL,
     words    BLOB NOT NULL,
     postings BLOB NOT NULL,
     UNIQUE (segment, number)

@@ -33,10 +33,14 @@ pub fn search(connection: &Connection, request: &SearchRequest) -> Result<Findin
     if query.conditions().is_empty() {
         return Ok(search.findings);
     }
-    search.titles(&query)?;
+    let mut titles = search.titles(&query)?.into_iter();
     if request.kind.as_deref() == Some("title") {
+        search.findings.hits.extend(titles.by_ref().take(request.limit));
+        search.findings.more = titles.next().is_some();
         return Ok(search.findings);
     }
+    // Parts have most of the room, if they need it.
+    search.findings.hits.extend(titles.by_ref().take(request.limit / 4));
     search.new_parts(&query)?;
     search.parts(&query)?;
     // The index may know words that only parts had which are gone.
@@ -46,6 +50,9 @@ pub fn search(connection: &Connection, request: &SearchRequest) -> Result<Findin
         search.parts(&widened)?;
         search.findings.widened = search.has_parts();
     }
+    let room = request.limit.saturating_sub(search.findings.hits.len());
+    search.findings.hits.extend(titles.by_ref().take(room));
+    search.findings.more |= titles.next().is_some();
     Ok(search.findings)
 }
 
@@ -117,12 +124,13 @@ impl Search<'_, '_> {
     }
 
     /// Sessions whose title or folder matches. There are few sessions beside parts.
-    fn titles(&mut self, query: &Query) -> Result<(), StoreError> {
+    fn titles(&self, query: &Query) -> Result<Vec<Hit>, StoreError> {
+        let mut hits = Vec::new();
         let request = self.request;
         let about_parts =
             [&request.tool, &request.state, &request.model].into_iter().any(Option::is_some);
         if about_parts || request.kind.as_deref().is_some_and(|kind| kind != "title") {
-            return Ok(());
+            return Ok(hits);
         }
         let mut statement = self.connection.prepare_cached(
             "SELECT id, agent, project, coalesce(name, title), branch, started FROM session
@@ -133,7 +141,8 @@ impl Search<'_, '_> {
         let mut rows =
             statement.query((&request.agent, &request.project, &request.since, &request.until))?;
         while let Some(row) = rows.next()? {
-            if self.is_full() {
+            // One more says that there is more.
+            if hits.len() > request.limit {
                 break;
             }
             let text = |at: usize| row.get::<_, Option<String>>(at);
@@ -142,7 +151,7 @@ impl Search<'_, '_> {
                 [&title, &project, &branch].into_iter().flatten().map(String::as_str).collect();
             if let Some(snippet) = verify_fields(query, &fields, request.width) {
                 let session = SessionId(id(row.get_ref(0)?.as_str()?)?);
-                self.findings.hits.push(Hit {
+                hits.push(Hit {
                     session,
                     agent: row.get(1)?,
                     project,
@@ -157,7 +166,7 @@ impl Search<'_, '_> {
                 });
             }
         }
-        Ok(())
+        Ok(hits)
     }
 
     /// Parts that are in no segment yet, newest first.
@@ -332,14 +341,14 @@ impl Shelf for Blocks<'_> {
 
     fn block_with(&self, segment: i64, word: &[u8]) -> Result<Option<Block>, StoreError> {
         let mut statement = self.0.prepare_cached(
-            "SELECT first, last, triples, words, postings FROM word_block
+            "SELECT first, last, runs, words, postings FROM word_block
              WHERE segment = ?1 AND first <= ?2 ORDER BY first DESC LIMIT 1",
         )?;
         let found = statement.query_row((segment, word), |row| {
             Ok(Block {
                 first: row.get(0)?,
                 last: row.get(1)?,
-                triples: row.get(2)?,
+                runs: row.get(2)?,
                 words: row.get(3)?,
                 postings: row.get(4)?,
             })
@@ -379,7 +388,7 @@ impl Shelf for Blocks<'_> {
         visit: &mut dyn FnMut(WordsRef<'_>) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
         let mut statement = self.0.prepare_cached(
-            "SELECT first, triples, words FROM word_block WHERE segment = ?1 ORDER BY number",
+            "SELECT first, runs, words FROM word_block WHERE segment = ?1 ORDER BY number",
         )?;
         let mut rows = statement.query([segment])?;
         while let Some(row) = rows.next()? {

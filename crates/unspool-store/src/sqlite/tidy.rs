@@ -105,7 +105,7 @@ fn merge_segments(connection: &mut Connection, rows: &[Row]) -> Result<(), Store
     let mut emit = |block: Block| -> Result<(), StoreError> {
         transaction
             .prepare_cached(
-                "INSERT INTO word_block (segment, number, first, last, triples, words, postings)
+                "INSERT INTO word_block (segment, number, first, last, runs, words, postings)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
             )?
             .execute(params![
@@ -113,7 +113,7 @@ fn merge_segments(connection: &mut Connection, rows: &[Row]) -> Result<(), Store
                 number,
                 block.first,
                 block.last,
-                block.triples,
+                block.runs,
                 block.words,
                 block.postings
             ])?;
@@ -160,7 +160,7 @@ impl Iterator for Blocks<'_> {
         let found = self
             .connection
             .prepare_cached(
-                "SELECT first, last, triples, words, postings FROM word_block
+                "SELECT first, last, runs, words, postings FROM word_block
                  WHERE segment = ?1 AND number = ?2",
             )
             .and_then(|mut statement| {
@@ -169,7 +169,7 @@ impl Iterator for Blocks<'_> {
                 Ok(Some(Block {
                     first: row.get(0)?,
                     last: row.get(1)?,
-                    triples: row.get(2)?,
+                    runs: row.get(2)?,
                     words: row.get(3)?,
                     postings: row.get(4)?,
                 }))

@@ -585,7 +585,7 @@ pub(super) fn add_segment(
         .prepare_cached("INSERT INTO segment (documents, words, tokens) VALUES (?1, ?2, ?3)")?
         .insert(params![segment.documents as i64, segment.words as i64, segment.tokens as i64])?;
     let mut block = transaction.prepare_cached(
-        "INSERT INTO word_block (segment, number, first, last, triples, words, postings)
+        "INSERT INTO word_block (segment, number, first, last, runs, words, postings)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
     )?;
     for (number, new) in segment.blocks.iter().enumerate() {
@@ -594,7 +594,7 @@ pub(super) fn add_segment(
             number as i64,
             new.first,
             new.last,
-            new.triples,
+            new.runs,
             new.words,
             new.postings
         ])?;
