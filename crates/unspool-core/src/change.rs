@@ -14,7 +14,7 @@ use crate::telling::{Evidence, Origin};
 #[serde(rename_all = "kebab-case")]
 pub enum Change {
     /// The head of the session is now this.
-    SessionTold { facts: Facts, state: SessionState },
+    SessionTold { facts: Box<Facts>, state: SessionState },
     /// A turn appeared. Its patch follows in the same list.
     TurnOpened { turn: TurnId },
     /// A turn's own fields changed.
@@ -88,6 +88,7 @@ pub struct TurnPatch {
     pub thinking_mode: Option<bool>,
     pub state: Option<TurnState>,
     pub abandoned: Option<bool>,
+    pub inherited: Option<bool>,
     pub started: Option<Timestamp>,
     /// `Some(None)` takes the end away: the turn goes on.
     #[serde(with = "ended_field")]
@@ -151,6 +152,7 @@ impl TurnPatch {
         take(&mut self.thinking_mode, later.thinking_mode);
         take(&mut self.state, later.state);
         take(&mut self.abandoned, later.abandoned);
+        take(&mut self.inherited, later.inherited);
         take(&mut self.started, later.started);
         take(&mut self.ended, later.ended);
         take(&mut self.origin, later.origin);

@@ -51,10 +51,10 @@ fn time(at: Option<Timestamp>) -> Option<String> {
     at.map(|at| format!("{at:.3}"))
 }
 
-fn parent(session: &Session) -> Option<BTreeMap<&str, String>> {
+fn parent(session: &Session) -> Option<BTreeMap<&str, Option<String>>> {
     session.parent.as_ref().map(|parent| {
         BTreeMap::from([
-            ("session", parent.session.to_string()),
+            ("session", Some(parent.session.to_string())),
             ("call_id", parent.call_id.clone()),
         ])
     })
@@ -108,6 +108,7 @@ impl Serialize for TurnDocument<'_> {
         map.serialize_entry("thinking_mode", &turn.thinking_mode)?;
         map.serialize_entry("state", turn.state.name())?;
         map.serialize_entry("abandoned", &turn.abandoned)?;
+        map.serialize_entry("inherited", &turn.inherited)?;
         map.serialize_entry("started_at", &time(turn.started))?;
         map.serialize_entry("ended_at", &time(turn.ended))?;
         map.serialize_entry("usage", &UsageDocument { usage: turn.usage(), cost_usd: None })?;

@@ -11,7 +11,7 @@ use crate::part::{
     Answer, Body, Compaction, ContextInfo, Data, Failure, File, Interjection, McpSnapshot, Notice,
     Patch, Question, SkillLoad, SourceLink, TaskList,
 };
-use crate::session::{Provenance, Title, Trigger, Usage};
+use crate::session::{ForkedFrom, Parent, Provenance, Title, Trigger, Usage};
 use crate::telling::{Evidence, Name, Telling};
 
 /// What orders the events of a session as we took them in. It is never in a part nor in an id.
@@ -143,6 +143,10 @@ pub enum What {
     },
     /// The session has a title.
     TitleTold(Title),
+    /// Another session's call started this one.
+    StartedBy(Parent),
+    /// The session goes on from another one's history.
+    BranchedOff(ForkedFrom),
     /// The agent left the session.
     SessionEnded,
 
@@ -155,6 +159,9 @@ pub enum What {
     ThinkingTold(bool),
     /// The turn ended, and why.
     TurnEnded(EndReason),
+    /// The turn happened in the session that this one branched off: it is shown here, and counts
+    /// there. Its usage is not told again.
+    TurnInherited,
     /// The user went back behind these turns: they are abandoned, and kept.
     Rewound { turns: Vec<Name> },
 
@@ -281,7 +288,10 @@ impl What {
             What::DataGiven(name, data) => (name, Body::Data(data)),
             other @ (What::SessionTold { .. }
             | What::TitleTold(_)
+            | What::StartedBy(_)
+            | What::BranchedOff(_)
             | What::SessionEnded
+            | What::TurnInherited
             | What::TurnStarted { .. }
             | What::UserAdded(_)
             | What::ThinkingTold(_)
@@ -354,7 +364,10 @@ impl What {
             | What::DataGiven(name, _) => name.iter().cloned().collect(),
             What::SessionTold { .. }
             | What::TitleTold(_)
+            | What::StartedBy(_)
+            | What::BranchedOff(_)
             | What::SessionEnded
+            | What::TurnInherited
             | What::UserAdded(_)
             | What::ThinkingTold(_)
             | What::TurnEnded(_)

@@ -55,6 +55,7 @@ fn turn(number: u32, prompt: &str, parts: Vec<(u8, Body)>) -> Turn {
         thinking_mode: true,
         state: TurnState::Completed,
         abandoned: false,
+        inherited: false,
         started: None,
         ended: None,
         steps: Vec::new(),

@@ -41,6 +41,10 @@ pub struct Facts {
     /// What the agent says the session has cost so far.
     pub cost_usd: Option<f64>,
     pub started: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<Parent>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forked_from: Option<ForkedFrom>,
     /// Who told project, branch and version.
     #[serde(default)]
     pub ranks: Ranks,
@@ -97,7 +101,8 @@ impl SessionState {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Parent {
     pub session: SessionId,
-    pub call_id: String,
+    /// Not every source says which call it was.
+    pub call_id: Option<String>,
 }
 
 /// The session and the turn that a session branched off.
@@ -121,6 +126,9 @@ pub struct Turn {
     pub state: TurnState,
     /// Rewound away, and kept.
     pub abandoned: bool,
+    /// It happened in the session that this one branched off.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub inherited: bool,
     pub started: Option<Timestamp>,
     pub ended: Option<Timestamp>,
     /// In their order.

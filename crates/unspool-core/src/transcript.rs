@@ -58,7 +58,9 @@ impl Mirror {
     pub fn apply(&mut self, change: Change) {
         match change {
             Change::SessionTold { facts, state } => {
-                self.session.facts = facts;
+                self.session.parent.clone_from(&facts.parent);
+                self.session.forked_from.clone_from(&facts.forked_from);
+                self.session.facts = *facts;
                 self.session.state = state;
             }
             Change::TurnOpened { turn } => self.turns.push(MirrorTurn::new(turn)),
@@ -235,6 +237,7 @@ impl Mirror {
             kept.started = gone.started;
         }
         kept.abandoned |= gone.abandoned;
+        kept.inherited |= gone.inherited;
         kept.parts.extend(gone.parts);
         kept.parts.sort_by_key(|part| part.place);
         self.parts.extend(kept.parts.iter().map(|part| (part.id, kept.id)));
@@ -252,6 +255,7 @@ impl MirrorTurn {
                 thinking_mode: false,
                 state: TurnState::default(),
                 abandoned: false,
+                inherited: false,
                 started: None,
                 ended: None,
                 steps: Vec::new(),
@@ -294,6 +298,7 @@ fn patch_turn(turn: &mut Turn, patch: TurnPatch) {
     set(&mut turn.thinking_mode, patch.thinking_mode);
     set(&mut turn.state, patch.state);
     set(&mut turn.abandoned, patch.abandoned);
+    set(&mut turn.inherited, patch.inherited);
     set_option(&mut turn.started, patch.started);
     set(&mut turn.ended, patch.ended);
     set(&mut turn.origin, patch.origin);

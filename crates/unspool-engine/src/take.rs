@@ -1,7 +1,6 @@
 //! One thread of a sync: takes files, one after another, into batches. What it has in hand is one
 //! file's sessions and one batch, however long the files are.
 
-use std::fs::File;
 use std::io::Read;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -13,7 +12,8 @@ use unspool_core::id::SessionId;
 use unspool_sources::decode::Warning;
 use unspool_sources::discover::Stamp;
 use unspool_sources::fingerprint::Fingerprint;
-use unspool_sources::read::lines::{self, Position};
+use unspool_sources::read::lines::Position;
+use unspool_sources::read::source::{self, Source};
 use unspool_sources::reading::{LastLine, Reading, Saved, Told, UNFINISHED, Verdict, read_on};
 use unspool_store::batch::{Pace, Packer};
 use unspool_store::blocking::wait;
@@ -81,18 +81,16 @@ impl<'a, S: Store> Taker<'a, S> {
             return Err(Stop::Later);
         }
         let name = path.to_string_lossy().into_owned();
-        let opened = File::open(path).and_then(|file| Ok((Stamp::of(&file.metadata()?), file)));
-        // The stamp is as the file was before it was read: what is appended meanwhile is seen
-        // the next time.
-        let (stamp, file) = match opened {
-            Ok(opened) => opened,
+        let mut source = match source::open(path) {
+            Ok(source) => source,
             Err(error) => {
                 self.shared.tally.warn(warning(&name, format!("cannot be read: {error}")));
                 return Ok(());
             }
         };
         let known = self.shared.known.get(&name);
-        let same = known.is_some_and(|known| print_of(known).matches(&file).unwrap_or(false));
+        let same =
+            known.is_some_and(|known| print_of(known).matches(source.text()).unwrap_or(false));
         let row = known.map_or_else(|| self.shared.recorder.numbers().file(), |known| known.row);
         self.current = Some(Current {
             row,
@@ -103,7 +101,7 @@ impl<'a, S: Store> Taker<'a, S> {
             told: Vec::new(),
             warnings: Vec::new(),
         });
-        let outcome = self.read_file(path, &file, known.filter(|_| same), stamp);
+        let outcome = self.read_file(path, &mut source, known.filter(|_| same));
         self.drop_current();
         outcome
     }
@@ -111,9 +109,8 @@ impl<'a, S: Store> Taker<'a, S> {
     fn read_file(
         &mut self,
         path: &Path,
-        file: &File,
+        source: &mut Source,
         known: Option<&FileRow>,
-        stamp: Stamp,
     ) -> Result<(), Stop> {
         let mut reading = Reading::new(&path.to_string_lossy());
         let mut position = Position::default();
@@ -123,10 +120,11 @@ impl<'a, S: Store> Taker<'a, S> {
             reading = resumed;
             position = Position { number: known.line, offset: known.offset };
         }
+        let Source { stamp, length, .. } = *source;
         let rest = is_at_rest(stamp);
         let last = if rest { LastLine::TakeWhole } else { LastLine::Leave };
-        let source = lines::open(path, position);
-        let Some(verdict) = self.read(source, &mut reading, &mut position, last)? else {
+        let text = source.from(position);
+        let Some(verdict) = self.read(text, &mut reading, &mut position, last)? else {
             return Ok(());
         };
         let mut stamp = FileStamp {
@@ -136,11 +134,12 @@ impl<'a, S: Store> Taker<'a, S> {
             inode: stamp.inode,
             device: stamp.device,
         };
-        if !rest && (position.offset < stamp.size || reading.is_undecided()) {
+        let unfinished = length.is_some_and(|length| position.offset < length);
+        if !rest && (unfinished || reading.is_undecided()) {
             // Looked at again the next time, whatever the file system says.
             stamp.modified = 0;
         }
-        let print = Fingerprint::of(file, position.offset).ok();
+        let print = Fingerprint::of(source.text(), position.offset).ok();
         let saved = reading.save().and_then(|saved| serde_json::to_string(&saved).ok());
         self.close(FileRow { stamp, saved, ..file_row(position, print, verdict) })
     }
@@ -281,8 +280,9 @@ impl<'a, S: Store> Taker<'a, S> {
     /// large to be written with every batch.
     fn write_so_far(&mut self, position: Position) -> Result<(), Stop> {
         if let Some(current) = &mut self.current {
-            let file = current.path.as_ref().and_then(|path| File::open(path).ok());
-            let print = file.and_then(|file| Fingerprint::of(file, position.offset).ok());
+            let source = current.path.as_ref().and_then(|path| source::open(path).ok());
+            let print =
+                source.and_then(|mut source| Fingerprint::of(source.text(), position.offset).ok());
             let file = FileRow {
                 row: current.row,
                 path: current.name.clone(),
@@ -403,6 +403,6 @@ pub(crate) fn path_of(
 
 /// Whether a file holds what another held as far as that was read.
 pub(crate) fn is_copy(path: Option<&PathBuf>, of: &FileRow) -> bool {
-    let file = path.and_then(|path| File::open(path).ok());
-    file.is_some_and(|file| print_of(of).matches(&file).unwrap_or(false))
+    let source = path.and_then(|path| source::open(path).ok());
+    source.is_some_and(|mut source| print_of(of).matches(source.text()).unwrap_or(false))
 }

@@ -10,19 +10,21 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::decode::Warning;
-use walk::{Links, walk};
+use crate::read::rows;
+use walk::{Links, Reach, Walked, walk};
 
 /// Where one agent keeps its logs.
 struct Place {
     agent: &'static str,
-    /// The variable that names the agent's folder.
+    /// The variable that names a folder of the agent's.
     variable: &'static str,
-    /// The agent's folder in the user's home, where the variable is not set.
+    /// The same folder in the user's home, where the variable is not set.
     home: &'static str,
-    /// The folder of logs within.
-    logs: &'static str,
-    /// How the names of logs end.
-    extension: &'static str,
+    /// Folders of logs within.
+    logs: &'static [&'static str],
+    reach: Reach,
+    /// Whether a file is a log, by its path.
+    is_log: fn(&Path) -> bool,
 }
 
 /// Every place where we look: one line for each agent.
@@ -33,15 +35,57 @@ static PLACES: &[Place] = &[
         agent: "claude-code",
         variable: "CLAUDE_CONFIG_DIR",
         home: ".claude",
-        logs: "projects",
-        extension: "jsonl",
+        logs: &["projects"],
+        reach: Reach::Below,
+        is_log: |path| ends(path, ".jsonl"),
+    },
+    // Old rollouts may be packed.
+    Place {
+        agent: "codex",
+        variable: "CODEX_HOME",
+        home: ".codex",
+        logs: &["sessions", "archived_sessions"],
+        reach: Reach::Below,
+        is_log: |path| ends(path, ".jsonl") || ends(path, ".jsonl.zst"),
+    },
+    // Beside the database lie the objects of its snapshots, a great many.
+    Place {
+        agent: "opencode",
+        variable: "XDG_DATA_HOME",
+        home: ".local/share",
+        logs: &["opencode"],
+        reach: Reach::Here,
+        is_log: |path| ends(path, ".db"),
+    },
+    Place {
+        agent: "copilot",
+        variable: "COPILOT_HOME",
+        home: ".copilot",
+        logs: &["session-state"],
+        reach: Reach::Below,
+        is_log: |path| path.file_name().is_some_and(|name| name == "events.jsonl"),
+    },
+    // The variable stands for the home in which `.gemini` lies.
+    Place {
+        agent: "gemini",
+        variable: "GEMINI_CLI_HOME",
+        home: "",
+        logs: &[".gemini/tmp"],
+        reach: Reach::Below,
+        is_log: |path| ends(path, ".jsonl") && path.iter().any(|piece| piece == "chats"),
     },
 ];
+
+fn ends(path: &Path, with: &str) -> bool {
+    path.as_os_str().as_encoded_bytes().ends_with(with.as_bytes())
+}
 
 /// What of the user's environment says where logs are.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Environment {
     pub home: Option<PathBuf>,
+    /// Homes of other users or machines, by configuration. No variable speaks of them.
+    pub other_homes: Vec<PathBuf>,
     /// The agents' own variables, those that are set.
     pub variables: BTreeMap<&'static str, PathBuf>,
 }
@@ -55,6 +99,7 @@ impl Environment {
         let variables = PLACES.iter().map(|place| place.variable);
         Environment {
             home: std::env::home_dir().filter(|home| !home.as_os_str().is_empty()),
+            other_homes: Vec::new(),
             variables: variables.filter_map(|name| Some((name, set(name)?))).collect(),
         }
     }
@@ -65,10 +110,14 @@ impl Environment {
     }
 
     fn places(&self) -> impl Iterator<Item = (&'static Place, PathBuf)> {
-        PLACES.iter().filter_map(|place| {
+        PLACES.iter().flat_map(|place| {
             let told = self.variables.get(place.variable).cloned();
-            let folder = told.or_else(|| Some(self.home.as_ref()?.join(place.home)))?;
-            Some((place, folder.join(place.logs)))
+            let own = told.or_else(|| Some(self.home.as_ref()?.join(place.home)));
+            let others = self.other_homes.iter().map(|home| home.join(place.home));
+            let folders = own.into_iter().chain(others);
+            folders.flat_map(move |folder| {
+                place.logs.iter().map(move |logs| (place, folder.join(logs)))
+            })
         })
     }
 }
@@ -139,7 +188,8 @@ pub fn discover(environment: &Environment) -> Discovered {
         if !folder.exists() {
             continue;
         }
-        let mut walked = walk(&folder, place.extension, Links::Follow);
+        let mut walked = walk(&folder, place.is_log, place.reach, Links::Follow);
+        expand(&mut walked);
         let found = |(path, stamp)| Found { path, agent: place.agent, stamp };
         discovered.files.extend(walked.files.into_iter().map(found));
         discovered.warnings.append(&mut walked.warnings);
@@ -149,14 +199,41 @@ pub fn discover(environment: &Environment) -> Discovered {
     discovered
 }
 
-/// The logs and captures that a path stands for: the file itself, or the files of a folder that
-/// end in `.jsonl`, in the order of their paths. Links to folders are not followed: a folder that
-/// somebody names may hold anything.
-pub fn find_files(path: &Path) -> (Vec<PathBuf>, Vec<Warning>) {
-    if !path.is_dir() {
-        return (vec![path.to_owned()], Vec::new());
+/// Databases hold many sessions: each is a log of its own.
+fn expand(walked: &mut Walked) {
+    let (databases, logs) = walked.files.drain(..).partition(|(path, _)| is_database(path));
+    walked.files = logs;
+    let databases: Vec<(PathBuf, Stamp)> = databases;
+    for (path, _) in databases {
+        match rows::sessions(&path) {
+            Ok(sessions) => walked.files.extend(sessions),
+            Err(error) => walked.warn(&path, format!("cannot be read: {error}")),
+        }
     }
-    let walked = walk(path, "jsonl", Links::Leave);
+}
+
+fn is_database(path: &Path) -> bool {
+    ends(path, ".db")
+}
+
+/// Whether a file in a folder that somebody names may be a log or a capture. Documents are opened
+/// only where they are named themselves: a folder may hold any number of them.
+fn may_be_log(path: &Path) -> bool {
+    [".jsonl", ".jsonl.zst", ".sse", ".db"].iter().any(|end| ends(path, end))
+}
+
+/// The logs and captures that a path stands for: the file itself, or the files of a folder, in the
+/// order of their paths. Links to folders are not followed: a folder that somebody names may hold
+/// anything.
+pub fn find_files(path: &Path) -> (Vec<PathBuf>, Vec<Warning>) {
+    let mut walked = if path.is_dir() {
+        walk(path, may_be_log, Reach::Below, Links::Leave)
+    } else {
+        let mut walked = Walked::default();
+        walked.files.push((path.to_owned(), Stamp::default()));
+        walked
+    };
+    expand(&mut walked);
     let mut files: Vec<PathBuf> = walked.files.into_iter().map(|(path, _)| path).collect();
     files.sort_unstable();
     (files, walked.warnings)

@@ -67,7 +67,8 @@ fn the_agents_variable_goes_before_the_home() {
     let mut environment = scratch.environment();
     environment.variables.insert("CLAUDE_CONFIG_DIR", scratch.0.join("else,where"));
     assert_eq!(paths(&discover(&environment)), [&*elsewhere]);
-    let folders: Vec<_> = environment.folders().collect();
+    let folders: Vec<_> =
+        environment.folders().filter(|(agent, _)| *agent == "claude-code").collect();
     assert_eq!(folders, [("claude-code", scratch.0.join("else,where/projects"))]);
 }
 

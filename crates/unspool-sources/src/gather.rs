@@ -17,6 +17,7 @@ use unspool_core::transcript::Mirror;
 
 use crate::decode::{Fate, Ledger, Warning};
 use crate::read::lines::{Line, Position};
+use crate::read::source;
 use crate::reading::{self, Handle, LastLine, Sink, Taken, Told, Verdict, read_on};
 
 /// Why a file gave nothing.
@@ -28,9 +29,7 @@ pub enum GatherError {
         "{path} is Claude Code's list of typed prompts, not a session; sessions lie under ~/.claude/projects"
     )]
     PromptHistory { path: PathBuf },
-    #[error(
-        "{path} is nothing that Unspool knows; it reads Claude Code's session logs, its stream-json and its hook payloads"
-    )]
+    #[error("{path} is nothing that Unspool knows; `unspool import --help` lists what it reads")]
     Unknown { path: PathBuf },
     #[error("{path} is empty")]
     Empty { path: PathBuf },
@@ -212,9 +211,9 @@ impl Gathering {
         path: &Path,
         watch: &mut dyn FnMut(Decoded<'_>),
     ) -> Result<(), GatherError> {
-        let file = std::fs::File::open(path)
-            .map_err(|source| GatherError::Unreadable { path: path.to_owned(), source })?;
-        self.read(path, file, watch)
+        let unreadable = |source| GatherError::Unreadable { path: path.to_owned(), source };
+        let mut source = source::open(path).map_err(unreadable)?;
+        self.read(path, source.text(), watch)
     }
 
     /// Reads a stream to its end, under a name.

@@ -15,7 +15,7 @@ use unspool_core::id::digest;
 use unspool_core::telling::{Name, Telling};
 
 use crate::decode::{
-    Decoder, Fate, Fields, Format, Outline, Recognised, Record, Warning, recognise,
+    Decoder, Fate, Fields, Format, Outline, Recognised, Record, Tells, Warning, recognise,
 };
 use crate::read::lines::Line;
 
@@ -225,7 +225,7 @@ impl Reading {
         let recognised = match (self.format, self.current) {
             // A log or a stream is one session, and stays it when the program drops the id that
             // it began with. Hooks of several sessions may come in one file.
-            (Some(format), Some(current)) if format.telling != Telling::Hooks => {
+            (Some(format), Some(current)) if format.tells == Tells::One => {
                 return Some(current);
             }
             // A file keeps its format, and a record that we do not know goes to its decoder.
@@ -238,6 +238,12 @@ impl Reading {
         };
         match recognised {
             Recognised::Format => self.current,
+            // Nobody knows it before the first one is told.
+            Recognised::Own if self.sessions.is_empty() => None,
+            Recognised::Own => {
+                self.current = Some(Handle(0));
+                self.current
+            }
             Recognised::Session(id) => self.enter(&id, None, false, sink),
             Recognised::SubAgent { id, parent } => self.enter(&id, parent.as_deref(), true, sink),
         }

@@ -105,7 +105,7 @@ fn check(name: &str, bytes: &[u8]) {
 }
 
 fn recordings() -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/claude-code");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures");
     let (mut folders, mut files) = (vec![folder], Vec::new());
     while let Some(folder) = folders.pop() {
         for path in folder.read_dir().unwrap().map(|entry| entry.unwrap().path()) {

@@ -27,6 +27,7 @@ pub(super) struct TurnFold {
     pub state: TurnState,
     pub ended: Option<Timestamp>,
     pub abandoned: bool,
+    pub inherited: bool,
     /// How many parts each telling has placed.
     pub placed: [u32; 3],
     /// How many steps each telling has placed.
@@ -145,6 +146,7 @@ impl TurnFold {
             state: TurnState::Running,
             ended: None,
             abandoned: false,
+            inherited: false,
             placed: [0; 3],
             stepped: [0; 3],
             step: [None; 3],

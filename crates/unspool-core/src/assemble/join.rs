@@ -61,6 +61,7 @@ impl Assembler {
         kept.origin.ranks.join(gone.origin.ranks);
         kept.has_reasoning |= gone.has_reasoning;
         kept.abandoned |= gone.abandoned;
+        kept.inherited |= gone.inherited;
         for (key, count) in gone.alike {
             *kept.alike.entry(key).or_default() += count;
         }

@@ -25,7 +25,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::change::{Change, Oddity};
 use crate::event::{Event, Key, What};
 use crate::id::SessionId;
-use crate::session::{Facts, SessionState, Title};
+use crate::session::{Facts, Parent, SessionState, Title};
 use crate::telling::{Evidence, Field, Name, Ranks, Telling};
 
 use fold::TurnFold;
@@ -119,6 +119,14 @@ impl Assembler {
                 self.tell_session(head, project, branch, version, cost_usd);
             }
             What::TitleTold(title) => self.tell_title(title),
+            What::StartedBy(parent) => self.tell_parent(head, parent),
+            What::BranchedOff(from) => {
+                let claimed = self.facts.ranks.claim(Field::Started, head.telling);
+                if claimed && self.facts.forked_from.as_ref() != Some(&from) {
+                    self.facts.forked_from = Some(from);
+                    self.emit_session();
+                }
+            }
             What::SessionEnded => {
                 if self.state != SessionState::Ended {
                     self.state = SessionState::Ended;
@@ -131,6 +139,7 @@ impl Assembler {
             What::UserAdded(body) => self.add_user(head, body),
             What::ThinkingTold(thinking) => self.tell_thinking(head, thinking),
             What::TurnEnded(reason) => self.end_turn(head, reason),
+            What::TurnInherited => self.inherit(head),
             What::Rewound { turns } => self.rewind(&turns),
             What::StepStarted { step, model } => self.start_step(head, step, model),
             What::StepEnded { step, stop_reason } => {
@@ -279,8 +288,20 @@ impl Assembler {
         }
     }
 
+    /// Who started it. That a call did is never untold by a source that does not know which.
+    fn tell_parent(&mut self, head: &Head, parent: Parent) {
+        let held = self.facts.parent.as_ref();
+        let vague = parent.call_id.is_none() && held.is_some_and(|held| held.call_id.is_some());
+        let same = held == Some(&parent);
+        if !vague && self.facts.ranks.claim(Field::ParentCall, head.telling) && !same {
+            self.facts.parent = Some(parent);
+            self.emit_session();
+        }
+    }
+
     fn emit_session(&mut self) {
-        self.out.push(Change::SessionTold { facts: self.facts.clone(), state: self.state });
+        self.out
+            .push(Change::SessionTold { facts: Box::new(self.facts.clone()), state: self.state });
     }
 
     fn count(&mut self, what: Oddity) {

@@ -259,6 +259,7 @@ fn fold_turn(turn: &Turn) -> TurnFold {
     fold.state = turn.state;
     fold.ended = turn.ended;
     fold.abandoned = turn.abandoned;
+    fold.inherited = turn.inherited;
     fold.steps = turn
         .steps
         .iter()

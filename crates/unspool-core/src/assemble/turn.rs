@@ -237,6 +237,14 @@ impl Assembler {
         }
     }
 
+    pub(super) fn inherit(&mut self, head: &Head) {
+        let turn = self.turn_for(head);
+        if !self.turns[turn].inherited {
+            self.turns[turn].inherited = true;
+            self.tell_turn(turn, TurnPatch { inherited: Some(true), ..TurnPatch::default() });
+        }
+    }
+
     pub(super) fn rewind(&mut self, turns: &[Name]) {
         for name in turns {
             let Some(turn) = self.index.turns.get(name) else {

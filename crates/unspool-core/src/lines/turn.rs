@@ -54,6 +54,9 @@ pub fn header_line(header: &TurnHeader, width: usize) -> Line {
     if header.abandoned {
         dot(&mut line, "abandoned", Style::tone(Tone::Warning));
     }
+    if header.inherited {
+        dot(&mut line, "from the session before", Style::tone(Tone::Muted));
+    }
     if let Some(duration) = header.duration_ms {
         dot(&mut line, &format::duration(duration), muted.clone());
     }

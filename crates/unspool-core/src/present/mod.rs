@@ -62,6 +62,8 @@ pub struct TurnHeader {
     /// Models in the order in which they were first used.
     pub models: Vec<String>,
     pub abandoned: bool,
+    /// It happened in the session that this one branched off.
+    pub inherited: bool,
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -236,6 +238,7 @@ fn header(turn: &Turn) -> TurnHeader {
         usage: turn.usage(),
         models,
         abandoned: turn.abandoned,
+        inherited: turn.inherited,
     }
 }
 

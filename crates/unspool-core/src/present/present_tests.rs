@@ -63,6 +63,7 @@ fn turn_of(bodies: Vec<Body>) -> Turn {
         thinking_mode: true,
         state: TurnState::Completed,
         abandoned: false,
+        inherited: false,
         started: Some(Timestamp::from_millisecond(1_000).unwrap()),
         ended: Some(Timestamp::from_millisecond(13_400).unwrap()),
         steps: vec![step],

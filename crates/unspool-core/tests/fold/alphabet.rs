@@ -134,6 +134,7 @@ impl Alphabet {
             3 => reasons.prop_map(What::TurnEnded),
             1 => any::<bool>().prop_map(What::ThinkingTold),
             1 => prompts().prop_map(|to| What::Rewound { turns: vec![to] }),
+            1 => Just(What::TurnInherited),
             3 => messages().prop_map(|step| What::StepStarted { step, model: None }),
             1 => messages().prop_map(|step| What::StepEnded { step, stop_reason: None }),
             1 => (messages(), 0..9u64).prop_map(|(step, input)| What::UsageTold {
@@ -316,7 +317,10 @@ pub fn in_order(script: Vec<Line>) -> Vec<Line> {
             }
             What::SessionTold { .. }
             | What::TitleTold(_)
+            | What::StartedBy(_)
+            | What::BranchedOff(_)
             | What::SessionEnded
+            | What::TurnInherited
             | What::UserAdded(_)
             | What::ThinkingTold(_)
             | What::TurnEnded(_)

@@ -16,6 +16,7 @@ pub use outline::Outline;
 
 use std::borrow::Cow;
 
+use serde::de::DeserializeOwned;
 use unspool_core::event::Event;
 use unspool_core::telling::{Name, Telling};
 
@@ -39,6 +40,8 @@ pub struct Format {
     /// The agent's name on the command line: `claude-code`.
     pub agent: &'static str,
     pub telling: Telling,
+    /// How many sessions one file of it tells of.
+    pub tells: Tells,
     /// What a person would call it.
     pub name: &'static str,
     /// The session that a record of this format belongs to, or `None` if it is no such record.
@@ -48,6 +51,15 @@ pub struct Format {
     pub resume: fn(&str) -> Option<Box<dyn Decoder>>,
 }
 
+/// How many sessions a file tells of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Tells {
+    /// One, and all that is in the file belongs to it, whatever a record says.
+    One,
+    /// Several: each record says whose it is.
+    Several,
+}
+
 /// What a record says of where it belongs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Recognised<'a> {
@@ -55,8 +67,15 @@ pub enum Recognised<'a> {
     Session(Cow<'a, str>),
     /// To the session of a sub-agent, which works for another.
     SubAgent { id: Cow<'a, str>, parent: Option<Cow<'a, str>> },
+    /// To the session that the file told of first.
+    Own,
     /// To this format; the session is not said here.
     Format,
+}
+
+/// A decoder whose fields are all that it remembers.
+fn resume<D: Decoder + DeserializeOwned + 'static>(saved: &str) -> Option<Box<dyn Decoder>> {
+    Some(Box::new(serde_json::from_str::<D>(saved).ok()?))
 }
 
 /// Every format that we read.

@@ -1,5 +1,5 @@
-//! Walks through a folder for the files with one ending: one listing for each folder and one look
-//! at the stamp of each file.
+//! Walks through a folder for its logs: one listing for each folder and one look at the stamp of
+//! each file.
 
 use std::fs::{self, DirEntry};
 use std::io;
@@ -25,20 +25,35 @@ pub(super) struct Walked {
     links: Vec<PathBuf>,
 }
 
-pub(super) fn walk(root: &Path, extension: &str, follow: Links) -> Walked {
+/// How deep to look.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// In the folder itself.
+    Here,
+    /// In the folders below it as well.
+    Below,
+}
+
+/// Whether a file is wanted, by its path.
+type IsLog = fn(&Path) -> bool;
+
+pub(super) fn walk(root: &Path, is_log: IsLog, reach: Reach, follow: Links) -> Walked {
     let mut walked = Walked::default();
     let mut folders = vec![root.to_owned()];
     while let Some(folder) = folders.pop() {
-        walked.list(&folder, extension, &mut folders);
+        walked.list(&folder, is_log, &mut folders);
         walked.folders.push(folder);
+        if reach == Reach::Here {
+            folders.clear();
+        }
     }
-    walked.resolve(extension, follow);
+    walked.resolve(is_log, follow);
     walked
 }
 
 impl Walked {
     /// Sorts what is in a folder into files, links and folders.
-    fn list(&mut self, folder: &Path, extension: &str, folders: &mut Vec<PathBuf>) {
+    fn list(&mut self, folder: &Path, is_log: IsLog, folders: &mut Vec<PathBuf>) {
         let entries = match folder.read_dir() {
             Ok(entries) => entries,
             Err(error) => return self.cannot_list(folder, &error),
@@ -47,7 +62,7 @@ impl Walked {
             match entry.and_then(|entry| Ok((entry.file_type()?, entry))) {
                 Ok((kind, entry)) if kind.is_dir() => folders.push(entry.path()),
                 Ok((kind, entry)) if kind.is_symlink() => self.links.push(entry.path()),
-                Ok((kind, entry)) if has_extension(Path::new(&entry.file_name()), extension) => {
+                Ok((kind, entry)) if is_log(&entry.path()) => {
                     if kind.is_file() {
                         self.file(&entry);
                     } else {
@@ -71,7 +86,7 @@ impl Walked {
 
     /// Follows links, after everything that is really there, so that nothing is found twice: not
     /// a file that a link leads to as well, and not a folder that holds a link to itself.
-    fn resolve(&mut self, extension: &str, follow: Links) {
+    fn resolve(&mut self, is_log: IsLog, follow: Links) {
         if self.links.is_empty() {
             return;
         }
@@ -82,12 +97,12 @@ impl Walked {
         let mut starts: Vec<PathBuf> =
             walked.first().and_then(|root| root.canonicalize().ok()).into_iter().collect();
         while let Some(link) = self.links.pop() {
-            let log = has_extension(&link, extension);
+            let log = is_log(&link);
             match link.canonicalize().and_then(|target| Ok((fs::metadata(&target)?, target))) {
                 Ok((metadata, target)) if metadata.is_dir() && follow == Links::Follow => {
                     if !starts.iter().any(|start| start.starts_with(&target)) {
                         starts.push(target.clone());
-                        self.walk_target(target, extension, &mut seen);
+                        self.walk_target(target, is_log, &mut seen);
                     }
                 }
                 Ok((metadata, target)) if metadata.is_file() && log => {
@@ -101,11 +116,11 @@ impl Walked {
         }
     }
 
-    fn walk_target(&mut self, target: PathBuf, extension: &str, seen: &mut FxHashSet<PathBuf>) {
+    fn walk_target(&mut self, target: PathBuf, is_log: IsLog, seen: &mut FxHashSet<PathBuf>) {
         let mut folders = vec![target];
         while let Some(folder) = folders.pop() {
             if !seen.contains(&folder) {
-                self.list(&folder, extension, &mut folders);
+                self.list(&folder, is_log, &mut folders);
                 seen.insert(folder);
             }
         }
@@ -115,12 +130,8 @@ impl Walked {
         self.warn(folder, format!("cannot be listed: {error}"));
     }
 
-    fn warn(&mut self, path: &Path, what: String) {
+    pub(super) fn warn(&mut self, path: &Path, what: String) {
         let file = path.to_string_lossy().into_owned();
         self.warnings.push(Warning { file, line: 0, what, bytes: Vec::new() });
     }
-}
-
-fn has_extension(path: &Path, extension: &str) -> bool {
-    path.extension().is_some_and(|held| held == extension)
 }

@@ -7,7 +7,7 @@
 //! UTF-8 reaches its decoder, which reports it.
 
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, Read};
 use std::path::Path;
 
 use memchr::memchr;
@@ -258,15 +258,6 @@ impl<R: Read> Lines<R> {
     pub fn unfinished(&self) -> Option<Unfinished> {
         unfinished(self.next, &self.buffer[self.start..self.end])
     }
-}
-
-/// Opens a file where another reading of it stood.
-pub fn open(path: &Path, at: Position) -> io::Result<File> {
-    let mut file = File::open(path)?;
-    if at.offset > 0 {
-        file.seek(SeekFrom::Start(at.offset))?;
-    }
-    Ok(file)
 }
 
 /// Where a reading ended.

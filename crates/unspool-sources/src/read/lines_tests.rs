@@ -197,7 +197,8 @@ fn a_file_that_grows_is_pulled_on() {
     let mut file = File::options().append(true).open(&path).unwrap();
     io::Write::write_all(&mut file, b"o\n").unwrap();
     assert_eq!(lines.next_line().unwrap().unwrap().bytes, b"two");
-    let mut again = Lines::new(open(&path, position).unwrap(), position);
+    let mut source = crate::read::source::open(&path).unwrap();
+    let mut again = Lines::new(source.from(position).unwrap(), position);
     std::fs::remove_file(&path).unwrap();
     assert_eq!(again.next_line().unwrap(), Some(Line { number: 2, offset: 4, bytes: b"two" }));
 }

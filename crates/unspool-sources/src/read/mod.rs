@@ -1,3 +1,6 @@
-//! Reading: from what an agent left on disk or sends live to pieces of input for its decoder.
-
+pub mod document;
+pub mod events;
 pub mod lines;
+pub mod replay;
+pub mod rows;
+pub mod source;

@@ -42,7 +42,17 @@ pub(super) const SESSION: Columns = Columns {
 
 pub(super) const TURN: Columns = Columns {
     table: "turn",
-    names: &["id", "number", "trigger", "thinking_mode", "state", "abandoned", "started", "ended"],
+    names: &[
+        "id",
+        "number",
+        "trigger",
+        "thinking_mode",
+        "state",
+        "abandoned",
+        "inherited",
+        "started",
+        "ended",
+    ],
 };
 
 pub(super) const PART: Columns = Columns {
@@ -83,6 +93,7 @@ pub(super) fn of_turn(turn: &Turn) -> Vec<Value> {
         turn.thinking_mode.into(),
         turn.state.name().to_owned().into(),
         turn.abandoned.into(),
+        turn.inherited.into(),
         milliseconds(turn.started).into(),
         milliseconds(turn.ended).into(),
     ]

@@ -129,7 +129,9 @@ fn parent(connection: &Connection, of: SessionId) -> Result<Option<Parent>, Stor
         .query_row([of.to_string()], |row| Ok((row.get(0)?, row.get(1)?)))
         .optional()?;
     match found {
-        Some((session, call_id)) => Ok(Some(Parent { session: SessionId(id(&session)?), call_id })),
+        Some((session, call_id)) => {
+            Ok(Some(Parent { session: SessionId(id(&session)?), call_id: Some(call_id) }))
+        }
         None => Ok(None),
     }
 }

@@ -66,6 +66,8 @@ CREATE TABLE turn (
     thinking_mode INTEGER NOT NULL,
     state         TEXT NOT NULL,
     abandoned     INTEGER NOT NULL,
+    -- It happened in the session that this one branched off.
+    inherited     INTEGER NOT NULL,
     started       INTEGER,
     ended         INTEGER,
     -- Nothing in it goes on.

@@ -260,11 +260,11 @@ fn gone(
 fn turns(transaction: &Transaction<'_>, session: &SessionWrite) -> rusqlite::Result<()> {
     let mut insert = transaction.prepare_cached(
         "INSERT INTO turn (row, session, id, number, trigger, thinking_mode, state, abandoned,
-             started, ended, settled, head, names)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?14)
+             inherited, started, ended, settled, head, names)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?15)
          ON CONFLICT (row) DO UPDATE SET id = ?3, number = ?4, trigger = ?5, thinking_mode = ?6,
-             state = ?7, abandoned = ?8, started = ?9, ended = ?10, settled = ?11, head = ?12,
-             names = iif(?13, ?14, CAST(names || ?14 AS BLOB))",
+             state = ?7, abandoned = ?8, inherited = ?9, started = ?10, ended = ?11,
+             settled = ?12, head = ?13, names = iif(?14, ?15, CAST(names || ?15 AS BLOB))",
     )?;
     let mut forget = transaction.prepare_cached("DELETE FROM step WHERE turn = ?1")?;
     let mut step = transaction.prepare_cached(
@@ -284,6 +284,7 @@ fn turns(transaction: &Transaction<'_>, session: &SessionWrite) -> rusqlite::Res
             turn.thinking_mode,
             turn.state.name(),
             turn.abandoned,
+            turn.inherited,
             milliseconds(turn.started),
             milliseconds(turn.ended),
             settled,

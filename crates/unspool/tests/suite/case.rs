@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use unspool_core::session::Transcript;
 use unspool_sources::gather::{Gathered, Gathering, Reading};
-use unspool_sources::read::lines::{Line, LineReader};
+use unspool_sources::read::lines::Line;
 
 /// The project's own folder.
 pub fn root() -> PathBuf {
@@ -19,6 +19,16 @@ pub fn cases(source: &str) -> Vec<PathBuf> {
     cases.sort();
     assert!(!cases.is_empty(), "no cases in {}", folder.display());
     cases
+}
+
+/// The cases of all sources.
+pub fn all_cases() -> Vec<PathBuf> {
+    let folder = root().join("fixtures");
+    let mut sources: Vec<PathBuf> =
+        folder.read_dir().unwrap().map(|entry| entry.unwrap().path()).collect();
+    sources.retain(|path| path.is_dir());
+    sources.sort();
+    sources.iter().flat_map(|source| cases(&name(source))).collect()
 }
 
 pub fn name(case: &Path) -> String {
@@ -43,28 +53,39 @@ impl OwnedLine {
     }
 }
 
-/// The captures of a case that exist: log, stream, hooks.
+/// The captures of a case that exist, the strongest telling first: log, stream, hooks, whatever
+/// form they have.
 pub fn captures(case: &Path) -> Vec<Capture> {
-    ["log.jsonl", "stream.jsonl", "hooks.jsonl"]
-        .into_iter()
-        .filter_map(|file| {
-            let bytes = std::fs::read(case.join(file)).ok()?;
-            let mut lines = Vec::new();
-            let mut keep = |line: Line<'_>| {
-                lines.push(OwnedLine {
-                    number: line.number,
-                    offset: line.offset,
-                    bytes: line.bytes.to_vec(),
-                });
-            };
-            let mut reader = LineReader::new();
-            reader.push(&bytes, &mut keep);
-            if let Some(rest) = reader.finish() {
-                keep(rest.as_line());
-            }
-            Some(Capture { file: file.to_owned(), lines })
-        })
-        .collect()
+    let files = ["log", "stream", "hooks"].into_iter().flat_map(|telling| {
+        let forms = ["jsonl", "jsonl.zst", "json", "sse"];
+        forms.map(|form| format!("{telling}.{form}"))
+    });
+    let mut captures: Vec<Capture> = files
+        .filter(|file| case.join(file).exists())
+        .map(|file| capture(&case.join(&file), file))
+        .collect();
+    // A database has one session for each log.
+    let database = case.join("log.db");
+    if database.exists() {
+        let sessions = unspool_sources::read::rows::sessions(&database).unwrap();
+        let logs = sessions.into_iter().map(|(path, _)| capture(&path, "log.db".to_owned()));
+        captures.splice(0..0, logs.collect::<Vec<_>>());
+    }
+    captures
+}
+
+fn capture(path: &Path, file: String) -> Capture {
+    let mut lines = Vec::new();
+    let mut keep = |line: Line<'_>| {
+        let Line { number, offset, bytes } = line;
+        lines.push(OwnedLine { number, offset, bytes: bytes.to_vec() });
+    };
+    let mut source = unspool_sources::read::source::open(path).unwrap();
+    let end = unspool_sources::read::lines::read(source.text(), &mut keep).unwrap();
+    if let Some(rest) = end.unfinished {
+        keep(rest.as_line());
+    }
+    Capture { file, lines }
 }
 
 /// Folds captures in the order that `turns` gives: which capture speaks next.

@@ -14,19 +14,19 @@ use unspool_core::telling::Name;
 use unspool_core::{lines, plain, present};
 use unspool_sources::gather::Gathering;
 
-use crate::case::{captures, cases, main_session, name};
+use crate::case::{all_cases, captures, main_session, name};
 
 #[test]
 fn golden_files_are_what_the_recordings_give() {
     let bless = std::env::var_os("UNSPOOL_BLESS").is_some();
     let mut wrong = Vec::new();
-    let all = cases("claude-code");
+    let all = all_cases();
     for case in &all {
-        let (events, transcript) = read(case);
+        let (events, transcripts) = read(case);
         let files = [
             ("events.txt", events),
-            ("parts.txt", parts(&transcript)),
-            ("plain.txt", text(&transcript)),
+            ("parts.txt", each(&transcripts, parts)),
+            ("plain.txt", each(&transcripts, text)),
         ];
         for (file, found) in files {
             let path = case.join(file);
@@ -64,8 +64,14 @@ fn first_difference(expected: &str, found: &str) -> String {
     "one is longer than the other".to_owned()
 }
 
+/// The sessions of a case, one after the other.
+fn each(transcripts: &[Transcript], write: fn(&Transcript) -> String) -> String {
+    let written: Vec<String> = transcripts.iter().map(write).collect();
+    written.join("\n")
+}
+
 /// Folds all captures of a case, and writes down what each record became.
-fn read(case: &Path) -> (String, Transcript) {
+fn read(case: &Path) -> (String, Vec<Transcript>) {
     let mut gathering = Gathering::default();
     let mut written = String::new();
     for capture in captures(case) {
@@ -87,12 +93,21 @@ fn read(case: &Path) -> (String, Transcript) {
         gathering.close(reading, &mut watch);
         flush(&mut written, &mut grown);
     }
-    let session = main_session(&gathering);
-    writeln!(written, "── {:?}", session.ledger).unwrap();
-    writeln!(written, "── counted and not applied: {:?}", session.oddities()).unwrap();
-    let mut transcript = session.transcript();
-    unspool_core::document::settle_as_file(&mut transcript);
-    (written, transcript)
+    // Hooks of Claude Code may speak of sessions that the case is not about.
+    let main = main_session(&gathering);
+    let told = gathering
+        .sessions
+        .iter()
+        .filter(|session| session.agent != "claude-code" || std::ptr::eq(*session, main));
+    let mut transcripts = Vec::new();
+    for session in told {
+        writeln!(written, "── {:?}", session.ledger).unwrap();
+        writeln!(written, "── counted and not applied: {:?}", session.oddities()).unwrap();
+        let mut transcript = session.transcript();
+        unspool_core::document::settle_as_file(&mut transcript);
+        transcripts.push(transcript);
+    }
+    (written, transcripts)
 }
 
 /// One line for an event; neighbouring deltas of one block are one line.

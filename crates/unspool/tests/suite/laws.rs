@@ -12,10 +12,22 @@ use unspool_core::session::{Transcript, Turn, TurnState};
 use unspool_core::transcript::Mirror;
 use unspool_sources::gather::Gathering;
 
-use crate::case::{captures, cases, difference, main_session, name};
+use crate::case::{all_cases, captures, difference, main_session, name};
 
-/// The events of a case's main session, each capture after the other.
-fn events(case: &Path) -> (String, Vec<Event>) {
+/// The events of one session of a case, each capture after the other.
+struct Told {
+    case: String,
+    agent: &'static str,
+    session: String,
+    events: Vec<Event>,
+}
+
+/// Every session of every case; of Claude Code the one that the case is about.
+fn told() -> Vec<Told> {
+    all_cases().iter().flat_map(|case| told_by(case)).collect()
+}
+
+fn told_by(case: &Path) -> Vec<Told> {
     let mut gathering = Gathering::default();
     let mut all: Vec<(String, Event)> = Vec::new();
     for capture in captures(case) {
@@ -29,9 +41,19 @@ fn events(case: &Path) -> (String, Vec<Event>) {
         }
         gathering.close(reading, &mut watch);
     }
-    let session = main_session(&gathering).agent_session_id.clone();
-    all.retain(|(of, _)| *of == session);
-    (session, all.into_iter().map(|(_, event)| event).collect())
+    let main = &main_session(&gathering).agent_session_id;
+    let wanted = gathering
+        .sessions
+        .iter()
+        .filter(|session| session.agent != "claude-code" || session.agent_session_id == *main);
+    wanted
+        .map(|session| {
+            let id = session.agent_session_id.clone();
+            let events = all.iter().filter(|(of, _)| *of == id).map(|(_, event)| event.clone());
+            let events = events.collect();
+            Told { case: name(case), agent: session.agent, session: id, events }
+        })
+        .collect()
 }
 
 struct Fold {
@@ -40,10 +62,10 @@ struct Fold {
 }
 
 impl Fold {
-    fn new(session: &str) -> Fold {
+    fn new(told: &Told) -> Fold {
         Fold {
-            assembler: Assembler::new(SessionId::of("claude-code", session)),
-            mirror: Mirror::new("claude-code", session),
+            assembler: Assembler::new(SessionId::of(told.agent, &told.session)),
+            mirror: Mirror::new(told.agent, &told.session),
         }
     }
 
@@ -51,9 +73,9 @@ impl Fold {
         self.mirror.apply_all(self.assembler.apply(event));
     }
 
-    fn all(session: &str, events: &[Event]) -> Transcript {
-        let mut fold = Fold::new(session);
-        events.iter().for_each(|event| fold.apply(event.clone()));
+    fn all(told: &Told) -> Transcript {
+        let mut fold = Fold::new(told);
+        told.events.iter().for_each(|event| fold.apply(event.clone()));
         fold.mirror.into_transcript()
     }
 }
@@ -67,10 +89,10 @@ fn assert_same(what: String, expected: &Transcript, found: &Transcript) {
 #[test]
 fn law_2_live_is_stored() {
     // R-000-14, R-004-14: at every cut, the rest can be folded onto what was stored.
-    for case in cases("claude-code") {
-        let (session, events) = events(&case);
-        let expected = Fold::all(&session, &events);
-        let mut live = Fold::new(&session);
+    for told in told() {
+        let (case, events) = (&told.case, &told.events);
+        let expected = Fold::all(&told);
+        let mut live = Fold::new(&told);
         // Long recordings are cut at every seventh event: each cut folds the rest again.
         let step = if events.len() > 300 { 7 } else { 1 };
         for (cut, event) in events.iter().enumerate() {
@@ -79,14 +101,14 @@ fn law_2_live_is_stored() {
                 let mut resumed =
                     Fold { assembler: Assembler::resume(&stored.rows()), mirror: stored };
                 events[cut..].iter().for_each(|event| resumed.apply(event.clone()));
-                let what = format!("{} cut at {cut}", name(&case));
+                let what = format!("{} cut at {cut}", case);
                 assert_same(what, &expected, &resumed.mirror.into_transcript());
-                let what = format!("{} taken up in outline at {cut}", name(&case));
+                let what = format!("{} taken up in outline at {cut}", case);
                 assert_same(what, &expected, &from_outline(&live, &events[cut..]));
             }
             live.apply(event.clone());
         }
-        assert_same(name(&case), &expected, &live.mirror.into_transcript());
+        assert_same(case.clone(), &expected, &live.mirror.into_transcript());
     }
 }
 
@@ -115,42 +137,40 @@ fn from_outline(stored: &Fold, events: &[Event]) -> Transcript {
 #[test]
 fn changes_alone_rebuild_the_session() {
     // R-X-03: batched and merged, and after a way through JSON.
-    for case in cases("claude-code") {
-        let (session, events) = events(&case);
-        let expected = Fold::all(&session, &events);
-        let mut assembler = Assembler::new(SessionId::of("claude-code", &session));
+    for told in told() {
+        let expected = Fold::all(&told);
+        let mut assembler = Assembler::new(SessionId::of(told.agent, &told.session));
         let changes: Vec<Change> =
-            events.into_iter().flat_map(|event| assembler.apply(event)).collect();
+            told.events.into_iter().flat_map(|event| assembler.apply(event)).collect();
         let count = changes.len();
         let merged = merged(changes);
         assert!(merged.len() <= count);
-        let mut mirror = Mirror::new("claude-code", &session);
+        let mut mirror = Mirror::new(told.agent, &told.session);
         for change in merged {
             let written = serde_json::to_string(&change).unwrap();
             mirror.apply(serde_json::from_str(&written).unwrap());
         }
-        assert_same(name(&case), &expected, &mirror.into_transcript());
+        assert_same(told.case, &expected, &mirror.into_transcript());
     }
 }
 
 #[test]
 fn law_5_twice_is_once() {
     // R-001-28: everything told again, in the same order, changes nothing.
-    for case in cases("claude-code") {
-        let (session, events) = events(&case);
-        let expected = Fold::all(&session, &events);
-        let mut fold = Fold::new(&session);
+    for told in told() {
+        let expected = Fold::all(&told);
+        let mut fold = Fold::new(&told);
         for _ in 0..2 {
-            events.iter().for_each(|event| fold.apply(event.clone()));
+            told.events.iter().for_each(|event| fold.apply(event.clone()));
         }
-        assert_same(name(&case), &expected, &fold.mirror.into_transcript());
+        assert_same(told.case, &expected, &fold.mirror.into_transcript());
     }
 }
 
 #[test]
 fn law_5_a_log_and_its_copy_are_one() {
     // R-001-28: read under two names, or grown since it was copied, a log is told once.
-    for case in cases("claude-code") {
+    for case in all_cases() {
         let captures = captures(&case);
         let [log, ..] = captures.as_slice() else { continue };
         if log.file != "log.jsonl" {
@@ -175,11 +195,10 @@ fn law_5_a_log_and_its_copy_are_one() {
 fn law_9_memory_is_bounded() {
     // Every turn that can be let go is let go after every event, and comes back when needed.
     let mut released = 0;
-    for case in cases("claude-code") {
-        let (session, events) = events(&case);
-        let expected = Fold::all(&session, &events);
-        let mut fold = Fold::new(&session);
-        for event in events {
+    for told in told() {
+        let expected = Fold::all(&told);
+        let mut fold = Fold::new(&told);
+        for event in told.events {
             for turn in fold.assembler.needs(&event) {
                 let stored = fold.mirror.find_turn(turn).unwrap().clone();
                 fold.assembler.restore(&stored);
@@ -188,7 +207,7 @@ fn law_9_memory_is_bounded() {
             let turns: Vec<_> = fold.mirror.turn_ids().collect();
             released += turns.iter().filter(|turn| fold.assembler.release(**turn)).count();
         }
-        assert_same(name(&case), &expected, &fold.mirror.into_transcript());
+        assert_same(told.case, &expected, &fold.mirror.into_transcript());
     }
     assert!(released > 50, "only {released} turns were let go");
 }
@@ -196,25 +215,25 @@ fn law_9_memory_is_bounded() {
 #[test]
 fn every_end_leaves_nothing_running() {
     // R-X-02, R-004-17
-    for case in cases("claude-code") {
-        let (session, events) = events(&case);
-        for turn in Fold::all(&session, &events).turns {
+    for told in told() {
+        let case = &told.case;
+        for turn in Fold::all(&told).turns {
             if matches!(turn.state, TurnState::Running | TurnState::Unknown) {
                 continue;
             }
             for part in &turn.parts {
                 match &part.body {
-                    Body::Text(text) => assert!(!text.open, "{}", name(&case)),
-                    Body::Reasoning(reasoning) => assert!(!reasoning.open, "{}", name(&case)),
+                    Body::Text(text) => assert!(!text.open, "{}", case),
+                    Body::Reasoning(reasoning) => assert!(!reasoning.open, "{}", case),
                     Body::Tool(tool) => {
-                        assert!(tool.state.is_terminal(), "{} {}", name(&case), tool.call_id);
+                        assert!(tool.state.is_terminal(), "{} {}", case, tool.call_id);
                         assert!(tool.question.is_none() || tool.answer.is_some());
                     }
                     _ => {}
                 }
             }
             let commanded = turn.trigger == unspool_core::session::Trigger::Command;
-            assert!(!turn.parts.is_empty() || commanded, "{}: no reply", name(&case));
+            assert!(!turn.parts.is_empty() || commanded, "{}: no reply", case);
         }
     }
 }

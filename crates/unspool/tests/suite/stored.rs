@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::case::{cases, name, root};
+use crate::case::{all_cases, name, root};
 
 /// An archive of its own.
 struct Archive(TempDir);
@@ -70,7 +70,7 @@ fn demo() -> Archive {
 #[test]
 fn what_is_stored_is_what_the_files_say() {
     // R-001-28, R-000-23, R-X-15: for every recording, and storing it twice changes nothing.
-    for case in cases("claude-code") {
+    for case in all_cases() {
         let archive = Archive::with(&[&case]);
         let mut from_file = Archive::new().json(&["show", case.to_str().unwrap()]);
         let session = from_file["session"].clone();

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 use crate::case::{
-    Capture, assert_none, captures, cases, difference, fold, fold_in, main_session, name,
+    Capture, all_cases, assert_none, captures, difference, fold, fold_in, main_session, name,
 };
 
 fn orders(count: usize) -> Vec<Vec<usize>> {
@@ -30,9 +30,13 @@ fn tellings_in_any_order_give_the_same_parts() {
     // Law 5; R-X-03.
     let mut three = 0;
     let mut differences = Vec::new();
-    for case in cases("claude-code") {
+    for case in all_cases() {
         let captures = captures(&case);
         three += usize::from(captures.len() == 3);
+        // A database is many logs, of which no two tell of one session.
+        if captures.len() > 3 {
+            continue;
+        }
         let orders = orders(captures.len());
         let first = fold_in(&captures, &orders[0]);
         let expected = main_session(&first).transcript();
@@ -52,7 +56,7 @@ fn tellings_in_any_order_give_the_same_parts() {
 #[test]
 fn tellings_interleaved_as_they_arrived_give_the_same_parts() {
     let mut differences = Vec::new();
-    for case in cases("claude-code") {
+    for case in all_cases() {
         let captures = captures(&case);
         if captures.len() < 2 {
             continue;
@@ -117,7 +121,7 @@ proptest! {
         seed in any::<u64>(),
     ) {
         // R-X-03
-        let all = cases("claude-code");
+        let all = all_cases();
         let with_three: Vec<_> =
             all.iter().map(|case| (case, captures(case))).filter(|(_, c)| c.len() == 3).collect();
         let (case, captures) = &with_three[pick % with_three.len()];

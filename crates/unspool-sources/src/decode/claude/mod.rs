@@ -11,16 +11,16 @@ mod result;
 mod stream;
 mod tree;
 
-use serde::de::DeserializeOwned;
 use unspool_core::telling::Telling;
 
-use super::{Decoder, Fields, Format, Recognised};
+use super::{Fields, Format, Recognised, Tells, resume};
 
 const AGENT: &str = "claude-code";
 
 pub const LOG: Format = Format {
     agent: AGENT,
     telling: Telling::Log,
+    tells: Tells::One,
     name: "Claude Code session log",
     recognise: recognise_log,
     decoder: || Box::new(log::LogDecoder::default()),
@@ -30,6 +30,7 @@ pub const LOG: Format = Format {
 pub const STREAM: Format = Format {
     agent: AGENT,
     telling: Telling::Stream,
+    tells: Tells::One,
     name: "Claude Code stream-json",
     recognise: recognise_stream,
     decoder: || Box::new(stream::StreamDecoder::default()),
@@ -39,16 +40,12 @@ pub const STREAM: Format = Format {
 pub const HOOKS: Format = Format {
     agent: AGENT,
     telling: Telling::Hooks,
+    tells: Tells::Several,
     name: "Claude Code hook payloads",
     recognise: recognise_hooks,
     decoder: || Box::new(hooks::HooksDecoder::default()),
     resume: resume::<hooks::HooksDecoder>,
 };
-
-/// All that a decoder remembers is what it is made of.
-fn resume<D: Decoder + DeserializeOwned + 'static>(saved: &str) -> Option<Box<dyn Decoder>> {
-    Some(Box::new(serde_json::from_str::<D>(saved).ok()?))
-}
 
 fn recognise_log<'a>(fields: &Fields<'a>) -> Option<Recognised<'a>> {
     let kind = fields.text("type")?;

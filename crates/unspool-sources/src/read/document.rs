@@ -1,0 +1,174 @@
+//! A JSON document as lines: the elements of a list, each on a line of its own; or the fields of an
+//! object, and behind them the elements of its `messages`. Nothing but white space and the commas
+//! between elements is changed, and no more is held than a piece of the file.
+//!
+//! ```text
+//! [{"a":1}, {"b":2}]                        {"a":1}          {"id":"x"}
+//!                                           {"b":2}          {"role":"user"}
+//! {"id":"x", "messages":[{"role":"user"}]}             →     {}
+//! ```
+
+use std::io::{self, Read};
+
+/// The name of the list in an object that becomes lines.
+const LIST: &[u8] = b"\"messages\":";
+
+/// Rewrites a document while it is read.
+pub struct Document<R> {
+    source: R,
+    buffer: Vec<u8>,
+    out: Vec<u8>,
+    given: usize,
+    state: State,
+}
+
+#[derive(Default)]
+struct State {
+    depth: usize,
+    in_string: bool,
+    escaped: bool,
+    /// How deep the elements stand that become lines: not known yet, or no more.
+    lines: Option<usize>,
+    /// The document is an object, and its list has been seen.
+    listed: bool,
+    /// A string at depth one and the colon behind it: held until it is known whether they are the
+    /// name of the list.
+    held: Vec<u8>,
+    /// Fields of the object stand on this line.
+    fields: bool,
+    /// A comma came behind them.
+    comma: bool,
+}
+
+impl<R: Read> Document<R> {
+    pub fn new(source: R) -> Document<R> {
+        Document {
+            source,
+            buffer: vec![0; 64 * 1024],
+            out: Vec::new(),
+            given: 0,
+            state: State::default(),
+        }
+    }
+}
+
+impl<R: Read> Read for Document<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        while self.given == self.out.len() {
+            self.out.clear();
+            self.given = 0;
+            let length = self.source.read(&mut self.buffer)?;
+            if length == 0 {
+                return Ok(0);
+            }
+            for byte in &self.buffer[..length] {
+                self.state.take(*byte, &mut self.out);
+            }
+        }
+        let rest = &self.out[self.given..];
+        let length = rest.len().min(into.len());
+        into[..length].copy_from_slice(&rest[..length]);
+        self.given += length;
+        Ok(length)
+    }
+}
+
+impl State {
+    fn take(&mut self, byte: u8, out: &mut Vec<u8>) {
+        if self.in_string {
+            let held = self.depth == 1 && self.lines.is_none();
+            if held { &mut self.held } else { &mut *out }.push(byte);
+            match byte {
+                _ if self.escaped => self.escaped = false,
+                b'\\' => self.escaped = true,
+                b'"' => self.in_string = false,
+                _ => {}
+            }
+            return;
+        }
+        match byte {
+            b' ' | b'\t' | b'\r' | b'\n' => {}
+            // A byte order mark.
+            0xEF | 0xBB | 0xBF if self.depth == 0 => {}
+            b'"' => {
+                self.in_string = true;
+                if self.depth == 1 && self.lines.is_none() {
+                    self.release(out);
+                    self.held.push(byte);
+                } else {
+                    out.push(byte);
+                }
+            }
+            b':' if !self.held.is_empty() => self.held.push(byte),
+            b'[' if self.depth == 0 => {
+                self.depth = 1;
+                self.lines = Some(1);
+            }
+            b'[' if self.depth == 1 && !self.listed && self.held == LIST => {
+                // The fields so far are the head.
+                self.held.clear();
+                out.extend_from_slice(b"}\n");
+                (self.fields, self.comma, self.listed) = (false, false, true);
+                self.depth = 2;
+                self.lines = Some(2);
+            }
+            b'[' | b'{' => {
+                self.put(byte, out);
+                self.depth += 1;
+            }
+            b']' | b'}' => self.close(byte, out),
+            b',' if self.lines == Some(self.depth) => out.push(b'\n'),
+            b',' if self.depth == 1 && self.lines.is_none() => {
+                self.release(out);
+                self.comma = self.fields;
+            }
+            _ => self.put(byte, out),
+        }
+    }
+
+    fn put(&mut self, byte: u8, out: &mut Vec<u8>) {
+        self.release(out);
+        if self.depth == 1 && self.lines.is_none() {
+            self.field(out);
+        }
+        out.push(byte);
+    }
+
+    /// Writes what was held back.
+    fn release(&mut self, out: &mut Vec<u8>) {
+        if !self.held.is_empty() {
+            self.field(out);
+            out.append(&mut self.held);
+        }
+    }
+
+    /// Something of a field follows.
+    fn field(&mut self, out: &mut Vec<u8>) {
+        if std::mem::take(&mut self.comma) {
+            out.push(b',');
+        }
+        self.fields = true;
+    }
+
+    fn close(&mut self, byte: u8, out: &mut Vec<u8>) {
+        if self.depth == 1 && self.lines.is_none() {
+            self.release(out);
+        }
+        self.depth = self.depth.saturating_sub(1);
+        match (self.depth, self.lines) {
+            // The list ends, and with it its last line.
+            (0, Some(1)) => out.push(b'\n'),
+            (1, Some(2)) => {
+                // What follows are more fields of the object.
+                out.extend_from_slice(b"\n{");
+                self.lines = None;
+            }
+            (0, _) => out.extend_from_slice(&[byte, b'\n']),
+            (_, _) => out.push(byte),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "document_tests.rs"]
+mod tests;

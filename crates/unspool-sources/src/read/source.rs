@@ -1,0 +1,130 @@
+//! Opens what holds a session, whatever form it has, as text in lines: a log as it is, a packed one
+//! unpacked, a document cut into its elements, server-sent events as their data, the rows of a
+//! database written out. Everything behind this knows lines alone.
+
+use std::fs::File;
+use std::io::{self, Cursor, Read, Seek, SeekFrom};
+use std::path::Path;
+
+use super::document::Document;
+use super::events::Events;
+use super::lines::Position;
+use super::replay::Replay;
+use super::rows;
+use crate::discover::Stamp;
+
+pub trait Text: Read + Seek + Send {}
+
+impl<T: Read + Seek + Send> Text for T {}
+
+/// Something that holds a session.
+pub struct Source {
+    /// As it was before anything was read: what is appended meanwhile is seen the next time.
+    pub stamp: Stamp,
+    /// How long the text is, where that is known without reading it.
+    pub length: Option<u64>,
+    text: Box<dyn Text>,
+}
+
+impl Source {
+    pub fn new(stamp: Stamp, length: Option<u64>, text: impl Text + 'static) -> Source {
+        Source { stamp, length, text: Box::new(text) }
+    }
+
+    /// The text, from where another reading of it stood.
+    pub fn from(&mut self, position: Position) -> io::Result<&mut dyn Text> {
+        self.text.seek(SeekFrom::Start(position.offset))?;
+        Ok(&mut *self.text)
+    }
+
+    /// The text, wherever it stands.
+    pub fn text(&mut self) -> &mut dyn Text {
+        &mut *self.text
+    }
+}
+
+/// How the bytes of a file become lines.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Form {
+    Lines,
+    Packed,
+    Document,
+    Events,
+}
+
+pub fn open(path: &Path) -> io::Result<Source> {
+    if let Some((database, session)) = rows::split(path) {
+        return rows::open(&database, &session);
+    }
+    let mut file = File::open(path)?;
+    let stamp = Stamp::of(&file.metadata()?);
+    let form = form_of(path, &mut file)?;
+    if form == Form::Lines {
+        return Ok(Source::new(stamp, Some(stamp.size), file));
+    }
+    let path = path.to_owned();
+    let begin = move || -> io::Result<Box<dyn Read + Send>> {
+        let file = File::open(&path)?;
+        Ok(match form {
+            Form::Lines => Box::new(file),
+            Form::Packed => Box::new(zstd::Decoder::new(file)?),
+            Form::Document => Box::new(Document::new(file)),
+            Form::Events => Box::new(Events::new(file)),
+        })
+    };
+    Ok(Source::new(stamp, None, Replay::new(begin)))
+}
+
+fn form_of(path: &Path, file: &mut File) -> io::Result<Form> {
+    match path.extension().and_then(|extension| extension.to_str()) {
+        Some("zst") => return Ok(Form::Packed),
+        Some("json") => return Ok(Form::Document),
+        Some(_) | None => {}
+    }
+    let mut beginning = [0; 64];
+    let length = read_some(file, &mut beginning)?;
+    file.seek(SeekFrom::Start(0))?;
+    Ok(form_by(&beginning[..length]))
+}
+
+/// The lines of a stream that cannot be read twice.
+pub fn lines_of(mut stream: impl Read + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
+    let mut beginning = [0; 64];
+    let length = read_some(&mut stream, &mut beginning)?;
+    let beginning = beginning[..length].to_vec();
+    let form = form_by(&beginning);
+    let whole = Cursor::new(beginning).chain(stream);
+    Ok(match form {
+        Form::Lines | Form::Packed => Box::new(whole),
+        Form::Document => Box::new(Document::new(whole)),
+        Form::Events => Box::new(Events::new(whole)),
+    })
+}
+
+/// What a text begins with tells what it is. Lines of JSON begin with an object.
+fn form_by(beginning: &[u8]) -> Form {
+    let mark = b"\xEF\xBB\xBF".as_slice();
+    let beginning = beginning.strip_prefix(mark).unwrap_or(beginning).trim_ascii_start();
+    let event = [b"data:".as_slice(), b"event:", b"id:", b"retry:", b":"];
+    if beginning.starts_with(b"[") {
+        Form::Document
+    } else if event.iter().any(|field| beginning.starts_with(field)) {
+        Form::Events
+    } else {
+        Form::Lines
+    }
+}
+
+/// At least something, unless there is nothing.
+fn read_some(from: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match from.read(buffer) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            read => return read,
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "source_tests.rs"]
+mod tests;

@@ -1,0 +1,50 @@
+use std::io::{Cursor, Read};
+
+use super::{lines_of, open};
+use crate::fingerprint::Fingerprint;
+use crate::read::lines::Position;
+
+fn text_of(path: &std::path::Path) -> String {
+    let mut text = String::new();
+    open(path).unwrap().from(Position::default()).unwrap().read_to_string(&mut text).unwrap();
+    text
+}
+
+#[test]
+fn every_form_becomes_lines() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, bytes: &[u8]| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        path
+    };
+    let plain = write("log.jsonl", b"{\"a\":1}\n{\"b\":2}\n");
+    let packed = zstd::encode_all(&b"{\"a\":1}\n{\"b\":2}\n"[..], 3).unwrap();
+    let packed = write("log.jsonl.zst", &packed);
+    let document = write("chat.json", b"[\n {\"a\": 1},\n {\"b\": 2}\n]\n");
+    let events = write(
+        "capture.sse",
+        b": hello\n\nevent: message\ndata: {\"a\":1}\n\nid: 7\ndata: {\"b\":\ndata: 2}\n\ndata: [DONE]\n\n",
+    );
+    assert_eq!(text_of(&plain), "{\"a\":1}\n{\"b\":2}\n");
+    assert_eq!(text_of(&packed), text_of(&plain));
+    assert_eq!(text_of(&document), text_of(&plain));
+    assert_eq!(text_of(&events), "{\"a\":1}\n{\"b\": 2}\n");
+    // A packed log is the log.
+    let print = |path| Fingerprint::of(open(path).unwrap().text(), 8).unwrap();
+    assert_eq!(print(&packed), print(&plain));
+}
+
+#[test]
+fn streams_are_known_by_their_beginning() {
+    let of = |text: &'static str| {
+        let mut lines = String::new();
+        lines_of(Cursor::new(text)).unwrap().read_to_string(&mut lines).unwrap();
+        lines
+    };
+    assert_eq!(of("{\"a\":1}\n"), "{\"a\":1}\n");
+    assert_eq!(of(" [ {\"a\": 1} ]"), "{\"a\":1}\n");
+    assert_eq!(of("data: {\"a\":1}\n\n"), "{\"a\":1}\n");
+    assert_eq!(of("data: {\"a\":1}"), "");
+    assert_eq!(of(""), "");
+}
