@@ -12,3 +12,4 @@ pub mod socket;
 pub mod sync;
 mod take;
 mod told;
+pub mod watch;

@@ -13,7 +13,7 @@ use unspool_store::recorder::Recorder;
 use unspool_store::rows::Row;
 
 use crate::report::{Progress, Report};
-use crate::sync::{Candidate, SyncError, sync};
+use crate::sync::{Candidate, Known, SyncError, sync};
 
 /// What was read again, and what could not be.
 #[derive(Debug)]
@@ -54,6 +54,6 @@ pub fn reread<S: Store>(recorder: &Recorder<S>, progress: &Progress) -> Result<R
         wait(store.forget(session))?;
     }
     let candidates = paths.into_iter().map(|path| Candidate { path, stamp: None }).collect();
-    let report = sync(recorder, candidates, progress)?;
+    let report = sync(recorder, &mut Known::load(recorder)?, candidates, progress)?;
     Ok(Reread { report, left })
 }

@@ -58,13 +58,24 @@ const LITTLE: u64 = 1024 * 1024;
 /// More threads than this wait for the one that writes.
 const THREADS: usize = 4;
 
+/// The files that the archive knows, as it last saw them. Whoever records for long keeps it: the
+/// archive is asked once.
+pub struct Known(FxHashMap<String, FileRow>);
+
+impl Known {
+    pub fn load<S: Store>(recorder: &Recorder<S>) -> Result<Known, StoreError> {
+        let files = wait(recorder.store().files())?;
+        Ok(Known(files.into_iter().map(|file| (file.path.clone(), file)).collect()))
+    }
+}
+
 /// Brings files into the archive. Nothing is written for files that did not change.
 pub fn sync<S: Store>(
     recorder: &Recorder<S>,
+    Known(known): &mut Known,
     candidates: Vec<Candidate>,
     progress: &Progress,
 ) -> Result<Report, SyncError> {
-    let known = known(recorder)?;
     let tally = Tally::default();
     let mut todo: Vec<(i64, u64, PathBuf)> = Vec::new();
     for Candidate { path, stamp } in candidates {
@@ -94,7 +105,16 @@ pub fn sync<S: Store>(
         })
         .sum();
     let pace = if grown < LITTLE { Pace::Live } else { Pace::Bulk };
-    let shared = Shared { recorder, claims: &claims, known: &known, tally: &tally, progress, pace };
+    let written = Mutex::default();
+    let shared = Shared {
+        recorder,
+        claims: &claims,
+        known: &*known,
+        written: &written,
+        tally: &tally,
+        progress,
+        pace,
+    };
     let queue = Mutex::new(todo.into_iter().map(|(_, _, path)| path).collect::<VecDeque<_>>());
     let later = run(&shared, &queue)?;
     // Files of several sessions, by one thread alone: nobody can be waited for.
@@ -109,6 +129,8 @@ pub fn sync<S: Store>(
     }
     finish(&mut taker)?;
     drop(taker);
+    let written = written.into_inner().unwrap_or_else(PoisonError::into_inner);
+    known.extend(written.into_iter().map(|file: FileRow| (file.path.clone(), file)));
     let mut report = tally.into_report();
     if report.parts > 0 {
         wait(recorder.store().tidy(Tidy::WhenDue))?;
@@ -133,10 +155,17 @@ pub fn take_stream<S: Store>(
     source: impl Read,
     progress: &Progress,
 ) -> Result<Report, SyncError> {
-    let known = known(recorder)?;
-    let (tally, claims) = (Tally::default(), Claims::default());
-    let pace = Pace::Bulk;
-    let shared = Shared { recorder, claims: &claims, known: &known, tally: &tally, progress, pace };
+    let Known(known) = Known::load(recorder)?;
+    let (tally, claims, written) = (Tally::default(), Claims::default(), Mutex::default());
+    let shared = Shared {
+        recorder,
+        claims: &claims,
+        known: &known,
+        written: &written,
+        tally: &tally,
+        progress,
+        pace: Pace::Bulk,
+    };
     let mut taker = Taker::new(&shared)?;
     match taker.take_stream(name, source) {
         Ok(()) | Err(Stop::Later) => {}
@@ -145,11 +174,6 @@ pub fn take_stream<S: Store>(
     finish(&mut taker)?;
     drop(taker);
     Ok(tally.into_report())
-}
-
-fn known<S: Store>(recorder: &Recorder<S>) -> Result<FxHashMap<String, FileRow>, StoreError> {
-    let files = wait(recorder.store().files())?;
-    Ok(files.into_iter().map(|file| (file.path.clone(), file)).collect())
 }
 
 /// Several threads take from one queue. Gives back what was left for later.

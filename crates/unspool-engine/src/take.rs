@@ -5,6 +5,7 @@ use std::io::Read;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustc_hash::FxHashMap;
@@ -40,6 +41,8 @@ pub(crate) struct Shared<'a, S: Store> {
     pub recorder: &'a Recorder<S>,
     pub claims: &'a Claims,
     pub known: &'a FxHashMap<String, FileRow>,
+    /// Files as they are now known.
+    pub written: &'a Mutex<Vec<FileRow>>,
     pub tally: &'a Tally,
     pub progress: &'a Progress,
     pub pace: Pace,
@@ -304,6 +307,9 @@ impl<'a, S: Store> Taker<'a, S> {
         // A file that must be looked at every time may be as it was.
         let known = self.shared.known.get(&file.path);
         if known.is_none_or(|known| *known != FileRow { saved: None, ..file.clone() }) {
+            let mut written = self.shared.written.lock().unwrap_or_else(PoisonError::into_inner);
+            written.push(FileRow { saved: None, ..file.clone() });
+            drop(written);
             self.packer.batch().outdated.push((file.row, UNFINISHED));
             self.packer.batch().files.push(file);
         }

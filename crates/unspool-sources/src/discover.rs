@@ -109,6 +109,27 @@ impl Environment {
         self.places().map(|(place, folder)| (place.agent, folder))
     }
 
+    /// The folders to be watched for changes, and whether with all that is below them.
+    pub fn watched_folders(&self) -> impl Iterator<Item = (PathBuf, bool)> {
+        self.places().map(|(place, folder)| (folder, place.reach == Reach::Below))
+    }
+
+    /// The logs that a file stands for which has changed: the file itself, the sessions of a
+    /// database; none if it is no log.
+    pub fn look_at(&self, path: &Path) -> Vec<Found> {
+        // A database is written to through the log beside it.
+        let database = path.to_str().and_then(|path| path.strip_suffix("-wal")).map(PathBuf::from);
+        let path = database.as_deref().unwrap_or(path);
+        let place =
+            self.places().find(|(place, folder)| path.starts_with(folder) && (place.is_log)(path));
+        let (Some((place, _)), Ok(metadata)) = (place, path.metadata()) else { return Vec::new() };
+        let mut walked = Walked::default();
+        walked.files.push((path.to_owned(), Stamp::of(&metadata)));
+        expand(&mut walked);
+        let found = |(path, stamp)| Found { path, agent: place.agent, stamp };
+        walked.files.into_iter().map(found).collect()
+    }
+
     fn places(&self) -> impl Iterator<Item = (&'static Place, PathBuf)> {
         PLACES.iter().flat_map(|place| {
             let told = self.variables.get(place.variable).cloned();

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use clap::Args;
-use unspool_engine::sync::{Candidate, sync, take_stream};
+use unspool_engine::sync::{Candidate, Known, sync, take_stream};
 use unspool_sources::discover::find_files;
 use unspool_store::recorder::Deleted;
 
@@ -51,7 +51,7 @@ impl Import {
         let deleted = if self.restore { Deleted::ComeBack } else { Deleted::StayAway };
         let recorder = recording.recorder.clone().with_deleted(deleted);
         let bar = Bar::start();
-        let outcome = sync(&recorder, candidates, &bar.progress);
+        let outcome = sync(&recorder, &mut Known::load(&recorder)?, candidates, &bar.progress);
         let mut report = outcome?;
         for _ in self.paths.iter().filter(|path| is_stdin(path)) {
             let input = io::stdin().lock();

@@ -1,12 +1,10 @@
 //! `unspool sync`: every source found on this machine into the archive, once or from now on.
 
-use std::thread;
-use std::time::Duration;
-
 use anyhow::Result;
 use clap::Args;
-use unspool_engine::report::{Progress, Report};
-use unspool_engine::sync::{Candidate, sync};
+use unspool_engine::report::Report;
+use unspool_engine::sync::{Candidate, Known, sync};
+use unspool_engine::watch::Watch;
 use unspool_sources::discover::{Environment, discover};
 
 use crate::archive::{Archive, Recording};
@@ -24,28 +22,22 @@ pub struct Sync {
     json: bool,
 }
 
-/// How often files are looked at.
-const EVERY: Duration = Duration::from_millis(500);
-
 impl Sync {
     pub fn run(self, archive: &Archive) -> Result<()> {
         let recording = archive.record()?;
-        let (report, found) = once(&recording)?;
+        let environment = Environment::of_process();
+        let mut known = Known::load(&recording.recorder)?;
+        let (report, found) = once(&recording, &environment, &mut known)?;
         if found == 0 && !self.json {
-            eprintln!(
-                "unspool: no sessions were found; Claude Code keeps them under \
-                 ~/.claude/projects (or $CLAUDE_CONFIG_DIR/projects)"
-            );
+            eprintln!("unspool: no sessions were found; `unspool doctor` says where it looked");
         }
         if !self.watch {
             return tell(&report, self.json);
         }
         self.tell_line(&report)?;
+        let mut watch = Watch::new(environment, known);
         loop {
-            thread::sleep(EVERY);
-            let discovered = discover(&Environment::of_process());
-            let candidates = discovered.files.into_iter().map(Candidate::from).collect();
-            let report = sync(&recording.recorder, candidates, &Progress::default())?;
+            let report = watch.take_next(&recording.recorder)?;
             if report.records > 0 {
                 self.tell_line(&report)?;
             }
@@ -62,12 +54,16 @@ impl Sync {
 }
 
 /// One look at everything. Says what was done, and how many files there are.
-fn once(recording: &Recording) -> Result<(Report, usize)> {
-    let discovered = discover(&Environment::of_process());
+fn once(
+    recording: &Recording,
+    environment: &Environment,
+    known: &mut Known,
+) -> Result<(Report, usize)> {
+    let discovered = discover(environment);
     let found = discovered.files.len();
     let bar = Bar::start();
     let candidates = discovered.files.into_iter().map(Candidate::from).collect();
-    let outcome = sync(&recording.recorder, candidates, &bar.progress);
+    let outcome = sync(&recording.recorder, known, candidates, &bar.progress);
     drop(bar);
     let mut report = outcome?;
     report.warnings.extend(discovered.warnings);
