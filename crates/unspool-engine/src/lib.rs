@@ -4,11 +4,13 @@
 mod claim;
 pub mod exchange;
 pub mod follow;
+pub mod hooks;
 pub mod lock;
 pub mod report;
 pub mod reread;
 #[cfg(unix)]
 pub mod socket;
+pub mod spool;
 pub mod sync;
 mod take;
 mod told;

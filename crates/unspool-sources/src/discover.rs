@@ -76,6 +76,16 @@ static PLACES: &[Place] = &[
     },
 ];
 
+/// Our own: what hooks were given.
+static SPOOL: Place = Place {
+    agent: "hooks",
+    variable: "",
+    home: "",
+    logs: &[],
+    reach: Reach::Here,
+    is_log: |path| ends(path, ".jsonl"),
+};
+
 fn ends(path: &Path, with: &str) -> bool {
     path.as_os_str().as_encoded_bytes().ends_with(with.as_bytes())
 }
@@ -86,6 +96,8 @@ pub struct Environment {
     pub home: Option<PathBuf>,
     /// Homes of other users or machines, by configuration. No variable speaks of them.
     pub other_homes: Vec<PathBuf>,
+    /// Where hook payloads wait for whoever records.
+    pub spool: Option<PathBuf>,
     /// The agents' own variables, those that are set.
     pub variables: BTreeMap<&'static str, PathBuf>,
 }
@@ -100,6 +112,7 @@ impl Environment {
         Environment {
             home: std::env::home_dir().filter(|home| !home.as_os_str().is_empty()),
             other_homes: Vec::new(),
+            spool: None,
             variables: variables.filter_map(|name| Some((name, set(name)?))).collect(),
         }
     }
@@ -107,6 +120,28 @@ impl Environment {
     /// The folders in which logs may lie, with the agent whose they are. They need not exist.
     pub fn folders(&self) -> impl Iterator<Item = (&'static str, PathBuf)> {
         self.places().map(|(place, folder)| (place.agent, folder))
+    }
+
+    /// Where an agent keeps its own things, logs and settings.
+    pub fn agent_folder(&self, agent: &str) -> Option<PathBuf> {
+        let place = PLACES.iter().find(|place| place.agent == agent)?;
+        let told = self.variables.get(place.variable).cloned();
+        let folder = told.or_else(|| Some(self.home.as_ref()?.join(place.home)))?;
+        // Where the variable stands for a home, the agent's folder is the first one within.
+        let within = place.logs.first().and_then(|logs| Path::new(logs).iter().next());
+        Some(match within {
+            Some(first) if place.home.is_empty() => folder.join(first),
+            Some(_) | None => folder,
+        })
+    }
+
+    /// The folders of one agent, and the variable that named each.
+    pub fn folders_of(&self, agent: &str) -> impl Iterator<Item = (PathBuf, Option<&'static str>)> {
+        self.places().filter(move |(place, _)| place.agent == agent).map(|(place, folder)| {
+            let told = self.variables.get(place.variable);
+            let variable = told.filter(|told| folder.starts_with(told)).map(|_| place.variable);
+            (folder, variable)
+        })
     }
 
     /// The folders to be watched for changes, and whether with all that is below them.
@@ -131,7 +166,8 @@ impl Environment {
     }
 
     fn places(&self) -> impl Iterator<Item = (&'static Place, PathBuf)> {
-        PLACES.iter().flat_map(|place| {
+        let spool = self.spool.iter().map(|folder| (&SPOOL, folder.clone()));
+        let agents = PLACES.iter().flat_map(|place| {
             let told = self.variables.get(place.variable).cloned();
             let own = told.or_else(|| Some(self.home.as_ref()?.join(place.home)));
             let others = self.other_homes.iter().map(|home| home.join(place.home));
@@ -139,7 +175,8 @@ impl Environment {
             folders.flat_map(move |folder| {
                 place.logs.iter().map(move |logs| (place, folder.join(logs)))
             })
-        })
+        });
+        agents.chain(spool)
     }
 }
 

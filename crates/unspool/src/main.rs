@@ -3,6 +3,7 @@
 mod archive;
 mod chart;
 mod command;
+mod config;
 mod paint;
 mod progress;
 mod table;
@@ -38,6 +39,9 @@ enum Command {
     Rename(command::tag::Rename),
     Delete(command::delete::Delete),
     Db(command::db::Db),
+    Doctor(command::doctor::Doctor),
+    Hooks(command::hooks::Hooks),
+    Hook(command::hook::Hook),
 }
 
 fn main() -> ExitCode {
@@ -55,6 +59,13 @@ fn main() -> ExitCode {
         Some(Command::Rename(rename)) => rename.run(&archive),
         Some(Command::Delete(delete)) => delete.run(&archive),
         Some(Command::Db(db)) => db.run(&archive),
+        Some(Command::Doctor(doctor)) => doctor.run(&archive),
+        Some(Command::Hooks(hooks)) => hooks.run(&archive),
+        Some(Command::Hook(hook)) => {
+            hook.run(&archive);
+            // A thread may still wait for input: it is not waited for.
+            return ExitCode::SUCCESS;
+        }
         None => Cli::command().print_help().map_err(Into::into),
     };
     match outcome {

@@ -83,5 +83,11 @@ pub static FORMATS: &[Format] = &[claude::LOG, claude::STREAM, claude::HOOKS];
 
 /// The format of a record.
 pub fn recognise<'a>(fields: &Fields<'a>) -> Option<(&'static Format, Recognised<'a>)> {
-    FORMATS.iter().find_map(|format| Some((format, (format.recognise)(fields)?)))
+    // What `unspool hook` took down says whose payload it is.
+    let agent = fields.text("agent").filter(|_| fields.has("payload") && fields.has("event"));
+    let formats = FORMATS.iter().filter(|format| match &agent {
+        Some(agent) => format.agent == agent && format.telling == Telling::Hooks,
+        None => true,
+    });
+    formats.into_iter().find_map(|format| Some((format, (format.recognise)(fields)?)))
 }

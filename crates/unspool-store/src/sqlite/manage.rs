@@ -48,6 +48,10 @@ pub fn family(connection: &Connection, session: Row) -> Result<Vec<(Row, Session
              SELECT session.row FROM below
              JOIN agent ON agent.parent = below.row
              JOIN session ON session.id = agent.session
+             UNION
+             SELECT child.row FROM below
+             JOIN session ON session.row = below.row
+             JOIN session AS child ON child.parent = session.id
          )
          SELECT row, id FROM session WHERE row IN below ORDER BY row",
     )?;

@@ -34,7 +34,11 @@ struct Families {
 
 impl Families {
     fn load(connection: &Connection) -> Result<Families, StoreError> {
-        let mut parents = connection.prepare_cached("SELECT DISTINCT parent FROM agent")?;
+        let mut parents = connection.prepare_cached(
+            "SELECT parent FROM agent
+             UNION SELECT session.row FROM session AS child JOIN session ON session.id = child.parent
+             WHERE child.parent IS NOT NULL",
+        )?;
         let mut children = connection.prepare_cached("SELECT DISTINCT session FROM agent")?;
         Ok(Families {
             parents: parents.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?,
@@ -84,8 +88,11 @@ fn session(
         usage_with_agents,
     };
     let is_child = families.children.contains(&summary.session.id.to_string());
-    if summary.session.parent.is_none() && is_child {
-        summary.session.parent = parent(connection, summary.session.id)?;
+    // Which call it was, and whose call of nested ones, the parent knows better than the child.
+    let vague = |parent: &Parent| parent.call_id.is_none();
+    if is_child && summary.session.parent.as_ref().is_none_or(vague) {
+        let told = parent(connection, summary.session.id)?;
+        summary.session.parent = told.or(summary.session.parent);
     }
     Ok(StoredSession {
         row: row_number,
@@ -109,6 +116,10 @@ fn with_agents(
              SELECT session.row FROM below
              JOIN agent ON agent.parent = below.row
              JOIN session ON session.id = agent.session
+             UNION
+             SELECT child.row FROM below
+             JOIN session ON session.row = below.row
+             JOIN session AS child ON child.parent = session.id
          )
          SELECT CAST(total(input) AS INTEGER), CAST(total(output) AS INTEGER), CAST(total(cache_read) AS INTEGER),
              CAST(total(cache_write) AS INTEGER), CAST(total(reasoning) AS INTEGER)

@@ -2,7 +2,10 @@
 
 pub mod db;
 pub mod delete;
+pub mod doctor;
 pub mod export;
+pub mod hook;
+pub mod hooks;
 pub mod import;
 pub mod list;
 pub mod search;

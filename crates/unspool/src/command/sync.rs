@@ -1,13 +1,17 @@
 //! `unspool sync`: every source found on this machine into the archive, once or from now on.
 
+use std::io::{self, Write};
+
 use anyhow::Result;
 use clap::Args;
 use unspool_engine::report::Report;
+use unspool_engine::spool;
 use unspool_engine::sync::{Candidate, Known, sync};
 use unspool_engine::watch::Watch;
 use unspool_sources::discover::{Environment, discover};
 
 use crate::archive::{Archive, Recording};
+use crate::config;
 use crate::progress::{Bar, size};
 
 /// Read every session found on this machine into the archive
@@ -25,12 +29,14 @@ pub struct Sync {
 impl Sync {
     pub fn run(self, archive: &Archive) -> Result<()> {
         let recording = archive.record()?;
-        let environment = Environment::of_process();
+        let folder = archive.folder()?;
+        let environment = config::environment(&folder)?;
         let mut known = Known::load(&recording.recorder)?;
         let (report, found) = once(&recording, &environment, &mut known)?;
         if found == 0 && !self.json {
             eprintln!("unspool: no sessions were found; `unspool doctor` says where it looked");
         }
+        spool::sweep(&folder);
         if !self.watch {
             return tell(&report, self.json);
         }
@@ -46,7 +52,7 @@ impl Sync {
 
     fn tell_line(&self, report: &Report) -> Result<()> {
         if self.json {
-            println!("{}", serde_json::to_string(report)?);
+            writeln!(io::stdout(), "{}", serde_json::to_string(report)?)?;
             return Ok(());
         }
         tell(report, false)
@@ -82,16 +88,17 @@ pub fn tell(report: &Report, json: bool) -> Result<()> {
         count => format!("; {count} {} unchanged", plural(*count, "file")),
     };
     if *records == 0 {
-        println!("nothing new{unchanged}");
+        writeln!(io::stdout(), "nothing new{unchanged}")?;
     } else {
-        println!(
+        writeln!(
+            io::stdout(),
             "{sessions} {} with {turns} new {} and {parts} new {}, from {records} {} ({}){unchanged}",
             plural(*sessions, "session"),
             plural(*turns, "turn"),
             plural(*parts, "part"),
             plural(*records, "record"),
             size(*bytes),
-        );
+        )?;
     }
     Ok(())
 }

@@ -10,6 +10,7 @@ mod golden;
 mod independent;
 mod independent_reader;
 mod laws;
+mod machine;
 mod order;
 mod stats;
 mod stored;

@@ -37,8 +37,12 @@ pub(super) struct HooksDecoder {
 
 impl Decoder for HooksDecoder {
     fn decode(&mut self, record: &Record<'_>, fields: &Fields<'_>, out: &mut Vec<Event>) -> Fate {
+        // As `unspool hook` takes it down.
+        let (inner, at) = (fields.fields("payload"), fields.time("at"));
+        let fields = if fields.is("agent", super::AGENT) { &inner } else { fields };
         let event = fields.string("hook_event_name").unwrap_or_default();
         let mut emit = Emit::new(Telling::Hooks, record, None, out);
+        emit.at = at;
         let prompt: Option<Arc<str>> = fields.text("prompt_id").map(|id| id.into());
         if prompt != self.prompt && event != "UserPromptSubmit" && event.contains("Tool") {
             self.turn(prompt.clone());

@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use unspool_core::event::{EndReason, Event, What};
-use unspool_core::id::{digest, sha256};
+use unspool_core::id::{SessionId, digest, sha256};
 use unspool_core::json::Json;
 use unspool_core::part::{Body, Compaction, ContextInfo, Data, Text};
-use unspool_core::session::{Title, TitleOrigin, Trigger};
+use unspool_core::session::{Parent, Title, TitleOrigin, Trigger};
 use unspool_core::telling::{Name, Telling};
 
 use super::super::{Decoder, Emit, Fate, Fields, Record};
@@ -34,6 +34,10 @@ pub(super) struct LogDecoder {
     origins: bool,
     /// The time of the first record that has one.
     first: Option<jiff::Timestamp>,
+    /// The current turn was copied from the session that this one branched off.
+    inherited: bool,
+    /// An agent that 2.0.x starts only to warm its cache up: nobody asked it for anything.
+    warm_up: bool,
     /// The current turn was begun by a summary, and its command has not come yet.
     by_summary: bool,
     tree: Tree,
@@ -72,6 +76,12 @@ impl Decoder for LogDecoder {
             && side_chain != *self.side_chain.get_or_insert(side_chain)
         {
             return Fate::left_out("sub-agent");
+        }
+        if self.is_warm_up(&kind, fields) {
+            return Fate::left_out("warm-up");
+        }
+        if self.first.is_none() && self.side_chain == Some(true) {
+            tell_parent(&mut emit, fields);
         }
         self.first = self.first.or(emit.at);
         self.tell_session(&mut emit, fields);
@@ -118,6 +128,15 @@ impl LogDecoder {
         self.told = Some(told.clone());
         let [project, branch, version] = told;
         emit.push(What::SessionTold { project, branch, version, cost_usd: None });
+    }
+
+    /// 2.0.x starts sub-agents with the word alone, before anybody has typed anything.
+    fn is_warm_up(&mut self, kind: &str, fields: &Fields<'_>) -> bool {
+        if self.side_chain == Some(true) && self.first.is_none() && kind == "user" {
+            let text = message_text(&fields.fields("message"));
+            self.warm_up = text == "Warmup" && !fields.has("promptId");
+        }
+        self.warm_up
     }
 
     // ── Turns ───────────────────────────────────────────────────────────────────────────────
@@ -169,6 +188,10 @@ impl LogDecoder {
         self.answered = false;
         self.tree.begin(names.first().cloned().unwrap_or(Name::Preamble));
         emit.push(What::TurnStarted { names, trigger, user });
+        self.inherited = self.is_copied(emit);
+        if self.inherited {
+            emit.push(What::TurnInherited);
+        }
     }
 
     /// Whether a command is run by the program itself. Since 2.1.325 the others say their origin.
@@ -210,7 +233,8 @@ impl LogDecoder {
             made |= block(emit, &mut self.calls, name, &content, duration);
         }
         let step = Name::Message(id);
-        if !synthetic {
+        // What was copied counts where it happened.
+        if !synthetic && !self.inherited {
             let usage = usage(&message.fields("usage"));
             emit.push(What::UsageTold { step: step.clone(), usage });
         }
@@ -447,4 +471,12 @@ pub(super) fn interjection_likeness(text: &str) -> u64 {
 
 fn user_words(user: &[Body]) -> u64 {
     prompt_likeness(user.iter().find_map(Body::prose).unwrap_or_default())
+}
+
+/// A sub-agent's own log names the session that it works for on every record.
+fn tell_parent(emit: &mut Emit<'_>, fields: &Fields<'_>) {
+    if let Some(parent) = fields.text("sessionId").filter(|_| fields.has("agentId")) {
+        let session = SessionId::of(super::AGENT, &parent);
+        emit.push(What::StartedBy(Parent { session, call_id: None }));
+    }
 }

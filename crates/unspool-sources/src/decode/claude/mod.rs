@@ -89,6 +89,8 @@ fn recognise_stream<'a>(fields: &Fields<'a>) -> Option<Recognised<'a>> {
 }
 
 fn recognise_hooks<'a>(fields: &Fields<'a>) -> Option<Recognised<'a>> {
+    let inner = fields.fields("payload");
+    let fields = if fields.is("agent", AGENT) { &inner } else { fields };
     let event = fields.text("hook_event_name")?;
     // What happens inside a sub-agent belongs to its own session; that it stops, to its parent's.
     let inside = !matches!(&*event, "SubagentStart" | "SubagentStop");

@@ -1,0 +1,290 @@
+//! Hooks of agents: what to write into their settings so that they run `unspool hook`, and what to
+//! take out again. Nothing else in the settings is touched, not even its order or its spaces; and
+//! nothing is written unless the caller says so.
+
+mod settings;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use thiserror::Error;
+use unspool_sources::discover::Environment;
+
+pub use settings::NotSettings;
+
+#[derive(Debug, Error)]
+pub enum HooksError {
+    #[error(
+        "{0} has no hooks that Unspool knows; it knows those of claude-code, codex, copilot and gemini"
+    )]
+    Agent(String),
+    #[error("there is no home folder, so it is not known where {0} keeps its settings")]
+    Nowhere(String),
+    #[error("cannot read {path}")]
+    Read { path: PathBuf, source: io::Error },
+    #[error("cannot write {path}")]
+    Write { path: PathBuf, source: io::Error },
+    #[error("{path} cannot be changed safely ({what}); put the hooks there by hand")]
+    Settings { path: PathBuf, what: NotSettings },
+}
+
+/// How one agent is told of hooks.
+struct Agent {
+    name: &'static str,
+    /// The file, in the agent's folder.
+    file: &'static str,
+    form: Form,
+    /// The events that say something which logs do not.
+    events: &'static [&'static str],
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// A part of the agent's settings: groups of hooks, by event. How long one second is to it.
+    Settings { second: u32 },
+    /// A file of its own.
+    Own,
+}
+
+static AGENTS: &[Agent] = &[
+    Agent {
+        name: "claude-code",
+        file: "settings.json",
+        form: Form::Settings { second: 1 },
+        events: &[
+            "SessionStart",
+            "UserPromptSubmit",
+            "PreToolUse",
+            "PostToolUse",
+            "PostToolUseFailure",
+            "PermissionRequest",
+            "SubagentStart",
+            "SubagentStop",
+            "Stop",
+            "StopFailure",
+            "SessionEnd",
+        ],
+    },
+    Agent {
+        name: "codex",
+        file: "hooks.json",
+        form: Form::Settings { second: 1 },
+        events: &[
+            "SessionStart",
+            "UserPromptSubmit",
+            "PreToolUse",
+            "PermissionRequest",
+            "PostToolUse",
+            "SubagentStart",
+            "SubagentStop",
+            "Stop",
+        ],
+    },
+    Agent {
+        name: "copilot",
+        file: "hooks/unspool.json",
+        form: Form::Own,
+        events: &[
+            "sessionStart",
+            "userPromptSubmitted",
+            "preToolUse",
+            "permissionRequest",
+            "postToolUse",
+            "postToolUseFailure",
+            "errorOccurred",
+            "subagentStart",
+            "subagentStop",
+            "agentStop",
+            "sessionEnd",
+        ],
+    },
+    Agent {
+        name: "gemini",
+        file: "settings.json",
+        form: Form::Settings { second: 1000 },
+        events: &[
+            "SessionStart",
+            "BeforeAgent",
+            "BeforeTool",
+            "AfterTool",
+            "AfterAgent",
+            "SessionEnd",
+        ],
+    },
+];
+
+/// How long an agent may wait for us, in seconds. It never should.
+const PATIENCE: u32 = 5;
+
+/// Whether hooks of ours are there.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "installed")]
+pub enum Installed {
+    Yes {
+        path: String,
+    },
+    No,
+    /// It cannot be told, or not all of them are there.
+    Other {
+        path: String,
+        what: String,
+    },
+}
+
+/// A change of an agent's settings that has not been made.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Plan {
+    pub path: PathBuf,
+    /// None if there is no such file.
+    pub before: Option<String>,
+    /// None if the file is to go.
+    pub after: Option<String>,
+}
+
+impl Plan {
+    pub fn changes_nothing(&self) -> bool {
+        self.before == self.after
+    }
+
+    /// Makes the change. Gives back where the settings of before are kept.
+    pub fn carry_out(&self) -> Result<Option<PathBuf>, HooksError> {
+        let failed = |source| HooksError::Write { path: self.path.clone(), source };
+        let kept = match &self.before {
+            Some(before) => {
+                let kept = backup_path(&self.path);
+                fs::write(&kept, before).map_err(failed)?;
+                Some(kept)
+            }
+            None => None,
+        };
+        match &self.after {
+            Some(after) => {
+                if let Some(folder) = self.path.parent() {
+                    fs::create_dir_all(folder).map_err(failed)?;
+                }
+                write_whole(&self.path, after).map_err(failed)?;
+            }
+            None => fs::remove_file(&self.path).map_err(failed)?,
+        }
+        Ok(kept)
+    }
+}
+
+/// Whoever reads it meanwhile sees the one or the other. Its rights stay as they are.
+fn write_whole(path: &Path, text: &str) -> io::Result<()> {
+    // A link stays a link.
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let new = path.with_extension("unspool-new");
+    fs::write(&new, text)?;
+    if let Ok(metadata) = path.metadata() {
+        fs::set_permissions(&new, metadata.permissions())?;
+    }
+    fs::rename(&new, &path)
+}
+
+/// A name that is not taken.
+fn backup_path(path: &Path) -> PathBuf {
+    let named = |nth: u32| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(if nth == 0 {
+            ".before-unspool".to_owned()
+        } else {
+            format!(".before-unspool-{nth}")
+        });
+        PathBuf::from(name)
+    };
+    (0..).map(named).find(|path| !path.exists()).unwrap_or_else(|| named(0))
+}
+
+fn agent_of(name: &str) -> Result<&'static Agent, HooksError> {
+    AGENTS.iter().find(|agent| agent.name == name).ok_or_else(|| HooksError::Agent(name.to_owned()))
+}
+
+/// What to write so that the agent runs `program hook`.
+pub fn plan_install(
+    environment: &Environment,
+    agent: &str,
+    program: &str,
+) -> Result<Plan, HooksError> {
+    let agent = agent_of(agent)?;
+    let (path, before) = read(environment, agent)?;
+    let after = match agent.form {
+        Form::Own => settings::own(agent.events, |event| command(agent, program, event), PATIENCE),
+        Form::Settings { second } => {
+            let group = settings::group(&command(agent, program, ""), PATIENCE * second);
+            settings::with_hooks(before.as_deref(), agent.events, &group, &mark(agent))
+                .map_err(|what| HooksError::Settings { path: path.clone(), what })?
+        }
+    };
+    Ok(Plan { path, before, after: Some(after) })
+}
+
+/// What to take out.
+pub fn plan_remove(environment: &Environment, agent: &str) -> Result<Plan, HooksError> {
+    let agent = agent_of(agent)?;
+    let (path, before) = read(environment, agent)?;
+    let after = match (agent.form, &before) {
+        (Form::Own, _) | (_, None) => None,
+        (Form::Settings { .. }, Some(text)) => Some(
+            settings::without_hooks(text, &mark(agent))
+                .map_err(|what| HooksError::Settings { path: path.clone(), what })?,
+        ),
+    };
+    Ok(Plan { path, before, after })
+}
+
+/// Whether an agent's hooks are installed; nothing for agents without hooks.
+pub fn status(environment: &Environment, agent: &str) -> Option<Installed> {
+    let agent = agent_of(agent).ok()?;
+    let (path, text) = match read(environment, agent) {
+        Ok(read) => read,
+        Err(error) => {
+            let path = path_of(environment, agent).unwrap_or_default().display().to_string();
+            return Some(Installed::Other { path, what: error.to_string() });
+        }
+    };
+    let path = path.display().to_string();
+    let found = text.map_or(0, |text| text.matches(&mark(agent)).count());
+    Some(if found == 0 {
+        Installed::No
+    } else if found < agent.events.len() {
+        let what = format!(
+            "{found} of {} hooks are there; `unspool hooks install --agent {}` adds the others",
+            agent.events.len(),
+            agent.name
+        );
+        Installed::Other { path, what }
+    } else {
+        Installed::Yes { path }
+    })
+}
+
+fn path_of(environment: &Environment, agent: &Agent) -> Option<PathBuf> {
+    Some(environment.agent_folder(agent.name)?.join(agent.file))
+}
+
+fn read(environment: &Environment, agent: &Agent) -> Result<(PathBuf, Option<String>), HooksError> {
+    let path =
+        path_of(environment, agent).ok_or_else(|| HooksError::Nowhere(agent.name.to_owned()))?;
+    match fs::read_to_string(&path) {
+        Ok(text) => Ok((path, Some(text))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok((path, None)),
+        Err(source) => Err(HooksError::Read { path, source }),
+    }
+}
+
+/// What a hook of ours has in its command, whatever the program is called.
+fn mark(agent: &Agent) -> String {
+    format!(" hook --agent {}", agent.name)
+}
+
+fn command(agent: &Agent, program: &str, event: &str) -> String {
+    let event = if event.is_empty() { String::new() } else { format!(" --event {event}") };
+    format!("{program}{}{event}", mark(agent))
+}
+
+#[cfg(test)]
+#[path = "hooks_tests.rs"]
+mod tests;

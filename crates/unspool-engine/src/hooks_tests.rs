@@ -1,0 +1,84 @@
+use super::*;
+
+fn environment(home: &Path) -> Environment {
+    Environment { home: Some(home.to_owned()), ..Environment::default() }
+}
+
+const SETTINGS: &str = r#"{
+  "model": "opus",
+  "zeta": {"b":1,   "a":[ 2 ]},
+  "hooks": {
+    "Stop": [{"hooks":[{"type":"command","command":"say done"}]}],
+    "PreCompact": []
+  },
+  "alpha": true
+}
+"#;
+
+#[test]
+fn hooks_go_in_and_come_out_and_everything_else_stays() {
+    let home = tempfile::tempdir().unwrap();
+    let environment = environment(home.path());
+    let path = home.path().join(".claude/settings.json");
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(&path, SETTINGS).unwrap();
+    assert_eq!(status(&environment, "claude-code"), Some(Installed::No));
+    let plan = plan_install(&environment, "claude-code", "unspool").unwrap();
+    let kept = plan.carry_out().unwrap().unwrap();
+    assert_eq!(fs::read_to_string(kept).unwrap(), SETTINGS);
+    let text = fs::read_to_string(&path).unwrap();
+    let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(value["hooks"]["Stop"].as_array().unwrap().len(), 2);
+    let command = &value["hooks"]["PreToolUse"][0]["hooks"][0]["command"];
+    assert_eq!(command, "unspool hook --agent claude-code");
+    assert!(text.contains(r#""zeta": {"b":1,   "a":[ 2 ]}"#), "{text}");
+    let places = ["\"model\"", "\"zeta\"", "\"hooks\"", "\"alpha\""].map(|it| text.find(it));
+    assert!(places.is_sorted(), "{text}");
+    assert!(matches!(status(&environment, "claude-code"), Some(Installed::Yes { .. })));
+    // Twice is once.
+    assert!(plan_install(&environment, "claude-code", "unspool").unwrap().changes_nothing());
+    let removed = plan_remove(&environment, "claude-code").unwrap();
+    removed.carry_out().unwrap();
+    let after: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+    assert_eq!(after, serde_json::from_str::<serde_json::Value>(SETTINGS).unwrap());
+    assert!(plan_remove(&environment, "claude-code").unwrap().changes_nothing());
+}
+
+#[test]
+fn every_agent_gets_hooks_in_its_own_form() {
+    let home = tempfile::tempdir().unwrap();
+    let environment = environment(home.path());
+    for agent in AGENTS {
+        assert_eq!(status(&environment, agent.name), Some(Installed::No), "{}", agent.name);
+        let plan = plan_install(&environment, agent.name, "/opt/my tools/unspool").unwrap();
+        assert_eq!(plan.before, None);
+        assert_eq!(plan.carry_out().unwrap(), None);
+        assert!(matches!(status(&environment, agent.name), Some(Installed::Yes { .. })));
+        let text = fs::read_to_string(&plan.path).unwrap();
+        let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+        for event in agent.events {
+            assert!(value["hooks"][event].is_array(), "{} {event}", agent.name);
+        }
+        plan_remove(&environment, agent.name).unwrap().carry_out().unwrap();
+        assert_eq!(status(&environment, agent.name), Some(Installed::No), "{}", agent.name);
+    }
+    assert!(home.path().join(".gemini/settings.json").exists());
+    assert!(!home.path().join(".copilot/hooks/unspool.json").exists());
+    assert_eq!(status(&environment, "rows"), None);
+    assert!(plan_install(&environment, "rows", "unspool").is_err());
+}
+
+#[test]
+fn settings_that_cannot_be_read_are_left_alone() {
+    let home = tempfile::tempdir().unwrap();
+    let environment = environment(home.path());
+    let path = home.path().join(".gemini/settings.json");
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    for text in ["{ // a comment\n}", "[]", r#"{"hooks": 7}"#, r#"{"hooks": {"Stop": 1}}"#] {
+        fs::write(&path, text).unwrap();
+        let error = plan_install(&environment, "gemini", "unspool").unwrap_err();
+        assert!(error.to_string().contains("by hand"), "{error}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), text);
+    }
+}

@@ -1,0 +1,115 @@
+//! The spool: what hooks are given, taken down as lines for whoever records. A hook must be over at
+//! once and must never fail the agent that runs it, so it only appends to a file; the recorder
+//! watches the folder and reads it like any other log. What comes while nobody records is there at
+//! the next start.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::lock::DataFolder;
+
+/// What was read to its end is not needed for long.
+const KEPT: Duration = Duration::from_secs(14 * 24 * 60 * 60);
+
+impl DataFolder {
+    /// Where payloads wait.
+    pub fn spool(&self) -> PathBuf {
+        self.path().join("hooks")
+    }
+}
+
+/// A payload with what its agent does not write into it.
+#[derive(Serialize)]
+struct Taken<'a> {
+    agent: &'a str,
+    event: &'a str,
+    /// When it came.
+    at: &'a str,
+    payload: &'a RawValue,
+}
+
+/// Takes down one payload. `now` is the time as it is written into the line, RFC 3339 in UTC: its
+/// date names the file.
+pub fn take_down(
+    folder: &DataFolder,
+    agent: &str,
+    event: &str,
+    payload: &str,
+    now: &str,
+) -> io::Result<()> {
+    let payload = payload.trim();
+    // Spread over several lines, it could not be told from the next one.
+    let one_line: String;
+    let payload = if payload.contains(['\n', '\r']) {
+        one_line = payload.replace(['\n', '\r'], " ");
+        &one_line
+    } else {
+        payload
+    };
+    let payload: &RawValue = serde_json::from_str(payload)?;
+    let mut line = serde_json::to_vec(&Taken { agent, event, at: now, payload })?;
+    line.push(b'\n');
+    folder.create()?;
+    let spool = folder.spool();
+    fs::create_dir_all(&spool)?;
+    let day = now.get(..10).unwrap_or("undated");
+    let path = spool.join(format!("{}-{day}.jsonl", file_name(agent)));
+    let mut options = OpenOptions::new();
+    options.append(true).create(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    // In one write: hooks run side by side.
+    options.open(path)?.write_all(&line)
+}
+
+/// An agent's name is typed by a person.
+fn file_name(agent: &str) -> String {
+    let safe = |letter: char| letter.is_ascii_alphanumeric() || letter == '-';
+    agent.chars().filter(|letter| safe(*letter)).take(40).collect()
+}
+
+/// Removes what was written long ago. The recorder calls it after it has read everything.
+pub fn sweep(folder: &DataFolder) {
+    let Ok(entries) = folder.spool().read_dir() else { return };
+    for path in entries.flatten().map(|entry| entry.path()) {
+        if path.extension().is_some_and(|end| end == "jsonl") && is_old(&path) {
+            // It is looked at again the next time.
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+fn is_old(path: &Path) -> bool {
+    let modified = path.metadata().and_then(|metadata| metadata.modified());
+    modified.is_ok_and(|at| SystemTime::now().duration_since(at).is_ok_and(|age| age > KEPT))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn payloads_become_lines() {
+        let data = tempfile::tempdir().unwrap();
+        let folder = DataFolder::new(data.path().join("data"));
+        let now = "2026-11-15T10:00:00.000Z";
+        take_down(&folder, "claude-code", "Stop", "{\n \"a\": \"x\\ny\"\n}\n", now).unwrap();
+        take_down(&folder, "claude-code", "Stop", "{\"b\":1}", now).unwrap();
+        take_down(&folder, "../odd", "", "{}", now).unwrap();
+        assert!(take_down(&folder, "claude-code", "", "no JSON", now).is_err());
+        let lines =
+            fs::read_to_string(folder.spool().join("claude-code-2026-11-15.jsonl")).unwrap();
+        let lines: Vec<serde_json::Value> =
+            lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(lines.len(), 2);
+        assert_eq!(lines[0]["payload"]["a"], "x\ny");
+        assert_eq!(lines[0]["agent"], "claude-code");
+        assert_eq!(lines[1]["at"], now);
+        assert!(folder.spool().join("odd-2026-11-15.jsonl").exists());
+    }
+}

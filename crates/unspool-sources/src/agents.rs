@@ -1,0 +1,68 @@
+//! The agents that we read: how people call them, and the versions whose recordings we have.
+
+/// An agent.
+pub struct Agent {
+    /// Its name on the command line.
+    pub name: &'static str,
+    pub title: &'static str,
+    /// The oldest and the newest version that was recorded; none for what has no versions.
+    pub recorded: Option<(&'static str, &'static str)>,
+}
+
+pub static AGENTS: &[Agent] = &[
+    Agent { name: "claude-code", title: "Claude Code", recorded: Some(("1.0.100", "2.1.325")) },
+    Agent { name: "codex", title: "Codex", recorded: Some(("0.166.0", "0.166.0")) },
+    Agent { name: "opencode", title: "OpenCode", recorded: Some(("1.18.33", "1.18.33")) },
+    Agent { name: "copilot", title: "GitHub Copilot CLI", recorded: Some(("1.0.102", "1.0.102")) },
+    Agent { name: "gemini", title: "Gemini CLI", recorded: Some(("0.61.0", "0.61.0")) },
+];
+
+/// How a version stands to those that were recorded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Age {
+    Older,
+    Recorded,
+    Newer,
+}
+
+impl Agent {
+    pub fn named(name: &str) -> Option<&'static Agent> {
+        AGENTS.iter().find(|agent| agent.name == name)
+    }
+
+    pub fn age_of(&self, version: &str) -> Age {
+        let Some((oldest, newest)) = self.recorded else { return Age::Recorded };
+        let version = numbers(version);
+        if version < numbers(oldest) {
+            Age::Older
+        } else if version > numbers(newest) {
+            Age::Newer
+        } else {
+            Age::Recorded
+        }
+    }
+}
+
+/// `2.1.325-beta` as numbers, which compare as versions do.
+fn numbers(version: &str) -> Vec<u64> {
+    let digits = |piece: &str| piece.chars().take_while(char::is_ascii_digit).collect::<String>();
+    version.split('.').map(|piece| digits(piece).parse().unwrap_or(0)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_compare_by_their_numbers() {
+        let claude = Agent::named("claude-code").unwrap();
+        for version in ["1.0.100", "2.0.30", "2.1.9", "2.1.325"] {
+            assert_eq!(claude.age_of(version), Age::Recorded, "{version}");
+        }
+        assert_eq!(claude.age_of("2.1.1000"), Age::Newer);
+        assert_eq!(claude.age_of("3.0.0-beta"), Age::Newer);
+        assert_eq!(claude.age_of("1.0.99"), Age::Older);
+        assert_eq!(claude.age_of("odd"), Age::Older);
+        assert!(Agent::named("nobody").is_none());
+    }
+}

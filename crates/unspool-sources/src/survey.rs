@@ -1,0 +1,118 @@
+//! A survey of this machine: for each agent where its logs may lie, what lies there, which versions
+//! wrote it, and what cannot be read. A look at names and stamps, and at the beginning of the
+//! newest logs.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::agents::{AGENTS, Age, Agent};
+use crate::decode::Warning;
+use crate::discover::{Environment, Found, discover};
+use crate::gather::Gathering;
+use crate::read::source;
+
+/// So many of the newest logs are opened.
+const OPENED: usize = 40;
+/// And so much of each is read: the version stands in the first records.
+const BEGINNING: u64 = 512 * 1024;
+
+/// What was found of one agent.
+#[derive(Debug, Serialize)]
+pub struct Surveyed {
+    pub agent: &'static str,
+    pub title: &'static str,
+    pub folders: Vec<Folder>,
+    pub files: u64,
+    pub bytes: u64,
+    /// When the newest log was written, in milliseconds since 1970.
+    pub newest: Option<i64>,
+    /// How many of the newest logs were opened, and how many of them each version wrote.
+    pub opened: u64,
+    pub versions: BTreeMap<String, u64>,
+    /// Versions of which no recording was seen: what they write may not be understood.
+    pub unknown_versions: Vec<String>,
+    pub problems: Vec<Warning>,
+}
+
+/// A folder in which logs may lie.
+#[derive(Debug, Serialize)]
+pub struct Folder {
+    pub path: PathBuf,
+    pub exists: bool,
+    /// The variable that said so, where one did.
+    pub variable: Option<&'static str>,
+}
+
+/// Looks at every agent that we know.
+pub fn survey(environment: &Environment) -> Vec<Surveyed> {
+    let mut discovered = discover(environment);
+    let mut all = Vec::new();
+    for agent in AGENTS {
+        let (mine, others) =
+            discovered.files.into_iter().partition(|found| found.agent == agent.name);
+        discovered.files = others;
+        let mut surveyed = of_agent(agent, environment, mine);
+        let of_mine = |warning: &Warning| {
+            surveyed.folders.iter().any(|folder| Path::new(&warning.file).starts_with(&folder.path))
+        };
+        let (problems, rest) = discovered.warnings.into_iter().partition(of_mine);
+        discovered.warnings = rest;
+        let problems: Vec<Warning> = problems;
+        surveyed.problems.splice(0..0, problems);
+        all.push(surveyed);
+    }
+    all
+}
+
+fn of_agent(agent: &'static Agent, environment: &Environment, mut files: Vec<Found>) -> Surveyed {
+    let folders = environment.folders_of(agent.name).map(|(path, variable)| Folder {
+        exists: path.is_dir(),
+        path,
+        variable,
+    });
+    files.sort_by_key(|found| std::cmp::Reverse(found.stamp.modified));
+    let mut surveyed = Surveyed {
+        agent: agent.name,
+        title: agent.title,
+        folders: folders.collect(),
+        files: files.len() as u64,
+        bytes: files.iter().map(|found| found.stamp.size).sum(),
+        newest: files.first().map(|found| found.stamp.modified / 1_000_000),
+        opened: 0,
+        versions: BTreeMap::new(),
+        unknown_versions: Vec::new(),
+        problems: Vec::new(),
+    };
+    for found in files.iter().take(OPENED) {
+        surveyed.open(&found.path);
+    }
+    let unknown = |version: &&String| agent.age_of(version) != Age::Recorded;
+    surveyed.unknown_versions = surveyed.versions.keys().filter(unknown).cloned().collect();
+    surveyed
+}
+
+impl Surveyed {
+    fn open(&mut self, path: &Path) {
+        let mut gathering = Gathering::default();
+        let read = source::open(path).map_err(|error| error.to_string()).and_then(|mut source| {
+            let beginning = source.text().take(BEGINNING);
+            gathering.read(path, beginning, &mut |_| {}).map_err(|error| error.to_string())
+        });
+        self.opened += 1;
+        for session in &gathering.sessions {
+            let version = session.transcript().session.facts.version;
+            *self.versions.entry(version.unwrap_or_else(|| "unknown".to_owned())).or_default() += 1;
+        }
+        if let Err(what) = read {
+            let file = path.to_string_lossy().into_owned();
+            self.problems.push(Warning { file, line: 0, what, bytes: Vec::new() });
+        }
+        // The last line was cut by us.
+        let warnings = gathering.sessions.iter().flat_map(|session| &session.warnings);
+        let told = warnings.filter(|warning| warning.what != crate::reading::UNFINISHED);
+        self.problems.extend(told.cloned());
+    }
+}

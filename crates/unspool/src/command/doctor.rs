@@ -1,0 +1,230 @@
+//! `unspool doctor`: what is here of each agent, what can be read of it, and how the archive is.
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+use std::path::Path;
+
+use anyhow::Result;
+use clap::Args;
+use serde::Serialize;
+use unspool_core::lines::visible;
+use unspool_engine::hooks::{self, Installed};
+use unspool_sources::agents::{Age, Agent};
+use unspool_sources::survey::{Surveyed, survey};
+use unspool_store::blocking::wait;
+use unspool_store::contract::{SessionFilter, Store};
+use unspool_store::sqlite::Sqlite;
+
+use crate::archive::Archive;
+use crate::config;
+use crate::progress::size;
+
+/// What is here of each agent, what can be read of it, and how the archive is
+#[derive(Args)]
+pub struct Doctor {
+    /// Write it as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Report {
+    version: &'static str,
+    agents: Vec<AgentReport>,
+    archive: ArchiveReport,
+}
+
+#[derive(Serialize)]
+struct AgentReport {
+    #[serde(flatten)]
+    surveyed: Surveyed,
+    /// `null` for agents that have no hooks.
+    hooks: Option<Installed>,
+}
+
+#[derive(Serialize)]
+struct ArchiveReport {
+    path: String,
+    exists: bool,
+    bytes: u64,
+    sessions: Option<u64>,
+    /// Whether a process records just now.
+    recording: bool,
+    problem: Option<String>,
+    config: Option<String>,
+}
+
+/// Problems of one agent that are written out; the rest are counted.
+const WRITTEN_OUT: usize = 5;
+
+impl Doctor {
+    pub fn run(self, archive: &Archive) -> Result<()> {
+        let environment = config::environment(&archive.folder()?)?;
+        let agents = survey(&environment)
+            .into_iter()
+            .map(|surveyed| AgentReport {
+                hooks: hooks::status(&environment, surveyed.agent),
+                surveyed,
+            })
+            .collect();
+        let report =
+            Report { version: env!("CARGO_PKG_VERSION"), agents, archive: of_archive(archive)? };
+        if self.json {
+            return super::write_json(&report);
+        }
+        let mut text = String::new();
+        for agent in &report.agents {
+            write_agent(&mut text, agent);
+        }
+        write_archive(&mut text, &report.archive);
+        let mut out = io::stdout().lock();
+        for line in text.lines() {
+            writeln!(out, "{}", visible(line))?;
+        }
+        Ok(())
+    }
+}
+
+fn of_archive(archive: &Archive) -> Result<ArchiveReport> {
+    let folder = archive.folder()?;
+    let path = folder.database();
+    let bytes = path.metadata().map_or(0, |metadata| metadata.len());
+    let recording = path.exists() && matches!(folder.try_record(), Ok(None));
+    let mut report = ArchiveReport {
+        exists: path.exists(),
+        path: path.display().to_string(),
+        bytes,
+        sessions: None,
+        recording,
+        problem: None,
+        config: config::path().filter(|path| path.exists()).map(|path| path.display().to_string()),
+    };
+    if report.exists {
+        let counted = Sqlite::open_to_read(&path)
+            .and_then(|store| wait(store.sessions(SessionFilter::default())));
+        match counted {
+            Ok(sessions) => report.sessions = Some(sessions.len() as u64),
+            Err(error) => report.problem = Some(error.to_string()),
+        }
+    }
+    Ok(report)
+}
+
+fn row(text: &mut String, name: &str, what: &str) {
+    let _ = writeln!(text, "  {name:<11}{what}");
+}
+
+fn write_agent(text: &mut String, agent: &AgentReport) {
+    let found = &agent.surveyed;
+    let _ = writeln!(text, "{}", found.title);
+    for folder in &found.folders {
+        let from = folder.variable.map_or(String::new(), |name| format!(" (by ${name})"));
+        let gone = if folder.exists { "" } else { ", which is not there" };
+        row(text, "looked in", &format!("{}{from}{gone}", home_short(&folder.path)));
+    }
+    if found.folders.iter().all(|folder| !folder.exists) {
+        row(text, "found", "nothing: it was never run here, or keeps its sessions elsewhere");
+        text.push('\n');
+        return;
+    }
+    let newest = found.newest.map_or(String::new(), |at| format!("; the newest {}", ago(at)));
+    let bytes = if found.bytes > 0 { format!(", {}", size(found.bytes)) } else { String::new() };
+    row(text, "found", &format!("{}{bytes}{newest}", count(found.files, "log")));
+    if !found.versions.is_empty() {
+        let versions: Vec<String> = found
+            .versions
+            .iter()
+            .rev()
+            .map(|(version, logs)| format!("{version} ({logs})"))
+            .collect();
+        let of = if found.opened < found.files {
+            format!(", of the newest {}", found.opened)
+        } else {
+            String::new()
+        };
+        row(text, "versions", &format!("{}{of}", versions.join(", ")));
+    }
+    for version in &found.unknown_versions {
+        row(text, "", &unknown(found.agent, version));
+    }
+    match &agent.hooks {
+        Some(Installed::Yes { path }) => row(text, "hooks", &format!("installed in {path}")),
+        Some(Installed::Other { path, what }) => row(text, "hooks", &format!("{path}: {what}")),
+        Some(Installed::No) => row(
+            text,
+            "hooks",
+            &format!("not installed; `unspool hooks install --agent {}` shows how", found.agent),
+        ),
+        None => {}
+    }
+    for problem in found.problems.iter().take(WRITTEN_OUT) {
+        let line = if problem.line > 0 { format!(":{}", problem.line) } else { String::new() };
+        let file = home_short(Path::new(&problem.file));
+        row(text, "problem", &format!("{file}{line}: {}", problem.what));
+    }
+    if let Some(more) = found.problems.len().checked_sub(WRITTEN_OUT + 1) {
+        row(text, "", &format!("and {} more; --json has all of them", more + 1));
+    }
+    text.push('\n');
+}
+
+/// What to make of a version that we have not seen.
+fn unknown(agent: &str, version: &str) -> String {
+    let known = Agent::named(agent).and_then(|agent| Some((agent, agent.recorded?)));
+    match known {
+        Some((agent, (oldest, newest))) => match agent.age_of(version) {
+            Age::Newer => format!(
+                "{version} is newer than what Unspool was tested with ({newest}); what it does not know is kept and shown as data"
+            ),
+            Age::Older | Age::Recorded => format!(
+                "{version} is older than what Unspool was tested with ({oldest}); something may be missing"
+            ),
+        },
+        None => format!("{version} is not known"),
+    }
+}
+
+fn write_archive(text: &mut String, archive: &ArchiveReport) {
+    text.push_str("Archive\n");
+    let path = home_short(Path::new(&archive.path));
+    if !archive.exists {
+        row(text, "file", &format!("{path}, which is not there yet; `unspool sync` makes it"));
+        return;
+    }
+    row(text, "file", &format!("{path}, {}", size(archive.bytes)));
+    if let Some(sessions) = archive.sessions {
+        row(text, "holds", &count(sessions, "session"));
+    }
+    if let Some(problem) = &archive.problem {
+        row(text, "problem", problem);
+    }
+    let recording = if archive.recording { "another unspool, just now" } else { "nobody" };
+    row(text, "recording", recording);
+    if let Some(config) = &archive.config {
+        row(text, "config", &home_short(Path::new(config)));
+    }
+}
+
+fn count(number: u64, noun: &str) -> String {
+    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
+}
+
+/// A path below the home as people write it.
+fn home_short(path: &Path) -> String {
+    let home = std::env::home_dir().filter(|home| home.as_os_str().len() > 1);
+    match home.and_then(|home| Some(path.strip_prefix(home).ok()?.to_owned())) {
+        Some(below) => format!("~/{}", below.display()),
+        None => path.display().to_string(),
+    }
+}
+
+fn ago(at: i64) -> String {
+    let seconds = (jiff::Timestamp::now().as_millisecond() - at).max(0) / 1000;
+    let (number, unit) = match seconds {
+        0..60 => return "just now".to_owned(),
+        60..3600 => (seconds / 60, "minute"),
+        3600..86400 => (seconds / 3600, "hour"),
+        _ => (seconds / 86400, "day"),
+    };
+    format!("{} ago", count(number.unsigned_abs(), unit))
+}

@@ -1,0 +1,62 @@
+//! `unspool hook`: run by an agent with a payload on standard input. Whatever happens, it is over
+//! at once, says nothing and succeeds: a recorder never breaks the recorded.
+
+use std::io::Read;
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::Duration;
+
+use clap::Args;
+use unspool_engine::spool::take_down;
+
+use crate::archive::Archive;
+
+/// Take down a payload that an agent's hook gives on standard input
+///
+/// `unspool hooks install` sets agents up to run this. It is over within 50 milliseconds, prints
+/// nothing and never fails.
+#[derive(Args)]
+pub struct Hook {
+    /// Whose payload it is: claude-code, codex, copilot, gemini
+    #[arg(long, value_name = "AGENT")]
+    agent: Option<String>,
+    /// What happened, for agents whose payloads do not say
+    #[arg(long, value_name = "EVENT")]
+    event: Option<String>,
+}
+
+/// An agent waits for us. Payloads come in one piece, so this is for what should not happen.
+const PATIENCE: Duration = Duration::from_millis(40);
+/// More than this is no payload.
+const MOST: u64 = 64 * 1024 * 1024;
+
+impl Hook {
+    /// Nothing that goes wrong here is the agent's business.
+    pub fn run(self, archive: &Archive) {
+        let Ok(folder) = archive.folder() else { return };
+        let (done, wait) = channel();
+        thread::spawn(move || {
+            let mut payload = String::new();
+            let read = std::io::stdin().lock().take(MOST).read_to_string(&mut payload);
+            if read.is_ok() {
+                let agent = self.agent.or_else(|| agent_of(&payload)).unwrap_or_default();
+                let event = self.event.unwrap_or_default();
+                let now = format!("{:.3}", jiff::Timestamp::now());
+                let _ = take_down(&folder, &agent, &event, &payload, &now);
+            }
+            let _ = done.send(());
+        });
+        let _ = wait.recv_timeout(PATIENCE);
+    }
+}
+
+/// Whose payload it is, by where its transcript lies.
+fn agent_of(payload: &str) -> Option<String> {
+    let payload: serde_json::Value = serde_json::from_str(payload).ok()?;
+    let path = payload.get("transcript_path").and_then(|path| path.as_str()).unwrap_or_default();
+    let homes = [("/.codex/", "codex"), ("/.gemini/", "gemini"), ("/.claude/", "claude-code")];
+    let by_path = homes.iter().find(|(home, _)| path.contains(home)).map(|(_, agent)| *agent);
+    let by_field = payload.get("sessionId").map(|_| "copilot");
+    let claude = payload.get("hook_event_name").map(|_| "claude-code");
+    by_path.or(by_field).or(claude).map(str::to_owned)
+}

@@ -1,0 +1,139 @@
+//! `unspool hooks`: sets agents up to tell us what their logs leave out.
+
+use std::io::{self, Write};
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+use similar::TextDiff;
+use unspool_core::lines::visible;
+use unspool_engine::hooks::{Installed, Plan, plan_install, plan_remove, status};
+
+use crate::archive::Archive;
+use crate::config;
+
+/// Set up an agent's hooks: they tell what logs leave out, and tell it at once
+///
+/// Hooks say that permission was asked and what was answered, tell denied from interrupted, and
+/// run ahead of the log. The change of the agent's settings is shown, and made only with --yes.
+#[derive(Args)]
+pub struct Hooks {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    /// Show what would be written into the agent's settings; with --yes, write it
+    Install(Change),
+    /// Show what would be taken out again; with --yes, take it out
+    Remove(Change),
+    /// Whether hooks are installed
+    Status {
+        /// Only this agent's: claude-code, codex, copilot, gemini
+        #[arg(long, value_name = "AGENT")]
+        agent: Option<String>,
+        /// Write it as JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Args)]
+struct Change {
+    /// claude-code, codex, copilot or gemini
+    #[arg(long, value_name = "AGENT")]
+    agent: String,
+    /// Make the change. The settings of before are kept beside them
+    #[arg(long)]
+    yes: bool,
+}
+
+const AGENTS: [&str; 4] = ["claude-code", "codex", "copilot", "gemini"];
+
+impl Hooks {
+    pub fn run(self, archive: &Archive) -> Result<()> {
+        let environment = config::environment(&archive.folder()?)?;
+        match self.action {
+            Action::Install(change) => {
+                let plan = plan_install(&environment, &change.agent, &program())?;
+                carry_out(&plan, &change, "the hooks are installed already")?;
+                if change.yes && change.agent == "codex" {
+                    eprintln!("unspool: Codex asks once whether it may run them; answer yes there");
+                }
+                Ok(())
+            }
+            Action::Remove(change) => {
+                let plan = plan_remove(&environment, &change.agent)?;
+                carry_out(&plan, &change, "there are no hooks of unspool")
+            }
+            Action::Status { agent, json } => {
+                let mut all = std::collections::BTreeMap::new();
+                for name in
+                    AGENTS.iter().filter(|name| agent.as_deref().is_none_or(|a| a == **name))
+                {
+                    all.extend(status(&environment, name).map(|installed| (*name, installed)));
+                }
+                if all.is_empty() {
+                    plan_install(&environment, &agent.unwrap_or_default(), "unspool")?;
+                }
+                if json {
+                    return super::write_json(&all);
+                }
+                for (name, installed) in all {
+                    let said = match installed {
+                        Installed::Yes { path } => format!("installed in {path}"),
+                        Installed::No => "not installed".to_owned(),
+                        Installed::Other { path, what } => format!("{path}: {what}"),
+                    };
+                    writeln!(io::stdout(), "{name:<12}{}", visible(&said))?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+fn carry_out(plan: &Plan, change: &Change, nothing: &str) -> Result<()> {
+    if plan.changes_nothing() {
+        writeln!(io::stdout(), "nothing to do: {nothing}")?;
+        return Ok(());
+    }
+    let path = plan.path.display();
+    if !change.yes {
+        let [before, after] =
+            [&plan.before, &plan.after].map(|text| text.as_deref().unwrap_or_default());
+        let diff = TextDiff::from_lines(before, after);
+        let diff = diff.unified_diff().header(&format!("{path}"), &format!("{path}")).to_string();
+        for line in diff.lines() {
+            writeln!(io::stdout(), "{}", visible(line))?;
+        }
+        eprintln!("unspool: nothing was written; run it again with --yes to make this change");
+        return Ok(());
+    }
+    let kept = plan.carry_out()?;
+    writeln!(io::stdout(), "wrote {path}")?;
+    if let Some(kept) = kept {
+        writeln!(io::stdout(), "the settings of before are in {}", kept.display())?;
+    }
+    Ok(())
+}
+
+/// How agents shall call us: by name if that leads here, else by our path.
+fn program() -> String {
+    let Ok(here) = std::env::current_exe().and_then(|path| path.canonicalize()) else {
+        return "unspool".to_owned();
+    };
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let named = std::env::split_paths(&path).map(|folder| folder.join("unspool"));
+    let mut found = named.filter_map(|path| path.canonicalize().ok());
+    if found.next().is_some_and(|first| first == here) {
+        return "unspool".to_owned();
+    }
+    let here = here.to_string_lossy();
+    let plain = |letter: char| letter.is_alphanumeric() || "/._-+".contains(letter);
+    if here.chars().all(plain) {
+        here.into_owned()
+    } else {
+        format!("'{}'", here.replace('\'', r"'\''"))
+    }
+}

@@ -1,0 +1,202 @@
+//! A machine with agents on it: what is found there, what its hooks tell, and what the doctor says.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::case::root;
+
+/// A home, and archives in it.
+struct Machine(TempDir);
+
+impl Machine {
+    fn new() -> Machine {
+        Machine(TempDir::new().unwrap())
+    }
+
+    fn home(&self) -> PathBuf {
+        self.0.path().join("home")
+    }
+
+    fn data(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// Puts a fixture where an agent would have it.
+    fn put(&self, fixture: &str, path: &str) {
+        let path = self.home().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::copy(root().join("fixtures").join(fixture), path).unwrap();
+    }
+
+    fn run(&self, data: &str, arguments: &[&str], input: &str) -> Output {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_unspool"))
+            .arg("--data")
+            .arg(self.data(data))
+            .args(arguments)
+            .env_clear()
+            .env("HOME", self.home())
+            .env("PATH", "/usr/bin:/bin")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // It may be over before it has read everything.
+        let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+        child.wait_with_output().unwrap()
+    }
+
+    #[track_caller]
+    fn ok(&self, data: &str, arguments: &[&str]) -> String {
+        let output = self.run(data, arguments, "");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{arguments:?}: {stderr}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    #[track_caller]
+    fn json(&self, data: &str, arguments: &[&str]) -> Value {
+        serde_json::from_str(&self.ok(data, &[arguments, &["--json"]].concat())).unwrap()
+    }
+}
+
+const LOG: &str = ".claude/projects/-home-dev-weather-app/log.jsonl";
+
+#[test]
+fn hooks_before_with_or_after_the_log_give_the_same_session() {
+    // R-X-03, R-003-29: what hooks took down lies over the log without doubling anything.
+    for case in ["permission-denied-by-host", "terminal-permissions-and-questions"] {
+        let machine = Machine::new();
+        let payloads = root().join("fixtures/claude-code").join(case).join("hooks.jsonl");
+        let payloads = fs::read_to_string(payloads).unwrap();
+        for payload in payloads.lines() {
+            let output = machine.run("first", &["hook", "--agent", "claude-code"], payload);
+            assert!(output.status.success() && output.stdout.is_empty(), "{output:?}");
+            assert!(output.stderr.is_empty(), "{output:?}");
+        }
+        for data in ["log-first", "together"] {
+            copy(&machine.data("first").join("hooks"), &machine.data(data).join("hooks"));
+        }
+        // Hooks, then the log.
+        machine.ok("first", &["sync"]);
+        machine.put(&format!("claude-code/{case}/log.jsonl"), LOG);
+        machine.ok("first", &["sync"]);
+        // The log, then hooks.
+        let hooks = machine.data("log-first").join("hooks");
+        let away = machine.data("log-first").join("away");
+        fs::rename(&hooks, &away).unwrap();
+        machine.ok("log-first", &["sync"]);
+        let alone = session(&machine, "log-first");
+        fs::rename(&away, &hooks).unwrap();
+        machine.ok("log-first", &["sync"]);
+        machine.ok("together", &["sync"]);
+        let expected = session(&machine, "together");
+        assert_eq!(session(&machine, "first")["turns"], expected["turns"], "{case}");
+        assert_eq!(session(&machine, "log-first")["turns"], expected["turns"], "{case}");
+        assert_ne!(alone["turns"], expected["turns"], "{case}: hooks told nothing new");
+        // Twice is once.
+        assert_eq!(machine.json("together", &["sync"])["records"], 0);
+    }
+}
+
+/// The session that the log tells of.
+fn session(machine: &Machine, data: &str) -> Value {
+    let log = fs::read_to_string(machine.home().join(LOG)).unwrap();
+    let records = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let id = records.filter_map(|it| Some(it["sessionId"].as_str()?.to_owned())).next().unwrap();
+    machine.json(data, &["show", &id])
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in from.read_dir().unwrap().map(Result::unwrap) {
+        fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
+    }
+}
+
+#[test]
+fn a_hook_never_fails_and_never_speaks() {
+    // Law 7: a recorder never breaks the recorded.
+    let machine = Machine::new();
+    fs::create_dir_all(machine.home()).unwrap();
+    fs::write(machine.data("a-file"), "in the way").unwrap();
+    for (data, input) in [("d", ""), ("d", "no JSON"), ("d", "[1,"), ("a-file", "{}")] {
+        let output = machine.run(data, &["hook"], input);
+        assert_eq!(output.status.code(), Some(0), "{data} {input}");
+        assert!(output.stdout.is_empty() && output.stderr.is_empty(), "{output:?}");
+    }
+    assert_eq!(fs::read_to_string(machine.data("a-file")).unwrap(), "in the way");
+}
+
+#[test]
+fn hooks_are_shown_first_and_written_with_yes() {
+    let machine = Machine::new();
+    let path = machine.home().join(".claude/settings.json");
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(&path, "{\"model\":\"opus\"}").unwrap();
+    let shown = machine.ok("d", &["hooks", "install", "--agent", "claude-code"]);
+    assert!(shown.contains("+") && shown.contains("hook --agent claude-code"), "{shown}");
+    assert_eq!(fs::read_to_string(&path).unwrap(), "{\"model\":\"opus\"}");
+    let said = machine.ok("d", &["hooks", "install", "--agent", "claude-code", "--yes"]);
+    assert!(said.contains("settings.json.before-unspool"), "{said}");
+    let status = machine.json("d", &["hooks", "status"]);
+    assert_eq!(status["claude-code"]["installed"], "yes");
+    assert_eq!(status["codex"]["installed"], "no");
+    machine.ok("d", &["hooks", "remove", "--agent", "claude-code", "--yes"]);
+    let after: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+    assert_eq!(after, serde_json::json!({"model": "opus"}));
+    let refused = machine.run("d", &["hooks", "install", "--agent", "vim"], "");
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("claude-code, codex"));
+}
+
+#[test]
+fn the_doctor_says_what_is_here_and_what_is_wrong() {
+    let machine = Machine::new();
+    machine.put("claude-code/discovery-loop/log.jsonl", LOG);
+    let odd = ".claude/projects/-home-dev-weather-app/odd.jsonl";
+    machine.put("README.md", odd);
+    let report = machine.json("d", &["doctor"]);
+    let claude = &report["agents"][0];
+    assert_eq!(claude["agent"], "claude-code");
+    assert_eq!(claude["files"], 2);
+    assert_eq!(claude["versions"]["2.1.325"], 1);
+    assert_eq!(claude["unknown_versions"], serde_json::json!([]));
+    assert_eq!(claude["problems"].as_array().unwrap().len(), 1);
+    assert_eq!(report["archive"]["exists"], false);
+    let said = machine.ok("d", &["doctor"]);
+    for line in ["Claude Code", "2 logs", "2.1.325 (1)", "odd.jsonl", "~/.codex/sessions"] {
+        assert!(said.contains(line), "{line}: {said}");
+    }
+    // It looks and touches nothing.
+    assert!(!machine.data("d").exists());
+    // A version that nobody has recorded.
+    let log = fs::read_to_string(machine.home().join(LOG)).unwrap();
+    fs::write(machine.home().join(LOG), log.replace("2.1.325", "2.9.1")).unwrap();
+    let said = machine.ok("d", &["doctor"]);
+    assert!(said.contains("2.9.1 is newer than what Unspool was tested with"), "{said}");
+}
+
+#[test]
+fn other_homes_are_read_by_configuration() {
+    let machine = Machine::new();
+    machine.put("claude-code/discovery-loop/log.jsonl", LOG);
+    let other = machine.0.path().join("laptop");
+    let path = other.join(".claude/projects/p/log.jsonl");
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::copy(root().join("fixtures/claude-code/question-answered/log.jsonl"), &path).unwrap();
+    let config = machine.home().join(".config/unspool/config.toml");
+    fs::create_dir_all(config.parent().unwrap()).unwrap();
+    fs::write(&config, format!("homes = [{:?}]\n", other.to_str().unwrap())).unwrap();
+    assert_eq!(machine.json("d", &["sync"])["sessions"], 2);
+    fs::write(&config, "hoems = []\n").unwrap();
+    let refused = machine.run("d", &["sync"], "");
+    assert_eq!(refused.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(said.contains("config.toml") && said.contains("mend it"), "{said}");
+}
