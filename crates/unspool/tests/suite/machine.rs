@@ -98,7 +98,8 @@ fn hooks_before_with_or_after_the_log_give_the_same_session() {
         let expected = session(&machine, "together");
         assert_eq!(session(&machine, "first")["turns"], expected["turns"], "{case}");
         assert_eq!(session(&machine, "log-first")["turns"], expected["turns"], "{case}");
-        assert_ne!(alone["turns"], expected["turns"], "{case}: hooks told nothing new");
+        // The log of a terminal does not tell denied from interrupted.
+        assert_eq!(alone["turns"] == expected["turns"], case == "permission-denied-by-host");
         // Twice is once.
         assert_eq!(machine.json("together", &["sync"])["records"], 0);
     }

@@ -114,19 +114,33 @@ pub fn log_of(bytes: &[u8]) -> Log {
     let mut log = Log { records: lines.records, unparsable: lines.unparsable, ..Log::default() };
     let mut main = Messages::default();
     let mut side = Messages::default();
+    // What a fork copied is older than its file, and was counted where it happened.
+    let mut own = Messages::default();
+    let time = |record: &Value| record["timestamp"].as_str().map(str::to_owned);
+    let begun = lines.values.iter().find_map(time);
+    let is_own = |record: &Value| {
+        let (Some(begun), Some(at)) = (&begun, time(record)) else { return true };
+        let second = |text: &str| text.get(..19).map(str::to_owned);
+        at >= *begun || second(&at) == second(begun)
+    };
     for record in &lines.values {
         if let Some(id) = record["sessionId"].as_str() {
             log.session_id.get_or_insert_with(|| id.to_owned());
         }
         match string(&record["type"]) {
             "assistant" if is_side(record) && !all_side => side.take_record(record),
-            "assistant" => main.take_record(record),
+            "assistant" => {
+                main.take_record(record);
+                if is_own(record) {
+                    own.take_record(record);
+                }
+            }
             "user" => take_results(record, &mut log.results),
             "cost-state" => log.cost_state = Some(cost_state(record)),
             _ => {}
         }
     }
-    log.tokens = main.tokens();
+    log.tokens = own.tokens();
     log.side_chain_tokens = side.tokens();
     log.blocks = main.blocks();
     log
