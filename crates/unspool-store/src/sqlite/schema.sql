@@ -88,6 +88,8 @@ CREATE TABLE turn (
     names         BLOB NOT NULL
 );
 CREATE INDEX turn_session ON turn (session, number);
+CREATE INDEX turn_id ON turn (id);
+CREATE INDEX turn_with_tools ON turn (session, number) WHERE tools > 0;
 
 CREATE TABLE step (
     turn        INTEGER NOT NULL REFERENCES turn (row) ON DELETE CASCADE,

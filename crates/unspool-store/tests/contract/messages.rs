@@ -199,6 +199,32 @@ fn the_view_of_messages_can_be_asked_in_sql() {
 }
 
 #[test]
+fn messages_are_found_by_index() {
+    // R-001-08
+    let desk = Desk::<SqliteHome>::new();
+    desk.record("s", [started(vec![prompt_name("p")], vec![words("x")]), over(Completed)]);
+    let connection = desk.home.raw();
+    let plan = |condition: &str| -> Vec<String> {
+        let sql = format!("EXPLAIN QUERY PLAN {condition}");
+        let mut statement = connection.prepare(&sql).unwrap();
+        let rows = statement.query_map([], |row| row.get::<_, String>(3)).unwrap();
+        rows.map(Result::unwrap).collect()
+    };
+    for condition in ["agent_id = 'a'", "execution_id = 'e'", "agent_id = 'a' AND role = 'user'"] {
+        let steps = plan(&format!("SELECT id, content FROM message WHERE {condition}"));
+        let scans: Vec<&String> = steps
+            .iter()
+            .filter(|step| {
+                ["turn", "part", "session"].iter().any(|it| *step == &format!("SCAN {it}"))
+            })
+            .collect();
+        assert!(scans.is_empty(), "{condition}: {steps:#?}");
+    }
+    let with_tools = plan("SELECT row FROM turn WHERE session = 1 AND tools > 0");
+    assert!(with_tools.iter().any(|step| step.contains("turn_with_tools")), "{with_tools:?}");
+}
+
+#[test]
 fn deleting_in_sql_takes_everything_along() {
     // R-004-20 C-12
     let desk = Desk::<SqliteHome>::new();
