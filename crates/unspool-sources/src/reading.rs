@@ -88,10 +88,12 @@ pub struct Reading {
     /// A digest of its first record.
     first: Option<u64>,
     format: Option<&'static Format>,
+    /// The format that it has if no later record says otherwise.
+    perhaps: Option<&'static Format>,
     sessions: Vec<Session>,
     /// The session that a record belongs to when it does not say.
     current: Option<Handle>,
-    /// No record said its session, so the file's name had to do.
+    /// No record said its session, so the file's name had to do; or none its format.
     named_by_file: bool,
     early: Early,
     prompts: bool,
@@ -127,6 +129,7 @@ impl Reading {
             name: name.to_owned(),
             first: None,
             format: None,
+            perhaps: None,
             sessions: Vec::new(),
             current: None,
             named_by_file: false,
@@ -232,22 +235,42 @@ impl Reading {
             (Some(format), _) => (format.recognise)(fields).unwrap_or(Recognised::Format),
             (None, _) => {
                 let (format, recognised) = recognise(fields)?;
-                self.format = Some(format);
+                if matches!(recognised, Recognised::Perhaps(_)) {
+                    self.perhaps = self.perhaps.or(Some(format));
+                    return None;
+                }
+                self.decide(format, sink);
                 recognised
             }
         };
         match recognised {
             Recognised::Format => self.current,
-            // Nobody knows it before the first one is told.
-            Recognised::Own if self.sessions.is_empty() => None,
+            // Nobody knows it before it is told.
             Recognised::Own => {
-                self.current = Some(Handle(0));
+                let own = self.own()?;
+                self.current = Some(own);
                 self.current
             }
-            Recognised::Session(id) => self.enter(&id, None, false, sink),
+            Recognised::Session(id) | Recognised::Perhaps(id) => self.enter(&id, None, false, sink),
             Recognised::SubAgent { id, parent } => self.enter(&id, parent.as_deref(), true, sink),
         }
     }
+
+    /// The format is known: so is whose the records are that left it open.
+    fn decide(&mut self, format: &'static Format, sink: &mut (impl Sink + ?Sized)) {
+        self.format = Some(format);
+        if self.perhaps.take().is_some() {
+            for (number, offset, bytes) in std::mem::take(&mut self.early.records) {
+                self.take_record(Line { number, offset, bytes: &bytes }, sink);
+            }
+        }
+    }
+
+    /// The session that the file itself is about: its sub-agents may be told of before it is.
+    fn own(&self) -> Option<Handle> {
+        self.sessions.iter().position(|session| !session.sub_agent).map(Handle)
+    }
+
     /// The handle of a session, which may be the first one that the file names.
     fn enter(
         &mut self,
@@ -270,8 +293,11 @@ impl Reading {
             self.sessions.push(session);
             handle
         });
-        if self.current.replace(session).is_none() {
+        let first = self.current.replace(session).is_none();
+        if first || (known.is_none() && !sub_agent) {
             self.take_early(session, sink);
+            // What was early may belong to other sessions.
+            self.current = Some(session);
         }
         Some(session)
     }
@@ -323,7 +349,12 @@ impl Reading {
 
     /// Where no record said its session, the file's own name has to do.
     fn settle(&mut self, sink: &mut (impl Sink + ?Sized)) {
-        if self.format.is_some() && self.current.is_none() {
+        if let Some(format) = self.perhaps {
+            // Another record may still say otherwise.
+            self.named_by_file = true;
+            self.decide(format, sink);
+        }
+        if self.is_undecided() {
             let stem = Path::new(&self.name).file_stem().unwrap_or_default();
             let stem = stem.to_string_lossy().into_owned();
             self.named_by_file = true;
@@ -333,7 +364,8 @@ impl Reading {
 
     /// Whether its records wait for one that says whose they are.
     pub fn is_undecided(&self) -> bool {
-        self.format.is_some() && self.current.is_none()
+        let known = self.format.or(self.perhaps).is_some();
+        known && (self.current.is_none() || !self.early.records.is_empty())
     }
 
     /// Ends the reading, for now at least: what waits for a session is given to the one that the

@@ -201,3 +201,43 @@ fn what_another_version_saved_is_not_resumed() {
         assert!(resume(&saved.replace(ours, theirs)).is_none(), "{theirs}");
     }
 }
+
+fn event(kind: &str, more: &str) -> String {
+    format!(r#"{{"type":"{kind}","id":"i","timestamp":"t",{more},"parentId":null}}"#)
+}
+
+#[test]
+fn the_second_record_may_say_what_the_first_one_is() {
+    // A log and a live stream that begin with the very same record.
+    let start = event("session.start", r#""data":{"sessionId":"s"}"#);
+    let kept = event("hook.start", r#""data":{}"#);
+    let passing = event("session.info", r#""data":{},"ephemeral":true"#);
+    for (second, name) in [(kept, "Copilot CLI session log"), (passing, "Copilot CLI live events")]
+    {
+        let (reading, ear, verdict) = read(&format!("{start}\n{second}\n"));
+        assert_eq!(verdict, Verdict::Known);
+        assert_eq!(reading.format.map(|format| format.name), Some(name));
+        assert_eq!(ear.sessions(), ["s"]);
+        assert_eq!(ear.records, [(0, 1, true), (0, 2, true)]);
+        assert!(reading.save().is_some());
+    }
+    // Alone it is a log, for now.
+    let (reading, ear, verdict) = read(&format!("{start}\n"));
+    assert_eq!((verdict, ear.sessions()), (Verdict::Known, vec!["s"]));
+    assert!(reading.save().is_none());
+}
+
+#[test]
+fn a_sub_agent_that_is_told_first_is_not_the_files_own_session() {
+    let own = event("session.info", r#""data":{},"ephemeral":true"#);
+    let other = event("tool.execution_start", r#""data":{},"agentId":"a""#);
+    let end = r#"{"type":"result","sessionId":"s","exitCode":0}"#;
+    let (_, ear, _) = read(&format!("{own}\n{other}\n{own}\n{end}\n"));
+    assert_eq!(ear.sessions(), ["a", "s"]);
+    assert_eq!(ear.records, [(0, 2, true), (1, 1, true), (1, 3, true), (1, 4, true)]);
+    // Nobody says whose it is: the file's name has to do.
+    let (reading, ear, _) = read(&format!("{own}\n{other}\n{own}\n"));
+    assert_eq!(ear.sessions(), ["a", "some-name"]);
+    assert_eq!(ear.records, [(0, 2, true), (1, 1, true), (1, 3, true)]);
+    assert!(reading.save().is_none());
+}

@@ -186,8 +186,12 @@ impl TurnFold {
         let class = telling == Telling::Hooks;
         let count = self.alike.entry((class, content)).or_default();
         *count += 1;
-        self.parts[part].origin.alike.push((class, content, *count - 1));
-        Name::Alike(content, *count - 1)
+        let name = Name::Alike(content, *count - 1);
+        // Kept sorted: log and stream may tell a call's input in two forms, in either order.
+        let alike = &mut self.parts[part].origin.alike;
+        alike.push((class, content, *count - 1));
+        alike.sort_unstable();
+        name
     }
 }
 

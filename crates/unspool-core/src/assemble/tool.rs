@@ -368,11 +368,11 @@ impl Assembler {
         };
         let part = self.part(at);
         let answer = part.origin.ranks.take(Field::Answer, head.telling, Some(answer));
-        let Some(answer) = answer else { return };
-        if let Some(fold) = &mut part.tool {
+        if let Some(fold) = part.tool.as_mut().filter(|_| answer.is_some()) {
             fold.inferred = None;
         }
-        let tool = ToolPatch { answer: Some(answer), ..ToolPatch::default() };
+        // A telling that is not believed has spoken of it all the same, whenever it comes.
+        let tool = ToolPatch { answer, ..ToolPatch::default() };
         self.tell(
             at,
             PartPatch {

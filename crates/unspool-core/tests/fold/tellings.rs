@@ -269,3 +269,19 @@ fn a_call_that_a_hook_told_without_its_id_does_not_cut_the_turn() {
     assert_eq!(run.parts(), [r#"tool t1 completed "x""#]);
     assert_eq!(run.state(), "completed");
 }
+
+#[test]
+fn an_answer_that_both_tell_leaves_no_trace_of_who_came_first() {
+    // R-X-03: the weaker telling is not believed, and has spoken all the same.
+    let told = || {
+        vec![
+            prompt("p1"),
+            called("t1", "Bash"),
+            asked("t1", question(Some("r1"), "Run?")),
+            answered("t1", Decision::Allowed),
+        ]
+    };
+    let live = told().into_iter().map(Line::stream).collect();
+    let transcript = agree(told(), live);
+    assert_eq!(transcript.turns[0].parts[0].evidence.len(), 6);
+}

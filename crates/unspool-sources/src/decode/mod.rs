@@ -4,6 +4,7 @@
 
 mod canonical;
 pub mod claude;
+pub mod copilot;
 mod emit;
 mod fields;
 mod ledger;
@@ -71,6 +72,9 @@ pub enum Recognised<'a> {
     Own,
     /// To this format; the session is not said here.
     Format,
+    /// To the session with this id; but what comes before this record and behind it looks alike
+    /// in another format, and the next record decides.
+    Perhaps(Cow<'a, str>),
 }
 
 /// A decoder whose fields are all that it remembers.
@@ -79,7 +83,8 @@ fn resume<D: Decoder + DeserializeOwned + 'static>(saved: &str) -> Option<Box<dy
 }
 
 /// Every format that we read.
-pub static FORMATS: &[Format] = &[claude::LOG, claude::STREAM, claude::HOOKS];
+pub static FORMATS: &[Format] =
+    &[claude::LOG, claude::STREAM, claude::HOOKS, copilot::LOG, copilot::STREAM, copilot::HOOKS];
 
 /// The format of a record.
 pub fn recognise<'a>(fields: &Fields<'a>) -> Option<(&'static Format, Recognised<'a>)> {

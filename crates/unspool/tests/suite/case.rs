@@ -112,10 +112,12 @@ pub fn fold_in(captures: &[Capture], order: &[usize]) -> Gathering {
     fold(captures, turns.collect::<Vec<_>>())
 }
 
-/// The session that the strongest telling tells; hooks may speak of others beside it.
+/// The session that the strongest telling tells; hooks may speak of others beside it, and it may
+/// have sub-agents.
 pub fn main_session(gathering: &Gathering) -> &Gathered {
     let strongest = gathering.sessions.iter().filter_map(|session| session.spine).max();
-    gathering.sessions.iter().find(|session| session.spine == strongest).unwrap()
+    let told = || gathering.sessions.iter().filter(|session| session.spine == strongest);
+    told().find(|session| !session.is_sub_agent()).or_else(|| told().next()).unwrap()
 }
 
 /// A transcript as text, part by part, so that a difference shows where it is.

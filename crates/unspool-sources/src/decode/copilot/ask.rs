@@ -1,0 +1,171 @@
+//! Questions to a person: permissions, questions with and without choices, forms and plans. The
+//! log has permissions as records; a question is a tool of its own there, and its answer the
+//! tool's result. Live, each is a request with its answer.
+
+use std::sync::Arc;
+
+use unspool_core::event::{Call, ToolEnd, What};
+use unspool_core::part::{Answer, Decision, Question, QuestionItem, QuestionKind, QuestionOption};
+
+use super::super::{Emit, Fate, Fields};
+use super::events::EventsDecoder;
+
+impl EventsDecoder {
+    pub(super) fn permission_asked(&mut self, emit: &mut Emit<'_>, data: &Fields<'_>) -> Fate {
+        let asked = data.fields("permissionRequest");
+        let Some(id) = asked.text("toolCallId").map(Arc::<str>::from) else {
+            return Fate::left_out("permission.requested for no call");
+        };
+        let known = self.calls.get(&id).cloned();
+        let tool = known.or_else(|| asked.string("toolName")).unwrap_or_default();
+        let item = QuestionItem {
+            header: asked.string("intention"),
+            question: format!("Allow {tool}?"),
+            ..QuestionItem::default()
+        };
+        let (request_id, kind) = (data.string("requestId"), QuestionKind::Permission);
+        let question = Question { request_id, kind, items: vec![item] };
+        emit.push(What::QuestionAsked { call: Call::Id(id), tool, question, requested: true });
+        Fate::InParts
+    }
+
+    pub(super) fn permission_answered(&mut self, emit: &mut Emit<'_>, data: &Fields<'_>) -> Fate {
+        let Some(id) = data.text("toolCallId").map(Arc::<str>::from) else {
+            return Fate::left_out("permission.completed for no call");
+        };
+        let result = data.fields("result");
+        let kind = result.string("kind").unwrap_or_default();
+        let words = result.string("feedback").or_else(|| result.string("reason"));
+        let (decision, text) = match &*kind {
+            "approved" => (Decision::Allowed, "allowed".to_owned()),
+            "cancelled" => (Decision::Declined, words.unwrap_or(kind)),
+            _ if kind.starts_with("approve") => {
+                let scope = kind.trim_start_matches("approved-").trim_start_matches("approve-");
+                (Decision::Allowed, format!("allowed {}", scope.replace('-', " ")))
+            }
+            _ => (Decision::Denied, words.unwrap_or_else(|| kind.replace('-', " "))),
+        };
+        let answer = Answer { decision, text, choices: Vec::new(), observed: true };
+        emit.push(What::QuestionAnswered { call: Call::Id(id), answer });
+        Fate::InParts
+    }
+
+    /// A question as it is put to the person. What the call itself says is the same, but for the
+    /// id of the request.
+    pub(super) fn request(&mut self, emit: &mut Emit<'_>, data: &Fields<'_>) -> Fate {
+        let Some(id) = data.text("toolCallId").map(Arc::<str>::from) else {
+            return Fate::left_out("question of no call");
+        };
+        let Some(question) = asked(data) else { return Fate::Metadata };
+        let request_id = data.string("requestId");
+        if let Some(request) = request_id.clone() {
+            self.live.requests.insert(request, id.clone());
+        }
+        let tool = self.calls.get(&id).cloned().unwrap_or_default();
+        let question = Question { request_id, ..question };
+        emit.push(What::QuestionAsked { call: Call::Id(id), tool, question, requested: false });
+        Fate::InParts
+    }
+
+    pub(super) fn reply(&mut self, emit: &mut Emit<'_>, data: &Fields<'_>) -> Fate {
+        let request = data.string("requestId").unwrap_or_default();
+        let Some(call) = self.live.requests.remove(&request) else {
+            return Fate::left_out("answer to no question");
+        };
+        let form = data.fields("content");
+        let choices: Vec<(String, String)> = form
+            .entries()
+            .filter_map(|(name, value)| {
+                let value = form.nodes.get(value)?;
+                let shown = form.text_of(value).unwrap_or_else(|| form.source(value).into());
+                Some((form.text_of(name)?.into_owned(), shown.into_owned()))
+            })
+            .collect();
+        let filled: Vec<String> = choices.iter().map(|(name, it)| format!("{name}={it}")).collect();
+        let text = data
+            .string("answer")
+            .or_else(|| data.string("selectedAction"))
+            .or_else(|| data.string("feedback"))
+            .unwrap_or_else(|| filled.join(", "));
+        let declined = data.truth("approved") == Some(false)
+            || data.text("action").is_some_and(|action| action != "accept");
+        let decision = if declined { Decision::Declined } else { Decision::Answered };
+        let answer = Answer { decision, text, choices, observed: true };
+        emit.push(What::QuestionAnswered { call: Call::Id(call), answer });
+        Fate::InParts
+    }
+}
+
+/// The question that a call of a tool is.
+pub(super) fn asked_by(tool: &str, input: &Fields<'_>) -> Option<Question> {
+    matches!(tool, "ask_user" | "exit_plan_mode").then(|| asked(input)).flatten()
+}
+
+/// A question, a form or a plan, as the call has it and as the live request repeats it.
+fn asked(input: &Fields<'_>) -> Option<Question> {
+    let choices = |name: &str| {
+        let labels: Vec<String> = input.read(name).unwrap_or_default();
+        labels.into_iter().map(option).collect::<Vec<_>>()
+    };
+    let items = if let Some(question) = input.string("question") {
+        vec![QuestionItem { question, options: choices("choices"), ..QuestionItem::default() }]
+    } else if let Some(summary) = input.string("summary") {
+        let header = Some("Plan".to_owned());
+        let options = choices("actions");
+        vec![QuestionItem { header, question: summary, options, multi_select: false }]
+    } else {
+        form(input)?
+    };
+    let is_choice = items.iter().any(|item| !item.options.is_empty());
+    let kind = if is_choice { QuestionKind::Choice } else { QuestionKind::Text };
+    Some(Question { request_id: None, kind, items })
+}
+
+/// A form: one question for each of its fields.
+fn form(input: &Fields<'_>) -> Option<Vec<QuestionItem>> {
+    let message = input.string("message")?;
+    let schema = input.fields("requestedSchema").fields("properties");
+    let mut items: Vec<QuestionItem> = schema
+        .entries()
+        .filter_map(|(name, _)| {
+            let name = schema.text_of(name)?;
+            let field = schema.fields(&name);
+            let labels: Vec<String> = field.read("enum").unwrap_or_default();
+            Some(QuestionItem {
+                header: Some(message.clone()),
+                question: field.string("title").unwrap_or_else(|| name.into_owned()),
+                options: labels.into_iter().map(option).collect(),
+                multi_select: false,
+            })
+        })
+        .collect();
+    if items.is_empty() {
+        items.push(QuestionItem { question: message, ..QuestionItem::default() });
+    }
+    Some(items)
+}
+
+fn option(label: String) -> QuestionOption {
+    QuestionOption { label, description: None }
+}
+
+/// What a person answered, by the result of the tool that asked. The words around it are the
+/// program's own.
+pub(super) fn answered_by(tool: &str, end: ToolEnd, data: &Fields<'_>) -> Option<Answer> {
+    let result = data.fields("result");
+    let output = result.string("content").filter(|_| end == ToolEnd::Completed)?;
+    let text = match tool {
+        "ask_user" => {
+            let told = ["User selected: ", "User responded: "];
+            told.iter().find_map(|words| output.strip_prefix(words))?.to_owned()
+        }
+        "exit_plan_mode" => {
+            output.strip_prefix("Plan approved")?;
+            let shown = result.string("detailedContent").unwrap_or(output);
+            shown.lines().next().unwrap_or_default().trim_start_matches("✅ ").to_owned()
+        }
+        _ => return None,
+    };
+    let (decision, choices) = (Decision::Answered, Vec::new());
+    Some(Answer { decision, text, choices, observed: true })
+}

@@ -1,0 +1,364 @@
+//! Copilot's events: `~/.copilot/session-state/<session>/events.jsonl`, the SDK's stream, and what
+//! `-p --output-format json` prints. The order of the file is the order of events; `parentId` is
+//! only the record before. One file tells of the session and of all its sub-agents.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use unspool_core::event::{AgentEnd, AgentRef, EndReason, Event, What};
+use unspool_core::id::{SessionId, digest, sha256};
+use unspool_core::part::{Body, Compaction, Data, Failure, File, Interjection, Notice, Text};
+use unspool_core::session::{Parent, Trigger};
+use unspool_core::telling::{Name, Telling};
+
+use super::super::{Decoder, Emit, Fate, Fields, Record};
+use super::live::Live;
+use super::message::Step;
+
+#[derive(Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct EventsDecoder {
+    /// Whether this is the live telling.
+    is_live: bool,
+    /// The session that started this one, and the call that it did so with.
+    parent: Option<(String, Option<String>)>,
+    /// The prompt whose turn it is at.
+    interaction: Option<Arc<str>>,
+    /// How often each prompt text was seen: hooks name prompts by nothing else.
+    prompts: BTreeMap<u64, u32>,
+    pub(super) step: Step,
+    /// The tools of calls that have no result yet.
+    pub(super) calls: BTreeMap<Arc<str>, String>,
+    pub(super) live: Live,
+}
+
+impl Decoder for EventsDecoder {
+    fn decode(&mut self, record: &Record<'_>, fields: &Fields<'_>, out: &mut Vec<Event>) -> Fate {
+        let telling = if self.is_live { Telling::Stream } else { Telling::Log };
+        let id = fields.text("id");
+        let mut emit = Emit::new(telling, record, id.as_deref(), out);
+        emit.at = fields.time("timestamp");
+        let kind = fields.text("type").unwrap_or_default();
+        let data = fields.fields("data");
+        let event = Told { kind, id: id.unwrap_or_default(), data, whole: *fields };
+        self.tell_parent(&mut emit, &event.data);
+        self.event(&mut emit, &event)
+    }
+
+    fn save(&self) -> Option<String> {
+        serde_json::to_string(self).ok()
+    }
+
+    fn turn(&self) -> Option<Name> {
+        self.interaction.clone().map(Name::Prompt)
+    }
+}
+
+/// One event, taken apart.
+pub(super) struct Told<'a> {
+    pub kind: Cow<'a, str>,
+    /// The same in every telling.
+    pub id: Cow<'a, str>,
+    pub data: Fields<'a>,
+    whole: Fields<'a>,
+}
+
+impl Told<'_> {
+    pub fn name(&self) -> Name {
+        Name::Record((&*self.id).into())
+    }
+}
+
+impl EventsDecoder {
+    pub fn new(is_live: bool) -> EventsDecoder {
+        EventsDecoder { is_live, ..EventsDecoder::default() }
+    }
+
+    fn event(&mut self, emit: &mut Emit<'_>, event: &Told<'_>) -> Fate {
+        let data = &event.data;
+        match &*event.kind {
+            "session.start" | "session.resume" => self.session(emit, event),
+            "session.shutdown" => {
+                // What a turn left open when the program went away never ended by itself.
+                if self.interaction.is_some() {
+                    emit.push(What::TurnEnded(EndReason::Idle));
+                }
+                emit.push(What::SessionEnded);
+                Fate::Metadata
+            }
+            "user.message" => self.user(emit, event),
+            "system.message" => {
+                if let Some(content) = data.json("content") {
+                    let (kind, sha256) = ("system-policy", sha256(content.text().as_bytes()));
+                    emit.push(What::SnapshotTaken { kind: kind.to_owned(), sha256, content });
+                }
+                Fate::Metadata
+            }
+            "assistant.turn_start" => self.start_step(emit, event),
+            "assistant.turn_end" => self.end_step(emit),
+            "assistant.message" => self.message(emit, data),
+            "session.usage_record" => self.usage(emit, &data.fields("usage")),
+            "tool.execution_start" => self.tool_starts(emit, data),
+            "tool.execution_complete" => self.tool_ends(emit, data),
+            "permission.requested" => self.permission_asked(emit, data),
+            "permission.completed" => self.permission_answered(emit, data),
+            "subagent.started" => self.agent_starts(emit, &event.whole, data),
+            "subagent.completed" => self.agent_ends(emit, &event.whole, data, AgentEnd::Completed),
+            "subagent.failed" => self.agent_ends(emit, &event.whole, data, AgentEnd::Failed),
+            "session.error" => {
+                let failure = Failure {
+                    code: data.string("errorType"),
+                    status: data.number("statusCode"),
+                    text: data.string("message").unwrap_or_default(),
+                };
+                emit.push(What::Failed(Some(event.name()), failure));
+                emit.push(What::TurnEnded(EndReason::Failed(None)));
+                Fate::InParts
+            }
+            "abort" => {
+                emit.push(What::TurnEnded(EndReason::Interrupted));
+                Fate::Metadata
+            }
+            "session.compaction_complete" => self.compaction(emit, event),
+            "session.compaction_start" => Fate::Metadata,
+            "session.truncation" => {
+                let count = |name: &str| data.number(name).unwrap_or(0);
+                let text = format!(
+                    "{} messages with {} tokens were dropped from the model's context",
+                    count("messagesRemovedDuringTruncation"),
+                    count("tokensRemovedDuringTruncation"),
+                );
+                self.notice(emit, event, "truncation", text)
+            }
+            "system.notification" => {
+                let text = data.string("content").unwrap_or_default();
+                let text = text.trim().trim_start_matches("<system_notification>");
+                let text = text.trim_end_matches("</system_notification>").trim();
+                self.notice(emit, event, "task-notification", text.to_owned())
+            }
+            "session.mode_changed" => {
+                self.change(emit, event, "mode-change", "previousMode", "newMode")
+            }
+            "session.model_change" => {
+                self.change(emit, event, "model-change", "previousModel", "newModel")
+            }
+            "session.permissions_changed" => self.change(
+                emit,
+                event,
+                "permission-mode",
+                "previousAllowAllPermissionMode",
+                "allowAllPermissionMode",
+            ),
+            "subagent.configured"
+            | "subagent.selected"
+            | "session.mode_notice_delivered"
+            | "external_tool.requested"
+            | "external_tool.completed"
+            | "result" => Fate::Metadata,
+            kind if kind.starts_with("hook.") || kind.starts_with("model.") => Fate::left_out(kind),
+            _ => self.live(emit, event),
+        }
+    }
+
+    /// What we do not know is kept.
+    pub(super) fn unknown(&self, emit: &mut Emit<'_>, event: &Told<'_>) -> Fate {
+        let kind = event.kind.clone().into_owned();
+        let data = Data { kind, payload: event.data.whole() };
+        emit.push(What::DataGiven(Some(event.name()), data));
+        Fate::InParts
+    }
+
+    // ── The session ─────────────────────────────────────────────────────────────────────────
+
+    fn session(&mut self, emit: &mut Emit<'_>, event: &Told<'_>) -> Fate {
+        let context = event.data.fields("context");
+        emit.push(What::SessionTold {
+            project: context.string("cwd"),
+            branch: context.string("branch"),
+            version: event.data.string("copilotVersion"),
+            cost_usd: None,
+        });
+        // A process that was killed wrote no end.
+        if event.kind == "session.resume" && self.interaction.is_some() {
+            emit.push(What::TurnEnded(EndReason::Idle));
+        }
+        Fate::Metadata
+    }
+
+    /// A sub-agent's task names the session that it works for, its steps the call.
+    fn tell_parent(&mut self, emit: &mut Emit<'_>, data: &Fields<'_>) {
+        let call = data.text("parentToolCallId");
+        let told = match (&self.parent, started_by(data)) {
+            (None, Some(session)) => Some((session.to_owned(), call.map(Cow::into_owned))),
+            (Some((session, None)), _) if call.is_some() => {
+                Some((session.clone(), call.map(Cow::into_owned)))
+            }
+            (Some(_), _) | (None, None) => None,
+        };
+        if let Some((session, call_id)) = told {
+            self.parent = Some((session.clone(), call_id.clone()));
+            let session = SessionId::of(super::AGENT, &session);
+            emit.push(What::StartedBy(Parent { session, call_id }));
+        }
+    }
+
+    /// A setting that changed while a turn ran. Before the first turn it is how it began.
+    fn change(
+        &mut self,
+        emit: &mut Emit<'_>,
+        event: &Told<'_>,
+        code: &str,
+        from: &str,
+        to: &str,
+    ) -> Fate {
+        let (from, to) = (event.data.text(from), event.data.text(to));
+        match to.filter(|to| self.interaction.is_some() && from.as_ref() != Some(to)) {
+            Some(to) => {
+                let from = from.map(|from| format!("{from} → ")).unwrap_or_default();
+                self.notice(emit, event, code, format!("{from}{to}"))
+            }
+            None => Fate::Metadata,
+        }
+    }
+
+    pub(super) fn notice(
+        &self,
+        emit: &mut Emit<'_>,
+        event: &Told<'_>,
+        code: &str,
+        text: String,
+    ) -> Fate {
+        emit.push(What::Noticed(Some(event.name()), Notice { code: code.to_owned(), text }));
+        Fate::InParts
+    }
+
+    /// It runs in the background: its end, with the summary, is where it takes effect.
+    fn compaction(&self, emit: &mut Emit<'_>, event: &Told<'_>) -> Fate {
+        let data = &event.data;
+        if data.truth("success") == Some(false) {
+            let why = data.string("error").or_else(|| data.string("outcome"));
+            let text = format!("Compaction failed: {}", why.unwrap_or_default());
+            return self.notice(emit, event, "compaction-failed", text);
+        }
+        let trigger = match data.text("trigger").as_deref() {
+            None | Some("manual") => "manual",
+            Some(_) => "auto",
+        };
+        let compaction = Compaction {
+            trigger: Some(trigger.to_owned()),
+            tokens_before: data.number("preCompactionTokens"),
+            tokens_after: data.number("postCompactionTokens"),
+            duration_ms: None,
+            summary: data.string("summaryContent").unwrap_or_default(),
+        };
+        emit.push(What::Compacted(Some(event.name()), compaction));
+        Fate::InParts
+    }
+
+    // ── Turns ───────────────────────────────────────────────────────────────────────────────
+
+    fn user(&mut self, emit: &mut Emit<'_>, event: &Told<'_>) -> Fate {
+        let data = &event.data;
+        let text = data.string("content").unwrap_or_default();
+        let interaction: Arc<str> =
+            data.text("interactionId").unwrap_or_else(|| event.id.clone()).as_ref().into();
+        if data.is("delivery", "steering") || self.interaction.as_ref() == Some(&interaction) {
+            emit.push(What::Interjected(Some(event.name()), Interjection { text }));
+            return Fate::InParts;
+        }
+        if self.parent.is_some() && self.interaction.is_none() {
+            let (project, branch, version, cost_usd) = (None, None, None, None);
+            emit.push(What::SessionTold { project, branch, version, cost_usd });
+        }
+        let words = prompt_likeness(&text);
+        let count = self.prompts.entry(words).or_default();
+        *count += 1;
+        let alike = Name::Alike(words, *count - 1);
+        let mut user = vec![Body::Text(Text { text, ..Text::default() })];
+        user.extend(data.list("attachments").map(|attachment| attached(&attachment)));
+        self.begin(emit, interaction, Some(alike), Trigger::User, user);
+        Fate::InParts
+    }
+
+    fn begin(
+        &mut self,
+        emit: &mut Emit<'_>,
+        interaction: Arc<str>,
+        alike: Option<Name>,
+        trigger: Trigger,
+        user: Vec<Body>,
+    ) {
+        self.interaction = Some(interaction.clone());
+        let names = [Name::Prompt(interaction)].into_iter().chain(alike).collect();
+        emit.push(What::TurnStarted { names, trigger, user });
+    }
+
+    /// The model goes on by itself: a turn that nobody asked for.
+    pub(super) fn goes_on(&mut self, emit: &mut Emit<'_>, data: &Fields<'_>) {
+        if let Some(interaction) = data.text("interactionId")
+            && self.interaction.as_deref() != Some(&*interaction)
+        {
+            self.begin(emit, interaction.into(), None, Trigger::Continuation, Vec::new());
+        }
+    }
+
+    // ── Sub-agents ──────────────────────────────────────────────────────────────────────────
+
+    fn agent_starts(&mut self, emit: &mut Emit<'_>, whole: &Fields<'_>, data: &Fields<'_>) -> Fate {
+        let Some(agent) = self.agent(whole, data) else {
+            return Fate::left_out("start of a sub-agent's sub-agent");
+        };
+        emit.push(What::AgentStarted {
+            agent,
+            name: data.string("agentName").unwrap_or_default(),
+            task: data.string("agentDescription").unwrap_or_default(),
+            background: data.is("executionMode", "background"),
+        });
+        Fate::InParts
+    }
+
+    fn agent_ends(
+        &mut self,
+        emit: &mut Emit<'_>,
+        whole: &Fields<'_>,
+        data: &Fields<'_>,
+        end: AgentEnd,
+    ) -> Fate {
+        let Some(agent) = self.agent(whole, data) else {
+            return Fate::left_out("end of a sub-agent's sub-agent");
+        };
+        emit.push(What::AgentEnded { agent, end });
+        Fate::InParts
+    }
+
+    /// The agent that an event speaks of, if a call of this session started it.
+    fn agent(&self, whole: &Fields<'_>, data: &Fields<'_>) -> Option<AgentRef> {
+        let call: Arc<str> = data.text("toolCallId")?.into();
+        let id = whole.text("agentId").map(|id| id.into());
+        self.calls.contains_key(&call).then_some(AgentRef { call: Some(call), id })
+    }
+}
+
+/// The session that a sub-agent's task came from.
+pub(super) fn started_by<'a>(data: &Fields<'a>) -> Option<&'a str> {
+    let Cow::Borrowed(source) = data.text("source")? else { return None };
+    source.strip_prefix("agent-").filter(|_| data.has("delivery"))
+}
+
+/// What makes two prompts alike to hooks, which name none.
+pub(super) fn prompt_likeness(text: &str) -> u64 {
+    digest(format!("prompt\n{text}").as_bytes())
+}
+
+fn attached(attachment: &Fields<'_>) -> Body {
+    let text = |names: &[&str]| names.iter().find_map(|name| attachment.string(name));
+    let media_type = text(&["mimeType"]);
+    let url = text(&["path", "filePath", "url"]).or_else(|| {
+        let media = media_type.as_deref().unwrap_or("application/octet-stream");
+        Some(format!("data:{media};base64,{}", attachment.text("data")?))
+    });
+    let name = text(&["displayName", "name", "title"]);
+    Body::File(File { name, media_type, url, text: text(&["text"]) })
+}

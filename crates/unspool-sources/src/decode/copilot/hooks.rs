@@ -1,0 +1,139 @@
+//! Copilot's hook payloads. They name neither prompts nor calls, so they lie over the log by
+//! content: the n-th prompt with these words, the n-th call with this tool and input. That a
+//! permission was asked for they say of calls that need none as well, so nothing follows from it.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use unspool_core::event::{
+    AgentEnd, AgentRef, Call, EndReason, Event, Outcome, ToolCall, ToolEnd, What,
+};
+use unspool_core::id::SessionId;
+use unspool_core::part::{Body, Text};
+use unspool_core::session::{Parent, Trigger};
+use unspool_core::telling::{Name, Telling};
+
+use super::super::{Decoder, Emit, Fate, Fields, Record};
+use super::events::prompt_likeness;
+
+#[derive(Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct HooksDecoder {
+    /// How often each prompt text was seen.
+    prompts: BTreeMap<u64, u32>,
+    /// Calls of this turn that are open, by tool and input, oldest first.
+    open: BTreeMap<u64, Vec<Call>>,
+    /// How many calls of each likeness this turn had.
+    counts: BTreeMap<u64, u32>,
+}
+
+impl Decoder for HooksDecoder {
+    fn decode(&mut self, record: &Record<'_>, fields: &Fields<'_>, out: &mut Vec<Event>) -> Fate {
+        let event = fields.string("event").unwrap_or_default();
+        let payload = fields.fields("payload");
+        let mut emit = Emit::new(Telling::Hooks, record, None, out);
+        let at = payload.number("timestamp").and_then(|at| i64::try_from(at).ok());
+        emit.at = at.and_then(|at| Timestamp::from_millisecond(at).ok());
+        match &*event {
+            "sessionStart" => {
+                let (branch, version, cost_usd) = (None, None, None);
+                let project = payload.string("cwd");
+                emit.push(What::SessionTold { project, branch, version, cost_usd });
+                Fate::Metadata
+            }
+            "sessionEnd" => {
+                emit.push(What::SessionEnded);
+                Fate::Metadata
+            }
+            "userPromptSubmitted" => self.prompt(&mut emit, &payload),
+            "preToolUse" => self.tool_starts(&mut emit, &payload),
+            "postToolUse" => {
+                let kind = payload.fields("toolResult").string("resultType").unwrap_or_default();
+                let end = match &*kind {
+                    "denied" | "rejected" => ToolEnd::Denied,
+                    "failure" => ToolEnd::Failed,
+                    _ => ToolEnd::Completed,
+                };
+                self.tool_ends(&mut emit, &payload, end)
+            }
+            "postToolUseFailure" => self.tool_ends(&mut emit, &payload, ToolEnd::Failed),
+            "agentStop" => {
+                emit.push(What::TurnEnded(EndReason::Completed));
+                Fate::Metadata
+            }
+            "subagentStop" => {
+                let id = payload.text("agentId").map(|id| id.into());
+                let agent = AgentRef { call: None, id };
+                emit.push(What::AgentEnded { agent, end: AgentEnd::Completed });
+                Fate::InParts
+            }
+            _ => Fate::left_out(format!("hook/{event}")),
+        }
+    }
+
+    fn save(&self) -> Option<String> {
+        serde_json::to_string(self).ok()
+    }
+}
+
+impl HooksDecoder {
+    fn prompt(&mut self, emit: &mut Emit<'_>, payload: &Fields<'_>) -> Fate {
+        let text = payload.string("prompt").unwrap_or_default();
+        // The program's own word that something in the background is done: the turn goes on.
+        if text.starts_with("<system_notification>") {
+            return Fate::left_out("hook/userPromptSubmitted of a notification");
+        }
+        if let Some(parent) = payload.text("parentAgentId") {
+            let session = SessionId::of(super::AGENT, &parent);
+            emit.push(What::StartedBy(Parent { session, call_id: None }));
+        }
+        self.open.clear();
+        self.counts.clear();
+        let words = prompt_likeness(&text);
+        let count = self.prompts.entry(words).or_default();
+        *count += 1;
+        let names = vec![Name::Alike(words, *count - 1)];
+        let user = vec![Body::Text(Text { text, ..Text::default() })];
+        emit.push(What::TurnStarted { names, trigger: Trigger::User, user });
+        Fate::InParts
+    }
+
+    fn next(&mut self, likeness: u64) -> Call {
+        let count = self.counts.entry(likeness).or_default();
+        *count += 1;
+        Call::Alike(likeness, *count - 1)
+    }
+
+    fn tool_starts(&mut self, emit: &mut Emit<'_>, payload: &Fields<'_>) -> Fate {
+        let name = payload.string("toolName").unwrap_or_default();
+        let likeness = payload.likeness(&name, "toolArgs");
+        let call = self.next(likeness);
+        self.open.entry(likeness).or_default().push(call.clone());
+        emit.push(What::ToolCalled(Box::new(ToolCall {
+            call,
+            parent_call_id: None,
+            name,
+            input: payload.json("toolArgs"),
+            likeness,
+            provider_executed: false,
+            title: None,
+            running: true,
+        })));
+        Fate::InParts
+    }
+
+    fn tool_ends(&mut self, emit: &mut Emit<'_>, payload: &Fields<'_>, end: ToolEnd) -> Fate {
+        let name = payload.text("toolName").unwrap_or_default();
+        let likeness = payload.likeness(&name, "toolArgs");
+        let open = self.open.get_mut(&likeness).filter(|open| !open.is_empty());
+        let call = match open.map(|open| open.remove(0)) {
+            Some(call) => call,
+            None => self.next(likeness),
+        };
+        let told = payload.fields("toolResult").string("textResultForLlm");
+        let output = told.or_else(|| payload.string("error"));
+        emit.push(What::ToolEnded { call, end, outcome: Outcome { output, ..Outcome::default() } });
+        Fate::InParts
+    }
+}

@@ -1,0 +1,229 @@
+//! What the model says: a step for each `assistant.turn_start`, whose id all tellings share, and
+//! the blocks of the message in it.
+//!
+//! A block is known by its step, its kind and its number among those of its kind. Live, nothing
+//! names a block, and the message's own id comes only after its reasoning.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use unspool_core::event::{Call, EndReason, SaidDetail, ToolCall, Voice, What};
+use unspool_core::part::Data;
+use unspool_core::session::Usage;
+use unspool_core::telling::Name;
+
+use super::super::{Emit, Fate, Fields};
+use super::events::{EventsDecoder, Told};
+
+/// The model call that is being told.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Step {
+    id: Option<Arc<str>>,
+    /// Whether it has answered, and asked for no tool.
+    done: bool,
+    stop_reason: Option<String>,
+}
+
+impl Step {
+    pub fn name(&self) -> Option<Name> {
+        self.id.clone().map(Name::Message)
+    }
+
+    /// A block of this step.
+    pub fn block(&self, voice: Voice, nth: u32) -> Option<Name> {
+        Some(block_name(self.id.as_ref()?, voice, nth))
+    }
+}
+
+fn block_name(step: &Arc<str>, voice: Voice, nth: u32) -> Name {
+    let kind = match voice {
+        Voice::Reasoning => 0,
+        Voice::Text => 1,
+    };
+    Name::Block(step.clone(), nth.saturating_mul(2).saturating_add(kind))
+}
+
+/// Names the blocks of one message in their order.
+struct Blocks {
+    step: Arc<str>,
+    said: [u32; 2],
+}
+
+impl Blocks {
+    fn say(&mut self, emit: &mut Emit<'_>, voice: Voice, text: String, detail: SaidDetail) -> bool {
+        if text.trim().is_empty() && !detail.redacted {
+            return false;
+        }
+        let count = match voice {
+            Voice::Reasoning => &mut self.said[0],
+            Voice::Text => &mut self.said[1],
+        };
+        let block = Some(block_name(&self.step, voice, *count));
+        *count += 1;
+        emit.push(What::Said { voice, block, text, detail });
+        true
+    }
+
+    /// Reasoning of which only the encrypted form is kept is redacted.
+    fn think(&mut self, emit: &mut Emit<'_>, text: String, signature: Option<String>) -> bool {
+        let signature = signature.filter(|signature| !signature.is_empty());
+        let redacted = text.trim().is_empty() && signature.is_some();
+        let detail = SaidDetail { signature, redacted, ..SaidDetail::default() };
+        self.say(emit, Voice::Reasoning, text, detail)
+    }
+
+    /// A block of reasoning as its provider writes it.
+    fn reasoning(&mut self, emit: &mut Emit<'_>, block: &Fields<'_>) -> bool {
+        match block.text("type").as_deref() {
+            Some("redacted_thinking") => self.think(emit, String::new(), block.string("data")),
+            Some("reasoning") => {
+                let summary: Vec<String> =
+                    block.list("summary").filter_map(|piece| piece.string("text")).collect();
+                self.think(emit, summary.join("\n\n"), block.string("encrypted_content"))
+            }
+            _ => {
+                let text = block.string("thinking").unwrap_or_default();
+                self.think(emit, text, block.string("signature"))
+            }
+        }
+    }
+}
+
+impl EventsDecoder {
+    pub(super) fn start_step(&mut self, emit: &mut Emit<'_>, event: &Told<'_>) -> Fate {
+        self.goes_on(emit, &event.data);
+        let id: Arc<str> = (&*event.id).into();
+        self.step = Step { id: Some(id.clone()), ..Step::default() };
+        self.live.begin();
+        emit.push(What::StepStarted { step: Name::Message(id), model: None });
+        Fate::Metadata
+    }
+
+    /// A step that asked for no tools ends its turn. Nothing else in the log says so.
+    pub(super) fn end_step(&mut self, emit: &mut Emit<'_>) -> Fate {
+        let Step { id, done, stop_reason } = std::mem::take(&mut self.step);
+        if let Some(id) = id {
+            emit.push(What::StepEnded { step: Name::Message(id), stop_reason });
+        }
+        if done {
+            emit.push(What::TurnEnded(EndReason::Completed));
+        }
+        Fate::Metadata
+    }
+
+    /// Where it stands depends on the telling: in the log before the message that it is of.
+    pub(super) fn usage(&mut self, emit: &mut Emit<'_>, told: &Fields<'_>) -> Fate {
+        let Some(step) = self.step.name() else {
+            return Fate::left_out("usage of no step");
+        };
+        let count = |name: &str| told.number(name).unwrap_or(0);
+        // As OpenAI counts, which is what the program works with inside: the prompt includes what
+        // was cached, and the answer what was thought.
+        let (cache_read, cache_write) = (count("cacheReadTokens"), count("cacheWriteTokens"));
+        let cached = cache_read.saturating_add(cache_write);
+        let usage = Usage {
+            input: count("inputTokens").saturating_sub(cached),
+            output: count("outputTokens"),
+            cache_read,
+            cache_write,
+            reasoning: count("reasoningTokens"),
+        };
+        let model = told.string("model");
+        emit.push(What::StepStarted { step: step.clone(), model });
+        emit.push(What::UsageTold { step, usage });
+        self.step.stop_reason = told.string("finishReason");
+        Fate::Metadata
+    }
+
+    pub(super) fn message(&mut self, emit: &mut Emit<'_>, data: &Fields<'_>) -> Fate {
+        if let Some(step) = self.step.name() {
+            emit.push(What::StepStarted { step, model: data.string("model") });
+        }
+        // The program itself reads what an agent or a command in the background has reported, by
+        // a message that no model wrote and that stands in no step.
+        let message = || data.text("messageId").unwrap_or_default().into();
+        let step = self.step.id.clone().unwrap_or_else(message);
+        let mut blocks = Blocks { step, said: [0; 2] };
+        let reasoning = data.fields("reasoningBlocks");
+        let mut made = false;
+        let mut called: Vec<String> = Vec::new();
+        let is_ordered = reasoning.list("orderedBlocks").next().is_some();
+        for block in reasoning.list("orderedBlocks") {
+            match block.text("type").as_deref() {
+                Some("text") => {
+                    let text = block.string("text").unwrap_or_default();
+                    made |= blocks.say(emit, Voice::Text, text, SaidDetail::default());
+                }
+                Some("thinking" | "redacted_thinking" | "reasoning") => {
+                    made |= blocks.reasoning(emit, &block);
+                }
+                Some("tool_use") => {
+                    let id = block.string("id").unwrap_or_default();
+                    let is_it = |request: &Fields<'_>| request.is("toolCallId", &id);
+                    if let Some(request) = data.list("toolRequests").find(is_it) {
+                        self.call(emit, &request);
+                        called.push(id);
+                    }
+                }
+                kind => {
+                    let kind = kind.unwrap_or("block").to_owned();
+                    emit.push(What::DataGiven(None, Data { kind, payload: block.whole() }));
+                    made = true;
+                }
+            }
+        }
+        if !is_ordered {
+            made |= unordered(emit, &mut blocks, data, &reasoning);
+        }
+        for request in data.list("toolRequests") {
+            let id = request.string("toolCallId").unwrap_or_default();
+            if !called.contains(&id) {
+                self.call(emit, &request);
+                called.push(id);
+            }
+        }
+        self.step.done = called.is_empty();
+        if made || !called.is_empty() { Fate::InParts } else { Fate::Metadata }
+    }
+
+    fn call(&mut self, emit: &mut Emit<'_>, request: &Fields<'_>) {
+        let id: Arc<str> = request.text("toolCallId").unwrap_or_default().into();
+        let name = request.string("name").unwrap_or_default();
+        let title = request.string("intentionSummary").or_else(|| request.string("toolTitle"));
+        let likeness = request.likeness(&name, "arguments");
+        self.calls.insert(id.clone(), name.clone());
+        emit.push(What::ToolCalled(Box::new(ToolCall {
+            call: Call::Id(id.clone()),
+            parent_call_id: None,
+            name: name.clone(),
+            input: request.json("arguments"),
+            likeness,
+            provider_executed: false,
+            title,
+            running: false,
+        })));
+        self.called(emit, &id, &name, &request.fields("arguments"));
+    }
+}
+
+/// A message in the order that nearly all have: reasoning, text, tools. Where a provider keeps no
+/// order it is the only one that is left.
+fn unordered(
+    emit: &mut Emit<'_>,
+    blocks: &mut Blocks,
+    data: &Fields<'_>,
+    reasoning: &Fields<'_>,
+) -> bool {
+    let mut made = false;
+    for block in reasoning.list("blocks") {
+        made |= blocks.reasoning(emit, &block);
+    }
+    if reasoning.list("blocks").next().is_none() {
+        let text = data.string("reasoningText").unwrap_or_default();
+        let signature = data.string("reasoningOpaque").or_else(|| data.string("encryptedContent"));
+        made |= blocks.think(emit, text, signature);
+    }
+    let text = data.string("content").unwrap_or_default();
+    made | blocks.say(emit, Voice::Text, text, SaidDetail::default())
+}

@@ -1,0 +1,87 @@
+//! Tool calls as they run and end. They are called in the order of the message, and end in any.
+
+use std::sync::Arc;
+
+use unspool_core::event::{AgentRef, Call, Outcome, ToolCall, ToolEnd, What};
+
+use super::super::{Emit, Fate, Fields};
+use super::events::EventsDecoder;
+
+impl EventsDecoder {
+    /// What a call of certain tools means beside being a call.
+    pub(super) fn called(
+        &mut self,
+        emit: &mut Emit<'_>,
+        id: &Arc<str>,
+        tool: &str,
+        input: &Fields<'_>,
+    ) {
+        if tool == "task" {
+            emit.push(What::AgentStarted {
+                agent: AgentRef { call: Some(id.clone()), id: None },
+                name: input.string("agent_type").unwrap_or_else(|| "agent".to_owned()),
+                task: input.string("description").unwrap_or_default(),
+                background: input.is("mode", "background"),
+            });
+        }
+        if let Some(question) = super::ask::asked_by(tool, input) {
+            let (call, tool, requested) = (Call::Id(id.clone()), tool.to_owned(), false);
+            emit.push(What::QuestionAsked { call, tool, question, requested });
+        }
+    }
+
+    pub(super) fn tool_starts(&mut self, emit: &mut Emit<'_>, data: &Fields<'_>) -> Fate {
+        let Some(id) = data.text("toolCallId").map(Arc::<str>::from) else {
+            return Fate::left_out("tool.execution_start of no call");
+        };
+        if self.calls.contains_key(&id) {
+            emit.push(What::ToolStarted { call: Call::Id(id) });
+            return Fate::InParts;
+        }
+        // A call that no message asked for.
+        let name = data.string("toolName").unwrap_or_default();
+        self.calls.insert(id.clone(), name.clone());
+        emit.push(What::ToolCalled(Box::new(ToolCall {
+            call: Call::Id(id.clone()),
+            parent_call_id: None,
+            name: name.clone(),
+            input: data.json("arguments"),
+            likeness: data.likeness(&name, "arguments"),
+            provider_executed: false,
+            title: data.string("toolTitle"),
+            running: true,
+        })));
+        self.called(emit, &id, &name, &data.fields("arguments"));
+        Fate::InParts
+    }
+
+    pub(super) fn tool_ends(&mut self, emit: &mut Emit<'_>, data: &Fields<'_>) -> Fate {
+        let Some(id) = data.text("toolCallId").map(Arc::<str>::from) else {
+            return Fate::left_out("tool.execution_complete of no call");
+        };
+        // Its name is kept as long as a sub-agent may speak of it.
+        let tool = match self.calls.get(&id) {
+            Some(tool) if tool == "task" => tool.clone(),
+            Some(_) | None => self.calls.remove(&id).unwrap_or_default(),
+        };
+        self.live.printed.remove(&id);
+        let (result, error) = (data.fields("result"), data.fields("error"));
+        // A command that fails has done what it should: its exit code says more.
+        let end = match (data.flag("success"), error.text("code").as_deref()) {
+            (true, _) => ToolEnd::Completed,
+            (false, Some("denied" | "rejected")) => ToolEnd::Denied,
+            (false, _) => ToolEnd::Failed,
+        };
+        if let Some(answer) = super::ask::answered_by(&tool, end, data) {
+            emit.push(What::QuestionAnswered { call: Call::Id(id.clone()), answer });
+        }
+        let output = result.string("content").or_else(|| error.string("message"));
+        let exit_code = data.fields("shellExecution").read("exitCode");
+        // What the model was told is the output; the rest is what a person is shown.
+        let shown = result.has("detailedContent") || result.has("contents");
+        let kept = data.json("result").filter(|_| shown);
+        let outcome = Outcome { output, result: kept, exit_code, duration_ms: None };
+        emit.push(What::ToolEnded { call: Call::Id(id), end, outcome });
+        Fate::InParts
+    }
+}

@@ -1,0 +1,89 @@
+//! Law 1, order is kept: every recording of Copilot CLI against the independent reader.
+
+use unspool_core::part::{Body, ToolState};
+use unspool_core::session::Transcript;
+
+use crate::case::{captures, cases, fold_in, name};
+use crate::independent::{Kind, copilot};
+
+fn blocks(transcript: &Transcript) -> Vec<(Kind, String)> {
+    let parts = transcript.turns.iter().flat_map(|turn| &turn.parts);
+    parts
+        .filter_map(|part| match &part.body {
+            Body::Text(text) => Some((Kind::Text, text.text.clone())),
+            Body::Reasoning(reasoning) => Some((Kind::Reasoning, reasoning.text.clone())),
+            Body::Tool(tool) => Some((Kind::Tool, tool.call_id.clone())),
+            Body::Error(failure) => Some((Kind::Error, failure.text.clone())),
+            _ => None,
+        })
+        .collect()
+}
+
+#[test]
+fn law_1_order_is_kept_by_copilot() {
+    // R-000-01 to R-000-06, R-001-17, R-001-21, R-X-06
+    let mut agents = 0;
+    for case in cases("copilot") {
+        let raw = copilot::sessions(&std::fs::read(case.join("log.jsonl")).unwrap());
+        let captures = captures(&case);
+        let gathering = fold_in(&captures[..1], &[0]);
+        assert_eq!(gathering.sessions.len(), raw.len(), "{}", name(&case));
+        for session in &gathering.sessions {
+            let (id, case) = (&session.agent_session_id, name(&case));
+            let (told, transcript) = (&raw[id], session.transcript());
+            agents += usize::from(session.is_sub_agent());
+            assert_eq!(blocks(&transcript), told.blocks, "{case} {id}");
+            let prompts = transcript.turns.iter().filter_map(|turn| turn.user.first()?.prose());
+            assert_eq!(prompts.collect::<Vec<_>>(), told.prompts, "{case} {id}");
+            let (usage, tokens) = (transcript.usage(), told.tokens);
+            let found = (usage.input, usage.output, usage.cache_read, usage.cache_write);
+            let expected = (tokens.input, tokens.output, tokens.cache_read, tokens.cache_creation);
+            assert_eq!(found, expected, "{case} {id}");
+            assert_eq!(session.ledger.unreadable, 0, "{case} {id}");
+            results(&transcript, told, &case);
+        }
+    }
+    assert!(agents >= 5, "only {agents} sub-agents");
+}
+
+fn results(transcript: &Transcript, told: &copilot::Told, case: &str) {
+    for part in transcript.turns.iter().flat_map(|turn| &turn.parts) {
+        let Body::Tool(tool) = &part.body else { continue };
+        match told.results.get(&tool.call_id) {
+            Some((text, failed, exit)) => {
+                assert_eq!(tool.output.as_deref(), Some(&**text), "{case} {}", tool.call_id);
+                assert_eq!(tool.state != ToolState::Completed, *failed, "{case} {}", tool.call_id);
+                assert_eq!(tool.exit_code, *exit, "{case} {}", tool.call_id);
+            }
+            // Nothing says how it ended, so the end of its turn does.
+            None => assert_eq!(tool.state, ToolState::Interrupted, "{case} {}", tool.call_id),
+        }
+    }
+}
+
+#[test]
+fn live_events_of_copilot_add_to_the_log_and_double_nothing() {
+    // R-X-03: what the log has stands as it stands there; more is only what was cut off.
+    let mut cut = 0;
+    for case in cases("copilot") {
+        let captures = captures(&case);
+        if captures.len() < 2 {
+            continue;
+        }
+        let raw = copilot::sessions(&std::fs::read(case.join("log.jsonl")).unwrap());
+        let order: Vec<usize> = (0..captures.len()).collect();
+        let gathering = fold_in(&captures, &order);
+        assert_eq!(gathering.sessions.len(), raw.len(), "{}", name(&case));
+        for session in &gathering.sessions {
+            let mut found = blocks(&session.transcript());
+            let expected = &raw[&session.agent_session_id].blocks;
+            if found != *expected {
+                cut += 1;
+                assert_eq!(name(&case), "interrupted-mid-tool-and-mid-text");
+                found.retain(|block| expected.contains(block));
+            }
+            assert_eq!(found, *expected, "{}", name(&case));
+        }
+    }
+    assert_eq!(cut, 1);
+}
