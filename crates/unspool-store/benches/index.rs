@@ -3,15 +3,15 @@
 //! identifiers varied by a fixed rule, so that there are as many different words as in the logs of
 //! many projects; it is made before the clock starts. `INDEX_REPORT=1` prints sizes as well.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::path::Path;
 use std::sync::LazyLock;
 
 use divan::counter::{BytesCount, ItemsCount};
 use divan::{Bencher, black_box};
 use unspool_store::index::{
-    Block, BlockRef, Builder, Corrupt, Limits, Query, Segment, SegmentHead, Shelf, Tokeniser,
-    WordsRef, candidates, merge,
+    Block, BlockRef, Builder, Corrupt, Limits, Piece, Query, Segment, SegmentHead, Shelf,
+    Tokeniser, WordsRef, candidates, merge,
 };
 
 /// What a builder takes before it is finished.
@@ -134,8 +134,11 @@ fn merge_segments(bencher: Bencher<'_, '_>) {
     bencher.counter(ItemsCount::new(tokens)).bench(|| {
         let sources = segments.iter().map(|it| it.blocks.iter().cloned().map(Ok::<_, Corrupt>));
         let mut size = 0;
-        let counts = merge(sources, &mut |document| document % 10 != 0, &mut |block| {
-            size += block.size();
+        let counts = merge(sources, &mut |document| document % 10 != 0, &mut |piece| {
+            size += match piece {
+                Piece::Block(block) => block.size(),
+                Piece::Sheet(sheet) => sheet.size(),
+            };
             Ok(())
         });
         (counts, size)
@@ -340,16 +343,20 @@ impl Shelf for Segments {
         Ok(())
     }
 
+    fn slice(&self, segment: i64, sheet: usize, slice: usize) -> Result<Option<Vec<u8>>, Corrupt> {
+        let sheet = self.0[segment as usize].sheets.get(sheet);
+        Ok(sheet.and_then(|sheet| sheet.slices.get(slice)).cloned())
+    }
+
     fn words(
         &self,
         segment: i64,
-        wanted: &dyn Fn(&[u8]) -> bool,
+        blocks: Range<usize>,
         visit: &mut dyn FnMut(WordsRef<'_>) -> ControlFlow<()>,
     ) -> Result<(), Corrupt> {
-        for Block { first, runs, words, .. } in &self.0[segment as usize].blocks {
-            if !wanted(runs) {
-                continue;
-            }
+        let of_segment = &self.0[segment as usize].blocks;
+        let end = blocks.end.min(of_segment.len());
+        for Block { first, words, .. } in &of_segment[blocks.start.min(end)..end] {
             if visit(WordsRef { first, words }).is_break() {
                 break;
             }

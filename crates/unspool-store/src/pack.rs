@@ -5,6 +5,7 @@
 //!
 //! Payloads are JSON inside, so that a field added in years to come is no migration.
 
+use std::borrow::Cow;
 use std::io::Write;
 
 use jiff::Timestamp;
@@ -184,17 +185,27 @@ pub fn unpress(data: &[u8]) -> Result<Vec<u8>, PackError> {
     }
 }
 
+/// How much of a part is wanted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Extent {
+    Whole,
+    /// All but a large result, which mostly repeats the output beside it: many searches end
+    /// before they come to it, and checking and copying it is the better part of the work.
+    ButResult,
+}
+
 /// Puts a part together again: everything but its id, its place and its step, which are columns.
 pub fn unpack(
     part: Columns,
     rest: &[u8],
     text: Option<String>,
     large: Option<&[u8]>,
+    extent: Extent,
 ) -> Result<Part, PackError> {
     let rest: RestIn = serde_json::from_slice(rest)?;
     let mut taken = Taken { text, ..Taken::default() };
     if let Some(large) = large {
-        open_large(large, &mut taken)?;
+        open_large(large, &mut taken, extent)?;
     }
     let mut body = match (rest.body, &taken.body) {
         (Some(body), _) => body,
@@ -214,26 +225,40 @@ pub struct Columns {
     pub step: Option<unspool_core::id::StepId>,
 }
 
-fn open_large(large: &[u8], taken: &mut Taken) -> Result<(), PackError> {
-    let text = std::str::from_utf8(large).map_err(|_| PackError::Short)?;
-    let (header, mut rest) = text.split_once('\n').ok_or(PackError::Short)?;
-    let mut lengths = header.split(' ').map(|length| length.parse::<usize>().ok());
-    let mut piece = || -> Result<Option<String>, PackError> {
-        let Some(length) = lengths.next().flatten() else { return Ok(None) };
-        let piece = rest.get(..length).ok_or(PackError::Short)?;
-        rest = &rest[length..];
-        Ok(Some(piece.to_owned()))
-    };
-    taken.output = piece()?;
-    let result = piece()?;
-    taken.body = piece()?;
-    let plain = header.ends_with(" 1");
-    taken.result = match result {
-        Some(raw) if plain => Some(Json::parse(&escapes(&raw)).ok_or(PackError::Short)?),
-        Some(raw) => Some(Json::parse(&raw).ok_or(PackError::Short)?),
-        None => None,
-    };
+fn open_large(large: &[u8], taken: &mut Taken, extent: Extent) -> Result<(), PackError> {
+    let ([output, result, body], plain) = pieces(large).ok_or(PackError::Short)?;
+    taken.output = output.map(str::to_owned);
+    taken.body = body.map(str::to_owned);
+    if let Some(raw) = result.filter(|_| extent == Extent::Whole) {
+        let raw = as_written(raw, plain);
+        taken.result = Some(Json::parse(&raw).ok_or(PackError::Short)?);
+    }
     Ok(())
+}
+
+/// What [`Extent::ButResult`] left out, as it was written. Nobody has looked whether it is JSON.
+pub fn left_out(large: &[u8]) -> Option<Cow<'_, str>> {
+    let ([_, result, _], plain) = pieces(large)?;
+    Some(as_written(result?, plain))
+}
+
+/// What a large payload consists of, and whether the result has its line ends written out.
+fn pieces(large: &[u8]) -> Option<([Option<&str>; 3], bool)> {
+    let text = std::str::from_utf8(large).ok()?;
+    let (header, mut rest) = text.split_once('\n')?;
+    let mut pieces = [None; 3];
+    for (piece, length) in pieces.iter_mut().zip(header.split(' ')) {
+        if let Ok(length) = length.parse() {
+            let (found, behind) = rest.split_at_checked(length)?;
+            *piece = Some(found);
+            rest = behind;
+        }
+    }
+    Some((pieces, header.ends_with(" 1")))
+}
+
+fn as_written(result: &str, plain: bool) -> Cow<'_, str> {
+    if plain { Cow::Owned(escapes(result)) } else { Cow::Borrowed(result) }
 }
 
 /// JSON with `\n` and `\t` inside its strings written out. A result mostly repeats the output

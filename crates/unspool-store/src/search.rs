@@ -7,7 +7,7 @@ use unspool_core::id::{PartId, SessionId};
 use unspool_core::part::Body;
 
 use crate::index::{Matching, Query, Snippet, snippet};
-use crate::words::{fields, written};
+use crate::words::{fields, written, written_out};
 
 /// What to look for, and where.
 #[derive(Clone, PartialEq, Debug)]
@@ -80,10 +80,17 @@ pub struct Hit {
     pub snippet: Snippet,
 }
 
-/// Where a body matches a query: a piece of it, cut to size.
-pub fn verify(query: &Query, body: &Body, width: usize) -> Option<Snippet> {
+/// Where a body matches a query: a piece of it, cut to size. A result that the body was read
+/// without is asked for if the rest does not decide: it comes last, as it does in a whole one.
+pub fn verify<'b>(
+    query: &Query,
+    body: &'b Body,
+    result: impl FnOnce() -> Option<Cow<'b, str>>,
+    width: usize,
+) -> Option<Snippet> {
     let mut verifying = Verifying::new(query);
     fields(body, &mut |field| verifying.look(|| written(field)));
+    verifying.look(|| Cow::Owned(written_out(&result().unwrap_or_default())));
     verifying.snippet(width)
 }
 

@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 
+use memchr::{memchr, memchr2};
 use unspool_core::part::{Body, Question};
 
 /// A piece of a part that can be searched.
@@ -117,26 +118,82 @@ pub fn written(field: Field<'_>) -> Cow<'_, str> {
 }
 
 /// JSON with escapes resolved and punctuation kept, so that a person finds what they saw.
-fn written_out(raw: &str) -> String {
+pub fn written_out(raw: &str) -> String {
     let mut out = String::with_capacity(raw.len());
     let mut rest = raw;
-    while let Some(at) = rest.find('"') {
-        out.push_str(&rest[..at]);
-        // The end of this string: the next quote that no backslash stands before.
-        let inside = &rest[at + 1..];
-        let mut end = 0;
-        let bytes = inside.as_bytes();
-        while end < bytes.len() && bytes[end] != b'"' {
-            end += if bytes[end] == b'\\' { 2 } else { 1 };
-        }
-        let end = end.min(inside.len());
-        let quoted = rest.get(at..at + end + 2).unwrap_or(&rest[at..]);
-        match serde_json::from_str::<String>(&unspool_core::json::mended(quoted)) {
-            Ok(text) => out.push_str(&text),
-            Err(_) => out.push_str(quoted),
-        }
-        rest = rest.get(at + end + 2..).unwrap_or_default();
+    while let Some((before, quoted)) =
+        memchr(b'"', rest.as_bytes()).and_then(|at| rest.split_at_checked(at))
+    {
+        out.push_str(before);
+        let (string, behind) = end_of_string(quoted)
+            .and_then(|end| quoted.split_at_checked(end))
+            .unwrap_or((quoted, ""));
+        push_string(&mut out, string);
+        rest = behind;
     }
     out.push_str(rest);
     out
 }
+
+/// Where the string that begins here ends: behind the next quote that no backslash stands before.
+fn end_of_string(quoted: &str) -> Option<usize> {
+    let bytes = quoted.as_bytes();
+    let mut from = 1;
+    loop {
+        let at = from + memchr2(b'"', b'\\', bytes.get(from..)?)?;
+        if bytes.get(at) == Some(&b'"') {
+            return Some(at + 1);
+        }
+        from = at + 2;
+    }
+}
+
+/// What a string says; or the string as it is, if it is none.
+fn push_string(out: &mut String, quoted: &str) {
+    let start = out.len();
+    if push_simple(out, quoted).is_some() {
+        return;
+    }
+    out.truncate(start);
+    match serde_json::from_str::<String>(&unspool_core::json::mended(quoted)) {
+        Ok(text) => out.push_str(&text),
+        Err(_) => out.push_str(quoted),
+    }
+}
+
+/// The same for all but rare strings, in one pass and without a copy in between. None if it is not
+/// as simple as that: halves of pairs, and what is not JSON.
+fn push_simple(out: &mut String, quoted: &str) -> Option<()> {
+    let mut rest = quoted.get(1..quoted.len().checked_sub(1)?).filter(|_| quoted.ends_with('"'))?;
+    // Without a branch, so that many bytes are looked at in one go.
+    if rest.bytes().fold(false, |control, byte| control | (byte < b' ')) {
+        return None;
+    }
+    while let Some(at) = memchr(b'\\', rest.as_bytes()) {
+        let (before, escape) = rest.split_at_checked(at)?;
+        out.push_str(before);
+        let mut length = 2;
+        out.push(match escape.as_bytes().get(1)? {
+            simple @ (b'"' | b'\\' | b'/') => char::from(*simple),
+            b'n' => '\n',
+            b't' => '\t',
+            b'r' => '\r',
+            b'b' => '\u{8}',
+            b'f' => '\u{c}',
+            b'u' => {
+                length = 6;
+                let digits = escape.get(2..length)?;
+                let digits = digits.bytes().all(|it| it.is_ascii_hexdigit()).then_some(digits)?;
+                char::from_u32(u32::from_str_radix(digits, 16).ok()?)?
+            }
+            _ => return None,
+        });
+        rest = escape.get(length..)?;
+    }
+    out.push_str(rest);
+    Some(())
+}
+
+#[cfg(test)]
+#[path = "words_tests.rs"]
+mod tests;

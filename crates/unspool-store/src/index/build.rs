@@ -60,11 +60,14 @@ impl Builder {
         self.documents.len()
     }
 
-    /// Writes what was collected as blocks.
-    pub fn finish(mut self) -> Segment {
+    /// Writes what was collected as a segment.
+    pub fn finish(self) -> Segment {
+        self.finish_with(Writer::default())
+    }
+
+    pub(super) fn finish_with(mut self, mut writer: Writer) -> Segment {
         self.dictionary.settle();
-        let mut blocks = Vec::new();
-        let mut writer = Writer::default();
+        let mut segment = Segment::default();
         let (numbers, cells, ends) = self.turn_round();
         let mut word = Vec::new();
         for index in self.sorted() {
@@ -74,16 +77,12 @@ impl Builder {
             let start = if index == 0 { 0 } else { ends[index - 1] };
             let list = &cells[start as usize..ends[index] as usize];
             let list = Newest { cells: list.iter().peekable(), numbers: &numbers };
-            blocks.extend(writer.add(&word, list));
+            writer.add(&word, list).into_iter().for_each(|piece| segment.put(piece));
         }
         let (last, counts) = writer.finish();
-        blocks.extend(last);
-        Segment {
-            documents: numbers.len() as u64,
-            words: counts.words,
-            tokens: counts.tokens,
-            blocks,
-        }
+        last.into_iter().for_each(|piece| segment.put(piece));
+        let documents = numbers.len() as u64;
+        Segment { documents, words: counts.words, tokens: counts.tokens, ..segment }
     }
 
     /// The numbers of the words in the order of their bytes.

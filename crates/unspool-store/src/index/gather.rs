@@ -8,7 +8,7 @@ use memchr::memmem::Finder;
 use super::look::{BlockRef, Limits, SegmentHead, Shelf};
 use super::postings::{Corrupt, Layout, List, Posting};
 use super::query::{Need, Reach};
-use super::runs;
+use super::sheets::Wanted;
 use super::words::Unpacker;
 
 /// The documents of a need.
@@ -138,7 +138,8 @@ fn start_in_block(
 }
 
 /// The documents that have a word that ends so or has this inside it, for each of the needs that
-/// narrow anything down. All words of all segments are searched, once for all needs.
+/// narrow anything down. The words of all blocks that may have one are searched, once for all
+/// needs.
 pub(super) fn searched<S: Shelf>(
     shelf: &S,
     segments: &[SegmentHead],
@@ -151,23 +152,25 @@ pub(super) fn searched<S: Shelf>(
     let mut searches: Vec<Search> = needs.iter().map(Search::new).collect();
     let mut unpacker = Unpacker::default();
     let mut corrupt = None;
-    // A block that no need can be in is passed over.
-    let wanted = |runs: &[u8]| needs.iter().any(|need| runs::may_have(runs, need.word.as_bytes()));
+    let wanted = Wanted::new(needs.iter().map(|need| need.word.as_bytes()));
     for (index, segment) in segments.iter().enumerate() {
-        shelf.words(segment.id, &wanted, &mut |block| match unpacker.words(block.words) {
-            Ok(words) => {
-                for search in searches.iter_mut().filter(|search| !search.given_up) {
-                    search.search(index, block.first, words, limits);
+        let mut read = |sheet, slice| shelf.slice(segment.id, sheet, slice);
+        for blocks in wanted.blocks(&mut read)? {
+            shelf.words(segment.id, blocks, &mut |block| match unpacker.words(block.words) {
+                Ok(words) => {
+                    for search in searches.iter_mut().filter(|search| !search.given_up) {
+                        search.search(index, block.first, words, limits);
+                    }
+                    ControlFlow::Continue(())
                 }
-                ControlFlow::Continue(())
+                Err(error) => {
+                    corrupt = Some(error);
+                    ControlFlow::Break(())
+                }
+            })?;
+            if let Some(error) = corrupt {
+                return Err(error.into());
             }
-            Err(error) => {
-                corrupt = Some(error);
-                ControlFlow::Break(())
-            }
-        })?;
-        if let Some(error) = corrupt {
-            return Err(error.into());
         }
     }
     let mut all = Vec::new();

@@ -9,7 +9,7 @@
 //! list.
 
 use std::cmp::Reverse;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 use super::gather::{self, Found};
 use super::postings::{Corrupt, Posting};
@@ -66,13 +66,20 @@ pub trait Shelf {
         visit: &mut dyn FnMut(BlockRef<'_>) -> ControlFlow<()>,
     ) -> Result<(), Self::Error>;
 
-    /// The words of the blocks of the segment whose runs are `wanted`, in order, until `visit`
-    /// breaks. This goes over every block of the index, so it should not touch the postings, nor
-    /// the words of a block that is not wanted.
+    /// A slice of a sheet of the segment, both by their numbers, if it is there.
+    fn slice(
+        &self,
+        segment: i64,
+        sheet: usize,
+        slice: usize,
+    ) -> Result<Option<Vec<u8>>, Self::Error>;
+
+    /// The words of the blocks of the segment with these numbers, in order, until `visit` breaks.
+    /// The range may go beyond the last block. The postings should not be touched.
     fn words(
         &self,
         segment: i64,
-        wanted: &dyn Fn(&[u8]) -> bool,
+        blocks: Range<usize>,
         visit: &mut dyn FnMut(WordsRef<'_>) -> ControlFlow<()>,
     ) -> Result<(), Self::Error>;
 

@@ -1,7 +1,8 @@
 use proptest::prelude::*;
 
 use super::matching_tests::{picks, query_from};
-use super::model::{List, all_candidates, naive_matches, shelve, text};
+use super::model::{List, all_candidates, merged, naive_matches, shelve, text};
+use super::segment::Writer;
 use super::{Block, Builder, Corrupt, Limits, Query, Segment, candidates};
 
 fn limits() -> impl Strategy<Value = Limits> {
@@ -87,11 +88,10 @@ proptest! {
         let block = Block {
             first: vec![b'a'],
             last: vec![b'z'],
-            runs: Vec::new(),
             words: if plain { [b"\x02\x01a\x11b", &words[..]].concat() } else { words },
             postings: if plain { [&[1, 3, 99, 2, 3], &postings[..]].concat() } else { postings },
         };
-        let shelf = List(vec![Segment { documents: 3, words: 3, tokens: 9, blocks: vec![block] }]);
+        let shelf = List(vec![Segment { documents: 3, words: 3, tokens: 9, blocks: vec![block], sheets: Vec::new() }]);
         let query = Query::parse(&typed);
         for query in [&query, &query.widened()] {
             candidates(query, &shelf, &limits).ok();
@@ -111,6 +111,39 @@ fn finds(shelf: &List, typed: &str, expected: &[u64]) {
     let found = candidates(&Query::parse(typed), shelf, &Limits::default()).unwrap();
     let found: Vec<u64> = found.documents.iter().map(|it| it.document).collect();
     assert_eq!(found, expected, "{typed}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+
+    /// Many small blocks, so that there are several sheets.
+    #[test]
+    fn every_fragment_of_every_word_is_found_among_many_blocks(
+        words in prop::collection::vec("[a-z]{1,12}|[a-d]{5,30}|[a-zé]{3,9}", 900..1500),
+        block in 30..60usize,
+    ) {
+        let mut builder = Builder::default();
+        for (number, word) in words.iter().enumerate() {
+            builder.begin(number as u64);
+            builder.text(word);
+            builder.end();
+        }
+        let segment = builder.finish_with(Writer::of_blocks(block));
+        let merged = merged([&segment].into_iter(), &mut |_| true);
+        prop_assert_eq!(merged.tokens, segment.tokens);
+        prop_assert!(segment.sheets.len() > 1 && segment.blocks.len() > 62);
+        let shelf = List(vec![segment]);
+        for (number, word) in words.iter().enumerate().step_by(61) {
+            for (start, _) in word.char_indices() {
+                for (end, _) in word.char_indices().filter(|(end, _)| *end > start) {
+                    let query = Query::parse(&format!("\"{}\"", &word[start..end]));
+                    if let Some(found) = all_candidates(&query, &shelf, &Limits::default()) {
+                        prop_assert!(found.contains(&(number as u64)), "{} in {word}", &word[start..end]);
+                    }
+                }
+            }
+        }
+    }
 }
 
 #[test]

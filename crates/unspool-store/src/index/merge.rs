@@ -12,15 +12,15 @@ use std::ops::Range;
 use rustc_hash::FxHashMap;
 
 use super::postings::{Corrupt, Layout, List, Posting};
-use super::segment::{Block, Counts, Writer};
+use super::segment::{Block, Counts, Piece, Writer};
 use super::words::Unpacker;
 
 /// Merges segments, each given as its blocks in order. Documents that `keep` refuses are left
-/// out; it is asked once for each. The new blocks go to `emit`, in order.
+/// out; it is asked once for each. The new blocks and sheets go to `emit`, in order.
 pub fn merge<S, E>(
     sources: impl IntoIterator<Item = S>,
     keep: &mut dyn FnMut(u64) -> bool,
-    emit: &mut dyn FnMut(Block) -> Result<(), E>,
+    emit: &mut dyn FnMut(Piece) -> Result<(), E>,
 ) -> Result<Counts, E>
 where
     S: Iterator<Item = Result<Block, E>>,
@@ -50,13 +50,13 @@ where
         // Each segment's documents are in order already, which this sort makes use of.
         list.sort_by_key(|posting| (Reverse(posting.document), Reverse(posting.level)));
         list.dedup_by_key(|posting| posting.document);
-        if let Some(block) = writer.add(&word, list.iter().copied()) {
-            emit(block)?;
+        for piece in writer.add(&word, list.iter().copied()) {
+            emit(piece)?;
         }
     }
     let (last, counts) = writer.finish();
-    if let Some(block) = last {
-        emit(block)?;
+    for piece in last {
+        emit(piece)?;
     }
     Ok(Counts { documents: asked.kept, ..counts })
 }

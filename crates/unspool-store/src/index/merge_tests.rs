@@ -48,7 +48,6 @@ proptest! {
         let hostile = Block {
             first: Vec::new(),
             last: Vec::new(),
-            runs: Vec::new(),
             words: if plain { [b"\x02\x01a\x11b", &words[..]].concat() } else { words },
             postings: if plain { [&[1, 3, 99, 2, 3], &postings[..]].concat() } else { postings },
         };

@@ -25,6 +25,7 @@ mod postings;
 mod query;
 mod runs;
 mod segment;
+mod sheets;
 mod snippet;
 mod stream;
 mod tokens;
@@ -37,7 +38,8 @@ pub use matching::Matching;
 pub use merge::{choose, merge};
 pub use postings::Corrupt;
 pub use query::{Condition, Kind, Query};
-pub use segment::{Block, Counts, Segment};
+pub use segment::{Block, Counts, Piece, Segment};
+pub use sheets::{Retrace, Sheet};
 pub use snippet::{Snippet, snippet};
 pub use tokens::{Short, Sink, Tokeniser};
 
@@ -57,6 +59,8 @@ mod model;
 mod postings_tests;
 #[cfg(test)]
 mod query_tests;
+#[cfg(test)]
+mod sheets_tests;
 #[cfg(test)]
 mod snippet_tests;
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 use proptest::prelude::*;
 
@@ -100,13 +100,14 @@ pub(super) fn merged<'a>(
 ) -> Segment {
     let sources: Vec<_> =
         segments.map(|segment| segment.blocks.iter().cloned().map(Ok::<_, Corrupt>)).collect();
-    let mut blocks = Vec::new();
-    let counts = merge(sources, keep, &mut |block| {
-        blocks.push(block);
+    let mut segment = Segment::default();
+    let counts = merge(sources, keep, &mut |piece| {
+        segment.put(piece);
         Ok(())
     })
     .unwrap();
-    Segment { documents: counts.documents, words: counts.words, tokens: counts.tokens, blocks }
+    let Counts { documents, words, tokens } = counts;
+    Segment { documents, words, tokens, ..segment }
 }
 
 impl Shelf for List {
@@ -137,16 +138,20 @@ impl Shelf for List {
         Ok(())
     }
 
+    fn slice(&self, segment: i64, sheet: usize, slice: usize) -> Result<Option<Vec<u8>>, Corrupt> {
+        let sheet = self.0[segment as usize].sheets.get(sheet);
+        Ok(sheet.and_then(|sheet| sheet.slices.get(slice)).cloned())
+    }
+
     fn words(
         &self,
         segment: i64,
-        wanted: &dyn Fn(&[u8]) -> bool,
+        blocks: Range<usize>,
         visit: &mut dyn FnMut(WordsRef<'_>) -> ControlFlow<()>,
     ) -> Result<(), Corrupt> {
-        for Block { first, runs, words, .. } in self.blocks_of(segment) {
-            if !wanted(runs) {
-                continue;
-            }
+        let of_segment = self.blocks_of(segment);
+        let end = blocks.end.min(of_segment.len());
+        for Block { first, words, .. } in &of_segment[blocks.start.min(end)..end] {
             if visit(WordsRef { first, words }).is_break() {
                 break;
             }

@@ -35,7 +35,6 @@ pub(super) struct Packer {
     packed: Vec<u8>,
     first: Vec<u8>,
     last: Vec<u8>,
-    /// Unpacked.
     length: usize,
 }
 
@@ -68,8 +67,9 @@ impl Packer {
         self.length += word.len() + 1;
     }
 
-    pub(super) fn is_full(&self) -> bool {
-        self.length > ENOUGH
+    /// How long the words are, unpacked.
+    pub(super) fn length(&self) -> usize {
+        self.length
     }
 
     /// What was added, if anything. The packer is empty afterwards.

@@ -7,15 +7,15 @@ use unspool_core::part::{Kind, Part};
 use unspool_core::session::{Session, Turn};
 use xxhash_rust::xxh3::xxh3_128;
 
+use super::blocks::Blocks;
 use super::derived::{
     PART, PART_SUMS, SESSION, STEP_SUMS, TURN, TURN_SUMS, first_prompt, models_of, named, names_of,
     of_part, of_session, of_turn, stored_names,
 };
 use super::load::Loader;
-use super::tidy::Blocks;
 use crate::batch::agents;
 use crate::contract::{Checked, StoreError};
-use crate::index::{Block, merge};
+use crate::index::{Piece, Retrace, Sheet, merge};
 use crate::rows::{Row, is_settled};
 use crate::words::texts;
 
@@ -32,7 +32,7 @@ pub fn check(connection: &Connection) -> Result<Checked, StoreError> {
             checked.problem(told);
         }
     }
-    for look in [references, sessions, turns, parts, contents, sums] {
+    for look in [references, sessions, turns, parts, sheets, contents, sums] {
         match look(connection, &mut checked) {
             Ok(()) => {}
             // Damage is what we look for: the rest is looked at all the same.
@@ -217,7 +217,7 @@ impl Indexed {
             indexed.add(document);
             false
         };
-        merge(sources, &mut pass, &mut |_: Block| Ok::<(), StoreError>(()))?;
+        merge(sources, &mut pass, &mut |_: Piece| Ok::<(), StoreError>(()))?;
         Ok(indexed)
     }
 
@@ -240,6 +240,63 @@ impl Indexed {
         let has_words = |text: &str| text.chars().any(char::is_alphanumeric);
         known || (is_settled(part) && !texts(&part.body).iter().any(|text| has_words(text)))
     }
+}
+
+/// The sheets say what letters are in the words of which blocks: what they leave out, no fragment
+/// finds.
+fn sheets(connection: &Connection, checked: &mut Checked) -> Result<(), StoreError> {
+    let segments: Vec<Row> = connection
+        .prepare("SELECT row FROM segment")?
+        .query_map([], |row| row.get(0))?
+        .collect::<Result<_, _>>()?;
+    for segment in segments {
+        match has_its_sheets(connection, segment) {
+            Ok(true) => {}
+            Ok(false) => {
+                checked.problem(format!("the sheets of segment {segment} do not say what it says"));
+            }
+            // The same was said of the index.
+            Err(StoreError::Index(_)) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+fn has_its_sheets(connection: &Connection, segment: Row) -> Result<bool, StoreError> {
+    let mut stored = connection
+        .prepare_cached("SELECT bits FROM word_runs WHERE segment = ?1 ORDER BY sheet, slice")?;
+    let mut stored = stored.query([segment])?;
+    let mut is_stored = |sheet: Sheet| -> Result<bool, StoreError> {
+        for slice in sheet.slices {
+            match stored.next()? {
+                Some(row) if row.get_ref(0)?.as_blob()? == slice => {}
+                Some(_) | None => return Ok(false),
+            }
+        }
+        Ok(true)
+    };
+    let mut words = connection
+        .prepare_cached("SELECT words FROM word_block WHERE segment = ?1 ORDER BY number")?;
+    let mut rows = words.query([segment])?;
+    let mut made = Retrace::default();
+    while let Some(row) = rows.next()? {
+        if let Some(sheet) = made.add(row.get_ref(0)?.as_blob()?)?
+            && !is_stored(sheet)?
+        {
+            return Ok(false);
+        }
+    }
+    let last = made.finish().map_or(Ok(true), is_stored)?;
+    let numbered: bool = connection.query_row(
+        "SELECT coalesce(max(sheet) = count(DISTINCT sheet) - 1, 1)
+             AND NOT EXISTS (SELECT 1 FROM word_runs WHERE segment = ?1
+                 GROUP BY sheet HAVING max(slice) <> count(*) - 1)
+         FROM word_runs WHERE segment = ?1",
+        [segment],
+        |row| row.get(0),
+    )?;
+    Ok(last && numbered && stored.next()?.is_none())
 }
 
 /// Large payloads are what they were when they were stored.

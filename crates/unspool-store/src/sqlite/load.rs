@@ -1,5 +1,6 @@
 //! From rows to turns and parts again.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use unspool_core::session::{Provenance, Step, Turn, Usage};
 use unspool_core::telling::{Name, Positions};
 
 use crate::contract::{StoreError, StoredTurn};
-use crate::pack::{self, Columns};
+use crate::pack::{self, Columns, Extent};
 use crate::rows::Row;
 
 /// How many opened chunks are kept: the parts of a turn mostly lie in one or two.
@@ -31,6 +32,8 @@ pub struct Loaded {
     pub user: bool,
     pub open: bool,
     pub part: Part,
+    /// Where its result is, if that was left out.
+    left_out: Option<(Arc<Vec<u8>>, Range<usize>)>,
 }
 
 const PART: &str = "SELECT part.row, place, id, role, step, text, chunk, at, size, content,
@@ -48,6 +51,14 @@ struct Raw {
     size: Option<i64>,
     content: Option<Row>,
     payload: Option<Vec<u8>>,
+}
+
+impl Loaded {
+    /// The result, if it was left out.
+    pub fn left_out(&self) -> Option<Cow<'_, str>> {
+        let (chunk, range) = self.left_out.as_ref()?;
+        pack::left_out(chunk.get(range.clone())?)
+    }
 }
 
 fn raw(row: &SqlRow<'_>) -> rusqlite::Result<Raw> {
@@ -73,15 +84,24 @@ impl<'c> Loader<'c> {
 
     /// One part, by its row.
     pub fn part(&mut self, row: Row) -> Result<Option<Loaded>, StoreError> {
+        self.part_to(row, Extent::Whole)
+    }
+
+    fn part_to(&mut self, row: Row, extent: Extent) -> Result<Option<Loaded>, StoreError> {
         let sql = format!("{PART} WHERE part.row = ?1");
         let found = self.connection.prepare_cached(&sql)?.query_row([row], raw).optional()?;
-        found.map(|raw| self.open(raw)).transpose()
+        found.map(|raw| self.open(raw, extent)).transpose()
     }
 
     /// One part, if it is there and not damaged: one that cannot be read must not keep people from
     /// all the others. A check tells of it.
     pub fn readable(&mut self, row: Row) -> Result<Option<Loaded>, StoreError> {
-        let found = self.part(row);
+        self.readable_to(row, Extent::Whole)
+    }
+
+    /// The same, as much of it as is wanted.
+    pub fn readable_to(&mut self, row: Row, extent: Extent) -> Result<Option<Loaded>, StoreError> {
+        let found = self.part_to(row, extent);
         if let Err(StoreError::Packed(_)) = found { Ok(None) } else { found }
     }
 
@@ -93,10 +113,10 @@ impl<'c> Loader<'c> {
             .prepare_cached(&sql)?
             .query_map([turn], raw)?
             .collect::<Result<_, _>>()?;
-        raws.into_iter().map(|raw| self.open(raw)).collect()
+        raws.into_iter().map(|raw| self.open(raw, Extent::Whole)).collect()
     }
 
-    fn open(&mut self, raw: Raw) -> Result<Loaded, StoreError> {
+    fn open(&mut self, raw: Raw, extent: Extent) -> Result<Loaded, StoreError> {
         let columns = Columns {
             id: PartId(id(&raw.id)?),
             place: Place(raw.place),
@@ -106,22 +126,24 @@ impl<'c> Loader<'c> {
             Some(row) => Some(self.content(row)?),
             None => None,
         };
+        let left_out = large.clone().filter(|_| extent == Extent::ButResult);
         let large = large
             .as_ref()
             .map(|(chunk, range)| chunk.get(range.clone()).ok_or(pack::PackError::Short));
         let large = large.transpose()?;
         let open = raw.payload.is_some();
         let part = match (raw.payload, raw.chunk, raw.at, raw.size) {
-            (Some(payload), _, _, _) => pack::unpack(columns, &payload, raw.text, large)?,
+            (Some(payload), _, _, _) => pack::unpack(columns, &payload, raw.text, large, extent)?,
             (None, Some(chunk), Some(at), Some(size)) => {
                 let chunk = self.chunk(chunk)?;
                 let (at, size) = (at as usize, size as usize);
                 let rest = at.checked_add(size).and_then(|end| chunk.get(at..end));
-                pack::unpack(columns, rest.ok_or(pack::PackError::Short)?, raw.text, large)?
+                let rest = rest.ok_or(pack::PackError::Short)?;
+                pack::unpack(columns, rest, raw.text, large, extent)?
             }
             (None, _, _, _) => return Err(pack::PackError::Short.into()),
         };
-        Ok(Loaded { row: raw.row, user: raw.user, open, part })
+        Ok(Loaded { row: raw.row, user: raw.user, open, part, left_out })
     }
 
     /// Where a large payload lies.

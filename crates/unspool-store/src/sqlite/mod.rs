@@ -2,6 +2,7 @@
 //! work and await the answer. One connection writes, others read beside it (write-ahead log), so
 //! nobody waits for the recorder.
 
+mod blocks;
 mod check;
 mod derived;
 mod load;
@@ -17,6 +18,7 @@ mod write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 use unspool_core::id::{SessionId, TurnId};
 use unspool_core::part::Part;
@@ -78,7 +80,7 @@ impl Sqlite {
         if migrate::check_version(&connection, path)? == 0 {
             return Err(StoreError::Missing(path.to_owned()));
         }
-        // Searching for a fragment reads every word there is: without copying, where it can be.
+        // Searching for a fragment reads here and there, all over the file: without a call each.
         connection
             .pragma_update(None, "mmap_size", 4_i64 << 30)
             .map_err(|error| StoreError::sqlite(path, error))?;
@@ -315,6 +317,9 @@ fn connect_to(address: &Path, path: &Path, flags: OpenFlags) -> Result<Connectio
     let connection = Connection::open_with_flags(address, flags).map_err(at)?;
     connection.busy_timeout(PATIENCE).map_err(at)?;
     connection.set_prepared_statement_cache_capacity(64);
+    // Else it plans a statement anew whenever other values are bound to it, on account of indices
+    // that leave rows out.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(at)?;
     connection.pragma_update(None, "cache_size", -8192).map_err(at)?;
     Ok(connection)
 }

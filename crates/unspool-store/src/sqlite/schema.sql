@@ -277,13 +277,19 @@ CREATE TABLE word_block (
     number   INTEGER NOT NULL,
     first    BLOB NOT NULL,
     last     BLOB NOT NULL,
-    -- Which four letters follow each other in its words.
-    runs     BLOB NOT NULL,
     words    BLOB NOT NULL,
     postings BLOB NOT NULL,
     UNIQUE (segment, number)
 );
 CREATE INDEX word_block_first ON word_block (segment, first);
+-- Which four letters follow each other in the words of which blocks, in slices that fit a page.
+CREATE TABLE word_runs (
+    segment INTEGER NOT NULL REFERENCES segment (row) ON DELETE CASCADE,
+    sheet   INTEGER NOT NULL,
+    slice   INTEGER NOT NULL,
+    bits    BLOB NOT NULL,
+    PRIMARY KEY (segment, sheet, slice)
+) WITHOUT ROWID;
 -- Parts whose words are not in a segment yet.
 CREATE TABLE unindexed (
     part INTEGER PRIMARY KEY REFERENCES part (row) ON DELETE CASCADE

@@ -1,17 +1,15 @@
 //! Searching. The index proposes; the stored text decides. What is so new that it is in no segment
 //! yet is looked at one by one.
 
-use std::ops::ControlFlow;
-
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, params_from_iter};
 use unspool_core::id::{PartId, SessionId};
 
+use super::blocks::Index;
 use super::load::{Loader, id};
 use crate::contract::StoreError;
-use crate::index::{
-    self, Block, BlockRef, Candidates, Limits, Query, SegmentHead, Shelf, WordsRef, candidates,
-};
+use crate::index::{Candidates, Limits, Query, candidates};
+use crate::pack::Extent;
 use crate::rows::Row;
 use crate::search::{Findings, Hit, SearchRequest, verify, verify_fields, weight};
 
@@ -188,7 +186,7 @@ impl Search<'_, '_> {
 
     fn parts(&mut self, query: &Query) -> Result<(), StoreError> {
         let limits = Limits::default();
-        let mut found = candidates(query, &Blocks(self.connection), &limits)?;
+        let mut found = candidates(query, &Index(self.connection), &limits)?;
         self.findings.newest_first = found.newest_first;
         // Nothing in a segment has the word whole. If nothing new has it either, the inside of a
         // longer one will do, there as well; else what is new is all that there is.
@@ -212,7 +210,7 @@ impl Search<'_, '_> {
             }
             // Filters may let few through: the next newest.
             let limits = Limits { before: Some(before), ..limits };
-            found = candidates(&found.query, &Blocks(self.connection), &limits)?;
+            found = candidates(&found.query, &Index(self.connection), &limits)?;
         }
         Ok(())
     }
@@ -315,107 +313,11 @@ impl Search<'_, '_> {
         if self.findings.hits.iter().any(known) {
             return Ok(());
         }
-        if let Some(loaded) = self.loader.readable(weighed.row)?
-            && let Some(snippet) = verify(query, &loaded.part.body, self.request.width)
-        {
-            self.findings.hits.push(Hit { snippet, ..weighed.hit });
-        }
+        let loaded = self.loader.readable_to(weighed.row, Extent::ButResult)?;
+        let Some(loaded) = loaded else { return Ok(()) };
+        let result = || loaded.left_out();
+        let snippet = verify(query, &loaded.part.body, result, self.request.width);
+        self.findings.hits.extend(snippet.map(|snippet| Hit { snippet, ..weighed.hit }));
         Ok(())
-    }
-}
-
-/// The blocks of the index in the database.
-pub struct Blocks<'c>(pub &'c Connection);
-
-impl Shelf for Blocks<'_> {
-    type Error = StoreError;
-
-    fn segments(&self) -> Result<Vec<SegmentHead>, StoreError> {
-        let mut statement =
-            self.0.prepare_cached("SELECT row, documents FROM segment ORDER BY row DESC")?;
-        let rows = statement.query_map([], |row| {
-            Ok(SegmentHead { id: row.get(0)?, documents: row.get::<_, i64>(1)? as u64 })
-        })?;
-        Ok(rows.collect::<Result<_, _>>()?)
-    }
-
-    fn block_with(&self, segment: i64, word: &[u8]) -> Result<Option<Block>, StoreError> {
-        let mut statement = self.0.prepare_cached(
-            "SELECT first, last, runs, words, postings FROM word_block
-             WHERE segment = ?1 AND first <= ?2 ORDER BY first DESC LIMIT 1",
-        )?;
-        let found = statement.query_row((segment, word), |row| {
-            Ok(Block {
-                first: row.get(0)?,
-                last: row.get(1)?,
-                runs: row.get(2)?,
-                words: row.get(3)?,
-                postings: row.get(4)?,
-            })
-        });
-        Ok(found.optional()?)
-    }
-
-    fn blocks(
-        &self,
-        segment: i64,
-        from: &[u8],
-        visit: &mut dyn FnMut(BlockRef<'_>) -> ControlFlow<()>,
-    ) -> Result<(), StoreError> {
-        let mut statement = self.0.prepare_cached(
-            "SELECT first, words, postings FROM word_block
-             WHERE segment = ?1 AND first >= coalesce((SELECT max(first) FROM word_block
-                 WHERE segment = ?1 AND first <= ?2), x'') ORDER BY first",
-        )?;
-        let mut rows = statement.query((segment, from))?;
-        while let Some(row) = rows.next()? {
-            let block = BlockRef {
-                first: row.get_ref(0)?.as_blob()?,
-                words: row.get_ref(1)?.as_blob()?,
-                postings: row.get_ref(2)?.as_blob()?,
-            };
-            if visit(block).is_break() {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    fn words(
-        &self,
-        segment: i64,
-        wanted: &dyn Fn(&[u8]) -> bool,
-        visit: &mut dyn FnMut(WordsRef<'_>) -> ControlFlow<()>,
-    ) -> Result<(), StoreError> {
-        let mut statement = self.0.prepare_cached(
-            "SELECT first, runs, words FROM word_block WHERE segment = ?1 ORDER BY number",
-        )?;
-        let mut rows = statement.query([segment])?;
-        while let Some(row) = rows.next()? {
-            // A column that is not asked for is not read.
-            if !wanted(row.get_ref(1)?.as_blob()?) {
-                continue;
-            }
-            let block =
-                WordsRef { first: row.get_ref(0)?.as_blob()?, words: row.get_ref(2)?.as_blob()? };
-            if visit(block).is_break() {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    fn postings(&self, segment: i64, first: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
-        let mut statement = self
-            .0
-            .prepare_cached("SELECT postings FROM word_block WHERE segment = ?1 AND first = ?2")?;
-        Ok(statement.query_row((segment, first), |row| row.get(0)).optional()?)
-    }
-}
-
-/// A block that cannot be read is a damaged file.
-impl From<index::Corrupt> for StoreError {
-    fn from(corrupt: index::Corrupt) -> StoreError {
-        StoreError::Index(corrupt)
     }
 }

@@ -1,12 +1,12 @@
 //! Keeping the index in order: words that wait become a segment, and segments that have become many
 //! become one.
 
-use rusqlite::{Connection, Transaction, params};
+use rusqlite::{Connection, Transaction};
 
+use super::blocks::{Blocks, SegmentWriter, add_segment};
 use super::load::Loader;
-use super::write::add_segment;
 use crate::contract::{StoreError, Tidy};
-use crate::index::{Block, Builder, choose, merge};
+use crate::index::{Builder, Piece, choose, merge};
 use crate::rows::{Row, is_settled};
 use crate::words::{Field, fields};
 
@@ -88,10 +88,7 @@ fn index_part(words: &mut Builder, row: Row, body: &unspool_core::part::Body) {
 /// One segment of several. Parts that are gone are left out.
 fn merge_segments(connection: &mut Connection, rows: &[Row]) -> Result<(), StoreError> {
     let transaction = connection.transaction()?;
-    let new = transaction
-        .prepare_cached("INSERT INTO segment (documents, words, tokens) VALUES (0, 0, 0)")?
-        .insert([])?;
-    let mut number = 0;
+    let mut writer = SegmentWriter::begin(&transaction)?;
     let sources = rows.iter().map(|row| Blocks::new(&transaction, *row));
     let mut there = transaction.prepare_cached("SELECT 1 FROM part WHERE row = ?1")?;
     let mut failed = None;
@@ -102,33 +99,13 @@ fn merge_segments(connection: &mut Connection, rows: &[Row]) -> Result<(), Store
             true
         }
     };
-    let mut emit = |block: Block| -> Result<(), StoreError> {
-        transaction
-            .prepare_cached(
-                "INSERT INTO word_block (segment, number, first, last, runs, words, postings)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-            )?
-            .execute(params![
-                new,
-                number,
-                block.first,
-                block.last,
-                block.runs,
-                block.words,
-                block.postings
-            ])?;
-        number += 1;
-        Ok(())
-    };
+    let mut emit = |piece: Piece| -> Result<(), StoreError> { Ok(writer.put(&piece)?) };
     let counts = merge(sources, &mut keep, &mut emit)?;
     if let Some(error) = failed {
         return Err(error.into());
     }
     drop(there);
-    transaction.execute(
-        "UPDATE segment SET documents = ?2, words = ?3, tokens = ?4 WHERE row = ?1",
-        params![new, counts.documents as i64, counts.words as i64, counts.tokens as i64],
-    )?;
+    writer.finish(counts)?;
     remove(&transaction, rows)?;
     Ok(transaction.commit()?)
 }
@@ -140,52 +117,15 @@ fn remove(transaction: &Transaction<'_>, rows: &[Row]) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// The blocks of a segment, one at a time.
-pub(super) struct Blocks<'c> {
-    connection: &'c Connection,
-    segment: Row,
-    next: i64,
-}
-
-impl<'c> Blocks<'c> {
-    pub fn new(connection: &'c Connection, segment: Row) -> Blocks<'c> {
-        Blocks { connection, segment, next: 0 }
-    }
-}
-
-impl Iterator for Blocks<'_> {
-    type Item = Result<Block, StoreError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let found = self
-            .connection
-            .prepare_cached(
-                "SELECT first, last, runs, words, postings FROM word_block
-                 WHERE segment = ?1 AND number = ?2",
-            )
-            .and_then(|mut statement| {
-                let mut rows = statement.query([self.segment, self.next])?;
-                let Some(row) = rows.next()? else { return Ok(None) };
-                Ok(Some(Block {
-                    first: row.get(0)?,
-                    last: row.get(1)?,
-                    runs: row.get(2)?,
-                    words: row.get(3)?,
-                    postings: row.get(4)?,
-                }))
-            });
-        self.next += 1;
-        found.map_err(StoreError::from).transpose()
-    }
-}
-
 /// The whole index anew, from the stored parts.
 pub fn reindex(connection: &mut Connection) -> Result<u64, StoreError> {
     /// A segment is closed when its words take this much.
     const WORDS: usize = 32 * 1024 * 1024;
     let transaction = connection.transaction()?;
-    transaction.execute("DELETE FROM segment", [])?;
-    transaction.execute("DELETE FROM unindexed", [])?;
+    // All of it, also what belongs to no segment any more.
+    for table in ["word_runs", "word_block", "segment", "unindexed"] {
+        transaction.execute(&format!("DELETE FROM {table}"), [])?;
+    }
     let mut words = Builder::default();
     let mut loader = Loader::new(&transaction);
     let mut statement =

@@ -5,6 +5,7 @@ use rusqlite::{CachedStatement, Connection, OptionalExtension, Transaction, para
 use rustc_hash::{FxHashMap, FxHashSet};
 use unspool_core::session::Step;
 
+use super::blocks::add_segment;
 use super::derived::{PART_SUMS, STEP_SUMS, TURN_SUMS, first_prompt, models_of, named};
 use crate::rows::{
     Batch, Content, FileRow, Names, PartRow, Payload, Row, SessionWrite, TurnWrite, milliseconds,
@@ -575,30 +576,4 @@ fn words(transaction: &Transaction<'_>, batch: &Batch) -> rusqlite::Result<()> {
     let Some(segment) = &batch.segment else { return Ok(()) };
     add_segment(transaction, segment)?;
     Ok(())
-}
-
-/// Stores a segment of the index.
-pub(super) fn add_segment(
-    transaction: &Transaction<'_>,
-    segment: &crate::index::Segment,
-) -> rusqlite::Result<Row> {
-    let row = transaction
-        .prepare_cached("INSERT INTO segment (documents, words, tokens) VALUES (?1, ?2, ?3)")?
-        .insert(params![segment.documents as i64, segment.words as i64, segment.tokens as i64])?;
-    let mut block = transaction.prepare_cached(
-        "INSERT INTO word_block (segment, number, first, last, runs, words, postings)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-    )?;
-    for (number, new) in segment.blocks.iter().enumerate() {
-        block.execute(params![
-            row,
-            number as i64,
-            new.first,
-            new.last,
-            new.runs,
-            new.words,
-            new.postings
-        ])?;
-    }
-    Ok(row)
 }

@@ -105,6 +105,12 @@ const DERIVED: &[&str] = &[
     // The index.
     "DELETE FROM unindexed",
     "DELETE FROM segment; DELETE FROM word_block",
+    "DELETE FROM word_runs",
+    "UPDATE word_runs SET bits = zeroblob(length(bits))",
+    "UPDATE word_runs SET bits = x''",
+    "UPDATE word_runs SET slice = slice + 1",
+    "UPDATE word_runs SET sheet = sheet + 1",
+    "INSERT INTO word_runs SELECT segment, sheet + 1, slice, bits FROM word_runs",
 ];
 
 /// Damage to what was told: it is found, and nothing brings it back.

@@ -66,6 +66,7 @@ impl Home for SqliteHome {
             ("chunk", "session IS NULL AND row NOT IN (SELECT chunk FROM content)"),
             ("content", "row NOT IN (SELECT content FROM part WHERE content IS NOT NULL)"),
             ("word_block", "segment NOT IN (SELECT row FROM segment)"),
+            ("word_runs", "segment NOT IN (SELECT row FROM segment)"),
         ];
         let left = orphans.iter().filter_map(|(table, condition)| {
             let sql = format!("SELECT count(*) FROM {table} WHERE {condition}");

@@ -9,7 +9,8 @@ use unspool_core::part::{Body, Part, Tool};
 use unspool_store::batch::Pace;
 use unspool_store::blocking::wait;
 use unspool_store::contract::{Store, Window};
-use unspool_store::pack::{Columns, Press, pack, unpack, unpress};
+use unspool_store::pack::Extent::Whole;
+use unspool_store::pack::{Columns, Press, left_out, pack, unpack, unpress};
 
 use crate::bodies;
 use crate::desk::{AGENT, Desk, ask};
@@ -32,8 +33,13 @@ fn there_and_back(part: &Part) -> Part {
         assert_eq!(alone.len(), large.size());
         alone
     });
+    if let (Some(large), Body::Tool(tool)) = (&large, &part.body)
+        && let Some(result) = left_out(large)
+    {
+        assert_eq!(Some(result.as_ref()), tool.result.as_ref().map(Json::text));
+    }
     let columns = Columns { id: part.id, place: part.place, step: part.step };
-    unpack(columns, &rest, packed.text, large.as_deref()).unwrap()
+    unpack(columns, &rest, packed.text, large.as_deref(), Whole).unwrap()
 }
 
 fn hold(law: impl Fn(Part) -> Result<(), TestCaseError>) {
@@ -167,14 +173,16 @@ fn what_was_damaged_is_an_error_and_no_panic() {
         }
         for cut in [0, 1, 2, whole.len() / 2, whole.len().saturating_sub(1)] {
             let torn = whole.get(..cut).unwrap_or_default();
-            let _ = unpack(columns(), &packed.rest, packed.text.clone(), Some(torn));
+            let _ = unpack(columns(), &packed.rest, packed.text.clone(), Some(torn), Whole);
+            let _ = left_out(torn);
             let rest = packed.rest.get(..cut).unwrap_or_default();
-            prop_assert!(unpack(columns(), rest, None, None).is_err());
+            prop_assert!(unpack(columns(), rest, None, None, Whole).is_err());
         }
         let odd: [&[u8]; 5] =
             [b"9 9 9 1\nx", b"-", b"1 - - 0\n", b"18446744073709551615 - - 0\n", b"\xff\n"];
         for odd in odd {
-            let _ = unpack(columns(), &packed.rest, packed.text.clone(), Some(odd));
+            let _ = unpack(columns(), &packed.rest, packed.text.clone(), Some(odd), Whole);
+            let _ = left_out(odd);
         }
         Ok(())
     });

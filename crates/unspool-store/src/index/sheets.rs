@@ -1,0 +1,246 @@
+//! The maps of runs (`runs.rs`) of many blocks, turned round: a sheet says for each position which
+//! of its blocks have something there. So a look reads a few rows for each sheet instead of a map
+//! for each block. `segment.rs` fills sheets while it writes blocks; `gather.rs` asks them which
+//! blocks a fragment may be in.
+//!
+//! A sheet is kept in slices of 256 positions, each a row of the database:
+//!
+//! ```text
+//! the sheet's positions, as a power of two
+//! the number of its blocks
+//! for each position one bit for each block, without gaps
+//! ```
+//!
+//! A sheet proposes like the index does: what is missing in it, or cannot be read, hides nothing.
+
+use std::ops::Range;
+
+use super::postings::Corrupt;
+use super::runs::{FEWEST, MOST, Map, Runs, hashes, position};
+use super::words::Unpacker;
+
+/// The blocks of a sheet, but for the last one of a segment: as many as let four full slices fill
+/// a page of the database.
+pub(super) const BLOCKS: usize = 62;
+/// The positions of a slice, as a power of two.
+const SLICE: u32 = 8;
+const HEADER: usize = 2;
+
+/// Where the runs of some blocks of a segment are.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Sheet {
+    /// In order.
+    pub slices: Vec<Vec<u8>>,
+}
+
+impl Sheet {
+    /// How many bytes the sheet takes.
+    pub fn size(&self) -> usize {
+        self.slices.iter().map(Vec::len).sum()
+    }
+}
+
+/// Collects the maps of blocks, in order, until they are a sheet.
+#[derive(Default)]
+pub(super) struct Stack(Vec<Map>);
+
+impl Stack {
+    /// Adds a map. Returns a sheet when one is complete.
+    #[must_use]
+    pub(super) fn add(&mut self, map: Map) -> Option<Sheet> {
+        self.0.push(map);
+        if self.0.len() == BLOCKS { self.take() } else { None }
+    }
+
+    /// A sheet of what is left, if anything.
+    pub(super) fn take(&mut self) -> Option<Sheet> {
+        let maps = std::mem::take(&mut self.0);
+        let power = maps.iter().map(|map| map.power).max()?;
+        let mut masks = vec![0u64; 1 << power];
+        for (block, map) in maps.iter().enumerate() {
+            // A smaller map is widened: what may stand at one of its positions may stand at any of
+            // those that it covers.
+            let width = 1 << (power - map.power);
+            for position in map.positions() {
+                let covered = masks.iter_mut().skip(position * width).take(width);
+                covered.for_each(|mask| *mask |= 1 << block);
+            }
+        }
+        let blocks = maps.len();
+        let slices = masks.chunks(1 << SLICE).map(|masks| slice(power, blocks, masks)).collect();
+        Some(Sheet { slices })
+    }
+}
+
+/// Makes the sheets of a segment anew from the words of its blocks, in order, for whoever wants to
+/// know whether those that are stored say the same.
+#[derive(Default)]
+pub struct Retrace {
+    unpacker: Unpacker,
+    runs: Runs,
+    maps: Stack,
+}
+
+impl Retrace {
+    /// Adds the words of a block. Returns a sheet when one is complete.
+    pub fn add(&mut self, words: &[u8]) -> Result<Option<Sheet>, Corrupt> {
+        let words = self.unpacker.words(words)?;
+        words.split(|byte| *byte == b'\n').for_each(|word| self.runs.add(word));
+        Ok(self.maps.add(self.runs.take()))
+    }
+
+    /// The last sheet.
+    pub fn finish(mut self) -> Option<Sheet> {
+        self.maps.take()
+    }
+}
+
+fn slice(power: u32, blocks: usize, masks: &[u64]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(length(power, blocks));
+    bytes.extend([power as u8, blocks as u8]);
+    let (mut waiting, mut bits) = (0u128, 0);
+    for mask in masks {
+        waiting |= u128::from(*mask) << bits;
+        bits += blocks;
+        while bits >= 8 {
+            bytes.push(waiting as u8);
+            waiting >>= 8;
+            bits -= 8;
+        }
+    }
+    bytes
+}
+
+/// The bytes of every slice of such a sheet. The positions are a multiple of eight, so no bits are
+/// left over.
+fn length(power: u32, blocks: usize) -> usize {
+    HEADER + (blocks << power.min(SLICE)) / 8
+}
+
+/// A slice that was read, if it can be.
+struct Slice {
+    power: u32,
+    blocks: usize,
+    bytes: Vec<u8>,
+}
+
+impl Slice {
+    fn of(bytes: Vec<u8>) -> Option<Slice> {
+        let [power, blocks] = *bytes.first_chunk::<HEADER>()?;
+        let (power, blocks) = (u32::from(power), usize::from(blocks));
+        let sound = (FEWEST..=MOST).contains(&power)
+            && (1..=BLOCKS).contains(&blocks)
+            && bytes.len() == length(power, blocks);
+        sound.then_some(Slice { power, blocks, bytes })
+    }
+
+    /// Which blocks have something at a position of the slice.
+    fn mask(&self, position: usize) -> u64 {
+        let at = position * self.blocks;
+        let mut bits = [0; 16];
+        let from = self.bytes.get(HEADER + at / 8..).unwrap_or_default();
+        bits.iter_mut().zip(from.iter().take(9)).for_each(|(bit, byte)| *bit = *byte);
+        (u128::from_le_bytes(bits) >> (at % 8)) as u64 & all(self.blocks)
+    }
+}
+
+/// A mask of so many blocks, of which there are fewer than 64.
+fn all(blocks: usize) -> u64 {
+    (1 << blocks) - 1
+}
+
+/// What is looked for: the runs of each need, one of which a block must have.
+pub(super) struct Wanted(Vec<Vec<u32>>);
+
+impl Wanted {
+    pub(super) fn new<'n>(needs: impl Iterator<Item = &'n [u8]>) -> Wanted {
+        Wanted(needs.map(|need| hashes(need).collect()).collect())
+    }
+
+    /// The numbers of the blocks that may have one of the needs, in order. `read` gives a slice,
+    /// by the number of its sheet and its own.
+    pub(super) fn blocks<E>(
+        &self,
+        read: &mut dyn FnMut(usize, usize) -> Result<Option<Vec<u8>>, E>,
+    ) -> Result<Vec<Range<usize>>, E> {
+        let mut ranges = Vec::new();
+        // Too short to have runs: every block may have it.
+        let vague = self.0.iter().any(Vec::is_empty);
+        let mut number = 0;
+        while !vague && let Some(first) = read(number, 0)? {
+            let mut sheet = Open { number, slices: vec![(0, Slice::of(first))] };
+            let mask = sheet.blocks(&self.0, read)?;
+            for block in (0..BLOCKS).filter(|block| mask & (1 << block) != 0) {
+                add(&mut ranges, number * BLOCKS + block);
+            }
+            number += 1;
+        }
+        // The last sheet is not full. What no sheet speaks of may have anything.
+        let behind = number * BLOCKS;
+        match ranges.last_mut() {
+            Some(Range { end, .. }) if *end == behind => *end = usize::MAX,
+            Some(_) | None => ranges.push(behind..usize::MAX),
+        }
+        Ok(ranges)
+    }
+}
+
+fn add(ranges: &mut Vec<Range<usize>>, block: usize) {
+    match ranges.last_mut() {
+        Some(Range { end, .. }) if *end == block => *end += 1,
+        Some(_) | None => ranges.push(block..block + 1),
+    }
+}
+
+/// A sheet that is looked at, with its slices that were read: None for one that cannot be.
+struct Open {
+    number: usize,
+    slices: Vec<(usize, Option<Slice>)>,
+}
+
+impl Open {
+    fn blocks<E>(
+        &mut self,
+        needs: &[Vec<u32>],
+        read: &mut dyn FnMut(usize, usize) -> Result<Option<Vec<u8>>, E>,
+    ) -> Result<u64, E> {
+        let Some((_, Some(Slice { power, blocks, .. }))) = self.slices.first() else {
+            return Ok(all(BLOCKS));
+        };
+        let (power, blocks) = (*power, *blocks);
+        let mut any = 0;
+        for runs in needs {
+            let mut mask = all(blocks);
+            for run in runs {
+                let place = position(*run, power);
+                let slice = self.slice(place >> SLICE, read)?;
+                if let Some(slice) = slice.filter(|it| (it.power, it.blocks) == (power, blocks)) {
+                    mask &= slice.mask(place % (1 << SLICE));
+                }
+                if mask == 0 {
+                    break;
+                }
+            }
+            any |= mask;
+        }
+        // Blocks of which the sheet says nothing.
+        Ok(any | all(BLOCKS) & !all(blocks))
+    }
+
+    fn slice<E>(
+        &mut self,
+        number: usize,
+        read: &mut dyn FnMut(usize, usize) -> Result<Option<Vec<u8>>, E>,
+    ) -> Result<Option<&Slice>, E> {
+        let known = self.slices.iter().position(|(known, _)| *known == number);
+        let index = match known {
+            Some(index) => index,
+            None => {
+                let bytes = read(self.number, number)?;
+                self.slices.push((number, bytes.and_then(Slice::of)));
+                self.slices.len() - 1
+            }
+        };
+        Ok(self.slices.get(index).and_then(|(_, slice)| slice.as_ref()))
+    }
+}
