@@ -9,6 +9,7 @@ use unspool_store::contract::Tidy;
 use crate::script::Line;
 
 #[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "there are few, and they are short-lived")]
 pub enum Deed {
     /// Something happened in one of the sessions.
     Tell(usize, Line),

@@ -100,6 +100,9 @@ fn put_on(mut line: Line, looks: &[u32]) -> Line {
         }
         What::SessionTold { .. }
         | What::TitleTold(_)
+        | What::StartedBy(_)
+        | What::BranchedOff(_)
+        | What::TurnInherited
         | What::SessionEnded
         | What::UserAdded(_)
         | What::ThinkingTold(_)

@@ -88,6 +88,7 @@ impl Follower {
 
 /// What happens while a session is recorded and followed.
 #[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "there are few, and they are short-lived")]
 enum Beat {
     Tell(Line),
     Commit,
