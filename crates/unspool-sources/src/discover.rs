@@ -1,10 +1,11 @@
 //! Discovery: where agents keep their logs, and which files lie there. Looks at names and stamps
-//! and opens nothing; writes nothing anywhere (law 7).
+//! and opens nothing but documents in a folder that somebody names; writes nothing anywhere (law 7).
 
 mod walk;
 
 use std::collections::BTreeMap;
-use std::fs::Metadata;
+use std::fs::{File, Metadata};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -274,10 +275,22 @@ fn is_database(path: &Path) -> bool {
     ends(path, ".db")
 }
 
-/// Whether a file in a folder that somebody names may be a log or a capture. Documents are opened
-/// only where they are named themselves: a folder may hold any number of them.
+/// Whether a file in a folder that somebody names may be a log or a capture. A folder may hold any
+/// number of documents that are none: those are looked into.
 fn may_be_log(path: &Path) -> bool {
-    [".jsonl", ".jsonl.zst", ".sse", ".db"].iter().any(|end| ends(path, end))
+    let certain = [".jsonl", ".jsonl.zst", ".sse", ".db"].iter().any(|end| ends(path, end));
+    certain || (ends(path, ".json") && begins_as_chat(path))
+}
+
+/// Whether messages stand at the beginning of a document.
+fn begins_as_chat(path: &Path) -> bool {
+    let mut beginning = Vec::new();
+    let Ok(file) = File::open(path) else { return false };
+    if file.take(8 * 1024).read_to_end(&mut beginning).is_err() {
+        return false;
+    }
+    let holds = |name: &[u8]| memchr::memmem::find(&beginning, name).is_some();
+    holds(b"\"role\"") && (holds(b"\"parts\"") || holds(b"\"content\""))
 }
 
 /// The logs and captures that a path stands for: the file itself, or the files of a folder, in the

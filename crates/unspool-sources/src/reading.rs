@@ -347,19 +347,34 @@ impl Reading {
         sink.warn(Some(session), warning);
     }
 
-    /// Where no record said its session, the file's own name has to do.
+    /// Where no record said its session, the head of the document has to do, or the file's name.
     fn settle(&mut self, sink: &mut (impl Sink + ?Sized)) {
         if let Some(format) = self.perhaps {
             // Another record may still say otherwise.
             self.named_by_file = true;
             self.decide(format, sink);
         }
-        if self.is_undecided() {
-            let stem = Path::new(&self.name).file_stem().unwrap_or_default();
-            let stem = stem.to_string_lossy().into_owned();
+        if let (Some(format), None) = (self.format, self.current) {
+            let id = self.head(format).unwrap_or_else(|| {
+                let stem = Path::new(&self.name).file_stem().unwrap_or_default();
+                stem.to_string_lossy().into_owned()
+            });
             self.named_by_file = true;
-            self.enter(&stem, None, false, sink);
+            self.enter(&id, None, false, sink);
         }
+    }
+
+    /// The id that stands around the records of a document: on the line before them, or behind.
+    fn head(&self, format: &Format) -> Option<String> {
+        let records = &self.early.records;
+        let around = records.first().into_iter().chain(records.last());
+        around.into_iter().find_map(|(_, _, bytes)| {
+            let text = String::from_utf8_lossy(bytes);
+            let mut outline = Outline::default();
+            let fields = outline.read(&text).ok()?;
+            let own = (format.recognise)(&fields).is_none();
+            fields.string("id").filter(|id| own && !id.is_empty())
+        })
     }
 
     /// Whether its records wait for one that says whose they are.

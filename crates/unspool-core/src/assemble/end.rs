@@ -75,13 +75,15 @@ impl Assembler {
         self.tell_ending(turn, state, why);
     }
 
-    /// What the tellings together say: the strongest that knows how the turn ended, else that
-    /// the next one began.
+    /// What the tellings together say: the strongest that knows how the turn ended, else that it
+    /// went idle, else that the next one began.
     fn verdict(&self, turn: usize) -> (TurnState, Option<jiff::Timestamp>, Option<String>) {
         let fold = &self.turns[turn];
         let ends =
             || Telling::ALL.into_iter().rev().filter_map(|t| fold.origin.ends[t.index()].as_ref());
-        let told = ends().find(|end| end.reason != EndReason::Superseded).or_else(|| ends().next());
+        let definite = |end: &&End| !is_vague(&end.reason);
+        let idle = |end: &&End| end.reason == EndReason::Idle;
+        let told = ends().find(definite).or_else(|| ends().find(idle)).or_else(|| ends().next());
         // A weaker telling may know the time that the stronger one left out.
         let at = told.and_then(|told| told.at).or_else(|| ends().find_map(|end| end.at));
         match told.map(|told| &told.reason) {
@@ -242,6 +244,14 @@ impl Assembler {
             let (state, _, why) = self.verdict(turn);
             self.tell_ending(turn, state, why);
         }
+    }
+}
+
+/// Whether an end does not say how it came about.
+fn is_vague(reason: &EndReason) -> bool {
+    match reason {
+        EndReason::Idle | EndReason::Superseded => true,
+        EndReason::Completed | EndReason::Failed(_) | EndReason::Interrupted => false,
     }
 }
 

@@ -62,6 +62,8 @@ fn text_blocks(text: &Text) -> Vec<Block> {
         .iter()
         .map(|citation| {
             let value = citation.value();
+            // Some name the source apart from what was cited of it.
+            let value = value.get("source").filter(|source| source.is_object()).unwrap_or(&value);
             let read = |key: &str| value.get(key).and_then(Value::as_str);
             let url = read("url").unwrap_or_default();
             let name = read("title").or_else(|| read("document_title")).unwrap_or(url);

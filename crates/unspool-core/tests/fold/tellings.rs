@@ -1,7 +1,7 @@
 //! Several tellings of one session: one spine, nothing doubled, nothing dropped, and the order in
 //! which they arrive leaves no trace.
 
-use unspool_core::event::EndReason::{Completed, Interrupted};
+use unspool_core::event::EndReason::{Completed, Failed, Idle, Interrupted};
 use unspool_core::event::ToolEnd;
 use unspool_core::event::Voice::{Reasoning, Text};
 use unspool_core::part::Decision;
@@ -59,6 +59,42 @@ fn shape(transcript: &Transcript) -> Vec<String> {
 
 fn parts(transcript: &Transcript) -> Vec<String> {
     transcript.turns.iter().flat_map(|turn| turn.parts.iter().map(show)).collect()
+}
+
+#[test]
+fn an_end_that_says_how_is_believed_before_silence() {
+    // A chat that is kept says no more than that nothing in it is open; its stream saw the end.
+    let log = vec![prompt("p1"), said_in(Text, block("m", 0), "Hello"), over(Idle)];
+    let stream = |end| {
+        let grown = grew_in(Text, block("m", 0), "Hello").stream();
+        vec![prompt("p1").stream(), grown, over(end).stream()]
+    };
+    let ended = |end| agree(log.clone(), stream(end)).turns.remove(0).state.name();
+    assert_eq!(ended(Interrupted), "interrupted");
+    assert_eq!(ended(Failed(None)), "failed");
+    assert_eq!(ended(Completed), "completed");
+}
+
+#[test]
+fn a_weaker_answer_is_evidence_all_the_same() {
+    let told = |telling: fn(Line) -> Line| {
+        let lines = [
+            called("t1", "Bash"),
+            asked("t1", question(Some("r"), "Run?")),
+            answered("t1", Decision::Allowed),
+        ];
+        let mut script = vec![telling(prompt("p1"))];
+        script.extend(lines.map(telling));
+        script
+    };
+    let (log, stream) = (keyed(told(|line| line), 100), keyed(told(Line::stream), 200));
+    let evidence = |script: Vec<Line>| {
+        let mut turn = fold(script).turn();
+        turn.parts.remove(0).evidence.len()
+    };
+    let one = evidence([log.clone(), stream.clone()].concat());
+    assert_eq!(one, evidence([stream, log].concat()));
+    assert_eq!(one, 6);
 }
 
 #[test]

@@ -177,13 +177,23 @@ impl<'a> Fields<'a> {
             .collect()
     }
 
+    /// The names and the values as they stand in the record, in their order.
+    pub fn each(&self) -> impl Iterator<Item = (Cow<'a, str>, &'a str)> {
+        let whole = *self;
+        self.entries().filter_map(move |(name, at)| {
+            Some((whole.text_of(name)?, whole.source(whole.nodes.get(at)?)))
+        })
+    }
+
+    /// A value as it stands in the record, where `null` is a value too.
+    pub fn told(&self, name: &str) -> Option<&'a str> {
+        self.each().find(|(held, _)| held == name).map(|(_, value)| value)
+    }
+
     /// The whole object again, for what we do not know: with its names in order, and without
     /// those that are told again.
     pub fn whole(&self) -> Json {
-        let fields: BTreeMap<Cow<'a, str>, &str> = self
-            .entries()
-            .filter_map(|(name, at)| Some((self.text_of(name)?, self.source(self.nodes.get(at)?))))
-            .collect();
+        let fields: BTreeMap<Cow<'a, str>, &str> = self.each().collect();
         let mut text = String::from("{");
         for (name, value) in fields {
             if text.len() > 1 {
@@ -228,7 +238,7 @@ fn usual_time(text: &[u8]) -> Option<Timestamp> {
 
 /// The text of a JSON string with its quotes. Half a surrogate pair, which no string can hold,
 /// becomes U+FFFD and does not cost the rest: programs that cut strings by UTF-16 units write them.
-fn unescaped(source: &str) -> String {
+pub(super) fn unescaped(source: &str) -> String {
     let mut rest = source.get(1..source.len() - 1).unwrap_or_default();
     let mut text = String::with_capacity(rest.len());
     while let Some(at) = memchr::memchr(b'\\', rest.as_bytes()) {

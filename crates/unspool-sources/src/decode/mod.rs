@@ -2,6 +2,7 @@
 //! nothing else: it does no I/O and assembles no turns. What it needs to remember of earlier
 //! records it keeps itself, so that any record gives the same events however it arrives.
 
+mod ai_sdk;
 mod canonical;
 pub mod claude;
 pub mod copilot;
@@ -83,8 +84,16 @@ fn resume<D: Decoder + DeserializeOwned + 'static>(saved: &str) -> Option<Box<dy
 }
 
 /// Every format that we read.
-pub static FORMATS: &[Format] =
-    &[claude::LOG, claude::STREAM, claude::HOOKS, copilot::LOG, copilot::STREAM, copilot::HOOKS];
+pub static FORMATS: &[Format] = &[
+    claude::LOG,
+    claude::STREAM,
+    claude::HOOKS,
+    copilot::LOG,
+    copilot::STREAM,
+    copilot::HOOKS,
+    ai_sdk::DOCUMENT,
+    ai_sdk::STREAM,
+];
 
 /// The format of a record.
 pub fn recognise<'a>(fields: &Fields<'a>) -> Option<(&'static Format, Recognised<'a>)> {

@@ -54,9 +54,11 @@ impl OwnedLine {
 }
 
 /// The captures of a case that exist, the strongest telling first: log, stream, hooks, whatever
-/// form they have.
+/// form they have. Where files say nothing of their session, they have the case's name, which is
+/// then the session's: a document and its stream.
 pub fn captures(case: &Path) -> Vec<Capture> {
-    let files = ["log", "stream", "hooks"].into_iter().flat_map(|telling| {
+    let own = name(case);
+    let files = ["log", "stream", "hooks", &own].into_iter().flat_map(|telling| {
         let forms = ["jsonl", "jsonl.zst", "json", "sse"];
         forms.map(|form| format!("{telling}.{form}"))
     });

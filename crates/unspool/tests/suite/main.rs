@@ -12,6 +12,7 @@ mod independent_reader;
 mod laws;
 mod machine;
 mod order;
+mod order_ai_sdk;
 mod order_copilot;
 mod stats;
 mod stored;

@@ -13,6 +13,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
+pub mod ai_sdk;
 pub mod copilot;
 mod hooks;
 mod stream;

@@ -1,0 +1,277 @@
+//! The parts of messages: what documents and streams share.
+
+use jiff::Timestamp;
+use serde_json::Value;
+use unspool_core::event::{SaidDetail, Voice, What};
+use unspool_core::json::Json;
+use unspool_core::part::{Body, Data, File, Interjection, SourceLink, Text};
+use unspool_core::session::Usage;
+use unspool_core::telling::Name;
+
+use super::super::{Emit, Fields};
+use super::place::{Calls, Places};
+use super::rest::Rest;
+use super::tool;
+
+/// The reading of one message of the assistant.
+pub(super) struct Reply<'m> {
+    pub message: &'m str,
+    pub places: Places,
+    pub calls: &'m mut Calls,
+    pub rest: Rest,
+    pub model: Option<String>,
+    /// The step that it is in.
+    pub step: Option<Name>,
+    /// Something in it is not finished.
+    pub open: bool,
+}
+
+impl Reply<'_> {
+    /// One part of a document.
+    pub fn part(&mut self, emit: &mut Emit<'_>, index: u32, part: &Fields<'_>) {
+        let kind = part.string("type").unwrap_or_default();
+        match &*kind {
+            "step-start" => {
+                self.start_step(emit);
+                self.rest.keep_but(index, part, &["type"]);
+            }
+            "text" => {
+                let citations: Vec<Json> = part.read("citations").unwrap_or_default();
+                let detail = SaidDetail { citations, ..SaidDetail::default() };
+                self.say(emit, Voice::Text, index, part, detail);
+            }
+            "reasoning" => {
+                let thought = Thought::of(&part.fields("providerMetadata"));
+                if !thought.is_all {
+                    keep(&mut self.rest, index, part, "providerMetadata");
+                }
+                let empty = part.text("text").is_none_or(|text| text.is_empty());
+                let redacted = empty && thought.signature.is_some();
+                let signature = thought.signature;
+                let detail = SaidDetail { signature, redacted, ..SaidDetail::default() };
+                self.say(emit, Voice::Reasoning, index, part, detail);
+            }
+            _ => match tool::tool_name(part) {
+                Some(name) => {
+                    let id = part.text("toolCallId").unwrap_or_default();
+                    self.need_step(emit);
+                    let call = self.calls.id(self.message, &id);
+                    self.open |= !tool::part(emit, &call, &name, part, index, &mut self.rest);
+                    self.places.pass(&id);
+                }
+                None => thing(emit, &mut self.places, &mut self.rest, index, part),
+            },
+        }
+    }
+
+    pub fn start_step(&mut self, emit: &mut Emit<'_>) {
+        let step = self.places.step();
+        self.step = Some(step.clone());
+        emit.push(What::StepStarted { step, model: self.model.clone() });
+    }
+
+    /// What a model says belongs to a step, whether the application marks steps or not.
+    fn need_step(&mut self, emit: &mut Emit<'_>) {
+        if self.step.is_none() {
+            self.start_step(emit);
+        }
+    }
+
+    fn say(
+        &mut self,
+        emit: &mut Emit<'_>,
+        voice: Voice,
+        index: u32,
+        part: &Fields<'_>,
+        detail: SaidDetail,
+    ) {
+        self.need_step(emit);
+        let kind = voice_name(voice);
+        let name = self.places.part(kind);
+        let text = part.string("text").unwrap_or_default();
+        let unfinished = part.is("state", "streaming");
+        self.open |= unfinished;
+        let known = ["type", "text", "state", "citations", "providerMetadata"];
+        let known = if voice == Voice::Text { &known[..4] } else { &known[..] };
+        self.rest.keep_but(index, part, known);
+        if unfinished {
+            keep(&mut self.rest, index, part, "state");
+        }
+        if text.trim().is_empty() && !detail.redacted {
+            // No part comes of it; that it was there is kept.
+            keep(&mut self.rest, index, part, "type");
+            return keep(&mut self.rest, index, part, "text");
+        }
+        emit.push(What::Said { voice, block: Some(name), text, detail });
+    }
+}
+
+pub(super) fn voice_name(voice: Voice) -> &'static str {
+    match voice {
+        Voice::Text => "text",
+        Voice::Reasoning => "reasoning",
+    }
+}
+
+fn keep(rest: &mut Rest, index: u32, part: &Fields<'_>, name: &str) {
+    if let Some(value) = part.told(name) {
+        rest.keep(index, name, Json::checked(value));
+    }
+}
+
+/// A part that is one thing by itself, the same in a message and in a stream.
+pub(super) fn thing(
+    emit: &mut Emit<'_>,
+    places: &mut Places,
+    rest: &mut Rest,
+    index: u32,
+    part: &Fields<'_>,
+) {
+    let kind = part.string("type").unwrap_or_default();
+    match &*kind {
+        "file" | "reasoning-file" => {
+            emit.push(What::FileGiven(Some(places.part("file")), file(part)));
+            rest.keep_but(index, part, &FILE);
+            if kind != "file" {
+                rest.keep(index, "type", Json::string(&kind));
+            }
+        }
+        "source-url" | "source-document" => {
+            let (url, title) = (part.string("url"), part.string("title"));
+            let source = SourceLink { url, title, quote: None };
+            emit.push(What::SourceCited(Some(places.part("source")), source));
+            rest.keep_but(index, part, &["type", "url", "title"]);
+        }
+        "steering-message" => {
+            let texts: Vec<String> =
+                part.list("parts").filter_map(|part| part.string("text")).collect();
+            let id = part.string("id").unwrap_or_default();
+            let name = places.own("steering", &id);
+            emit.push(What::Interjected(Some(name), Interjection { text: texts.join("\n") }));
+            for given in part.list("parts").filter(|part| part.is("type", "file")) {
+                emit.push(What::FileGiven(Some(places.part("file")), file(&given)));
+            }
+            rest.keep_but(index, part, &["type"]);
+        }
+        _ => {
+            let name = match part.text("id") {
+                Some(id) if kind.starts_with("data-") => places.own(&kind, &id),
+                Some(_) | None => places.part("data"),
+            };
+            emit.push(What::DataGiven(Some(name), data(part)));
+        }
+    }
+}
+
+const FILE: [&str; 4] = ["type", "mediaType", "url", "filename"];
+
+fn file(part: &Fields<'_>) -> File {
+    let (name, media_type) = (part.string("filename"), part.string("mediaType"));
+    File { name, media_type, url: part.string("url"), text: None }
+}
+
+fn data(part: &Fields<'_>) -> Data {
+    let kind = part.string("type").filter(|kind| !kind.is_empty());
+    Data { kind: kind.unwrap_or_else(|| "part".to_owned()), payload: part.whole() }
+}
+
+/// A part of the user's message.
+pub(super) fn user_part(rest: &mut Rest, index: u32, part: &Fields<'_>) -> Body {
+    match part.text("type").as_deref() {
+        Some("text") => {
+            rest.keep_but(index, part, &["type", "text", "state"]);
+            let text = part.string("text").unwrap_or_default();
+            Body::Text(Text { text, ..Text::default() })
+        }
+        Some("file") => {
+            rest.keep_but(index, part, &FILE);
+            Body::File(file(part))
+        }
+        Some(_) | None => Body::Data(data(part)),
+    }
+}
+
+/// What a provider attached to a thought.
+pub(super) struct Thought {
+    pub signature: Option<String>,
+    /// There is nothing else, and the provider is the one that signs its thoughts.
+    pub is_all: bool,
+}
+
+impl Thought {
+    pub fn of(metadata: &Fields<'_>) -> Thought {
+        const SIGNED: [&str; 4] =
+            ["signature", "redactedData", "thoughtSignature", "reasoningEncryptedContent"];
+        let providers: Vec<_> = metadata.each().map(|(name, _)| name).collect();
+        let signature = providers.iter().find_map(|provider| {
+            let told = metadata.fields(provider);
+            SIGNED.into_iter().find_map(|name| told.string(name)).filter(|text| !text.is_empty())
+        });
+        let anthropic = metadata.fields("anthropic");
+        let own = anthropic
+            .each()
+            .all(|(name, value)| SIGNED[..2].contains(&&*name) && value.starts_with('"'));
+        let is_all = match providers.as_slice() {
+            [] => true,
+            [provider] => provider == "anthropic" && own && anthropic.each().count() == 1,
+            [..] => false,
+        };
+        Thought { signature, is_all }
+    }
+}
+
+/// When a message was made, where the application says so.
+pub(super) fn time(fields: &Fields<'_>) -> Option<Timestamp> {
+    const NAMES: [&str; 6] =
+        ["createdAt", "created_at", "timestamp", "startedAt", "started_at", "time"];
+    let metadata = fields.fields("metadata");
+    let of = |fields: &Fields<'_>| {
+        NAMES.into_iter().find_map(|name| {
+            let number = || {
+                let number: f64 = fields.raw(name)?.parse().ok()?;
+                // Seconds or milliseconds since 1970: no chat is from before 1973.
+                let scale = if number < 1e11 { 1000.0 } else { 1.0 };
+                Timestamp::from_millisecond((number * scale) as i64).ok()
+            };
+            fields.time(name).or_else(number)
+        })
+    };
+    of(fields).or_else(|| of(&metadata))
+}
+
+/// The model, where the application put it into the metadata.
+pub(super) fn model(metadata: &Value) -> Option<String> {
+    let names = ["model", "modelId", "model_id"];
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let own = names.into_iter().find_map(|name| text(metadata.get(name)?));
+    own.or_else(|| text(metadata.get("response")?.get("modelId")?))
+}
+
+/// What a message used, where the application put it into the metadata. Since version 6 the input
+/// counts what came from the cache, and says how much.
+pub(super) fn usage(metadata: &Value) -> Option<Usage> {
+    let told = ["totalUsage", "usage"].into_iter().find_map(|name| metadata.get(name))?;
+    let count = |path: &[&str]| {
+        path.iter().try_fold(told, |value, name| value.get(name)).and_then(Value::as_u64)
+    };
+    let any = |paths: [&[&str]; 2]| paths.into_iter().find_map(count);
+    let input = any([&["inputTokens"], &["promptTokens"]]);
+    let output = any([&["outputTokens"], &["completionTokens"]]);
+    if input.is_none() && output.is_none() {
+        return None;
+    }
+    let cache_read = any([&["inputTokenDetails", "cacheReadTokens"], &["cachedInputTokens"]]);
+    let cache_write = count(&["inputTokenDetails", "cacheWriteTokens"]);
+    let (cache_read, cache_write) = (cache_read.unwrap_or(0), cache_write.unwrap_or(0));
+    let fresh = count(&["inputTokenDetails", "noCacheTokens"]);
+    let cached = cache_read.saturating_add(cache_write);
+    let input = input.unwrap_or(0);
+    Some(Usage {
+        input: fresh.unwrap_or_else(|| input.checked_sub(cached).unwrap_or(input)),
+        output: output.unwrap_or(0),
+        cache_read,
+        cache_write,
+        reasoning: any([&["outputTokenDetails", "reasoningTokens"], &["reasoningTokens"]])
+            .unwrap_or(0),
+    })
+}

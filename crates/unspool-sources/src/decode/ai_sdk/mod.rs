@@ -1,0 +1,82 @@
+//! The Vercel AI SDK, versions 5 to 7: chats as `UIMessage[]`, and UI message streams. The two
+//! share names, so that a message that was streamed and then kept is one: calls by their ids,
+//! everything else by its message and where it stands behind the last call (`place.rs`).
+//!
+//! What our parts have no place for (`rest.rs`) is kept beside the message, whole.
+
+mod document;
+mod message;
+mod place;
+mod rest;
+mod stream;
+mod tool;
+
+use unspool_core::telling::Telling;
+
+use super::{Fields, Format, Recognised, Tells, resume};
+
+const AGENT: &str = "ai-sdk";
+
+pub const DOCUMENT: Format = Format {
+    agent: AGENT,
+    telling: Telling::Log,
+    tells: Tells::Several,
+    name: "AI SDK messages",
+    recognise: recognise_message,
+    decoder: || Box::new(document::DocumentDecoder::default()),
+    resume: resume::<document::DocumentDecoder>,
+};
+
+pub const STREAM: Format = Format {
+    agent: AGENT,
+    telling: Telling::Stream,
+    tells: Tells::One,
+    name: "AI SDK message stream",
+    recognise: recognise_chunk,
+    decoder: || Box::new(stream::StreamDecoder::default()),
+    resume: resume::<stream::StreamDecoder>,
+};
+
+/// What applications call the chat in tables of messages.
+const CHAT: [&str; 6] =
+    ["chatId", "chat_id", "conversationId", "conversation_id", "threadId", "thread_id"];
+
+fn recognise_message<'a>(fields: &Fields<'a>) -> Option<Recognised<'a>> {
+    let role = fields.text("role")?;
+    let parts = fields.raw("parts")?.starts_with('[');
+    if !parts || !matches!(&*role, "system" | "user" | "assistant") {
+        return None;
+    }
+    let chat = CHAT.into_iter().find_map(|name| fields.text(name));
+    Some(chat.filter(|id| !id.is_empty()).map_or(Recognised::Format, Recognised::Session))
+}
+
+/// A chunk says nothing of its chat. Kinds with common names must look right as a whole.
+fn recognise_chunk<'a>(fields: &Fields<'a>) -> Option<Recognised<'a>> {
+    let kind = fields.text("type")?;
+    let only = |known: &[&str]| fields.each().all(|(name, _)| known.contains(&&*name));
+    let known = match &*kind {
+        "start" => only(&["type", "messageId", "messageMetadata"]),
+        "start-step" | "finish-step" | "reset-step" => only(&["type"]),
+        "text-start" | "reasoning-start" | "text-end" | "reasoning-end" => fields.is_text("id"),
+        "text-delta" | "reasoning-delta" => fields.is_text("id") && fields.is_text("delta"),
+        "tool-input-start" | "tool-input-available" | "tool-input-error" => {
+            fields.is_text("toolCallId") && fields.is_text("toolName")
+        }
+        "tool-input-delta"
+        | "tool-output-available"
+        | "tool-output-error"
+        | "tool-output-denied" => fields.is_text("toolCallId"),
+        "tool-approval-request" | "tool-approval-response" => fields.is_text("approvalId"),
+        "source-url" | "source-document" => fields.is_text("sourceId"),
+        "message-metadata" => fields.has("messageMetadata"),
+        "error" => only(&["type", "errorText"]) && fields.is_text("errorText"),
+        "abort" => only(&["type", "reason"]),
+        kind if kind.starts_with("data-") => fields.told("data").is_some(),
+        _ => false,
+    };
+    known.then_some(Recognised::Format)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,72 @@
+//! What a message has and our parts have no place for: metadata, what providers attach, ids of
+//! sources, fields of versions to come. It is kept as one data part behind the message, field by
+//! field as it was told, so that the message can be written again.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use unspool_core::json::Json;
+use unspool_core::part::Data;
+
+use super::super::Fields;
+
+/// The kind of such a part.
+const KIND: &str = "ai-sdk-message";
+
+#[derive(Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Rest {
+    /// Fields of the message.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    fields: BTreeMap<String, Json>,
+    /// Fields of its parts, by their index.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    parts: BTreeMap<u32, BTreeMap<String, Json>>,
+}
+
+impl Rest {
+    pub fn keep_field(&mut self, name: &str, value: Json) {
+        self.fields.insert(name.to_owned(), value);
+    }
+
+    pub fn keep(&mut self, part: u32, name: &str, value: Json) {
+        self.parts.entry(part).or_default().insert(name.to_owned(), value);
+    }
+
+    pub fn drop_field(&mut self, part: u32, name: &str) {
+        if let Some(held) = self.parts.get_mut(&part) {
+            held.remove(name);
+            if held.is_empty() {
+                self.parts.remove(&part);
+            }
+        }
+    }
+
+    /// Forgets the parts from this one on.
+    pub fn cut(&mut self, part: u32) {
+        self.parts.split_off(&part);
+    }
+
+    /// Keeps the fields of a message but the known ones.
+    pub fn keep_fields_but(&mut self, fields: &Fields<'_>, known: &[&str]) {
+        for (name, value) in fields.each().filter(|(name, _)| !known.contains(&&**name)) {
+            self.keep_field(&name, Json::checked(value));
+        }
+    }
+
+    /// Keeps the fields of a part but the known ones.
+    pub fn keep_but(&mut self, part: u32, fields: &Fields<'_>, known: &[&str]) {
+        for (name, value) in fields.each().filter(|(name, _)| !known.contains(&&**name)) {
+            self.keep(part, &name, Json::checked(value));
+        }
+    }
+
+    /// All of it, if there is any.
+    pub fn data(&self) -> Option<Data> {
+        if self.fields.is_empty() && self.parts.is_empty() {
+            return None;
+        }
+        let text = serde_json::to_string(self).ok()?;
+        Some(Data { kind: KIND.to_owned(), payload: Json::parse(&text)? })
+    }
+}

@@ -1,0 +1,524 @@
+//! UI message streams, by the rules of the SDK's own reducer: a part stands where its first chunk
+//! came, a result finds its call however many steps later, and what has an id is replaced in place.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use unspool_core::event::{Call, EndReason, Event, SaidDetail, ToolEnd, Voice, What};
+use unspool_core::json::Json;
+use unspool_core::part::{Failure, Notice};
+use unspool_core::session::Trigger;
+use unspool_core::telling::{Name, Telling};
+
+use super::super::fields::unescaped;
+use super::super::{Decoder, Emit, Fate, Fields, Record};
+use super::document::{message_id, tell_rest};
+use super::message::{Thought, model, thing, usage, voice_name};
+use super::place::{Calls, Places};
+use super::rest::Rest;
+use super::tool::{answered, asked, called, ended, outcome};
+
+#[derive(Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct StreamDecoder {
+    messages: u32,
+    calls: Calls,
+    message: Option<Message>,
+}
+
+/// The message that is being streamed.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Message {
+    id: Arc<str>,
+    places: Places,
+    /// How many parts it has.
+    parts: u32,
+    step: Option<Name>,
+    steps: Vec<Name>,
+    /// Prose that has not ended, by its kind and its id.
+    open: BTreeMap<String, Prose>,
+    /// Its calls, by their ids in the stream.
+    tools: BTreeMap<String, Tool>,
+    /// The calls that somebody was asked about, by the ids of the questions.
+    asked: BTreeMap<String, String>,
+    metadata: Value,
+    rest: Rest,
+    /// Where it stood when its step began.
+    before: Option<(Places, u32)>,
+    /// Names of prose in this step, and of prose that was thrown away with an attempt at it.
+    used: Vec<Name>,
+    spent: Vec<Name>,
+    resets: u32,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Prose {
+    voice: Voice,
+    name: Name,
+    text: String,
+    index: u32,
+    /// What the provider attached, in its latest form.
+    metadata: Option<Json>,
+    /// Half a character that the end of a chunk cut off, as it was written.
+    half: String,
+    /// It is said when it is whole: what grew under its name before is something else, or closed.
+    quiet: bool,
+}
+
+#[derive(Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Tool {
+    name: String,
+    index: u32,
+    over: bool,
+}
+
+impl Decoder for StreamDecoder {
+    fn decode(&mut self, record: &Record<'_>, fields: &Fields<'_>, out: &mut Vec<Event>) -> Fate {
+        let mut emit = Emit::new(Telling::Stream, record, None, out);
+        let kind = fields.string("type").unwrap_or_default();
+        if kind == "start" {
+            self.start(&mut emit, fields);
+            return Fate::Metadata;
+        }
+        if self.message.is_none() {
+            self.start(&mut emit, &Fields::default());
+        }
+        let Some(message) = &mut self.message else { return Fate::Metadata };
+        message.chunk(&mut emit, &mut self.calls, &kind, fields)
+    }
+
+    fn save(&self) -> Option<String> {
+        serde_json::to_string(self).ok()
+    }
+}
+
+impl StreamDecoder {
+    /// A message begins, or goes on: after an approval the same message is streamed further.
+    fn start(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) {
+        let told = fields.text("messageId").filter(|id| !id.is_empty());
+        let goes_on = matches!((&self.message, &told), (Some(held), Some(id)) if *held.id == **id);
+        if !goes_on {
+            let id = message_id(fields, "messageId", &mut self.messages);
+            let names = vec![Name::Record(id.clone())];
+            emit.push(What::TurnStarted { names, trigger: Trigger::User, user: Vec::new() });
+            let places = Places::of(&id);
+            self.message = Some(Message { id, places, ..Message::default() });
+        }
+        if let Some(message) = &mut self.message {
+            message.take_metadata(fields);
+        }
+    }
+}
+
+impl Message {
+    fn chunk(
+        &mut self,
+        emit: &mut Emit<'_>,
+        calls: &mut Calls,
+        kind: &str,
+        fields: &Fields<'_>,
+    ) -> Fate {
+        match kind {
+            "start-step" => {
+                self.parts += 1;
+                self.start_step(emit);
+                return Fate::Metadata;
+            }
+            "finish-step" => {
+                // From here on, more of them goes to nobody until they are said as a whole.
+                self.open.values_mut().for_each(|prose| prose.quiet = true);
+                if let Some(step) = self.step.clone() {
+                    emit.push(What::StepEnded { step, stop_reason: None });
+                }
+                return Fate::Metadata;
+            }
+            "reset-step" => self.reset_step(emit),
+            "text-start" => self.start_prose(emit, Voice::Text, fields),
+            "reasoning-start" => self.start_prose(emit, Voice::Reasoning, fields),
+            "text-delta" => self.grow(emit, Voice::Text, fields),
+            "reasoning-delta" => self.grow(emit, Voice::Reasoning, fields),
+            "text-end" => self.end_prose(emit, Voice::Text, fields),
+            "reasoning-end" => self.end_prose(emit, Voice::Reasoning, fields),
+            "message-metadata" => {
+                self.take_metadata(fields);
+                return Fate::Metadata;
+            }
+            "finish" => {
+                self.finish(emit, fields);
+                return Fate::Metadata;
+            }
+            "abort" => {
+                if let Some(text) = fields.string("reason").filter(|text| !text.is_empty()) {
+                    let notice = Notice { code: "interrupted".to_owned(), text };
+                    emit.push(What::Noticed(Some(self.places.own("abort", "")), notice));
+                }
+                self.close(emit);
+                emit.push(What::TurnEnded(EndReason::Interrupted));
+            }
+            "error" => {
+                let text = fields.string("errorText").unwrap_or_default();
+                let failure = Failure { text: text.clone(), ..Failure::default() };
+                emit.push(What::Failed(Some(self.places.part("error")), failure));
+                self.close(emit);
+                emit.push(What::TurnEnded(EndReason::Failed(Some(text))));
+            }
+            "tool-approval-response" => {
+                let asked = fields.text("approvalId").unwrap_or_default();
+                let Some(call) = self.asked.get(&*asked).cloned() else {
+                    return self.keep_unknown(emit, fields);
+                };
+                let call = calls.id(&self.id, &call);
+                answered(emit, &call, fields.flag("approved"), fields.string("reason"));
+            }
+            kind if kind.starts_with("tool-") && fields.is_text("toolCallId") => {
+                return self.tool(emit, calls, kind, fields);
+            }
+            kind if kind.starts_with("data-") && fields.flag("transient") => {
+                return Fate::left_out("transient data");
+            }
+            _ => return self.keep_unknown(emit, fields),
+        }
+        Fate::InParts
+    }
+
+    /// A file, a source, data, or what a version to come has.
+    fn keep_unknown(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
+        thing(emit, &mut self.places, &mut self.rest, self.parts, fields);
+        self.parts += 1;
+        Fate::InParts
+    }
+
+    // ── Steps ───────────────────────────────────────────────────────────────────────────────
+
+    fn start_step(&mut self, emit: &mut Emit<'_>) {
+        let step = self.places.step();
+        self.step = Some(step.clone());
+        self.before = Some((self.places.clone(), self.parts));
+        self.used.clear();
+        self.spent.clear();
+        self.steps.push(step.clone());
+        emit.push(What::StepStarted { step, model: None });
+    }
+
+    fn need_step(&mut self, emit: &mut Emit<'_>) {
+        if self.step.is_none() {
+            self.start_step(emit);
+        }
+    }
+
+    /// What the step has so far is thrown away. It was shown, so it stays, up to what the next
+    /// attempt says in its place.
+    fn reset_step(&mut self, emit: &mut Emit<'_>) {
+        self.open.clear();
+        self.spent.append(&mut self.used);
+        (self.places, self.parts) =
+            self.before.clone().unwrap_or_else(|| (Places::of(&self.id), 0));
+        self.rest.cut(self.parts);
+        let parts = self.parts;
+        self.tools.retain(|_, tool| tool.index < parts);
+        self.resets = self.resets.saturating_add(1);
+        let name = self.places.own("reset", &self.resets.to_string());
+        let text = "The step was thrown away and begun again".to_owned();
+        emit.push(What::Noticed(Some(name), Notice { code: "retry".to_owned(), text }));
+    }
+
+    // ── Prose ───────────────────────────────────────────────────────────────────────────────
+
+    fn start_prose(&mut self, emit: &mut Emit<'_>, voice: Voice, fields: &Fields<'_>) {
+        self.need_step(emit);
+        let name = self.places.part(voice_name(voice));
+        let quiet = self.spent.contains(&name);
+        self.used.push(name.clone());
+        let id = fields.text("id").unwrap_or_default();
+        let index = self.parts;
+        self.parts += 1;
+        if voice == Voice::Reasoning {
+            self.rest.keep(index, "id", Json::string(&id));
+        }
+        let (text, half) = (String::new(), String::new());
+        let mut prose = Prose { voice, name, text, index, metadata: None, half, quiet };
+        prose.attach(fields);
+        // One that is still open under the same id stays open for ever.
+        self.open.insert(format!("{} {id}", voice_name(voice)), prose);
+    }
+
+    fn grow(&mut self, emit: &mut Emit<'_>, voice: Voice, fields: &Fields<'_>) {
+        let id = fields.text("id").unwrap_or_default();
+        let key = format!("{} {id}", voice_name(voice));
+        if !self.open.contains_key(&key) {
+            self.start_prose(emit, voice, fields);
+        }
+        let Some(prose) = self.open.get_mut(&key) else { return };
+        prose.attach(fields);
+        let text = prose.take(fields.raw("delta").unwrap_or_default());
+        if text.is_empty() {
+            return;
+        }
+        prose.text.push_str(&text);
+        if !prose.quiet {
+            emit.push(What::Grew { voice, block: Some(prose.name.clone()), text });
+        }
+    }
+
+    fn end_prose(&mut self, emit: &mut Emit<'_>, voice: Voice, fields: &Fields<'_>) {
+        let id = fields.text("id").unwrap_or_default();
+        if let Some(mut prose) = self.open.remove(&format!("{} {id}", voice_name(voice))) {
+            prose.attach(fields);
+            let citations = fields.read("citations").unwrap_or_default();
+            prose.end(emit, &mut self.rest, citations);
+        }
+    }
+
+    /// Says what was held back.
+    fn close(&mut self, emit: &mut Emit<'_>) {
+        for prose in std::mem::take(&mut self.open).into_values() {
+            prose.end(emit, &mut self.rest, Vec::new());
+        }
+        self.tell_rest(emit);
+    }
+
+    // ── Tools ───────────────────────────────────────────────────────────────────────────────
+
+    fn tool(
+        &mut self,
+        emit: &mut Emit<'_>,
+        calls: &mut Calls,
+        kind: &str,
+        fields: &Fields<'_>,
+    ) -> Fate {
+        let id = fields.string("toolCallId").unwrap_or_default();
+        let call = calls.id(&self.id, &id);
+        if !self.tools.contains_key(&id) {
+            self.meet(emit, &id, &call, kind, fields);
+        }
+        let Some(tool) = self.tools.get_mut(&id) else { return Fate::Metadata };
+        if let Some(name) = fields.string("toolName") {
+            tool.name = name;
+        }
+        let (index, name) = (tool.index, tool.name.clone());
+        match kind {
+            "tool-input-start" => called(emit, &call, &name, fields, None, false),
+            "tool-input-delta" => {
+                let text = fields.string("inputTextDelta").unwrap_or_default();
+                emit.push(What::ToolInputGrew { call: Call::Id(call), name, text });
+                return Fate::InParts;
+            }
+            "tool-input-available" => {
+                called(emit, &call, &name, fields, fields.told("input"), true);
+            }
+            "tool-input-error" => {
+                called(emit, &call, &name, fields, fields.told("input"), true);
+                tool.over = true;
+                ended(emit, &call, ToolEnd::Failed, outcome(fields));
+            }
+            "tool-approval-request" => {
+                let approval = fields.string("approvalId").unwrap_or_default();
+                self.asked.insert(approval.clone(), id);
+                if !fields.flag("isAutomatic") {
+                    asked(emit, &call, &name, Some(approval), fields.string("reason"));
+                }
+                let known = ["type", "toolCallId", "approvalId"];
+                if fields.each().any(|(name, _)| !known.contains(&&*name)) {
+                    self.rest.keep(index, "approval", fields.whole());
+                }
+                return Fate::InParts;
+            }
+            "tool-output-available" if fields.flag("preliminary") => {
+                let outcome = outcome(fields);
+                emit.push(What::ToolRefined { call: Call::Id(call), outcome });
+            }
+            "tool-output-available" => {
+                tool.over = true;
+                ended(emit, &call, ToolEnd::Completed, outcome(fields));
+            }
+            "tool-output-error" => {
+                tool.over = true;
+                ended(emit, &call, ToolEnd::Failed, outcome(fields));
+            }
+            "tool-output-denied" => {
+                tool.over = true;
+                ended(emit, &call, ToolEnd::Denied, outcome(fields));
+            }
+            _ => return self.keep_unknown(emit, fields),
+        }
+        self.keep_of_tool(index, kind, fields);
+        Fate::InParts
+    }
+
+    /// A call of which the stream has not spoken. One that it gives a result for was made before
+    /// the stream began: then the stream goes on behind it.
+    fn meet(
+        &mut self,
+        emit: &mut Emit<'_>,
+        id: &str,
+        call: &Arc<str>,
+        kind: &str,
+        fields: &Fields<'_>,
+    ) {
+        let name = fields.string("toolName").unwrap_or_default();
+        let new = kind.starts_with("tool-input-");
+        if new {
+            self.need_step(emit);
+        } else {
+            called(emit, call, &name, fields, None, true);
+        }
+        if new || self.places.is_at_start() || self.parts == 0 {
+            self.places.pass(id);
+        }
+        let index = if new { self.parts } else { u32::MAX };
+        self.parts += u32::from(new);
+        self.tools.insert(id.to_owned(), Tool { name, index, over: false });
+    }
+
+    fn keep_of_tool(&mut self, index: u32, kind: &str, fields: &Fields<'_>) {
+        const KNOWN: [&str; 9] = [
+            "type",
+            "toolCallId",
+            "toolName",
+            "title",
+            "providerExecuted",
+            "input",
+            "output",
+            "errorText",
+            "inputTextDelta",
+        ];
+        self.rest.drop_field(index, "preliminary");
+        for (name, value) in fields.each().filter(|(name, _)| !KNOWN.contains(&&**name)) {
+            let result = kind.starts_with("tool-output-") || kind == "tool-input-error";
+            let (name, value) = match &*name {
+                "dynamic" if value == "true" => ("type", Json::string("dynamic-tool")),
+                "providerMetadata" if result => ("resultProviderMetadata", Json::checked(value)),
+                "providerMetadata" => ("callProviderMetadata", Json::checked(value)),
+                name => (name, Json::checked(value)),
+            };
+            self.rest.keep(index, name, value);
+        }
+    }
+
+    // ── The message as a whole ──────────────────────────────────────────────────────────────
+
+    fn take_metadata(&mut self, fields: &Fields<'_>) {
+        if let Some(told) = fields.json("messageMetadata") {
+            merge(&mut self.metadata, told.value());
+        }
+    }
+
+    fn finish(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) {
+        self.take_metadata(fields);
+        let reason = fields.string("finishReason");
+        if let (Some(step), Some(_)) = (self.step.clone(), &reason) {
+            emit.push(What::StepEnded { step, stop_reason: reason.clone() });
+        }
+        self.close(emit);
+        let open = self.tools.values().any(|tool| !tool.over);
+        let end = match reason.as_deref() {
+            Some("error") => EndReason::Failed(None),
+            Some("interrupted") => EndReason::Interrupted,
+            // Somebody is asked, or a tool of the client's runs: the message will go on.
+            _ if open => return,
+            _ => EndReason::Completed,
+        };
+        emit.push(What::TurnEnded(end));
+    }
+
+    fn tell_rest(&mut self, emit: &mut Emit<'_>) {
+        // Metadata may be told anew until here: the model is the one that it ends with.
+        if let Some(model) = model(&self.metadata) {
+            for step in self.steps.clone() {
+                emit.push(What::StepStarted { step, model: Some(model.clone()) });
+            }
+        }
+        if let Some(usage) = usage(&self.metadata) {
+            self.need_step(emit);
+            if let Some(step) = self.step.clone() {
+                emit.push(What::UsageTold { step, usage });
+            }
+        }
+        if !self.metadata.is_null() {
+            self.rest.keep_field("metadata", Json::from(self.metadata.clone()));
+        }
+        tell_rest(emit, &self.places, &self.rest);
+    }
+}
+
+impl Prose {
+    fn attach(&mut self, fields: &Fields<'_>) {
+        if let Some(metadata) = fields.json("providerMetadata") {
+            self.metadata = Some(metadata);
+        }
+    }
+
+    /// The text of a delta. JavaScript cuts strings between the halves of a character: the first
+    /// half waits for the second.
+    fn take(&mut self, delta: &str) -> String {
+        let inside = delta.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+        let mut written = std::mem::take(&mut self.half) + inside.unwrap_or_default();
+        if ends_in_half(&written) {
+            self.half = written.split_off(written.len() - 6);
+        }
+        unescaped(&format!("\"{written}\""))
+    }
+
+    fn end(mut self, emit: &mut Emit<'_>, rest: &mut Rest, citations: Vec<Json>) {
+        let left = std::mem::take(&mut self.half);
+        self.text.push_str(&unescaped(&format!("\"{left}\"")));
+        let mut detail = SaidDetail { citations, ..SaidDetail::default() };
+        if let Some(metadata) = self.metadata.take() {
+            let mut outline = super::super::Outline::default();
+            let fields = outline.read(metadata.text()).unwrap_or_default();
+            let thought = Thought::of(&fields);
+            if self.voice == Voice::Reasoning {
+                detail.redacted = self.text.is_empty() && thought.signature.is_some();
+                detail.signature = thought.signature;
+            }
+            if self.voice == Voice::Text || !thought.is_all {
+                rest.keep(self.index, "providerMetadata", metadata);
+            }
+        }
+        let Prose { voice, name, text, quiet, .. } = self;
+        if text.trim().is_empty() && !detail.redacted {
+            let kind = voice_name(voice);
+            rest.keep(self.index, "type", Json::string(kind));
+            rest.keep(self.index, "text", Json::string(&text));
+            return emit.push(What::BlockEnded { block: name });
+        }
+        if quiet || !left.is_empty() || detail != SaidDetail::default() {
+            emit.push(What::Said { voice, block: Some(name), text, detail });
+        } else {
+            emit.push(What::BlockEnded { block: name });
+        }
+    }
+}
+
+/// Whether a string, as it is written in JSON, ends in the first half of a surrogate pair.
+fn ends_in_half(written: &str) -> bool {
+    let Some(at) = written.len().checked_sub(6) else { return false };
+    let Some(escape) = written.get(at..).and_then(|end| end.strip_prefix("\\u")) else {
+        return false;
+    };
+    let backslashes = written[..at].bytes().rev().take_while(|byte| *byte == b'\\').count();
+    let unit = u16::from_str_radix(escape, 16);
+    backslashes % 2 == 0 && matches!(unit, Ok(0xD800..=0xDBFF))
+}
+
+/// Objects are merged field by field; anything else is replaced.
+fn merge(held: &mut Value, told: Value) {
+    match (held, told) {
+        (Value::Object(held), Value::Object(told)) => {
+            for (name, value) in told {
+                match held.get_mut(&name) {
+                    Some(held) => merge(held, value),
+                    None => {
+                        held.insert(name, value);
+                    }
+                }
+            }
+        }
+        (held, told) => *held = told,
+    }
+}

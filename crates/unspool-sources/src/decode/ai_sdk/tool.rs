@@ -1,0 +1,187 @@
+//! Tool calls: what documents and streams share.
+
+use std::sync::Arc;
+
+use unspool_core::event::{Call, Outcome, ToolCall, ToolEnd, What};
+use unspool_core::json::Json;
+use unspool_core::part::{Answer, Decision, Question, QuestionItem, QuestionKind};
+
+use super::super::{Emit, Fields};
+use super::rest::Rest;
+
+/// What is in our own parts of a tool part.
+const KNOWN: [&str; 11] = [
+    "type",
+    "toolName",
+    "toolCallId",
+    "state",
+    "title",
+    "providerExecuted",
+    "input",
+    "output",
+    "errorText",
+    "approval",
+    "rawInput",
+];
+
+/// The tool of a part: `tool-NAME`, where the name may hold anything, or `dynamic-tool`.
+pub(super) fn tool_name(part: &Fields<'_>) -> Option<String> {
+    let kind = part.text("type")?;
+    if !part.is_text("toolCallId") {
+        return None;
+    }
+    match kind.strip_prefix("tool-") {
+        Some(name) => Some(name.to_owned()),
+        None => part.string("toolName").filter(|_| kind == "dynamic-tool"),
+    }
+}
+
+/// A tool part of a document. Says whether the call is over.
+pub(super) fn part(
+    emit: &mut Emit<'_>,
+    call: &Arc<str>,
+    name: &str,
+    part: &Fields<'_>,
+    index: u32,
+    rest: &mut Rest,
+) -> bool {
+    let state = part.text("state").unwrap_or_default();
+    let id = || Call::Id(call.clone());
+    rest.keep_but(index, part, &KNOWN);
+    if part.is("type", "dynamic-tool") {
+        rest.keep(index, "type", Json::string("dynamic-tool"));
+    }
+    let writing = state == "input-streaming";
+    let raw = part.string("rawInput");
+    let input = part.told("input").filter(|_| !writing);
+    called(emit, call, name, part, input, !writing);
+    // An input that is being written, or that was none.
+    if input.is_none() {
+        let text = raw.or_else(|| part.told("input").map(str::to_owned)).unwrap_or_default();
+        if !text.is_empty() {
+            emit.push(What::ToolInputGrew { call: id(), name: name.to_owned(), text });
+        }
+    } else if let Some(raw) = part.told("rawInput") {
+        rest.keep(index, "rawInput", Json::checked(raw));
+    }
+    approval(emit, call, name, &part.fields("approval"), index, rest);
+    let outcome = outcome(part);
+    match &*state {
+        "output-available" if part.flag("preliminary") => {
+            emit.push(What::ToolRefined { call: id(), outcome });
+            return false;
+        }
+        "output-available" => ended(emit, call, ToolEnd::Completed, outcome),
+        "output-error" => ended(emit, call, ToolEnd::Failed, outcome),
+        "output-denied" => ended(emit, call, ToolEnd::Denied, outcome),
+        "input-streaming" | "input-available" | "approval-requested" | "approval-responded" => {
+            return false;
+        }
+        _ => {
+            // A state of a version to come, with whatever it has.
+            for name in ["state", "output", "errorText"] {
+                if let Some(value) = part.told(name) {
+                    rest.keep(index, name, Json::checked(value));
+                }
+            }
+            return false;
+        }
+    }
+    true
+}
+
+pub(super) fn called(
+    emit: &mut Emit<'_>,
+    call: &Arc<str>,
+    name: &str,
+    told: &Fields<'_>,
+    input: Option<&str>,
+    running: bool,
+) {
+    emit.push(What::ToolCalled(Box::new(ToolCall {
+        call: Call::Id(call.clone()),
+        parent_call_id: None,
+        name: name.to_owned(),
+        input: input.map(Json::checked),
+        likeness: told.likeness(name, "input"),
+        provider_executed: told.flag("providerExecuted"),
+        title: told.string("title"),
+        running,
+    })));
+}
+
+pub(super) fn ended(emit: &mut Emit<'_>, call: &Arc<str>, end: ToolEnd, outcome: Outcome) {
+    emit.push(What::ToolEnded { call: Call::Id(call.clone()), end, outcome });
+}
+
+/// What a call gave back. A text is a text; anything else is kept as it is, and its text is what
+/// the model is told.
+pub(super) fn outcome(told: &Fields<'_>) -> Outcome {
+    if let Some(text) = told.string("errorText").or_else(|| told.string("output")) {
+        return Outcome { output: Some(text), ..Outcome::default() };
+    }
+    let Some(output) = told.told("output") else { return Outcome::default() };
+    let texts: Vec<String> = told
+        .fields("output")
+        .list("content")
+        .filter(|item| item.is("type", "text"))
+        .filter_map(|item| item.string("text"))
+        .collect();
+    let text = if texts.is_empty() { output.to_owned() } else { texts.join("\n") };
+    Outcome { output: Some(text), result: Some(Json::checked(output)), ..Outcome::default() }
+}
+
+/// A question whether a call may run, and its answer. A rule that answers by itself asks nobody.
+fn approval(
+    emit: &mut Emit<'_>,
+    call: &Arc<str>,
+    name: &str,
+    approval: &Fields<'_>,
+    index: u32,
+    rest: &mut Rest,
+) {
+    if !approval.is_object() {
+        return;
+    }
+    let known = ["id", "approved", "reason"];
+    if approval.each().any(|(name, _)| !known.contains(&&*name)) {
+        rest.keep(index, "approval", approval.whole());
+    }
+    if approval.flag("isAutomatic") {
+        return;
+    }
+    asked(emit, call, name, approval.string("id"), approval.string("requestReason"));
+    if let Some(approved) = approval.truth("approved") {
+        answered(emit, call, approved, approval.string("reason"));
+    }
+}
+
+pub(super) fn asked(
+    emit: &mut Emit<'_>,
+    call: &Arc<str>,
+    tool: &str,
+    request_id: Option<String>,
+    reason: Option<String>,
+) {
+    let question = reason.unwrap_or_else(|| format!("Allow {tool}?"));
+    let items = vec![QuestionItem { question, ..QuestionItem::default() }];
+    emit.push(What::QuestionAsked {
+        call: Call::Id(call.clone()),
+        tool: tool.to_owned(),
+        question: Question { request_id, kind: QuestionKind::Permission, items },
+        requested: true,
+    });
+}
+
+pub(super) fn answered(
+    emit: &mut Emit<'_>,
+    call: &Arc<str>,
+    approved: bool,
+    reason: Option<String>,
+) {
+    let decision = if approved { Decision::Allowed } else { Decision::Denied };
+    let text = reason.filter(|reason| !reason.is_empty());
+    let text = text.unwrap_or_else(|| decision.name().to_owned());
+    let answer = Answer { decision, text, choices: Vec::new(), observed: true };
+    emit.push(What::QuestionAnswered { call: Call::Id(call.clone()), answer });
+}

@@ -1,0 +1,233 @@
+//! Laws 1 and 5 for the AI SDK: every document and every stream against an independent reader, and
+//! the two of one chat in any order.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use unspool_core::assemble::Assembler;
+use unspool_core::event::Event;
+use unspool_core::id::SessionId;
+use unspool_core::part::{Body, ToolState};
+use unspool_core::session::Transcript;
+use unspool_core::transcript::Mirror;
+use unspool_sources::gather::Gathering;
+
+use crate::case::{assert_none, captures, cases, difference, fold_in, main_session, name};
+use crate::independent::ai_sdk::{self, Piece};
+
+/// The cases that have both a document and its stream; one is a stream alone.
+fn pairs() -> Vec<PathBuf> {
+    let mut pairs = cases("ai-sdk");
+    pairs.retain(|case| file(case, "json").exists() && file(case, "sse").exists());
+    pairs
+}
+
+fn file(case: &Path, form: &str) -> PathBuf {
+    case.join(format!("{}.{form}", name(case)))
+}
+
+/// What a transcript tells of replies, in the words of the independent reader.
+fn found(transcript: &Transcript) -> Vec<Piece> {
+    let parts = transcript.turns.iter().flat_map(|turn| &turn.parts);
+    parts.filter_map(|part| piece(&part.body)).collect()
+}
+
+fn piece(body: &Body) -> Option<Piece> {
+    let other = |kind: &str, text: &Option<String>| {
+        Some(Piece::Other(kind.to_owned(), text.clone().unwrap_or_default()))
+    };
+    match body {
+        Body::Text(text) => Some(Piece::Text(text.text.clone())),
+        Body::Reasoning(reasoning) => Some(Piece::Reasoning(reasoning.text.clone())),
+        Body::Tool(tool) => {
+            let given = match (&tool.result, &tool.output) {
+                (Some(result), _) => result.value(),
+                (None, Some(text)) => Value::from(text.as_str()),
+                (None, None) => Value::Null,
+            };
+            let state = match tool.state {
+                ToolState::Pending => "input-streaming",
+                ToolState::Running if tool.result.is_some() => "preliminary",
+                ToolState::Running if tool.answer.is_some() => "approval-responded",
+                ToolState::Running if tool.question.is_some() => "approval-requested",
+                ToolState::Running => "input-available",
+                ToolState::Completed => "output-available",
+                ToolState::Failed => "output-error",
+                ToolState::Denied => "output-denied",
+                ToolState::Interrupted => "interrupted",
+            };
+            let id = tool.call_id.rsplit('/').next().unwrap().to_owned();
+            Some(Piece::Tool(id, tool.name.clone(), state.to_owned(), given))
+        }
+        Body::File(file) => other("file", &file.url),
+        Body::Source(source) => other("source", &source.url.clone().or(source.title.clone())),
+        Body::Interjection(said) => other("steering", &Some(said.text.clone())),
+        Body::Data(data) if data.kind == "ai-sdk-message" || data.kind == "chat" => None,
+        Body::Data(data) => {
+            let value = data.payload.value();
+            Some(Piece::Other(data.kind.clone(), value["data"].to_string()))
+        }
+        _ => None,
+    }
+}
+
+#[test]
+fn law_1_messages_keep_their_order() {
+    // R-001-02 to R-001-04, R-000-24: every part of every message, in its order and state.
+    for case in pairs() {
+        let messages = ai_sdk::document(&file(&case, "json"));
+        let gathering = fold_in(&captures(&case)[..1], &[0]);
+        let session = main_session(&gathering);
+        let replies = messages.iter().filter(|message| message["role"] == "assistant");
+        let mut expected = Vec::new();
+        for reply in replies {
+            expected.extend(ai_sdk::pieces(reply["parts"].as_array().unwrap()));
+        }
+        let transcript = session.transcript();
+        let mut told = found(&transcript);
+        // A file that came with words of the user stands behind them.
+        if name(&case) == "custom-and-steering" {
+            told.retain(|piece| !matches!(piece, Piece::Other(kind, _) if kind == "file"));
+        }
+        for (piece, wanted) in told.iter_mut().zip(&expected) {
+            forget_automatic(piece, wanted);
+        }
+        assert_eq!(told, expected, "{}", name(&case));
+        let asked: Vec<&Value> =
+            messages.iter().filter(|message| message["role"] == "user").collect();
+        let turns: Vec<_> = transcript.turns.iter().filter(|turn| turn.number > 0).collect();
+        assert_eq!(turns.len(), asked.len(), "{}", name(&case));
+        for (turn, message) in turns.iter().zip(asked) {
+            let texts = message["parts"].as_array().unwrap().iter();
+            let texts: Vec<&str> = texts.filter_map(|part| part["text"].as_str()).collect();
+            let found: Vec<&str> = turn.user.iter().filter_map(Body::prose).collect();
+            assert_eq!(found, texts, "{}", name(&case));
+        }
+    }
+}
+
+/// A rule that answers by itself asks nobody, so no answer is shown.
+fn forget_automatic(found: &mut Piece, wanted: &Piece) {
+    if let (Piece::Tool(_, _, state, _), Piece::Tool(_, _, wanted, _)) = (found, wanted)
+        && state == "input-available"
+        && wanted.starts_with("approval-")
+    {
+        state.clone_from(wanted);
+    }
+}
+
+#[test]
+fn law_1_streams_make_what_the_sdk_makes_of_them() {
+    // R-001-34
+    for case in pairs() {
+        let captures = captures(&case);
+        let gathering = fold_in(&captures[1..2], &[0]);
+        let transcript = main_session(&gathering).transcript();
+        let reduced = ai_sdk::reduced(&ai_sdk::chunks(&file(&case, "sse")));
+        let expected: Vec<Piece> =
+            reduced.iter().flat_map(|(_, parts)| ai_sdk::pieces(parts)).collect();
+        let mut told = found(&transcript);
+        // What was thrown away was shown, and stays; results of calls from before stand alone.
+        let called = |piece: &Piece| match piece {
+            Piece::Tool(id, ..) => {
+                expected.iter().any(|one| matches!(one, Piece::Tool(held, ..) if held == id))
+            }
+            Piece::Other(kind, _) => kind != "file" || name(&case) != "custom-and-steering",
+            Piece::Text(_) | Piece::Reasoning(_) => true,
+        };
+        told.retain(called);
+        let plain = |pieces: Vec<Piece>| {
+            pieces.into_iter().map(|piece| match piece {
+                // Questions are held against the documents; an end interrupts what is open.
+                Piece::Tool(id, tool, state, given) => {
+                    let open = !state.starts_with("output-");
+                    Piece::Tool(id, tool, if open { String::new() } else { state }, given)
+                }
+                other => other,
+            })
+        };
+        let (mut told, mut expected): (Vec<Piece>, Vec<Piece>) =
+            (plain(told).collect(), plain(expected).collect());
+        if name(&case) == "parallel-interleaved" {
+            // Two texts at once stand in the order of their first words.
+            told.sort_by_key(|piece| format!("{piece:?}"));
+            expected.sort_by_key(|piece| format!("{piece:?}"));
+        }
+        assert_eq!(told, expected, "{}", name(&case));
+    }
+}
+
+/// The events of a capture, as one of several sources of the session.
+fn told(case: &Path, which: usize) -> (String, Vec<Event>) {
+    let mut gathering = Gathering::default();
+    let (mut events, mut session) = (Vec::new(), String::new());
+    for (at, capture) in captures(case).iter().enumerate() {
+        let mut reading = gathering.open(&capture.file);
+        let mut watch = |decoded: unspool_sources::gather::Decoded<'_>| {
+            session = decoded.session.to_owned();
+            if at == which {
+                events.extend_from_slice(decoded.events);
+            }
+        };
+        for line in &capture.lines {
+            gathering.take_watched(&mut reading, line.line(), &mut watch);
+        }
+        gathering.close(reading, &mut watch);
+    }
+    (session, events)
+}
+
+#[test]
+fn law_5_a_message_and_its_stream_are_one_in_any_order() {
+    // Neither says its session before its end, so the events are mixed rather than the lines.
+    let mut differences = Vec::new();
+    let all = pairs();
+    assert!(all.len() >= 40, "only {} cases", all.len());
+    for case in all {
+        let ((id, log), (other, stream)) = (told(&case, 0), told(&case, 1));
+        assert_eq!(id, other, "{}", name(&case));
+        let fold = |mix: &mut dyn FnMut(usize, usize) -> bool| {
+            let mut assembler = Assembler::new(SessionId::of("ai-sdk", &id));
+            let mut mirror = Mirror::new("ai-sdk", &id);
+            let (mut logged, mut streamed) = (log.iter(), stream.iter());
+            loop {
+                let (left, right) = (logged.len(), streamed.len());
+                let next = match (left, right) {
+                    (0, 0) => break mirror.into_transcript(),
+                    (_, 0) => logged.next(),
+                    (0, _) => streamed.next(),
+                    (_, _) if mix(left, right) => logged.next(),
+                    (_, _) => streamed.next(),
+                };
+                mirror.apply_all(assembler.apply(next.unwrap().clone()));
+            }
+        };
+        let expected = fold(&mut |_, _| true);
+        let mut seed = 7_u64;
+        let mut random = move |_: usize, _: usize| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            seed >> 63 == 1
+        };
+        let mut orders: Vec<Transcript> = vec![fold(&mut |_, _| false)];
+        orders.extend((0..8).map(|_| fold(&mut random)));
+        for found in orders {
+            if let Some(difference) = difference(&expected, &found) {
+                differences.push(format!("{}: {difference}", name(&case)));
+                break;
+            }
+        }
+    }
+    assert_none(differences);
+}
+
+#[test]
+fn a_message_and_its_stream_tell_nothing_twice() {
+    for case in pairs() {
+        let captures = captures(&case);
+        let alone = found(&main_session(&fold_in(&captures[..1], &[0])).transcript());
+        let both = found(&main_session(&fold_in(&captures, &[0, 1])).transcript());
+        // Only what the stream threw away is added.
+        let added = both.len() - alone.len();
+        assert_eq!(added, usize::from(name(&case) == "reset-step"), "{}: {both:#?}", name(&case));
+    }
+}
