@@ -8,6 +8,7 @@ pub mod claude;
 pub mod copilot;
 mod emit;
 mod fields;
+pub mod gemini;
 mod ledger;
 mod outline;
 
@@ -83,14 +84,18 @@ fn resume<D: Decoder + DeserializeOwned + 'static>(saved: &str) -> Option<Box<dy
     Some(Box::new(serde_json::from_str::<D>(saved).ok()?))
 }
 
-/// Every format that we read.
+/// Every format that we read. Claude Code's stream takes whatever names a session and a type, so
+/// what looks like it stands before it.
 pub static FORMATS: &[Format] = &[
+    gemini::STREAM,
     claude::LOG,
     claude::STREAM,
     claude::HOOKS,
     copilot::LOG,
     copilot::STREAM,
     copilot::HOOKS,
+    gemini::LOG,
+    gemini::HOOKS,
     ai_sdk::DOCUMENT,
     ai_sdk::STREAM,
 ];

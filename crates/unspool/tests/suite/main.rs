@@ -14,6 +14,7 @@ mod machine;
 mod order;
 mod order_ai_sdk;
 mod order_copilot;
+mod order_gemini;
 mod stats;
 mod stored;
 mod tellings;

@@ -15,6 +15,7 @@ use serde_json::Value;
 
 pub mod ai_sdk;
 pub mod copilot;
+pub mod gemini;
 mod hooks;
 mod stream;
 

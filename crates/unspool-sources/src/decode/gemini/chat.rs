@@ -1,0 +1,261 @@
+//! Gemini's chat file: `~/.gemini/tmp/<project>/chats/session-….jsonl`, and for sub-agents
+//! `chats/<session>/<agent>.jsonl`. It is a log of operations on a list of messages: a message
+//! (again, when more of it is known), and `$set` for fields of the chat, the list itself among
+//! them. Up to 0.30 it was one document with the same messages.
+//!
+//! The list is set anew when a session is resumed, in the shape of the API and without most of
+//! what was known, and when a request failed, without its prompt. So it adds messages that were
+//! not told, and takes none away.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use unspool_core::event::{EndReason, Event, What};
+use unspool_core::id::{digest, sha256};
+use unspool_core::json::Json;
+use unspool_core::part::{Body, Data, Failure, File, Notice, Text};
+use unspool_core::session::{Title, TitleOrigin, Trigger};
+use unspool_core::telling::{Name, Telling};
+
+use super::super::{Decoder, Emit, Fate, Fields, Record};
+use super::message::Calls;
+
+#[derive(Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ChatDecoder {
+    /// Whether the chat is a sub-agent's.
+    sub_agent: bool,
+    begun: bool,
+    has_project: bool,
+    /// Digests of the messages and of what was last told of each.
+    told: BTreeMap<u64, u64>,
+    /// The prompts, in order, with how often each text was seen.
+    prompts: Vec<Arc<str>>,
+    alike: BTreeMap<u64, u32>,
+    /// The current prompt has no answer yet.
+    pub(super) waits: bool,
+    /// The model calls of this turn: the number of each message.
+    pub(super) steps: BTreeMap<Arc<str>, u32>,
+    pub(super) calls: Calls,
+}
+
+impl Decoder for ChatDecoder {
+    fn decode(&mut self, record: &Record<'_>, fields: &Fields<'_>, out: &mut Vec<Event>) -> Fate {
+        let mut emit = Emit::new(Telling::Log, record, None, out);
+        if super::is_head(fields) {
+            return self.head(&mut emit, fields);
+        }
+        if fields.has("$set") {
+            return self.set(&mut emit, &fields.fields("$set"));
+        }
+        if let Some(id) = fields.text("$rewindTo") {
+            return self.rewind(&mut emit, &id);
+        }
+        if fields.has("type") {
+            return self.message(&mut emit, fields);
+        }
+        // What stands behind the messages of an old document.
+        self.set(&mut emit, fields)
+    }
+
+    fn save(&self) -> Option<String> {
+        serde_json::to_string(self).ok()
+    }
+
+    fn turn(&self) -> Option<Name> {
+        self.prompts.last().cloned().map(Name::Prompt)
+    }
+}
+
+impl ChatDecoder {
+    fn head(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
+        self.sub_agent |= fields.is("kind", "subagent");
+        let folders: Vec<String> = fields.read("directories").unwrap_or_default();
+        let project = folders.into_iter().next();
+        if std::mem::replace(&mut self.begun, true) && project.is_none() {
+            return Fate::Metadata;
+        }
+        emit.at = fields.time("startTime");
+        self.tell_project(emit, project);
+        self.set(emit, fields);
+        Fate::Metadata
+    }
+
+    fn tell_project(&mut self, emit: &mut Emit<'_>, project: Option<String>) {
+        self.has_project |= project.is_some();
+        let (branch, version, cost_usd) = (None, None, None);
+        emit.push(What::SessionTold { project, branch, version, cost_usd });
+    }
+
+    /// Fields of the chat that change.
+    fn set(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
+        emit.at = emit.at.or_else(|| fields.time("lastUpdated"));
+        if let Some(text) = fields.string("summary").filter(|text| !text.is_empty()) {
+            if self.sub_agent {
+                // What a sub-agent hands back is written when it is done.
+                emit.push(What::TurnEnded(EndReason::Completed));
+            } else {
+                let origin = TitleOrigin::Summary;
+                emit.push(What::TitleTold(Title { text, origin }));
+            }
+        }
+        if !fields.has("messages") {
+            return Fate::Metadata;
+        }
+        let at = emit.at;
+        let mut made = false;
+        let mut listed: Vec<u64> = Vec::new();
+        for message in fields.list("messages") {
+            let key = key_of(&message);
+            listed.push(key);
+            if is_context(&message) {
+                self.context(emit, &message);
+            } else if !self.told.contains_key(&key) {
+                made |= self.message(emit, &message) == Fate::InParts;
+            }
+        }
+        emit.at = at;
+        made |= self.removed(emit, &listed);
+        if made { Fate::InParts } else { Fate::Metadata }
+    }
+
+    /// A prompt whose request failed or was cancelled is taken out of the list.
+    fn removed(&mut self, emit: &mut Emit<'_>, listed: &[u64]) -> bool {
+        let Some(prompt) = self.prompts.last().filter(|_| self.waits) else { return false };
+        if listed.contains(&key("user", prompt)) {
+            return false;
+        }
+        let name = Name::Record(format!("{prompt}/removed").into());
+        let text =
+            "Gemini CLI took this prompt out of its history: the request failed or was cancelled";
+        let notice = Notice { code: "prompt-removed".to_owned(), text: text.to_owned() };
+        self.waits = false;
+        emit.push(What::Noticed(Some(name), notice));
+        emit.push(What::TurnEnded(EndReason::Failed(None)));
+        true
+    }
+
+    /// What the program tells the model before anybody speaks: among it, where it works.
+    fn context(&mut self, emit: &mut Emit<'_>, message: &Fields<'_>) {
+        let Some(text) = message.list("content").find_map(|part| part.string("text")) else {
+            return;
+        };
+        let lines = text.lines().skip_while(|line| !line.contains("Workspace Directories:"));
+        let folder = lines.skip(1).find_map(|line| line.trim().strip_prefix("- "));
+        if let Some(folder) = folder.filter(|_| !self.has_project) {
+            self.tell_project(emit, Some(folder.to_owned()));
+        }
+        let content = Json::string(&text);
+        let (kind, sha256) = ("context".to_owned(), sha256(content.text().as_bytes()));
+        emit.push(What::SnapshotTaken { kind, sha256, content });
+    }
+
+    fn rewind(&mut self, emit: &mut Emit<'_>, id: &str) -> Fate {
+        let from = self.prompts.iter().position(|prompt| **prompt == *id);
+        let turns = self.prompts.iter().skip(from.unwrap_or(self.prompts.len()));
+        let turns: Vec<Name> = turns.cloned().map(Name::Prompt).collect();
+        if !turns.is_empty() {
+            emit.push(What::Rewound { turns });
+        }
+        Fate::Metadata
+    }
+
+    // ── Messages ────────────────────────────────────────────────────────────────────────────
+
+    fn message(&mut self, emit: &mut Emit<'_>, message: &Fields<'_>) -> Fate {
+        emit.at = message.time("timestamp").or(emit.at);
+        let key = key_of(message);
+        let content = message.whole().canonical_digest();
+        if self.told.insert(key, content) == Some(content) {
+            return Fate::left_out("message told again");
+        }
+        let id: Arc<str> = message.text("id").unwrap_or_default().into();
+        let name = || Some(Name::Record(id.clone()));
+        match message.text("type").as_deref() {
+            Some("user") => self.user(emit, &id, message),
+            Some("gemini") => self.model(emit, &id, message),
+            Some("error") => {
+                let failure = Failure { text: text_of(message), ..Failure::default() };
+                emit.push(What::Failed(name(), failure));
+                Fate::InParts
+            }
+            Some(kind @ ("info" | "warning")) => {
+                let code = if kind == "info" { "informational" } else { kind }.to_owned();
+                emit.push(What::Noticed(name(), Notice { code, text: text_of(message) }));
+                Fate::InParts
+            }
+            kind => {
+                let kind = kind.unwrap_or("message").to_owned();
+                let data = Data { kind, payload: message.whole() };
+                emit.push(What::DataGiven(name(), data));
+                Fate::InParts
+            }
+        }
+    }
+
+    fn user(&mut self, emit: &mut Emit<'_>, id: &Arc<str>, message: &Fields<'_>) -> Fate {
+        let mut responses = message.list("content").filter(|part| part.has("functionResponse"));
+        if responses.next().is_some() {
+            return self.responses(emit, message);
+        }
+        let user = user_parts(message);
+        let words = super::prompt_likeness(user.iter().find_map(Body::prose).unwrap_or_default());
+        let count = self.alike.entry(words).or_default();
+        *count += 1;
+        let names = vec![Name::Prompt(id.clone()), Name::Alike(words, *count - 1)];
+        self.prompts.push(id.clone());
+        self.waits = true;
+        self.steps.clear();
+        // A sub-agent that runs out of turns is told by the program to come to an end.
+        let again = self.sub_agent && self.prompts.len() > 1;
+        let trigger = if again { Trigger::Continuation } else { Trigger::User };
+        emit.push(What::TurnStarted { names, trigger, user });
+        Fate::InParts
+    }
+}
+
+/// The list of a resumed session calls an answer and the results behind it by one id.
+fn key_of(message: &Fields<'_>) -> u64 {
+    let kind = message.text("type").unwrap_or_default();
+    key(&kind, &message.text("id").unwrap_or_default())
+}
+
+fn key(kind: &str, id: &str) -> u64 {
+    digest(format!("{kind}\n{id}").as_bytes())
+}
+
+/// The message that the program itself puts first into the list.
+fn is_context(message: &Fields<'_>) -> bool {
+    let text = message.list("content").find_map(|part| part.string("text"));
+    message.is("type", "user") && text.is_some_and(|text| text.starts_with("<session_context>"))
+}
+
+pub(super) fn text_of(message: &Fields<'_>) -> String {
+    message.string("content").unwrap_or_else(|| {
+        let texts = message.list("content").filter(|part| !part.flag("thought"));
+        texts.filter_map(|part| part.string("text")).collect()
+    })
+}
+
+fn user_parts(message: &Fields<'_>) -> Vec<Body> {
+    if let Some(text) = message.string("content") {
+        return vec![Body::Text(Text { text, ..Text::default() })];
+    }
+    let part = |part: Fields<'_>| {
+        if let Some(text) = part.string("text") {
+            return Body::Text(Text { text, ..Text::default() });
+        }
+        let (data, file) = (part.fields("inlineData"), part.fields("fileData"));
+        if !data.is_object() && !file.is_object() {
+            return Body::Data(Data { kind: "part".to_owned(), payload: part.whole() });
+        }
+        let media_type = data.string("mimeType").or_else(|| file.string("mimeType"));
+        let media = media_type.as_deref().unwrap_or("application/octet-stream");
+        let inline = data.text("data").map(|bytes| format!("data:{media};base64,{bytes}"));
+        let url = inline.or_else(|| file.string("fileUri"));
+        let name = data.string("displayName").or_else(|| file.string("displayName"));
+        Body::File(File { name, media_type, url, text: None })
+    };
+    message.list("content").map(part).collect()
+}

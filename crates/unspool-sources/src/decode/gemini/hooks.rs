@@ -1,0 +1,118 @@
+//! Gemini's hook payloads. They name neither prompts nor calls, so they lie over the chat by
+//! content. What happens inside a sub-agent comes under its parent's session and looks like the
+//! parent's own, so nothing is taken from them while a sub-agent runs.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use unspool_core::event::{Call, EndReason, Event, Outcome, ToolCall, ToolEnd, What};
+use unspool_core::part::{Body, Text};
+use unspool_core::session::Trigger;
+use unspool_core::telling::{Name, Telling};
+
+use super::super::{Decoder, Emit, Fate, Fields, Record};
+
+#[derive(Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct HooksDecoder {
+    /// How often each prompt text was seen.
+    alike: BTreeMap<u64, u32>,
+    /// Calls of this turn that are open, by tool and input, oldest first.
+    open: BTreeMap<u64, Vec<Call>>,
+    /// How many calls of each likeness this turn had.
+    counts: BTreeMap<u64, u32>,
+    /// Sub-agents that run.
+    agents: u32,
+}
+
+impl Decoder for HooksDecoder {
+    fn decode(&mut self, record: &Record<'_>, fields: &Fields<'_>, out: &mut Vec<Event>) -> Fate {
+        let event = fields.string("event").unwrap_or_default();
+        let payload = fields.fields("payload");
+        let mut emit = Emit::new(Telling::Hooks, record, None, out);
+        emit.at = payload.time("timestamp");
+        match &*event {
+            "SessionStart" => {
+                let (branch, version, cost_usd) = (None, None, None);
+                let project = payload.string("cwd");
+                emit.push(What::SessionTold { project, branch, version, cost_usd });
+                Fate::Metadata
+            }
+            "SessionEnd" => {
+                emit.push(What::SessionEnded);
+                Fate::Metadata
+            }
+            "BeforeAgent" => self.prompt(&mut emit, &payload),
+            "AfterAgent" => {
+                emit.push(What::TurnEnded(EndReason::Completed));
+                Fate::Metadata
+            }
+            "BeforeTool" => self.tool_starts(&mut emit, &payload),
+            "AfterTool" => self.tool_ends(&mut emit, &payload),
+            _ => Fate::left_out(format!("hook/{event}")),
+        }
+    }
+
+    fn save(&self) -> Option<String> {
+        serde_json::to_string(self).ok()
+    }
+}
+
+impl HooksDecoder {
+    fn prompt(&mut self, emit: &mut Emit<'_>, payload: &Fields<'_>) -> Fate {
+        let text = payload.string("prompt").unwrap_or_default();
+        self.open.clear();
+        self.counts.clear();
+        self.agents = 0;
+        let words = super::prompt_likeness(&text);
+        let count = self.alike.entry(words).or_default();
+        *count += 1;
+        let names = vec![Name::Alike(words, *count - 1)];
+        let user = vec![Body::Text(Text { text, ..Text::default() })];
+        emit.push(What::TurnStarted { names, trigger: Trigger::User, user });
+        Fate::InParts
+    }
+
+    fn tool_starts(&mut self, emit: &mut Emit<'_>, payload: &Fields<'_>) -> Fate {
+        let name = payload.string("tool_name").unwrap_or_default();
+        let starts_agent = name == "invoke_agent";
+        if self.agents > 0 && !starts_agent {
+            return Fate::left_out("hook/BeforeTool while a sub-agent runs");
+        }
+        self.agents += u32::from(starts_agent);
+        let likeness = payload.likeness(&name, "tool_input");
+        let count = self.counts.entry(likeness).or_default();
+        *count += 1;
+        let call = Call::Alike(likeness, *count - 1);
+        self.open.entry(likeness).or_default().push(call.clone());
+        emit.push(What::ToolCalled(Box::new(ToolCall {
+            call,
+            parent_call_id: None,
+            name,
+            input: payload.json("tool_input"),
+            likeness,
+            provider_executed: false,
+            title: None,
+            running: true,
+        })));
+        Fate::InParts
+    }
+
+    fn tool_ends(&mut self, emit: &mut Emit<'_>, payload: &Fields<'_>) -> Fate {
+        let name = payload.text("tool_name").unwrap_or_default();
+        let likeness = payload.likeness(&name, "tool_input");
+        let open = self.open.get_mut(&likeness).filter(|open| !open.is_empty());
+        let Some(call) = open.map(|open| open.remove(0)) else {
+            return Fate::left_out("hook/AfterTool of no call");
+        };
+        if name == "invoke_agent" {
+            self.agents = self.agents.saturating_sub(1);
+        }
+        let response = payload.fields("tool_response");
+        let error = response.fields("error").string("message");
+        let end = if error.is_some() { ToolEnd::Failed } else { ToolEnd::Completed };
+        let output = error.or_else(|| response.string("llmContent"));
+        emit.push(What::ToolEnded { call, end, outcome: Outcome { output, ..Outcome::default() } });
+        Fate::InParts
+    }
+}

@@ -1,0 +1,132 @@
+//! What the model says, as the chat file has it: thoughts, one text, and the calls, which are
+//! written when all of them have ended.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use unspool_core::event::{SaidDetail, Voice, What};
+use unspool_core::session::Usage;
+use unspool_core::telling::Name;
+
+use super::super::{Emit, Fate, Fields};
+use super::chat::{ChatDecoder, text_of};
+use super::tool::{called, ended, responded};
+
+/// A digest of what was last told of each call.
+pub(super) type Calls = BTreeMap<Arc<str>, u64>;
+
+impl ChatDecoder {
+    pub(super) fn model(
+        &mut self,
+        emit: &mut Emit<'_>,
+        id: &Arc<str>,
+        message: &Fields<'_>,
+    ) -> Fate {
+        self.waits = false;
+        let mut made = false;
+        // Run as an agent for an editor, it gathers the calls of all steps in a message of their
+        // own that has nothing else, and adds each when it has ended.
+        let calls_only = message.has("toolCalls") && !message.has("tokens");
+        if !calls_only || !text_of(message).is_empty() {
+            made |= self.step(emit, id, message);
+        }
+        for call in message.list("toolCalls") {
+            made |= self.call(emit, &call);
+        }
+        if made { Fate::InParts } else { Fate::Metadata }
+    }
+
+    fn step(&mut self, emit: &mut Emit<'_>, id: &Arc<str>, message: &Fields<'_>) -> bool {
+        let next = u32::try_from(self.steps.len()).unwrap_or(u32::MAX);
+        let nth = *self.steps.entry(id.clone()).or_insert(next);
+        let step = Name::Message(id.clone());
+        emit.push(What::StepStarted { step: step.clone(), model: message.string("model") });
+        let mut made = false;
+        let mut thoughts = 0;
+        let mut think = |emit: &mut Emit<'_>, text: String| {
+            let (voice, block) = (Voice::Reasoning, Some(Name::Block(id.clone(), thoughts)));
+            thoughts += 1;
+            emit.push(What::Said { voice, block, text, detail: SaidDetail::default() });
+        };
+        for thought in message.list("thoughts") {
+            let subject = thought.string("subject").filter(|text| !text.is_empty());
+            let body = thought.string("description").unwrap_or_default();
+            // As the model wrote it: the program has taken its title off.
+            let text = match subject {
+                Some(subject) => format!("**{subject}**\n\n{body}"),
+                None => body,
+            };
+            if !text.trim().is_empty() {
+                think(emit, text);
+                made = true;
+            }
+        }
+        // The shape of the API, after a resumption.
+        for part in message.list("content").filter(|part| part.flag("thought")) {
+            if let Some(text) = part.string("text").filter(|text| !text.trim().is_empty()) {
+                think(emit, text);
+                made = true;
+            }
+        }
+        let text = text_of(message);
+        if !text.trim().is_empty() {
+            let (voice, block) = (Voice::Text, Some(super::text_name(nth)));
+            emit.push(What::Said { voice, block, text, detail: SaidDetail::default() });
+            made = true;
+        }
+        for part in message.list("content").filter(|part| part.has("functionCall")) {
+            made |= self.call(emit, &part.fields("functionCall"));
+        }
+        if message.has("tokens") {
+            emit.push(What::UsageTold { step, usage: usage(&message.fields("tokens")) });
+        }
+        made
+    }
+
+    fn call(&mut self, emit: &mut Emit<'_>, call: &Fields<'_>) -> bool {
+        let Some(id) = call.text("id").map(Arc::<str>::from) else { return false };
+        let content = call.whole().canonical_digest();
+        match self.calls.insert(id.clone(), content) {
+            Some(told) if told == content => return true,
+            // The list of a resumed session knows less of it.
+            Some(_) if !call.has("status") => return true,
+            Some(_) => {}
+            None => called(emit, &id, call, "args", call.has("status")),
+        }
+        if call.has("status") {
+            ended(emit, &id, call);
+        }
+        true
+    }
+
+    /// What the model was told of its calls. The calls say the same; but one that was refused is
+    /// found nowhere else.
+    pub(super) fn responses(&mut self, emit: &mut Emit<'_>, message: &Fields<'_>) -> Fate {
+        let mut made = false;
+        for part in message.list("content") {
+            let response = part.fields("functionResponse");
+            let Some(id) = response.text("id").map(Arc::<str>::from) else { continue };
+            if !self.calls.contains_key(&id) {
+                self.calls.insert(id.clone(), 0);
+                called(emit, &id, &response, "args", true);
+                responded(emit, &id, &response);
+                made = true;
+            }
+        }
+        if made { Fate::InParts } else { Fate::left_out("results told again") }
+    }
+}
+
+/// The prompt's tokens include what was cached, and those of the answer leave out what was
+/// thought. What tools of the provider added to the prompt is counted apart.
+fn usage(tokens: &Fields<'_>) -> Usage {
+    let count = |name: &str| tokens.number(name).unwrap_or(0);
+    let (cached, thoughts) = (count("cached"), count("thoughts"));
+    Usage {
+        input: count("input").saturating_sub(cached).saturating_add(count("tool")),
+        output: count("output").saturating_add(thoughts),
+        cache_read: cached,
+        cache_write: 0,
+        reasoning: thoughts,
+    }
+}

@@ -1,0 +1,136 @@
+//! Gemini's stream-json: what `-p -o stream-json` prints. It has no thoughts and no ids but those
+//! of calls; its results are what a person is shown, often nothing. It says how a turn ended.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use unspool_core::event::{Call, EndReason, Event, Outcome, ToolEnd, Voice, What};
+use unspool_core::part::{Body, Data, Failure, Notice, Text};
+use unspool_core::session::Trigger;
+use unspool_core::telling::{Name, Telling};
+
+use super::super::{Decoder, Emit, Fate, Fields, Record};
+use super::tool::called;
+
+#[derive(Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct StreamDecoder {
+    /// How often each prompt text was seen.
+    alike: BTreeMap<u64, u32>,
+    /// Which model call of the turn speaks.
+    step: u32,
+    /// Its calls have ended: what comes next is the next model call's.
+    answered: bool,
+    /// White space at the end of its text so far: the chat file leaves it out unless more follows.
+    space: String,
+    errors: u32,
+}
+
+impl Decoder for StreamDecoder {
+    fn decode(&mut self, record: &Record<'_>, fields: &Fields<'_>, out: &mut Vec<Event>) -> Fate {
+        let mut emit = Emit::new(Telling::Stream, record, None, out);
+        emit.at = fields.time("timestamp");
+        match fields.text("type").as_deref() {
+            Some("init") => {
+                let (project, branch, version, cost_usd) = (None, None, None, None);
+                emit.push(What::SessionTold { project, branch, version, cost_usd });
+                Fate::Metadata
+            }
+            Some("message") => self.message(&mut emit, fields),
+            Some("tool_use") => {
+                self.go_on(&mut emit);
+                let id: Arc<str> = fields.text("tool_id").unwrap_or_default().into();
+                called(&mut emit, &id, fields, "parameters", true);
+                Fate::InParts
+            }
+            Some("tool_result") => self.result_of(&mut emit, fields),
+            Some("error") => {
+                let text = fields.string("message").unwrap_or_default();
+                let is_error = !fields.is("severity", "warning");
+                self.errors += 1;
+                let name = Some(Name::Alike(super::prompt_likeness("error"), self.errors));
+                emit.push(if is_error {
+                    What::Failed(name, Failure { text, ..Failure::default() })
+                } else {
+                    What::Noticed(name, Notice { code: "warning".to_owned(), text })
+                });
+                Fate::InParts
+            }
+            Some("result") => self.result(&mut emit, fields),
+            kind => {
+                let kind = kind.unwrap_or("frame").to_owned();
+                emit.push(What::DataGiven(None, Data { kind, payload: fields.whole() }));
+                Fate::InParts
+            }
+        }
+    }
+
+    fn save(&self) -> Option<String> {
+        serde_json::to_string(self).ok()
+    }
+}
+
+impl StreamDecoder {
+    fn message(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
+        let text = fields.string("content").unwrap_or_default();
+        if fields.is("role", "user") {
+            let words = super::prompt_likeness(&text);
+            let count = self.alike.entry(words).or_default();
+            *count += 1;
+            let names = vec![Name::Alike(words, *count - 1)];
+            let user = vec![Body::Text(Text { text, ..Text::default() })];
+            (self.step, self.answered) = (0, false);
+            self.space.clear();
+            emit.push(What::TurnStarted { names, trigger: Trigger::User, user });
+            return Fate::InParts;
+        }
+        self.go_on(emit);
+        let mut text = std::mem::take(&mut self.space) + &text;
+        self.space = text.split_off(text.trim_end().len());
+        if !text.is_empty() {
+            let block = Some(super::text_name(self.step));
+            emit.push(What::Grew { voice: Voice::Text, block, text });
+        }
+        Fate::InParts
+    }
+
+    /// Something is said or called: by the next model call, if the calls of this one have ended.
+    fn go_on(&mut self, emit: &mut Emit<'_>) {
+        if std::mem::take(&mut self.answered) {
+            emit.push(What::BlockEnded { block: super::text_name(self.step) });
+            self.step += 1;
+            self.space.clear();
+        }
+    }
+
+    fn result_of(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
+        self.answered = true;
+        let id: Arc<str> = fields.text("tool_id").unwrap_or_default().into();
+        let failed = !fields.is("status", "success");
+        let end = if failed { ToolEnd::Failed } else { ToolEnd::Completed };
+        let error = fields.fields("error").string("message");
+        let shown = fields.string("output").filter(|text| !text.is_empty());
+        let output = error.filter(|_| failed).or(shown);
+        let outcome = Outcome { output, ..Outcome::default() };
+        emit.push(What::ToolEnded { call: Call::Id(id), end, outcome });
+        Fate::InParts
+    }
+
+    fn result(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
+        emit.push(What::BlockEnded { block: super::text_name(self.step) });
+        if fields.is("status", "success") {
+            emit.push(What::TurnEnded(EndReason::Completed));
+            return Fate::Metadata;
+        }
+        let error = fields.fields("error");
+        let failure = Failure {
+            code: error.string("type").filter(|kind| kind != "unknown"),
+            status: None,
+            text: error.string("message").unwrap_or_default(),
+        };
+        emit.push(What::Failed(Some(Name::Alike(super::prompt_likeness("error"), 0)), failure));
+        emit.push(What::TurnEnded(EndReason::Failed(None)));
+        Fate::InParts
+    }
+}

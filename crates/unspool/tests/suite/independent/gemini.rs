@@ -1,0 +1,78 @@
+//! What a chat file of Gemini CLI must become, read from its raw JSON. Each line is an operation:
+//! what a message says is taken where it is first said, so that calls which are added to an older
+//! message stand behind what was said before them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::{Kind, Lines, Tokens, add, number, string};
+
+#[derive(Default)]
+pub struct Told {
+    /// Text, or the id of a call.
+    pub blocks: Vec<(Kind, String)>,
+    /// What the model was told, and whether it went wrong.
+    pub results: BTreeMap<String, (String, bool)>,
+    pub tokens: Tokens,
+    pub prompts: Vec<String>,
+}
+
+pub fn chat(bytes: &[u8]) -> Told {
+    let mut told = Told::default();
+    let mut seen: BTreeSet<String> = BTreeSet::new();
+    for record in Lines::of(bytes).values {
+        match string(&record["type"]) {
+            "user" => user(&record, &mut told, &mut seen),
+            "gemini" => model(&record, &mut told, &mut seen),
+            _ => {}
+        }
+    }
+    told
+}
+
+fn user(record: &Value, told: &mut Told, seen: &mut BTreeSet<String>) {
+    for part in record["content"].as_array().into_iter().flatten() {
+        let response = &part["functionResponse"];
+        if response.is_null() {
+            told.prompts.push(string(&part["text"]).to_owned());
+        } else if seen.insert(string(&response["id"]).to_owned()) {
+            call(response, &response["response"], told);
+        }
+    }
+}
+
+fn model(record: &Value, told: &mut Told, seen: &mut BTreeSet<String>) {
+    if seen.insert(string(&record["id"]).to_owned()) {
+        for thought in record["thoughts"].as_array().into_iter().flatten() {
+            let (subject, body) = (string(&thought["subject"]), string(&thought["description"]));
+            told.blocks.push((Kind::Reasoning, format!("**{subject}**\n\n{body}")));
+        }
+        let text = string(&record["content"]);
+        if !text.trim().is_empty() {
+            told.blocks.push((Kind::Text, text.to_owned()));
+        }
+        let tokens = &record["tokens"];
+        let tokens = Tokens {
+            input: number(&tokens["input"]) - number(&tokens["cached"]) + number(&tokens["tool"]),
+            output: number(&tokens["output"]) + number(&tokens["thoughts"]),
+            cache_read: number(&tokens["cached"]),
+            cache_creation: 0,
+        };
+        told.tokens = add(told.tokens, tokens);
+    }
+    for made in record["toolCalls"].as_array().into_iter().flatten() {
+        if seen.insert(string(&made["id"]).to_owned()) {
+            call(made, &made["result"][0]["functionResponse"]["response"], told);
+        }
+    }
+}
+
+fn call(made: &Value, response: &Value, told: &mut Told) {
+    let id = string(&made["id"]).to_owned();
+    told.blocks.push((Kind::Tool, id.clone()));
+    let (output, error) = (response["output"].as_str(), response["error"].as_str());
+    let stopped = output.is_some_and(|output| output.contains("Command was cancelled by user"));
+    let wrong = error.is_some() || made["status"] == "error" || stopped;
+    told.results.insert(id, (output.or(error).unwrap_or_default().to_owned(), wrong));
+}

@@ -1,0 +1,132 @@
+//! Law 1, order is kept: every chat file of Gemini CLI against the independent reader.
+
+use unspool_core::part::{Body, ToolState};
+use unspool_core::session::{Transcript, TurnState};
+use unspool_sources::gather::Gathering;
+
+use crate::case::{captures, cases, fold_in, main_session, name};
+use crate::independent::{Kind, gemini};
+
+fn blocks(transcript: &Transcript) -> Vec<(Kind, String)> {
+    let parts = transcript.turns.iter().flat_map(|turn| &turn.parts);
+    parts
+        .filter_map(|part| match &part.body {
+            Body::Text(text) => Some((Kind::Text, text.text.clone())),
+            Body::Reasoning(reasoning) => Some((Kind::Reasoning, reasoning.text.clone())),
+            Body::Tool(tool) => Some((Kind::Tool, tool.call_id.clone())),
+            _ => None,
+        })
+        .collect()
+}
+
+#[test]
+fn law_1_order_is_kept_by_gemini() {
+    // R-000-01 to R-000-06, R-001-17, R-001-21, R-X-06
+    for case in cases("gemini") {
+        let told = gemini::chat(&std::fs::read(case.join("log.jsonl")).unwrap());
+        let captures = captures(&case);
+        let gathering = fold_in(&captures[..1], &[0]);
+        let session = main_session(&gathering);
+        let (case, transcript) = (name(&case), session.transcript());
+        assert_eq!(blocks(&transcript), told.blocks, "{case}");
+        let prompts = transcript.turns.iter().filter_map(|turn| turn.user.first()?.prose());
+        assert_eq!(prompts.collect::<Vec<_>>(), told.prompts, "{case}");
+        let (usage, tokens) = (transcript.usage(), told.tokens);
+        let found = (usage.input, usage.output, usage.cache_read);
+        assert_eq!(found, (tokens.input, tokens.output, tokens.cache_read), "{case}");
+        assert_eq!(session.ledger.unreadable, 0, "{case}");
+        for part in transcript.turns.iter().flat_map(|turn| &turn.parts) {
+            let Body::Tool(tool) = &part.body else { continue };
+            let (text, wrong) = &told.results[&tool.call_id];
+            assert_eq!(tool.output.as_deref(), Some(&**text), "{case} {}", tool.call_id);
+            assert_eq!(tool.state != ToolState::Completed, *wrong, "{case} {}", tool.call_id);
+        }
+    }
+}
+
+#[test]
+fn the_stream_of_gemini_adds_to_the_chat_and_doubles_nothing() {
+    // R-X-03: more than the chat has is only what never came to its end.
+    let cut = ["error-stream-cut", "interrupted-mid-tool", "interrupted-mid-text"];
+    for case in cases("gemini") {
+        let captures = captures(&case);
+        if captures.len() < 2 {
+            continue;
+        }
+        let told = gemini::chat(&std::fs::read(case.join("log.jsonl")).unwrap());
+        let order: Vec<usize> = (0..captures.len()).collect();
+        let gathering = fold_in(&captures, &order);
+        let mut found = blocks(&main_session(&gathering).transcript());
+        if found != told.blocks {
+            assert!(cut.contains(&&*name(&case)), "{}", name(&case));
+            assert_eq!(found.len(), told.blocks.len() + 1, "{}", name(&case));
+            found.pop();
+        }
+        assert_eq!(found, told.blocks, "{}", name(&case));
+    }
+}
+
+const HEAD: &str = r#""sessionId":"s","projectHash":"h","startTime":"2026-11-15T00:00:00.000Z","lastUpdated":"2026-11-15T00:00:00.000Z","kind":"main""#;
+const PROMPT: &str =
+    r#"{"id":"u1","timestamp":"2026-11-15T00:00:01.000Z","type":"user","content":[{"text":"Go"}]}"#;
+const ANSWER: &str = r#"{"id":"g1","timestamp":"2026-11-15T00:00:02.000Z","type":"gemini","content":"Looking.","thoughts":[{"subject":"Look","description":"At it."}],"tokens":{"input":10,"output":5,"cached":4,"thoughts":2,"tool":0,"total":17},"model":"m","toolCalls":[{"id":"c1","name":"read_file","args":{"file_path":"a"},"result":[{"functionResponse":{"id":"c1","name":"read_file","response":{"output":"text"}}}],"status":"success"}]}"#;
+
+fn told(file: &str, text: &str) -> Transcript {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(file);
+    std::fs::write(&path, text).unwrap();
+    let mut gathering = Gathering::default();
+    gathering.read_file(&path, &mut |_| {}).unwrap();
+    main_session(&gathering).transcript()
+}
+
+fn expected() -> Vec<(Kind, String)> {
+    vec![
+        (Kind::Reasoning, "**Look**\n\nAt it.".to_owned()),
+        (Kind::Text, "Looking.".to_owned()),
+        (Kind::Tool, "c1".to_owned()),
+    ]
+}
+
+#[test]
+fn a_resumed_chat_of_gemini_loses_and_doubles_nothing() {
+    // The list is set again in the shape of the API: one id for an answer and what followed it,
+    // nothing of what was known, results twice.
+    let rewritten = r#"{"$set":{"messages":[{"id":"x","type":"user","content":[{"text":"<session_context>\n- **Workspace Directories:**\n  - /home/a\n</session_context>"}]},{"id":"u1","type":"user","content":[{"text":"Go"}]},{"id":"g1","type":"gemini","content":[{"text":"**Look**\n\nAt it.","thought":true},{"text":"Looking."},{"functionCall":{"id":"c1","name":"read_file","args":{"file_path":"a"}}}]},{"id":"g1","type":"user","content":[{"functionResponse":{"id":"c1","name":"read_file","response":{"output":"text"}}}]},{"id":"r1","type":"user","content":[{"functionResponse":{"id":"c1","name":"read_file","response":{"output":"text"}}}]}]}}"#;
+    let next = r#"{"id":"u2","timestamp":"2026-11-15T00:01:00.000Z","type":"user","content":[{"text":"And?"}]}"#;
+    let text = format!("{{{HEAD}}}\n{PROMPT}\n{ANSWER}\n{{{HEAD}}}\n{rewritten}\n{next}\n");
+    let transcript = told("session.jsonl", &text);
+    assert_eq!(blocks(&transcript), expected());
+    assert_eq!(transcript.turns.len(), 2);
+    assert_eq!(transcript.session.facts.project.as_deref(), Some("/home/a"));
+    let usage = transcript.usage();
+    assert_eq!((usage.input, usage.cache_read, usage.output, usage.reasoning), (6, 4, 7, 2));
+    // Alone it tells the same, but for what it leaves out.
+    let transcript = told("session.jsonl", &format!("{{{HEAD}}}\n{rewritten}\n"));
+    assert_eq!(blocks(&transcript), expected());
+}
+
+#[test]
+fn a_chat_of_gemini_may_be_one_document() {
+    let text = format!(
+        "{{{HEAD},\n  \"messages\": [\n{PROMPT},\n{ANSWER}\n],\n\"summary\":\"A title\"}}\n"
+    );
+    let transcript = told("session.json", &text);
+    assert_eq!(blocks(&transcript), expected());
+    assert_eq!(transcript.session.facts.title.map(|title| title.text).as_deref(), Some("A title"));
+}
+
+#[test]
+fn a_prompt_that_gemini_forgets_is_kept_and_marked() {
+    // Law 4, R-X-02
+    let case = crate::case::root().join("fixtures/gemini/error-quota-prompt-removed");
+    let captures = captures(&case);
+    for count in [1, 2] {
+        let order: Vec<usize> = (0..count).collect();
+        let gathering = fold_in(&captures[..count], &order);
+        let turns = main_session(&gathering).transcript().turns;
+        assert_eq!(turns.len(), 1);
+        assert_eq!(turns[0].state, TurnState::Failed);
+        assert_eq!(turns[0].user[0].prose(), Some("Check something."));
+    }
+}
