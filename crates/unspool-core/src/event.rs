@@ -182,6 +182,9 @@ pub enum What {
     Grew { voice: Voice, block: Option<Name>, text: String },
     /// A piece of prose, whole. Reconciles with what grew before it.
     Said { voice: Voice, block: Option<Name>, text: String, detail: SaidDetail },
+    /// Something begins that goes by this name, and nothing is said of it yet: it stands here,
+    /// whenever it is told. Sources that write a block when it is whole say so when it begins.
+    BlockStarted { block: Name },
     /// A named block will grow no more.
     BlockEnded { block: Name },
 
@@ -304,6 +307,7 @@ impl What {
             | What::SnapshotTaken { .. }
             | What::Grew { .. }
             | What::Said { .. }
+            | What::BlockStarted { .. }
             | What::BlockEnded { .. }
             | What::ToolInputGrew { .. }
             | What::ToolCalled(_)
@@ -338,7 +342,7 @@ impl What {
             | What::UsageTold { step, .. }
             | What::ProvenanceTold { step, .. } => vec![step.clone()],
             What::Grew { block, .. } | What::Said { block, .. } => block.iter().cloned().collect(),
-            What::BlockEnded { block } => vec![block.clone()],
+            What::BlockStarted { block } | What::BlockEnded { block } => vec![block.clone()],
             What::ToolInputGrew { call, .. }
             | What::ToolStarted { call }
             | What::ToolOutputGrew { call, .. }

@@ -154,6 +154,17 @@ pub struct TurnOrigin {
     pub thinking: Option<bool>,
     /// White space at the start of prose that may turn out to be nothing else.
     pub held: Vec<Held>,
+    /// Places of things that began, and of which nothing has been said.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kept: Vec<Kept>,
+}
+
+/// A place that one telling keeps for what it will call by this name.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Kept {
+    pub telling: Telling,
+    pub block: Name,
+    pub position: u32,
 }
 
 /// White space that waits for a word.

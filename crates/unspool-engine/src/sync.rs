@@ -12,6 +12,7 @@ use rustc_hash::FxHashMap;
 use thiserror::Error;
 use unspool_sources::decode::Warning;
 use unspool_sources::discover::{Found, Stamp};
+use unspool_sources::read::rows;
 use unspool_store::batch::Pace;
 use unspool_store::blocking::wait;
 use unspool_store::contract::{Store, StoreError, Tidy};
@@ -48,6 +49,7 @@ impl From<Found> for Candidate {
 impl Candidate {
     pub fn of(path: &Path) -> Candidate {
         let stamp = std::fs::metadata(path).ok().map(|metadata| Stamp::of(&metadata));
+        let stamp = stamp.or_else(|| rows::stamp_of(path));
         Candidate { path: path.to_owned(), stamp }
     }
 }

@@ -51,6 +51,7 @@ impl Assembler {
             kept.stepped[at] += gone.stepped[at];
         }
         kept.origin.held.extend(gone.origin.held);
+        kept.origin.kept.extend(gone.origin.kept);
         kept.origin.thinking = match (kept.origin.thinking, gone.origin.thinking) {
             (Some(a), Some(b)) => Some(a || b),
             (a, b) => a.or(b),

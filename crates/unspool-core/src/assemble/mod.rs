@@ -177,6 +177,7 @@ impl Assembler {
             What::Said { voice, block, text, detail } => {
                 self.say_prose(head, voice, block, text, detail);
             }
+            What::BlockStarted { block } => self.keep_place(head, block),
             What::BlockEnded { block } => self.end_block(head, &block),
             What::ToolInputGrew { call, name, text } => {
                 self.grow_input(head, &call, &name, text);

@@ -3,6 +3,7 @@
 use crate::change::{Change, Oddity, PartPatch};
 use crate::id::{PartId, digest};
 use crate::part::{Body, Notice, Part};
+use crate::session::Kept;
 use crate::telling::{Field, Name, Origin};
 use crate::transcript::patch_part;
 
@@ -100,7 +101,8 @@ impl Assembler {
         let joined = self.join_turns(turn, found.0, head.telling);
         let at = if joined == found.0 { found } else { (joined, shift + found.1) };
         if self.part(at).origin.at.of(head.telling).is_none() {
-            let position = self.next_position(at.0, head);
+            let names = self.part(at).origin.names.clone();
+            let position = self.next_position(at.0, head, &names);
             self.part(at).origin.at.set(head.telling, position);
             self.arrange_parts(at.0);
             let patch = self.met_by(head, at);
@@ -156,13 +158,40 @@ impl Assembler {
         self.settle_foreign((turn, into));
     }
 
-    fn next_position(&mut self, turn: usize, head: &Head) -> u32 {
+    /// The position of what this telling tells now: the one that was kept for it, or the next.
+    fn next_position(&mut self, turn: usize, head: &Head, names: &[Name]) -> u32 {
+        let kept = &mut self.turns[turn].origin.kept;
+        let mine = |kept: &Kept| kept.telling == head.telling && names.contains(&kept.block);
+        if let Some(at) = kept.iter().position(mine) {
+            let position = kept.remove(at).position;
+            self.emit_turn_origin(turn);
+            return position;
+        }
         let placed = &mut self.turns[turn].placed[head.telling.index()];
         *placed += 1;
         *placed - 1
     }
 
-    /// Opens a part at the end of what this telling has told.
+    /// Something begins of which nothing is said yet: what is told meanwhile stands behind it.
+    pub(super) fn keep_place(&mut self, head: &Head, block: Name) {
+        let turn = self.turn_for(head);
+        if !self.names_part(&block) {
+            return;
+        }
+        let placed = self
+            .find_part(turn, &block)
+            .is_some_and(|at| self.part(at).origin.at.of(head.telling).is_some());
+        let telling = head.telling;
+        let mine = |kept: &Kept| kept.telling == telling && kept.block == block;
+        if placed || self.turns[turn].origin.kept.iter().any(mine) {
+            return;
+        }
+        let position = self.next_position(turn, head, &[]);
+        self.turns[turn].origin.kept.push(Kept { telling, block, position });
+        self.emit_turn_origin(turn);
+    }
+
+    /// Opens a part where this telling kept a place for it, or at the end of what it has told.
     pub(super) fn open_part(
         &mut self,
         head: &Head,
@@ -170,7 +199,7 @@ impl Assembler {
         name: Option<Name>,
         body: Body,
     ) -> At {
-        let position = self.next_position(turn, head);
+        let position = self.next_position(turn, head, name.as_slice());
         let name = name.unwrap_or(Name::Nth(head.telling, position));
         let mut origin = Origin { names: vec![name.clone()], ..Origin::default() };
         origin.at.set(head.telling, position);

@@ -295,6 +295,10 @@ fn fold_turn(turn: &Turn) -> TurnFold {
         }
         fold.parts.push(held);
     }
+    for kept in &fold.origin.kept {
+        let placed = &mut fold.placed[kept.telling.index()];
+        *placed = (*placed).max(kept.position + 1);
+    }
     for step in &fold.steps {
         for telling in Telling::ALL {
             if let Some(position) = step.at.of(telling) {

@@ -170,9 +170,12 @@ impl Alphabet {
             (target.clone(), select(vec!["a", "ab", "c "])).prop_map(|((voice, block), text)| {
                 said_with(voice, block, text, Default::default()).what
             });
+        let begun = target
+            .clone()
+            .prop_filter_map("a name", |(_, block)| Some(What::BlockStarted { block: block? }));
         let over =
             target.prop_filter_map("a name", |(_, block)| Some(What::BlockEnded { block: block? }));
-        prop_oneof![4 => grown, 2 => whole, 1 => over].boxed()
+        prop_oneof![4 => grown, 2 => whole, 1 => begun, 1 => over].boxed()
     }
 
     fn tools(self) -> BoxedStrategy<What> {
@@ -329,6 +332,7 @@ pub fn in_order(script: Vec<Line>) -> Vec<Line> {
             | What::SnapshotTaken { .. }
             | What::Grew { .. }
             | What::Said { .. }
+            | What::BlockStarted { .. }
             | What::BlockEnded { .. }
             | What::ToolInputGrew { .. }
             | What::ToolCalled(_)

@@ -40,6 +40,26 @@ fn a_turn_is_one_ordered_list_over_all_steps() {
 }
 
 #[test]
+fn what_began_first_stands_first_though_it_is_told_later() {
+    // R-000-01: a source that writes a text when it is whole says when it begins.
+    let run = reply([
+        step("m1"),
+        block_begun(block("m1", 0)),
+        called("t1", "Read"),
+        block_begun(block("m1", 1)),
+        ended("t1", ToolEnd::Completed, "file"),
+        said_in(Text, block("m1", 0), "I look."),
+        called("t2", "Read"),
+        over(Completed),
+    ]);
+    // The second block came to nothing.
+    assert_eq!(
+        run.parts(),
+        [r#"text:"I look.""#, r#"tool t1 completed "file""#, "tool t2 interrupted"]
+    );
+}
+
+#[test]
 fn reasoning_of_two_steps_stays_two_parts() {
     // R-000-04
     let nameless = reply([step("m1"), grew(Reasoning, "one"), step("m2"), grew(Reasoning, "two")]);

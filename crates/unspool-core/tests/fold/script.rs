@@ -256,6 +256,10 @@ pub fn said_with(voice: Voice, block: Option<Name>, text: &str, detail: SaidDeta
     What::Said { voice, block, text: text.to_owned(), detail }.into()
 }
 
+pub fn block_begun(block: Name) -> Line {
+    What::BlockStarted { block }.into()
+}
+
 pub fn block_over(block: Name) -> Line {
     What::BlockEnded { block }.into()
 }

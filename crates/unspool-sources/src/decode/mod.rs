@@ -10,6 +10,7 @@ mod emit;
 mod fields;
 pub mod gemini;
 mod ledger;
+pub mod opencode;
 mod outline;
 
 pub use emit::{Emit, Record};
@@ -98,6 +99,10 @@ pub static FORMATS: &[Format] = &[
     gemini::HOOKS,
     ai_sdk::DOCUMENT,
     ai_sdk::STREAM,
+    opencode::LOG,
+    opencode::EXPORT,
+    opencode::EVENTS,
+    opencode::RUN,
 ];
 
 /// The format of a record.

@@ -1,12 +1,38 @@
 //! Sessions in databases: OpenCode keeps all of its sessions in one SQLite file. Each of them is
 //! told as a text of its own, one row a line, under the path of the file with the session's id
 //! behind a `#`.
+//!
+//! ```text
+//! {"type":"opencode.session","id":"ses_…","directory":"…","version":"…","time":{"created":…}}
+//! {"info":{…},"parts":[…]}                                    a message from before there were events
+//! {"id":"evt_…","seq":0,"type":"session.created.1","data":{…}}                            an event
+//! ```
+//!
+//! Events are only ever appended, so the text is too. What may change without one (the title, the
+//! costs) is not in it.
+//!
+//! The database is another program's, and that program writes to it while we read: it is opened to
+//! read and nothing else, and nothing is made beside it.
 
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
+use serde_json::Value;
+
+use super::replay::Replay;
 use super::source::Source;
 use crate::discover::Stamp;
+
+/// How long we wait for a writer. In WAL mode, which OpenCode uses, there is nothing to wait for.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long an event is as a line, more or less.
+const EVENT: i64 = 512;
+
+/// How much text is made at a time, unless one row is more.
+const PIECE: usize = 256 * 1024;
 
 /// The database and the session that a path names, if it names a session in one.
 pub fn split(path: &Path) -> Option<(PathBuf, String)> {
@@ -14,13 +40,334 @@ pub fn split(path: &Path) -> Option<(PathBuf, String)> {
     database.ends_with(".db").then(|| (PathBuf::from(database), session.to_owned()))
 }
 
+/// Whether a path names something that is there: a file, a folder, or a session in a database.
+pub fn exists(path: &Path) -> bool {
+    path.exists() || split(path).is_some_and(|(database, _)| database.exists())
+}
+
+/// What says that a session in a database has changed, if the path names one.
+pub fn stamp_of(path: &Path) -> Option<Stamp> {
+    let (database, session) = split(path)?;
+    read_stamp(&connect(&database).ok()?, &session).ok()?
+}
+
 /// The sessions in a database, as paths; none if it is no database that we know.
-pub fn sessions(_database: &Path) -> io::Result<Vec<(PathBuf, Stamp)>> {
-    Ok(Vec::new())
+pub fn sessions(database: &Path) -> io::Result<Vec<(PathBuf, Stamp)>> {
+    if !is_sqlite(database)? {
+        return Ok(Vec::new());
+    }
+    let connection = connect(database)?;
+    if !has_table(&connection, "session")? || !has_table(&connection, "part")? {
+        return Ok(Vec::new());
+    }
+    let mut statement = connection
+        .prepare(&format!("SELECT id, {} FROM session s", stamp_columns(&connection)?))
+        .map_err(said)?;
+    let rows = statement
+        .query_map([], |row| Ok((row.get::<_, String>(0)?, stamp(row, 1)?)))
+        .map_err(said)?;
+    let named = |row: rusqlite::Result<(String, Stamp)>| {
+        let (session, stamp) = row.map_err(said)?;
+        let mut path = database.as_os_str().to_owned();
+        path.push(format!("#{session}"));
+        Ok((PathBuf::from(path), stamp))
+    };
+    rows.map(named).collect()
 }
 
 /// The rows of a session as text.
 pub fn open(database: &Path, session: &str) -> io::Result<Source> {
-    let what = format!("{} has no session {session}", database.display());
-    Err(io::Error::new(io::ErrorKind::NotFound, what))
+    let Some(stamp) = read_stamp(&connect(database)?, session)? else {
+        let what = format!("{} has no session {session}", database.display());
+        return Err(io::Error::new(io::ErrorKind::NotFound, what));
+    };
+    let (database, session) = (database.to_owned(), session.to_owned());
+    let begin = move || -> io::Result<Box<dyn Read + Send>> {
+        Ok(Box::new(Rows::new(connect(&database)?, session.clone())?))
+    };
+    Ok(Source::new(stamp, None, Replay::new(begin)))
 }
+
+// ── The database ────────────────────────────────────────────────────────────────────────────
+
+fn is_sqlite(database: &Path) -> io::Result<bool> {
+    let mut beginning = Vec::new();
+    std::fs::File::open(database)?.take(16).read_to_end(&mut beginning)?;
+    Ok(beginning == b"SQLite format 3\0")
+}
+
+/// Opens a database to read. A reader of a database in WAL mode makes the files `-wal` and `-shm`
+/// where they are not; so where they are not, and nobody has it open, it is read as a file that
+/// does not change.
+fn connect(database: &Path) -> io::Result<Connection> {
+    let beside = |end: &str| {
+        let mut path = database.as_os_str().to_owned();
+        path.push(end);
+        Path::new(&path).exists()
+    };
+    let still = !beside("-wal") || !beside("-shm");
+    let mode = if still { "mode=ro&immutable=1" } else { "mode=ro" };
+    let path = std::path::absolute(database)?;
+    let address = format!("file:{}?{mode}", escaped(path.as_os_str().as_encoded_bytes()));
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+        | OpenFlags::SQLITE_OPEN_URI
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(address, flags).map_err(said)?;
+    connection.busy_timeout(PATIENCE).map_err(said)?;
+    Ok(connection)
+}
+
+/// A path in an address.
+fn escaped(path: &[u8]) -> String {
+    let mut address = String::with_capacity(path.len());
+    for byte in path {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' => {
+                address.push(char::from(*byte));
+            }
+            _ => address.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    address
+}
+
+fn has_table(connection: &Connection, name: &str) -> io::Result<bool> {
+    let wanted = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?1";
+    connection.prepare_cached(wanted).and_then(|mut rows| rows.exists([name])).map_err(said)
+}
+
+/// What says that a session has changed: how many events it has, and when its row was written.
+fn stamp_columns(connection: &Connection) -> io::Result<&'static str> {
+    Ok(if has_table(connection, "event_sequence")? {
+        "(SELECT seq + 1 FROM event_sequence WHERE aggregate_id = s.id), time_updated"
+    } else {
+        "NULL, time_updated"
+    })
+}
+
+fn read_stamp(connection: &Connection, session: &str) -> io::Result<Option<Stamp>> {
+    let wanted = format!("SELECT {} FROM session s WHERE id = ?1", stamp_columns(connection)?);
+    connection.query_row(&wanted, [session], |row| stamp(row, 0)).optional().map_err(said)
+}
+
+fn stamp(row: &rusqlite::Row<'_>, at: usize) -> rusqlite::Result<Stamp> {
+    // About as long as the text: whoever asks how much there is to read is answered in bytes.
+    let events = row.get::<_, Option<i64>>(at)?.unwrap_or(0).saturating_mul(EVENT);
+    let updated = row.get::<_, Option<i64>>(at + 1)?.unwrap_or(0);
+    Ok(Stamp {
+        size: u64::try_from(events).unwrap_or(0),
+        modified: updated.saturating_mul(1_000_000),
+        ..Stamp::default()
+    })
+}
+
+fn said(error: rusqlite::Error) -> io::Error {
+    io::Error::other(error)
+}
+
+// ── A session as text ───────────────────────────────────────────────────────────────────────
+
+/// Makes the text of a session while it is read. It remembers the last row and asks for more
+/// behind it, so it holds no more than a piece and no read transaction between two of them.
+struct Rows {
+    connection: Connection,
+    session: String,
+    next: Next,
+    out: Vec<u8>,
+    given: usize,
+}
+
+/// What comes next.
+enum Next {
+    Head,
+    /// Messages that no event tells of: those that were created before this time, behind the one
+    /// that was created then and goes by this name.
+    Messages {
+        before: i64,
+        behind: (i64, String),
+    },
+    /// Events behind this one.
+    Events(i64),
+    Nothing,
+}
+
+impl Rows {
+    fn new(connection: Connection, session: String) -> io::Result<Rows> {
+        Ok(Rows { connection, session, next: Next::Head, out: Vec::new(), given: 0 })
+    }
+
+    /// Makes the next piece, which may be nothing while there is more to come.
+    fn make(&mut self) -> io::Result<()> {
+        self.next = match &self.next {
+            Next::Head => self.head()?,
+            Next::Messages { before, behind } => self.messages(*before, behind.clone())?,
+            Next::Events(behind) => self.events(*behind)?,
+            Next::Nothing => Next::Nothing,
+        };
+        Ok(())
+    }
+
+    fn head(&mut self) -> io::Result<Next> {
+        let wanted =
+            "SELECT parent_id, directory, version, time_created FROM session WHERE id = ?1";
+        let head = self
+            .connection
+            .query_row(wanted, [&self.session], |row| {
+                let mut head = serde_json::Map::new();
+                head.insert("type".into(), "opencode.session".into());
+                head.insert("id".into(), self.session.as_str().into());
+                for (at, name) in ["parentID", "directory", "version"].into_iter().enumerate() {
+                    if let Some(value) = row.get::<_, Option<String>>(at)? {
+                        head.insert(name.into(), value.into());
+                    }
+                }
+                let created = row.get::<_, Option<i64>>(3)?;
+                head.insert("time".into(), serde_json::json!({ "created": created }));
+                Ok(Value::Object(head))
+            })
+            .optional()
+            .map_err(said)?;
+        // It was deleted in the meantime.
+        let Some(head) = head else { return Ok(Next::Nothing) };
+        self.out.extend_from_slice(head.to_string().as_bytes());
+        self.out.push(b'\n');
+        Ok(match self.untold()? {
+            Some(before) => Next::Messages { before, behind: (i64::MIN, String::new()) },
+            None => Next::Events(-1),
+        })
+    }
+
+    /// Until when messages were written without events. OpenCode began to write events in one of
+    /// its versions, and older sessions go on with events from then on.
+    fn untold(&self) -> io::Result<Option<i64>> {
+        if !has_table(&self.connection, "event")? {
+            return Ok(Some(i64::MAX));
+        }
+        let first = "SELECT type FROM event WHERE aggregate_id = ?1 AND seq = 0";
+        let first: Option<String> = self
+            .connection
+            .query_row(first, [&self.session], |row| row.get(0))
+            .optional()
+            .map_err(said)?;
+        if first.is_some_and(|kind| kind.starts_with("session.created")) {
+            return Ok(None);
+        }
+        // The first message that was begun with an event. A user's message that is told again has
+        // a summary.
+        let begun = "SELECT json_extract(data, '$.info.time.created') FROM event \
+             WHERE aggregate_id = ?1 AND type LIKE 'message.updated%' \
+             AND json_extract(data, '$.info.role') = 'user' \
+             AND json_extract(data, '$.info.summary') IS NULL ORDER BY seq LIMIT 1";
+        let begun: Option<Option<i64>> = self
+            .connection
+            .query_row(begun, [&self.session], |row| row.get(0))
+            .optional()
+            .map_err(said)?;
+        Ok(Some(begun.flatten().unwrap_or(i64::MAX)))
+    }
+
+    fn messages(&mut self, before: i64, mut behind: (i64, String)) -> io::Result<Next> {
+        let wanted = "SELECT id, time_created, data FROM message WHERE session_id = ?1 \
+             AND time_created < ?2 AND (time_created, id) > (?3, ?4) ORDER BY time_created, id";
+        let mut messages = self.connection.prepare_cached(wanted).map_err(said)?;
+        let mut parts = self
+            .connection
+            .prepare_cached("SELECT id, data FROM part WHERE message_id = ?1 ORDER BY id")
+            .map_err(said)?;
+        let mut rows =
+            messages.query(params![self.session, before, behind.0, behind.1]).map_err(said)?;
+        while let Some(row) = rows.next().map_err(said)? {
+            let id: String = row.get(0).map_err(said)?;
+            let created: i64 = row.get(1).map_err(said)?;
+            let data: String = row.get(2).map_err(said)?;
+            let names = [("id", &*id), ("sessionID", &*self.session)];
+            self.out.extend_from_slice(b"{\"info\":");
+            put_object(&mut self.out, &names, &data);
+            self.out.extend_from_slice(b",\"parts\":[");
+            let mut of_message = parts.query([&id]).map_err(said)?;
+            let mut first = true;
+            while let Some(part) = of_message.next().map_err(said)? {
+                let part_id: String = part.get(0).map_err(said)?;
+                let data: String = part.get(1).map_err(said)?;
+                if !std::mem::take(&mut first) {
+                    self.out.push(b',');
+                }
+                put_object(&mut self.out, &[("id", &*part_id), ("messageID", &*id)], &data);
+            }
+            self.out.extend_from_slice(b"]}\n");
+            behind = (created, id);
+            if self.out.len() >= PIECE {
+                return Ok(Next::Messages { before, behind });
+            }
+        }
+        Ok(if has_table(&self.connection, "event")? { Next::Events(-1) } else { Next::Nothing })
+    }
+
+    fn events(&mut self, behind: i64) -> io::Result<Next> {
+        let wanted = "SELECT id, seq, type, data FROM event \
+             WHERE aggregate_id = ?1 AND seq > ?2 ORDER BY seq";
+        let mut events = self.connection.prepare_cached(wanted).map_err(said)?;
+        let mut rows = events.query(params![self.session, behind]).map_err(said)?;
+        while let Some(row) = rows.next().map_err(said)? {
+            let id: String = row.get(0).map_err(said)?;
+            let seq: i64 = row.get(1).map_err(said)?;
+            let kind: String = row.get(2).map_err(said)?;
+            let data: String = row.get(3).map_err(said)?;
+            let (id, kind) = (Value::from(id), Value::from(kind));
+            let head = format!("{{\"id\":{id},\"seq\":{seq},\"type\":{kind},\"data\":");
+            self.out.extend_from_slice(head.as_bytes());
+            put(&mut self.out, &data);
+            self.out.extend_from_slice(b"}\n");
+            if self.out.len() >= PIECE {
+                return Ok(Next::Events(seq));
+            }
+        }
+        Ok(Next::Nothing)
+    }
+}
+
+/// JSON on one line: line ends can stand between its values only.
+fn put(out: &mut Vec<u8>, json: &str) {
+    out.extend(json.trim().bytes().map(|byte| match byte {
+        b'\n' | b'\r' => b' ',
+        other => other,
+    }));
+}
+
+/// An object with more fields before its own: columns that its row has beside it.
+fn put_object(out: &mut Vec<u8>, names: &[(&str, &str)], json: &str) {
+    let rest = json.trim().strip_prefix('{').unwrap_or_default().trim_start();
+    for (nth, (name, value)) in names.iter().enumerate() {
+        let mark = if nth == 0 { '{' } else { ',' };
+        out.extend_from_slice(format!("{mark}\"{name}\":{}", Value::from(*value)).as_bytes());
+    }
+    match rest {
+        "" | "}" => out.push(b'}'),
+        rest => {
+            out.push(b',');
+            put(out, rest);
+        }
+    }
+}
+
+impl Read for Rows {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        while self.given == self.out.len() {
+            self.out.clear();
+            self.given = 0;
+            if matches!(self.next, Next::Nothing) {
+                return Ok(0);
+            }
+            self.make()?;
+        }
+        let rest = self.out.get(self.given..).unwrap_or_default();
+        let length = rest.len().min(into.len());
+        into[..length].copy_from_slice(&rest[..length]);
+        self.given += length;
+        Ok(length)
+    }
+}
+
+#[cfg(test)]
+#[path = "rows_tests.rs"]
+mod tests;

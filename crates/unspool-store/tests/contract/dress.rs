@@ -112,6 +112,7 @@ fn put_on(mut line: Line, looks: &[u32]) -> Line {
         | What::ProvenanceTold { .. }
         | What::SnapshotTaken { .. }
         | What::Grew { .. }
+        | What::BlockStarted { .. }
         | What::BlockEnded { .. }
         | What::ToolInputGrew { .. }
         | What::ToolCalled(_)

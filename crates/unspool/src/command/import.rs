@@ -7,6 +7,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 use unspool_engine::sync::{Candidate, Known, sync, take_stream};
 use unspool_sources::discover::find_files;
+use unspool_sources::read::rows;
 use unspool_store::recorder::Deleted;
 
 use crate::archive::Archive;
@@ -31,7 +32,7 @@ impl Import {
         let mut candidates = Vec::new();
         let mut warnings = Vec::new();
         for path in self.paths.iter().filter(|path| !is_stdin(path)) {
-            if !path.exists() {
+            if !rows::exists(path) {
                 bail!(
                     "{} does not exist; give a session's log or a folder of them, for example \
                      ~/.claude/projects",

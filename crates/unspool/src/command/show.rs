@@ -13,6 +13,7 @@ use unspool_core::document::{SessionDocument, TurnDocument, settle_as_file};
 use unspool_core::session::{Transcript, Turn};
 use unspool_core::summary::Summary;
 use unspool_sources::decode::Warning;
+use unspool_sources::read::rows;
 use unspool_store::blocking::wait;
 use unspool_store::contract::{Store, StoredSession, Window};
 use unspool_store::sqlite::Sqlite;
@@ -73,7 +74,7 @@ impl Show {
         let path = text == "-"
             || text.contains(['/', '\\'])
             || text.ends_with(".jsonl")
-            || self.what.exists();
+            || rows::exists(&self.what);
         (!path).then(|| text.to_owned())
     }
 

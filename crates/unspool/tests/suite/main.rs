@@ -15,6 +15,7 @@ mod order;
 mod order_ai_sdk;
 mod order_copilot;
 mod order_gemini;
+mod order_opencode;
 mod stats;
 mod stored;
 mod tellings;

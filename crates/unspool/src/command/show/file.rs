@@ -11,6 +11,7 @@ use unspool_core::telling::Telling;
 use unspool_sources::decode::{Ledger, Warning};
 use unspool_sources::discover::find_files;
 use unspool_sources::gather::{GatherError, Gathered, Gathering};
+use unspool_sources::read::rows;
 
 use crate::command::warn;
 
@@ -91,14 +92,16 @@ fn read(gathering: &mut Gathering, path: &Path) -> Result<Vec<Warning>> {
         gathering.read(Path::new("standard input"), io::stdin().lock(), &mut |_| {})?;
         return Ok(Vec::new());
     }
-    if !path.exists() {
+    if !rows::exists(path) {
         bail!(
             "{} does not exist; give the path of a session's log, for example one under \
              ~/.claude/projects",
             path.display()
         );
     }
-    if !path.is_dir() {
+    // A database may hold any number of sessions, as a folder does.
+    let many = path.is_dir() || path.extension().is_some_and(|end| end == "db");
+    if !many {
         gathering.read_file(path, &mut |_| {})?;
         return Ok(Vec::new());
     }

@@ -17,9 +17,11 @@ pub mod ai_sdk;
 pub mod copilot;
 pub mod gemini;
 mod hooks;
+mod opencode;
 mod stream;
 
 pub use hooks::{Question, hook_questions, hook_questions_of};
+pub use opencode::opencode;
 pub use stream::{Stream, stream_blocks, stream_of};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,0 +1,155 @@
+//! What a person is asked: permissions, and questions of the model. Only the events of the server
+//! tell of permissions; the database has no trace of them but the calls that were refused.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use unspool_core::event::{Call, What};
+use unspool_core::part::{
+    Answer, Decision, Notice, Question, QuestionItem, QuestionKind, QuestionOption,
+};
+use unspool_core::telling::Name;
+
+use super::super::{Emit, Fate, Fields};
+use super::teller::Teller;
+use super::tool::call_of;
+
+/// A request that waits for its answer.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Request {
+    call: Arc<str>,
+    /// What was asked.
+    questions: Vec<String>,
+}
+
+impl Teller {
+    /// The call that a request is about.
+    fn about(&mut self, emit: &mut Emit<'_>, body: &Fields<'_>) -> Option<Arc<str>> {
+        let tool = body.fields(if body.has("tool") { "tool" } else { "source" });
+        let (message, call) = (tool.text("messageID")?, tool.text("callID")?);
+        let turn = self.held(&message).and_then(|held| held.turn.clone());
+        emit.turn = turn.map(Name::Prompt).or_else(|| self.turn_name());
+        Some(call_of(&message, &call))
+    }
+
+    pub(super) fn permission_asked(&mut self, emit: &mut Emit<'_>, body: &Fields<'_>) -> Fate {
+        let request_id = body.string("id");
+        let tool = body.string("permission").or_else(|| body.string("action")).unwrap_or_default();
+        let question = format!("Allow {tool}?");
+        let Some(call) = self.about(emit, body) else {
+            let name = request_id.map(|id| Name::Record(id.into()));
+            let notice = Notice { code: "permission".to_owned(), text: question };
+            emit.push(What::Noticed(name, notice));
+            return Fate::InParts;
+        };
+        if let Some(id) = &request_id {
+            let request = Request { call: call.clone(), questions: Vec::new() };
+            self.requests.insert(id.clone(), request);
+        }
+        let items = vec![QuestionItem { question, ..QuestionItem::default() }];
+        let question = Question { request_id, kind: QuestionKind::Permission, items };
+        emit.push(What::QuestionAsked { call: Call::Id(call), tool, question, requested: true });
+        Fate::InParts
+    }
+
+    pub(super) fn permission_replied(&mut self, emit: &mut Emit<'_>, body: &Fields<'_>) -> Fate {
+        let reply = body.text("reply").unwrap_or_default();
+        let (decision, text) = match &*reply {
+            "once" => (Decision::Allowed, "allowed once"),
+            "always" => (Decision::Allowed, "always allowed"),
+            _ => (Decision::Denied, "denied"),
+        };
+        self.answered(emit, body, |_| Answer {
+            decision,
+            text: text.to_owned(),
+            choices: Vec::new(),
+            observed: true,
+        })
+    }
+
+    pub(super) fn question_asked(&mut self, emit: &mut Emit<'_>, body: &Fields<'_>) -> Fate {
+        let asked = self.about(emit, body).zip(questions(body, body.string("id")));
+        let Some((call, question)) = asked else { return Fate::left_out("question.asked") };
+        if let Some(id) = &question.request_id {
+            let questions = question.items.iter().map(|item| item.question.clone()).collect();
+            self.requests.insert(id.clone(), Request { call: call.clone(), questions });
+        }
+        let tool = "question".to_owned();
+        emit.push(What::QuestionAsked { call: Call::Id(call), tool, question, requested: true });
+        Fate::InParts
+    }
+
+    pub(super) fn question_replied(&mut self, emit: &mut Emit<'_>, body: &Fields<'_>) -> Fate {
+        let told: Vec<Vec<String>> = body.read("answers").unwrap_or_default();
+        self.answered(emit, body, |request| answers(&request.questions, &told))
+    }
+
+    pub(super) fn question_rejected(&mut self, emit: &mut Emit<'_>, body: &Fields<'_>) -> Fate {
+        self.answered(emit, body, |_| Answer {
+            decision: Decision::Declined,
+            text: "dismissed".to_owned(),
+            choices: Vec::new(),
+            observed: true,
+        })
+    }
+
+    fn answered(
+        &mut self,
+        emit: &mut Emit<'_>,
+        body: &Fields<'_>,
+        answer: impl FnOnce(&Request) -> Answer,
+    ) -> Fate {
+        let id = body.text("requestID").unwrap_or_default();
+        let Some(request) = self.requests.remove(&*id) else {
+            return Fate::left_out("answer without its question");
+        };
+        let answer = answer(&request);
+        emit.push(What::QuestionAnswered { call: Call::Id(request.call), answer });
+        Fate::InParts
+    }
+}
+
+/// The questions of a call or of a request.
+pub(super) fn questions(from: &Fields<'_>, request_id: Option<String>) -> Option<Question> {
+    let options = |item: &Fields<'_>| {
+        let option = |option: Fields<'_>| QuestionOption {
+            label: option.string("label").unwrap_or_default(),
+            description: option.string("description"),
+        };
+        item.list("options").map(option).collect()
+    };
+    let items: Vec<QuestionItem> = from
+        .list("questions")
+        .map(|item| QuestionItem {
+            header: item.string("header"),
+            question: item.string("question").unwrap_or_default(),
+            options: options(&item),
+            multi_select: item.flag("multiple"),
+        })
+        .collect();
+    let kind = QuestionKind::Choice;
+    (!items.is_empty()).then_some(Question { request_id, kind, items })
+}
+
+/// The answer to each question, in their order.
+pub(super) fn answers(questions: &[String], told: &[Vec<String>]) -> Answer {
+    let told: Vec<String> = told.iter().map(|labels| labels.join(", ")).collect();
+    Answer {
+        decision: Decision::Answered,
+        text: told.join("; "),
+        choices: questions.iter().cloned().zip(told).collect(),
+        observed: true,
+    }
+}
+
+impl Teller {
+    /// Keeps what a call of the second version asks, by the call itself.
+    pub(super) fn asked(&mut self, call: &Arc<str>, questions: Vec<String>) {
+        self.requests.insert(call.to_string(), Request { call: call.clone(), questions });
+    }
+
+    pub(super) fn questions_of(&mut self, call: &str) -> Option<Vec<String>> {
+        self.requests.remove(call).map(|request| request.questions)
+    }
+}

@@ -1,0 +1,279 @@
+//! The model's messages: each is a step, and the last one says how its turn ended.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use unspool_core::event::{EndReason, What};
+use unspool_core::part::{Failure, Notice};
+use unspool_core::session::{Trigger, Usage};
+use unspool_core::telling::Name;
+
+use super::super::{Emit, Fate, Fields};
+use super::moment;
+use super::teller::Teller;
+use super::user::created;
+
+/// A message of the model.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Message {
+    pub id: Arc<str>,
+    /// The user's message that it answers; unknown where nobody told it.
+    pub turn: Option<Arc<str>>,
+    pub model: Option<String>,
+    /// It sums up the conversation so far.
+    pub summary: bool,
+    /// It was copied from another session, where its tokens count.
+    pub inherited: bool,
+    /// How many model calls it has begun. Since 1.0 there is one.
+    pub steps: u32,
+    /// The last of them is not over.
+    pub in_step: bool,
+    /// It has parts.
+    pub filled: bool,
+    /// A person said no to one of its calls, and the turn stops there.
+    pub refused: bool,
+    structured: bool,
+    finish: Option<String>,
+    /// When it was complete, in milliseconds.
+    completed: Option<u64>,
+    error: Option<Stopped>,
+    told: Option<Told>,
+}
+
+/// Why a message stopped before its end.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+enum Stopped {
+    Aborted,
+    Failed,
+}
+
+/// What was said of the end of the turn.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+enum Told {
+    Completed,
+    Interrupted,
+    Failed,
+    Idle,
+}
+
+impl Message {
+    /// The name of the model call that it is at.
+    pub fn step(&self) -> Name {
+        match self.steps {
+            0 | 1 => Name::Message(self.id.clone()),
+            more => Name::Message(format!("{}/{more}", self.id).into()),
+        }
+    }
+
+    pub fn error_name(&self) -> Name {
+        Name::Record(format!("{}/error", self.id).into())
+    }
+
+    /// How the turn ended, if it did with this message.
+    fn end(&self) -> Option<Told> {
+        match self.error {
+            Some(Stopped::Aborted) => return Some(Told::Interrupted),
+            Some(Stopped::Failed) => return Some(Told::Failed),
+            None => {}
+        }
+        self.completed?;
+        match self.finish.as_deref() {
+            Some("tool-calls") if self.structured => Some(Told::Completed),
+            Some("tool-calls") => self.refused.then_some(Told::Idle),
+            // The stream was cut: the step is tried again in a message of its own.
+            Some("unknown") => None,
+            Some(_) => Some(Told::Completed),
+            // A command that the user ran. What failed so early that it has no parts is
+            // compacted and tried again.
+            None => self.filled.then_some(Told::Completed),
+        }
+    }
+}
+
+impl Teller {
+    pub(super) fn held(&mut self, id: &str) -> Option<&mut Message> {
+        self.messages.iter_mut().rev().find(|message| *message.id == *id)
+    }
+
+    pub(super) fn message(&mut self, emit: &mut Emit<'_>, info: &Fields<'_>) -> Fate {
+        if info.is("role", "user") {
+            return self.user_message(emit, info);
+        }
+        self.assistant(emit, info);
+        self.settle(emit, &info.text("id").unwrap_or_default(), false);
+        Fate::Metadata
+    }
+
+    /// What is told of a message of the model.
+    pub(super) fn assistant(&mut self, emit: &mut Emit<'_>, info: &Fields<'_>) {
+        let id: Arc<str> = info.text("id").unwrap_or_default().into();
+        emit.at = moment(&info.fields("time"), "completed").or_else(|| created(info));
+        if self.held(&id).is_none() {
+            let parent: Option<Arc<str>> = info.text("parentID").map(|id| id.into());
+            let turn = parent.or_else(|| self.turn.clone());
+            if let Some(turn) = &turn {
+                let begun = self.user(turn).is_some_and(|user| user.begun);
+                if !begun {
+                    self.begin(emit, turn);
+                }
+            }
+            self.add_message(id.clone(), turn);
+        }
+        let Some(message) = self.held(&id) else { return };
+        emit.turn = message.turn.clone().map(Name::Prompt);
+        message.model = info.string("modelID").or(message.model.take());
+        message.summary |= info.flag("summary");
+        message.structured |= info.has("structured");
+        message.finish = info.string("finish").or(message.finish.take());
+        message.completed = info.fields("time").number("completed").or(message.completed);
+        let error = info.fields("error");
+        if error.is_object() && message.error.is_none() {
+            let aborted = error.is("name", "MessageAbortedError");
+            message.error = Some(if aborted { Stopped::Aborted } else { Stopped::Failed });
+            if !aborted {
+                emit.push(What::Failed(Some(message.error_name()), failure(&error)));
+            }
+        }
+    }
+
+    pub(super) fn add_message(&mut self, id: Arc<str>, turn: Option<Arc<str>>) {
+        let inherited = turn.as_ref().is_some_and(|turn| self.is_inherited(turn));
+        self.messages.push(Message { id, turn, inherited, ..Message::default() });
+    }
+
+    /// A message of which only a part was told: the capture began in its middle, or `run` does
+    /// not print messages.
+    pub(super) fn meet(&mut self, emit: &mut Emit<'_>, id: &str) {
+        if self.held(id).is_some() {
+            return;
+        }
+        if self.turn.is_none() && self.messages.is_empty() {
+            emit.turn = None;
+            let (names, user) = (Vec::new(), Vec::new());
+            emit.push(What::TurnStarted { names, trigger: Trigger::User, user });
+            self.ended = false;
+        }
+        self.add_message(id.into(), self.turn.clone());
+    }
+
+    /// Tells how the turn ended, if it did with this message: once, and again behind whatever
+    /// is told of the message later.
+    pub(super) fn settle(&mut self, emit: &mut Emit<'_>, id: &str, again: bool) {
+        let Some(message) = self.held(id) else { return };
+        let Some(end) = message.end() else { return };
+        if message.told == Some(end) && !again {
+            return;
+        }
+        message.told = Some(end);
+        emit.turn = message.turn.clone().map(Name::Prompt);
+        let completed = message.completed.and_then(|at| i64::try_from(at).ok());
+        let completed = completed.and_then(|at| jiff::Timestamp::from_millisecond(at).ok());
+        let turn = message.turn.clone();
+        let at = emit.at;
+        emit.at = completed.or(at);
+        emit.push(What::TurnEnded(match end {
+            Told::Completed => EndReason::Completed,
+            Told::Interrupted => EndReason::Interrupted,
+            Told::Failed => EndReason::Failed(None),
+            Told::Idle => EndReason::Idle,
+        }));
+        emit.at = at;
+        if turn == self.turn {
+            self.ended = true;
+            self.begin_waiting(emit);
+        }
+    }
+
+    // ── What only the events of the server tell ─────────────────────────────────────────────
+
+    pub(super) fn idle(&mut self, emit: &mut Emit<'_>) -> Fate {
+        if self.turn.is_some() || !self.messages.is_empty() {
+            emit.push(What::TurnEnded(EndReason::Idle));
+            self.ended = true;
+            self.begin_waiting(emit);
+        }
+        Fate::Metadata
+    }
+
+    pub(super) fn error(&mut self, emit: &mut Emit<'_>, error: &Fields<'_>) -> Fate {
+        if error.is("name", "MessageAbortedError") {
+            emit.push(What::TurnEnded(EndReason::Interrupted));
+            return Fate::Metadata;
+        }
+        // The message that it stopped says the same, unless its context was too long.
+        let name = self.messages.last().map(Message::error_name);
+        emit.push(What::Failed(name, failure(error)));
+        emit.push(What::TurnEnded(EndReason::Failed(None)));
+        Fate::InParts
+    }
+
+    // ── What is taken back ──────────────────────────────────────────────────────────────────
+
+    /// The user went back behind a message, or deleted it.
+    pub(super) fn message_removed(&mut self, emit: &mut Emit<'_>, body: &Fields<'_>) -> Fate {
+        let id: Arc<str> = body.text("messageID").unwrap_or_default().into();
+        let turn = self.held(&id).and_then(|message| message.turn.clone());
+        if self.held(&id).is_none() {
+            emit.push(What::Rewound { turns: vec![Name::Prompt(id.clone())] });
+            if let Some(user) = self.user(&id) {
+                user.removed = true;
+            }
+            if self.turn.as_ref() == Some(&id) {
+                self.ended = true;
+            }
+            return Fate::Metadata;
+        }
+        let with_turn = turn.as_ref().and_then(|turn| self.user(turn)).is_some_and(|u| u.removed);
+        if with_turn {
+            return Fate::Metadata;
+        }
+        emit.turn = turn.map(Name::Prompt);
+        removed(emit, &id, "This reply was removed from the conversation.");
+        Fate::InParts
+    }
+
+    pub(super) fn part_removed(&mut self, emit: &mut Emit<'_>, body: &Fields<'_>) -> Fate {
+        let (message, part) =
+            (body.string("messageID").unwrap_or_default(), body.text("partID").unwrap_or_default());
+        match self.held(&message).map(|message| message.turn.clone()) {
+            Some(turn) => {
+                emit.turn = turn.map(Name::Prompt);
+                removed(emit, &part, "A part of this reply was removed from the conversation.");
+                Fate::InParts
+            }
+            None => {
+                self.user_part_removed(emit, &message, &part);
+                Fate::Metadata
+            }
+        }
+    }
+}
+
+fn removed(emit: &mut Emit<'_>, id: &str, text: &str) {
+    let name = Name::Record(format!("{id}/removed").into());
+    let notice = Notice { code: "removed".to_owned(), text: text.to_owned() };
+    emit.push(What::Noticed(Some(name), notice));
+}
+
+pub(super) fn failure(error: &Fields<'_>) -> Failure {
+    let data = error.fields("data");
+    let code = error.string("name").or_else(|| error.string("type"));
+    let text = data.string("message").or_else(|| error.string("message"));
+    let text = text.or_else(|| code.clone()).unwrap_or_default();
+    Failure { code, status: data.number("statusCode"), text }
+}
+
+/// Input comes without what was cached, and output without reasoning.
+pub(super) fn usage(tokens: &Fields<'_>) -> Usage {
+    let count = |name: &str| tokens.number(name).unwrap_or(0);
+    let cache = tokens.fields("cache");
+    let reasoning = count("reasoning");
+    Usage {
+        input: count("input"),
+        output: count("output").saturating_add(reasoning),
+        cache_read: cache.number("read").unwrap_or(0),
+        cache_write: cache.number("write").unwrap_or(0),
+        reasoning,
+    }
+}

@@ -1,0 +1,189 @@
+//! Sessions that are driven through the second version of the API: `session.next.…`. Texts are
+//! counted in each message, there are no parts, and the input of calls streams.
+
+use std::sync::Arc;
+
+use unspool_core::event::{Call, EndReason, Outcome, SaidDetail, ToolCall, ToolEnd, Voice, What};
+use unspool_core::part::{Body, File, Text};
+use unspool_core::session::Trigger;
+use unspool_core::telling::Name;
+
+use super::super::{Emit, Fate, Fields};
+use super::ask::{answers, questions};
+use super::message::{failure, usage};
+use super::teller::Teller;
+use super::tool::call_of;
+
+impl Teller {
+    pub(super) fn next(&mut self, emit: &mut Emit<'_>, kind: &str, body: &Fields<'_>) -> Fate {
+        let message: Arc<str> = body.text("assistantMessageID").unwrap_or_default().into();
+        let call = || call_of(&message, &body.text("callID").unwrap_or_default());
+        match kind {
+            "prompted" => self.prompted(emit, body),
+            // It is told again when the model gets to see it.
+            "prompt.admitted" => Fate::Metadata,
+            "step.started" => {
+                let model = body.fields("model").string("id");
+                emit.push(What::StepStarted { step: Name::Message(message), model });
+                Fate::Metadata
+            }
+            "step.ended" => {
+                let step = Name::Message(message);
+                let usage = usage(&body.fields("tokens"));
+                emit.push(What::UsageTold { step: step.clone(), usage });
+                let stop_reason = body.string("finish");
+                let done = stop_reason.as_deref().is_some_and(|finish| finish != "tool-calls");
+                emit.push(What::StepEnded { step, stop_reason });
+                if done {
+                    emit.push(What::TurnEnded(EndReason::Completed));
+                    self.ended = true;
+                }
+                Fate::Metadata
+            }
+            "step.failed" => {
+                let name = Name::Record(format!("{message}/error").into());
+                emit.push(What::Failed(Some(name), failure(&body.fields("error"))));
+                emit.push(What::TurnEnded(EndReason::Failed(None)));
+                Fate::InParts
+            }
+            "text.started" | "reasoning.started" => {
+                emit.push(What::BlockStarted { block: block(&message, body) });
+                Fate::Metadata
+            }
+            "text.delta" | "reasoning.delta" => {
+                let text = body.string("delta").unwrap_or_default();
+                let (voice, block) = (voice(kind), Some(block(&message, body)));
+                emit.push(What::Grew { voice, block, text });
+                Fate::InParts
+            }
+            "text.ended" | "reasoning.ended" => {
+                let text = body.string("text").unwrap_or_default();
+                let (voice, block) = (voice(kind), Some(block(&message, body)));
+                emit.push(What::Said { voice, block, text, detail: SaidDetail::default() });
+                Fate::InParts
+            }
+            "tool.input.started" | "tool.input.delta" => {
+                let name = body.string("name").unwrap_or_default();
+                let text = body.string("delta").unwrap_or_default();
+                emit.push(What::ToolInputGrew { call: Call::Id(call()), name, text });
+                Fate::InParts
+            }
+            // The call follows, with its input whole.
+            "tool.input.ended" => Fate::Metadata,
+            "tool.called" => self.next_called(emit, call(), body),
+            "tool.success" => self.next_succeeded(emit, call(), body),
+            "tool.failed" => self.next_failed(emit, call(), body),
+            "tool.progress" => Fate::left_out(format!("session.next.{kind}")),
+            _ => self.unknown(emit, &format!("session.next.{kind}"), body, body),
+        }
+    }
+
+    /// The model gets to see a prompt: a turn begins, whatever went on before.
+    fn prompted(&mut self, emit: &mut Emit<'_>, body: &Fields<'_>) -> Fate {
+        let id: Arc<str> = body.text("messageID").unwrap_or_default().into();
+        let prompt = body.fields("prompt");
+        let text = prompt.string("text").filter(|text| !text.is_empty());
+        let text = text.map(|text| Body::Text(Text { text, ..Text::default() }));
+        let files = prompt.list("files").map(|file| {
+            Body::File(File {
+                name: file.string("name").or_else(|| file.string("filename")),
+                media_type: file.string("mime"),
+                url: file.string("uri").or_else(|| file.string("url")),
+                text: None,
+            })
+        });
+        let user = text.into_iter().chain(files).collect();
+        emit.turn = None;
+        let names = vec![Name::Prompt(id.clone())];
+        emit.push(What::TurnStarted { names, trigger: Trigger::User, user });
+        self.turn = Some(id);
+        self.ended = false;
+        Fate::InParts
+    }
+
+    fn next_called(&mut self, emit: &mut Emit<'_>, call: Arc<str>, body: &Fields<'_>) -> Fate {
+        let name = body.string("tool").unwrap_or_default();
+        let input = body.fields("input");
+        emit.push(What::ToolCalled(Box::new(ToolCall {
+            call: Call::Id(call.clone()),
+            parent_call_id: None,
+            name: name.clone(),
+            input: body.json("input"),
+            likeness: body.likeness(&name, "input"),
+            provider_executed: body.fields("provider").flag("executed"),
+            title: None,
+            running: true,
+        })));
+        if name == "question"
+            && let Some(question) = questions(&input, None)
+        {
+            // What was asked is needed again when the answers come, in their order.
+            let asked = question.items.iter().map(|item| item.question.clone()).collect();
+            self.asked(&call, asked);
+            let (call, requested) = (Call::Id(call), false);
+            emit.push(What::QuestionAsked { call, tool: name, question, requested });
+        }
+        Fate::InParts
+    }
+
+    fn next_succeeded(&mut self, emit: &mut Emit<'_>, call: Arc<str>, body: &Fields<'_>) -> Fate {
+        let structured = body.fields("structured");
+        let told: Vec<Vec<String>> = structured.read("answers").unwrap_or_default();
+        if let Some(questions) = self.questions_of(&call).filter(|_| !told.is_empty()) {
+            let answer = answers(&questions, &told);
+            emit.push(What::QuestionAnswered { call: Call::Id(call.clone()), answer });
+        }
+        let texts: Vec<String> =
+            body.list("content").filter_map(|content| content.string("text")).collect();
+        let outcome = Outcome {
+            output: Some(texts.join("\n")),
+            result: body.json("structured"),
+            exit_code: structured.read("exit"),
+            duration_ms: None,
+        };
+        let end = ToolEnd::Completed;
+        emit.push(What::ToolEnded { call: Call::Id(call.clone()), end, outcome });
+        let files = body.list("content").filter(|content| content.is("type", "file"));
+        for (nth, given) in files.enumerate() {
+            let name = Name::Record(format!("{call}/{nth}").into());
+            let file = File {
+                name: given.string("name").or_else(|| given.string("filename")),
+                media_type: given.string("mime"),
+                url: given.string("uri").or_else(|| given.string("url")),
+                text: None,
+            };
+            emit.push(What::FileGiven(Some(name), file));
+        }
+        Fate::InParts
+    }
+
+    fn next_failed(&mut self, emit: &mut Emit<'_>, call: Arc<str>, body: &Fields<'_>) -> Fate {
+        self.questions_of(&call);
+        let error = body.fields("error").string("message").unwrap_or_default();
+        // Whoever says no to one call stops all, and so does whoever stops the turn.
+        let stopped = error == "Tool execution interrupted";
+        let end = if stopped { ToolEnd::Rejected } else { ToolEnd::Failed };
+        let outcome = Outcome {
+            output: Some(error),
+            result: body.json("result"),
+            exit_code: None,
+            duration_ms: None,
+        };
+        emit.push(What::ToolEnded { call: Call::Id(call), end, outcome });
+        if stopped {
+            emit.push(What::TurnEnded(EndReason::Interrupted));
+            self.ended = true;
+        }
+        Fate::InParts
+    }
+}
+
+fn voice(kind: &str) -> Voice {
+    if kind.starts_with("text") { Voice::Text } else { Voice::Reasoning }
+}
+
+/// A text of a message: they are counted in each.
+fn block(message: &str, body: &Fields<'_>) -> Name {
+    let id = body.text("textID").or_else(|| body.text("reasoningID")).unwrap_or_default();
+    Name::Block(format!("{message}/{id}").into(), 0)
+}

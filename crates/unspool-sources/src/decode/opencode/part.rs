@@ -1,0 +1,198 @@
+//! Parts of the model's messages, and whole messages with their parts. A part is told again
+//! whenever it changes, under the same id; a text is told when it begins and when it is whole.
+
+use std::sync::Arc;
+
+use unspool_core::event::{SaidDetail, Voice, What};
+use unspool_core::part::{ContextInfo, Data, Notice, Patch};
+use unspool_core::telling::Name;
+
+use super::super::{Emit, Fate, Fields};
+use super::message::usage;
+use super::teller::Teller;
+use super::user::{compaction, file};
+use super::{duration, moment};
+
+impl Teller {
+    /// One message with all of its parts, or what an export says of its session.
+    pub(super) fn document(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
+        let info = fields.fields("info");
+        if !info.has("role") {
+            return self.session(emit, &info);
+        }
+        let id = info.string("id").unwrap_or_default();
+        if info.is("role", "user") {
+            self.user_message(emit, &info);
+            emit.at = super::user::created(&info);
+        } else {
+            self.assistant(emit, &info);
+        }
+        let mut fate = Fate::Metadata;
+        for part in fields.list("parts") {
+            if self.told(emit, &id, &part) == Fate::InParts {
+                fate = Fate::InParts;
+            }
+        }
+        self.settle(emit, &id, false);
+        fate
+    }
+
+    /// A part, told for the first time or again.
+    pub(super) fn part(&mut self, emit: &mut Emit<'_>, part: &Fields<'_>) -> Fate {
+        let message = part.string("messageID").unwrap_or_default();
+        let fate = self.told(emit, &message, part);
+        self.settle(emit, &message, true);
+        fate
+    }
+
+    fn told(&mut self, emit: &mut Emit<'_>, message: &str, part: &Fields<'_>) -> Fate {
+        if self.user(message).is_some() {
+            return self.user_part(emit, part);
+        }
+        self.meet(emit, message);
+        let turn = self.held(message).and_then(|held| {
+            held.filled = true;
+            held.turn.clone()
+        });
+        emit.turn = turn.map(Name::Prompt);
+        let id: Arc<str> = part.text("id").unwrap_or_default().into();
+        let name = || Some(Name::Record(id.clone()));
+        match part.text("type").as_deref() {
+            Some("text") if part.flag("synthetic") => {
+                let text = part.string("text").unwrap_or_default();
+                let title = "Added by OpenCode".to_owned();
+                emit.push(What::ContextAdded(name(), ContextInfo { title, text }));
+                Fate::InParts
+            }
+            Some("text") => self.prose(emit, message, id, Voice::Text, part),
+            Some("reasoning") => self.prose(emit, message, id, Voice::Reasoning, part),
+            Some("tool") => self.tool(emit, message, id, part),
+            Some("step-start") => self.step_start(emit, message),
+            Some("step-finish") => self.step_finish(emit, message, part),
+            Some("patch") => {
+                let files: Vec<String> = part.read("files").unwrap_or_default();
+                for (nth, path) in files.into_iter().enumerate() {
+                    let name = Name::Block(id.clone(), u32::try_from(nth).unwrap_or(u32::MAX));
+                    let patch = Patch { path: Some(path), ..Patch::default() };
+                    emit.push(What::Patched(Some(name), patch));
+                }
+                Fate::InParts
+            }
+            Some("file") => {
+                emit.push(What::FileGiven(name(), file(part)));
+                Fate::InParts
+            }
+            Some("retry") => {
+                let error = part.fields("error");
+                let why = error.fields("data").string("message").unwrap_or_default();
+                let attempt = part.number("attempt").unwrap_or(1);
+                let text = format!("Retry, attempt {attempt}: {why}");
+                emit.push(What::Noticed(name(), Notice { code: "retry".to_owned(), text }));
+                Fate::InParts
+            }
+            Some("snapshot") => Fate::Metadata,
+            kind => {
+                let kind = kind.unwrap_or("part").to_owned();
+                let payload = part.whole();
+                emit.push(What::DataGiven(name(), Data { kind, payload }));
+                Fate::InParts
+            }
+        }
+    }
+
+    fn prose(
+        &mut self,
+        emit: &mut Emit<'_>,
+        message: &str,
+        id: Arc<str>,
+        voice: Voice,
+        part: &Fields<'_>,
+    ) -> Fate {
+        let text = part.string("text").unwrap_or_default();
+        let time = part.fields("time");
+        let ended = time.has("end");
+        emit.at = moment(&time, if ended { "end" } else { "start" }).or(emit.at);
+        if voice == Voice::Text && self.held(message).is_some_and(|held| held.summary) {
+            return self.summary(emit, message, text);
+        }
+        let block = Name::Block(id.clone(), 0);
+        let (signature, hidden) = signature(&part.fields("metadata"));
+        let redacted = voice == Voice::Reasoning && ended && hidden && text.trim().is_empty();
+        if text.is_empty() && !redacted {
+            // An attempt that failed leaves texts that have begun and never end.
+            if !ended {
+                self.open.insert(id, voice);
+                emit.push(What::BlockStarted { block });
+            }
+            return Fate::Metadata;
+        }
+        self.open.remove(&id);
+        let duration_ms = duration(&time).filter(|_| voice == Voice::Reasoning);
+        let detail = SaidDetail { signature, redacted, duration_ms, ..SaidDetail::default() };
+        emit.push(What::Said { voice, block: Some(block), text, detail });
+        Fate::InParts
+    }
+
+    /// The text of a message that sums up the conversation is the compaction that was asked for.
+    fn summary(&mut self, emit: &mut Emit<'_>, message: &str, text: String) -> Fate {
+        let turn = self.held(message).and_then(|held| held.turn.clone());
+        let asked = turn.and_then(|turn| self.user(&turn)?.compaction());
+        let Some((part, auto)) = asked.filter(|_| !text.is_empty()) else { return Fate::Metadata };
+        let name = Some(Name::Record(part));
+        emit.push(What::Compacted(name, compaction(auto, text)));
+        Fate::InParts
+    }
+
+    /// More of a text.
+    pub(super) fn delta(&mut self, emit: &mut Emit<'_>, body: &Fields<'_>) -> Fate {
+        let message = body.string("messageID").unwrap_or_default();
+        let id: Arc<str> = body.text("partID").unwrap_or_default().into();
+        let voice = self.open.get(&id).copied().filter(|_| body.is("field", "text"));
+        let Some(voice) = voice else { return Fate::left_out("message.part.delta") };
+        let turn = self.held(&message).and_then(|held| held.turn.clone());
+        emit.turn = turn.map(Name::Prompt).or_else(|| self.turn_name());
+        let text = body.string("delta").unwrap_or_default();
+        emit.push(What::Grew { voice, block: Some(Name::Block(id, 0)), text });
+        Fate::InParts
+    }
+
+    fn step_start(&mut self, emit: &mut Emit<'_>, message: &str) -> Fate {
+        let Some(held) = self.held(message) else { return Fate::Metadata };
+        // An attempt that failed in the middle is begun again in the same message.
+        if !held.in_step {
+            held.steps += 1;
+            held.in_step = true;
+            let model = held.model.clone();
+            emit.push(What::StepStarted { step: held.step(), model });
+        }
+        Fate::Metadata
+    }
+
+    fn step_finish(&mut self, emit: &mut Emit<'_>, message: &str, part: &Fields<'_>) -> Fate {
+        let Some(held) = self.held(message) else { return Fate::Metadata };
+        let step = held.step();
+        held.in_step = false;
+        if !held.inherited {
+            let usage = usage(&part.fields("tokens"));
+            emit.push(What::UsageTold { step: step.clone(), usage });
+        }
+        emit.push(What::StepEnded { step, stop_reason: part.string("reason") });
+        Fate::Metadata
+    }
+}
+
+/// What a provider keeps with reasoning, and whether that is the reasoning itself, not readable.
+fn signature(metadata: &Fields<'_>) -> (Option<String>, bool) {
+    for provider in ["openai", "anthropic", "google", "bedrock", "azure", "openrouter"] {
+        let kept = metadata.fields(provider);
+        let hidden = ["reasoningEncryptedContent", "redactedData"];
+        if let Some(text) = hidden.iter().find_map(|name| kept.string(name)) {
+            return (Some(text), true);
+        }
+        let signature = kept.string("signature").or_else(|| kept.string("thoughtSignature"));
+        if signature.is_some() {
+            return (signature, false);
+        }
+    }
+    (None, false)
+}

@@ -1,0 +1,61 @@
+//! What `opencode run --format json` prints: parts when they are complete, so not in the order in
+//! which they began. Inside a message ids have that order; so the parts of a step are held until
+//! it is over.
+
+use unspool_core::event::{EndReason, What};
+use unspool_core::telling::Name;
+
+use super::super::{Emit, Fate, Fields, Outline};
+use super::message::failure;
+use super::moment;
+use super::teller::Teller;
+
+impl Teller {
+    pub(super) fn printed(&mut self, emit: &mut Emit<'_>, line: &Fields<'_>) -> Fate {
+        emit.at = moment(line, "timestamp");
+        let part = line.fields("part");
+        match line.text("type").as_deref() {
+            Some("error") => {
+                self.print(emit);
+                let error = line.fields("error");
+                let name = self.messages.last().map(super::message::Message::error_name);
+                emit.turn = self.turn_name();
+                emit.push(What::Failed(name, failure(&error)));
+                emit.push(What::TurnEnded(EndReason::Failed(None)));
+                Fate::InParts
+            }
+            Some("step_start") => {
+                self.print(emit);
+                self.part(emit, &part)
+            }
+            Some("step_finish") => {
+                self.print(emit);
+                let fate = self.part(emit, &part);
+                if part.text("reason").is_some_and(|reason| reason != "tool-calls") {
+                    emit.turn = self.turn_name();
+                    emit.push(What::TurnEnded(EndReason::Completed));
+                }
+                fate
+            }
+            Some(_) if part.is_object() => {
+                let raw = line.raw("part").unwrap_or_default().to_owned();
+                self.printed.push((part.string("id").unwrap_or_default(), raw));
+                Fate::InParts
+            }
+            kind => self.unknown(emit, kind.unwrap_or("line"), line, line),
+        }
+    }
+
+    /// Tells the parts that were held.
+    fn print(&mut self, emit: &mut Emit<'_>) {
+        let mut printed = std::mem::take(&mut self.printed);
+        printed.sort();
+        let mut outline = Outline::default();
+        for (_, raw) in printed {
+            if let Ok(part) = outline.read(&raw) {
+                self.part(emit, &part);
+            }
+        }
+        emit.turn = self.turn_name().filter(|name| *name != Name::Preamble);
+    }
+}

@@ -1,0 +1,70 @@
+//! What is told of the session as a whole: the line that the text of a session in the database
+//! begins with, and the session's own events.
+
+use serde::{Deserialize, Serialize};
+use unspool_core::event::What;
+use unspool_core::id::SessionId;
+use unspool_core::session::{Parent, Title, TitleOrigin};
+
+use super::super::{Emit, Fate, Fields};
+use super::teller::Teller;
+use super::{AGENT, moment};
+
+#[derive(Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Head {
+    /// When it was created, in milliseconds: what is older was copied from another session.
+    pub created: Option<u64>,
+    project: Option<String>,
+    version: Option<String>,
+    /// What it has cost, as it was written.
+    cost: Option<String>,
+    title: Option<String>,
+    parent: Option<String>,
+}
+
+impl Teller {
+    pub(super) fn session(&mut self, emit: &mut Emit<'_>, info: &Fields<'_>) -> Fate {
+        let head = &mut self.head;
+        let time = info.fields("time");
+        head.created = head.created.or_else(|| time.number("created"));
+        emit.turn = None;
+        emit.at = moment(&time, "created");
+        let (project, version) = (info.string("directory"), info.string("version"));
+        // A session begins with no costs, and says so.
+        let cost = info.raw("cost").filter(|cost| *cost != "0").map(str::to_owned);
+        let news = |told: &Option<String>, held: &Option<String>| told.is_some() && told != held;
+        if news(&project, &head.project) || news(&version, &head.version) || news(&cost, &head.cost)
+        {
+            emit.push(What::SessionTold {
+                project: project.clone(),
+                branch: None,
+                version: version.clone(),
+                cost_usd: cost.as_ref().and_then(|cost| cost.parse().ok()),
+            });
+            head.project = project.or(head.project.take());
+            head.version = version.or(head.version.take());
+            head.cost = cost.or(head.cost.take());
+        }
+        if let Some(parent) = info.string("parentID").filter(|id| head.parent.as_ref() != Some(id))
+        {
+            let session = SessionId::of(AGENT, &parent);
+            emit.push(What::StartedBy(Parent { session, call_id: None }));
+            head.parent = Some(parent);
+        }
+        let title = info.string("title").filter(|title| !is_default(title));
+        if let Some(title) = title.filter(|title| head.title.as_ref() != Some(title)) {
+            head.title = Some(title.clone());
+            let origin = TitleOrigin::Generated;
+            emit.push(What::TitleTold(Title { text: title, origin }));
+        }
+        Fate::Metadata
+    }
+}
+
+/// The title that a session has until it gets one: `New session - 2026-11-15T00:26:50.755Z`.
+fn is_default(title: &str) -> bool {
+    let since = title.strip_prefix("New session - ");
+    let since = since.or_else(|| title.strip_prefix("Child session - "));
+    since.is_some_and(|since| since.parse::<jiff::Timestamp>().is_ok())
+}

@@ -1,0 +1,169 @@
+//! What is remembered of a session while it is told, and which record goes where.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use unspool_core::event::{Event, Voice, What};
+use unspool_core::part::{Data, Notice};
+use unspool_core::telling::{Name, Telling};
+
+use super::super::{Decoder, Emit, Fate, Fields, Record};
+use super::ask::Request;
+use super::message::Message;
+use super::session::Head;
+use super::tool::OpenCall;
+use super::user::User;
+use super::{HEAD, body_of, kind_of, moment, unwrapped};
+
+/// How many messages are remembered: late news of older ones finds its parts by their names.
+const MESSAGES: usize = 256;
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Teller {
+    pub(super) telling: Telling,
+    pub(super) head: Head,
+    /// The user's message whose turn it is.
+    pub(super) turn: Option<Arc<str>>,
+    /// The end of that turn was told.
+    pub(super) ended: bool,
+    /// The latest messages of the user and of the model.
+    pub(super) users: Vec<User>,
+    pub(super) messages: Vec<Message>,
+    /// Prose that has begun, by the id of its part.
+    pub(super) open: BTreeMap<Arc<str>, Voice>,
+    /// Calls that have not ended, by the id of their part.
+    pub(super) calls: BTreeMap<Arc<str>, OpenCall>,
+    /// What a person was asked, by the id of the request.
+    pub(super) requests: BTreeMap<String, Request>,
+    /// Sessions of sub-agents that run in the background.
+    pub(super) background: BTreeSet<Arc<str>>,
+    /// Parts that `run` has printed of a step that is not over.
+    pub(super) printed: Vec<(String, String)>,
+}
+
+impl Teller {
+    pub fn new(telling: Telling) -> Teller {
+        Teller {
+            telling,
+            head: Head::default(),
+            turn: None,
+            ended: true,
+            users: Vec::new(),
+            messages: Vec::new(),
+            open: BTreeMap::new(),
+            calls: BTreeMap::new(),
+            requests: BTreeMap::new(),
+            background: BTreeSet::new(),
+            printed: Vec::new(),
+        }
+    }
+}
+
+impl Decoder for Teller {
+    fn decode(&mut self, record: &Record<'_>, fields: &Fields<'_>, out: &mut Vec<Event>) -> Fate {
+        let event = unwrapped(fields);
+        let mut emit = Emit::new(self.telling, record, None, out);
+        emit.turn = self.turn_name();
+        if event.has("info") && !event.has("type") {
+            return self.document(&mut emit, &event);
+        }
+        if event.is("type", HEAD) {
+            return self.session(&mut emit, &event);
+        }
+        if event.has("timestamp") && event.has("sessionID") {
+            return self.printed(&mut emit, &event);
+        }
+        let (kind, body) = (kind_of(&event), body_of(&event));
+        emit.at = moment(&body, "timestamp").or_else(|| moment(&body, "time"));
+        let fate = self.event(&mut emit, &kind, &event, &body);
+        self.messages.drain(..self.messages.len().saturating_sub(MESSAGES));
+        self.users.drain(..self.users.len().saturating_sub(MESSAGES));
+        fate
+    }
+
+    fn save(&self) -> Option<String> {
+        serde_json::to_string(self).ok()
+    }
+
+    fn turn(&self) -> Option<Name> {
+        self.turn_name()
+    }
+}
+
+impl Teller {
+    pub(super) fn turn_name(&self) -> Option<Name> {
+        self.turn.clone().map(Name::Prompt)
+    }
+
+    fn event(
+        &mut self,
+        emit: &mut Emit<'_>,
+        kind: &str,
+        event: &Fields<'_>,
+        body: &Fields<'_>,
+    ) -> Fate {
+        match kind {
+            "session.created" | "session.updated" => self.session(emit, &body.fields("info")),
+            "session.deleted" => {
+                emit.push(What::SessionEnded);
+                Fate::Metadata
+            }
+            "message.updated" => self.message(emit, &body.fields("info")),
+            "message.part.updated" => self.part(emit, &body.fields("part")),
+            "message.part.delta" => self.delta(emit, body),
+            "message.removed" => self.message_removed(emit, body),
+            "message.part.removed" => self.part_removed(emit, body),
+            "session.status" => self.status(emit, event, &body.fields("status")),
+            "session.idle" => self.idle(emit),
+            "session.error" => self.error(emit, &body.fields("error")),
+            "permission.asked" | "permission.v2.asked" => self.permission_asked(emit, body),
+            "permission.replied" | "permission.v2.replied" => self.permission_replied(emit, body),
+            "question.asked" | "question.v2.asked" => self.question_asked(emit, body),
+            "question.replied" | "question.v2.replied" => self.question_replied(emit, body),
+            "question.rejected" | "question.v2.rejected" => self.question_rejected(emit, body),
+            // What it says stands in the parts as well.
+            "session.compacted" | "session.diff" | "todo.updated" | "command.executed" => {
+                Fate::left_out(kind)
+            }
+            // Each durable event comes on the global stream a second time.
+            "sync" => Fate::left_out(kind),
+            _ => match kind.strip_prefix("session.next.") {
+                Some(next) => self.next(emit, next, body),
+                // News of the server, and not of a session.
+                None if !body.has("sessionID") => Fate::left_out(kind),
+                None => self.unknown(emit, kind, event, body),
+            },
+        }
+    }
+
+    pub(super) fn unknown(
+        &mut self,
+        emit: &mut Emit<'_>,
+        kind: &str,
+        event: &Fields<'_>,
+        body: &Fields<'_>,
+    ) -> Fate {
+        if !event.is_object() {
+            return Fate::Metadata;
+        }
+        let name = event.text("id").map(|id| Name::Record(id.into()));
+        let data = Data { kind: kind.to_owned(), payload: body.whole() };
+        emit.push(What::DataGiven(name, data));
+        Fate::InParts
+    }
+
+    fn status(&mut self, emit: &mut Emit<'_>, event: &Fields<'_>, status: &Fields<'_>) -> Fate {
+        if !status.is("type", "retry") {
+            return Fate::Metadata;
+        }
+        let attempt = status.number("attempt").unwrap_or(1);
+        let why = status.string("message").unwrap_or_default();
+        let name = event.text("id").map(|id| Name::Record(id.into()));
+        let notice =
+            Notice { code: "retry".to_owned(), text: format!("Retry, attempt {attempt}: {why}") };
+        emit.push(What::Noticed(name, notice));
+        Fate::InParts
+    }
+}

@@ -1,0 +1,249 @@
+//! Calls: `pending` without input, `running` with it and told again whenever there is more output,
+//! then `completed` or `error`. Call ids are the provider's, and some providers count them in each
+//! message; so a call goes by its message and its id.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use unspool_core::event::{AgentRef, Call, Outcome, ToolCall, ToolEnd, What};
+use unspool_core::id::digest;
+use unspool_core::part::{Answer, Decision, TaskItem, TaskList, TaskState};
+use unspool_core::telling::Name;
+
+use super::super::{Emit, Fate, Fields};
+use super::ask::{answers, questions};
+use super::teller::Teller;
+use super::user::file;
+use super::{duration, moment};
+
+/// What was told of a call that has not ended.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct OpenCall {
+    /// A digest of its tool, its input and its title.
+    called: u64,
+    /// How much of its output, and a digest of that.
+    output: (usize, u64),
+    asked: bool,
+    agent: Option<String>,
+}
+
+pub(super) fn call_of(message: &str, call: &str) -> Arc<str> {
+    format!("{message}/{call}").into()
+}
+
+impl Teller {
+    pub(super) fn tool(
+        &mut self,
+        emit: &mut Emit<'_>,
+        message: &str,
+        id: Arc<str>,
+        part: &Fields<'_>,
+    ) -> Fate {
+        let state = part.fields("state");
+        let call = call_of(message, &part.text("callID").unwrap_or_default());
+        let input = state.fields("input");
+        let metadata = state.fields("metadata");
+        let tool = part.string("tool").unwrap_or_default();
+        // A tool that is not there, or whose input makes no sense, is called in its place.
+        let invalid = tool == "invalid";
+        let wanted = input.string("tool").filter(|_| invalid);
+        let tool = wanted.unwrap_or(tool);
+        let status = state.text("status").unwrap_or_default();
+        let over = matches!(&*status, "completed" | "error");
+        let mut held = self.calls.remove(&id).unwrap_or_default();
+
+        emit.at = moment(&state.fields("time"), "start").or(emit.at);
+        let title = state.string("title").filter(|title| !title.is_empty());
+        let whole = status != "pending";
+        let raw = state.raw("input").filter(|_| whole);
+        let called = digest(format!("{tool}\n{raw:?}\n{title:?}").as_bytes());
+        if held.called != called {
+            held.called = called;
+            emit.push(What::ToolCalled(Box::new(ToolCall {
+                call: Call::Id(call.clone()),
+                parent_call_id: None,
+                name: tool.clone(),
+                input: state.json("input").filter(|_| whole),
+                likeness: state.likeness(&tool, "input"),
+                provider_executed: part.fields("metadata").flag("providerExecuted"),
+                title,
+                running: whole,
+            })));
+            // The list of tasks stands behind its call, though it is told when that is over.
+            if tool == "todowrite" {
+                emit.push(What::BlockStarted { block: tasks_name(&id) });
+            }
+        }
+        match &*tool {
+            "task" => self.agent(emit, &call, &mut held, &input, &metadata),
+            "question" if whole && !invalid && !std::mem::replace(&mut held.asked, true) => {
+                if let Some(question) = questions(&input, None) {
+                    let (call, requested) = (Call::Id(call.clone()), false);
+                    emit.push(What::QuestionAsked { call, tool, question, requested });
+                }
+            }
+            _ => {}
+        }
+        if !over {
+            if let Some(output) = metadata.text("output") {
+                grow(emit, &call, &mut held, &output);
+            }
+            self.calls.insert(id, held);
+            return Fate::InParts;
+        }
+        emit.at = moment(&state.fields("time"), "end").or(emit.at);
+        if !state.is("status", "error") {
+            self.completed(emit, &id, &call, part);
+        } else {
+            let refused = self.failed(emit, &call, &state);
+            if let Some(message) = self.held(message) {
+                message.refused |= refused;
+            }
+        }
+        Fate::InParts
+    }
+
+    fn completed(
+        &mut self,
+        emit: &mut Emit<'_>,
+        id: &Arc<str>,
+        call: &Arc<str>,
+        part: &Fields<'_>,
+    ) {
+        let state = part.fields("state");
+        let metadata = state.fields("metadata");
+        let tool = part.text("tool").unwrap_or_default();
+        let output = state.string("output");
+        let end = match &*tool {
+            "invalid" => ToolEnd::Failed,
+            "bash" => command_end(&metadata, output.as_deref().unwrap_or_default()),
+            _ => ToolEnd::Completed,
+        };
+        let told: Vec<Vec<String>> = metadata.read("answers").unwrap_or_default();
+        if tool == "question" && !told.is_empty() {
+            let asked: Vec<String> = state
+                .fields("input")
+                .list("questions")
+                .filter_map(|q| q.string("question"))
+                .collect();
+            let answer = answers(&asked, &told);
+            emit.push(What::QuestionAnswered { call: Call::Id(call.clone()), answer });
+        }
+        let outcome = Outcome {
+            output,
+            result: state.json("metadata").filter(|_| metadata.is_object()),
+            exit_code: metadata.read("exit"),
+            duration_ms: duration(&state.fields("time")),
+        };
+        emit.push(What::ToolEnded { call: Call::Id(call.clone()), end, outcome });
+        if tool == "todowrite" {
+            let items: Vec<TaskItem> = metadata.list("todos").map(|item| task(&item)).collect();
+            emit.push(What::TasksListed(Some(tasks_name(id)), TaskList { items }));
+        }
+        for (nth, attached) in state.list("attachments").enumerate() {
+            let name = Name::Record(format!("{id}/{nth}").into());
+            emit.push(What::FileGiven(Some(name), file(&attached)));
+        }
+    }
+
+    /// A call that failed. Says whether a person refused it and gave no other order.
+    fn failed(&mut self, emit: &mut Emit<'_>, call: &Arc<str>, state: &Fields<'_>) -> bool {
+        let error = state.string("error").unwrap_or_default();
+        let metadata = state.fields("metadata");
+        let rejected = error.starts_with("The user rejected permission to use this specific tool");
+        let dismissed = error.starts_with("The user dismissed this question");
+        let ruled = error.starts_with("The user has specified a rule which prevents");
+        let end = if metadata.flag("interrupted") || error == "Task cancelled" {
+            ToolEnd::Interrupted
+        } else if rejected || dismissed || ruled {
+            ToolEnd::Denied
+        } else {
+            ToolEnd::Failed
+        };
+        let goes_on = error.contains("with the following feedback") || ruled;
+        if dismissed {
+            let answer = Answer {
+                decision: Decision::Declined,
+                text: "dismissed".to_owned(),
+                choices: Vec::new(),
+                observed: true,
+            };
+            emit.push(What::QuestionAnswered { call: Call::Id(call.clone()), answer });
+        }
+        let outcome = Outcome {
+            output: Some(error),
+            result: state.json("metadata").filter(|_| metadata.is_object()),
+            exit_code: None,
+            duration_ms: duration(&state.fields("time")),
+        };
+        emit.push(What::ToolEnded { call: Call::Id(call.clone()), end, outcome });
+        (rejected || dismissed) && !goes_on
+    }
+
+    /// A call that starts a sub-agent says its session as soon as there is one.
+    fn agent(
+        &mut self,
+        emit: &mut Emit<'_>,
+        call: &Arc<str>,
+        held: &mut OpenCall,
+        input: &Fields<'_>,
+        metadata: &Fields<'_>,
+    ) {
+        let background = metadata.flag("background");
+        let Some(id) = metadata.string("sessionId") else { return };
+        if background {
+            self.background.insert(id.as_str().into());
+        }
+        if held.agent.as_ref() == Some(&id) && !background {
+            return;
+        }
+        emit.push(What::AgentStarted {
+            agent: AgentRef { call: Some(call.clone()), id: Some(id.as_str().into()) },
+            name: input.string("subagent_type").unwrap_or_default(),
+            task: input.string("description").unwrap_or_default(),
+            background,
+        });
+        held.agent = Some(id);
+    }
+}
+
+/// The whole output so far is told again and again; once it is long, only its end.
+fn grow(emit: &mut Emit<'_>, call: &Arc<str>, held: &mut OpenCall, output: &str) {
+    let (length, told) = held.output;
+    let same = output.get(..length).is_some_and(|begin| told == digest(begin.as_bytes()));
+    let more = output.get(length..).filter(|more| (same || length == 0) && !more.is_empty());
+    if let Some(more) = more {
+        held.output = (output.len(), digest(output.as_bytes()));
+        let (call, text) = (Call::Id(call.clone()), more.to_owned());
+        emit.push(What::ToolOutputGrew { call, text });
+    }
+}
+
+/// How a command ended. One that was stopped has no exit code, and the reason stands behind its
+/// output, which the metadata has without it.
+fn command_end(metadata: &Fields<'_>, output: &str) -> ToolEnd {
+    let printed = metadata.text("output").unwrap_or_default();
+    let note = output.strip_prefix(&*printed).unwrap_or(output).trim_start();
+    let note = note.strip_prefix("<shell_metadata>");
+    match note.filter(|_| metadata.raw("exit").is_none()) {
+        Some(note) if note.contains("User aborted the command") => ToolEnd::Interrupted,
+        Some(_) => ToolEnd::Failed,
+        None => ToolEnd::Completed,
+    }
+}
+
+fn tasks_name(part: &str) -> Name {
+    Name::Record(format!("{part}/todos").into())
+}
+
+fn task(item: &Fields<'_>) -> TaskItem {
+    let state = match item.text("status").as_deref() {
+        Some("in_progress") => TaskState::Running,
+        Some("completed") => TaskState::Completed,
+        Some("cancelled") => TaskState::Cancelled,
+        Some(_) | None => TaskState::Pending,
+    };
+    let text = item.string("content").unwrap_or_default();
+    TaskItem { id: item.string("id"), text, state }
+}

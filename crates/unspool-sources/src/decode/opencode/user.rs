@@ -1,0 +1,269 @@
+//! The user's messages, and those that OpenCode writes in the user's place: a turn begins with
+//! each of them. A message that is sent while the model still works waits until that is over.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use unspool_core::event::{AgentEnd, AgentRef, What};
+use unspool_core::part::{Body, Compaction, ContextInfo, Data, File, Text};
+use unspool_core::session::Trigger;
+use unspool_core::telling::Name;
+
+use super::super::{Emit, Fate, Fields};
+use super::moment;
+use super::teller::Teller;
+
+/// A message of the user.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct User {
+    pub id: Arc<str>,
+    /// When it was sent, in milliseconds.
+    created: Option<u64>,
+    /// Its parts by their ids, in their order, until the next turn begins.
+    pieces: Vec<(Arc<str>, Piece)>,
+    /// Its turn has begun.
+    pub begun: bool,
+    /// Another turn has begun since.
+    past: bool,
+    pub removed: bool,
+}
+
+#[derive(Serialize, Deserialize)]
+enum Piece {
+    /// The user's own.
+    Said(Body),
+    /// What a command does: a sub-agent's task.
+    Ordered(Body),
+    /// What OpenCode added for the model.
+    Added(ContextInfo, Trigger),
+    /// The conversation is to be compacted.
+    Compact { auto: bool },
+}
+
+impl User {
+    fn new(id: Arc<str>, created: Option<u64>) -> User {
+        User { id, created, pieces: Vec::new(), begun: false, past: false, removed: false }
+    }
+
+    fn trigger(&self) -> Trigger {
+        let mut added = Trigger::User;
+        for (_, piece) in &self.pieces {
+            match piece {
+                Piece::Compact { auto: true } => return Trigger::Continuation,
+                Piece::Compact { auto: false } | Piece::Ordered(_) => return Trigger::Command,
+                Piece::Said(_) => return Trigger::User,
+                Piece::Added(_, trigger) => added = *trigger,
+            }
+        }
+        added
+    }
+
+    fn said(&self) -> Vec<Body> {
+        let said = self.pieces.iter().filter_map(|(_, piece)| match piece {
+            Piece::Said(body) | Piece::Ordered(body) => Some(body.clone()),
+            Piece::Added(..) | Piece::Compact { .. } => None,
+        });
+        said.collect()
+    }
+
+    /// The part that asks for a compaction, and whether the user did.
+    pub fn compaction(&self) -> Option<(Arc<str>, bool)> {
+        self.pieces.iter().find_map(|(id, piece)| match piece {
+            Piece::Compact { auto } => Some((id.clone(), *auto)),
+            Piece::Said(_) | Piece::Ordered(_) | Piece::Added(..) => None,
+        })
+    }
+}
+
+impl Teller {
+    pub(super) fn user(&mut self, id: &str) -> Option<&mut User> {
+        self.users.iter_mut().rev().find(|user| *user.id == *id)
+    }
+
+    /// A message of the user, told for the first time or again.
+    pub(super) fn user_message(&mut self, emit: &mut Emit<'_>, info: &Fields<'_>) -> Fate {
+        let id: Arc<str> = info.text("id").unwrap_or_default().into();
+        if self.user(&id).is_none() {
+            self.users.push(User::new(id.clone(), info.fields("time").number("created")));
+            if self.ended {
+                self.begin(emit, &id);
+            }
+        }
+        Fate::Metadata
+    }
+
+    /// Begins a turn, or tells it again with all that is known of its message.
+    pub(super) fn begin(&mut self, emit: &mut Emit<'_>, id: &Arc<str>) {
+        if self.user(id).is_none() {
+            self.users.push(User::new(id.clone(), None));
+        }
+        let created = self.head.created;
+        let fresh = self.turn.as_ref() != Some(id);
+        if fresh {
+            for user in self.users.iter_mut().filter(|user| user.begun && user.id != *id) {
+                user.past = true;
+                user.pieces.clear();
+            }
+            self.turn = Some(id.clone());
+            self.ended = false;
+        }
+        let Some(user) = self.user(id) else { return };
+        let at = emit.at;
+        emit.at = user
+            .created
+            .and_then(|at| i64::try_from(at).ok())
+            .and_then(|at| jiff::Timestamp::from_millisecond(at).ok());
+        emit.turn = None;
+        let names = vec![Name::Prompt(id.clone())];
+        emit.push(What::TurnStarted { names, trigger: user.trigger(), user: user.said() });
+        emit.turn = Some(Name::Prompt(id.clone()));
+        if fresh && created.is_some_and(|created| user.created.is_some_and(|at| at < created)) {
+            emit.push(What::TurnInherited);
+        }
+        emit.at = at.or(emit.at);
+        let waiting = !std::mem::replace(&mut user.begun, true);
+        let untold: Vec<What> = user
+            .pieces
+            .iter()
+            .filter(|_| waiting)
+            .filter_map(|(part, piece)| piece_told(part, piece))
+            .collect();
+        untold.into_iter().for_each(|what| emit.push(what));
+    }
+
+    /// Whether a turn was copied from the session that this one branched off.
+    pub(super) fn is_inherited(&mut self, turn: &str) -> bool {
+        let created = self.head.created;
+        let sent = self.user(turn).and_then(|user| user.created);
+        created.is_some_and(|created| sent.is_some_and(|sent| sent < created))
+    }
+
+    /// The turn is over: a message that was sent meanwhile is next.
+    pub(super) fn begin_waiting(&mut self, emit: &mut Emit<'_>) {
+        let waiting = self.users.iter().find(|user| !user.begun && !user.removed);
+        if let Some(id) = waiting.map(|user| user.id.clone()) {
+            self.begin(emit, &id);
+        }
+    }
+
+    pub(super) fn user_part(&mut self, emit: &mut Emit<'_>, part: &Fields<'_>) -> Fate {
+        let id: Arc<str> = part.text("id").unwrap_or_default().into();
+        let message: Arc<str> = part.text("messageID").unwrap_or_default().into();
+        let Some(piece) = self.piece(emit, part) else { return Fate::Metadata };
+        let Some(user) = self.user(&message).filter(|user| !user.past) else {
+            return Fate::Metadata;
+        };
+        let told = piece_told(&id, &piece);
+        match user.pieces.iter_mut().find(|(held, _)| *held == id) {
+            Some((_, held)) => *held = piece,
+            None => user.pieces.push((id, piece)),
+        }
+        if user.begun {
+            let at = emit.at;
+            self.begin(emit, &message);
+            emit.at = at;
+            told.into_iter().for_each(|what| emit.push(what));
+        }
+        Fate::InParts
+    }
+
+    fn piece(&mut self, emit: &mut Emit<'_>, part: &Fields<'_>) -> Option<Piece> {
+        let text = |name: &str| part.string(name).unwrap_or_default();
+        Some(match part.text("type").as_deref() {
+            Some("text") if part.flag("synthetic") => {
+                let text = text("text");
+                let trigger = self.synthetic(emit, part, &text);
+                let title = "Added by OpenCode".to_owned();
+                Piece::Added(ContextInfo { title, text }, trigger)
+            }
+            Some("text") => {
+                let text = Some(text("text")).filter(|text| !text.is_empty())?;
+                Piece::Said(Body::Text(Text { text, ..Text::default() }))
+            }
+            Some("file") => Piece::Said(Body::File(file(part))),
+            Some("agent") => {
+                let title = "Mentioned agent".to_owned();
+                Piece::Added(ContextInfo { title, text: text("name") }, Trigger::User)
+            }
+            Some("subtask") => {
+                let command = part.string("command").map(|command| format!("/{command}"));
+                let text = command.unwrap_or_else(|| text("prompt"));
+                Piece::Ordered(Body::Text(Text { text, ..Text::default() }))
+            }
+            Some("compaction") => Piece::Compact { auto: part.flag("auto") },
+            Some("snapshot" | "patch" | "step-start" | "step-finish") => return None,
+            kind => {
+                let kind = kind.unwrap_or("part").to_owned();
+                Piece::Said(Body::Data(Data { kind, payload: part.whole() }))
+            }
+        })
+    }
+
+    /// Why OpenCode wrote in the user's place.
+    fn synthetic(&mut self, emit: &mut Emit<'_>, part: &Fields<'_>, text: &str) -> Trigger {
+        if part.fields("metadata").flag("compaction_continue") {
+            return Trigger::Continuation;
+        }
+        if text == "The following tool was executed by the user" {
+            return Trigger::Command;
+        }
+        // A sub-agent in the background reports. Its own words stand inside of the mark.
+        let mark = text.strip_prefix("<task id=\"").and_then(|rest| rest.split_once('"'));
+        if let Some((id, rest)) = mark.filter(|(id, _)| self.background.contains(*id)) {
+            self.background.remove(id);
+            let mark = rest.split('>').next().unwrap_or_default();
+            let end = if mark.contains("state=\"completed\"") {
+                AgentEnd::Completed
+            } else if mark.contains("state=\"cancelled\"") {
+                AgentEnd::Interrupted
+            } else {
+                AgentEnd::Failed
+            };
+            let agent = AgentRef { call: None, id: Some(id.into()) };
+            emit.push(What::AgentEnded { agent, end });
+            return Trigger::Agent;
+        }
+        Trigger::Continuation
+    }
+
+    /// A part of the user's message is gone.
+    pub(super) fn user_part_removed(&mut self, emit: &mut Emit<'_>, message: &str, part: &str) {
+        let Some(user) = self.user(message) else { return };
+        user.pieces.retain(|(held, _)| **held != *part);
+        let id = user.id.clone();
+        if user.begun && !user.past {
+            self.begin(emit, &id);
+        }
+    }
+}
+
+/// What a part of the user's message is beside a piece of it.
+fn piece_told(part: &Arc<str>, piece: &Piece) -> Option<What> {
+    let name = Some(Name::Record(part.clone()));
+    match piece {
+        Piece::Said(_) | Piece::Ordered(_) => None,
+        Piece::Added(context, _) => Some(What::ContextAdded(name, context.clone())),
+        Piece::Compact { auto } => Some(What::Compacted(name, compaction(*auto, String::new()))),
+    }
+}
+
+pub(super) fn compaction(auto: bool, summary: String) -> Compaction {
+    let trigger = if auto { "auto" } else { "manual" };
+    Compaction { trigger: Some(trigger.to_owned()), summary, ..Compaction::default() }
+}
+
+/// A file, as users attach them and tools give them back.
+pub(super) fn file(part: &Fields<'_>) -> File {
+    File {
+        name: part.string("filename"),
+        media_type: part.string("mime"),
+        url: part.string("url"),
+        text: None,
+    }
+}
+
+/// When a message was created.
+pub(super) fn created(info: &Fields<'_>) -> Option<jiff::Timestamp> {
+    moment(&info.fields("time"), "created")
+}
