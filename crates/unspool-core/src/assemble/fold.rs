@@ -99,6 +99,12 @@ impl PartFold {
         matches!(self.kind, Kind::Text | Kind::Reasoning)
     }
 
+    /// It is known by its content alone.
+    pub fn is_nameless(&self) -> bool {
+        let by_content = |name: &Name| matches!(name, Name::Alike(..));
+        !self.origin.names.is_empty() && self.origin.names.iter().all(by_content)
+    }
+
     /// Only hooks have told of it.
     pub fn is_only_hooks(&self) -> bool {
         let [hooks, stream, log] = self.origin.at.0;

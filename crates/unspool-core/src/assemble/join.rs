@@ -67,13 +67,15 @@ impl Assembler {
             *kept.alike.entry(key).or_default() += count;
         }
         // What both turns call by the same name is one thing.
-        let mut twins: Vec<(usize, usize)> = Vec::new();
+        let mut twins: Vec<(usize, usize, Name)> = Vec::new();
         for (name, part) in gone.local {
             match kept.local.entry(name) {
                 Entry::Vacant(entry) => {
                     entry.insert(part + shift);
                 }
-                Entry::Occupied(entry) => twins.push((part + shift, *entry.get())),
+                Entry::Occupied(entry) => {
+                    twins.push((part + shift, *entry.get(), entry.key().clone()));
+                }
             }
         }
         kept.parts.extend(gone.parts);
@@ -108,7 +110,7 @@ impl Assembler {
         }
         twins.sort_unstable();
         twins.dedup();
-        for (from, to) in twins {
+        for (from, to, name) in twins {
             let parts = &self.turns[into].parts;
             let (from, to) = if parts[to].is_only_hooks() && !parts[from].is_only_hooks() {
                 (to, from)
@@ -117,6 +119,7 @@ impl Assembler {
             };
             if are_one(&parts[from], &parts[to]) {
                 self.merge_parts(into, from, to);
+                self.turns[into].local.insert(name, to);
             }
         }
         self.add_turn_names(into, gone.origin.names);
@@ -145,7 +148,7 @@ fn are_one(from: &PartFold, to: &PartFold) -> bool {
         (Some(a), Some(b)) => a.call_id.is_empty() || b.call_id.is_empty(),
         (Some(_), None) | (None, Some(_)) => false,
         (None, None) if from.is_prose() || to.is_prose() => {
-            from.is_only_hooks() != to.is_only_hooks()
+            from.is_only_hooks() != to.is_only_hooks() || from.is_nameless() != to.is_nameless()
         }
         (None, None) => nameless(from) || nameless(to),
     }

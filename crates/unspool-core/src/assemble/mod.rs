@@ -30,6 +30,7 @@ use crate::telling::{Evidence, Field, Name, Ranks, Telling};
 
 use fold::TurnFold;
 use names::Index;
+pub use prose::prose_likeness;
 pub use restore::{Cursor, Outline};
 pub use tool::likeness;
 

@@ -281,8 +281,10 @@ impl Assembler {
         }
         let known = part.digest == content;
         part.digest = content;
-        if !known && self.part(at).kind == Kind::Text {
-            self.recognise(head.telling, at, content);
+        let voice = if self.part(at).kind == Kind::Text { Voice::Text } else { Voice::Reasoning };
+        // What a source names by its content needs no counting.
+        if !known && !self.part(at).is_nameless() {
+            self.recognise(head.telling, at, likeness_of(voice, content));
         }
         if !self.part(at).gone {
             self.tell(at, patch);
@@ -340,6 +342,18 @@ impl Assembler {
         for at in std::mem::take(&mut self.tracks[head.telling.index()].open) {
             self.close_at(head, at);
         }
+    }
+}
+
+/// What makes two pieces of prose alike to sources that name neither.
+pub fn prose_likeness(voice: Voice, text: &str) -> u64 {
+    likeness_of(voice, digest(text.as_bytes()))
+}
+
+fn likeness_of(voice: Voice, content: u64) -> u64 {
+    match voice {
+        Voice::Text => content,
+        Voice::Reasoning => content.rotate_left(17),
     }
 }
 

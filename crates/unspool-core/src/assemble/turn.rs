@@ -106,10 +106,7 @@ impl Assembler {
             self.supersede(head, previous);
         }
         let turn = match found {
-            Some(turn) => {
-                self.add_turn_names(turn, names);
-                turn
-            }
+            Some(turn) => self.meet_turns(turn, names, head.telling),
             None => self.open_turn(names),
         };
         self.place_turn(turn, head.telling);
@@ -158,6 +155,20 @@ impl Assembler {
             (Some(held), Some(told)) => held == told,
             (Some(_), None) | (None, Some(_)) | (None, None) => true,
         }
+    }
+
+    /// A turn goes by more names than it was known by. Others that go by one of them are the same
+    /// turn, unless a telling holds them apart.
+    fn meet_turns(&mut self, turn: usize, names: Vec<Name>, telling: Telling) -> usize {
+        let others: Vec<usize> =
+            names.iter().filter_map(|name| self.index.turns.get(name)).collect();
+        self.add_turn_names(turn, names);
+        for other in others.into_iter().filter(|other| *other != turn) {
+            if !self.turns[other].gone {
+                self.join_turns(turn, other, telling);
+            }
+        }
+        turn
     }
 
     pub(super) fn add_turn_names(&mut self, turn: usize, names: Vec<Name>) {

@@ -1,6 +1,7 @@
 //! Several tellings of one session: one spine, nothing doubled, nothing dropped, and the order in
 //! which they arrive leaves no trace.
 
+use unspool_core::assemble::prose_likeness;
 use unspool_core::event::EndReason::{Completed, Failed, Idle, Interrupted};
 use unspool_core::event::ToolEnd;
 use unspool_core::event::Voice::{Reasoning, Text};
@@ -155,6 +156,36 @@ fn hooks_find_text_and_calls_without_ids() {
     let hooks = vec![prompt("p1").hook(), said(Text, "Hello").hook(), called("t1", "Bash").hook()];
     let transcript = agree(log, hooks);
     assert_eq!(parts(&transcript), [r#"text:"Hello""#, r#"tool t1 completed "x""#]);
+}
+
+#[test]
+fn a_stream_that_names_nothing_meets_the_log_by_what_is_said() {
+    // R-X-03: neither turns nor texts have an id in common.
+    let alike = |voice, text: &str| Name::Alike(prose_likeness(voice, text), 0);
+    let turn = Name::Alike(7, 0);
+    let log = vec![
+        prompt("p1"),
+        started(vec![prompt_name("p1"), turn.clone()], Vec::new()),
+        said_in(Reasoning, block("r", 0), "Same"),
+        said_in(Text, block("m", 0), "Same"),
+        over(Completed),
+    ];
+    let stream = vec![
+        started(vec![turn], Vec::new()).stream(),
+        said_in(Reasoning, alike(Reasoning, "Same"), "Same").stream(),
+        said_in(Text, alike(Text, "Same"), "Same").stream(),
+        over(Completed).stream(),
+    ];
+    let transcript = agree(log.clone(), stream.clone());
+    assert_eq!(transcript.turns.len(), 1);
+    assert_eq!(parts(&transcript), [r#"reasoning:"Same""#, r#"text:"Same""#]);
+    // Hooks that say the last words once more change nothing, whoever comes first.
+    let hooks = [prompt("p1").hook(), said_in(Text, record("last"), "Same").hook()];
+    for order in [[0, 1, 2], [1, 2, 0], [2, 1, 0], [1, 0, 2]] {
+        let tellings = [log.as_slice(), stream.as_slice(), hooks.as_slice()];
+        let told = fold(order.iter().flat_map(|at| tellings[*at].to_vec()));
+        assert_eq!(shape(&told.transcript()), shape(&transcript), "{order:?}");
+    }
 }
 
 #[test]

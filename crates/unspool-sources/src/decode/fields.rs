@@ -207,6 +207,12 @@ impl<'a> Fields<'a> {
         Json::parse(&text).unwrap_or_else(|| Json::string(&text))
     }
 
+    /// The names of the fields, in their order.
+    pub fn names(&self) -> impl Iterator<Item = Cow<'a, str>> {
+        let whole = *self;
+        self.entries().filter_map(move |(name, _)| whole.text_of(name))
+    }
+
     pub fn has(&self, name: &str) -> bool {
         self.find(name).is_some()
     }

@@ -5,6 +5,7 @@
 mod ai_sdk;
 mod canonical;
 pub mod claude;
+pub mod codex;
 pub mod copilot;
 mod emit;
 mod fields;
@@ -85,24 +86,28 @@ fn resume<D: Decoder + DeserializeOwned + 'static>(saved: &str) -> Option<Box<dy
     Some(Box::new(serde_json::from_str::<D>(saved).ok()?))
 }
 
-/// Every format that we read. Claude Code's stream takes whatever names a session and a type, so
-/// what looks like it stands before it.
+/// Every format that we read. Claude Code's stream takes whatever names a session and a type, and
+/// its hooks whatever names an event: what looks like them and says more stands before them.
 pub static FORMATS: &[Format] = &[
     gemini::STREAM,
     claude::LOG,
     claude::STREAM,
+    codex::HOOKS,
     claude::HOOKS,
+    codex::LOG,
+    codex::EXEC,
+    codex::SERVER,
     copilot::LOG,
     copilot::STREAM,
     copilot::HOOKS,
     gemini::LOG,
     gemini::HOOKS,
-    ai_sdk::DOCUMENT,
-    ai_sdk::STREAM,
     opencode::LOG,
     opencode::EXPORT,
     opencode::EVENTS,
     opencode::RUN,
+    ai_sdk::DOCUMENT,
+    ai_sdk::STREAM,
 ];
 
 /// The format of a record.

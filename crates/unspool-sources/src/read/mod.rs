@@ -2,5 +2,6 @@ pub mod document;
 pub mod events;
 pub mod lines;
 pub mod replay;
+pub mod rollout;
 pub mod rows;
 pub mod source;

@@ -10,7 +10,7 @@ use super::document::Document;
 use super::events::Events;
 use super::lines::Position;
 use super::replay::Replay;
-use super::rows;
+use super::{rollout, rows};
 use crate::discover::Stamp;
 
 pub trait Text: Read + Seek + Send {}
@@ -58,6 +58,10 @@ pub fn open(path: &Path) -> io::Result<Source> {
     }
     let mut file = File::open(path)?;
     let stamp = Stamp::of(&file.metadata()?);
+    if let Some(pieces) = rollout::pieces(path) {
+        let length = rollout::length(&pieces);
+        return Ok(Source::new(stamp, length, Replay::new(move || rollout::text(&pieces))));
+    }
     let form = form_of(path, &mut file)?;
     if form == Form::Lines {
         return Ok(Source::new(stamp, Some(stamp.size), file));

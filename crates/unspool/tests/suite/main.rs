@@ -13,6 +13,7 @@ mod laws;
 mod machine;
 mod order;
 mod order_ai_sdk;
+mod order_codex;
 mod order_copilot;
 mod order_gemini;
 mod order_opencode;

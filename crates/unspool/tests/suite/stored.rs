@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::case::{all_cases, name, root};
+use crate::case::{all_cases, captures, fold_in, main_session, name, root};
 
 /// An archive of its own.
 struct Archive(TempDir);
@@ -75,7 +75,11 @@ fn what_is_stored_is_what_the_files_say() {
         let document = case.join("log.json");
         let case = if document.exists() { document } else { case };
         let archive = Archive::with(&[&case]);
-        let mut from_file = Archive::new().json(&["show", case.to_str().unwrap()]);
+        // What a fork goes on from lies beside it.
+        let gathering = fold_in(&captures(&case)[..1], &[0]);
+        let main = &main_session(&gathering).agent_session_id;
+        let shown = ["show", case.to_str().unwrap(), "--session", main];
+        let mut from_file = Archive::new().json(&shown);
         let session = from_file["session"].clone();
         let mut stored = archive.json(&["show", id(&session)]);
         // Which call started a sub-agent is known once both are stored.

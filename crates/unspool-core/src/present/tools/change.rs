@@ -118,6 +118,9 @@ fn kept_patch(call: &Call) -> Option<Vec<Diff>> {
         let hunks = Vec::<diff::PatchHunk>::deserialize(hunks).ok()?;
         return (!hunks.is_empty()).then(|| vec![diff::structured(call.path(), &hunks)]);
     }
+    if let Some(changes) = call.result.get("changes") {
+        return Some(codex_changes(changes)).filter(|diffs| !diffs.is_empty());
+    }
     // OpenCode keeps it in the metadata, Copilot in the detailed content, Gemini as `fileDiff`.
     let places =
         ["/diff", "/metadata/diff", "/fileDiff", "/resultDisplay/fileDiff", "/detailedContent"];
@@ -129,6 +132,41 @@ fn kept_patch(call: &Call) -> Option<Vec<Diff>> {
         }
     }
     (!diffs.is_empty()).then_some(diffs)
+}
+
+/// Codex's changes: by path in its rollout, as a list in its protocol.
+fn codex_changes(changes: &Value) -> Vec<Diff> {
+    let listed = changes.as_array().into_iter().flatten();
+    let listed = listed.filter_map(|change| Some((change.get("path")?.as_str()?, change)));
+    let named = changes.as_object().into_iter().flatten();
+    let named = named.map(|(path, change)| (path.as_str(), change));
+    let one = |(path, change): (&str, &Value)| {
+        let text = |keys: [&str; 2]| keys.iter().find_map(|key| change.get(key)?.as_str());
+        let kind = change.pointer("/kind/type").or_else(|| change.get("type"));
+        let kind = kind.and_then(Value::as_str).unwrap_or_default();
+        if let Some(content) = change.get("content").and_then(Value::as_str) {
+            return match kind {
+                "delete" => diff::between(Some(path), content, "", None),
+                _ => diff::between(Some(path), "", content, None),
+            };
+        }
+        let told = text(["unified_diff", "diff"]).unwrap_or_default();
+        match kind {
+            "add" => diff::between(Some(path), "", told, None),
+            "delete" => diff::between(Some(path), told, "", None),
+            _ => {
+                let mut found = diff::patch(&format!("--- {path}\n+++ {path}\n{told}"));
+                let mut diff = if found.is_empty() {
+                    diff::between(Some(path), "", "", None)
+                } else {
+                    found.swap_remove(0)
+                };
+                diff.path = Some(path.into());
+                diff
+            }
+        }
+    };
+    listed.chain(named).map(one).collect()
 }
 
 /// What the call asked for, when no result says what came of it.

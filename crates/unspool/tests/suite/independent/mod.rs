@@ -14,6 +14,7 @@ use std::path::Path;
 use serde_json::Value;
 
 pub mod ai_sdk;
+pub mod codex;
 pub mod copilot;
 pub mod gemini;
 mod hooks;

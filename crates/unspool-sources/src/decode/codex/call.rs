@@ -1,0 +1,281 @@
+//! Calls: what every source of Codex tells of them in the same words.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use unspool_core::event::{AgentEnd, AgentRef, Call, Outcome, ToolCall, ToolEnd, What};
+use unspool_core::id::digest;
+use unspool_core::json::Json;
+use unspool_core::part::{Answer, Decision, Question, QuestionItem, QuestionKind, QuestionOption};
+
+use super::super::{Emit, Fields};
+use super::text::{script, words};
+
+pub(super) const COMMAND: &str = "exec_command";
+pub(super) const PATCH: &str = "apply_patch";
+pub(super) const SEARCH: &str = "web_search";
+pub(super) const ASK: &str = "request_user_input";
+
+/// A call with its input.
+pub(super) fn called(
+    emit: &mut Emit<'_>,
+    id: &Arc<str>,
+    parent: Option<&Arc<str>>,
+    name: &str,
+    input: Option<Json>,
+) {
+    let likeness = likeness(name, input.as_ref());
+    called_like(emit, id, parent, name, input, likeness);
+}
+
+/// A call whose input does not say what it is like.
+pub(super) fn called_like(
+    emit: &mut Emit<'_>,
+    id: &Arc<str>,
+    parent: Option<&Arc<str>>,
+    name: &str,
+    input: Option<Json>,
+    likeness: u64,
+) {
+    emit.push(What::ToolCalled(Box::new(ToolCall {
+        call: Call::Id(id.clone()),
+        parent_call_id: parent.map(|parent| parent.to_string()),
+        name: name.to_owned(),
+        input,
+        likeness,
+        provider_executed: name == SEARCH,
+        title: None,
+        // A call is written when it is whole, and then it runs or waits.
+        running: true,
+    })));
+}
+
+/// What makes two calls alike to `exec --json`, which knows no ids: of a command the script alone,
+/// for it does not say how the command was to be run.
+pub(super) fn likeness(name: &str, input: Option<&Json>) -> u64 {
+    let value = input.map(Json::value);
+    let text = |key: &str| value.as_ref()?.get(key)?.as_str();
+    match (name, text("cmd").or_else(|| text("message"))) {
+        (_, Some(text)) => alike(name, text),
+        ("wait_agent" | "close_agent", None) => alike(name, &targets(value.as_ref()).join("\n")),
+        (PATCH, None) => alike(name, &paths(value.as_ref()).join("\n")),
+        (_, None) => unspool_core::assemble::likeness(name, input),
+    }
+}
+
+pub(super) fn alike(name: &str, text: &str) -> u64 {
+    digest(format!("{name}\n{text}").as_bytes())
+}
+
+/// The agents that a call is about.
+fn targets(input: Option<&serde_json::Value>) -> Vec<String> {
+    let Some(input) = input else { return Vec::new() };
+    let listed = input.get("targets").and_then(|targets| targets.as_array());
+    let listed = listed.into_iter().flatten().chain(input.get("target"));
+    listed.filter_map(|target| target.as_str().map(str::to_owned)).collect()
+}
+
+/// The files that a patch speaks of, in order.
+fn paths(input: Option<&serde_json::Value>) -> Vec<String> {
+    let mut paths: Vec<String> = Vec::new();
+    for line in input.and_then(|input| input.as_str()).unwrap_or_default().lines() {
+        let marks = ["*** Add File: ", "*** Update File: ", "*** Delete File: "];
+        let path = marks.iter().find_map(|mark| line.strip_prefix(mark));
+        let name = path.map(|path| path.rsplit('/').next().unwrap_or(path));
+        paths.extend(name.map(str::to_owned));
+    }
+    paths.sort_unstable();
+    paths
+}
+
+/// The likeness of a patch that changed these files.
+pub(super) fn patch_likeness<'a>(files: impl Iterator<Item = &'a str>) -> u64 {
+    let names = files.map(|path| path.rsplit('/').next().unwrap_or(path).to_owned());
+    let mut names: Vec<String> = names.collect();
+    names.sort_unstable();
+    alike(PATCH, &names.join("\n"))
+}
+
+/// The first of these fields that is there: rollouts write `exit_code`, the server `exitCode`.
+pub(super) fn either<'a>(item: &Fields<'a>, names: [&str; 2]) -> Option<&'a str> {
+    names.iter().find_map(|name| item.raw(name))
+}
+
+/// The input of a command, where only its item tells of it.
+pub(super) fn command_input(item: &Fields<'_>) -> Option<Json> {
+    let listed: Option<Vec<String>> = item.read("command");
+    let told = item.string("command");
+    let split = listed.or_else(|| words(told.as_deref()?))?;
+    let command = script(&split).or(told).unwrap_or_else(|| split.join(" "));
+    let folder = item.string("cwd").unwrap_or_default();
+    let folder = folder.strip_prefix("file://").unwrap_or(&folder);
+    let input = if folder.is_empty() {
+        json!({ "cmd": command })
+    } else {
+        json!({ "cmd": command, "workdir": folder })
+    };
+    Json::parse(&input.to_string())
+}
+
+/// How the item of a call says it ended; nothing while it runs.
+pub(super) fn item_end(item: &Fields<'_>) -> Option<ToolEnd> {
+    match item.text("status").as_deref() {
+        Some("inProgress" | "in_progress") => None,
+        Some("failed") => Some(ToolEnd::Failed),
+        Some("declined") => Some(ToolEnd::Denied),
+        Some("interrupted") => Some(ToolEnd::Interrupted),
+        Some(_) | None => Some(ToolEnd::Completed),
+    }
+}
+
+/// What the item of a call says came of it.
+pub(super) fn item_outcome(item: &Fields<'_>) -> Outcome {
+    let number = |names| either(item, names).and_then(|raw| raw.parse().ok());
+    let spent = item.fields("duration");
+    let told = spent.number("secs").map(|seconds| {
+        let nanos = spent.number("nanos").unwrap_or(0);
+        seconds.saturating_mul(1000).saturating_add(nanos / 1_000_000)
+    });
+    Outcome {
+        output: None,
+        result: Some(item.whole()),
+        exit_code: number(["exit_code", "exitCode"]),
+        duration_ms: told.or_else(|| item.number("durationMs")),
+    }
+}
+
+// ── Questions ───────────────────────────────────────────────────────────────────────────────
+
+/// The questions of `request_user_input`.
+pub(super) fn questions(asked: &Fields<'_>, request_id: Option<String>) -> Option<Question> {
+    let items: Vec<QuestionItem> = asked
+        .list("questions")
+        .map(|item| QuestionItem {
+            header: item.string("header"),
+            question: item.string("question").unwrap_or_default(),
+            options: item
+                .list("options")
+                .map(|option| QuestionOption {
+                    label: option.string("label").unwrap_or_default(),
+                    description: option.string("description"),
+                })
+                .collect(),
+            multi_select: false,
+        })
+        .collect();
+    (!items.is_empty()).then_some(Question { request_id, kind: QuestionKind::Choice, items })
+}
+
+/// The ids and the texts of the questions, which answers go by.
+pub(super) fn question_ids(asked: &Fields<'_>) -> Vec<(String, String)> {
+    let text = |item: &Fields<'_>, name: &str| item.string(name).unwrap_or_default();
+    asked.list("questions").map(|item| (text(&item, "id"), text(&item, "question"))).collect()
+}
+
+/// What a person answered.
+pub(super) fn answers(told: &Fields<'_>, asked: &[(String, String)]) -> Option<Answer> {
+    let told = told.fields("answers");
+    let mut choices: Vec<(String, String)> = Vec::new();
+    for (id, question) in asked {
+        let chosen: Vec<String> = told.fields(id).read("answers").unwrap_or_default();
+        if !chosen.is_empty() {
+            choices.push((question.clone(), chosen.join(", ")));
+        }
+    }
+    if choices.is_empty() {
+        return None;
+    }
+    let texts: Vec<&str> = choices.iter().map(|(_, answer)| answer.as_str()).collect();
+    let text = texts.join(" · ");
+    Some(Answer { decision: Decision::Answered, text, choices, observed: true })
+}
+
+// ── Sub-agents ──────────────────────────────────────────────────────────────────────────────
+
+fn agent(call: Option<&str>, id: &str) -> AgentRef {
+    AgentRef { call: call.map(Into::into), id: Some(id.into()) }
+}
+
+/// A call of the first version's tools for agents: `CollabAgentToolCall`.
+pub(super) fn collaborated(emit: &mut Emit<'_>, call: Option<&str>, item: &Fields<'_>) {
+    let tool = item.string("tool").unwrap_or_default();
+    let read = |names| {
+        let raw = either(item, names)?;
+        serde_json::from_str::<Vec<String>>(raw).ok()
+    };
+    let receivers = read(["receiver_thread_ids", "receiverThreadIds"]).unwrap_or_default();
+    let known = item.list("receiver_agents").chain(item.list("receiverAgents"));
+    let known: Vec<Fields<'_>> = known.collect();
+    // Whose call started it must be known.
+    if matches!(&*tool, "spawn_agent" | "spawnAgent") && call.is_some() {
+        for id in &receivers {
+            let of = |it: &&Fields<'_>| {
+                let told = it.text("thread_id").or_else(|| it.text("threadId"));
+                told.is_some_and(|told| *told == **id)
+            };
+            let who = known.iter().find(of);
+            let name = |names: [&str; 2]| names.iter().find_map(|name| who?.string(name));
+            let role = name(["agent_role", "agentRole"]);
+            let nick = name(["agent_nickname", "agentNickname"]);
+            let name = match (role, nick) {
+                (Some(role), Some(nick)) => format!("{role} {nick}"),
+                (role, nick) => role.or(nick).unwrap_or_default(),
+            };
+            emit.push(What::AgentStarted {
+                agent: agent(call, id),
+                name,
+                task: item.string("prompt").unwrap_or_default(),
+                background: true,
+            });
+        }
+    }
+    let states = item.fields("agents_states");
+    let states = if states.is_object() { states } else { item.fields("agentsStates") };
+    for id in &receivers {
+        let state = states.fields(id);
+        // Rollouts write the state as a word or as a name with what was said; the server says
+        // `status` and `message`.
+        let word = states.string(id).or_else(|| state.string("status"));
+        let ended = |name: &str| state.has(name) || word.as_deref() == Some(name);
+        let end = if ended("completed") {
+            AgentEnd::Completed
+        } else if ended("errored") || ended("failed") {
+            AgentEnd::Failed
+        } else if ended("interrupted") || ended("shutdown") {
+            AgentEnd::Interrupted
+        } else {
+            continue;
+        };
+        emit.push(What::AgentEnded { agent: agent(None, id), end });
+    }
+}
+
+/// What a sub-agent of the second version did: `SubAgentActivity`.
+pub(super) fn acted(emit: &mut Emit<'_>, item: &Fields<'_>) {
+    let text = |names: [&str; 2]| names.iter().find_map(|name| item.string(name));
+    let Some(id) = text(["agent_thread_id", "agentThreadId"]) else { return };
+    let path = text(["agent_path", "agentPath"]).unwrap_or_default();
+    let call = item.text("id");
+    match item.text("kind").as_deref() {
+        Some("started") => emit.push(What::AgentStarted {
+            agent: agent(call.as_deref(), &id),
+            name: path.rsplit('/').next().unwrap_or_default().to_owned(),
+            task: String::new(),
+            background: true,
+        }),
+        Some("completed") => {
+            emit.push(What::AgentEnded { agent: agent(None, &id), end: AgentEnd::Completed });
+        }
+        Some("failed" | "errored") => {
+            emit.push(What::AgentEnded { agent: agent(None, &id), end: AgentEnd::Failed });
+        }
+        Some("interrupted") => {
+            emit.push(What::AgentEnded { agent: agent(None, &id), end: AgentEnd::Interrupted });
+        }
+        _ => emit.push(What::AgentProgressed {
+            agent: agent(None, &id),
+            activity: None,
+            background: false,
+        }),
+    }
+}

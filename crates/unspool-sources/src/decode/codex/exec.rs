@@ -1,0 +1,290 @@
+//! `codex exec --json`: one object a line, without times and with ids of its own (`item_3`). It
+//! shares nothing with the rollout but the thread, so turns, prose and calls are known by what is
+//! in them: the n-th of its kind that says this.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use unspool_core::assemble::prose_likeness;
+use unspool_core::event::{
+    Call, EndReason, Event, Outcome, SaidDetail, ToolCall, ToolEnd, Voice, What,
+};
+use unspool_core::id::digest;
+use unspool_core::json::Json;
+use unspool_core::part::{Data, Failure, Notice, TaskItem, TaskList, TaskState};
+use unspool_core::session::Trigger;
+use unspool_core::telling::{Name, Telling};
+
+use super::super::{Decoder, Emit, Fate, Fields, Record};
+use super::call::{
+    COMMAND, SEARCH, alike, collaborated, command_input, item_end, item_outcome, patch_likeness,
+};
+use super::failure_name;
+
+#[derive(Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ExecDecoder {
+    /// The turn has a name.
+    begun: bool,
+    /// How often a turn began with this.
+    turns: BTreeMap<u64, u32>,
+    /// How often each content was seen in the turn.
+    counts: BTreeMap<u64, u32>,
+    calls: BTreeMap<String, Call>,
+    /// What is to be noted before the turn has a name.
+    waiting: Vec<(bool, String)>,
+}
+
+impl Decoder for ExecDecoder {
+    fn decode(&mut self, record: &Record<'_>, fields: &Fields<'_>, out: &mut Vec<Event>) -> Fate {
+        let mut emit = Emit::new(Telling::Stream, record, None, out);
+        let item = fields.fields("item");
+        match fields.text("type").as_deref() {
+            Some("thread.started") => Fate::Metadata,
+            Some("turn.started") => {
+                self.begun = false;
+                self.counts.clear();
+                self.calls.clear();
+                Fate::Metadata
+            }
+            Some("item.started") => self.item(&mut emit, &item, false),
+            Some("item.updated") => self.item(&mut emit, &item, false),
+            Some("item.completed") => self.item(&mut emit, &item, true),
+            // The tokens of the whole turn; the rollout has them by response.
+            Some("turn.completed") => {
+                emit.push(What::TurnEnded(EndReason::Completed));
+                Fate::Metadata
+            }
+            Some("turn.failed") => {
+                let why = fields.fields("error").string("message").unwrap_or_default();
+                self.begin(&mut emit, alike("failed", &why));
+                let failure = Failure { text: why.clone(), ..Failure::default() };
+                emit.push(What::Failed(Some(failure_name()), failure));
+                emit.push(What::TurnEnded(EndReason::Failed(Some(why))));
+                Fate::Metadata
+            }
+            Some("error") => self.error(&mut emit, fields),
+            kind => {
+                let kind = kind.unwrap_or("event").to_owned();
+                emit.push(What::DataGiven(None, Data { kind, payload: fields.whole() }));
+                Fate::InParts
+            }
+        }
+    }
+
+    fn save(&self) -> Option<String> {
+        serde_json::to_string(self).ok()
+    }
+}
+
+/// A turn by the first thing in it, for whoever has no id for it.
+pub(super) fn turn_likeness(first: u64) -> u64 {
+    first ^ digest(b"turn")
+}
+
+impl ExecDecoder {
+    /// The first thing of a turn names it.
+    fn begin(&mut self, emit: &mut Emit<'_>, first: u64) {
+        if std::mem::replace(&mut self.begun, true) {
+            return;
+        }
+        let words = turn_likeness(first);
+        let count = self.turns.entry(words).or_default();
+        let names = vec![Name::Alike(words, *count)];
+        *count += 1;
+        emit.push(What::TurnStarted { names, trigger: Trigger::User, user: Vec::new() });
+        for (retry, text) in std::mem::take(&mut self.waiting) {
+            self.note(emit, retry, text);
+        }
+    }
+
+    fn count(&mut self, content: u64) -> u32 {
+        let count = self.counts.entry(content).or_default();
+        *count += 1;
+        *count - 1
+    }
+
+    fn say(&mut self, emit: &mut Emit<'_>, voice: Voice, text: String) -> Fate {
+        if text.trim().is_empty() {
+            return Fate::Metadata;
+        }
+        let content = prose_likeness(voice, &text);
+        self.begin(emit, content);
+        let block = Some(Name::Alike(content, self.count(content)));
+        emit.push(What::Said { voice, block, text, detail: SaidDetail::default() });
+        Fate::InParts
+    }
+
+    fn item(&mut self, emit: &mut Emit<'_>, item: &Fields<'_>, done: bool) -> Fate {
+        let kind = item.string("type").unwrap_or_default();
+        match &*kind {
+            "agent_message" | "reasoning" => {
+                if !done {
+                    return Fate::Metadata;
+                }
+                let text = item.string("text").unwrap_or_default();
+                if kind == "reasoning" {
+                    self.say(emit, Voice::Reasoning, paragraphs(&text))
+                } else {
+                    self.say(emit, Voice::Text, text)
+                }
+            }
+            "command_execution" => {
+                let input = command_input(item);
+                let value = input.as_ref().map(Json::value).unwrap_or_default();
+                let command = value.get("cmd").and_then(|cmd| cmd.as_str()).unwrap_or_default();
+                self.call(emit, item, COMMAND, alike(COMMAND, command), input, done)
+            }
+            "file_change" => {
+                let files: Vec<String> =
+                    item.list("changes").filter_map(|change| change.string("path")).collect();
+                let like = patch_likeness(files.iter().map(String::as_str));
+                self.call(emit, item, super::call::PATCH, like, None, done)
+            }
+            "web_search" => {
+                // The id stands there twice; the second one is the rollout's.
+                let like = unspool_core::assemble::likeness(SEARCH, item.json("action").as_ref());
+                self.call(emit, item, SEARCH, like, item.json("action"), done)
+            }
+            "collab_tool_call" => {
+                let name = match item.text("tool").as_deref() {
+                    Some("wait") => "wait_agent".to_owned(),
+                    other => other.unwrap_or("agent").to_owned(),
+                };
+                let prompt = item.string("prompt");
+                let input = prompt.as_ref().map(|prompt| json!({ "message": prompt }));
+                let input = input.and_then(|input| Json::parse(&input.to_string()));
+                let like = match &prompt {
+                    Some(prompt) => alike(&name, prompt),
+                    None => self.targets(&name, item),
+                };
+                let fate = self.call(emit, item, &name, like, input, done);
+                if done {
+                    collaborated(emit, None, item);
+                }
+                fate
+            }
+            "mcp_tool_call" => {
+                let server = item.string("server").unwrap_or_default();
+                let name = format!("mcp__{server}__{}", item.text("tool").unwrap_or_default());
+                let input = item.json("arguments");
+                let like = unspool_core::assemble::likeness(&name, input.as_ref());
+                self.call(emit, item, &name, like, input, done)
+            }
+            "todo_list" => {
+                let items = item
+                    .list("items")
+                    .map(|task| TaskItem {
+                        id: None,
+                        text: task.string("text").unwrap_or_default(),
+                        state: if task.flag("completed") {
+                            TaskState::Completed
+                        } else {
+                            TaskState::Pending
+                        },
+                    })
+                    .collect();
+                let name = item.text("id").map(|id| Name::Alike(digest(id.as_bytes()), 0));
+                emit.push(What::TasksListed(name, TaskList { items }));
+                Fate::InParts
+            }
+            "error" => {
+                self.note(emit, false, item.string("message").unwrap_or_default());
+                Fate::InParts
+            }
+            _ => {
+                if !done {
+                    return Fate::Metadata;
+                }
+                let kind = format!("item/{kind}");
+                emit.push(What::DataGiven(None, Data { kind, payload: item.whole() }));
+                Fate::InParts
+            }
+        }
+    }
+
+    /// A call without words is known by whom it is about.
+    fn targets(&self, name: &str, item: &Fields<'_>) -> u64 {
+        let receivers: Vec<String> = item.read("receiver_thread_ids").unwrap_or_default();
+        alike(name, &receivers.join("\n"))
+    }
+
+    fn call(
+        &mut self,
+        emit: &mut Emit<'_>,
+        item: &Fields<'_>,
+        name: &str,
+        like: u64,
+        input: Option<Json>,
+        done: bool,
+    ) -> Fate {
+        let id = item.string("id").unwrap_or_default();
+        let call = match self.calls.get(&id) {
+            Some(call) => call.clone(),
+            None => {
+                self.begin(emit, like);
+                let call = Call::Alike(like, self.count(like));
+                self.calls.insert(id, call.clone());
+                emit.push(What::ToolCalled(Box::new(ToolCall {
+                    call: call.clone(),
+                    parent_call_id: None,
+                    name: name.to_owned(),
+                    input,
+                    likeness: like,
+                    provider_executed: name == SEARCH,
+                    title: None,
+                    running: true,
+                })));
+                call
+            }
+        };
+        if done {
+            let end = item_end(item).unwrap_or(ToolEnd::Completed);
+            let output = item.string("aggregated_output");
+            let outcome = Outcome { output, ..item_outcome(item) };
+            emit.push(What::ToolEnded { call, end, outcome });
+        }
+        Fate::InParts
+    }
+
+    /// Tried again, or given up: then the end of the turn says it too.
+    fn error(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
+        let text = fields.string("message").unwrap_or_default();
+        if !text.starts_with("Reconnecting") {
+            return Fate::Metadata;
+        }
+        self.note(emit, true, text);
+        Fate::InParts
+    }
+
+    /// Something worth knowing, in the turn that it was told in.
+    fn note(&mut self, emit: &mut Emit<'_>, retry: bool, text: String) {
+        if !self.begun {
+            return self.waiting.push((retry, text));
+        }
+        let (code, content) = if retry {
+            ("retry", digest(b"retry"))
+        } else {
+            ("informational", digest(text.as_bytes()))
+        };
+        let nth = self.count(content ^ digest(b"notice"));
+        let notice = Notice { code: code.to_owned(), text };
+        emit.push(What::Noticed(Some(Name::Alike(content, nth)), notice));
+    }
+}
+
+/// The pieces of a summary, each of which begins with a title, as paragraphs: here they are put
+/// together with one line end.
+fn paragraphs(text: &str) -> String {
+    let mut told = String::with_capacity(text.len());
+    let mut blank = true;
+    for line in text.split_inclusive('\n') {
+        if line.starts_with("**") && !blank {
+            told.push('\n');
+        }
+        blank = line.trim().is_empty();
+        told.push_str(line);
+    }
+    told
+}

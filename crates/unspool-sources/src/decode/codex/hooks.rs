@@ -1,0 +1,171 @@
+//! Codex's hook payloads, as they are or with the time at which they came (`{"event","t",
+//! "payload"}`), and what `notify` is given. They name turns and calls by the ids of the rollout.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use unspool_core::event::{
+    AgentEnd, AgentRef, Call, EndReason, Event, Outcome, SaidDetail, ToolEnd, Voice, What,
+};
+use unspool_core::json::Json;
+use unspool_core::part::{Body, Compaction, Question, QuestionItem, QuestionKind, Text};
+use unspool_core::session::Trigger;
+use unspool_core::telling::{Name, Telling};
+
+use super::super::{Decoder, Emit, Fate, Fields, Record};
+use super::call::{COMMAND, PATCH, called};
+use super::{compaction_name, payload, turn_name};
+
+#[derive(Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct HooksDecoder {
+    turn: Option<Arc<str>>,
+    prompted: bool,
+    compactions: u32,
+}
+
+impl Decoder for HooksDecoder {
+    fn decode(&mut self, record: &Record<'_>, fields: &Fields<'_>, out: &mut Vec<Event>) -> Fate {
+        let mut emit = Emit::new(Telling::Hooks, record, None, out);
+        let came = fields.read::<f64>("t").map(|seconds| (seconds * 1000.0) as i64);
+        emit.at = came.and_then(|at| Timestamp::from_millisecond(at).ok());
+        if fields.is("type", "agent-turn-complete") {
+            return self.notified(&mut emit, fields);
+        }
+        let payload = payload(fields);
+        let event = payload.string("hook_event_name").unwrap_or_default();
+        let of_parent = matches!(&*event, "SubagentStart" | "SubagentStop");
+        if let Some(turn) = payload.text("turn_id").filter(|_| !of_parent) {
+            self.enter(&mut emit, &turn);
+        }
+        match &*event {
+            "SessionStart" => {
+                let project = payload.string("cwd");
+                let (branch, version, cost_usd) = (None, None, None);
+                emit.push(What::SessionTold { project, branch, version, cost_usd });
+                Fate::Metadata
+            }
+            "UserPromptSubmit" => {
+                self.prompt(&mut emit, payload.string("prompt").unwrap_or_default())
+            }
+            "PreToolUse" => {
+                let id: Arc<str> = payload.text("tool_use_id").unwrap_or_default().into();
+                let (name, input) = tool(&payload);
+                called(&mut emit, &id, None, &name, input);
+                Fate::InParts
+            }
+            "PostToolUse" => {
+                let call = Call::Id(payload.text("tool_use_id").unwrap_or_default().into());
+                let output = payload.string("tool_response");
+                let result = payload.json("tool_response").filter(|_| output.is_none());
+                let outcome = Outcome { output, result, ..Outcome::default() };
+                emit.push(What::ToolEnded { call, end: ToolEnd::Completed, outcome });
+                Fate::InParts
+            }
+            "PermissionRequest" => self.asks(&mut emit, &payload),
+            "SubagentStop" => {
+                let id = payload.text("agent_id").map(Into::into);
+                let agent = AgentRef { call: None, id };
+                emit.push(What::AgentEnded { agent, end: AgentEnd::Completed });
+                Fate::InParts
+            }
+            "PreCompact" => {
+                let name = compaction_name(self.compactions);
+                self.compactions += 1;
+                let trigger = payload.string("trigger");
+                let compaction = Compaction { trigger, ..Compaction::default() };
+                emit.push(What::Compacted(Some(name), compaction));
+                Fate::InParts
+            }
+            "Stop" => {
+                self.reply(&mut emit, payload.string("last_assistant_message"));
+                emit.push(What::TurnEnded(EndReason::Completed));
+                Fate::Metadata
+            }
+            _ => Fate::left_out(format!("hook/{event}")),
+        }
+    }
+
+    fn save(&self) -> Option<String> {
+        serde_json::to_string(self).ok()
+    }
+}
+
+impl HooksDecoder {
+    fn enter(&mut self, emit: &mut Emit<'_>, turn: &str) {
+        if self.turn.as_deref() != Some(turn) {
+            self.turn = Some(turn.into());
+            self.prompted = false;
+            self.compactions = 0;
+        }
+        emit.turn = self.turn.as_ref().map(turn_name);
+    }
+
+    fn prompt(&mut self, emit: &mut Emit<'_>, text: String) -> Fate {
+        if self.prompted {
+            // The rollout has it under a name that hooks do not know.
+            return Fate::left_out("hook/UserPromptSubmit in a turn");
+        }
+        self.prompted = true;
+        let names = self.turn.iter().map(turn_name).collect();
+        let user = vec![Body::Text(Text { text, ..Text::default() })];
+        emit.push(What::TurnStarted { names, trigger: Trigger::User, user });
+        Fate::InParts
+    }
+
+    /// The last words of a turn. The same words of the rollout are the same text.
+    fn reply(&self, emit: &mut Emit<'_>, text: Option<String>) {
+        let name = self.turn.as_ref().map(|turn| Name::Record(format!("{turn}/reply").into()));
+        if let (Some(block), Some(text)) = (name, text.filter(|text| !text.trim().is_empty())) {
+            let (voice, detail) = (Voice::Text, SaidDetail::default());
+            emit.push(What::Said { voice, block: Some(block), text, detail });
+        }
+    }
+
+    fn asks(&mut self, emit: &mut Emit<'_>, payload: &Fields<'_>) -> Fate {
+        let Some(id) = payload.text("tool_use_id") else {
+            return Fate::left_out("hook/PermissionRequest without a call");
+        };
+        let (tool, _) = tool(payload);
+        let item = QuestionItem { question: format!("Allow {tool}?"), ..QuestionItem::default() };
+        let (kind, items) = (QuestionKind::Permission, vec![item]);
+        let question = Question { request_id: None, kind, items };
+        let (call, requested) = (Call::Id(id.into()), true);
+        emit.push(What::QuestionAsked { call, tool, question, requested });
+        Fate::InParts
+    }
+
+    /// `notify`: a turn is complete.
+    fn notified(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
+        self.enter(emit, &fields.text("turn-id").unwrap_or_default());
+        let said: Vec<String> = fields.read("input-messages").unwrap_or_default();
+        if let Some(text) = said.into_iter().next().filter(|_| !self.prompted) {
+            self.prompt(emit, text);
+        }
+        self.reply(emit, fields.string("last-assistant-message"));
+        emit.push(What::TurnEnded(EndReason::Completed));
+        Fate::InParts
+    }
+}
+
+/// The tool and its input as the rollout has them. Hooks call commands by another name, and put
+/// the namespace of a tool right before its name.
+fn tool(payload: &Fields<'_>) -> (String, Option<Json>) {
+    let name = payload.string("tool_name").unwrap_or_default();
+    let input = payload.json("tool_input");
+    let command = payload.fields("tool_input").string("command");
+    match (&*name, command) {
+        ("Bash", Some(command)) => {
+            let input = Json::parse(&json!({ "cmd": command }).to_string());
+            (COMMAND.to_owned(), input)
+        }
+        (PATCH, Some(patch)) => (name, Some(Json::string(&patch))),
+        _ => {
+            let namespaces = ["collaboration", "multi_agent_v1"];
+            let bare = namespaces.iter().find_map(|space| name.strip_prefix(space));
+            (bare.filter(|bare| !bare.is_empty()).unwrap_or(&name).to_owned(), input)
+        }
+    }
+}

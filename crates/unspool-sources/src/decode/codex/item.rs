@@ -1,0 +1,186 @@
+//! Items that people are shown, as the rollout keeps them. They lie over the items of the model
+//! by their ids; what has no such item stands by itself.
+
+use std::sync::Arc;
+
+use unspool_core::event::{Call, What};
+use unspool_core::part::Data;
+use unspool_core::session::Trigger;
+use unspool_core::telling::Name;
+
+use super::super::{Emit, Fate, Fields};
+use super::call::{
+    COMMAND, PATCH, acted, called, called_like, collaborated, command_input, item_end,
+    item_outcome, patch_likeness,
+};
+use super::log::LogDecoder;
+use super::review::Review;
+use super::text::{content_text, user_parts};
+
+impl LogDecoder {
+    pub(super) fn item(
+        &mut self,
+        emit: &mut Emit<'_>,
+        record: &Fields<'_>,
+        event: &Fields<'_>,
+    ) -> Fate {
+        let item = event.fields("item");
+        let kind = item.string("type").unwrap_or_default();
+        let id = item.string("id").unwrap_or_default();
+        let turn = event.string("turn_id");
+        let thread = event.string("thread_id");
+        let reviewed = self.review.as_ref().is_some_and(|review| review.turn == turn);
+        if let Some(turn) = turn.as_deref().filter(|_| !reviewed) {
+            // A review begins without saying that a turn does.
+            self.enter(emit, turn, Trigger::User, record.number("ordinal"));
+        }
+        self.name_turn(emit, turn.as_deref());
+        if reviewed && let (Some(review), Some(thread)) = (&mut self.review, &thread) {
+            review.meet(emit, thread);
+        }
+        match &*kind {
+            "UserMessage" => {
+                self.flush(emit);
+                // What the reviewer was told is what the review was asked for.
+                if reviewed {
+                    return Fate::Metadata;
+                }
+                self.user(emit, Some(&id), user_parts(&item))
+            }
+            "AgentMessage" => {
+                self.announce(emit, Some(&id), content_text(&item, "content"));
+                Fate::Metadata
+            }
+            "Reasoning" if reviewed => {
+                let texts: Vec<String> = item.read("summary_text").unwrap_or_default();
+                let detail = Default::default();
+                let voice = unspool_core::event::Voice::Reasoning;
+                super::response::say(emit, voice, &id, texts.join("\n\n"), detail);
+                Fate::InParts
+            }
+            "Reasoning" => {
+                let texts: Vec<String> = item.read("summary_text").unwrap_or_default();
+                self.announce(emit, Some(&id), texts.join("\n\n"));
+                Fate::Metadata
+            }
+            "Plan" => {
+                self.flush(emit);
+                self.plan = Some((id, item.string("text").unwrap_or_default()));
+                Fate::InParts
+            }
+            "ContextCompaction" => Fate::Metadata,
+            "EnteredReviewMode" => {
+                self.flush(emit);
+                self.prompt_review(emit, &item);
+                self.review = Some(Review::begin(emit, &item));
+                Fate::InParts
+            }
+            "ExitedReviewMode" => {
+                if let Some(review) = self.review.take() {
+                    review.end(emit, &item);
+                }
+                Fate::InParts
+            }
+            "WebSearch" => Fate::Metadata,
+            "SubAgentActivity" => {
+                self.flush(emit);
+                acted(emit, &item);
+                Fate::InParts
+            }
+            "CollabAgentToolCall" => {
+                self.flush(emit);
+                collaborated(emit, Some(&id), &item);
+                self.overlay(emit, Some(&id), &item)
+            }
+            "CommandExecution" | "FileChange" | "ImageView" | "McpToolCall" | "DynamicToolCall"
+            | "ImageGeneration" => {
+                self.flush(emit);
+                self.own_call(emit, &kind, &id, &item, reviewed);
+                self.overlay(emit, Some(&id), &item)
+            }
+            _ => {
+                self.flush(emit);
+                let kind = format!("item/{kind}");
+                let name = Some(Name::Record(id.into()));
+                emit.push(What::DataGiven(name, Data { kind, payload: item.whole() }));
+                Fate::InParts
+            }
+        }
+    }
+
+    /// What the user asked for is told by the review itself.
+    fn prompt_review(&mut self, emit: &mut Emit<'_>, item: &Fields<'_>) {
+        let hint = item.string("user_facing_hint");
+        let hint = hint.or_else(|| item.fields("target").string("instructions"));
+        let text = hint.unwrap_or_default();
+        let text = unspool_core::part::Text { text, ..Default::default() };
+        self.user(emit, None, vec![unspool_core::part::Body::Text(text)]);
+    }
+
+    /// A call that only its item tells of: inside a script, in a review, or typed by the user.
+    fn own_call(
+        &mut self,
+        emit: &mut Emit<'_>,
+        kind: &str,
+        id: &str,
+        item: &Fields<'_>,
+        reviewed: bool,
+    ) {
+        let nested = id.starts_with("exec-");
+        let typed = item.is("source", "user_shell");
+        if self.calls.contains_key(id) || !(nested || reviewed || typed) {
+            return;
+        }
+        let parent = match &self.review {
+            Some(review) if reviewed => Some(review.call.clone()),
+            Some(_) | None => self.scripts.last().filter(|_| nested).cloned(),
+        };
+        let (name, input) = match kind {
+            "CommandExecution" => (COMMAND.to_owned(), command_input(item)),
+            "FileChange" => (PATCH.to_owned(), None),
+            "ImageView" => ("view_image".to_owned(), item.json("path")),
+            _ => (item.string("tool").unwrap_or_else(|| kind.to_owned()), item.json("arguments")),
+        };
+        let id: Arc<str> = id.into();
+        if kind == "FileChange" {
+            let files: Vec<_> = item.fields("changes").names().collect();
+            let like = patch_likeness(files.iter().map(|file| &**file));
+            return called_like(emit, &id, parent.as_ref(), &name, input, like);
+        }
+        called(emit, &id, parent.as_ref(), &name, input);
+    }
+
+    /// What an item says came of a call.
+    pub(super) fn overlay(
+        &mut self,
+        emit: &mut Emit<'_>,
+        id: Option<&str>,
+        item: &Fields<'_>,
+    ) -> Fate {
+        let Some(id) = id else { return Fate::left_out("item without a call") };
+        let call = Call::Id(id.into());
+        let mut outcome = item_outcome(item);
+        let held = self.calls.get_mut(id);
+        let ended = held.as_ref().is_some_and(|open| open.ended);
+        if held.is_none() {
+            // No output for the model will follow.
+            outcome.output = item.string("aggregated_output").or_else(|| item.string("stdout"));
+        }
+        let runs = held.as_ref().is_some_and(|open| open.runs.is_some());
+        if runs {
+            // The model saw only the beginning.
+            outcome.output = item.string("aggregated_output");
+        }
+        if let Some(open) = held {
+            open.ended = true;
+        }
+        if runs || ended {
+            self.calls.remove(id);
+        }
+        match item_end(item).filter(|_| !ended) {
+            Some(end) => emit.push(What::ToolEnded { call, end, outcome }),
+            None => emit.push(What::ToolRefined { call, outcome }),
+        }
+        Fate::InParts
+    }
+}

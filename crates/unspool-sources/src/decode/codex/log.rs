@@ -1,0 +1,417 @@
+//! Codex's rollout: `~/.codex/sessions/<date>/rollout-<time>-<thread>.jsonl`. It says most things
+//! twice, as items for the model (`response_item`) and as events for people. The items for the
+//! model are the spine, in their order; events lie over them by their ids, and say what the items
+//! do not: where turns begin and end, which words were the user's, what came of a call.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use unspool_core::event::{EndReason, Event, What};
+use unspool_core::id::SessionId;
+use unspool_core::part::{Body, Compaction, Data, Failure, Interjection, Text};
+use unspool_core::session::{ForkedFrom, Parent, Trigger};
+use unspool_core::telling::{Name, Telling};
+
+use super::super::{Decoder, Emit, Fate, Fields, Record};
+use super::review::Review;
+use super::told::{failure, snapshot, usage};
+use super::{AGENT, compaction_name, failure_name, step_name, turn_name};
+
+#[derive(Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct LogDecoder {
+    pub(super) thread: Option<Arc<str>>,
+    /// The thread goes on from another one's history.
+    forked: bool,
+    /// A sub-agent's file that begins with a copy of its parent's: passed over until its own
+    /// first turn.
+    copying: bool,
+    /// The turns of the thread, with the ordinal at which each began.
+    turns: Vec<(Option<u64>, Arc<str>)>,
+    pub(super) turn: Option<Arc<str>>,
+    /// Whether the turn has its prompt.
+    pub(super) prompted: bool,
+    /// An agent's message began the turn.
+    by_agent: bool,
+    pub(super) model: Option<String>,
+    /// Model calls of the turn so far, and whether one is being told.
+    steps: u32,
+    in_step: bool,
+    /// Whether this version records the tokens of each response.
+    records_usage: bool,
+    /// The totals that older versions tell instead.
+    total: Option<(u64, u64)>,
+    compactions: u32,
+    interjections: u32,
+    pub(super) calls: BTreeMap<Arc<str>, Open>,
+    /// Scripts of code mode that have not ended, the newest last.
+    pub(super) scripts: Vec<Arc<str>>,
+    /// Whether this version tells people what the model said: then what it does not tell them
+    /// was not meant for them.
+    pub(super) announces: bool,
+    /// What people were told and the model's items have not repeated yet.
+    pub(super) announced: Vec<(Option<String>, String)>,
+    /// What the model said and nobody was told yet.
+    pub(super) unannounced: Vec<Unannounced>,
+    pub(super) plan: Option<(String, String)>,
+    pub(super) review: Option<Review>,
+    /// `codex exec` wrote it. Its stream knows turns by the first thing in them.
+    by_exec: bool,
+    first_told: bool,
+    firsts: BTreeMap<u64, u32>,
+}
+
+/// A call that may still be spoken of.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Open {
+    pub tool: String,
+    /// Its item or its output said how it ended.
+    pub ended: bool,
+    /// The process or the script that goes on after its first output.
+    pub runs: Option<String>,
+    /// The ids and texts of what was asked.
+    pub asked: Vec<(String, String)>,
+}
+
+/// Prose that waits to be told to people.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Unannounced {
+    pub id: String,
+    pub reasoning: bool,
+    pub text: String,
+}
+
+impl Decoder for LogDecoder {
+    fn decode(&mut self, record: &Record<'_>, fields: &Fields<'_>, out: &mut Vec<Event>) -> Fate {
+        let kind = fields.text("type").unwrap_or_default();
+        let payload = fields.fields("payload");
+        let mut emit = Emit::new(Telling::Log, record, None, out);
+        emit.at = fields.time("timestamp");
+        let own = payload.fields("turn_attribution").has("parent_turn_id");
+        if self.copying && kind == "event_msg" && payload.is("type", "task_started") && own {
+            self.copying = false;
+        }
+        if kind == "session_meta" {
+            return self.session(&mut emit, &payload);
+        }
+        if self.copying {
+            return Fate::left_out("copied from the parent");
+        }
+        emit.turn = self.turn.as_ref().map(turn_name);
+        match &*kind {
+            "response_item" => self.response(&mut emit, &payload),
+            "event_msg" => self.event(&mut emit, fields, &payload),
+            "turn_context" => {
+                self.model = payload.string("model").or(self.model.take());
+                Fate::Metadata
+            }
+            "token_usage_record" => {
+                self.records_usage = true;
+                self.usage(&mut emit, &payload.fields("usage"));
+                Fate::Metadata
+            }
+            "compacted" => self.compacted(&mut emit, &payload),
+            // What a person answered stands with the call.
+            "retained_context" | "inter_agent_communication_metadata" => Fate::Metadata,
+            "world_state" => Fate::left_out("world_state"),
+            _ => {
+                let payload = payload.whole();
+                emit.push(What::DataGiven(None, Data { kind: kind.into_owned(), payload }));
+                Fate::InParts
+            }
+        }
+    }
+
+    fn save(&self) -> Option<String> {
+        serde_json::to_string(self).ok()
+    }
+
+    fn turn(&self) -> Option<Name> {
+        self.turn.as_ref().map(turn_name)
+    }
+}
+
+impl LogDecoder {
+    // ── The session ─────────────────────────────────────────────────────────────────────────
+
+    fn session(&mut self, emit: &mut Emit<'_>, meta: &Fields<'_>) -> Fate {
+        let id: Arc<str> = meta.text("id").unwrap_or_default().into();
+        let base = meta.fields("history_base");
+        if let Some(thread) = &self.thread {
+            if *thread != id {
+                // The parent's own head, before a copy of its records.
+                self.copying |= !self.forked && self.turns.is_empty();
+            } else if base.is("thread_id", thread) {
+                self.revert(emit, base.number("end_ordinal_exclusive"));
+            }
+            return Fate::Metadata;
+        }
+        self.thread = Some(id);
+        self.by_exec = meta.is("originator", "codex_exec");
+        emit.push(What::SessionTold {
+            project: meta.string("cwd"),
+            branch: meta.fields("git").string("branch"),
+            version: meta.string("cli_version"),
+            cost_usd: None,
+        });
+        if let Some(parent) = meta.text("parent_thread_id") {
+            let session = SessionId::of(AGENT, &parent);
+            emit.push(What::StartedBy(Parent { session, call_id: None }));
+        } else if let Some(from) = meta.text("forked_from_id") {
+            self.forked = true;
+            let session = SessionId::of(AGENT, &from);
+            emit.push(What::BranchedOff(ForkedFrom { session, turn: None }));
+        }
+        snapshot(emit, "system-policy", meta.json("base_instructions"));
+        Fate::Metadata
+    }
+
+    /// The user went back: what began at this ordinal or behind it is abandoned.
+    fn revert(&mut self, emit: &mut Emit<'_>, end: Option<u64>) {
+        let Some(end) = end else { return };
+        let kept = self.turns.partition_point(|(began, _)| began.is_none_or(|began| began < end));
+        let turns: Vec<Name> = self.turns.drain(kept..).map(|(_, id)| turn_name(&id)).collect();
+        if !turns.is_empty() {
+            emit.push(What::Rewound { turns });
+        }
+    }
+
+    // ── Turns and steps ─────────────────────────────────────────────────────────────────────
+
+    /// Comes to a turn, which may be a new one.
+    pub(super) fn enter(
+        &mut self,
+        emit: &mut Emit<'_>,
+        turn: &str,
+        trigger: Trigger,
+        ordinal: Option<u64>,
+    ) {
+        if self.turns.iter().any(|(_, known)| **known == *turn) {
+            return;
+        }
+        self.flush(emit);
+        let turn: Arc<str> = turn.into();
+        self.turns.push((ordinal, turn.clone()));
+        self.turn = Some(turn.clone());
+        emit.turn = Some(turn_name(&turn));
+        (self.steps, self.in_step, self.prompted) = (0, false, false);
+        (self.compactions, self.interjections) = (0, 0);
+        self.by_agent = trigger == Trigger::Agent;
+        self.first_told = false;
+        self.announced.clear();
+        let names = vec![turn_name(&turn)];
+        emit.push(What::TurnStarted { names, trigger, user: Vec::new() });
+        if self.is_inherited() {
+            emit.push(What::TurnInherited);
+        }
+    }
+
+    /// The first thing of a turn, by which a stream without ids knows the turn.
+    pub(super) fn first(&mut self, emit: &mut Emit<'_>, like: u64) {
+        let Some(turn) = self.turn.as_ref().filter(|_| self.by_exec && !self.first_told) else {
+            return;
+        };
+        self.first_told = true;
+        let words = super::exec::turn_likeness(like);
+        let count = self.firsts.entry(words).or_default();
+        let names = vec![turn_name(turn), Name::Alike(words, *count)];
+        *count += 1;
+        let trigger = if self.by_agent { Trigger::Agent } else { Trigger::User };
+        emit.push(What::TurnStarted { names, trigger, user: Vec::new() });
+    }
+
+    /// Whether the turn is older than the thread. Ids are made of the time at which they were
+    /// made (UUID version 7).
+    pub(super) fn is_inherited(&self) -> bool {
+        let by_time = |id: &str| id.len() == 36 && id.as_bytes().get(14) == Some(&b'7');
+        match (&self.thread, &self.turn) {
+            (Some(thread), Some(turn)) => {
+                self.forked && by_time(thread) && by_time(turn) && turn < thread
+            }
+            (None, _) | (_, None) => false,
+        }
+    }
+
+    /// What the user said, first or while the turn runs.
+    pub(super) fn user(&mut self, emit: &mut Emit<'_>, id: Option<&str>, user: Vec<Body>) -> Fate {
+        if user.is_empty() {
+            return Fate::Metadata;
+        }
+        let Some(turn) = self.turn.clone().filter(|_| !self.prompted) else {
+            let texts: Vec<&str> = user.iter().filter_map(Body::prose).collect();
+            let text = texts.join("\n");
+            let nth = self.interjections;
+            self.interjections += 1;
+            let name = id
+                .map(|id| Name::Record(id.into()))
+                .unwrap_or_else(|| Name::Alike(super::call::alike("interjection", &text), nth));
+            emit.push(What::Interjected(Some(name), Interjection { text }));
+            return Fate::InParts;
+        };
+        self.prompted = true;
+        let names = vec![turn_name(&turn)];
+        let trigger = if self.by_agent { Trigger::Agent } else { Trigger::User };
+        emit.push(What::TurnStarted { names, trigger, user });
+        Fate::InParts
+    }
+
+    /// Something of the model's: the first one of a response begins a step.
+    pub(super) fn step(&mut self, emit: &mut Emit<'_>) {
+        let Some(turn) = self.turn.as_ref().filter(|_| !self.in_step) else { return };
+        self.in_step = true;
+        let step = step_name(turn, self.steps);
+        emit.push(What::StepStarted { step, model: self.model.clone() });
+    }
+
+    /// A response is told to its end, with what it used.
+    fn usage(&mut self, emit: &mut Emit<'_>, told: &Fields<'_>) {
+        let Some(turn) = &self.turn else { return };
+        let step = step_name(turn, self.steps);
+        self.steps += 1;
+        self.in_step = false;
+        if !self.is_inherited() {
+            emit.push(What::UsageTold { step, usage: usage(told) });
+        }
+    }
+
+    // ── Events ──────────────────────────────────────────────────────────────────────────────
+
+    fn event(&mut self, emit: &mut Emit<'_>, record: &Fields<'_>, event: &Fields<'_>) -> Fate {
+        let kind = event.string("type").unwrap_or_default();
+        let turn = event.text("turn_id");
+        match &*kind {
+            "task_started" => {
+                let by = event.fields("turn_attribution");
+                if let (Some(review), Some(turn)) = (&mut self.review, &turn) {
+                    review.turn = Some(turn.to_string());
+                    return Fate::Metadata;
+                }
+                let agent = by.has("parent_turn_id") || by.has("initiating_agent_path");
+                let trigger = if agent { Trigger::Agent } else { Trigger::User };
+                if let Some(turn) = turn {
+                    self.enter(emit, &turn, trigger, record.number("ordinal"));
+                }
+                Fate::Metadata
+            }
+            "task_complete" => {
+                self.flush(emit);
+                self.name_turn(emit, turn.as_deref());
+                let error = event.fields("error");
+                let reason = if error.is_object() {
+                    let failure = failure(&error);
+                    let why = Some(failure.text.clone());
+                    self.first(emit, super::call::alike("failed", &failure.text));
+                    emit.push(What::Failed(Some(failure_name()), failure));
+                    EndReason::Failed(why)
+                } else {
+                    EndReason::Completed
+                };
+                emit.push(What::TurnEnded(reason));
+                self.review = None;
+                Fate::Metadata
+            }
+            "turn_aborted" => {
+                self.flush(emit);
+                self.name_turn(emit, turn.as_deref());
+                emit.push(What::TurnEnded(EndReason::Interrupted));
+                Fate::Metadata
+            }
+            "token_count" => {
+                self.token_count(emit, &event.fields("info"));
+                Fate::Metadata
+            }
+            "item_completed" => self.item(emit, record, event),
+            "user_message" => {
+                let mut user = Vec::new();
+                let text = event.string("message").unwrap_or_default();
+                if !text.is_empty() {
+                    user.push(Body::Text(Text { text, ..Text::default() }));
+                }
+                let listed = |name| event.read::<Vec<String>>(name).unwrap_or_default();
+                for url in listed("images").into_iter().chain(listed("local_images")) {
+                    user.push(Body::File(super::text::picture(Some(url))));
+                }
+                self.user(emit, None, user)
+            }
+            "agent_message" | "agent_reasoning" => {
+                let text = event.string("message").or_else(|| event.string("text"));
+                self.announce(emit, None, text.unwrap_or_default());
+                Fate::Metadata
+            }
+            "sub_agent_activity" => {
+                super::call::acted(emit, event);
+                Fate::InParts
+            }
+            "patch_apply_end"
+            | "exec_command_end"
+            | "mcp_tool_call_end"
+            | "view_image_tool_call" => self.overlay(emit, event.text("call_id").as_deref(), event),
+            "web_search_end" => Fate::Metadata,
+            "context_compacted" => Fate::Metadata,
+            "thread_settings_applied" => Fate::Metadata,
+            "error" => {
+                let text = event.string("message").unwrap_or_default();
+                emit.push(What::Failed(None, Failure { text, ..Failure::default() }));
+                Fate::InParts
+            }
+            "turn_diff"
+            | "agent_reasoning_section_break"
+            | "exec_command_begin"
+            | "patch_apply_begin"
+            | "web_search_begin"
+            | "mcp_tool_call_begin" => Fate::left_out(format!("event_msg/{kind}")),
+            _ => {
+                let kind = format!("event_msg/{kind}");
+                emit.push(What::DataGiven(None, Data { kind, payload: event.whole() }));
+                Fate::InParts
+            }
+        }
+    }
+
+    /// Speaks of the turn that a record names, which need not be the current one.
+    pub(super) fn name_turn(&self, emit: &mut Emit<'_>, turn: Option<&str>) {
+        let reviewed = self.review.as_ref().is_some_and(|review| review.turn.as_deref() == turn);
+        if let Some(turn) = turn.filter(|_| !reviewed) {
+            emit.turn = Some(Name::Prompt(turn.into()));
+        }
+    }
+
+    /// Running totals, repeated whenever anything changes: what they grew by is a response's.
+    fn token_count(&mut self, emit: &mut Emit<'_>, info: &Fields<'_>) {
+        let total = info.fields("total_token_usage");
+        let count = |name| total.number(name).unwrap_or(0);
+        let told = (count("input_tokens"), count("output_tokens"));
+        let grew = self.total.is_none_or(|held| told > held) && told != (0, 0);
+        self.total = Some(told);
+        if grew && !self.records_usage {
+            self.usage(emit, &info.fields("last_token_usage"));
+        }
+    }
+
+    fn compacted(&mut self, emit: &mut Emit<'_>, told: &Fields<'_>) -> Fate {
+        // The summary was the model's answer to the program, and stands here.
+        self.unannounced.clear();
+        self.announced.clear();
+        // What the user asked for is a turn of its own, of one response and without a prompt.
+        let trigger = if self.prompted || self.steps > 1 { "auto" } else { "manual" };
+        if trigger == "manual"
+            && let Some(turn) = &self.turn
+        {
+            let names = vec![turn_name(turn)];
+            let (trigger, user) = (Trigger::Command, Vec::new());
+            emit.push(What::TurnStarted { names, trigger, user });
+        }
+        let name = compaction_name(self.compactions);
+        self.compactions += 1;
+        let compaction = Compaction {
+            trigger: Some(trigger.to_owned()),
+            summary: told.string("message").unwrap_or_default(),
+            ..Compaction::default()
+        };
+        emit.push(What::Compacted(Some(name), compaction));
+        Fate::InParts
+    }
+}

@@ -1,0 +1,183 @@
+//! Codex CLI, as of 0.166: its rollouts (paginated and legacy), `exec --json`, the app-server
+//! protocol, and its hooks with `notify`. What they have in common is here: how the turns, the
+//! steps, the items and the calls of a thread are named, so that all of them meet.
+
+mod call;
+mod exec;
+mod hooks;
+mod item;
+mod log;
+mod response;
+mod review;
+mod server;
+mod server_item;
+mod text;
+mod told;
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use unspool_core::telling::{Name, Telling};
+
+use super::{Fields, Format, Recognised, Tells, resume};
+
+const AGENT: &str = "codex";
+
+pub const LOG: Format = Format {
+    agent: AGENT,
+    telling: Telling::Log,
+    tells: Tells::One,
+    name: "Codex rollout",
+    recognise: recognise_log,
+    decoder: || Box::new(log::LogDecoder::default()),
+    resume: resume::<log::LogDecoder>,
+};
+
+pub const EXEC: Format = Format {
+    agent: AGENT,
+    telling: Telling::Stream,
+    tells: Tells::One,
+    name: "Codex exec --json",
+    recognise: recognise_exec,
+    decoder: || Box::new(exec::ExecDecoder::default()),
+    resume: resume::<exec::ExecDecoder>,
+};
+
+pub const SERVER: Format = Format {
+    agent: AGENT,
+    telling: Telling::Stream,
+    tells: Tells::Several,
+    name: "Codex app-server protocol",
+    recognise: recognise_server,
+    decoder: || Box::new(server::ServerDecoder::default()),
+    resume: resume::<server::ServerDecoder>,
+};
+
+pub const HOOKS: Format = Format {
+    agent: AGENT,
+    telling: Telling::Hooks,
+    tells: Tells::Several,
+    name: "Codex hook payloads",
+    recognise: recognise_hooks,
+    decoder: || Box::new(hooks::HooksDecoder::default()),
+    resume: resume::<hooks::HooksDecoder>,
+};
+
+fn recognise_log<'a>(fields: &Fields<'a>) -> Option<Recognised<'a>> {
+    let kind = fields.text("type")?;
+    let payload = fields.fields("payload");
+    if !payload.is_object() || !fields.has("timestamp") {
+        return None;
+    }
+    match &*kind {
+        "session_meta" => {
+            let id = payload.text("id")?;
+            Some(match payload.text("parent_thread_id") {
+                Some(parent) => Recognised::SubAgent { id, parent: Some(parent) },
+                None => Recognised::Session(id),
+            })
+        }
+        "response_item" | "event_msg" | "turn_context" | "world_state" | "compacted"
+        | "token_usage_record" => Some(Recognised::Format),
+        _ => None,
+    }
+}
+
+fn recognise_exec<'a>(fields: &Fields<'a>) -> Option<Recognised<'a>> {
+    match &*fields.text("type")? {
+        "thread.started" => fields.text("thread_id").map(Recognised::Session),
+        "turn.started" | "turn.completed" | "turn.failed" | "item.started" | "item.updated"
+        | "item.completed" => Some(Recognised::Format),
+        _ => None,
+    }
+}
+
+/// A message of the app-server protocol, in a capture of both directions or as it is.
+fn message<'a>(fields: &Fields<'a>) -> Fields<'a> {
+    let inner = fields.fields("msg");
+    if fields.has("dir") && inner.is_object() { inner } else { *fields }
+}
+
+fn recognise_server<'a>(fields: &Fields<'a>) -> Option<Recognised<'a>> {
+    let message = message(fields);
+    let params = message.fields("params");
+    if let Some(method) = message.text("method") {
+        let ours = ["thread/", "turn/", "item/", "review/", "serverRequest/"];
+        let aside = matches!(&*method, "error" | "warning") && params.has("threadId");
+        if !aside && !ours.iter().any(|prefix| method.starts_with(prefix)) {
+            return None;
+        }
+        // A thread that another one is made of is not the one that is made.
+        let made = matches!(&*method, "thread/fork");
+        let thread = params.text("threadId").filter(|_| !made);
+        let thread = thread.or_else(|| params.fields("thread").text("id"));
+        return Some(thread.map_or(Recognised::Format, Recognised::Session));
+    }
+    let result = message.fields("result");
+    if let Some(id) = result.fields("thread").text("id").filter(|_| message.has("id")) {
+        return Some(Recognised::Session(id));
+    }
+    result.has("codexHome").then_some(Recognised::Format)
+}
+
+fn recognise_hooks<'a>(fields: &Fields<'a>) -> Option<Recognised<'a>> {
+    if fields.is("type", "agent-turn-complete") {
+        return fields.text("thread-id").map(Recognised::Session);
+    }
+    let payload = payload(fields);
+    let event = payload.text("hook_event_name")?;
+    let path = payload.text("transcript_path");
+    let rollout = path.as_deref().and_then(thread_of);
+    if rollout.is_none() && !payload.has("turn_id") {
+        return None;
+    }
+    let session = payload.text("session_id")?;
+    // Hooks of sub-agents name the session of the root; their rollout is their own.
+    if matches!(&*event, "SubagentStart" | "SubagentStop") {
+        return Some(Recognised::Session(session));
+    }
+    let own = payload.text("agent_id").or_else(|| rollout.map(|id| Cow::Owned(id.to_owned())));
+    Some(match own.filter(|own| *own != session) {
+        Some(id) => Recognised::SubAgent { id, parent: None },
+        None => Recognised::Session(session),
+    })
+}
+
+/// A hook's payload, as it is or in a wrapper that says when it came.
+fn payload<'a>(fields: &Fields<'a>) -> Fields<'a> {
+    let inner = fields.fields("payload");
+    if inner.has("hook_event_name") { inner } else { *fields }
+}
+
+/// The thread whose rollout goes by this name: `rollout-<time>-<thread>[_<segment>].jsonl[.zst]`.
+fn thread_of(path: &str) -> Option<&str> {
+    let name = path.rsplit(['/', '\\']).next()?.strip_prefix("rollout-")?;
+    let name = name.strip_suffix(".zst").unwrap_or(name).strip_suffix(".jsonl")?;
+    let name = name.split_once('_').map_or(name, |(thread, _)| thread);
+    name.get(name.len().checked_sub(36)?..)
+}
+
+/// A turn, by its id.
+fn turn_name(turn: &Arc<str>) -> Name {
+    Name::Prompt(turn.clone())
+}
+
+/// The n-th model call of a turn. Only the rollout names responses; every source counts them.
+fn step_name(turn: &str, nth: u32) -> Name {
+    Name::Message(format!("{turn}/{nth}").into())
+}
+
+/// The prose of an item.
+fn block_name(item: &str) -> Name {
+    Name::Block(item.into(), 0)
+}
+
+/// The n-th compaction of a turn: a legacy rollout does not name it.
+fn compaction_name(nth: u32) -> Name {
+    Name::Alike(unspool_core::id::digest(b"compaction"), nth)
+}
+
+/// What a turn failed with.
+fn failure_name() -> Name {
+    Name::Alike(unspool_core::id::digest(b"failure"), 0)
+}

@@ -1,0 +1,297 @@
+//! The items of the model: what it said, thought and called, and what it was given back.
+
+use std::sync::Arc;
+
+use unspool_core::assemble::prose_likeness;
+use unspool_core::event::{Call, Outcome, SaidDetail, ToolEnd, Voice, What};
+use unspool_core::json::Json;
+use unspool_core::part::{Body, ContextInfo, Data, Notice, Text};
+use unspool_core::session::Trigger;
+use unspool_core::telling::Name;
+
+use super::super::{Emit, Fate, Fields, Outline};
+use super::call::{ASK, SEARCH, answers, called, likeness, question_ids, questions};
+use super::log::{LogDecoder, Open, Unannounced};
+use super::text::{Said, content_text, payload, said};
+use super::told::snapshot;
+use super::{block_name, turn_name};
+
+impl LogDecoder {
+    pub(super) fn response(&mut self, emit: &mut Emit<'_>, item: &Fields<'_>) -> Fate {
+        let kind = item.string("type").unwrap_or_default();
+        let told = item.fields("internal_chat_message_metadata_passthrough");
+        self.name_turn(emit, told.text("turn_id").as_deref());
+        match &*kind {
+            "message" => self.message(emit, item),
+            "reasoning" => self.reasoning(emit, item),
+            "function_call" | "custom_tool_call" | "tool_search_call" | "local_shell_call" => {
+                self.flush(emit);
+                self.step(emit);
+                self.call(emit, &kind, item);
+                Fate::InParts
+            }
+            "function_call_output" | "custom_tool_call_output" | "tool_search_output" => {
+                self.flush(emit);
+                self.output(emit, item)
+            }
+            "web_search_call" => {
+                self.flush(emit);
+                self.step(emit);
+                let id: Arc<str> = item.text("id").unwrap_or_default().into();
+                called(emit, &id, None, SEARCH, item.json("action"));
+                let end = super::call::item_end(item).unwrap_or(ToolEnd::Completed);
+                let outcome = Outcome::default();
+                emit.push(What::ToolEnded { call: Call::Id(id), end, outcome });
+                Fate::InParts
+            }
+            "agent_message" => {
+                self.flush(emit);
+                self.mail(emit, item)
+            }
+            "additional_tools" => {
+                snapshot(emit, "tool-schemas", item.json("tools"));
+                Fate::Metadata
+            }
+            _ => {
+                self.flush(emit);
+                let kind = format!("response_item/{kind}");
+                let name = item.text("id").map(|id| Name::Record(id.into()));
+                emit.push(What::DataGiven(name, Data { kind, payload: item.whole() }));
+                Fate::InParts
+            }
+        }
+    }
+
+    // ── Prose ───────────────────────────────────────────────────────────────────────────────
+
+    fn message(&mut self, emit: &mut Emit<'_>, item: &Fields<'_>) -> Fate {
+        match item.text("role").as_deref() {
+            Some("assistant") => {}
+            // What was the user's is told by an event; the rest the program wrote.
+            Some("user") => return Fate::Metadata,
+            _ => return Fate::left_out("instructions"),
+        }
+        self.step(emit);
+        let id = item.string("id").unwrap_or_default();
+        let text = content_text(item, "content");
+        let known = self.announced.iter().position(|(held, said)| match held {
+            Some(held) => *held == id,
+            None => *said == text || self.plan.is_some(),
+        });
+        let plan = self.plan.take();
+        if let Some(known) = known {
+            // A plan inside the message was told apart, so what people were told is less.
+            let (_, text) = self.announced.remove(known);
+            self.say(emit, Voice::Text, &id, text, SaidDetail::default());
+        } else if plan.is_none() {
+            self.unannounced.push(Unannounced { id, reasoning: false, text });
+            if !self.announces {
+                self.flush(emit);
+            }
+        }
+        if let Some((id, text)) = plan {
+            self.say(emit, Voice::Text, &id, text, SaidDetail::default());
+        }
+        Fate::InParts
+    }
+
+    fn reasoning(&mut self, emit: &mut Emit<'_>, item: &Fields<'_>) -> Fate {
+        self.step(emit);
+        let id = item.string("id").unwrap_or_default();
+        let summary: Vec<String> =
+            item.list("summary").filter_map(|piece| piece.string("text")).collect();
+        let text =
+            if summary.is_empty() { content_text(item, "content") } else { summary.join("\n\n") };
+        // Of a legacy rollout every piece of the summary was announced.
+        let before = self.announced.len();
+        self.announced.retain(|(held, said)| match held {
+            Some(held) => *held != id,
+            None => !summary.contains(said),
+        });
+        let known = self.announced.len() < before;
+        if known || text.is_empty() || !self.announces {
+            self.flush(emit);
+            let detail = SaidDetail { redacted: text.is_empty(), ..SaidDetail::default() };
+            self.say(emit, Voice::Reasoning, &id, text, detail);
+        } else {
+            self.unannounced.push(Unannounced { id, reasoning: true, text });
+        }
+        Fate::InParts
+    }
+
+    /// People are told something: it is what the model just said, or will be next.
+    pub(super) fn announce(&mut self, emit: &mut Emit<'_>, id: Option<&str>, text: String) {
+        self.announces = true;
+        let waits = self.unannounced.iter().position(|held| match id {
+            Some(id) => held.id == id,
+            None => held.text == text,
+        });
+        if let Some(at) = waits {
+            let held = self.unannounced.remove(at);
+            let voice = if held.reasoning { Voice::Reasoning } else { Voice::Text };
+            return self.say(emit, voice, &held.id, held.text, SaidDetail::default());
+        }
+        self.announced.push((id.map(str::to_owned), text));
+    }
+
+    /// What nobody was told is told now: it was no summary for a compaction.
+    pub(super) fn flush(&mut self, emit: &mut Emit<'_>) {
+        for held in std::mem::take(&mut self.unannounced) {
+            let voice = if held.reasoning { Voice::Reasoning } else { Voice::Text };
+            self.say(emit, voice, &held.id, held.text, SaidDetail::default());
+        }
+        if let Some((id, text)) = self.plan.take() {
+            self.say(emit, Voice::Text, &id, text, SaidDetail::default());
+        }
+    }
+
+    fn say(
+        &mut self,
+        emit: &mut Emit<'_>,
+        voice: Voice,
+        id: &str,
+        text: String,
+        detail: SaidDetail,
+    ) {
+        if !text.trim().is_empty() {
+            self.first(emit, prose_likeness(voice, &text));
+        }
+        say(emit, voice, id, text, detail);
+    }
+
+    /// A message of another agent: what a turn began with, or what came in while it ran.
+    fn mail(&mut self, emit: &mut Emit<'_>, item: &Fields<'_>) -> Fate {
+        let text = payload(item);
+        if text.is_empty() {
+            return Fate::Metadata;
+        }
+        if let Some(turn) = self.turn.clone().filter(|_| !self.prompted) {
+            self.prompted = true;
+            let user = vec![Body::Text(Text { text, ..Text::default() })];
+            let names = vec![turn_name(&turn)];
+            emit.push(What::TurnStarted { names, trigger: Trigger::Agent, user });
+        } else {
+            let title = format!("Message from {}", item.text("author").unwrap_or_default());
+            let name = item.text("id").map(|id| Name::Record(id.into()));
+            emit.push(What::ContextAdded(name, ContextInfo { title, text }));
+        }
+        Fate::InParts
+    }
+
+    // ── Calls ───────────────────────────────────────────────────────────────────────────────
+
+    fn call(&mut self, emit: &mut Emit<'_>, kind: &str, item: &Fields<'_>) {
+        let id = item.text("call_id").or_else(|| item.text("id")).unwrap_or_default();
+        let id: Arc<str> = id.into();
+        let search = kind == "tool_search_call";
+        let name = item.string("name").unwrap_or_else(|| {
+            let name = if search { "tool_search" } else { "local_shell" };
+            name.to_owned()
+        });
+        let mut open = Open { tool: name.clone(), ..Open::default() };
+        let told = item.string("arguments");
+        let input = match &told {
+            // What is no JSON is kept as what it is.
+            Some(text) => Json::parse(text).or_else(|| Some(Json::string(text))),
+            None => ["input", "arguments", "action"].iter().find_map(|name| item.json(name)),
+        };
+        self.first(emit, likeness(&name, input.as_ref()));
+        called(emit, &id, None, &name, input);
+        if name == ASK
+            && let Some(text) = &told
+            && let Ok(asked) = Outline::default().read(text)
+            && let Some(question) = questions(&asked, None)
+        {
+            open.asked = question_ids(&asked);
+            let (call, requested) = (Call::Id(id.clone()), false);
+            emit.push(What::QuestionAsked { call, tool: name.clone(), question, requested });
+        }
+        if name == "exec" && kind == "custom_tool_call" {
+            self.scripts.push(id.clone());
+        }
+        if name == "wait"
+            && let Some(text) = &told
+            && let Ok(input) = Outline::default().read(text)
+        {
+            open.runs = input.string("cell_id");
+        }
+        self.calls.insert(id, open);
+    }
+
+    fn output(&mut self, emit: &mut Emit<'_>, item: &Fields<'_>) -> Fate {
+        let id: Arc<str> = item.text("call_id").unwrap_or_default().into();
+        // A script of code mode may say something beside its result.
+        if item.has("name") && item.is("type", "custom_tool_call_output") {
+            let text = content_text(item, "output");
+            let name = item.text("id").map(|id| Name::Record(id.into()));
+            let notice = Notice { code: "tool-notification".to_owned(), text };
+            emit.push(What::Noticed(name, notice));
+            return Fate::InParts;
+        }
+        let open = self.calls.remove(&id).unwrap_or_default();
+        let field = if item.has("output") { "output" } else { "tools" };
+        let output = content_text(item, field);
+        let result = item.json(field).filter(|_| !item.is_text(field));
+        if open.tool == ASK
+            && let Ok(told) = Outline::default().read(&output)
+            && let Some(answer) = answers(&told, &open.asked)
+        {
+            emit.push(What::QuestionAnswered { call: Call::Id(id.clone()), answer });
+        }
+        let judged = said(&open.tool, &output);
+        self.settle_script(emit, &id, &open, &judged);
+        let call = Call::Id(id.clone());
+        let mut outcome = Outcome { output: Some(output), result, ..Outcome::default() };
+        match judged {
+            Said::Runs(process) if open.tool != "wait" && open.tool != "write_stdin" => {
+                emit.push(What::ToolRefined { call, outcome });
+                self.calls.insert(id, Open { runs: Some(process), ..open });
+            }
+            Said::Runs(_) => {
+                let end = ToolEnd::Completed;
+                emit.push(What::ToolEnded { call, end, outcome });
+            }
+            Said::Ended(end, exit_code) => {
+                // A look at a process that failed is no failure of the look.
+                let looks = open.tool == "write_stdin" && exit_code.is_some();
+                let end = if looks { ToolEnd::Completed } else { end };
+                outcome.exit_code = exit_code.filter(|_| !looks);
+                if open.ended {
+                    emit.push(What::ToolRefined { call, outcome });
+                } else {
+                    emit.push(What::ToolEnded { call, end, outcome });
+                }
+                // Its item may still come when the process ends.
+                if end == ToolEnd::Interrupted {
+                    self.calls.insert(id, Open { ended: true, ..open });
+                }
+            }
+        }
+        Fate::InParts
+    }
+
+    /// A script ends with its own output, or with that of the call that waited for it.
+    fn settle_script(&mut self, emit: &mut Emit<'_>, id: &Arc<str>, open: &Open, judged: &Said) {
+        let Said::Ended(end, _) = judged else { return };
+        if open.tool == "exec" {
+            self.scripts.retain(|script| script != id);
+        }
+        let Some(cell) = open.runs.as_ref().filter(|_| open.tool == "wait") else { return };
+        let waited = |(_, held): &(&Arc<str>, &Open)| {
+            held.tool == "exec" && held.runs.as_ref() == Some(cell)
+        };
+        let Some(script) = self.calls.iter().find(waited).map(|(id, _)| id.clone()) else { return };
+        self.calls.remove(&script);
+        self.scripts.retain(|held| *held != script);
+        let (call, outcome) = (Call::Id(script), Outcome::default());
+        emit.push(What::ToolEnded { call, end: *end, outcome });
+    }
+}
+
+/// A piece of prose under the id of its item. What is empty says nothing.
+pub(super) fn say(emit: &mut Emit<'_>, voice: Voice, id: &str, text: String, detail: SaidDetail) {
+    if !text.trim().is_empty() || detail.redacted {
+        let block = Some(block_name(id));
+        emit.push(What::Said { voice, block, text, detail });
+    }
+}

@@ -1,0 +1,57 @@
+//! A review: the reviewer is a thread of its own, and what it does is told in the rollout of the
+//! thread that asked for it as well, under the reviewer's turn.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use unspool_core::event::{AgentEnd, AgentRef, Call, Outcome, ToolEnd, What};
+use unspool_core::json::Json;
+
+use super::super::{Emit, Fields};
+use super::call::called;
+
+/// A review that is going on.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Review {
+    /// The call that stands for it, by the id of the item that began it.
+    pub call: Arc<str>,
+    /// The reviewer's turn, whose items are told here.
+    pub turn: Option<String>,
+    pub reviewer: Option<String>,
+}
+
+impl Review {
+    pub fn begin(emit: &mut Emit<'_>, item: &Fields<'_>) -> Review {
+        let call: Arc<str> = item.text("id").unwrap_or_default().into();
+        let asked = item.fields("target").string("instructions");
+        let asked = asked.or_else(|| item.string("user_facing_hint"));
+        let asked = asked.or_else(|| item.string("review")).unwrap_or_default();
+        let input = Json::parse(&json!({ "instructions": asked }).to_string());
+        called(emit, &call, None, "review", input);
+        Review { call, turn: None, reviewer: None }
+    }
+
+    /// The thread that reviews, as soon as an item names it.
+    pub fn meet(&mut self, emit: &mut Emit<'_>, thread: &str) {
+        if self.reviewer.is_none() {
+            self.reviewer = Some(thread.to_owned());
+            let agent = AgentRef { call: Some(self.call.clone()), id: Some(thread.into()) };
+            let (name, task) = ("reviewer".to_owned(), String::new());
+            emit.push(What::AgentStarted { agent, name, task, background: false });
+        }
+    }
+
+    pub fn end(self, emit: &mut Emit<'_>, item: &Fields<'_>) {
+        if let Some(thread) = self.reviewer {
+            let agent = AgentRef { call: None, id: Some(thread.into()) };
+            emit.push(What::AgentEnded { agent, end: AgentEnd::Completed });
+        }
+        let told = item.fields("review_output");
+        let output = told.string("overall_explanation").or_else(|| item.string("review"));
+        let outcome = Outcome { output, result: Some(item.whole()), ..Outcome::default() };
+        let (call, end) = (Call::Id(self.call), ToolEnd::Completed);
+        emit.push(What::ToolEnded { call, end, outcome });
+    }
+}

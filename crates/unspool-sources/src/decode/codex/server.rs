@@ -1,0 +1,370 @@
+//! The app-server protocol: JSON-RPC between Codex and the program around it, one message a line,
+//! as it is or in a capture of both directions (`{"t","dir","msg"}`). It is the live telling: what
+//! the model says arrives word by word, and only here stands that a person was asked.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use unspool_core::event::{Call, EndReason, Event, Voice, What};
+use unspool_core::id::{SessionId, digest};
+use unspool_core::json::Json;
+use unspool_core::part::{
+    Answer, Body, Decision, Interjection, Notice, Question, QuestionItem, QuestionKind,
+};
+use unspool_core::session::{ForkedFrom, Parent, Title, TitleOrigin, Trigger, Usage};
+use unspool_core::telling::{Name, Telling};
+
+use super::super::{Decoder, Emit, Fate, Fields, Record};
+use super::call::{ASK, COMMAND, PATCH, answers, called, question_ids, questions};
+use super::review::Review;
+use super::text::user_parts;
+use super::told::failure;
+use super::{AGENT, block_name, failure_name, message, step_name, turn_name};
+
+#[derive(Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ServerDecoder {
+    pub(super) turn: Option<Arc<str>>,
+    pub(super) prompted: bool,
+    turns: Vec<Arc<str>>,
+    model: Option<String>,
+    steps: u32,
+    in_step: bool,
+    /// The thread's tokens so far: input, cached, written to the cache, output, reasoning.
+    total: Option<[u64; 5]>,
+    pub(super) compactions: u32,
+    retries: u32,
+    /// What was asked, by the id of the request.
+    requests: BTreeMap<String, Request>,
+    pub(super) review: Option<Review>,
+    /// The turn behind which the user wants to go back.
+    reverting: Option<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Request {
+    call: Arc<str>,
+    /// The ids and texts of questions; none if permission was asked for.
+    asked: Vec<(String, String)>,
+}
+
+impl Decoder for ServerDecoder {
+    fn decode(&mut self, record: &Record<'_>, fields: &Fields<'_>, out: &mut Vec<Event>) -> Fate {
+        let message = message(fields);
+        let mut emit = Emit::new(Telling::Stream, record, None, out);
+        let sent = message.number("emittedAtMs").and_then(|at| i64::try_from(at).ok());
+        let captured = fields.read::<f64>("t").map(|seconds| (seconds * 1000.0) as i64);
+        emit.at = sent.or(captured).and_then(|at| Timestamp::from_millisecond(at).ok());
+        let params = message.fields("params");
+        match message.text("method").as_deref() {
+            Some(method) => self.method(&mut emit, method, &message, &params),
+            None => self.response(&mut emit, &message),
+        }
+    }
+
+    fn save(&self) -> Option<String> {
+        serde_json::to_string(self).ok()
+    }
+
+    fn turn(&self) -> Option<Name> {
+        self.turn.as_ref().map(turn_name)
+    }
+}
+
+impl ServerDecoder {
+    fn method(
+        &mut self,
+        emit: &mut Emit<'_>,
+        method: &str,
+        message: &Fields<'_>,
+        params: &Fields<'_>,
+    ) -> Fate {
+        let turn = params.text("turnId");
+        emit.turn = self.turn.as_ref().map(turn_name);
+        if let Some(turn) = turn.as_deref().filter(|_| method.starts_with("item/")) {
+            self.enter(emit, turn);
+            emit.turn = Some(Name::Prompt(turn.into()));
+        }
+        match method {
+            "thread/started" => self.thread(emit, &params.fields("thread")),
+            "thread/name/updated" => {
+                if let Some(text) = params.string("threadName") {
+                    let origin = TitleOrigin::Custom;
+                    emit.push(What::TitleTold(Title { text, origin }));
+                }
+                Fate::Metadata
+            }
+            "turn/start" => {
+                self.model = params.string("model").or(self.model.take());
+                Fate::Metadata
+            }
+            "turn/started" => {
+                if let Some(id) = params.fields("turn").text("id")
+                    && self.review.is_none()
+                {
+                    self.enter(emit, &id);
+                }
+                Fate::Metadata
+            }
+            "turn/completed" => self.end(emit, &params.fields("turn")),
+            "thread/revert" => {
+                self.reverting = params.string("beforeTurnId");
+                Fate::Metadata
+            }
+            "thread/reverted" => self.revert(emit),
+            "item/started" => self.item(emit, &params.fields("item"), false),
+            "item/completed" => self.item(emit, &params.fields("item"), true),
+            "item/agentMessage/delta" | "item/plan/delta" => self.grew(emit, Voice::Text, params),
+            "item/reasoning/summaryTextDelta" | "item/reasoning/textDelta" => {
+                self.grew(emit, Voice::Reasoning, params)
+            }
+            "item/reasoning/summaryPartAdded" => {
+                // The pieces of a summary are paragraphs.
+                if params.number("summaryIndex").is_some_and(|index| index > 0) {
+                    let block = params.text("itemId").map(|id| block_name(&id));
+                    let text = "\n\n".to_owned();
+                    emit.push(What::Grew { voice: Voice::Reasoning, block, text });
+                }
+                Fate::Metadata
+            }
+            "item/commandExecution/outputDelta" => {
+                let call = Call::Id(params.text("itemId").unwrap_or_default().into());
+                let text = params.string("delta").unwrap_or_default();
+                emit.push(What::ToolOutputGrew { call, text });
+                Fate::InParts
+            }
+            "item/commandExecution/requestApproval"
+            | "item/fileChange/requestApproval"
+            | "item/permissions/requestApproval"
+            | "item/tool/requestUserInput" => self.request(emit, method, message, params),
+            "thread/tokenUsage/updated" => {
+                self.usage(emit, &params.fields("tokenUsage").fields("total"), turn.as_deref());
+                Fate::Metadata
+            }
+            "error" => self.error(emit, params),
+            "warning" => {
+                let notice = Notice {
+                    code: "informational".to_owned(),
+                    text: params.string("message").unwrap_or_default(),
+                };
+                let told = digest(notice.text.as_bytes());
+                emit.push(What::Noticed(Some(Name::Alike(told, 0)), notice));
+                Fate::InParts
+            }
+            "serverRequest/resolved" | "thread/status/changed" | "thread/settings/updated" => {
+                Fate::Metadata
+            }
+            _ => Fate::left_out(method),
+        }
+    }
+
+    // ── The thread ──────────────────────────────────────────────────────────────────────────
+
+    fn thread(&mut self, emit: &mut Emit<'_>, thread: &Fields<'_>) -> Fate {
+        self.model = thread.string("model").or(self.model.take());
+        emit.push(What::SessionTold {
+            project: thread.string("cwd"),
+            branch: thread.fields("gitInfo").string("branch"),
+            version: thread.string("cliVersion"),
+            cost_usd: None,
+        });
+        if let Some(parent) = thread.text("parentThreadId") {
+            let session = SessionId::of(AGENT, &parent);
+            emit.push(What::StartedBy(Parent { session, call_id: None }));
+        } else if let Some(from) = thread.text("forkedFromId") {
+            let session = SessionId::of(AGENT, &from);
+            emit.push(What::BranchedOff(ForkedFrom { session, turn: None }));
+        }
+        Fate::Metadata
+    }
+
+    /// The answer to a request, of either side.
+    fn response(&mut self, emit: &mut Emit<'_>, message: &Fields<'_>) -> Fate {
+        let result = message.fields("result");
+        let thread = result.fields("thread");
+        if thread.is_object() {
+            return self.thread(emit, &thread);
+        }
+        let id = message.raw("id").unwrap_or_default();
+        let decided = result.has("decision") || result.has("answers");
+        let Some(request) = self.requests.remove(id).filter(|_| decided) else {
+            return Fate::left_out("response");
+        };
+        emit.turn = self.turn.as_ref().map(turn_name);
+        let answer = answers(&result, &request.asked).or_else(|| decision(&result));
+        if let Some(answer) = answer {
+            emit.push(What::QuestionAnswered { call: Call::Id(request.call), answer });
+        }
+        Fate::InParts
+    }
+
+    // ── Turns and steps ─────────────────────────────────────────────────────────────────────
+
+    fn enter(&mut self, emit: &mut Emit<'_>, turn: &str) {
+        if self.turns.iter().any(|known| **known == *turn) {
+            return;
+        }
+        let turn: Arc<str> = turn.into();
+        self.turns.push(turn.clone());
+        self.turn = Some(turn.clone());
+        (self.steps, self.in_step, self.prompted) = (0, false, false);
+        (self.compactions, self.retries, self.review) = (0, 0, None);
+        let (names, user) = (vec![turn_name(&turn)], Vec::new());
+        emit.push(What::TurnStarted { names, trigger: Trigger::User, user });
+    }
+
+    pub(super) fn user(&mut self, emit: &mut Emit<'_>, item: &Fields<'_>) -> Fate {
+        let user = user_parts(item);
+        let Some(turn) = self.turn.clone().filter(|_| !self.prompted) else {
+            let texts: Vec<&str> = user.iter().filter_map(Body::prose).collect();
+            let name = item.text("id").map(|id| Name::Record(id.into()));
+            emit.push(What::Interjected(name, Interjection { text: texts.join("\n") }));
+            return Fate::InParts;
+        };
+        self.prompted = true;
+        let names = vec![turn_name(&turn)];
+        emit.push(What::TurnStarted { names, trigger: Trigger::User, user });
+        Fate::InParts
+    }
+
+    pub(super) fn step(&mut self, emit: &mut Emit<'_>) {
+        let Some(turn) = self.turn.as_ref().filter(|_| !self.in_step) else { return };
+        self.in_step = true;
+        let step = step_name(turn, self.steps);
+        emit.push(What::StepStarted { step, model: self.model.clone() });
+    }
+
+    /// Totals of the thread, told again and again: a response is told to its end when they grow.
+    fn usage(&mut self, emit: &mut Emit<'_>, total: &Fields<'_>, turn: Option<&str>) {
+        let names = [
+            "inputTokens",
+            "cachedInputTokens",
+            "cacheWriteInputTokens",
+            "outputTokens",
+            "reasoningOutputTokens",
+        ];
+        let told = names.map(|name| total.number(name).unwrap_or(0));
+        // A thread that is taken up again tells what it used before.
+        let runs = self.turn.as_deref() == turn;
+        let before = self.total.replace(told).unwrap_or_default();
+        let [input, read, write, output, reasoning] =
+            std::array::from_fn(|at| told[at].saturating_sub(before[at]));
+        let Some(turn) = self.turn.as_ref().filter(|_| runs && input + output > 0) else { return };
+        let step = step_name(turn, self.steps);
+        self.steps += 1;
+        self.in_step = false;
+        let input = input.saturating_sub(read).saturating_sub(write);
+        let usage = Usage { input, output, cache_read: read, cache_write: write, reasoning };
+        emit.push(What::UsageTold { step, usage });
+    }
+
+    fn end(&mut self, emit: &mut Emit<'_>, turn: &Fields<'_>) -> Fate {
+        let id = turn.text("id").unwrap_or_default();
+        emit.turn = Some(Name::Prompt((*id).into()));
+        let error = turn.fields("error");
+        let reason = match turn.text("status").as_deref() {
+            Some("interrupted") => EndReason::Interrupted,
+            Some("failed") => {
+                let failure = failure(&error);
+                let why = Some(failure.text.clone()).filter(|text| !text.is_empty());
+                emit.push(What::Failed(Some(failure_name()), failure));
+                EndReason::Failed(why)
+            }
+            Some(_) | None => EndReason::Completed,
+        };
+        emit.push(What::TurnEnded(reason));
+        Fate::Metadata
+    }
+
+    /// The user went back: the turn that they named, and what followed it, are abandoned.
+    fn revert(&mut self, emit: &mut Emit<'_>) -> Fate {
+        let Some(first) = self.reverting.take() else { return Fate::Metadata };
+        let kept = self.turns.iter().position(|turn| **turn == *first);
+        let kept = kept.unwrap_or(self.turns.len());
+        let turns: Vec<Name> = self.turns.drain(kept..).map(|turn| turn_name(&turn)).collect();
+        if !turns.is_empty() {
+            emit.push(What::Rewound { turns });
+        }
+        Fate::Metadata
+    }
+
+    /// Something went wrong: it is tried again, or it ends the turn.
+    fn error(&mut self, emit: &mut Emit<'_>, params: &Fields<'_>) -> Fate {
+        let error = params.fields("error");
+        if !params.flag("willRetry") {
+            // The end of the turn says it too.
+            return Fate::Metadata;
+        }
+        let said = error.string("message").unwrap_or_default();
+        let text = match error.string("additionalDetails") {
+            Some(detail) => format!("{said} ({detail})"),
+            None => said,
+        };
+        let name = Name::Alike(digest(b"retry"), self.retries);
+        self.retries += 1;
+        emit.push(What::Noticed(Some(name), Notice { code: "retry".to_owned(), text }));
+        Fate::InParts
+    }
+
+    fn grew(&mut self, emit: &mut Emit<'_>, voice: Voice, params: &Fields<'_>) -> Fate {
+        self.step(emit);
+        let block = params.text("itemId").map(|id| block_name(&id));
+        let text = params.string("delta").unwrap_or_default();
+        emit.push(What::Grew { voice, block, text });
+        Fate::InParts
+    }
+
+    // ── Questions ───────────────────────────────────────────────────────────────────────────
+
+    fn request(
+        &mut self,
+        emit: &mut Emit<'_>,
+        method: &str,
+        message: &Fields<'_>,
+        params: &Fields<'_>,
+    ) -> Fate {
+        let call: Arc<str> = params.text("itemId").unwrap_or_default().into();
+        let id = message.raw("id").unwrap_or_default().to_owned();
+        let tool = match method {
+            "item/fileChange/requestApproval" => PATCH,
+            "item/tool/requestUserInput" => ASK,
+            _ => COMMAND,
+        };
+        let question = questions(params, Some(id.clone())).unwrap_or_else(|| {
+            let asked = params.string("reason").unwrap_or_else(|| format!("Allow {tool}?"));
+            let item = QuestionItem { question: asked, ..QuestionItem::default() };
+            let (kind, items) = (QuestionKind::Permission, vec![item]);
+            Question { request_id: Some(id.clone()), kind, items }
+        });
+        let asked = question_ids(params);
+        self.requests.insert(id, Request { call: call.clone(), asked });
+        if tool == ASK {
+            // No item tells of it.
+            self.step(emit);
+            let input = params.raw("questions").map(|list| format!("{{\"questions\":{list}}}"));
+            called(emit, &call, None, ASK, input.and_then(|input| Json::parse(&input)));
+        }
+        let (call, tool) = (Call::Id(call), tool.to_owned());
+        emit.push(What::QuestionAsked { call, tool, question, requested: true });
+        Fate::InParts
+    }
+}
+
+/// What a person decided.
+fn decision(result: &Fields<'_>) -> Option<Answer> {
+    let told = result.text("decision");
+    let (decision, text) = match told.as_deref() {
+        Some("accept") => (Decision::Allowed, "allowed once"),
+        Some("acceptForSession") => (Decision::Allowed, "allowed for the session"),
+        Some("decline") => (Decision::Denied, "denied"),
+        Some("cancel") => (Decision::Denied, "denied, and the turn stopped"),
+        Some(_) => return None,
+        // Accepted together with a rule for the next time.
+        None if result.fields("decision").is_object() => (Decision::Allowed, "allowed always"),
+        None => return None,
+    };
+    Some(Answer { decision, text: text.to_owned(), choices: Vec::new(), observed: true })
+}

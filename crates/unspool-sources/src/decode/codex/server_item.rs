@@ -1,0 +1,194 @@
+//! Items of the app-server protocol: they start and complete, under the ids of the rollout.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use unspool_core::event::{Call, Outcome, SaidDetail, ToolEnd, Voice, What};
+use unspool_core::json::Json;
+use unspool_core::part::{Body, Compaction, Data, Text};
+use unspool_core::session::Trigger;
+use unspool_core::telling::Name;
+
+use super::super::{Emit, Fate, Fields};
+use super::call::{
+    COMMAND, PATCH, SEARCH, acted, called, collaborated, command_input, item_end, item_outcome,
+};
+use super::response::say;
+use super::review::Review;
+use super::server::ServerDecoder;
+use super::{compaction_name, turn_name};
+
+impl ServerDecoder {
+    pub(super) fn item(&mut self, emit: &mut Emit<'_>, item: &Fields<'_>, done: bool) -> Fate {
+        let kind = item.string("type").unwrap_or_default();
+        let id: Arc<str> = item.text("id").unwrap_or_default().into();
+        if kind == "userMessage" {
+            // What a reviewer was told is what the review was asked for.
+            return if done && self.review.is_none() {
+                self.user(emit, item)
+            } else {
+                Fate::Metadata
+            };
+        }
+        if !done {
+            self.step(emit);
+        }
+        match &*kind {
+            "agentMessage" | "plan" => {
+                if done {
+                    let text = item.string("text").unwrap_or_default();
+                    say(emit, Voice::Text, &id, text, SaidDetail::default());
+                }
+            }
+            "reasoning" => {
+                if done {
+                    let read = |name| item.read::<Vec<String>>(name).unwrap_or_default();
+                    let mut text = read("summary").join("\n\n");
+                    if text.is_empty() {
+                        text = read("content").join("");
+                    }
+                    let detail = SaidDetail { redacted: text.is_empty(), ..SaidDetail::default() };
+                    say(emit, Voice::Reasoning, &id, text, detail);
+                }
+            }
+            "contextCompaction" => {
+                if done {
+                    return Fate::Metadata;
+                }
+                self.compaction(emit);
+            }
+            "enteredReviewMode" => {
+                if done {
+                    return Fate::Metadata;
+                }
+                self.review_begins(emit, item);
+            }
+            "exitedReviewMode" => {
+                if let Some(review) = self.review.take_if(|_| done) {
+                    review.end(emit, item);
+                }
+            }
+            "subAgentActivity" => {
+                if done {
+                    return Fate::Metadata;
+                }
+                let started = item.is("kind", "started");
+                if started {
+                    let path = item.string("agentPath").unwrap_or_default();
+                    let input = Json::parse(&json!({ "task_name": path }).to_string());
+                    called(emit, &id, None, "spawn_agent", input);
+                }
+                acted(emit, item);
+                if started {
+                    let (call, end) = (Call::Id(id), ToolEnd::Completed);
+                    emit.push(What::ToolEnded { call, end, outcome: Outcome::default() });
+                }
+            }
+            "collabAgentToolCall" => {
+                let name = match item.text("tool").as_deref() {
+                    Some("spawnAgent") => "spawn_agent".to_owned(),
+                    Some("wait") => "wait_agent".to_owned(),
+                    Some("sendInput") => "send_input".to_owned(),
+                    Some("closeAgent") => "close_agent".to_owned(),
+                    Some("resumeAgent") => "resume_agent".to_owned(),
+                    other => other.unwrap_or("agent").to_owned(),
+                };
+                let input = item.string("prompt").map(|prompt| json!({ "message": prompt }));
+                let input = input.unwrap_or_else(|| json!({}));
+                self.called(emit, &id, &name, Json::parse(&input.to_string()), done);
+                if done {
+                    collaborated(emit, Some(&id), item);
+                    self.ended(emit, &id, item);
+                }
+            }
+            "commandExecution" => {
+                self.called(emit, &id, COMMAND, command_input(item), done);
+                self.ended(emit, &id, item);
+            }
+            "fileChange" => {
+                self.called(emit, &id, PATCH, None, done);
+                self.ended(emit, &id, item);
+            }
+            "imageView" => {
+                let path = item.string("path").unwrap_or_default();
+                let input = Json::parse(&json!({ "path": path }).to_string());
+                self.called(emit, &id, "view_image", input, done);
+                if done {
+                    self.ended(emit, &id, item);
+                }
+            }
+            "webSearch" => {
+                self.called(emit, &id, SEARCH, item.json("action"), done);
+                if done {
+                    let (call, end) = (Call::Id(id), ToolEnd::Completed);
+                    emit.push(What::ToolEnded { call, end, outcome: Outcome::default() });
+                }
+            }
+            "mcpToolCall" | "dynamicToolCall" => {
+                let name = match item.string("server") {
+                    Some(server) => {
+                        format!("mcp__{server}__{}", item.text("tool").unwrap_or_default())
+                    }
+                    None => item.string("tool").unwrap_or_default(),
+                };
+                self.called(emit, &id, &name, item.json("arguments"), done);
+                self.ended(emit, &id, item);
+            }
+            _ => {
+                if !done {
+                    return Fate::Metadata;
+                }
+                let kind = format!("item/{kind}");
+                let name = Some(Name::Record(id));
+                emit.push(What::DataGiven(name, Data { kind, payload: item.whole() }));
+            }
+        }
+        Fate::InParts
+    }
+
+    /// A call, when its item starts. One that fails at once has nothing but its end.
+    fn called(
+        &mut self,
+        emit: &mut Emit<'_>,
+        id: &Arc<str>,
+        name: &str,
+        input: Option<Json>,
+        done: bool,
+    ) {
+        let parent = self.review.as_ref().map(|review| review.call.clone());
+        if !done || parent.is_none() {
+            called(emit, id, parent.as_ref(), name, input);
+        }
+    }
+
+    fn ended(&mut self, emit: &mut Emit<'_>, id: &Arc<str>, item: &Fields<'_>) {
+        let Some(end) = item_end(item) else { return };
+        let mut outcome = item_outcome(item);
+        outcome.output = item.string("aggregatedOutput");
+        emit.push(What::ToolEnded { call: Call::Id(id.clone()), end, outcome });
+    }
+
+    fn compaction(&mut self, emit: &mut Emit<'_>) {
+        let trigger = if self.prompted { "auto" } else { "manual" };
+        if let Some(turn) = self.turn.as_ref().filter(|_| !self.prompted) {
+            let (names, user) = (vec![turn_name(turn)], Vec::new());
+            emit.push(What::TurnStarted { names, trigger: Trigger::Command, user });
+        }
+        let name = compaction_name(self.compactions);
+        self.compactions += 1;
+        let trigger = Some(trigger.to_owned());
+        let compaction = Compaction { trigger, ..Compaction::default() };
+        emit.push(What::Compacted(Some(name), compaction));
+    }
+
+    fn review_begins(&mut self, emit: &mut Emit<'_>, item: &Fields<'_>) {
+        if let Some(turn) = self.turn.clone().filter(|_| !self.prompted) {
+            self.prompted = true;
+            let text = item.string("review").unwrap_or_default();
+            let user = vec![Body::Text(Text { text, ..Text::default() })];
+            let names = vec![turn_name(&turn)];
+            emit.push(What::TurnStarted { names, trigger: Trigger::User, user });
+        }
+        self.review = Some(Review::begin(emit, item));
+    }
+}

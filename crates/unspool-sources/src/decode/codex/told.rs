@@ -1,0 +1,54 @@
+//! Facts that are told in one form wherever they stand: tokens, failures, snapshots.
+
+use unspool_core::event::What;
+use unspool_core::id::sha256;
+use unspool_core::json::Json;
+use unspool_core::part::Failure;
+use unspool_core::session::Usage;
+
+use super::super::{Emit, Fields};
+
+pub(super) fn snapshot(emit: &mut Emit<'_>, kind: &str, content: Option<Json>) {
+    if let Some(content) = content {
+        let sha256 = sha256(content.text().as_bytes());
+        emit.push(What::SnapshotTaken { kind: kind.to_owned(), sha256, content });
+    }
+}
+
+/// Tokens of one response. What was read from the cache counts among the input here.
+pub(super) fn usage(told: &Fields<'_>) -> Usage {
+    let count = |name: &str| told.number(name).unwrap_or(0);
+    let (read, write) = (count("cached_input_tokens"), count("cache_write_input_tokens"));
+    Usage {
+        input: count("input_tokens").saturating_sub(read).saturating_sub(write),
+        output: count("output_tokens"),
+        cache_read: read,
+        cache_write: write,
+        reasoning: count("reasoning_output_tokens"),
+    }
+}
+
+/// What went wrong. The kind is a word, or an object that goes by it and says more.
+pub(super) fn failure(error: &Fields<'_>) -> Failure {
+    let told = |names: [&'static str; 2]| names.into_iter().find(|name| error.has(name));
+    let field = told(["codex_error_info", "codexErrorInfo"]).unwrap_or("codex_error_info");
+    let kind = error.fields(field);
+    let named = kind.names().next();
+    let code = error.string(field).or_else(|| named.clone().map(Into::into));
+    let code = code.map(|code| snake_case(&code));
+    let detail = kind.fields(named.as_deref().unwrap_or_default());
+    let status = detail.number("http_status_code").or_else(|| detail.number("httpStatusCode"));
+    Failure { code, status, text: error.string("message").unwrap_or_default() }
+}
+
+/// The server writes `usageLimitExceeded` where the rollout has `usage_limit_exceeded`.
+fn snake_case(word: &str) -> String {
+    let mut told = String::with_capacity(word.len() + 4);
+    for letter in word.chars() {
+        if letter.is_ascii_uppercase() && !told.is_empty() {
+            told.push('_');
+        }
+        told.push(letter.to_ascii_lowercase());
+    }
+    told
+}

@@ -1,0 +1,129 @@
+//! A second reading of Codex's rollouts: what the model said, thought and called, in the order of
+//! the file, what came back, and the tokens of each response.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::Kind;
+
+#[derive(Default, Debug)]
+pub struct Rollout {
+    /// Text and reasoning by what they say, calls by their ids.
+    pub blocks: Vec<(Kind, String)>,
+    /// What the model was given back, by call, where its process had ended by then.
+    pub outputs: BTreeMap<String, String>,
+    pub output_tokens: u64,
+    pub input_tokens: u64,
+    /// The beginning of its history is in another file.
+    pub goes_on: bool,
+}
+
+pub fn rollout(text: &str) -> Rollout {
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let meta = &lines[0]["payload"];
+    let (id, mut told) = (meta["id"].as_str().unwrap(), Rollout::default());
+    told.goes_on = meta["history_base"].is_object();
+    let copied = lines.get(1).is_some_and(|line| line["type"] == "session_meta");
+    let own = |line: &Value| line["payload"]["turn_attribution"]["parent_turn_id"].is_string();
+    let start = match meta["parent_thread_id"].is_string() && copied {
+        true => lines.iter().position(own).unwrap_or(lines.len()),
+        false => 0,
+    };
+    for (at, line) in lines.iter().enumerate().skip(start) {
+        let payload = &line["payload"];
+        match (line["type"].as_str().unwrap(), payload["type"].as_str().unwrap_or_default()) {
+            ("response_item", _) => model_item(&mut told, &lines, at),
+            ("event_msg", "item_completed") => shown_item(&mut told, payload, id),
+            // A fork that copies its parent does not pay for it again.
+            ("token_usage_record", _) if payload["turn_id"].as_str().unwrap() > id => {
+                let count = |name: &str| payload["usage"][name].as_u64().unwrap_or(0);
+                told.output_tokens += count("output_tokens");
+                told.input_tokens += count("input_tokens");
+            }
+            _ => {}
+        }
+    }
+    told
+}
+
+fn model_item(told: &mut Rollout, lines: &[Value], at: usize) {
+    let item = &lines[at]["payload"];
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let joined = |list: &Value, with: &str| {
+        let pieces = list.as_array().into_iter().flatten();
+        let texts: Vec<String> = pieces.map(|piece| text(&piece["text"])).collect();
+        texts.join(with)
+    };
+    match item["type"].as_str().unwrap_or_default() {
+        "message" if item["role"] == "assistant" && !is_summary(lines, at) => {
+            let said = joined(&item["content"], "");
+            match said.split_once("<proposed_plan>\n") {
+                Some((before, plan)) => {
+                    let plan = plan.split("</proposed_plan>").next().unwrap_or_default();
+                    for part in [before, plan].into_iter().filter(|part| !part.is_empty()) {
+                        told.blocks.push((Kind::Text, part.to_owned()));
+                    }
+                }
+                None => told.blocks.push((Kind::Text, said)),
+            }
+        }
+        "reasoning" if !is_summary(lines, at) => {
+            told.blocks.push((Kind::Reasoning, joined(&item["summary"], "\n\n")));
+        }
+        "function_call" | "custom_tool_call" | "tool_search_call" => {
+            told.blocks.push((Kind::Tool, text(&item["call_id"])));
+        }
+        "web_search_call" => told.blocks.push((Kind::Tool, text(&item["id"]))),
+        "function_call_output" | "custom_tool_call_output" if item["name"].is_null() => {
+            let output = match item["output"].as_str() {
+                Some(output) => output.to_owned(),
+                None => joined(&item["output"], ""),
+            };
+            if !output.contains("Process running with session ID") {
+                told.outputs.insert(text(&item["call_id"]), output);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Whether the program alone asked for this: nothing but its own records up to the compaction.
+fn is_summary(lines: &[Value], at: usize) -> bool {
+    let follows = lines[at + 1..].iter().find(|line| {
+        let kind = line["payload"]["type"].as_str().unwrap_or_default();
+        let model = line["type"] == "response_item" && matches!(kind, "message" | "reasoning");
+        !(model || line["type"] == "token_usage_record" || kind == "token_count")
+    });
+    follows.is_some_and(|line| line["type"] == "compacted")
+}
+
+/// Calls that no item of the model tells of: inside scripts, and those of a reviewer.
+fn shown_item(told: &mut Rollout, event: &Value, thread: &str) {
+    let item = &event["item"];
+    let id = item["id"].as_str().unwrap_or_default().to_owned();
+    let foreign = event["thread_id"].as_str().is_some_and(|of| of != thread);
+    match item["type"].as_str().unwrap_or_default() {
+        "CommandExecution" | "FileChange" if foreign || id.starts_with("exec-") => {
+            told.blocks.push((Kind::Tool, id));
+        }
+        "Reasoning" if foreign => {
+            let pieces = item["summary_text"].as_array().into_iter().flatten();
+            let texts: Vec<&str> = pieces.filter_map(Value::as_str).collect();
+            told.blocks.push((Kind::Reasoning, texts.join("\n\n")));
+        }
+        "EnteredReviewMode" => told.blocks.push((Kind::Tool, id)),
+        _ => {}
+    }
+}
+
+/// A rollout of a case, packed or not.
+pub fn rollout_of(case: &Path) -> Option<Rollout> {
+    let (plain, packed) = (case.join("log.jsonl"), case.join("log.jsonl.zst"));
+    if plain.exists() {
+        return Some(rollout(&std::fs::read_to_string(plain).unwrap()));
+    }
+    let bytes = zstd::decode_all(std::fs::File::open(packed).ok()?).unwrap();
+    Some(rollout(&String::from_utf8(bytes).unwrap()))
+}

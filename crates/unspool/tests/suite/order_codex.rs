@@ -1,0 +1,66 @@
+//! Law 1 for Codex: every rollout against the independent reader of its raw JSON.
+
+use unspool_core::part::Body;
+
+use crate::case::{captures, cases, fold_in, main_session, name};
+use crate::independent::{Kind, codex};
+
+#[test]
+fn law_1_order_is_kept_in_rollouts() {
+    // R-000-01 to R-000-06, R-001-17, R-X-06
+    let mut checked = 0;
+    for case in cases("codex") {
+        let Some(raw) = codex::rollout_of(&case) else { continue };
+        let gathering = fold_in(&captures(&case)[..1], &[0]);
+        let session = main_session(&gathering);
+        let transcript = session.transcript();
+        let mut found: Vec<(Kind, String)> = Vec::new();
+        for part in transcript.turns.iter().flat_map(|turn| &turn.parts) {
+            match &part.body {
+                Body::Text(text) => found.push((Kind::Text, text.text.clone())),
+                Body::Reasoning(reasoning) => {
+                    found.push((Kind::Reasoning, reasoning.text.clone()));
+                }
+                Body::Tool(tool) => found.push((Kind::Tool, tool.call_id.clone())),
+                _ => {}
+            }
+            let Body::Tool(tool) = &part.body else { continue };
+            if let Some(output) = raw.outputs.get(&tool.call_id) {
+                assert_eq!(tool.output.as_ref(), Some(output), "{} {}", name(&case), tool.call_id);
+            }
+        }
+        if raw.goes_on {
+            assert!(found.ends_with(&raw.blocks), "{}", name(&case));
+        } else {
+            assert_eq!(found, raw.blocks, "{}", name(&case));
+        }
+        let ledger = &session.ledger;
+        let left: u64 = ledger.left_out.values().sum();
+        assert_eq!(ledger.read, ledger.in_parts + ledger.metadata + left, "{}", name(&case));
+        assert_eq!(ledger.unreadable, 0, "{}", name(&case));
+        checked += 1;
+    }
+    assert!(checked >= 25, "only {checked} rollouts");
+}
+
+#[test]
+fn tokens_of_rollouts_are_counted_once_per_response() {
+    for case in cases("codex") {
+        let Some(raw) = codex::rollout_of(&case) else { continue };
+        let captures = captures(&case);
+        // A stream beside the rollout adds nothing.
+        for order in [vec![0], (0..captures.len()).collect()] {
+            let gathering = fold_in(&captures, &order);
+            let transcript = main_session(&gathering).transcript();
+            let own = transcript
+                .turns
+                .iter()
+                .filter(|turn| !raw.goes_on || turn.origin.at.0[2].is_some());
+            let mut usage = unspool_core::session::Usage::default();
+            own.for_each(|turn| usage.add(turn.usage()));
+            let input = usage.input + usage.cache_read + usage.cache_write;
+            let found = (input, usage.output);
+            assert_eq!(found, (raw.input_tokens, raw.output_tokens), "{} {order:?}", name(&case));
+        }
+    }
+}
