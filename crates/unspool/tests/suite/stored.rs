@@ -73,12 +73,12 @@ fn what_is_stored_is_what_the_files_say() {
     for case in all_cases() {
         // A document is read where it is named, and not where its folder is.
         let document = case.join("log.json");
-        let case = if document.exists() { document } else { case };
-        let archive = Archive::with(&[&case]);
+        let path = if document.exists() { document } else { case.clone() };
+        let archive = Archive::with(&[&path]);
         // What a fork goes on from lies beside it.
         let gathering = fold_in(&captures(&case)[..1], &[0]);
         let main = &main_session(&gathering).agent_session_id;
-        let shown = ["show", case.to_str().unwrap(), "--session", main];
+        let shown = ["show", path.to_str().unwrap(), "--session", main];
         let mut from_file = Archive::new().json(&shown);
         let session = from_file["session"].clone();
         let mut stored = archive.json(&["show", id(&session)]);
@@ -89,7 +89,7 @@ fn what_is_stored_is_what_the_files_say() {
         for part in ["session", "turns", "records"] {
             assert_eq!(stored[part], from_file[part], "{}: {part}", name(&case));
         }
-        let again = archive.json(&["import", case.to_str().unwrap()]);
+        let again = archive.json(&["import", path.to_str().unwrap()]);
         for count in ["sessions", "turns", "parts", "records", "bytes"] {
             assert_eq!(again[count], 0, "{}: {count}", name(&case));
         }
