@@ -118,7 +118,7 @@ impl LogDecoder {
     }
 
     /// A call that only its item tells of: inside a script, in a review, or typed by the user.
-    fn own_call(
+    pub(super) fn own_call(
         &mut self,
         emit: &mut Emit<'_>,
         kind: &str,

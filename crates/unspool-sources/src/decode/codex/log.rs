@@ -7,16 +7,17 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use unspool_core::event::{EndReason, Event, What};
-use unspool_core::id::SessionId;
-use unspool_core::part::{Body, Compaction, Data, Failure, Interjection, Text};
+use unspool_core::assemble::prose_likeness;
+use unspool_core::event::{Event, Voice, What};
+use unspool_core::id::{SessionId, digest};
+use unspool_core::part::{Body, Data, Interjection, Notice};
 use unspool_core::session::{ForkedFrom, Parent, Trigger};
 use unspool_core::telling::{Name, Telling};
 
 use super::super::{Decoder, Emit, Fate, Fields, Record};
 use super::review::Review;
-use super::told::{failure, snapshot, usage};
-use super::{AGENT, compaction_name, failure_name, step_name, turn_name};
+use super::told::{snapshot, usage};
+use super::{AGENT, block_name, step_name, turn_name};
 
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -36,13 +37,13 @@ pub(super) struct LogDecoder {
     by_agent: bool,
     pub(super) model: Option<String>,
     /// Model calls of the turn so far, and whether one is being told.
-    steps: u32,
+    pub(super) steps: u32,
     in_step: bool,
     /// Whether this version records the tokens of each response.
-    records_usage: bool,
+    pub(super) records_usage: bool,
     /// The totals that older versions tell instead.
-    total: Option<(u64, u64)>,
-    compactions: u32,
+    pub(super) total: Option<(u64, u64)>,
+    pub(super) compactions: u32,
     interjections: u32,
     pub(super) calls: BTreeMap<Arc<str>, Open>,
     /// Scripts of code mode that have not ended, the newest last.
@@ -58,6 +59,12 @@ pub(super) struct LogDecoder {
     pub(super) review: Option<Review>,
     /// `codex exec` wrote it. Its stream knows turns by the first thing in them.
     by_exec: bool,
+    /// How often each content was said in the turn, in versions that name nothing (0.137).
+    alike: BTreeMap<u64, u32>,
+    /// Turns that have no ids so far.
+    pub(super) unnamed: u32,
+    /// The rest of the history should follow, from another file.
+    expects: bool,
     first_told: bool,
     firsts: BTreeMap<u64, u32>,
 }
@@ -100,6 +107,12 @@ impl Decoder for LogDecoder {
         if self.copying {
             return Fate::left_out("copied from the parent");
         }
+        if std::mem::take(&mut self.expects) {
+            let name = Name::Alike(digest(b"history"), 0);
+            let code = "informational".to_owned();
+            let text = "What came before is in another rollout, which was not found.".to_owned();
+            emit.push(What::Noticed(Some(name), Notice { code, text }));
+        }
         emit.turn = self.turn.as_ref().map(turn_name);
         match &*kind {
             "response_item" => self.response(&mut emit, &payload),
@@ -141,6 +154,7 @@ impl LogDecoder {
         let id: Arc<str> = meta.text("id").unwrap_or_default().into();
         let base = meta.fields("history_base");
         if let Some(thread) = &self.thread {
+            self.expects = false;
             if *thread != id {
                 // The parent's own head, before a copy of its records.
                 self.copying |= !self.forked && self.turns.is_empty();
@@ -151,6 +165,8 @@ impl LogDecoder {
         }
         self.thread = Some(id);
         self.by_exec = meta.is("originator", "codex_exec");
+        // The head of the base comes next, if there is a base.
+        self.expects = base.is_object();
         emit.push(What::SessionTold {
             project: meta.string("cwd"),
             branch: meta.fields("git").string("branch"),
@@ -202,11 +218,23 @@ impl LogDecoder {
         self.by_agent = trigger == Trigger::Agent;
         self.first_told = false;
         self.announced.clear();
+        self.alike.clear();
         let names = vec![turn_name(&turn)];
         emit.push(What::TurnStarted { names, trigger, user: Vec::new() });
         if self.is_inherited() {
             emit.push(What::TurnInherited);
         }
+    }
+
+    /// The name of a piece of prose, which has an id or is known by what it says.
+    pub(super) fn prose_name(&mut self, voice: Voice, id: &str, text: &str) -> Name {
+        if !id.is_empty() {
+            return block_name(id);
+        }
+        let content = prose_likeness(voice, text);
+        let count = self.alike.entry(content).or_default();
+        *count += 1;
+        Name::Alike(content, *count - 1)
     }
 
     /// The first thing of a turn, by which a stream without ids knows the turn.
@@ -267,7 +295,7 @@ impl LogDecoder {
     }
 
     /// A response is told to its end, with what it used.
-    fn usage(&mut self, emit: &mut Emit<'_>, told: &Fields<'_>) {
+    pub(super) fn usage(&mut self, emit: &mut Emit<'_>, told: &Fields<'_>) {
         let Some(turn) = &self.turn else { return };
         let step = step_name(turn, self.steps);
         self.steps += 1;
@@ -275,143 +303,5 @@ impl LogDecoder {
         if !self.is_inherited() {
             emit.push(What::UsageTold { step, usage: usage(told) });
         }
-    }
-
-    // ── Events ──────────────────────────────────────────────────────────────────────────────
-
-    fn event(&mut self, emit: &mut Emit<'_>, record: &Fields<'_>, event: &Fields<'_>) -> Fate {
-        let kind = event.string("type").unwrap_or_default();
-        let turn = event.text("turn_id");
-        match &*kind {
-            "task_started" => {
-                let by = event.fields("turn_attribution");
-                if let (Some(review), Some(turn)) = (&mut self.review, &turn) {
-                    review.turn = Some(turn.to_string());
-                    return Fate::Metadata;
-                }
-                let agent = by.has("parent_turn_id") || by.has("initiating_agent_path");
-                let trigger = if agent { Trigger::Agent } else { Trigger::User };
-                if let Some(turn) = turn {
-                    self.enter(emit, &turn, trigger, record.number("ordinal"));
-                }
-                Fate::Metadata
-            }
-            "task_complete" => {
-                self.flush(emit);
-                self.name_turn(emit, turn.as_deref());
-                let error = event.fields("error");
-                let reason = if error.is_object() {
-                    let failure = failure(&error);
-                    let why = Some(failure.text.clone());
-                    self.first(emit, super::call::alike("failed", &failure.text));
-                    emit.push(What::Failed(Some(failure_name()), failure));
-                    EndReason::Failed(why)
-                } else {
-                    EndReason::Completed
-                };
-                emit.push(What::TurnEnded(reason));
-                self.review = None;
-                Fate::Metadata
-            }
-            "turn_aborted" => {
-                self.flush(emit);
-                self.name_turn(emit, turn.as_deref());
-                emit.push(What::TurnEnded(EndReason::Interrupted));
-                Fate::Metadata
-            }
-            "token_count" => {
-                self.token_count(emit, &event.fields("info"));
-                Fate::Metadata
-            }
-            "item_completed" => self.item(emit, record, event),
-            "user_message" => {
-                let mut user = Vec::new();
-                let text = event.string("message").unwrap_or_default();
-                if !text.is_empty() {
-                    user.push(Body::Text(Text { text, ..Text::default() }));
-                }
-                let listed = |name| event.read::<Vec<String>>(name).unwrap_or_default();
-                for url in listed("images").into_iter().chain(listed("local_images")) {
-                    user.push(Body::File(super::text::picture(Some(url))));
-                }
-                self.user(emit, None, user)
-            }
-            "agent_message" | "agent_reasoning" => {
-                let text = event.string("message").or_else(|| event.string("text"));
-                self.announce(emit, None, text.unwrap_or_default());
-                Fate::Metadata
-            }
-            "sub_agent_activity" => {
-                super::call::acted(emit, event);
-                Fate::InParts
-            }
-            "patch_apply_end"
-            | "exec_command_end"
-            | "mcp_tool_call_end"
-            | "view_image_tool_call" => self.overlay(emit, event.text("call_id").as_deref(), event),
-            "web_search_end" => Fate::Metadata,
-            "context_compacted" => Fate::Metadata,
-            "thread_settings_applied" => Fate::Metadata,
-            "error" => {
-                let text = event.string("message").unwrap_or_default();
-                emit.push(What::Failed(None, Failure { text, ..Failure::default() }));
-                Fate::InParts
-            }
-            "turn_diff"
-            | "agent_reasoning_section_break"
-            | "exec_command_begin"
-            | "patch_apply_begin"
-            | "web_search_begin"
-            | "mcp_tool_call_begin" => Fate::left_out(format!("event_msg/{kind}")),
-            _ => {
-                let kind = format!("event_msg/{kind}");
-                emit.push(What::DataGiven(None, Data { kind, payload: event.whole() }));
-                Fate::InParts
-            }
-        }
-    }
-
-    /// Speaks of the turn that a record names, which need not be the current one.
-    pub(super) fn name_turn(&self, emit: &mut Emit<'_>, turn: Option<&str>) {
-        let reviewed = self.review.as_ref().is_some_and(|review| review.turn.as_deref() == turn);
-        if let Some(turn) = turn.filter(|_| !reviewed) {
-            emit.turn = Some(Name::Prompt(turn.into()));
-        }
-    }
-
-    /// Running totals, repeated whenever anything changes: what they grew by is a response's.
-    fn token_count(&mut self, emit: &mut Emit<'_>, info: &Fields<'_>) {
-        let total = info.fields("total_token_usage");
-        let count = |name| total.number(name).unwrap_or(0);
-        let told = (count("input_tokens"), count("output_tokens"));
-        let grew = self.total.is_none_or(|held| told > held) && told != (0, 0);
-        self.total = Some(told);
-        if grew && !self.records_usage {
-            self.usage(emit, &info.fields("last_token_usage"));
-        }
-    }
-
-    fn compacted(&mut self, emit: &mut Emit<'_>, told: &Fields<'_>) -> Fate {
-        // The summary was the model's answer to the program, and stands here.
-        self.unannounced.clear();
-        self.announced.clear();
-        // What the user asked for is a turn of its own, of one response and without a prompt.
-        let trigger = if self.prompted || self.steps > 1 { "auto" } else { "manual" };
-        if trigger == "manual"
-            && let Some(turn) = &self.turn
-        {
-            let names = vec![turn_name(turn)];
-            let (trigger, user) = (Trigger::Command, Vec::new());
-            emit.push(What::TurnStarted { names, trigger, user });
-        }
-        let name = compaction_name(self.compactions);
-        self.compactions += 1;
-        let compaction = Compaction {
-            trigger: Some(trigger.to_owned()),
-            summary: told.string("message").unwrap_or_default(),
-            ..Compaction::default()
-        };
-        emit.push(What::Compacted(Some(name), compaction));
-        Fate::InParts
     }
 }

@@ -3,6 +3,7 @@
 //! steps, the items and the calls of a thread are named, so that all of them meet.
 
 mod call;
+mod event;
 mod exec;
 mod hooks;
 mod item;

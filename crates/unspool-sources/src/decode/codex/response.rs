@@ -156,7 +156,10 @@ impl LogDecoder {
         if !text.trim().is_empty() {
             self.first(emit, prose_likeness(voice, &text));
         }
-        say(emit, voice, id, text, detail);
+        if !text.trim().is_empty() || detail.redacted {
+            let block = Some(self.prose_name(voice, id, &text));
+            emit.push(What::Said { voice, block, text, detail });
+        }
     }
 
     /// A message of another agent: what a turn began with, or what came in while it ran.

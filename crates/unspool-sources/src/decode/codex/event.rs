@@ -1,0 +1,170 @@
+//! What the rollout tells people: where turns begin and end, what the user said, and what the
+//! program did.
+
+use unspool_core::event::{EndReason, What};
+use unspool_core::part::{Body, Compaction, Data, Failure, Text};
+use unspool_core::session::Trigger;
+use unspool_core::telling::Name;
+
+use super::super::{Emit, Fate, Fields};
+use super::log::LogDecoder;
+use super::told::failure;
+use super::{compaction_name, failure_name, turn_name};
+
+impl LogDecoder {
+    pub(super) fn event(
+        &mut self,
+        emit: &mut Emit<'_>,
+        record: &Fields<'_>,
+        event: &Fields<'_>,
+    ) -> Fate {
+        let kind = event.string("type").unwrap_or_default();
+        let turn = event.text("turn_id");
+        match &*kind {
+            "task_started" => {
+                let by = event.fields("turn_attribution");
+                if let (Some(review), Some(turn)) = (&mut self.review, &turn) {
+                    review.turn = Some(turn.to_string());
+                    return Fate::Metadata;
+                }
+                let agent = by.has("parent_turn_id") || by.has("initiating_agent_path");
+                let trigger = if agent { Trigger::Agent } else { Trigger::User };
+                if let Some(turn) = turn {
+                    self.enter(emit, &turn, trigger, record.number("ordinal"));
+                }
+                Fate::Metadata
+            }
+            "task_complete" => {
+                self.flush(emit);
+                self.name_turn(emit, turn.as_deref());
+                let error = event.fields("error");
+                let reason = if error.is_object() {
+                    let failure = failure(&error);
+                    let why = Some(failure.text.clone());
+                    self.first(emit, super::call::alike("failed", &failure.text));
+                    emit.push(What::Failed(Some(failure_name()), failure));
+                    EndReason::Failed(why)
+                } else {
+                    EndReason::Completed
+                };
+                emit.push(What::TurnEnded(reason));
+                self.review = None;
+                Fate::Metadata
+            }
+            "turn_aborted" => {
+                self.flush(emit);
+                self.name_turn(emit, turn.as_deref());
+                emit.push(What::TurnEnded(EndReason::Interrupted));
+                Fate::Metadata
+            }
+            "token_count" => {
+                self.token_count(emit, &event.fields("info"));
+                Fate::Metadata
+            }
+            "item_completed" => self.item(emit, record, event),
+            "user_message" => {
+                let mut user = Vec::new();
+                let text = event.string("message").unwrap_or_default();
+                if !text.is_empty() {
+                    user.push(Body::Text(Text { text, ..Text::default() }));
+                }
+                let listed = |name| event.read::<Vec<String>>(name).unwrap_or_default();
+                for url in listed("images").into_iter().chain(listed("local_images")) {
+                    user.push(Body::File(super::text::picture(Some(url))));
+                }
+                // Older versions begin a turn with its prompt, and do not name it.
+                if self.turn.is_none() || self.unnamed > 0 {
+                    self.unnamed += 1;
+                    let thread = self.thread.as_deref().unwrap_or_default();
+                    let turn = format!("{thread}/{}", self.unnamed);
+                    self.enter(emit, &turn, Trigger::User, record.number("ordinal"));
+                }
+                self.user(emit, None, user)
+            }
+            "agent_message" | "agent_reasoning" => {
+                let text = event.string("message").or_else(|| event.string("text"));
+                self.announce(emit, None, text.unwrap_or_default());
+                Fate::Metadata
+            }
+            "sub_agent_activity" => {
+                super::call::acted(emit, event);
+                Fate::InParts
+            }
+            "patch_apply_end"
+            | "exec_command_end"
+            | "mcp_tool_call_end"
+            | "view_image_tool_call" => {
+                let id = event.text("call_id");
+                if kind == "patch_apply_end"
+                    && let Some(id) = &id
+                {
+                    self.own_call(emit, "FileChange", id, event, false);
+                }
+                self.overlay(emit, id.as_deref(), event)
+            }
+            "web_search_end" => Fate::Metadata,
+            "context_compacted" => Fate::Metadata,
+            "thread_settings_applied" => Fate::Metadata,
+            "error" => {
+                let text = event.string("message").unwrap_or_default();
+                emit.push(What::Failed(None, Failure { text, ..Failure::default() }));
+                Fate::InParts
+            }
+            "turn_diff"
+            | "agent_reasoning_section_break"
+            | "exec_command_begin"
+            | "patch_apply_begin"
+            | "web_search_begin"
+            | "mcp_tool_call_begin" => Fate::left_out(format!("event_msg/{kind}")),
+            _ => {
+                let kind = format!("event_msg/{kind}");
+                emit.push(What::DataGiven(None, Data { kind, payload: event.whole() }));
+                Fate::InParts
+            }
+        }
+    }
+
+    /// Speaks of the turn that a record names, which need not be the current one.
+    pub(super) fn name_turn(&self, emit: &mut Emit<'_>, turn: Option<&str>) {
+        let reviewed = self.review.as_ref().is_some_and(|review| review.turn.as_deref() == turn);
+        if let Some(turn) = turn.filter(|_| !reviewed) {
+            emit.turn = Some(Name::Prompt(turn.into()));
+        }
+    }
+
+    /// Running totals, repeated whenever anything changes: what they grew by is a response's.
+    fn token_count(&mut self, emit: &mut Emit<'_>, info: &Fields<'_>) {
+        let total = info.fields("total_token_usage");
+        let count = |name| total.number(name).unwrap_or(0);
+        let told = (count("input_tokens"), count("output_tokens"));
+        let grew = self.total.is_none_or(|held| told > held) && told != (0, 0);
+        self.total = Some(told);
+        if grew && !self.records_usage {
+            self.usage(emit, &info.fields("last_token_usage"));
+        }
+    }
+
+    pub(super) fn compacted(&mut self, emit: &mut Emit<'_>, told: &Fields<'_>) -> Fate {
+        // The summary was the model's answer to the program, and stands here.
+        self.unannounced.clear();
+        self.announced.clear();
+        // What the user asked for is a turn of its own, of one response and without a prompt.
+        let trigger = if self.prompted || self.steps > 1 { "auto" } else { "manual" };
+        if trigger == "manual"
+            && let Some(turn) = &self.turn
+        {
+            let names = vec![turn_name(turn)];
+            let (trigger, user) = (Trigger::Command, Vec::new());
+            emit.push(What::TurnStarted { names, trigger, user });
+        }
+        let name = compaction_name(self.compactions);
+        self.compactions += 1;
+        let compaction = Compaction {
+            trigger: Some(trigger.to_owned()),
+            summary: told.string("message").unwrap_or_default(),
+            ..Compaction::default()
+        };
+        emit.push(What::Compacted(Some(name), compaction));
+        Fate::InParts
+    }
+}
