@@ -147,6 +147,8 @@ pub enum What {
     StartedBy(Parent),
     /// The session goes on from another one's history.
     BranchedOff(ForkedFrom),
+    /// Whether only prompts and their results are known of the session, and nothing between.
+    OutcomesOnly(bool),
     /// The agent left the session.
     SessionEnded,
 
@@ -293,6 +295,7 @@ impl What {
             | What::TitleTold(_)
             | What::StartedBy(_)
             | What::BranchedOff(_)
+            | What::OutcomesOnly(_)
             | What::SessionEnded
             | What::TurnInherited
             | What::TurnStarted { .. }
@@ -370,6 +373,7 @@ impl What {
             | What::TitleTold(_)
             | What::StartedBy(_)
             | What::BranchedOff(_)
+            | What::OutcomesOnly(_)
             | What::SessionEnded
             | What::TurnInherited
             | What::UserAdded(_)

@@ -45,6 +45,9 @@ pub struct Facts {
     pub parent: Option<Parent>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked_from: Option<ForkedFrom>,
+    /// Only prompts and their results are known of it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub outcomes_only: bool,
     /// Who told project, branch and version.
     #[serde(default)]
     pub ranks: Ranks,

@@ -1,6 +1,7 @@
 //! Sources into the archive: which files are new, reading them, the lock that makes one process the
 //! recorder, and the socket by which the others follow it.
 
+pub mod agents;
 mod claim;
 pub mod exchange;
 pub mod follow;

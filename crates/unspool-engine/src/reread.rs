@@ -53,7 +53,8 @@ pub fn reread<S: Store>(recorder: &Recorder<S>, progress: &Progress) -> Result<R
     for session in again {
         wait(store.forget(session))?;
     }
-    let candidates = paths.into_iter().map(|path| Candidate { path, stamp: None }).collect();
+    let candidates =
+        paths.into_iter().map(|path| Candidate { path, stamp: None, named: true }).collect();
     let report = sync(recorder, &mut Known::load(recorder)?, candidates, progress)?;
     Ok(Reread { report, left })
 }

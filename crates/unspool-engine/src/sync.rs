@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{BufReader, Read};
+use std::io::{BufReader, Cursor, Read};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
@@ -38,11 +38,13 @@ pub struct Candidate {
     pub path: PathBuf,
     /// None where the file system did not say.
     pub stamp: Option<Stamp>,
+    /// Somebody asked for this file, and wants what is in it now.
+    pub named: bool,
 }
 
 impl From<Found> for Candidate {
     fn from(found: Found) -> Candidate {
-        Candidate { path: found.path, stamp: Some(found.stamp) }
+        Candidate { path: found.path, stamp: Some(found.stamp), named: false }
     }
 }
 
@@ -50,7 +52,7 @@ impl Candidate {
     pub fn of(path: &Path) -> Candidate {
         let stamp = std::fs::metadata(path).ok().map(|metadata| Stamp::of(&metadata));
         let stamp = stamp.or_else(|| rows::stamp_of(path));
-        Candidate { path: path.to_owned(), stamp }
+        Candidate { path: path.to_owned(), stamp, named: true }
     }
 }
 
@@ -80,7 +82,8 @@ pub fn sync<S: Store>(
 ) -> Result<Report, SyncError> {
     let tally = Tally::default();
     let mut todo: Vec<(i64, u64, PathBuf)> = Vec::new();
-    for Candidate { path, stamp } in candidates {
+    let named = candidates.iter().all(|candidate| candidate.named);
+    for Candidate { path, stamp, .. } in candidates {
         let seen = known.get(&*path.to_string_lossy()).map(|file| file.stamp);
         match (stamp, seen) {
             (Some(stamp), Some(seen)) if is_same(stamp, seen) => {
@@ -116,6 +119,7 @@ pub fn sync<S: Store>(
         tally: &tally,
         progress,
         pace,
+        named,
     };
     let queue = Mutex::new(todo.into_iter().map(|(_, _, path)| path).collect::<VecDeque<_>>());
     let later = run(&shared, &queue)?;
@@ -157,6 +161,24 @@ pub fn take_stream<S: Store>(
     source: impl Read,
     progress: &Progress,
 ) -> Result<Report, SyncError> {
+    take_all(recorder, [(name.to_owned(), source)], progress)
+}
+
+/// The same for several texts, each under a name of its own.
+pub fn take_streams<S: Store>(
+    recorder: &Recorder<S>,
+    texts: Vec<(String, String)>,
+    progress: &Progress,
+) -> Result<Report, SyncError> {
+    let texts = texts.into_iter().map(|(name, text)| (name, Cursor::new(text)));
+    take_all(recorder, texts, progress)
+}
+
+fn take_all<S: Store, R: Read>(
+    recorder: &Recorder<S>,
+    sources: impl IntoIterator<Item = (String, R)>,
+    progress: &Progress,
+) -> Result<Report, SyncError> {
     let Known(known) = Known::load(recorder)?;
     let (tally, claims, written) = (Tally::default(), Claims::default(), Mutex::default());
     let shared = Shared {
@@ -167,11 +189,14 @@ pub fn take_stream<S: Store>(
         tally: &tally,
         progress,
         pace: Pace::Bulk,
+        named: true,
     };
     let mut taker = Taker::new(&shared)?;
-    match taker.take_stream(name, source) {
-        Ok(()) | Err(Stop::Later) => {}
-        Err(Stop::Failed(error)) => return Err(error),
+    for (name, source) in sources {
+        match taker.take_stream(&name, source) {
+            Ok(()) | Err(Stop::Later) => {}
+            Err(Stop::Failed(error)) => return Err(error),
+        }
     }
     finish(&mut taker)?;
     drop(taker);

@@ -46,6 +46,8 @@ pub(crate) struct Shared<'a, S: Store> {
     pub tally: &'a Tally,
     pub progress: &'a Progress,
     pub pace: Pace,
+    /// Somebody asked for these files, and wants what is in them now.
+    pub named: bool,
 }
 
 /// Why a file was left for later, or a sync ended.
@@ -204,7 +206,8 @@ impl<'a, S: Store> Taker<'a, S> {
         }
         // A file that goes on may still say whose it is. Its name is a guess, and what was stored
         // under a wrong one would stay.
-        let undecided = last == LastLine::Leave && reading.is_undecided();
+        let waits = last == LastLine::Leave && !self.shared.named;
+        let undecided = waits && reading.is_undecided();
         let verdict = if undecided { Verdict::Known } else { reading.finish(self) };
         if let Some(stop) = self.stop.take() {
             return Err(stop);

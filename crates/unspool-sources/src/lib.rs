@@ -13,3 +13,4 @@ pub mod gather;
 pub mod read;
 pub mod reading;
 pub mod survey;
+pub mod table;

@@ -536,6 +536,8 @@ impl SessionFold {
             Completeness::Failed
         } else if spine < Some(Telling::Stream) || unreadable {
             Completeness::Partial
+        } else if self.mirror.session().facts.outcomes_only {
+            Completeness::FinalOnly
         } else {
             Completeness::Full
         }

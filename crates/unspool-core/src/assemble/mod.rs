@@ -128,6 +128,12 @@ impl Assembler {
                     self.emit_session();
                 }
             }
+            What::OutcomesOnly(only) => {
+                if self.facts.outcomes_only != only {
+                    self.facts.outcomes_only = only;
+                    self.emit_session();
+                }
+            }
             What::SessionEnded => {
                 if self.state != SessionState::Ended {
                     self.state = SessionState::Ended;

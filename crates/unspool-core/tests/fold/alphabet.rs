@@ -322,6 +322,7 @@ pub fn in_order(script: Vec<Line>) -> Vec<Line> {
             | What::TitleTold(_)
             | What::StartedBy(_)
             | What::BranchedOff(_)
+            | What::OutcomesOnly(_)
             | What::SessionEnded
             | What::TurnInherited
             | What::UserAdded(_)

@@ -13,6 +13,7 @@ pub mod gemini;
 mod ledger;
 pub mod opencode;
 mod outline;
+pub mod rows;
 
 pub use emit::{Emit, Record};
 pub use fields::{Fields, json_of};
@@ -108,6 +109,8 @@ pub static FORMATS: &[Format] = &[
     opencode::RUN,
     ai_sdk::DOCUMENT,
     ai_sdk::STREAM,
+    // The least certain last.
+    rows::ROWS,
 ];
 
 /// The format of a record.

@@ -103,6 +103,7 @@ fn put_on(mut line: Line, looks: &[u32]) -> Line {
         | What::StartedBy(_)
         | What::BranchedOff(_)
         | What::TurnInherited
+        | What::OutcomesOnly(_)
         | What::SessionEnded
         | What::UserAdded(_)
         | What::ThinkingTold(_)

@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use clap::Args;
+use unspool_engine::agents::{Imported, import};
 use unspool_engine::sync::{Candidate, Known, sync, take_stream};
 use unspool_sources::discover::find_files;
 use unspool_sources::read::rows;
+use unspool_sources::read::source::lines_of;
 use unspool_store::recorder::Deleted;
 
 use crate::archive::Archive;
@@ -16,9 +18,14 @@ use crate::progress::Bar;
 /// Read these files or folders into the archive
 #[derive(Args)]
 pub struct Import {
-    /// Session logs, stream or hook captures, folders of them, or - for standard input
-    #[arg(required = true)]
+    /// Session logs, chats, stream or hook captures, folders of them, or - for standard input
+    #[arg(required_unless_present = "agents")]
     paths: Vec<PathBuf>,
+    /// Read the agents that an application keeps in this SQLite database: a table with the columns
+    /// prompt and result, and log_path where an agent has a log. The log is read as a session; an
+    /// agent without one becomes a session of its prompt and its result
+    #[arg(long, value_name = "DB")]
+    agents: Option<PathBuf>,
     /// Bring back sessions that were deleted
     #[arg(long)]
     restore: bool,
@@ -31,6 +38,13 @@ impl Import {
     pub fn run(self, archive: &Archive) -> Result<()> {
         let mut candidates = Vec::new();
         let mut warnings = Vec::new();
+        if let Some(database) = self.agents.as_ref().filter(|path| !path.is_file()) {
+            bail!(
+                "{} does not exist; give the SQLite database in which your application keeps its \
+                 agents",
+                database.display()
+            );
+        }
         for path in self.paths.iter().filter(|path| !is_stdin(path)) {
             if !rows::exists(path) {
                 bail!(
@@ -43,7 +57,7 @@ impl Import {
             let (files, skipped) = find_files(&path);
             candidates.extend(files.into_iter().map(|path| match self.restore {
                 // Read whether it changed or not.
-                true => Candidate { path, stamp: None },
+                true => Candidate { path, stamp: None, named: true },
                 false => Candidate::of(&path),
             }));
             warnings.extend(skipped);
@@ -55,10 +69,16 @@ impl Import {
         let outcome = sync(&recorder, &mut Known::load(&recorder)?, candidates, &bar.progress);
         let mut report = outcome?;
         for _ in self.paths.iter().filter(|path| is_stdin(path)) {
-            let input = io::stdin().lock();
+            let input = lines_of(io::stdin())?;
             let more = take_stream(&recorder, "standard input", input, &bar.progress)?;
             report.add(more);
         }
+        let agents = match &self.agents {
+            Some(database) => {
+                Some(import(&recorder, &std::path::absolute(database)?, &bar.progress)?)
+            }
+            None => None,
+        };
         drop(bar);
         report.warnings.extend(warnings);
         // A file that was named must be something; inside a folder it is a warning.
@@ -80,7 +100,15 @@ impl Import {
                 refused.what
             );
         }
-        super::sync::tell(&report, self.json)
+        let Some(mut agents) = agents else { return super::sync::tell(&report, self.json) };
+        agents.report.add(report);
+        if self.json {
+            return super::write_json(&agents);
+        }
+        let Imported { agents: count, with_log, final_only, report } = agents;
+        super::sync::tell(&report, false)?;
+        println!("{count} agents: {with_log} by their logs, {final_only} by prompt and result");
+        Ok(())
     }
 }
 

@@ -3,6 +3,7 @@
 // Tests fail by panicking, and look only at the kinds that they are about.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::wildcard_enum_match_arm)]
 
+mod agents;
 mod case;
 mod cli;
 mod direction;
@@ -17,6 +18,7 @@ mod order_codex;
 mod order_copilot;
 mod order_gemini;
 mod order_opencode;
+mod order_rows;
 mod stats;
 mod stored;
 mod tellings;

@@ -231,3 +231,28 @@ fn a_message_and_its_stream_tell_nothing_twice() {
         assert_eq!(added, usize::from(name(&case) == "reset-step"), "{}: {both:#?}", name(&case));
     }
 }
+
+#[test]
+fn a_chat_that_is_written_anew_is_told_once() {
+    // R-001-28: applications write the whole document again for every message.
+    for case in pairs() {
+        let captures = captures(&case);
+        let lines = &captures[0].lines;
+        let mut gathering = Gathering::default();
+        for count in [lines.len() - 1, lines.len()] {
+            let mut reading = gathering.open(&captures[0].file);
+            for line in &lines[..count] {
+                // A space more makes it another source, as another head would.
+                let mut bytes = line.bytes.clone();
+                bytes.resize(bytes.len() + lines.len() - count, b' ');
+                let line = unspool_sources::read::lines::Line { bytes: &bytes, ..line.line() };
+                gathering.take(&mut reading, line);
+            }
+            gathering.close(reading, &mut |_| {});
+        }
+        let again = main_session(&gathering).transcript();
+        let once = main_session(&fold_in(&captures[..1], &[0])).transcript();
+        assert_eq!(again.turns.len(), once.turns.len(), "{}", name(&case));
+        assert_eq!(found(&again), found(&once), "{}", name(&case));
+    }
+}

@@ -32,6 +32,10 @@ impl Decoder for DocumentDecoder {
     fn decode(&mut self, record: &Record<'_>, fields: &Fields<'_>, out: &mut Vec<Event>) -> Fate {
         let mut emit = Emit::new(Telling::Log, record, None, out);
         emit.at = time(fields);
+        // A chat that is written anew is told again, by what is another source: without its name,
+        // what comes before the first prompt would go to the latest turn.
+        let early = self.asked == 0 && !fields.is("role", "user");
+        emit.turn = early.then_some(Name::Preamble);
         match fields.text("role").as_deref() {
             Some("user") => {
                 self.user(&mut emit, fields);

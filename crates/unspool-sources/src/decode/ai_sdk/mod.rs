@@ -7,6 +7,7 @@
 mod document;
 mod message;
 mod place;
+mod prose;
 mod rest;
 mod stream;
 mod tool;

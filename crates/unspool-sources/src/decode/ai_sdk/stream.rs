@@ -6,17 +6,17 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use unspool_core::event::{Call, EndReason, Event, SaidDetail, ToolEnd, Voice, What};
+use unspool_core::event::{Call, EndReason, Event, ToolEnd, Voice, What};
 use unspool_core::json::Json;
 use unspool_core::part::{Failure, Notice};
 use unspool_core::session::Trigger;
 use unspool_core::telling::{Name, Telling};
 
-use super::super::fields::unescaped;
 use super::super::{Decoder, Emit, Fate, Fields, Record};
 use super::document::{message_id, tell_rest};
-use super::message::{Thought, model, thing, usage, voice_name};
+use super::message::{model, thing, usage, voice_name};
 use super::place::{Calls, Places};
+use super::prose::Prose;
 use super::rest::Rest;
 use super::tool::{answered, asked, called, ended, outcome};
 
@@ -52,21 +52,6 @@ struct Message {
     used: Vec<Name>,
     spent: Vec<Name>,
     resets: u32,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Prose {
-    voice: Voice,
-    name: Name,
-    text: String,
-    index: u32,
-    /// What the provider attached, in its latest form.
-    metadata: Option<Json>,
-    /// Half a character that the end of a chunk cut off, as it was written.
-    half: String,
-    /// It is said when it is whole: what grew under its name before is something else, or closed.
-    quiet: bool,
 }
 
 #[derive(Default, Serialize, Deserialize)]
@@ -444,66 +429,6 @@ impl Message {
         }
         tell_rest(emit, &self.places, &self.rest);
     }
-}
-
-impl Prose {
-    fn attach(&mut self, fields: &Fields<'_>) {
-        if let Some(metadata) = fields.json("providerMetadata") {
-            self.metadata = Some(metadata);
-        }
-    }
-
-    /// The text of a delta. JavaScript cuts strings between the halves of a character: the first
-    /// half waits for the second.
-    fn take(&mut self, delta: &str) -> String {
-        let inside = delta.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
-        let mut written = std::mem::take(&mut self.half) + inside.unwrap_or_default();
-        if ends_in_half(&written) {
-            self.half = written.split_off(written.len() - 6);
-        }
-        unescaped(&format!("\"{written}\""))
-    }
-
-    fn end(mut self, emit: &mut Emit<'_>, rest: &mut Rest, citations: Vec<Json>) {
-        let left = std::mem::take(&mut self.half);
-        self.text.push_str(&unescaped(&format!("\"{left}\"")));
-        let mut detail = SaidDetail { citations, ..SaidDetail::default() };
-        if let Some(metadata) = self.metadata.take() {
-            let mut outline = super::super::Outline::default();
-            let fields = outline.read(metadata.text()).unwrap_or_default();
-            let thought = Thought::of(&fields);
-            if self.voice == Voice::Reasoning {
-                detail.redacted = self.text.is_empty() && thought.signature.is_some();
-                detail.signature = thought.signature;
-            }
-            if self.voice == Voice::Text || !thought.is_all {
-                rest.keep(self.index, "providerMetadata", metadata);
-            }
-        }
-        let Prose { voice, name, text, quiet, .. } = self;
-        if text.trim().is_empty() && !detail.redacted {
-            let kind = voice_name(voice);
-            rest.keep(self.index, "type", Json::string(kind));
-            rest.keep(self.index, "text", Json::string(&text));
-            return emit.push(What::BlockEnded { block: name });
-        }
-        if quiet || !left.is_empty() || detail != SaidDetail::default() {
-            emit.push(What::Said { voice, block: Some(name), text, detail });
-        } else {
-            emit.push(What::BlockEnded { block: name });
-        }
-    }
-}
-
-/// Whether a string, as it is written in JSON, ends in the first half of a surrogate pair.
-fn ends_in_half(written: &str) -> bool {
-    let Some(at) = written.len().checked_sub(6) else { return false };
-    let Some(escape) = written.get(at..).and_then(|end| end.strip_prefix("\\u")) else {
-        return false;
-    };
-    let backslashes = written[..at].bytes().rev().take_while(|byte| *byte == b'\\').count();
-    let unit = u16::from_str_radix(escape, 16);
-    backslashes % 2 == 0 && matches!(unit, Ok(0xD800..=0xDBFF))
 }
 
 /// Objects are merged field by field; anything else is replaced.

@@ -12,6 +12,7 @@ use unspool_sources::decode::{Ledger, Warning};
 use unspool_sources::discover::find_files;
 use unspool_sources::gather::{GatherError, Gathered, Gathering};
 use unspool_sources::read::rows;
+use unspool_sources::read::source::lines_of;
 
 use crate::command::warn;
 
@@ -89,7 +90,8 @@ fn not_shown(gathering: &Gathering, shown: &Gathered, path: &Path) -> Vec<Warnin
 /// inside a folder, and an error where it was named.
 fn read(gathering: &mut Gathering, path: &Path) -> Result<Vec<Warning>> {
     if path == Path::new("-") {
-        gathering.read(Path::new("standard input"), io::stdin().lock(), &mut |_| {})?;
+        let lines = lines_of(io::stdin())?;
+        gathering.read(Path::new("standard input"), lines, &mut |_| {})?;
         return Ok(Vec::new());
     }
     if !rows::exists(path) {
@@ -179,6 +181,8 @@ fn completeness(gathered: &Gathered, transcript: &Transcript) -> Completeness {
         Completeness::Failed
     } else if gathered.spine < Some(Telling::Stream) || gathered.ledger.unreadable > 0 {
         Completeness::Partial
+    } else if transcript.session.facts.outcomes_only {
+        Completeness::FinalOnly
     } else {
         Completeness::Full
     }

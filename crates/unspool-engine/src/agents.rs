@@ -1,0 +1,114 @@
+//! A table of agents into the archive: the log of each where there is one, and its prompt and its
+//! result where there is none (R-001-12, R-001-27, R-001-29).
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use thiserror::Error;
+use unspool_sources::decode::Warning;
+use unspool_sources::table::{self, Agent, TableError};
+use unspool_store::contract::Store;
+use unspool_store::recorder::Recorder;
+
+use crate::report::{Progress, Report};
+use crate::sync::{Candidate, Known, SyncError, sync, take_streams, warning};
+
+#[derive(Debug, Error)]
+pub enum ImportError {
+    #[error(transparent)]
+    Table(#[from] TableError),
+    #[error(transparent)]
+    Sync(#[from] SyncError),
+}
+
+/// What came of a table of agents.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Imported {
+    /// Rows of the table.
+    pub agents: u64,
+    /// Those whose log was read.
+    pub with_log: u64,
+    /// Those of which only the prompt and the result are known.
+    pub final_only: u64,
+    #[serde(flatten)]
+    pub report: Report,
+}
+
+/// Brings the agents of a database into the archive. Run again, it takes what is new.
+pub fn import<S: Store>(
+    recorder: &Recorder<S>,
+    database: &Path,
+    progress: &Progress,
+) -> Result<Imported, ImportError> {
+    let agents = table::read(database)?;
+    let known = |error| ImportError::Sync(SyncError::Store(error));
+    let logs: Vec<Option<PathBuf>> = agents.iter().map(|agent| log_of(database, agent)).collect();
+    let found: BTreeSet<PathBuf> =
+        logs.iter().flatten().filter(|path| path.is_file()).cloned().collect();
+    let candidates = found.iter().map(|path| Candidate::of(path)).collect();
+    let mut report =
+        sync(recorder, &mut Known::load(recorder).map_err(known)?, candidates, progress)?;
+    // A log that is nothing we know, or is gone, does not fail the rest: it is said, and the
+    // agent's prompt and result are taken.
+    let refused: BTreeSet<PathBuf> = report
+        .warnings
+        .iter()
+        .filter(|warning| warning.line == 0)
+        .map(|warning| PathBuf::from(&warning.file))
+        .collect();
+    let mut imported = Imported { agents: agents.len() as u64, ..Imported::default() };
+    let mut lines = Vec::new();
+    for (agent, log) in agents.iter().zip(logs) {
+        match log {
+            Some(log) if found.contains(&log) && !refused.contains(&log) => {
+                imported.with_log += 1;
+                continue;
+            }
+            Some(log) if !found.contains(&log) => {
+                report.warnings.push(missing(&log, agent));
+            }
+            Some(_) | None => {}
+        }
+        if agent.has_prompt {
+            imported.final_only += 1;
+            let session = session_of(database, agent);
+            let name = format!("{} (agent {})", database.display(), agent.id);
+            lines.push((name, agent.line(&session) + "\n"));
+        }
+    }
+    let taken = take_streams(recorder, lines, progress)?;
+    // What was told before is read all the same; only what is new counts.
+    let news = taken.sessions + taken.turns + taken.parts > 0;
+    let quiet = Report { records: 0, bytes: 0, ..taken.clone() };
+    report.add(if news { taken } else { quiet });
+    Ok(Imported { report, ..imported })
+}
+
+fn missing(log: &Path, agent: &Agent) -> Warning {
+    let instead = match agent.has_prompt {
+        true => "its prompt and result were taken",
+        false => "nothing is known of it",
+    };
+    warning(log, format!("the log of agent {} is not there; {instead}", agent.id))
+}
+
+/// The path of an agent's log. One that is not absolute is looked for beside the database.
+fn log_of(database: &Path, agent: &Agent) -> Option<PathBuf> {
+    let told = agent.log.as_ref()?;
+    if let (Ok(rest), Some(home)) = (told.strip_prefix("~"), std::env::home_dir()) {
+        return Some(home.join(rest));
+    }
+    let beside = database.parent().map(|folder| folder.join(told));
+    let path = beside.filter(|path| path.exists()).unwrap_or_else(|| told.clone());
+    std::path::absolute(path).ok()
+}
+
+/// The session of an agent: by its id, and where that is a mere number, by the database as well.
+fn session_of(database: &Path, agent: &Agent) -> String {
+    if !agent.id.bytes().all(|byte| byte.is_ascii_digit()) {
+        return agent.id.clone();
+    }
+    let stem = database.file_stem().unwrap_or_default().to_string_lossy();
+    format!("{stem}-{}", agent.id)
+}

@@ -1,0 +1,86 @@
+//! A text or a thought that is being streamed.
+
+use serde::{Deserialize, Serialize};
+use unspool_core::event::{SaidDetail, Voice, What};
+use unspool_core::json::Json;
+use unspool_core::telling::Name;
+
+use super::super::fields::unescaped;
+use super::super::{Emit, Fields, Outline};
+use super::message::{Thought, voice_name};
+use super::rest::Rest;
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Prose {
+    pub voice: Voice,
+    pub name: Name,
+    pub text: String,
+    pub index: u32,
+    /// What the provider attached, in its latest form.
+    pub metadata: Option<Json>,
+    /// Half a character that the end of a chunk cut off, as it was written.
+    pub half: String,
+    /// It is said when it is whole: what grew under its name before is something else, or closed.
+    pub quiet: bool,
+}
+
+impl Prose {
+    pub fn attach(&mut self, fields: &Fields<'_>) {
+        if let Some(metadata) = fields.json("providerMetadata") {
+            self.metadata = Some(metadata);
+        }
+    }
+
+    /// The text of a delta. JavaScript cuts strings between the halves of a character: the first
+    /// half waits for the second.
+    pub fn take(&mut self, delta: &str) -> String {
+        let inside = delta.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+        let mut written = std::mem::take(&mut self.half) + inside.unwrap_or_default();
+        if ends_in_half(&written) {
+            self.half = written.split_off(written.len() - 6);
+        }
+        unescaped(&format!("\"{written}\""))
+    }
+
+    pub fn end(mut self, emit: &mut Emit<'_>, rest: &mut Rest, citations: Vec<Json>) {
+        let left = std::mem::take(&mut self.half);
+        self.text.push_str(&unescaped(&format!("\"{left}\"")));
+        let mut detail = SaidDetail { citations, ..SaidDetail::default() };
+        if let Some(metadata) = self.metadata.take() {
+            let mut outline = Outline::default();
+            let fields = outline.read(metadata.text()).unwrap_or_default();
+            let thought = Thought::of(&fields);
+            if self.voice == Voice::Reasoning {
+                detail.redacted = self.text.is_empty() && thought.signature.is_some();
+                detail.signature = thought.signature;
+            }
+            if self.voice == Voice::Text || !thought.is_all {
+                rest.keep(self.index, "providerMetadata", metadata);
+            }
+        }
+        let Prose { voice, name, text, quiet, .. } = self;
+        if text.trim().is_empty() && !detail.redacted {
+            let kind = voice_name(voice);
+            rest.keep(self.index, "type", Json::string(kind));
+            rest.keep(self.index, "text", Json::string(&text));
+            return emit.push(What::BlockEnded { block: name });
+        }
+        if quiet || !left.is_empty() || detail != SaidDetail::default() {
+            emit.push(What::Said { voice, block: Some(name), text, detail });
+        } else {
+            emit.push(What::BlockEnded { block: name });
+        }
+    }
+}
+
+/// Whether a string, as it is written in JSON, ends in the first half of a surrogate pair.
+fn ends_in_half(written: &str) -> bool {
+    let Some(at) = written.len().checked_sub(6) else { return false };
+    let Some(escape) = written.get(at..).and_then(|end| end.strip_prefix("\\u")) else {
+        return false;
+    };
+    let backslashes = written[..at].bytes().rev().take_while(|byte| *byte == b'\\').count();
+    let unit = u16::from_str_radix(escape, 16);
+    backslashes % 2 == 0 && matches!(unit, Ok(0xD800..=0xDBFF))
+}

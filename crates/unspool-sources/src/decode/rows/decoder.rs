@@ -1,0 +1,240 @@
+//! Rows as events.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use unspool_core::event::{Call, EndReason, Event, Outcome, SaidDetail, ToolEnd, Voice, What};
+use unspool_core::id::digest;
+use unspool_core::legacy::{self, LegacyCall, LegacyMessage, Row, RowKind};
+use unspool_core::part::{ContextInfo, Data, ToolState};
+use unspool_core::session::{Title, TitleOrigin};
+use unspool_core::telling::{Name, Telling};
+
+use super::super::{Decoder, Emit, Fate, Fields, Record};
+use super::row::{self, Kind};
+
+#[derive(Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RowsDecoder {
+    /// How often each prompt came so far, and each other content in this turn: rows without ids
+    /// are told apart by what they say, so that rows which are told again are the same ones.
+    prompts: BTreeMap<u64, u32>,
+    alike: BTreeMap<u64, u32>,
+    /// A row of the user came.
+    begun: bool,
+    /// Whether there was anything but prompts and their results.
+    outcomes_only: Option<bool>,
+}
+
+impl Decoder for RowsDecoder {
+    fn decode(&mut self, record: &Record<'_>, fields: &Fields<'_>, out: &mut Vec<Event>) -> Fate {
+        let mut emit = Emit::new(Telling::Log, record, None, out);
+        emit.at = row::time(fields);
+        let kind = row::kind(fields).unwrap_or(Kind::Other);
+        self.begun |= matches!(kind, Kind::User | Kind::Pair);
+        // Rows that are told again, by another file, belong there as well.
+        emit.turn = (!self.begun).then_some(Name::Preamble);
+        self.tell_outcomes(&mut emit, kind == Kind::Pair);
+        if let Some(text) = fields.string("title").filter(|title| !title.trim().is_empty()) {
+            emit.push(What::TitleTold(Title { text, origin: TitleOrigin::Generated }));
+        }
+        let said = match kind {
+            Kind::Pair => return self.pair(&mut emit, fields),
+            Kind::System => {
+                let text = row::text(fields, &row::TEXT);
+                let name = self.name(fields, &format!("system {text}"));
+                let info = ContextInfo { title: "System message".to_owned(), text };
+                emit.push(What::ContextAdded(Some(name), info));
+                return Fate::InParts;
+            }
+            Kind::ToolResult => {
+                self.result(&mut emit, row::call(fields), fields);
+                return Fate::InParts;
+            }
+            Kind::Other => {
+                let kind = row::any_text(fields, &["type", "role", "kind"]);
+                let kind = kind.map_or_else(|| "row".to_owned(), |kind| kind.into_owned());
+                let name = self.name(fields, fields.whole().text());
+                let data = Data { kind, payload: fields.whole() };
+                emit.push(What::DataGiven(Some(name), data));
+                return Fate::InParts;
+            }
+            Kind::User => RowKind::User(row::text(fields, &row::TEXT)),
+            Kind::Think => {
+                let thought = row::thinking(fields);
+                let text = row::text(fields, &row::TEXT);
+                RowKind::Think(if thought.is_empty() { text } else { thought })
+            }
+            Kind::Tool => RowKind::Tool(self.call(fields, row::call(fields))),
+            Kind::Assistant => {
+                let LegacyMessage { calls, thinking, content, agents } = row::message(fields);
+                let calls = calls.into_iter().map(|call| self.call(fields, call)).collect();
+                RowKind::Message(LegacyMessage { calls, thinking, content, agents })
+            }
+        };
+        if kind != Kind::User {
+            self.model(&mut emit, fields);
+        }
+        let told = self.tell(&mut emit, fields, said);
+        self.keep_rest(&mut emit, fields);
+        if told { Fate::InParts } else { Fate::Metadata }
+    }
+
+    fn save(&self) -> Option<String> {
+        serde_json::to_string(self).ok()
+    }
+}
+
+impl RowsDecoder {
+    fn tell_outcomes(&mut self, emit: &mut Emit<'_>, pair: bool) {
+        let only = self.outcomes_only.unwrap_or(true) && pair;
+        if self.outcomes_only != Some(only) {
+            self.outcomes_only = Some(only);
+            emit.push(What::OutcomesOnly(only));
+        }
+    }
+
+    /// A row by the rule for flat history, with names of its own. Says whether it made a part.
+    fn tell(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>, said: RowKind) -> bool {
+        let open = match &said {
+            RowKind::Tool(call) => call.state == ToolState::Running,
+            RowKind::Message(message) => {
+                message.calls.iter().any(|call| call.state == ToolState::Running)
+            }
+            RowKind::User(_) | RowKind::Text(_) | RowKind::Think(_) => false,
+        };
+        let row = Row { id: row::id(fields), at: emit.at, said };
+        let mut told = false;
+        for event in legacy::events(&[row], 0) {
+            match event.what {
+                What::TurnStarted { names, trigger, user } => {
+                    let names = match names.is_empty() {
+                        true => vec![self.prompt(emit, &format!("{user:?}"))],
+                        false => names,
+                    };
+                    self.alike.clear();
+                    emit.push(What::TurnStarted { names, trigger, user });
+                    told = true;
+                }
+                What::Said { text, .. } if text.trim().is_empty() => {}
+                What::Said { voice, text, detail, .. } => {
+                    let name = self.name(fields, &format!("{voice:?} {text}"));
+                    emit.push(What::Said { voice, block: Some(name), text, detail });
+                    told = true;
+                }
+                // A call whose result is a row of its own is not over.
+                What::TurnEnded(_) if open => {}
+                what => {
+                    told |= matches!(what, What::ToolCalled(_));
+                    emit.push(what);
+                }
+            }
+        }
+        told
+    }
+
+    fn pair(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
+        let (prompt, result) = (row::text(fields, &row::PROMPT), row::text(fields, &row::RESULT));
+        self.tell(emit, fields, RowKind::User(prompt));
+        emit.at = row::ENDED.into_iter().find_map(|name| row::time_of(&fields.text(name)?));
+        self.model(emit, fields);
+        let over = emit.at.is_some() || !result.trim().is_empty();
+        if !result.trim().is_empty() {
+            let name = self.name(fields, "result");
+            let (voice, block, detail) = (Voice::Text, Some(name), SaidDetail::default());
+            emit.push(What::Said { voice, block, text: result, detail });
+        }
+        self.keep_rest(emit, fields);
+        match row::end(fields) {
+            Some(EndReason::Idle) if !over => {}
+            Some(reason) => emit.push(What::TurnEnded(reason)),
+            None => {}
+        }
+        Fate::InParts
+    }
+
+    /// The model that said it, where the row says so.
+    fn model(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) {
+        let Some(model) = fields.string("model").filter(|model| !model.is_empty()) else { return };
+        let content = digest(format!("{:?} {}", emit.at, fields.whole().text()).as_bytes());
+        let name = row::id(fields).unwrap_or_else(|| format!("{content:016x}"));
+        let step = Name::Message(format!("row {name}").into());
+        emit.push(What::StepStarted { step, model: Some(model) });
+    }
+
+    /// A result finds its call, however many rows later.
+    fn result(&mut self, emit: &mut Emit<'_>, told: LegacyCall, fields: &Fields<'_>) {
+        let output = told.output.or_else(|| Some(row::text(fields, &row::TEXT)));
+        let end = match told.state {
+            ToolState::Failed => ToolEnd::Failed,
+            ToolState::Denied => ToolEnd::Denied,
+            ToolState::Interrupted => ToolEnd::Interrupted,
+            ToolState::Pending | ToolState::Running | ToolState::Completed => ToolEnd::Completed,
+        };
+        let outcome = Outcome { output, ..Outcome::default() };
+        emit.push(What::ToolEnded { call: Call::Id(told.id.into()), end, outcome });
+    }
+
+    /// A call that has no id gets one from what it says.
+    fn call(&mut self, fields: &Fields<'_>, call: LegacyCall) -> LegacyCall {
+        if !call.id.is_empty() {
+            return call;
+        }
+        let input = call.input.as_ref().map(|input| input.text().to_owned()).unwrap_or_default();
+        let id = row::id(fields).map(|id| format!("row {id}"));
+        let id = id.unwrap_or_else(|| {
+            let content =
+                digest(format!("{:?} {} {input}", row::time(fields), call.name).as_bytes());
+            format!("row {content:016x} {}", count(&mut self.alike, content))
+        });
+        LegacyCall { id, ..call }
+    }
+
+    fn prompt(&mut self, emit: &Emit<'_>, said: &str) -> Name {
+        let content = digest(format!("{:?} {said}", emit.at).as_bytes());
+        Name::Alike(content, count(&mut self.prompts, content))
+    }
+
+    /// The name of a part: the row's own id and how many parts it has made, or what it says.
+    fn name(&mut self, fields: &Fields<'_>, said: &str) -> Name {
+        match row::id(fields) {
+            Some(id) => {
+                let nth = count(&mut self.alike, digest(id.as_bytes()));
+                Name::Record(format!("{id} {nth}").into())
+            }
+            None => {
+                let content = digest(format!("{:?} {said}", row::time(fields)).as_bytes());
+                Name::Alike(content, count(&mut self.alike, content))
+            }
+        }
+    }
+
+    /// Fields that nobody knows are kept behind the row.
+    fn keep_rest(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) {
+        let rest = row::unknown(fields);
+        if rest.is_empty() {
+            return;
+        }
+        let fields_of: BTreeMap<_, _> = rest.into_iter().collect();
+        let mut text = String::from("{");
+        for (name, value) in fields_of {
+            if text.len() > 1 {
+                text.push(',');
+            }
+            text.push_str(unspool_core::json::Json::string(&name).text());
+            text.push(':');
+            text.push_str(value);
+        }
+        text.push('}');
+        let Some(payload) = unspool_core::json::Json::parse(&text) else { return };
+        let name = self.name(fields, &format!("rest {text}"));
+        emit.push(What::DataGiven(Some(name), Data { kind: "row".to_owned(), payload }));
+    }
+}
+
+/// How many of this were there before.
+fn count(counts: &mut BTreeMap<u64, u32>, content: u64) -> u32 {
+    let count = counts.entry(content).or_default();
+    *count = count.saturating_add(1);
+    *count - 1
+}

@@ -1,0 +1,268 @@
+//! What the fields of a row may be called, and what they say.
+
+use std::borrow::Cow;
+
+use jiff::Timestamp;
+use unspool_core::event::EndReason;
+use unspool_core::json::Json;
+use unspool_core::legacy::{LegacyCall, LegacyMessage};
+use unspool_core::part::ToolState;
+
+use super::super::Fields;
+
+pub const AGENT: &str = "rows";
+
+/// Whose row it is.
+pub(super) const SESSION: [&str; 10] = [
+    "session",
+    "session_id",
+    "sessionId",
+    "conversation",
+    "conversation_id",
+    "conversationId",
+    "chat_id",
+    "chatId",
+    "thread_id",
+    "threadId",
+];
+const KIND: [&str; 4] = ["role", "type", "kind", "sender"];
+pub(super) const TEXT: [&str; 4] = ["text", "content", "message", "body"];
+const THINKING: [&str; 3] = ["thinking", "think", "reasoning"];
+const NAME: [&str; 5] = ["name", "tool", "tool_name", "toolName", "function"];
+const INPUT: [&str; 7] =
+    ["input", "tool_input", "toolInput", "args", "arguments", "parameters", "params"];
+const OUTPUT: [&str; 5] = ["output", "tool_output", "toolOutput", "result", "response"];
+const CALL: [&str; 6] =
+    ["call_id", "callId", "tool_call_id", "toolCallId", "tool_use_id", "toolUseId"];
+const CALLS: [&str; 3] = ["tool_calls", "toolCalls", "calls"];
+const TIME: [&str; 9] =
+    ["at", "timestamp", "time", "created_at", "createdAt", "date", "ts", "started_at", "startedAt"];
+const ID: [&str; 4] = ["id", "uuid", "row_id", "message_id"];
+const STATE: [&str; 2] = ["state", "status"];
+pub(super) const ENDED: [&str; 3] = ["completed_at", "ended_at", "finished_at"];
+const ERROR: [&str; 3] = ["error", "error_text", "errorText"];
+pub(super) const PROMPT: [&str; 3] = ["prompt", "question", "task"];
+pub(super) const RESULT: [&str; 4] = ["result", "response", "answer", "completion"];
+
+/// What kind of row it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Kind {
+    User,
+    Assistant,
+    Think,
+    Tool,
+    ToolResult,
+    System,
+    /// A prompt with its result.
+    Pair,
+    /// It says what it is, and we do not know it.
+    Other,
+}
+
+pub(super) fn kind(fields: &Fields<'_>) -> Option<Kind> {
+    let has = |names: &[&str]| names.iter().any(|name| fields.told(name).is_some());
+    if any_text(fields, &PROMPT).is_some() && has(&RESULT) && !has(&TEXT) {
+        return Some(Kind::Pair);
+    }
+    Some(match &*any_text(fields, &KIND)?.to_ascii_lowercase() {
+        "user" | "human" | "prompt" | "user_message" => Kind::User,
+        "assistant" | "ai" | "bot" | "model" | "text" | "assistant_message" | "message" => {
+            Kind::Assistant
+        }
+        "think" | "thinking" | "thought" | "reasoning" => Kind::Think,
+        // What a tool said, as OpenAI writes it.
+        "tool" | "function" if has(&CALL) && has(&TEXT) && !has(&INPUT) => Kind::ToolResult,
+        "tool" | "tool_call" | "tool_use" | "tool-call" | "function" | "function_call" => {
+            Kind::Tool
+        }
+        "tool_result" | "tool-result" | "tool_output" | "function_result" => Kind::ToolResult,
+        "system" | "developer" => Kind::System,
+        _ => Kind::Other,
+    })
+}
+
+/// Whether an object is a row: it says its kind, and has what such a row has.
+pub(super) fn is_row(fields: &Fields<'_>) -> bool {
+    let said = || any_told(fields, &TEXT).is_some();
+    match kind(fields) {
+        Some(Kind::User | Kind::System) => said(),
+        Some(Kind::Assistant) => {
+            said()
+                || fields.list(CALLS[0]).next().is_some()
+                || any_text(fields, &THINKING).is_some()
+        }
+        Some(Kind::Think) => said() || any_text(fields, &THINKING).is_some(),
+        Some(Kind::Tool) => any_text(fields, &NAME).is_some() || any_text(fields, &CALL).is_some(),
+        Some(Kind::ToolResult) => any_text(fields, &CALL).is_some(),
+        Some(Kind::Pair) => true,
+        Some(Kind::Other) | None => false,
+    }
+}
+
+pub(super) fn any_text<'a>(fields: &Fields<'a>, names: &[&str]) -> Option<Cow<'a, str>> {
+    names.iter().find_map(|name| fields.text(name).filter(|text| !text.is_empty()))
+}
+
+/// A value that is not `null`.
+fn any_told<'a>(fields: &Fields<'a>, names: &[&str]) -> Option<&'a str> {
+    names.iter().find_map(|name| fields.raw(name))
+}
+
+/// What the source calls the row. Numbers are ids as well.
+pub(super) fn id(fields: &Fields<'_>) -> Option<String> {
+    let told = ID.into_iter().find_map(|name| {
+        let number = || fields.number(name).map(|number| number.to_string());
+        fields.string(name).or_else(number)
+    });
+    told.filter(|id| !id.is_empty())
+}
+
+/// The text of a row: a string, or the texts of a list of blocks.
+pub(super) fn text(fields: &Fields<'_>, names: &[&str]) -> String {
+    let blocks = |name: &&str| {
+        let texts: Vec<String> =
+            fields.list(name).filter_map(|block| block.string("text")).collect();
+        (!texts.is_empty()).then(|| texts.join("\n"))
+    };
+    let text = any_text(fields, names).map(Cow::into_owned);
+    text.or_else(|| names.iter().find_map(blocks))
+        .or_else(|| any_told(fields, names).filter(|value| *value != "\"\"").map(str::to_owned))
+        .unwrap_or_default()
+}
+
+pub(super) fn thinking(fields: &Fields<'_>) -> String {
+    any_text(fields, &THINKING).map(Cow::into_owned).unwrap_or_default()
+}
+
+/// When it was, by a clock of whatever form: RFC 3339, as SQLite writes it, or since 1970.
+pub(super) fn time(fields: &Fields<'_>) -> Option<Timestamp> {
+    TIME.into_iter().find_map(|name| {
+        fields.time(name).or_else(|| time_of(&fields.text(name)?)).or_else(|| {
+            let number: f64 = fields.raw(name)?.parse().ok()?;
+            since_1970(number)
+        })
+    })
+}
+
+/// A time as databases write it: `2026-03-01 10:00:00`, which is UTC.
+pub(crate) fn time_of(text: &str) -> Option<Timestamp> {
+    let text = text.trim();
+    if let Ok(time) = text.parse() {
+        return Some(time);
+    }
+    let civil: Option<jiff::civil::DateTime> = text.parse().ok();
+    if let Some(civil) = civil {
+        return jiff::tz::Offset::UTC.to_timestamp(civil).ok();
+    }
+    since_1970(text.parse().ok()?)
+}
+
+/// Seconds or milliseconds: nothing that we read is from before 1973.
+pub(crate) fn since_1970(number: f64) -> Option<Timestamp> {
+    let scale = if number.abs() < 1e11 { 1000.0 } else { 1.0 };
+    Timestamp::from_millisecond((number * scale) as i64).ok()
+}
+
+/// The call of a row of its own.
+pub(super) fn call(fields: &Fields<'_>) -> LegacyCall {
+    let output = OUTPUT.iter().find(|name| fields.told(name).is_some());
+    let output = output.map(|name| {
+        fields.string(name).unwrap_or_else(|| fields.told(name).unwrap_or_default().to_owned())
+    });
+    let error = any_text(fields, &ERROR).map(Cow::into_owned);
+    let failed = error.is_some() || fields.flag("is_error") || fields.flag("isError");
+    let state = any_text(fields, &STATE).unwrap_or_default();
+    let state = match &*state.to_ascii_lowercase() {
+        "failed" | "error" | "output-error" => ToolState::Failed,
+        "denied" | "rejected" | "output-denied" => ToolState::Denied,
+        "interrupted" | "cancelled" | "canceled" | "aborted" => ToolState::Interrupted,
+        "completed" | "complete" | "success" | "succeeded" | "ok" | "done" | "finished"
+            if !failed =>
+        {
+            ToolState::Completed
+        }
+        _ if failed => ToolState::Failed,
+        _ if output.is_some() => ToolState::Completed,
+        _ => ToolState::Running,
+    };
+    LegacyCall {
+        id: any_text(fields, &CALL).map(Cow::into_owned).unwrap_or_default(),
+        name: any_text(fields, &NAME).map(Cow::into_owned).unwrap_or_default(),
+        input: input(fields),
+        output: output.or(error),
+        state,
+        offset: fields
+            .number("offset")
+            .and_then(|at| usize::try_from(at).ok())
+            .unwrap_or(usize::MAX),
+    }
+}
+
+/// An input that was written as a string of JSON is read as what it stands for.
+fn input(fields: &Fields<'_>) -> Option<Json> {
+    let name = INPUT.iter().find(|name| fields.told(name).is_some())?;
+    let written = fields.text(name).filter(|text| text.trim_start().starts_with(['{', '[']));
+    let read = written.and_then(|text| Json::parse(text.trim()));
+    read.or_else(|| Some(Json::checked(fields.told(name)?)))
+}
+
+/// A reply that was kept as one message, with its thinking and its calls.
+pub(super) fn message(fields: &Fields<'_>) -> LegacyMessage {
+    let id = |call: &Fields<'_>| {
+        any_text(call, &CALL).or_else(|| any_text(call, &["id"])).map(Cow::into_owned)
+    };
+    let calls = CALLS.into_iter().flat_map(|name| fields.list(name));
+    let calls = calls.map(|told| {
+        // OpenAI puts name and arguments into an object of their own.
+        let inner = told.fields("function");
+        let held = if inner.is_object() { call(&inner) } else { call(&told) };
+        LegacyCall { id: id(&told).unwrap_or(held.id.clone()), ..held }
+    });
+    LegacyMessage {
+        thinking: thinking(fields),
+        content: text(fields, &TEXT),
+        calls: calls.collect(),
+        agents: Vec::new(),
+    }
+}
+
+/// How a run ended, where a row of a prompt and its result says so.
+pub(super) fn end(fields: &Fields<'_>) -> Option<EndReason> {
+    let error = any_text(fields, &ERROR).map(Cow::into_owned);
+    let state = any_text(fields, &STATE).unwrap_or_default();
+    match &*state.to_ascii_lowercase() {
+        "failed" | "error" | "failure" => Some(EndReason::Failed(error)),
+        "cancelled" | "canceled" | "interrupted" | "aborted" | "stopped" | "killed" => {
+            Some(EndReason::Interrupted)
+        }
+        "running" | "pending" | "queued" | "started" | "in_progress" => None,
+        _ if error.is_some() => Some(EndReason::Failed(error)),
+        _ => Some(EndReason::Idle),
+    }
+}
+
+/// What nobody looks for in a row is kept beside it.
+pub(super) fn unknown<'a>(fields: &Fields<'a>) -> Vec<(Cow<'a, str>, &'a str)> {
+    let pair = kind(fields) == Some(Kind::Pair);
+    let known: Vec<&str> = [
+        &SESSION[..],
+        &KIND,
+        &TEXT,
+        &THINKING,
+        &NAME,
+        &INPUT,
+        &OUTPUT,
+        &CALL,
+        &CALLS,
+        &TIME,
+        &ERROR,
+        &PROMPT,
+        &RESULT,
+        &ID,
+        &STATE,
+        &["is_error", "isError", "offset", "model", "title"],
+        if pair { &ENDED[..] } else { &[] },
+    ]
+    .concat();
+    fields.each().filter(|(name, value)| !known.contains(&&**name) && *value != "null").collect()
+}

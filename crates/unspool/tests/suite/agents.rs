@@ -1,0 +1,165 @@
+//! `unspool import --agents`: tables of agents, by their logs or by prompt and result.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use rusqlite::Connection;
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::case::root;
+
+struct Desk {
+    folder: TempDir,
+    database: PathBuf,
+}
+
+impl Desk {
+    fn new(script: &str) -> Desk {
+        let folder = TempDir::new().unwrap();
+        let database = folder.path().join("app.db");
+        Connection::open(&database).unwrap().execute_batch(script).unwrap();
+        Desk { folder, database }
+    }
+
+    fn change(&self, script: &str) {
+        Connection::open(&self.database).unwrap().execute_batch(script).unwrap();
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        Command::new(env!("CARGO_BIN_EXE_unspool"))
+            .arg("--data")
+            .arg(self.folder.path().join("data"))
+            .args(arguments)
+            .output()
+            .unwrap()
+    }
+
+    fn json(&self, arguments: &[&str]) -> Value {
+        let output = self.run(&[arguments, &["--json"]].concat());
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{arguments:?}: {stderr}");
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+
+    fn import(&self) -> Value {
+        self.json(&["import", "--agents", self.database.to_str().unwrap()])
+    }
+
+    fn session(&self, id: &str) -> Value {
+        let list = self.json(&["list"]);
+        let mut sessions = list.as_array().unwrap().iter();
+        sessions.find(|session| session["agent_session_id"] == *id).cloned().unwrap_or_default()
+    }
+}
+
+fn log() -> PathBuf {
+    root().join("fixtures/claude-code/discovery-loop/log.jsonl")
+}
+
+fn table(log: &Path) -> String {
+    format!(
+        "CREATE TABLE agents (id TEXT PRIMARY KEY, prompt TEXT, result TEXT, log_path TEXT,
+             tokens INTEGER, tool_calls_count INTEGER, status TEXT, type TEXT, created_at TEXT);
+         INSERT INTO agents VALUES
+             ('with-log', 'Find it', 'Found.', '{}', 10, 3, 'completed', 'explore',
+              '2026-03-01 10:00:00'),
+             ('without', 'Name a bird', 'A turnstone.', NULL, 12, 0, 'completed', 'chat',
+              '2026-03-01 10:01:00'),
+             ('gone', 'Where?', 'Nowhere.', 'logs/gone.jsonl', 1, 0, 'failed', NULL, NULL),
+             ('running', 'Wait', NULL, '', NULL, NULL, 'running', NULL, NULL),
+             ('nothing', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);",
+        log.display()
+    )
+}
+
+#[test]
+fn agents_are_read_by_their_logs_or_by_prompt_and_result() {
+    // R-001-12, R-001-27
+    let desk = Desk::new(&table(&log()));
+    let report = desk.import();
+    let counts = ["agents", "with_log", "final_only", "sessions"].map(|name| report[name].clone());
+    assert_eq!(counts.map(|count| count.as_u64().unwrap()), [5, 1, 3, 4]);
+    // A log that is gone fails nothing, and is said.
+    let told = report["warnings"].to_string();
+    assert!(told.contains("the log of agent gone is not there"), "{told}");
+    let short = desk.session("without");
+    assert_eq!((&short["agent"], &short["completeness"]), (&"rows".into(), &"final-only".into()));
+    let document = desk.json(&["show", short["id"].as_str().unwrap()]);
+    let turn = &document["turns"][0];
+    assert_eq!(turn["user"][0]["text"], "Name a bird");
+    assert_eq!(turn["parts"][0]["text"], "A turnstone.");
+    assert_eq!(turn["state"], "completed");
+    // What the table says beside is kept.
+    assert!(turn["parts"].to_string().contains("tool_calls_count"), "{turn}");
+    assert_eq!(desk.json(&["show", "gone"])["turns"][0]["state"], "failed");
+    let full = desk.json(&["list"]);
+    let full = full.as_array().unwrap().iter().find(|one| one["agent"] == "claude-code").unwrap();
+    assert_eq!(full["completeness"], "full");
+}
+
+#[test]
+fn a_table_can_be_read_again() {
+    // R-001-29: nothing is told twice, and what is new is taken.
+    let desk = Desk::new(&table(&log()));
+    desk.import();
+    let before = desk.json(&["list"]);
+    let again = desk.import();
+    for count in ["sessions", "turns", "parts", "records"] {
+        assert_eq!(again[count], 0, "{count}: {again}");
+    }
+    assert_eq!(desk.json(&["list"]), before);
+    desk.change("UPDATE agents SET result = 'Done.', status = 'completed' WHERE id = 'running'");
+    let report = desk.import();
+    assert_eq!(report["sessions"], 1, "{report}");
+    let turns = &desk.json(&["show", "running"])["turns"];
+    assert_eq!(turns.as_array().unwrap().len(), 1);
+    assert_eq!(turns[0]["parts"][0]["text"], "Done.");
+    assert_eq!(desk.json(&["list"]).as_array().unwrap().len(), before.as_array().unwrap().len());
+    let checked = desk.run(&["db", "check"]);
+    assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stdout));
+}
+
+#[test]
+fn numbers_as_ids_and_other_names_of_columns_will_do() {
+    let desk = Desk::new(
+        "CREATE TABLE notes (text TEXT);
+         CREATE TABLE Runs (Agent_Id INTEGER, Prompt TEXT, Output TEXT, Started_At INTEGER);
+         INSERT INTO Runs VALUES (7, 'Go', 'Went.', 1772359200);",
+    );
+    assert_eq!(desk.import()["final_only"], 1);
+    let session = desk.session("app-7");
+    assert_eq!(session["completeness"], "final-only");
+    assert_eq!(session["started_at"], "2026-03-01T10:00:00.000Z");
+}
+
+#[test]
+fn what_is_no_table_of_agents_is_refused_with_a_next_step() {
+    let fails = |desk: &Desk, path: &Path| {
+        let output = desk.run(&["import", "--agents", path.to_str().unwrap()]);
+        assert_eq!(output.status.code(), Some(1));
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let desk = Desk::new("CREATE TABLE notes (text TEXT);");
+    let told = fails(&desk, &desk.database);
+    assert!(told.contains("no table of agents") && told.contains("notes"), "{told}");
+    assert!(told.contains("unspool import --help"), "{told}");
+    let text = desk.folder.path().join("text.db");
+    std::fs::write(&text, "this is no database, however long it may be").unwrap();
+    let told = fails(&desk, &text);
+    assert!(told.contains("SQLite database"), "{told}");
+    let told = fails(&desk, &desk.folder.path().join("none.db"));
+    assert!(told.contains("does not exist"), "{told}");
+}
+
+#[test]
+fn the_database_is_only_read() {
+    // Law 7
+    let desk = Desk::new(&table(&log()));
+    let before = std::fs::read(&desk.database).unwrap();
+    desk.import();
+    assert_eq!(std::fs::read(&desk.database).unwrap(), before);
+    let entries = desk.folder.path().read_dir().unwrap();
+    let names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names.len(), 2, "{names:?}");
+}

@@ -1,0 +1,112 @@
+//! Law 1 for rows: what each row says, in the order of the rows, against a plain reading of them.
+
+use serde_json::Value;
+use unspool_core::part::Body;
+use unspool_core::session::Turn;
+
+use crate::case::{captures, cases, fold_in, main_session, name};
+
+/// What a row says: its kind and its text, or its call.
+fn said(row: &Value) -> Vec<(&'static str, String)> {
+    let text = |names: &[&str]| {
+        let held = names.iter().find_map(|name| row[name].as_str());
+        held.or(row["content"][0]["text"].as_str()).map(str::to_owned)
+    };
+    let words = text(&["text", "content", "message"]);
+    if let Some(prompt) = row["prompt"].as_str() {
+        let result = row["result"].as_str().map(|result| ("text", result.to_owned()));
+        return [("user", prompt.to_owned())].into_iter().chain(result).collect();
+    }
+    let kind = ["role", "type", "sender"].iter().find_map(|name| row[name].as_str()).unwrap();
+    match kind {
+        "user" | "human" => vec![("user", words.unwrap())],
+        "assistant" | "bot" => {
+            let mut all =
+                vec![("reasoning", row["thinking"].as_str().unwrap_or_default().to_owned())];
+            let content = words.unwrap_or_default();
+            let mut calls: Vec<&Value> =
+                row["tool_calls"].as_array().into_iter().flatten().collect();
+            calls.sort_by_key(|call| call["offset"].as_u64());
+            let mut from = 0;
+            for call in calls {
+                let at = call["offset"].as_u64().map_or(content.len(), |at| at as usize);
+                all.push(("text", content[from..at].to_owned()));
+                let name = call["name"].as_str().or(call["function"]["name"].as_str());
+                all.push(("tool", name.unwrap().to_owned()));
+                from = at;
+            }
+            all.push(("text", content[from..].to_owned()));
+            all.retain(|(_, text)| !text.trim().is_empty());
+            all
+        }
+        "think" | "reasoning" => vec![("reasoning", words.unwrap())],
+        "tool" if row["tool_call_id"].is_string() => vec![],
+        "tool" => vec![("tool", row["name"].as_str().unwrap().to_owned())],
+        "system" => vec![("context", words.unwrap())],
+        other => vec![("data", other.to_owned())],
+    }
+}
+
+fn told(turn: &Turn) -> Vec<(&'static str, String)> {
+    let user = turn.user.iter().filter_map(Body::prose).map(|text| ("user", text.to_owned()));
+    let parts = turn.parts.iter().filter_map(|part| match &part.body {
+        Body::Text(text) => Some(("text", text.text.clone())),
+        Body::Reasoning(reasoning) => Some(("reasoning", reasoning.text.clone())),
+        Body::Tool(tool) => Some(("tool", tool.name.clone())),
+        Body::ContextInfo(info) => Some(("context", info.text.clone())),
+        Body::Data(data) if data.kind != "row" => Some(("data", data.kind.clone())),
+        _ => None,
+    });
+    user.chain(parts).collect()
+}
+
+#[test]
+fn law_1_rows_keep_their_order() {
+    // R-004-21 to R-004-23
+    let all = cases("rows");
+    assert!(all.len() >= 6);
+    for case in all {
+        let captures = captures(&case);
+        let rows: Vec<Value> = captures[0]
+            .lines
+            .iter()
+            .map(|line| serde_json::from_slice(&line.bytes).unwrap())
+            .collect();
+        let expected: Vec<_> = rows.iter().flat_map(said).collect();
+        let gathering = fold_in(&captures, &[0]);
+        let transcript = main_session(&gathering).transcript();
+        let found: Vec<_> = transcript.turns.iter().flat_map(told).collect();
+        assert_eq!(found, expected, "{}", name(&case));
+        for turn in &transcript.turns {
+            let thought = turn.parts.iter().any(|part| matches!(part.body, Body::Reasoning(_)));
+            assert_eq!(turn.thinking_mode, thought, "{}", name(&case));
+        }
+    }
+}
+
+#[test]
+fn rows_that_are_told_again_by_another_file_are_the_same() {
+    // R-004-22: with a row more at its end, and under another name.
+    for case in cases("rows") {
+        let captures = captures(&case);
+        let once = fold_in(&captures, &[0]);
+        let [capture] = captures.as_slice() else { panic!("one capture") };
+        let mut twice = unspool_sources::gather::Gathering::default();
+        for count in [capture.lines.len() - 1, capture.lines.len()] {
+            // The first line differs, so it is another source.
+            let mut reading = twice.open(&capture.file);
+            for line in &capture.lines[..count] {
+                let mut bytes = line.bytes.clone();
+                bytes.resize(bytes.len() + capture.lines.len() - count, b' ');
+                let line = unspool_sources::read::lines::Line { bytes: &bytes, ..line.line() };
+                twice.take(&mut reading, line);
+            }
+            twice.close(reading, &mut |_| {});
+        }
+        let (once, twice) = (main_session(&once), main_session(&twice));
+        let said = |gathered: &unspool_sources::gather::Gathered| {
+            gathered.transcript().turns.iter().map(told).collect::<Vec<_>>()
+        };
+        assert_eq!(said(once), said(twice), "{}", name(&case));
+    }
+}
