@@ -106,28 +106,29 @@ impl RowsDecoder {
         let row = Row { id: row::id(fields), at: emit.at, said };
         let mut told = false;
         for event in legacy::events(&[row], 0) {
-            match event.what {
-                What::TurnStarted { names, trigger, user } => {
-                    let names = match names.is_empty() {
-                        true => vec![self.prompt(emit, &format!("{user:?}"))],
-                        false => names,
-                    };
-                    self.alike.clear();
-                    emit.push(What::TurnStarted { names, trigger, user });
-                    told = true;
-                }
-                What::Said { text, .. } if text.trim().is_empty() => {}
-                What::Said { voice, text, detail, .. } => {
+            let what = event.what;
+            if let What::TurnStarted { names, trigger, user } = what {
+                let names = match names.is_empty() {
+                    true => vec![self.prompt(emit, &format!("{user:?}"))],
+                    false => names,
+                };
+                self.alike.clear();
+                emit.push(What::TurnStarted { names, trigger, user });
+                told = true;
+                continue;
+            }
+            if let What::Said { voice, text, detail, .. } = what {
+                if !text.trim().is_empty() {
                     let name = self.name(fields, &format!("{voice:?} {text}"));
                     emit.push(What::Said { voice, block: Some(name), text, detail });
                     told = true;
                 }
-                // A call whose result is a row of its own is not over.
-                What::TurnEnded(_) if open => {}
-                what => {
-                    told |= matches!(what, What::ToolCalled(_));
-                    emit.push(what);
-                }
+                continue;
+            }
+            // A call whose result is a row of its own is not over.
+            if !(open && matches!(what, What::TurnEnded(_))) {
+                told |= matches!(what, What::ToolCalled(_));
+                emit.push(what);
             }
         }
         told
