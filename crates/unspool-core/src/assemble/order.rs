@@ -64,25 +64,31 @@ fn weave<G: Copy + Eq + Hash>(
     }
     // What is new goes behind one of the old; slot 0 is before them all.
     let mut behind: Vec<Vec<usize>> = vec![Vec::new(); order.len() + 1];
-    let last_common = told.iter().rposition(|(_, item)| index[*item].is_some());
+    // The next thing that both have, for each.
+    let mut next_of: Vec<Option<usize>> = vec![None; told.len()];
+    let mut next = None;
+    for (nth, (_, item)) in told.iter().enumerate().rev() {
+        next = index[*item].or(next);
+        next_of[nth] = next;
+    }
     let mut slot: Option<usize> = None;
     for (nth, &(_, item)) in told.iter().enumerate() {
         if let Some(at) = index[item] {
             slot = Some(at + 1);
             continue;
         }
-        let between = last_common.is_some_and(|last| nth < last);
-        let at = if between {
-            // Between two things that both tellings have: behind the earlier one, or right
-            // before the first.
-            slot.unwrap_or_else(|| {
-                let next = told[nth..].iter().find_map(|(_, later)| index[*later]);
-                next.unwrap_or_default()
-            })
+        let group = items[item].group.and_then(|group| last_of.get(&group)).map(|last| last + 1);
+        let at = if let Some(next) = next_of[nth] {
+            // Between two things that both tellings have: behind the earlier one, or right before
+            // the first; and behind what the spine alone has of its step, as far as that stands
+            // before the later one.
+            let step = group.filter(|at| *at <= next && slot.is_some());
+            let at = slot.max(step);
+            slot = at;
+            at.unwrap_or(next)
         } else {
             // Ahead of the spine, or dropped by it: behind the rest of its step, else last.
-            let group = items[item].group.and_then(|group| last_of.get(&group));
-            group.map_or(order.len(), |last| last + 1)
+            group.unwrap_or(order.len())
         };
         behind[at].push(item);
     }

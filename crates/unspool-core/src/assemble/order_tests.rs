@@ -46,6 +46,16 @@ fn what_was_cut_off_stays_with_its_step() {
 }
 
 #[test]
+fn what_the_spine_alone_has_of_a_step_comes_before_what_it_has_not() {
+    // The log has the script s of step 1, the stream the calls x and y inside it.
+    let steps = [('a', 1), ('s', 1), ('x', 1), ('y', 1), ('b', 2)];
+    assert_eq!(arranged("asb", "axyb", "", &steps), "asxyb");
+    // But never behind what came later in both, and what has no step keeps its turn.
+    assert_eq!(arranged("abs", "axyb", "", &steps), "axybs");
+    assert_eq!(arranged("asb", "axnyb", "", &steps), "asxnyb");
+}
+
+#[test]
 fn the_spine_is_never_renumbered() {
     let items = |second: bool| {
         let mut all = vec![Item::<u8> { at: Positions([None, None, Some(0)]), group: None }];

@@ -36,6 +36,12 @@ pub fn rollout(text: &str) -> Rollout {
         match (line["type"].as_str().unwrap(), payload["type"].as_str().unwrap_or_default()) {
             ("response_item", _) => model_item(&mut told, &lines, at),
             ("event_msg", "item_completed") => shown_item(&mut told, payload, id),
+            ("event_msg", "patch_apply_end") => {
+                let call = payload["call_id"].as_str().unwrap();
+                if call.starts_with("exec-") {
+                    told.blocks.push((Kind::Tool, call.to_owned()));
+                }
+            }
             // A fork that copies its parent does not pay for it again.
             ("token_usage_record", _) if payload["turn_id"].as_str().unwrap() > id => {
                 let count = |name: &str| payload["usage"][name].as_u64().unwrap_or(0);
@@ -43,6 +49,15 @@ pub fn rollout(text: &str) -> Rollout {
                 told.input_tokens += count("input_tokens");
             }
             _ => {}
+        }
+    }
+    // Before responses were recorded one by one, there were totals only.
+    if !lines.iter().any(|line| line["type"] == "token_usage_record") {
+        let totals =
+            lines.iter().filter_map(|line| line["payload"]["info"].get("total_token_usage"));
+        if let Some(total) = totals.last() {
+            told.output_tokens = total["output_tokens"].as_u64().unwrap();
+            told.input_tokens = total["input_tokens"].as_u64().unwrap();
         }
     }
     told
