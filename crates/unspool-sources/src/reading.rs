@@ -354,7 +354,7 @@ impl Reading {
             self.named_by_file = true;
             self.decide(format, sink);
         }
-        if let (Some(format), None) = (self.format, self.current) {
+        if let Some(format) = self.format.filter(|_| self.is_undecided()) {
             let id = self.head(format).unwrap_or_else(|| {
                 let stem = Path::new(&self.name).file_stem().unwrap_or_default();
                 stem.to_string_lossy().into_owned()
