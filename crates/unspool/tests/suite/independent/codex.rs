@@ -53,9 +53,9 @@ pub fn rollout(text: &str) -> Rollout {
     }
     // Before responses were recorded one by one, there were totals only.
     if !lines.iter().any(|line| line["type"] == "token_usage_record") {
-        let totals =
+        let mut totals =
             lines.iter().filter_map(|line| line["payload"]["info"].get("total_token_usage"));
-        if let Some(total) = totals.last() {
+        if let Some(total) = totals.next_back() {
             told.output_tokens = total["output_tokens"].as_u64().unwrap();
             told.input_tokens = total["input_tokens"].as_u64().unwrap();
         }
