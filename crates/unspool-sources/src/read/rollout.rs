@@ -124,6 +124,8 @@ fn head(path: &Path) -> Option<(Head, u64)> {
 /// The first rollout of a thread, among those that lie in the same tree: the sessions of Codex and
 /// those that it has put away, or the folder of the file.
 fn find(beside: &Path, thread: &str) -> Option<PathBuf> {
+    // A path that somebody typed may begin in the middle of the tree.
+    let beside = &*std::path::absolute(beside).ok()?;
     let folder = beside.parent()?;
     let named = |piece: &Path| {
         matches!(
