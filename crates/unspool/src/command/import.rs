@@ -16,6 +16,11 @@ use crate::archive::Archive;
 use crate::progress::Bar;
 
 /// Read these files or folders into the archive
+///
+/// Session logs, live streams and hook payloads of Claude Code, Codex, GitHub Copilot CLI and
+/// Gemini CLI; OpenCode's database, exports and event streams; chats and streams of the Vercel AI
+/// SDK; rows of flat history; what `unspool export --to jsonl` wrote. A file is recognised by what
+/// is in it.
 #[derive(Args)]
 pub struct Import {
     /// Session logs, chats, stream or hook captures, folders of them, or - for standard input
@@ -93,12 +98,7 @@ impl Import {
         let refused =
             report.warnings.iter().find(|warning| warning.line == 0 && named(&warning.file));
         if let Some(refused) = refused {
-            bail!(
-                "{}: {}; Unspool reads Claude Code's session logs, its stream-json and its hook \
-                 payloads",
-                refused.file,
-                refused.what
-            );
+            bail!("{}: {}; `unspool import --help` says what it reads", refused.file, refused.what);
         }
         let Some(mut agents) = agents else { return super::sync::tell(&report, self.json) };
         agents.report.add(report);

@@ -159,8 +159,7 @@ fn the_session<'g>(
             bail!("{} holds no session {}", path.display(), wanted.unwrap_or_default())
         }
         [] => bail!(
-            "{} holds no session that Unspool knows; it reads Claude Code's session logs, its \
-             stream-json and its hook payloads",
+            "{} holds no session that Unspool knows; `unspool import --help` says what it reads",
             path.display()
         ),
         several => {
