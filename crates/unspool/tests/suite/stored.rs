@@ -273,7 +273,7 @@ fn without_an_archive_every_command_says_what_to_do() {
     let told = archive.fails(&["import", "no/such/file.jsonl"]);
     assert!(told.contains("does not exist"), "{told}");
     let told = archive.fails(&["import", "Cargo.toml"]);
-    assert!(told.contains("Cargo.toml") && told.contains("Claude Code"), "{told}");
+    assert!(told.contains("Cargo.toml") && told.contains("import --help"), "{told}");
 }
 
 #[test]
