@@ -9,17 +9,25 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use crate::id::SessionId;
 use crate::part::{Answer, Body, Part, Question, QuestionKind, TaskItem, TaskState};
+use crate::price::{Prices, Spending};
 use crate::session::{Session, Transcript, Turn, TurnState, Usage};
 use crate::summary::Summary;
 
 /// A session's head with what is summed up over its turns.
-pub struct SessionDocument<'a>(pub &'a Summary);
+pub struct SessionDocument<'a> {
+    pub summary: &'a Summary,
+    pub prices: &'a Prices,
+}
 
 impl Serialize for SessionDocument<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let summary = self.0;
+        let SessionDocument { summary, prices } = *self;
         let session = &summary.session;
-        let cost_usd = session.facts.cost_usd;
+        let used = |usage: Usage, spending: &Spending| UsageDocument {
+            usage,
+            cost_usd: spending.reported_usd,
+            estimated_cost_usd: spending.estimated_usd(prices),
+        };
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("id", &session.id)?;
         map.serialize_entry("agent", &session.agent)?;
@@ -40,8 +48,8 @@ impl Serialize for SessionDocument<'_> {
         map.serialize_entry("parts", &summary.parts)?;
         map.serialize_entry("tools", &summary.tools)?;
         map.serialize_entry("errors", &summary.errors)?;
-        map.serialize_entry("usage", &UsageDocument { usage: summary.usage, cost_usd })?;
-        let with_agents = UsageDocument { usage: summary.usage_with_agents, cost_usd };
+        map.serialize_entry("usage", &used(summary.usage, &summary.spending))?;
+        let with_agents = used(summary.usage_with_agents, &summary.spending_with_agents);
         map.serialize_entry("usage_with_agents", &with_agents)?;
         map.end()
     }
@@ -69,20 +77,24 @@ fn forked_from(session: &Session) -> Option<BTreeMap<&str, Option<String>>> {
     })
 }
 
-struct UsageDocument {
-    usage: Usage,
-    cost_usd: Option<f64>,
+/// Tokens by kind, what the agent says they cost, and what they cost by a list of prices.
+pub struct UsageDocument {
+    pub usage: Usage,
+    pub cost_usd: Option<f64>,
+    pub estimated_cost_usd: Option<f64>,
 }
 
 impl Serialize for UsageDocument {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(6))?;
+        let mut map = serializer.serialize_map(Some(8))?;
         map.serialize_entry("input", &self.usage.input)?;
         map.serialize_entry("output", &self.usage.output)?;
         map.serialize_entry("cache_read", &self.usage.cache_read)?;
         map.serialize_entry("cache_write", &self.usage.cache_write)?;
+        map.serialize_entry("cache_write_1h", &self.usage.cache_write_1h)?;
         map.serialize_entry("reasoning", &self.usage.reasoning)?;
         map.serialize_entry("cost_usd", &self.cost_usd)?;
+        map.serialize_entry("estimated_cost_usd", &self.estimated_cost_usd)?;
         map.end()
     }
 }
@@ -92,11 +104,12 @@ pub struct TurnDocument<'a> {
     /// The agent of the session.
     pub agent: &'a str,
     pub turn: &'a Turn,
+    pub prices: &'a Prices,
 }
 
 impl Serialize for TurnDocument<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let TurnDocument { agent, turn } = self;
+        let TurnDocument { agent, turn, prices } = self;
         let user: Vec<BodyDocument<'_>> =
             turn.user.iter().map(|body| BodyDocument { agent, body }).collect();
         let parts: Vec<PartDocument<'_>> =
@@ -111,7 +124,13 @@ impl Serialize for TurnDocument<'_> {
         map.serialize_entry("inherited", &turn.inherited)?;
         map.serialize_entry("started_at", &time(turn.started))?;
         map.serialize_entry("ended_at", &time(turn.ended))?;
-        map.serialize_entry("usage", &UsageDocument { usage: turn.usage(), cost_usd: None })?;
+        let used = UsageDocument {
+            usage: turn.usage(),
+            // Agents say it of sessions.
+            cost_usd: None,
+            estimated_cost_usd: turn.spending().estimated_usd(prices),
+        };
+        map.serialize_entry("usage", &used)?;
         map.serialize_entry("user", &user)?;
         map.serialize_entry("parts", &parts)?;
         map.serialize_entry("content", &turn.content())?;

@@ -17,6 +17,7 @@ pub mod lines;
 pub mod part;
 pub mod plain;
 pub mod present;
+pub mod price;
 pub mod segment;
 pub mod session;
 pub mod summary;

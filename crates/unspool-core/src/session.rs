@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::event::{AgentEnd, EndReason, Voice};
 use crate::id::{SessionId, StepId, TurnId};
 use crate::part::{Body, Part};
+use crate::price::Spending;
 use crate::telling::{Evidence, Name, Positions, Ranks, Telling};
 
 /// One conversation of one agent, whole: its head and its turns in order.
@@ -258,6 +259,13 @@ pub struct Usage {
     pub cache_read: u64,
     pub cache_write: u64,
     pub reasoning: u64,
+    /// Of `cache_write`, what a cache holds for an hour: it costs more.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cache_write_1h: u64,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl Usage {
@@ -269,6 +277,7 @@ impl Usage {
         self.cache_read = self.cache_read.max(other.cache_read);
         self.cache_write = self.cache_write.max(other.cache_write);
         self.reasoning = self.reasoning.max(other.reasoning);
+        self.cache_write_1h = self.cache_write_1h.max(other.cache_write_1h);
     }
 
     /// Tokens of all kinds.
@@ -287,6 +296,7 @@ impl Usage {
         self.cache_read = self.cache_read.saturating_add(other.cache_read);
         self.cache_write = self.cache_write.saturating_add(other.cache_write);
         self.reasoning = self.reasoning.saturating_add(other.reasoning);
+        self.cache_write_1h = self.cache_write_1h.saturating_add(other.cache_write_1h);
     }
 }
 
@@ -338,6 +348,12 @@ impl Turn {
         usage
     }
 
+    /// What was used by each model.
+    pub fn spending(&self) -> Spending {
+        let calls = self.steps.iter().map(|step| (step.model.as_deref(), step.usage));
+        Spending::of_session(calls, None)
+    }
+
     /// The number of a step in this turn, counted from 1.
     pub fn step_number(&self, id: StepId) -> Option<usize> {
         self.steps.iter().position(|step| step.id == id).map(|at| at + 1)
@@ -349,6 +365,13 @@ impl Transcript {
         let mut usage = Usage::default();
         self.turns.iter().for_each(|turn| usage.add(turn.usage()));
         usage
+    }
+
+    /// What was used by each model, and what the agent says it cost.
+    pub fn spending(&self) -> Spending {
+        let steps = self.turns.iter().flat_map(|turn| &turn.steps);
+        let calls = steps.map(|step| (step.model.as_deref(), step.usage));
+        Spending::of_session(calls, self.session.facts.cost_usd)
     }
 
     /// The title that a person or the agent gave, else the beginning of the first prompt.

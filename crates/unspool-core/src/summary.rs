@@ -4,6 +4,7 @@
 use jiff::Timestamp;
 
 use crate::part::{Body, ToolState};
+use crate::price::Spending;
 use crate::session::{Session, Transcript, Usage};
 
 /// How much of a session is known.
@@ -55,11 +56,13 @@ pub struct Summary {
     pub usage: Usage,
     /// Together with its sub-agents, as far as their own sessions are known.
     pub usage_with_agents: Usage,
+    pub spending: Spending,
+    pub spending_with_agents: Spending,
 }
 
 impl Transcript {
-    /// The session at a glance; `agents` is what its sub-agents used.
-    pub fn summary(&self, completeness: Completeness, agents: Usage) -> Summary {
+    /// The session at a glance, together with its sub-agents.
+    pub fn summary(&self, completeness: Completeness, agents: &[Transcript]) -> Summary {
         let parts = || self.turns.iter().flat_map(|turn| &turn.parts);
         let tool = |state: Option<ToolState>| {
             let told = parts().filter(|part| {
@@ -72,9 +75,12 @@ impl Transcript {
             told.count() as u64
         };
         let errors = parts().filter(|part| matches!(part.body, Body::Error(_))).count() as u64;
-        let usage = self.usage();
-        let mut usage_with_agents = usage;
-        usage_with_agents.add(agents);
+        let (usage, spending) = (self.usage(), self.spending());
+        let (mut usage_with_agents, mut spending_with_agents) = (usage, spending.clone());
+        for agent in agents {
+            usage_with_agents.add(agent.usage());
+            spending_with_agents.add(&agent.spending());
+        }
         Summary {
             session: self.session.clone(),
             title: self.title(),
@@ -89,6 +95,8 @@ impl Transcript {
             errors: errors + tool(Some(ToolState::Failed)),
             usage,
             usage_with_agents,
+            spending,
+            spending_with_agents,
         }
     }
 }

@@ -16,6 +16,7 @@ use unspool_core::document::{SessionDocument, TurnDocument};
 use unspool_core::lines::{LineOptions, turn_lines};
 use unspool_core::part::Body;
 use unspool_core::present;
+use unspool_core::price::Prices;
 use unspool_core::session::Transcript;
 use unspool_core::summary::Completeness;
 use unspool_sources::decode::Ledger;
@@ -356,6 +357,7 @@ fn is_object(bytes: &[u8]) -> bool {
 /// Order, ids, and every way to show it.
 fn check_session(session: &Gathered) {
     let transcript = session.transcript();
+    let prices = Prices::listed();
     assert!(transcript.turns.is_sorted_by_key(|turn| turn.number), "turns are out of order");
     let (mut turns, mut ids) = (HashSet::new(), HashSet::new());
     for turn in &transcript.turns {
@@ -369,11 +371,13 @@ fn check_session(session: &Gathered) {
             let text = line.text();
             assert!(!text.chars().any(is_dangerous), "{text:?} would reach a terminal");
         }
-        let written = serde_json::to_string(&TurnDocument { agent: "claude-code", turn }).unwrap();
+        let written =
+            serde_json::to_string(&TurnDocument { agent: "claude-code", turn, prices: &prices })
+                .unwrap();
         assert!(is_object(written.as_bytes()), "{written}");
     }
-    let summary = transcript.summary(Completeness::Full, Default::default());
-    serde_json::to_string(&SessionDocument(&summary)).unwrap();
+    let summary = transcript.summary(Completeness::Full, &[]);
+    serde_json::to_string(&SessionDocument { summary: &summary, prices: &prices }).unwrap();
 }
 
 fn is_dangerous(c: char) -> bool {

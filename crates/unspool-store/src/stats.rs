@@ -3,10 +3,12 @@
 
 use jiff::Timestamp;
 use serde::{Serialize, Serializer};
+use unspool_core::document::UsageDocument;
+use unspool_core::price::Prices;
 use unspool_core::session::Usage;
 
 /// What to count.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct StatsRequest {
     pub agent: Option<String>,
     /// A part of the path of the project's folder.
@@ -14,12 +16,14 @@ pub struct StatsRequest {
     /// Milliseconds: turns that started then or later.
     pub since: Option<i64>,
     pub until: Option<i64>,
+    pub prices: Prices,
 }
 
 impl StatsRequest {
     /// Whether something is left out.
     pub fn is_narrow(&self) -> bool {
-        *self != StatsRequest::default()
+        let times = self.since.is_some() || self.until.is_some();
+        times || self.agent.is_some() || self.project.is_some()
     }
 
     /// Whether something of this time counts. Without a time, it does unless times are asked for.
@@ -76,13 +80,33 @@ pub struct Totals {
     pub last: Option<i64>,
 }
 
-/// Tokens by kind, and what agents say that they cost.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
+/// Tokens by kind, and what they cost.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Spent {
-    #[serde(flatten)]
     pub tokens: Usage,
-    /// None where nobody says it. Agents say it of a session, never of a model.
+    /// What agents say; None where nobody says it. Agents say it of a session, never of a model.
     pub cost_usd: Option<f64>,
+    /// By the list of prices, of those calls that have a price.
+    pub estimated_cost_usd: Option<f64>,
+    /// Calls that have none.
+    pub unpriced_steps: u64,
+}
+
+impl Serialize for Spent {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Written {
+            #[serde(flatten)]
+            usage: UsageDocument,
+            unpriced_steps: u64,
+        }
+        let usage = UsageDocument {
+            usage: self.tokens,
+            cost_usd: self.cost_usd,
+            estimated_cost_usd: self.estimated_cost_usd,
+        };
+        Written { usage, unpriced_steps: self.unpriced_steps }.serialize(serializer)
+    }
 }
 
 impl Spent {

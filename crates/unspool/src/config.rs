@@ -4,12 +4,20 @@
 //! ```toml
 //! # Homes of other users or machines whose agents are read as well.
 //! homes = ["/mnt/laptop/home/me"]
+//!
+//! # Dollars for a million tokens; stands before the list of prices that comes with the program.
+//! [prices."house-model"]
+//! input = 1.0
+//! output = 4.0
+//! cache_read = 0.1
 //! ```
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use serde::Deserialize;
+use unspool_core::price::{Price, Prices};
 use unspool_engine::lock::DataFolder;
 use unspool_sources::discover::Environment;
 
@@ -17,6 +25,7 @@ use unspool_sources::discover::Environment;
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
     homes: Vec<PathBuf>,
+    prices: BTreeMap<String, Price>,
 }
 
 impl Config {
@@ -37,9 +46,16 @@ impl Config {
                 return Err(error).with_context(|| format!("cannot read {}", path.display()));
             }
         };
-        toml::from_str(&text).with_context(|| {
+        let config: Config = toml::from_str(&text).with_context(|| {
             format!("{} is no config file; mend it or move it away", path.display())
-        })
+        })?;
+        if let Some((model, _)) = config.prices.iter().find(|(_, price)| !price.is_sane()) {
+            bail!(
+                "{}: the price of {model} is none; give dollars for a million tokens, 0 or more",
+                path.display()
+            );
+        }
+        Ok(config)
     }
 }
 
@@ -54,6 +70,11 @@ pub fn path() -> Option<PathBuf> {
 
 /// Where agents keep what they write.
 pub fn environment(folder: &DataFolder) -> Result<Environment> {
-    let Config { homes } = Config::load()?;
+    let Config { homes, .. } = Config::load()?;
     Ok(Environment { other_homes: homes, spool: Some(folder.spool()), ..Environment::of_process() })
+}
+
+/// What tokens cost: the user's prices, and the list behind them.
+pub fn prices() -> Result<Prices> {
+    Ok(Prices::with(Config::load()?.prices))
 }

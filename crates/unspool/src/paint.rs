@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use anstyle::{Ansi256Color, AnsiColor, Color, RgbColor, Style as Ansi};
 use unspool_core::block::{self, Tone};
 use unspool_core::lines::{Line, LineOptions, Role, Style as Look, layout, turn_lines};
+use unspool_core::price::Prices;
 use unspool_core::session::{Session, Turn};
 use unspool_core::summary::Summary;
 use unspool_core::{plain, present};
@@ -24,8 +25,13 @@ pub fn terminal_width() -> Option<usize> {
 }
 
 /// Paints the head of a session.
-pub fn head(summary: &Summary, style: &Style, out: &mut impl Write) -> io::Result<()> {
-    let head = layout(&present::session(summary), style.width, &style.options());
+pub fn head(
+    summary: &Summary,
+    prices: &Prices,
+    style: &Style,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let head = layout(&present::session(summary, prices), style.width, &style.options());
     write_lines(&head, style, out)
 }
 

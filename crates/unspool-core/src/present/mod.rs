@@ -18,6 +18,7 @@ pub use body::body;
 use crate::block::{Block, Field, Span, Tone};
 use crate::id::{PartId, TurnId};
 use crate::part::{Body, Kind, Part, Place, ToolState};
+use crate::price::{Prices, Spending};
 use crate::segment::{Piece, Rule, segment};
 use crate::session::{Session, Trigger, Turn, TurnState, Usage};
 use crate::summary::Summary;
@@ -273,7 +274,7 @@ fn user(bodies: &[Body]) -> Vec<Block> {
 }
 
 /// The head of a session.
-pub fn session(summary: &Summary) -> Vec<Block> {
+pub fn session(summary: &Summary, prices: &Prices) -> Vec<Block> {
     let (session, usage) = (&summary.session, summary.usage);
     let facts = &session.facts;
     let title = summary.title.clone().unwrap_or_else(|| session.agent_session_id.clone());
@@ -298,10 +299,24 @@ pub fn session(summary: &Summary) -> Vec<Block> {
     let all = Some(summary.usage_with_agents).filter(|all| *all != usage);
     field("with agents", all.map(usage_text));
     field("tags", Some(summary.tags.join(", ")));
-    field("cost", facts.cost_usd.map(|cost| format!("${cost:.4}")));
+    field("cost", cost_text(&summary.spending_with_agents, prices));
     field("started by", session.parent.as_ref().map(|parent| parent.session.to_string()));
     field("forked from", session.forked_from.as_ref().map(|from| from.session.to_string()));
     vec![Block::Heading { level: 1, spans: vec![Span::plain(title)] }, Block::Fields { fields }]
+}
+
+/// `$0.1054`, as the agent says it, and `$0.1061 estimated` by the list of prices.
+fn cost_text(spending: &Spending, prices: &Prices) -> Option<String> {
+    let dollars = |cost: f64| format!("${cost:.4}");
+    let reported = spending.reported_usd.map(dollars);
+    let estimated = spending.estimated_usd(prices).map(dollars);
+    match (reported, estimated) {
+        (Some(reported), Some(estimated)) if reported != estimated => {
+            Some(format!("{reported} · {estimated} estimated"))
+        }
+        (Some(reported), _) => Some(reported),
+        (None, estimated) => estimated.map(|cost| format!("{cost} estimated")),
+    }
 }
 
 /// `1,729 · 12 in · 417 out · 1,300 cached`; empty when nothing was counted.

@@ -285,9 +285,9 @@ fn a_session_has_a_head() {
     };
     let transcript = Transcript { session, turns: Vec::new() };
     let all = Usage { input: 10, output: 1_990, ..Usage::default() };
-    let mut summary = transcript.summary(Completeness::Full, Usage::default());
+    let mut summary = transcript.summary(Completeness::Full, &[]);
     summary.usage_with_agents = all;
-    let blocks = super::session(&summary);
+    let blocks = super::session(&summary, &crate::price::Prices::none());
     let painted = paint(&layout(&blocks, 80, &LineOptions::default()));
     assert!(painted.starts_with("# Fix the cache\n\nagent        claude-code\n"), "{painted}");
     assert!(painted.contains("with agents  2,000 · 10 in · 1,990 out\n"), "{painted}");

@@ -156,21 +156,21 @@ pub(super) const PART_SUMS: (&str, &str) = (
 /// Sums over the steps of a turn. `total` cannot overflow, and is exact as far as anybody will ever
 /// count.
 pub(super) const STEP_SUMS: (&str, &str) = (
-    "(input, output, cache_read, cache_write, reasoning)",
+    "(input, output, cache_read, cache_write, reasoning, cache_write_1h)",
     "(SELECT CAST(total(step.input) AS INTEGER), CAST(total(step.output) AS INTEGER),
           CAST(total(step.cache_read) AS INTEGER), CAST(total(step.cache_write) AS INTEGER),
-          CAST(total(step.reasoning) AS INTEGER)
+          CAST(total(step.reasoning) AS INTEGER), CAST(total(step.cache_write_1h) AS INTEGER)
       FROM step WHERE step.turn = turn.row)",
 );
 
 /// Sums over the turns of a session.
 pub(super) const TURN_SUMS: (&str, &str) = (
     "(started, ended, turns, parts, tools, errors, input, output, cache_read, cache_write,
-      reasoning)",
+      reasoning, cache_write_1h)",
     "(SELECT iif(session.begun IS NULL, told.started,
               min(coalesce(told.started, session.begun), session.begun)),
           told.ended, told.turns, told.parts, told.tools, told.errors, told.input, told.output,
-          told.cache_read, told.cache_write, told.reasoning
+          told.cache_read, told.cache_write, told.reasoning, told.cache_write_1h
       FROM (SELECT min(min(coalesce(turn.started, turn.ended, turn.first),
                       coalesce(turn.first, turn.started, turn.ended))) AS started,
                 max(max(coalesce(turn.ended, turn.started, turn.last),
@@ -182,7 +182,8 @@ pub(super) const TURN_SUMS: (&str, &str) = (
                 CAST(total(turn.output) AS INTEGER) AS output,
                 CAST(total(turn.cache_read) AS INTEGER) AS cache_read,
                 CAST(total(turn.cache_write) AS INTEGER) AS cache_write,
-                CAST(total(turn.reasoning) AS INTEGER) AS reasoning
+                CAST(total(turn.reasoning) AS INTEGER) AS reasoning,
+                CAST(total(turn.cache_write_1h) AS INTEGER) AS cache_write_1h
             FROM turn WHERE turn.session = session.row) AS told)",
 );
 

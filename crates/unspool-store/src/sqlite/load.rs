@@ -205,14 +205,14 @@ impl<'c> Loader<'c> {
 
     pub fn steps(&self, turn: Row) -> Result<Vec<Step>, StoreError> {
         let mut statement = self.connection.prepare_cached(
-            "SELECT id, model, input, output, cache_read, cache_write, reasoning, stop_reason,
-                 origin FROM step WHERE turn = ?1 ORDER BY number",
+            "SELECT id, model, input, output, cache_read, cache_write, reasoning, cache_write_1h,
+                 stop_reason, origin FROM step WHERE turn = ?1 ORDER BY number",
         )?;
         let mut rows = statement.query(params![turn])?;
         let mut steps: Vec<Step> = Vec::new();
         while let Some(row) = rows.next()? {
             let origin: StepOrigin =
-                serde_json::from_str(row.get_ref(8)?.as_str()?).map_err(pack::PackError::from)?;
+                serde_json::from_str(row.get_ref(9)?.as_str()?).map_err(pack::PackError::from)?;
             let model: Option<Arc<str>> = row.get(1)?;
             // One name for the model of many steps.
             let last = steps.last().and_then(|step| step.model.clone());
@@ -223,7 +223,7 @@ impl<'c> Loader<'c> {
                 at: origin.at,
                 model,
                 usage: origin.usage.map_or_else(|| usage(row, 2), Ok)?,
-                stop_reason: row.get(7)?,
+                stop_reason: row.get(8)?,
                 provenance: origin.provenance,
             });
         }
@@ -241,7 +241,7 @@ struct StepOrigin {
     provenance: Option<Provenance>,
 }
 
-/// Five columns of counts.
+/// Six columns of counts.
 pub fn usage(row: &SqlRow<'_>, from: usize) -> rusqlite::Result<Usage> {
     let count = |at: usize| row.get::<_, i64>(from + at).map(|count| count.max(0) as u64);
     Ok(Usage {
@@ -250,6 +250,7 @@ pub fn usage(row: &SqlRow<'_>, from: usize) -> rusqlite::Result<Usage> {
         cache_read: count(2)?,
         cache_write: count(3)?,
         reasoning: count(4)?,
+        cache_write_1h: count(5)?,
     })
 }
 

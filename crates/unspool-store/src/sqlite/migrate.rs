@@ -8,7 +8,7 @@ use rusqlite::Connection;
 use crate::contract::StoreError;
 
 /// What brings a database from version n to version n + 1. Never change one that was released.
-const MIGRATIONS: &[&str] = &[include_str!("schema.sql")];
+const MIGRATIONS: &[&str] = &[include_str!("schema.sql"), include_str!("hour_cache.sql")];
 
 /// "Unsp": says whose file it is, to us and to `file`.
 const APPLICATION: i32 = 0x556e_7370;
@@ -50,4 +50,39 @@ pub fn check_version(connection: &Connection, path: &Path) -> Result<usize, Stor
         return Err(StoreError::Newer { path: path.to_owned(), version, known: NEWEST });
     }
     Ok(version)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use rusqlite::Connection;
+
+    use super::{APPLICATION, MIGRATIONS, NEWEST, check_version, migrate};
+
+    /// Every version there ever was comes to the same tables.
+    #[test]
+    fn every_version_becomes_the_newest() {
+        let columns = |connection: &Connection| -> Vec<(String, String)> {
+            let sql = "SELECT kind.name, field.name FROM sqlite_master AS kind, \
+                       pragma_table_info(kind.name) AS field ORDER BY 1, 2";
+            let mut statement = connection.prepare(sql).unwrap();
+            let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+            rows.collect::<Result<_, _>>().unwrap()
+        };
+        let path = Path::new("here");
+        let fresh = Connection::open_in_memory().unwrap();
+        migrate(&fresh, path).unwrap();
+        for version in 1..=NEWEST {
+            let old = Connection::open_in_memory().unwrap();
+            for migration in &MIGRATIONS[..version] {
+                old.execute_batch(migration).unwrap();
+            }
+            old.pragma_update(None, "application_id", APPLICATION).unwrap();
+            old.pragma_update(None, "user_version", version as i64).unwrap();
+            migrate(&old, path).unwrap();
+            assert_eq!(check_version(&old, path).unwrap(), NEWEST);
+            assert_eq!(columns(&old), columns(&fresh), "from version {version}");
+        }
+    }
 }

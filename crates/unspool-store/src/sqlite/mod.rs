@@ -5,6 +5,7 @@
 mod blocks;
 mod check;
 mod derived;
+mod family;
 mod load;
 mod manage;
 mod migrate;

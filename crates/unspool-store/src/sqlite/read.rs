@@ -3,13 +3,13 @@
 use jiff::Timestamp;
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row as SqlRow, params_from_iter};
-use rustc_hash::FxHashSet;
 use unspool_core::assemble::{Cursor, Outline};
 use unspool_core::id::{SessionId, TurnId};
 use unspool_core::session::{Parent, Turn};
 use unspool_core::summary::{Completeness, Summary};
 use unspool_core::telling::Telling;
 
+use super::family::{Families, agents_of, parent, spending};
 use super::load::{Loader, id, usage};
 use crate::contract::{
     Archived, Message, MessageFilter, NextRows, SessionFilter, SessionOutline, StoreError,
@@ -21,31 +21,10 @@ use crate::rows::{FileRow, FileStamp, Records, Row, Snapshot, SourceRow, Warning
 const SESSION: &str = "SELECT session.row, session.head, session.name, session.title,
     session.prompt, session.models, session.completeness, session.sub_agent, session.started,
     session.ended, session.turns, session.parts, session.tools, session.errors, session.input,
-    session.output, session.cache_read, session.cache_write, session.reasoning, session.seq,
+    session.output, session.cache_read, session.cache_write, session.reasoning,
+    session.cache_write_1h, session.seq,
     (SELECT json_group_array(tag.name) FROM tag WHERE tag.session = session.row),
     session.oddities FROM session";
-
-/// Which sessions have sub-agents, and which are some: most are neither, and need not be joined.
-#[derive(Default)]
-struct Families {
-    parents: FxHashSet<Row>,
-    children: FxHashSet<String>,
-}
-
-impl Families {
-    fn load(connection: &Connection) -> Result<Families, StoreError> {
-        let mut parents = connection.prepare_cached(
-            "SELECT parent FROM agent
-             UNION SELECT session.row FROM session AS child JOIN session ON session.id = child.parent
-             WHERE child.parent IS NOT NULL",
-        )?;
-        let mut children = connection.prepare_cached("SELECT DISTINCT session FROM agent")?;
-        Ok(Families {
-            parents: parents.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?,
-            children: children.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?,
-        })
-    }
-}
 
 fn session(
     connection: &Connection,
@@ -67,16 +46,21 @@ fn session(
         Ok(at.and_then(|at| Timestamp::from_millisecond(at).ok()))
     };
     let row_number = row.get(0)?;
-    let usage_with_agents = match families.parents.contains(&row_number) {
-        true => with_agents(connection, row_number)?,
-        false => usage(row, 14)?,
-    };
+    let (used, models) = (usage(row, 14)?, list(5)?);
+    let spending = spending(connection, row_number, &models, used, session.facts.cost_usd)?;
+    let mut with_agents = (used, spending.clone());
+    if families.has_agents(row_number) {
+        for agent in agents_of(connection, row_number)? {
+            with_agents.0.add(agent.used);
+            with_agents.1.add(&agent.spending);
+        }
+    }
     let completeness = row.get_ref(6)?.as_str()?;
     let mut summary = Summary {
         session,
         title: name.clone().or(told).or(prompt),
-        tags: list(20)?,
-        models: list(5)?,
+        tags: list(21)?,
+        models,
         completeness: Completeness::of_name(completeness).unwrap_or(Completeness::Partial),
         started: time(8)?,
         ended: time(9)?,
@@ -84,10 +68,12 @@ fn session(
         parts: count(11)?,
         tools: count(12)?,
         errors: count(13)?,
-        usage: usage(row, 14)?,
-        usage_with_agents,
+        usage: used,
+        usage_with_agents: with_agents.0,
+        spending,
+        spending_with_agents: with_agents.1,
     };
-    let is_child = families.children.contains(&summary.session.id.to_string());
+    let is_child = families.is_agent(summary.session.id);
     // Which call it was, and whose call of nested ones, the parent knows better than the child.
     let vague = |parent: &Parent| parent.call_id.is_none();
     if is_child && summary.session.parent.as_ref().is_none_or(vague) {
@@ -99,52 +85,9 @@ fn session(
         summary,
         name,
         sub_agent: row.get(7)?,
-        seq: count(19)?,
-        oddities: serde_json::from_str(row.get_ref(21)?.as_str()?).map_err(PackError::from)?,
+        seq: count(20)?,
+        oddities: serde_json::from_str(row.get_ref(22)?.as_str()?).map_err(PackError::from)?,
     })
-}
-
-/// A session's usage with that of its sub-agents, nested ones included.
-fn with_agents(
-    connection: &Connection,
-    session: Row,
-) -> Result<unspool_core::session::Usage, StoreError> {
-    let mut statement = connection.prepare_cached(
-        "WITH RECURSIVE below (row) AS (
-             SELECT ?1
-             UNION
-             SELECT session.row FROM below
-             JOIN agent ON agent.parent = below.row
-             JOIN session ON session.id = agent.session
-             UNION
-             SELECT child.row FROM below
-             JOIN session ON session.row = below.row
-             JOIN session AS child ON child.parent = session.id
-         )
-         SELECT CAST(total(input) AS INTEGER), CAST(total(output) AS INTEGER), CAST(total(cache_read) AS INTEGER),
-             CAST(total(cache_write) AS INTEGER), CAST(total(reasoning) AS INTEGER)
-         FROM session WHERE row IN below",
-    )?;
-    Ok(statement.query_row([session], |row| usage(row, 0))?)
-}
-
-/// The session and the call that speak of this session as their sub-agent.
-fn parent(connection: &Connection, of: SessionId) -> Result<Option<Parent>, StoreError> {
-    let found: Option<(String, String)> = connection
-        .prepare_cached(
-            "SELECT session.id, agent.call_id FROM agent
-             JOIN session ON session.row = agent.parent
-             WHERE agent.session = ?1 AND session.id <> ?1
-             ORDER BY session.started, session.id LIMIT 1",
-        )?
-        .query_row([of.to_string()], |row| Ok((row.get(0)?, row.get(1)?)))
-        .optional()?;
-    match found {
-        Some((session, call_id)) => {
-            Ok(Some(Parent { session: SessionId(id(&session)?), call_id: Some(call_id) }))
-        }
-        None => Ok(None),
-    }
 }
 
 pub fn sessions(

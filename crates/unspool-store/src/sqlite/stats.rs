@@ -9,12 +9,15 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, Row as SqlRow, params_from_iter};
 use rustc_hash::FxHashMap;
 use unspool_core::part::ToolState;
+use unspool_core::price::{Price, Prices};
 use unspool_core::session::Usage;
 
 use super::load::usage;
 use crate::contract::StoreError;
 use crate::rows::Row;
-use crate::stats::{DurationFigures, Group, Stats, StatsRequest, ToolFigures, Totals, share};
+use crate::stats::{
+    DurationFigures, Group, Spent, Stats, StatsRequest, ToolFigures, Totals, share,
+};
 
 /// When a turn started, or the next best that is known of it.
 const TIME: &str = "coalesce(turn.started, turn.first, turn.ended, session.started)";
@@ -133,7 +136,7 @@ impl Seen {
             self.group.turns += 1;
         }
         self.group.steps += calls.count;
-        self.group.usage.tokens.add(calls.used);
+        calls.add_to(&mut self.group.usage);
     }
 }
 
@@ -142,6 +145,50 @@ impl Seen {
 struct Calls {
     count: u64,
     used: Usage,
+    estimated_usd: Option<f64>,
+    unpriced: u64,
+}
+
+impl Calls {
+    /// One call. What used nothing needs no price.
+    fn one(used: Usage, price: Option<Price>) -> Calls {
+        let unpriced = u64::from(price.is_none() && used != Usage::default());
+        Calls { count: 1, used, estimated_usd: price.map(|price| price.of(&used)), unpriced }
+    }
+
+    fn add(&mut self, other: &Calls) {
+        self.count += other.count;
+        self.used.add(other.used);
+        self.unpriced += other.unpriced;
+        if let Some(cost) = other.estimated_usd {
+            self.estimated_usd = Some(self.estimated_usd.unwrap_or(0.0) + cost);
+        }
+    }
+
+    fn add_to(&self, spent: &mut Spent) {
+        spent.tokens.add(self.used);
+        spent.unpriced_steps += self.unpriced;
+        if let Some(cost) = self.estimated_usd {
+            spent.estimated_cost_usd = Some(spent.estimated_cost_usd.unwrap_or(0.0) + cost);
+        }
+    }
+}
+
+/// Prices that were looked up. Calls of one model come by the thousand.
+struct Looked<'a> {
+    prices: &'a Prices,
+    known: FxHashMap<String, Option<Price>>,
+}
+
+impl Looked<'_> {
+    fn of(&mut self, model: &str) -> Option<Price> {
+        if let Some(price) = self.known.get(model) {
+            return *price;
+        }
+        let price = self.prices.of(model);
+        self.known.insert(model.to_owned(), price);
+        price
+    }
 }
 
 /// Sessions with their turns and model calls: everything but the parts.
@@ -158,16 +205,18 @@ fn spent(
              session.started, session.turns, turn.row, {TIME}, turn.first,
              max(coalesce(turn.ended, turn.started, turn.last),
                  coalesce(turn.last, turn.ended, turn.started)),
-             turn.parts, turn.tools, turn.errors
+             turn.parts, turn.tools, turn.errors, session.models
          FROM session LEFT JOIN turn ON turn.session = session.row{turn}
          WHERE 1{session} ORDER BY session.row, turn.number, turn.row"
     );
     let mut turns = connection.prepare_cached(&sql)?;
     let mut steps = connection.prepare_cached(
-        "SELECT model, input, output, cache_read, cache_write, reasoning FROM step WHERE turn = ?1",
+        "SELECT model, input, output, cache_read, cache_write, reasoning, cache_write_1h
+         FROM step WHERE turn = ?1",
     )?;
     let mut rows = turns.query(params_from_iter(values))?;
     let mut last = None;
+    let mut prices = Looked { prices: &request.prices, known: FxHashMap::default() };
     while let Some(row) = rows.next()? {
         let (session, turn): (Row, Option<Row>) = (row.get(0)?, row.get(7)?);
         let own_time: Option<i64> = row.get(5)?;
@@ -177,13 +226,16 @@ fn spent(
         }
         let mut calls = Calls::default();
         if let Some(turn) = turn {
+            let models = row.get_ref(14)?.as_str()?;
+            let only = serde_json::from_str::<[String; 1]>(models).ok().map(|[only]| only);
             let mut rows = steps.query([turn])?;
             while let Some(row) = rows.next()? {
                 let used = usage(row, 1)?;
-                let model = groups.model.of(row.get_ref(0)?.as_str_or_null()?);
-                model.count(session, Some(turn), &Calls { count: 1, used });
-                calls.count += 1;
-                calls.used.add(used);
+                let model = row.get_ref(0)?.as_str_or_null()?;
+                let price = model.or(only.as_deref()).and_then(|model| prices.of(model));
+                let call = Calls::one(used, price);
+                groups.model.of(model).count(session, Some(turn), &call);
+                calls.add(&call);
             }
         }
         let day = day(row.get(8)?);
@@ -197,7 +249,7 @@ fn spent(
             &mut seen.group.usage
         });
         totals.steps += calls.count;
-        totals.usage.tokens.add(calls.used);
+        calls.add_to(&mut totals.usage);
         count_turn(row, turn, request, totals)?;
         if last.replace(session) == Some(session) {
             continue;

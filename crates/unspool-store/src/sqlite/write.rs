@@ -270,8 +270,8 @@ fn turns(transaction: &Transaction<'_>, session: &SessionWrite) -> rusqlite::Res
     let mut forget = transaction.prepare_cached("DELETE FROM step WHERE turn = ?1")?;
     let mut step = transaction.prepare_cached(
         "INSERT INTO step (turn, number, id, model, input, output, cache_read, cache_write,
-             reasoning, stop_reason, origin)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+             reasoning, cache_write_1h, stop_reason, origin)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
     )?;
     for TurnWrite { row, turn, steps, names, settled } in &session.turns {
         let (Names::All(told) | Names::New(told)) = names;
@@ -309,7 +309,14 @@ fn write_step(
 ) -> rusqlite::Result<()> {
     let usage = step.usage;
     let count = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
-    let counts = [usage.input, usage.output, usage.cache_read, usage.cache_write, usage.reasoning];
+    let counts = [
+        usage.input,
+        usage.output,
+        usage.cache_read,
+        usage.cache_write,
+        usage.reasoning,
+        usage.cache_write_1h,
+    ];
     let too_much = counts.iter().any(|count| i64::try_from(*count).is_err());
     let origin = StepOrigin {
         name: &step.name,
@@ -327,6 +334,7 @@ fn write_step(
         count(usage.cache_read),
         count(usage.cache_write),
         count(usage.reasoning),
+        count(usage.cache_write_1h),
         step.stop_reason.as_deref(),
         json(&origin),
     ])?;

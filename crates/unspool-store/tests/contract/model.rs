@@ -9,7 +9,7 @@ use unspool_core::change::{Change, Oddity};
 use unspool_core::event::Event;
 use unspool_core::id::{PartId, SessionId, TurnId};
 use unspool_core::part::Body;
-use unspool_core::session::{Parent, Transcript, Turn, Usage};
+use unspool_core::session::{Parent, Transcript, Turn};
 use unspool_core::summary::{Completeness, Summary};
 use unspool_core::telling::Telling;
 use unspool_core::transcript::Mirror;
@@ -85,17 +85,17 @@ impl Model {
         let full = strongest >= Some(Telling::Stream);
         let completeness = if full { Completeness::Full } else { Completeness::Partial };
         let mut below = BTreeSet::from([self.id]);
-        let mut usage = Usage::default();
+        let mut agents = Vec::new();
         let mut open = vec![self.id];
         while let Some(id) = open.pop() {
             let Some(model) = all.iter().find(|model| model.id == id) else { continue };
             if id != self.id {
-                usage.add(model.transcript().usage());
+                agents.push(model.transcript());
             }
             let named = model.agents().into_iter().map(|(agent, _)| agent);
             open.extend(named.filter(|agent| below.insert(*agent)));
         }
-        let mut summary = self.transcript().summary(completeness, usage);
+        let mut summary = self.transcript().summary(completeness, &agents);
         let mut parents = all.iter().filter(|model| model.id != self.id).collect::<Vec<_>>();
         parents.sort_by_key(|model| (model.transcript().started(), model.id.to_string()));
         summary.session.parent = parents.into_iter().find_map(|model| {

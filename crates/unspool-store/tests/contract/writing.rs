@@ -258,6 +258,7 @@ pub fn numbers_that_make_no_sense_are_kept<H: Home>() {
         cache_read: u64::MAX,
         cache_write: u64::MAX,
         reasoning: u64::MAX,
+        cache_write_1h: u64::MAX,
     };
     let used = |step: &str| Line::from(What::UsageTold { step: message(step), usage: most });
     let odd = Outcome {

@@ -8,10 +8,12 @@ use jiff::Timestamp;
 use unspool_core::document::SessionDocument;
 use unspool_core::lines::cut;
 use unspool_core::present::format;
+use unspool_core::price::{Prices, Spending};
 use unspool_store::blocking::wait;
 use unspool_store::contract::{SessionFilter, Store, StoredSession};
 
 use crate::archive::Archive;
+use crate::config;
 use crate::table::{self, left, rest, right};
 
 /// List the sessions of the archive, newest first
@@ -54,10 +56,13 @@ impl List {
             until: None,
             limit: self.limit.or(cut.then_some(SHOWN)),
         };
+        let prices = config::prices()?;
         let sessions = wait(archive.read()?.sessions(filter))?;
         if self.json {
-            let documents: Vec<SessionDocument<'_>> =
-                sessions.iter().map(|stored| SessionDocument(&stored.summary)).collect();
+            let documents: Vec<SessionDocument<'_>> = sessions
+                .iter()
+                .map(|StoredSession { summary, .. }| SessionDocument { summary, prices: &prices })
+                .collect();
             return super::write_json(&documents);
         }
         if sessions.is_empty() {
@@ -71,9 +76,10 @@ impl List {
             right("TURNS"),
             right("PARTS"),
             right("TOKENS"),
+            right("COST"),
             rest("TITLE"),
         ];
-        let rows: Vec<Vec<String>> = sessions.iter().map(row).collect();
+        let rows: Vec<Vec<String>> = sessions.iter().map(|stored| row(stored, &prices)).collect();
         let style = super::style(self.width, false, false);
         let mut out = io::BufWriter::new(io::stdout().lock());
         if !rows.is_empty() {
@@ -87,7 +93,7 @@ impl List {
     }
 }
 
-fn row(stored: &StoredSession) -> Vec<String> {
+fn row(stored: &StoredSession, prices: &Prices) -> Vec<String> {
     let summary = &stored.summary;
     let id = summary.session.id.to_string();
     let started = summary.started.map(|at| at.strftime("%Y-%m-%d %H:%M").to_string());
@@ -102,8 +108,16 @@ fn row(stored: &StoredSession) -> Vec<String> {
         summary.turns.to_string(),
         summary.parts.to_string(),
         format::number(summary.usage_with_agents.total()),
+        cost(&summary.spending_with_agents, prices),
         if stored.sub_agent { format!("↳ {title}") } else { title },
     ]
+}
+
+/// What the agent says, else what the prices say, with a mark.
+fn cost(spending: &Spending, prices: &Prices) -> String {
+    let reported = spending.reported_usd.map(|cost| format!("${cost:.2}"));
+    let estimated = || spending.estimated_usd(prices).map(|cost| format!("~${cost:.2}"));
+    reported.or_else(estimated).unwrap_or_default()
 }
 
 /// The end of a path says most.

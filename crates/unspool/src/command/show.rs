@@ -19,7 +19,7 @@ use unspool_store::contract::{Store, StoredSession, Window};
 use unspool_store::sqlite::Sqlite;
 
 use crate::archive::{Archive, find};
-use crate::paint;
+use crate::{config, paint};
 
 /// So many turns are loaded at once: the first lines come at once, however long the session is.
 const TURNS: u32 = 16;
@@ -91,7 +91,7 @@ impl Show {
         super::warn(&warnings);
         let style = super::style(self.width, self.plain, self.full);
         let mut out = io::BufWriter::new(io::stdout().lock());
-        paint::head(&summary, &style, &mut out)?;
+        paint::head(&summary, &config::prices()?, &style, &mut out)?;
         paint::turns(&summary.session, &turns, &style, &mut out)?;
         Ok(())
     }
@@ -118,7 +118,7 @@ impl Show {
         super::warn(&warnings);
         let style = super::style(self.width, self.plain, self.full);
         let mut out = io::BufWriter::new(io::stdout().lock());
-        paint::head(summary, &style, &mut out)?;
+        paint::head(summary, &config::prices()?, &style, &mut out)?;
         if let Some(number) = self.turn {
             let turns = load(&store, &stored, Window::Turn(number))?;
             paint::turns(&summary.session, &turns, &style, &mut out)?;
@@ -165,6 +165,8 @@ fn write(
     warnings: &[Warning],
 ) -> Result<()> {
     let agent = &summary.session.agent;
-    let turns = turns.iter().map(|turn| TurnDocument { agent, turn }).collect();
-    super::write_json(&Document { session: SessionDocument(summary), turns, records, warnings })
+    let prices = &config::prices()?;
+    let turns = turns.iter().map(|turn| TurnDocument { agent, turn, prices }).collect();
+    let session = SessionDocument { summary, prices };
+    super::write_json(&Document { session, turns, records, warnings })
 }

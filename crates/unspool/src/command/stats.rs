@@ -12,11 +12,13 @@ use unspool_store::stats::{Stats as Figures, StatsRequest};
 
 use super::list::parse_time;
 use crate::archive::Archive;
+use crate::config;
 
 /// Tokens, turns, tools, errors and durations, by day, model, agent, project and tool
 ///
 /// Tokens are counted once for each model call, by the day (UTC) on which the turn started. Cost
-/// is what agents say themselves; nothing is estimated.
+/// is what agents say themselves; beside it stands what the tokens cost by the list of prices, in
+/// which your own stand first ([prices] in the config file).
 #[derive(Args)]
 pub struct Stats {
     /// Write all of it as JSON
@@ -61,6 +63,7 @@ impl Stats {
             project: self.project,
             since: self.since.as_deref().map(parse_time).transpose()?,
             until: self.until.as_deref().map(parse_time).transpose()?,
+            prices: config::prices()?,
         };
         let narrow = request.is_narrow();
         let mut figures = wait(archive.read()?.stats(request))?;

@@ -8,6 +8,7 @@ use std::path::Path;
 use unspool_core::event::{Event, Voice, What};
 use unspool_core::id::digest;
 use unspool_core::part::Body;
+use unspool_core::price::Prices;
 use unspool_core::session::Transcript;
 use unspool_core::summary::Completeness;
 use unspool_core::telling::Name;
@@ -211,8 +212,10 @@ fn write_body(out: &mut String, body: &Body) {
 /// What `show --plain` prints, at a fixed width.
 fn text(transcript: &Transcript) -> String {
     let options = lines::LineOptions::default();
-    let summary = transcript.summary(Completeness::Full, Default::default());
-    let mut out = plain::paint(&lines::layout(&present::session(&summary), 100, &options));
+    let summary = transcript.summary(Completeness::Full, &[]);
+    // Prices change more often than transcripts.
+    let head = present::session(&summary, &Prices::none());
+    let mut out = plain::paint(&lines::layout(&head, 100, &options));
     let shown = present::Options::of(&transcript.session);
     for turn in &transcript.turns {
         let view = present::turn(turn, &shown);

@@ -201,3 +201,39 @@ fn other_homes_are_read_by_configuration() {
     let said = String::from_utf8_lossy(&refused.stderr);
     assert!(said.contains("config.toml") && said.contains("mend it"), "{said}");
 }
+
+#[test]
+fn own_prices_stand_before_the_list() {
+    let machine = Machine::new();
+    machine.put("claude-code/discovery-loop/log.jsonl", LOG);
+    machine.put("codex/discovery-loop/log.jsonl", ".codex/sessions/2026/11/15/rollout-log.jsonl");
+    machine.json("d", &["sync"]);
+    let costs = || -> Vec<(f64, Option<f64>)> {
+        let listed = machine.json("d", &["list", "--agent", "claude-code"]);
+        let listed = listed.as_array().unwrap().iter();
+        let usages = listed.map(|session| session["usage"].clone());
+        let cost = |usage: Value| {
+            (usage["cost_usd"].as_f64().unwrap(), usage["estimated_cost_usd"].as_f64())
+        };
+        usages.map(cost).collect()
+    };
+    let [(reported, Some(estimated))] = costs()[..] else { panic!("{:?}", costs()) };
+    assert!((reported - estimated).abs() < 1e-9, "{reported} {estimated}");
+    // Nothing is known of what the scripted model costs, and no half sum is told.
+    let codex = machine.json("d", &["list", "--agent", "codex"]);
+    assert!(codex[0]["usage"]["output"].as_u64().unwrap() > 0);
+    assert!(codex[0]["usage"]["estimated_cost_usd"].is_null(), "{codex}");
+    let config = machine.home().join(".config/unspool/config.toml");
+    fs::create_dir_all(config.parent().unwrap()).unwrap();
+    let own =
+        "[prices.claude-opus-5-5]\ninput = 0\noutput = 1e6\ncache_read = 0\ncache_write = 0\n";
+    fs::write(&config, own).unwrap();
+    let [(still, Some(dear))] = costs()[..] else { panic!("{:?}", costs()) };
+    let output = machine.json("d", &["stats", "--agent", "claude-code"]);
+    assert_eq!((still, dear), (reported, output["totals"]["usage"]["output"].as_f64().unwrap()));
+    fs::write(&config, "[prices.claude-opus-5-5]\ninput = -1\noutput = 1\n").unwrap();
+    let refused = machine.run("d", &["list"], "");
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(said.contains("claude-opus-5-5") && said.contains("million tokens"), "{said}");
+}

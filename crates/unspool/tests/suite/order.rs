@@ -1,6 +1,7 @@
 //! Law 1, order is kept: every recording against the independent reader of its raw JSON.
 
 use unspool_core::part::{Body, ToolState};
+use unspool_core::price::Prices;
 
 use crate::case::{captures, cases, fold_in, main_session, name};
 use crate::independent::{self, Kind};
@@ -83,7 +84,8 @@ fn tokens_are_counted_once_per_message() {
         }
         let raw = independent::log(&path);
         let gathering = fold_in(&captures(&case)[..1], &[0]);
-        let usage = main_session(&gathering).transcript().usage();
+        let transcript = main_session(&gathering).transcript();
+        let usage = transcript.usage();
         let found = (usage.input, usage.output, usage.cache_read, usage.cache_write);
         let tokens = raw.tokens;
         let expected = (tokens.input, tokens.output, tokens.cache_read, tokens.cache_creation);
@@ -100,6 +102,12 @@ fn tokens_are_counted_once_per_message() {
                 cost.tokens.cache_creation,
             );
             assert_eq!(found, told, "{} against its own cost-state", name(&case));
+            // What the list of prices makes of the tokens is what Claude Code made of them.
+            let spending = transcript.spending();
+            let estimated = spending.estimated_usd(&Prices::listed()).unwrap_or_default();
+            let reported = spending.reported_usd.unwrap();
+            let difference = (estimated - reported).abs();
+            assert!(difference < 1e-9, "{}: {estimated} for {reported}", name(&case));
             checked += 1;
         }
     }

@@ -59,7 +59,17 @@ fn the_json_has_the_names_that_scripts_rely_on() {
         "last_at",
     ];
     assert_eq!(names(&stats["totals"]), set(&of_totals));
-    let of_usage = ["input", "output", "cache_read", "cache_write", "reasoning", "cost_usd"];
+    let of_usage = [
+        "input",
+        "output",
+        "cache_read",
+        "cache_write",
+        "cache_write_1h",
+        "reasoning",
+        "cost_usd",
+        "estimated_cost_usd",
+        "unpriced_steps",
+    ];
     assert_eq!(names(&stats["totals"]["usage"]), set(&of_usage));
     let of_tool = [
         "name",
@@ -130,9 +140,12 @@ fn groups_add_up_to_the_totals() {
     let archive = Archive::of(&CASES);
     let (stats, shown) = (archive.json(&["stats"]), archive.shown());
     let totals = &stats["totals"];
+    let estimated = |value: &Value| value["usage"]["estimated_cost_usd"].as_f64();
     for name in GROUPS {
         let groups = list(&stats[name]);
         assert_eq!(tokens(groups), tokens([totals]), "{name}");
+        let costs: f64 = groups.iter().filter_map(estimated).sum();
+        assert!((costs - estimated(totals).unwrap()).abs() < 1e-9, "{name}: {costs}");
         assert_eq!(sum(groups, "steps"), number(&totals["steps"]), "{name}");
         if name == "by_model" {
             continue;

@@ -273,5 +273,6 @@ pub(super) fn usage(metadata: &Value) -> Option<Usage> {
         cache_write,
         reasoning: any([&["outputTokenDetails", "reasoningTokens"], &["reasoningTokens"]])
             .unwrap_or(0),
+        ..Usage::default()
     })
 }

@@ -197,6 +197,10 @@ pub(super) fn usage(usage: &Fields<'_>) -> Usage {
         cache_read: count("cache_read_input_tokens"),
         cache_write: count("cache_creation_input_tokens"),
         reasoning: usage.fields("output_tokens_details").number("thinking_tokens").unwrap_or(0),
+        cache_write_1h: usage
+            .fields("cache_creation")
+            .number("ephemeral_1h_input_tokens")
+            .unwrap_or(0),
     }
 }
 

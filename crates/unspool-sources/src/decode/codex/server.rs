@@ -257,7 +257,8 @@ impl ServerDecoder {
         self.steps += 1;
         self.in_step = false;
         let input = input.saturating_sub(read).saturating_sub(write);
-        let usage = Usage { input, output, cache_read: read, cache_write: write, reasoning };
+        let (cache_read, cache_write) = (read, write);
+        let usage = Usage { input, output, cache_read, cache_write, reasoning, ..Usage::default() };
         emit.push(What::UsageTold { step, usage });
     }
 

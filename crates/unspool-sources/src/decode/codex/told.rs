@@ -25,6 +25,7 @@ pub(super) fn usage(told: &Fields<'_>) -> Usage {
         cache_read: read,
         cache_write: write,
         reasoning: count("reasoning_output_tokens"),
+        ..Usage::default()
     }
 }
 

@@ -128,6 +128,7 @@ impl EventsDecoder {
             cache_read,
             cache_write,
             reasoning: count("reasoningTokens"),
+            ..Usage::default()
         };
         let model = told.string("model");
         emit.push(What::StepStarted { step: step.clone(), model });

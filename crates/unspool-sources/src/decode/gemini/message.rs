@@ -126,7 +126,7 @@ fn usage(tokens: &Fields<'_>) -> Usage {
         input: count("input").saturating_sub(cached).saturating_add(count("tool")),
         output: count("output").saturating_add(thoughts),
         cache_read: cached,
-        cache_write: 0,
         reasoning: thoughts,
+        ..Usage::default()
     }
 }

@@ -275,5 +275,6 @@ pub(super) fn usage(tokens: &Fields<'_>) -> Usage {
         cache_read: cache.number("read").unwrap_or(0),
         cache_write: cache.number("write").unwrap_or(0),
         reasoning,
+        ..Usage::default()
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 use unspool_core::document::settle_as_file;
-use unspool_core::session::{Transcript, Usage};
+use unspool_core::session::Transcript;
 use unspool_core::summary::{Completeness, Summary};
 use unspool_core::telling::Telling;
 use unspool_sources::decode::{Ledger, Warning};
@@ -34,8 +34,8 @@ pub fn load(path: &Path, wanted: Option<&str>) -> Result<FromFile> {
     settle_as_file(&mut transcript);
     let mut warnings: Vec<Warning> = gathered.warnings.iter().chain(&skipped).cloned().collect();
     warnings.extend(not_shown(&gathering, gathered, path));
-    let agents = agents_usage(&gathering, gathered, &transcript);
-    let summary = transcript.summary(completeness(gathered, &transcript), agents);
+    let agents = agents_of(&gathering, gathered, &transcript);
+    let summary = transcript.summary(completeness(gathered, &transcript), &agents);
     Ok(FromFile { summary, transcript, records: gathered.ledger.clone(), warnings })
 }
 
@@ -44,23 +44,21 @@ fn warning(path: &Path, what: String) -> Warning {
     Warning { file, line: 0, what, bytes: Vec::new() }
 }
 
-/// What the sub-agents of a session used, nested ones included, where their own logs were read.
-fn agents_usage(gathering: &Gathering, shown: &Gathered, transcript: &Transcript) -> Usage {
-    let mut usage = Usage::default();
-    let mut of = vec![transcript.clone()];
-    let mut counted = vec![&*shown.agent_session_id];
-    while let Some(transcript) = of.pop() {
-        for id in transcript.agent_ids() {
-            let agent = gathering.sessions.iter().find(|session| session.agent_session_id == id);
-            if let Some(agent) = agent.filter(|agent| !counted.contains(&&*agent.agent_session_id))
-            {
-                counted.push(&agent.agent_session_id);
-                usage.add(agent.transcript().usage());
-                of.push(agent.transcript());
-            }
+/// The sub-agents of a session, nested ones included, where their own logs were read.
+fn agents_of(gathering: &Gathering, shown: &Gathered, transcript: &Transcript) -> Vec<Transcript> {
+    let mut found: Vec<Transcript> = Vec::new();
+    let mut names: Vec<String> = transcript.agent_ids().map(str::to_owned).collect();
+    let mut taken = vec![shown.agent_session_id.clone()];
+    while let Some(id) = names.pop() {
+        let agent = gathering.sessions.iter().find(|session| session.agent_session_id == id);
+        if let Some(agent) = agent.filter(|agent| !taken.contains(&agent.agent_session_id)) {
+            taken.push(agent.agent_session_id.clone());
+            let transcript = agent.transcript();
+            names.extend(transcript.agent_ids().map(str::to_owned));
+            found.push(transcript);
         }
     }
-    usage
+    found
 }
 
 /// What was read and belongs to other sessions than the one shown.

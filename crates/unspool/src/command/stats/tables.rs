@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use unspool_core::lines::{cut, visible, width};
 use unspool_core::present::format;
+use unspool_core::price::Prices;
 use unspool_store::stats::{Group, Stats, ToolFigures, share};
 
 use super::By;
@@ -123,6 +124,12 @@ fn summary(figures: &Stats, style: &Style, out: &mut impl Write) -> io::Result<(
     };
     let cost = totals.usage.cost_usd.map_or("–".to_owned(), dollars);
     let said = format!("said by {} of {}", number(totals.sessions_with_cost), sessions[0]);
+    let estimated = totals.usage.estimated_cost_usd.map_or("–".to_owned(), dollars);
+    let mut by_prices = format!("by the prices of {}", Prices::AS_OF);
+    if totals.usage.unpriced_steps > 0 {
+        let without = count(totals.usage.unpriced_steps, "call");
+        by_prices.push_str(&format!(", without {without} of unknown price"));
+    }
     let thoughts = of(share(totals.reasoning_parts, totals.parts));
     let rows = [
         ("input", number(tokens.input), "tokens, beside the cache".to_owned()),
@@ -130,6 +137,7 @@ fn summary(figures: &Stats, style: &Style, out: &mut impl Write) -> io::Result<(
         ("cache read", number(tokens.cache_read), String::new()),
         ("cache write", number(tokens.cache_write), String::new()),
         ("cost", cost, said),
+        ("estimated", estimated, by_prices),
         (
             "tool calls",
             number(totals.tool_calls),
@@ -254,6 +262,10 @@ fn group_table(by: By, groups: &[Group], style: &Style, out: &mut impl Write) ->
     if groups.iter().any(|group| group.usage.cost_usd.is_some()) {
         fields
             .push(field("COST", 3, &|group| group.usage.cost_usd.map(dollars).unwrap_or_default()));
+    }
+    if groups.iter().any(|group| group.usage.estimated_cost_usd.is_some()) {
+        let cell = |group: &Group| group.usage.estimated_cost_usd.map(dollars).unwrap_or_default();
+        fields.push(field("ESTIMATED", 4, &cell));
     }
     let name = match by {
         By::Day => "DAY",

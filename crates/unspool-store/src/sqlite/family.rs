@@ -1,0 +1,123 @@
+//! Sessions and the sub-agents below them: who belongs to whom, and what each of them spent.
+
+use rusqlite::{Connection, OptionalExtension};
+use rustc_hash::FxHashSet;
+use unspool_core::id::SessionId;
+use unspool_core::price::Spending;
+use unspool_core::session::{Parent, Usage};
+
+use super::load::{id, usage};
+use crate::contract::StoreError;
+use crate::pack::PackError;
+use crate::rows::Row;
+
+/// Which sessions have sub-agents, and which are some: most are neither, and need not be joined.
+#[derive(Default)]
+pub(super) struct Families {
+    parents: FxHashSet<Row>,
+    children: FxHashSet<String>,
+}
+
+impl Families {
+    pub fn load(connection: &Connection) -> Result<Families, StoreError> {
+        let mut parents = connection.prepare_cached(
+            "SELECT parent FROM agent
+             UNION SELECT session.row FROM session AS child JOIN session ON session.id = child.parent
+             WHERE child.parent IS NOT NULL",
+        )?;
+        let mut children = connection.prepare_cached("SELECT DISTINCT session FROM agent")?;
+        Ok(Families {
+            parents: parents.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?,
+            children: children.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?,
+        })
+    }
+
+    pub fn has_agents(&self, session: Row) -> bool {
+        self.parents.contains(&session)
+    }
+
+    pub fn is_agent(&self, session: SessionId) -> bool {
+        self.children.contains(&session.to_string())
+    }
+}
+
+/// What one sub-agent used.
+pub(super) struct Used {
+    pub used: Usage,
+    pub spending: Spending,
+}
+
+/// The sub-agents of a session, nested ones included.
+pub(super) fn agents_of(connection: &Connection, session: Row) -> Result<Vec<Used>, StoreError> {
+    let mut statement = connection.prepare_cached(
+        "WITH RECURSIVE below (row) AS (
+             SELECT ?1
+             UNION
+             SELECT session.row FROM below
+             JOIN agent ON agent.parent = below.row
+             JOIN session ON session.id = agent.session
+             UNION
+             SELECT child.row FROM below
+             JOIN session ON session.row = below.row
+             JOIN session AS child ON child.parent = session.id
+         )
+         SELECT input, output, cache_read, cache_write, reasoning, cache_write_1h, row, models,
+             cost_usd
+         FROM session WHERE row IN below AND row <> ?1 ORDER BY row",
+    )?;
+    let mut rows = statement.query([session])?;
+    let mut agents = Vec::new();
+    while let Some(row) = rows.next()? {
+        let used = usage(row, 0)?;
+        let models: Vec<String> =
+            serde_json::from_str(row.get_ref(7)?.as_str()?).map_err(PackError::from)?;
+        let spending = spending(connection, row.get(6)?, &models, used, row.get(8)?)?;
+        agents.push(Used { used, spending });
+    }
+    Ok(agents)
+}
+
+/// What a session spent by model. Most have one, and their sums say it all.
+pub(super) fn spending(
+    connection: &Connection,
+    session: Row,
+    models: &[String],
+    used: Usage,
+    reported_usd: Option<f64>,
+) -> Result<Spending, StoreError> {
+    if let [] | [_] = models {
+        let model = models.first().map(String::as_str);
+        return Ok(Spending::of_session([(model, used)], reported_usd));
+    }
+    let mut statement = connection.prepare_cached(
+        "SELECT CAST(total(step.input) AS INTEGER), CAST(total(step.output) AS INTEGER),
+             CAST(total(step.cache_read) AS INTEGER), CAST(total(step.cache_write) AS INTEGER),
+             CAST(total(step.reasoning) AS INTEGER), CAST(total(step.cache_write_1h) AS INTEGER),
+             step.model
+         FROM turn JOIN step ON step.turn = turn.row WHERE turn.session = ?1 GROUP BY step.model",
+    )?;
+    let calls: Vec<(Option<String>, Usage)> = statement
+        .query_map([session], |row| Ok((row.get(6)?, usage(row, 0)?)))?
+        .collect::<Result<_, _>>()?;
+    let calls = calls.iter().map(|(model, used)| (model.as_deref(), *used));
+    Ok(Spending::of_session(calls, reported_usd))
+}
+
+/// The session and the call that speak of this session as their sub-agent.
+pub(super) fn parent(connection: &Connection, of: SessionId) -> Result<Option<Parent>, StoreError> {
+    let found: Option<(String, String)> = connection
+        .prepare_cached(
+            "SELECT session.id, agent.call_id FROM agent
+             JOIN session ON session.row = agent.parent
+             WHERE agent.session = ?1 AND session.id <> ?1
+             ORDER BY session.started, session.id LIMIT 1",
+        )?
+        .query_row([of.to_string()], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
+    match found {
+        Some((session, call_id)) => {
+            Ok(Some(Parent { session: SessionId(id(&session)?), call_id: Some(call_id) }))
+        }
+        None => Ok(None),
+    }
+}
