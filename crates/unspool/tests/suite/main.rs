@@ -8,6 +8,7 @@ mod case;
 mod cli;
 mod direction;
 mod golden;
+mod growing;
 mod independent;
 mod independent_reader;
 mod laws;

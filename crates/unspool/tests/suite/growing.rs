@@ -1,0 +1,181 @@
+//! Logs that grow while they are read: after each write the archive holds what a fresh one would
+//! have of the same bytes, and no byte was read twice.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use tempfile::TempDir;
+use unspool_core::session::Turn;
+use unspool_core::summary::Summary;
+use unspool_engine::report::{Progress, Report};
+use unspool_engine::sync::{Candidate, Known, sync};
+use unspool_sources::discover::find_files;
+use unspool_store::blocking::wait;
+use unspool_store::contract::{SessionFilter, Store, StoredWarning, Window};
+use unspool_store::recorder::Recorder;
+use unspool_store::rows::Records;
+use unspool_store::sqlite::Sqlite;
+
+use crate::case::{all_cases, name, root};
+
+/// So many times a log grows where nobody recorded how it did; `UNSPOOL_GROWTH=all` is for every
+/// line of every log.
+const STEPS: usize = 4;
+
+/// A write: which file, and how many bytes it has then.
+type Growth = (PathBuf, usize);
+
+/// All that an archive says of a session.
+#[derive(PartialEq, Debug)]
+struct Told {
+    summary: Summary,
+    turns: Vec<Turn>,
+    records: Records,
+    warnings: Vec<StoredWarning>,
+}
+
+struct Archive {
+    recorder: Recorder<Sqlite>,
+    known: Known,
+    _folder: TempDir,
+}
+
+impl Archive {
+    fn new() -> Archive {
+        let folder = TempDir::new().unwrap();
+        let store = Sqlite::open(&folder.path().join("archive.db")).unwrap();
+        let recorder = Recorder::new(store).unwrap();
+        let known = Known::load(&recorder).unwrap();
+        Archive { recorder, known, _folder: folder }
+    }
+
+    fn sync(&mut self, tree: &Path) -> Report {
+        let (files, _) = find_files(tree);
+        let found = files.iter().map(|path| Candidate { named: false, ..Candidate::of(path) });
+        let candidates = found.collect();
+        sync(&self.recorder, &mut self.known, candidates, &Progress::default()).unwrap()
+    }
+
+    fn told(&self) -> Vec<Told> {
+        let store = self.recorder.store();
+        let mut sessions = wait(store.sessions(SessionFilter::default())).unwrap();
+        sessions.sort_by_key(|session| session.summary.session.id.to_string());
+        let told = sessions.into_iter().map(|session| Told {
+            turns: wait(store.turns(session.row, Window::All)).unwrap(),
+            records: wait(store.records(session.row)).unwrap(),
+            warnings: wait(store.warnings(session.row)).unwrap(),
+            summary: session.summary,
+        });
+        told.collect()
+    }
+}
+
+/// Lets the files of a case grow so.
+fn grow(case: &Path, steps: &[Growth]) {
+    let tree = TempDir::new().unwrap();
+    // What agents write once, beside their logs, is there from the start.
+    for beside in beside(case) {
+        let to = tree.path().join(beside.strip_prefix(case).unwrap());
+        fs::create_dir_all(to.parent().unwrap()).unwrap();
+        fs::copy(&beside, to).unwrap();
+    }
+    let mut grown = Archive::new();
+    let (mut read, mut sizes) = (0, BTreeMap::new());
+    for (at, (file, size)) in steps.iter().enumerate() {
+        let bytes = fs::read(case.join(file)).unwrap();
+        let path = tree.path().join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let had = sizes.insert(file, *size).unwrap_or(0);
+        let mut log = fs::OpenOptions::new().create(true).append(true).open(&path).unwrap();
+        log.write_all(&bytes[had..*size]).unwrap();
+        drop(log);
+        // What says nothing of its session yet is looked at again.
+        read = if grown.told().is_empty() { 0 } else { read } + grown.sync(tree.path()).bytes;
+        let mut fresh = Archive::new();
+        let whole = fresh.sync(tree.path()).bytes;
+        let (found, expected) = (grown.told(), fresh.told());
+        let place = || format!("{} step {at}: {} of {size} bytes", name(case), file.display());
+        assert_eq!(found.len(), expected.len(), "{}", place());
+        for (found, expected) in found.iter().zip(&expected) {
+            assert_eq!(found.summary, expected.summary, "{}", place());
+            assert_eq!(found, expected, "{}", place());
+        }
+        assert_eq!(read, whole, "{}: something was read twice, or not at all", place());
+    }
+}
+
+/// The small files that say something of a log and do not grow.
+fn beside(case: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(case.join("subagents")).into_iter().flatten();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    paths.filter(|path| path.to_string_lossy().ends_with(".meta.json")).collect()
+}
+
+/// Where each line of a file ends.
+fn line_ends(path: &Path) -> Vec<usize> {
+    let bytes = fs::read(path).unwrap();
+    let ends = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
+    let mut ends: Vec<usize> = ends.map(|(at, _)| at + 1).collect();
+    ends.extend(Some(bytes.len()).filter(|size| ends.last() != Some(size)));
+    ends
+}
+
+/// Does something with each, on two threads.
+fn each<T: Sync>(list: &[T], work: impl Fn(&T) + Sync) {
+    thread::scope(|scope| {
+        for half in list.chunks(list.len().div_ceil(2).max(1)) {
+            scope.spawn(|| half.iter().for_each(&work));
+        }
+    });
+}
+
+#[test]
+fn logs_that_grow_as_agents_wrote_them_are_at_every_step_what_a_fresh_import_gives() {
+    // R-001-26: by the recorded sizes of every write, sub-agents' logs among them.
+    let mut cases: BTreeMap<PathBuf, Vec<Growth>> = BTreeMap::new();
+    for agent in ["claude-code", "codex"] {
+        let folder = root().join("fixtures").join(agent);
+        let told = fs::read_to_string(folder.join("growth.tsv")).unwrap();
+        for line in told.lines().filter(|line| !line.starts_with('#')) {
+            let (path, lines) = line.split_once('\t').unwrap();
+            let (case, file) = path.split_once('/').unwrap();
+            let lines: usize = lines.parse().unwrap();
+            let ends = line_ends(&folder.join(path));
+            // The recording with these writes was one record shorter than the one that is here.
+            assert!(lines <= ends.len(), "{path} has no line {lines}");
+            let size = lines.checked_sub(1).map_or(0, |last| ends[last]);
+            cases.entry(folder.join(case)).or_default().push((file.into(), size));
+        }
+    }
+    let steps: usize = cases.values().map(Vec::len).sum();
+    assert!(cases.len() >= 8 && steps > 250, "{} cases, {steps} steps", cases.len());
+    let cases: Vec<_> = cases.into_iter().collect();
+    each(&cases, |(case, steps)| grow(case, steps));
+}
+
+#[test]
+fn every_log_may_be_read_while_it_grows() {
+    // Law 2 and law 5, for every agent, cut between lines and within them.
+    let all = std::env::var_os("UNSPOOL_GROWTH").is_some_and(|said| said == "all");
+    let mut cases: Vec<PathBuf> = all_cases();
+    cases.retain(|case| case.join("log.jsonl").exists());
+    assert!(cases.len() > 100);
+    // Long and short ones on both threads.
+    cases.sort_by_key(|case| unspool_core::id::digest(name(case).as_bytes()));
+    each(&cases, |case| {
+        let ends = line_ends(&case.join("log.jsonl"));
+        let stride = if all { 1 } else { ends.len().div_ceil(STEPS) };
+        let mut sizes: Vec<usize> = ends.iter().copied().step_by(stride).collect();
+        // Half a line, and half a character perhaps.
+        let halves = ends.windows(2).step_by(stride * 2).map(|pair| (pair[0] + pair[1]) / 2);
+        sizes.extend(halves.collect::<Vec<_>>());
+        sizes.extend(ends.last());
+        sizes.sort_unstable();
+        sizes.dedup();
+        let steps: Vec<Growth> = sizes.into_iter().map(|size| ("log.jsonl".into(), size)).collect();
+        grow(case, &steps);
+    });
+}
