@@ -8,6 +8,7 @@ pub mod diff;
 pub mod format;
 pub mod json;
 pub mod markdown;
+pub mod outline;
 pub mod tools;
 
 use jiff::Timestamp;

@@ -1,0 +1,43 @@
+//! What pages load: a style sheet and a few small modules, all of it our own. They go by plain
+//! names, because modules name each other; a browser asks by digest whether it has them already.
+
+use std::sync::LazyLock;
+
+use unspool_core::id::digest;
+
+/// A file that a page loads.
+pub struct Asset {
+    pub name: &'static str,
+    pub media_type: &'static str,
+    pub content: String,
+    /// For `ETag`: of the content.
+    pub digest: String,
+}
+
+const SCRIPT: &str = "text/javascript; charset=utf-8";
+
+static ASSETS: LazyLock<Vec<Asset>> = LazyLock::new(|| {
+    let style = [
+        include_str!("../assets/theme.css"),
+        include_str!("../assets/page.css"),
+        include_str!("../assets/transcript.css"),
+        &crate::block::terminal::palette(),
+    ];
+    vec![
+        asset("style.css", "text/css; charset=utf-8", style.concat()),
+        asset("app.js", SCRIPT, include_str!("../assets/app.js").to_owned()),
+        asset("session.js", SCRIPT, include_str!("../assets/session.js").to_owned()),
+        asset("list.js", SCRIPT, include_str!("../assets/list.js").to_owned()),
+        asset("icon.svg", "image/svg+xml", include_str!("../assets/icon.svg").to_owned()),
+    ]
+});
+
+fn asset(name: &'static str, media_type: &'static str, content: String) -> Asset {
+    let digest = format!("\"{:016x}\"", digest(content.as_bytes()));
+    Asset { name, media_type, content, digest }
+}
+
+/// The asset of this name.
+pub fn find(name: &str) -> Option<&'static Asset> {
+    ASSETS.iter().find(|asset| asset.name == name)
+}

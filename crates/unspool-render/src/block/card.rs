@@ -1,0 +1,104 @@
+//! Cards of tool calls, and the questions that lie over them.
+
+use maud::{Markup, html};
+use unspool_core::block::{Block, Card, Decision, Icon, Question, QuestionItem};
+use unspool_core::present::format;
+
+use super::blocks;
+use crate::text::{safe, spans, tone_class};
+
+pub fn paint(card: &Card) -> Markup {
+    let head = html! {
+        span.icon.(tone_class(card.icon.tone())).blink[card.icon == Icon::Running]
+            aria-hidden="true" { (card.icon.glyph()) }
+        span.name { (safe(&card.title)) }
+        span.gist { (spans(&card.summary)) }
+        @if let Some(duration) = card.duration_ms {
+            span.duration { (format::duration(duration)) }
+        }
+        span.badge.(tone_class(card.badge.tone)) { (card.badge.word) }
+        @if let Some(state) = card.badge.state {
+            span.state.(tone_class(card.badge.tone)) { (state) }
+        }
+    };
+    let question = html! { @if let Some(asked) = &card.question { (paint_question(asked)) } };
+    if card.body.is_empty() {
+        return html! { div.card.flat { div.card-head { (head) } (question) } };
+    }
+    html! {
+        details.card open[is_telling(card)] {
+            summary.card-head { (head) }
+            (question)
+            div.card-body { (blocks(&card.body)) }
+        }
+    }
+}
+
+/// What a person looks for first is open: what changed in files, and why something failed.
+fn is_telling(card: &Card) -> bool {
+    let failed = matches!(card.icon, Icon::Failed | Icon::Interrupted);
+    failed || card.body.iter().any(|block| matches!(block, Block::Diff(_)))
+}
+
+/// An open question in full; an answered one as a record (R-003-12).
+pub fn paint_question(question: &Question) -> Markup {
+    let is_told = question.items.iter().any(|item| item.answer.is_some());
+    html! {
+        div.question.open[question.answer.is_none()] {
+            @for item in &question.items { (paint_item(item)) }
+            @if let Some(answer) = question.answer.as_ref().filter(|_| !is_told) {
+                p.answer {
+                    (decision(answer.decision))
+                    @let text = answer.text.trim();
+                    @if !text.is_empty() && text != answer.decision.name() { " " (safe(text)) }
+                    @if !answer.observed { " " span.dim { "(inferred)" } }
+                }
+            }
+        }
+    }
+}
+
+fn decision(decision: Decision) -> Markup {
+    let (mark, class) = match decision {
+        Decision::Allowed | Decision::Answered => ("✓", "tone-ok"),
+        Decision::Denied => ("✕", "tone-failed"),
+        Decision::Declined => ("✕", "tone-interrupted"),
+    };
+    html! { span class=(class) { (mark) " " (decision.name()) } }
+}
+
+fn paint_item(item: &QuestionItem) -> Markup {
+    html! {
+        div.asked {
+            p {
+                @if let Some(header) = &item.header { span.dim { (safe(header)) } " " }
+                (safe(item.question.trim()))
+            }
+            @if !item.options.is_empty() {
+                ul.options {
+                    @for option in &item.options {
+                        @let mark = match (item.multi_select, option.chosen) {
+                            (false, false) => "○",
+                            (false, true) => "◉",
+                            (true, false) => "☐",
+                            (true, true) => "☑",
+                        };
+                        li.chosen[option.chosen] {
+                            span.box aria-hidden="true" { (mark) }
+                            div {
+                                span { (safe(&option.label)) }
+                                @if option.chosen { span.visually-hidden { " (chosen)" } }
+                                @if let Some(description) = &option.description {
+                                    span.dim { (safe(description)) }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+            @if let Some(answer) = &item.answer {
+                p.answer { span.tone-ok { "→ " } (safe(answer.trim())) }
+            }
+        }
+    }
+}

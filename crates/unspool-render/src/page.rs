@@ -1,0 +1,55 @@
+//! The pages: a shell that all share, the list of sessions, one session.
+
+mod session;
+mod sessions;
+
+use maud::{DOCTYPE, Markup, html};
+
+pub use session::{Session, outline_entry, session, session_head, stretch};
+pub use sessions::{Row, Sessions, rows, sessions};
+
+/// A page around its main part.
+pub fn shell(title: &str, module: &str, main: Markup) -> Markup {
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="dark light";
+                meta name="referrer" content="no-referrer";
+                title { (title) " · Unspool" }
+                link rel="icon" type="image/svg+xml" href="/assets/icon.svg";
+                link rel="stylesheet" href="/assets/style.css";
+                script type="module" src="/assets/app.js" {}
+                script type="module" src={ "/assets/" (module) } {}
+            }
+            body {
+                a.skip href="#main" { "Skip to the content" }
+                header.top {
+                    a.brand href="/" { span.mark aria-hidden="true" { "◐" } "Unspool" }
+                    form.find action="/" method="get" role="search" {
+                        input type="search" name="q" placeholder="Search everything" autocomplete="off"
+                            aria-label="Search all sessions";
+                    }
+                    span.link-state role="status" {}
+                    button.theme type="button" title="Light or dark" aria-label="Light or dark" { "◑" }
+                }
+                main id="main" { (main) }
+            }
+        }
+    }
+}
+
+/// A page that says what went wrong, and what to do.
+pub fn trouble(title: &str, what: &str, next: &str) -> Markup {
+    let main = html! {
+        div.trouble {
+            h1 { (title) }
+            p { (crate::text::safe(what)) }
+            p.dim { (next) }
+            p { a href="/" { "All sessions" } }
+        }
+    };
+    shell(title, "list.js", main)
+}

@@ -1,0 +1,84 @@
+//! The web: pages rendered from the archive, the same as JSON, and one socket for all that is told
+//! live. It reads the archive and follows whoever records; it never writes.
+
+mod api;
+mod door;
+mod live;
+mod pages;
+mod problem;
+mod room;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::middleware::from_fn_with_state;
+use axum::routing::get;
+use tokio::net::TcpListener;
+use tokio::sync::broadcast;
+use tower_http::compression::CompressionLayer;
+use unspool_core::price::Prices;
+use unspool_store::contract::Store;
+use unspool_store::recorder::Published;
+
+pub use door::Door;
+
+use crate::room::Rooms;
+
+/// What was written, as it is told to those who are connected.
+#[derive(Clone, Debug)]
+pub enum News {
+    Written(Arc<Published>),
+    /// Something was left out, or written by somebody who does not tell: look again.
+    Missed,
+}
+
+/// So many pieces of news may somebody who is slow be behind.
+const BACKLOG: usize = 4096;
+
+/// What every request sees.
+pub struct App<S: Store> {
+    pub store: S,
+    pub prices: Prices,
+    pub door: Door,
+    news: broadcast::Sender<News>,
+    rooms: Rooms,
+}
+
+impl<S: Store> App<S> {
+    pub fn new(store: S, prices: Prices, door: Door) -> Arc<App<S>> {
+        let news = broadcast::channel(BACKLOG).0;
+        Arc::new(App { store, prices, door, news, rooms: Rooms::default() })
+    }
+
+    /// Tells everybody. Whoever records, or follows the one who does, calls this.
+    pub fn tell(&self, news: News) {
+        // Nobody listens: no matter.
+        let _ = self.news.send(news);
+    }
+}
+
+/// Serves until the future `over` is done, and then lets everybody finish.
+pub async fn serve<S: Store>(
+    app: Arc<App<S>>,
+    listener: TcpListener,
+    over: impl Future<Output = ()> + Send + 'static,
+) -> std::io::Result<()> {
+    let service = router(app).into_make_service_with_connect_info::<SocketAddr>();
+    axum::serve(listener, service).with_graceful_shutdown(over).await
+}
+
+fn router<S: Store>(app: Arc<App<S>>) -> Router {
+    Router::new()
+        .route("/", get(pages::sessions))
+        .route("/s/{id}", get(pages::session))
+        .route("/s/{id}/turns", get(pages::turns))
+        .route("/assets/{name}", get(pages::asset))
+        .route("/api/sessions", get(api::sessions))
+        .route("/api/sessions/{id}", get(api::session))
+        .route("/api/live", get(live::connect))
+        .fallback(pages::nothing)
+        .layer(from_fn_with_state(app.clone(), door::guard))
+        .layer(CompressionLayer::new())
+        .with_state(app)
+}

@@ -1,0 +1,67 @@
+//! What went wrong, as `application/problem+json`: what, and what to do next.
+
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use unspool_store::contract::StoreError;
+
+pub struct Problem {
+    status: StatusCode,
+    detail: String,
+}
+
+impl Problem {
+    pub fn new(status: StatusCode, detail: impl Into<String>) -> Problem {
+        Problem { status, detail: detail.into() }
+    }
+
+    pub fn no_session(id: &str) -> Problem {
+        let detail = format!("there is no session {id} in the archive; /api/sessions lists them");
+        Problem::new(StatusCode::NOT_FOUND, detail)
+    }
+
+    pub fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    pub fn detail(&self) -> &str {
+        &self.detail
+    }
+}
+
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Problem {
+        let status = match error {
+            StoreError::Missing(_) => StatusCode::NOT_FOUND,
+            StoreError::Busy(_) => StatusCode::SERVICE_UNAVAILABLE,
+            StoreError::Foreign(_)
+            | StoreError::Newer { .. }
+            | StoreError::ReadOnly(_)
+            | StoreError::Full(_)
+            | StoreError::NotWritable(_)
+            | StoreError::NotOpened(_)
+            | StoreError::Damaged { .. }
+            | StoreError::Disk { .. }
+            | StoreError::Sqlite { .. }
+            | StoreError::Packed(_)
+            | StoreError::Index(_)
+            | StoreError::IndexIn { .. }
+            | StoreError::Gone
+            | StoreError::Bare(_) => StatusCode::INTERNAL_SERVER_ERROR,
+        };
+        Problem::new(status, error.to_string())
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let document = serde_json::json!({
+            "type": "about:blank",
+            "title": self.status.canonical_reason(),
+            "status": self.status.as_u16(),
+            "detail": self.detail,
+        });
+        let kind = [(CONTENT_TYPE, "application/problem+json")];
+        (self.status, kind, document.to_string()).into_response()
+    }
+}
