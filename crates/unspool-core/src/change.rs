@@ -84,6 +84,9 @@ pub struct TurnPatch {
     pub number: Option<u32>,
     pub trigger: Option<Trigger>,
     pub user: Option<Vec<Body>>,
+    /// The user's first words, told again by another file of the same telling: so many of them
+    /// are these, and what was added later stays.
+    pub user_again: Option<Vec<Body>>,
     pub user_added: Vec<Body>,
     pub thinking_mode: Option<bool>,
     pub state: Option<TurnState>,
@@ -143,7 +146,14 @@ impl TurnPatch {
     /// Adds a later patch to this one.
     pub fn merge(&mut self, later: TurnPatch) {
         if later.user.is_some() {
+            self.user_again = None;
             self.user_added.clear();
+        }
+        if let (Some(again), Some(user)) = (&later.user_again, &mut self.user) {
+            user.append(&mut self.user_added);
+            tell_again(user, again.clone());
+        } else {
+            take(&mut self.user_again, later.user_again);
         }
         take(&mut self.number, later.number);
         take(&mut self.trigger, later.trigger);
@@ -157,6 +167,11 @@ impl TurnPatch {
         take(&mut self.ended, later.ended);
         take(&mut self.origin, later.origin);
     }
+}
+
+/// The first of the user's words are these now.
+pub fn tell_again(user: &mut Vec<Body>, again: Vec<Body>) {
+    user.splice(..again.len().min(user.len()), again);
 }
 
 impl PartPatch {

@@ -3,7 +3,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::change::{Change, Growing, Oddity, PartPatch, ToolPatch, TurnPatch};
+use crate::change::{Change, Growing, Oddity, PartPatch, ToolPatch, TurnPatch, tell_again};
 use crate::id::{PartId, SessionId, TurnId};
 use crate::part::{Body, Part, Place};
 use crate::session::{
@@ -294,6 +294,9 @@ fn patch_turn(turn: &mut Turn, patch: TurnPatch) {
     set(&mut turn.number, patch.number);
     set(&mut turn.trigger, patch.trigger);
     set(&mut turn.user, patch.user);
+    if let Some(again) = patch.user_again {
+        tell_again(&mut turn.user, again);
+    }
     turn.user.extend(patch.user_added);
     set(&mut turn.thinking_mode, patch.thinking_mode);
     set(&mut turn.state, patch.state);

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use unspool_sources::decode::Warning;
 use unspool_sources::table::{self, Agent, TableError};
@@ -23,7 +23,7 @@ pub enum ImportError {
 }
 
 /// What came of a table of agents.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Imported {
     /// Rows of the table.
     pub agents: u64,

@@ -3,11 +3,14 @@
 
 pub mod agents;
 mod claim;
+pub mod desk;
 pub mod exchange;
 pub mod follow;
 pub mod hooks;
+mod known;
 pub mod lock;
 pub mod report;
+pub mod request;
 pub mod reread;
 #[cfg(unix)]
 pub mod socket;

@@ -3,7 +3,7 @@
 //! watches the folder and reads it like any other log. What comes while nobody records is there at
 //! the next start.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -20,6 +20,42 @@ impl DataFolder {
     /// Where payloads wait.
     pub fn spool(&self) -> PathBuf {
         self.path().join("hooks")
+    }
+
+    fn texts(&self) -> PathBuf {
+        self.path().join("texts")
+    }
+
+    /// A new file for a text that whoever records shall read: it cannot read what we read from.
+    pub fn text_to_hand_over(&self) -> io::Result<HandedText> {
+        let folder = self.texts();
+        fs::create_dir_all(&folder)?;
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let mut nth = 0;
+        loop {
+            let path = folder.join(format!("{}-{nth}.txt", std::process::id()));
+            match options.open(&path) {
+                Ok(file) => return Ok(HandedText { path, file }),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => nth += 1,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+/// A text that waits to be read. It goes with the value.
+pub struct HandedText {
+    pub path: PathBuf,
+    pub file: File,
+}
+
+impl Drop for HandedText {
+    fn drop(&mut self) {
+        // If it stays, it is swept away later.
+        let _ = fs::remove_file(&self.path);
     }
 }
 
@@ -75,11 +111,13 @@ fn file_name(agent: &str) -> String {
 
 /// Removes what was written long ago. The recorder calls it after it has read everything.
 pub fn sweep(folder: &DataFolder) {
-    let Ok(entries) = folder.spool().read_dir() else { return };
-    for path in entries.flatten().map(|entry| entry.path()) {
-        if path.extension().is_some_and(|end| end == "jsonl") && is_old(&path) {
-            // It is looked at again the next time.
-            let _ = fs::remove_file(path);
+    for (folder, ours) in [(folder.spool(), "jsonl"), (folder.texts(), "txt")] {
+        let Ok(entries) = folder.read_dir() else { continue };
+        for path in entries.flatten().map(|entry| entry.path()) {
+            if path.extension().is_some_and(|end| end == ours) && is_old(&path) {
+                // It is looked at again the next time.
+                let _ = fs::remove_file(path);
+            }
         }
     }
 }

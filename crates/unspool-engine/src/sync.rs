@@ -263,5 +263,5 @@ fn is_same(stamp: Stamp, seen: unspool_store::rows::FileStamp) -> bool {
 
 /// A warning about a file as a whole.
 pub fn warning(path: &Path, what: String) -> Warning {
-    crate::take::warning(&path.to_string_lossy(), what)
+    crate::known::warning(&path.to_string_lossy(), what)
 }

@@ -3,19 +3,18 @@
 
 use std::io::Read;
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustc_hash::FxHashMap;
 use unspool_core::id::SessionId;
-use unspool_sources::decode::Warning;
-use unspool_sources::discover::Stamp;
 use unspool_sources::fingerprint::Fingerprint;
 use unspool_sources::read::lines::Position;
 use unspool_sources::read::source::{self, Source};
-use unspool_sources::reading::{LastLine, Reading, Saved, Told, UNFINISHED, Verdict, read_on};
+use unspool_sources::reading::{
+    LastLine, Reading, Saved, Told, UNFINISHED, Verdict, Whole, read_on,
+};
 use unspool_store::batch::{Pace, Packer};
 use unspool_store::blocking::wait;
 use unspool_store::contract::{Store, StoreError};
@@ -25,6 +24,7 @@ use unspool_store::rows::{FileRow, FileStamp};
 
 use crate::claim::Claims;
 use crate::exchange::is_export;
+use crate::known::{file_row, is_at_rest, print_of, warning};
 use crate::report::{Progress, Tally};
 use crate::sync::SyncError;
 use crate::told::{Current, Telling};
@@ -33,8 +33,6 @@ use crate::told::{Current, Telling};
 const BATCH: u64 = 16 * 1024 * 1024;
 /// Or when its words take this much.
 const WORDS: usize = 16 * 1024 * 1024;
-/// A file that nobody wrote to for so long is taken to its end, line end or not.
-const AT_REST: Duration = Duration::from_secs(60);
 
 /// What the threads of a sync have in common.
 pub(crate) struct Shared<'a, S: Store> {
@@ -94,8 +92,11 @@ impl<'a, S: Store> Taker<'a, S> {
             }
         };
         let known = self.shared.known.get(&name);
-        let same =
+        let mut same =
             known.is_some_and(|known| print_of(known).matches(source.text()).unwrap_or(false));
+        if let Some(known) = known.filter(|_| same) {
+            same = !self.is_rewritten(known, &mut source)?;
+        }
         let row = known.map_or_else(|| self.shared.recorder.numbers().file(), |known| known.row);
         self.current = Some(Current {
             row,
@@ -109,6 +110,24 @@ impl<'a, S: Store> Taker<'a, S> {
         let outcome = self.read_file(path, &mut source, known.filter(|_| same));
         self.drop_current();
         outcome
+    }
+
+    /// Whether a file that was taken whole, and is as long as it was, holds something else. The
+    /// file system said that something happened to it.
+    fn is_rewritten(&self, known: &FileRow, source: &mut Source) -> Result<bool, Stop> {
+        let size = source.stamp.size;
+        if (known.stamp.size, known.offset, source.length) != (size, size, Some(size)) {
+            return Ok(false);
+        }
+        let Some(saved) = self.saved(known)? else { return Ok(false) };
+        let found = source.from(Position::default()).and_then(|text| Whole::of(text, size));
+        // One that cannot be read is told when it is taken.
+        Ok(found.is_ok_and(|found| found != saved.whole()))
+    }
+
+    fn saved(&self, known: &FileRow) -> Result<Option<Saved>, Stop> {
+        let saved = wait(self.shared.recorder.store().saved(known.row))?;
+        Ok(saved.and_then(|saved| serde_json::from_str(&saved).ok()))
     }
 
     fn read_file(
@@ -219,9 +238,9 @@ impl<'a, S: Store> Taker<'a, S> {
     /// A reading that goes on where it stopped, with its sessions taken up. None: from the start,
     /// which does no harm.
     fn resume(&mut self, known: &FileRow) -> Result<Option<Reading>, Stop> {
-        let saved = wait(self.shared.recorder.store().saved(known.row))?;
-        let saved: Option<Saved> = saved.and_then(|saved| serde_json::from_str(&saved).ok());
-        let Some(reading) = saved.and_then(|saved| Reading::resume(&known.path, &saved)) else {
+        let Some(reading) =
+            self.saved(known)?.and_then(|saved| Reading::resume(&known.path, &saved))
+        else {
             return Ok(None);
         };
         for (handle, told, number) in reading.sessions() {
@@ -366,52 +385,4 @@ impl<S: Store> Drop for Taker<'_, S> {
         self.free_current();
         self.shared.claims.free(self.done.drain(..).map(|fold| fold.id));
     }
-}
-
-fn print_of(file: &FileRow) -> Fingerprint {
-    Fingerprint { offset: file.offset, head: file.head, tail: file.tail }
-}
-
-fn file_row(position: Position, print: Option<Fingerprint>, verdict: Verdict) -> FileRow {
-    FileRow {
-        offset: print.map_or(0, |_| position.offset),
-        line: position.number,
-        head: print.map_or(0, |print| print.head),
-        tail: print.map_or(0, |print| print.tail),
-        refused: refusal(verdict).map(str::to_owned),
-        ..FileRow::default()
-    }
-}
-
-/// Why nothing was taken from a file.
-pub fn refusal(verdict: Verdict) -> Option<&'static str> {
-    match verdict {
-        Verdict::Known => None,
-        Verdict::Empty => Some("empty"),
-        Verdict::PromptHistory => Some("a list of typed prompts, not a session"),
-        Verdict::Unknown => Some("nothing that Unspool knows"),
-    }
-}
-
-pub(crate) fn warning(name: &str, what: String) -> Warning {
-    Warning { file: name.to_owned(), line: 0, what, bytes: Vec::new() }
-}
-
-fn is_at_rest(stamp: Stamp) -> bool {
-    let modified = UNIX_EPOCH + Duration::from_nanos(u64::try_from(stamp.modified).unwrap_or(0));
-    SystemTime::now().duration_since(modified).is_ok_and(|since| since > AT_REST)
-}
-
-/// A file by its path, for those who only have its row.
-pub(crate) fn path_of(
-    known: &FxHashMap<String, FileRow>,
-    row: unspool_store::rows::Row,
-) -> Option<&FileRow> {
-    known.values().find(|file| file.row == row)
-}
-
-/// Whether a file holds what another held as far as that was read.
-pub(crate) fn is_copy(path: Option<&PathBuf>, of: &FileRow) -> bool {
-    let source = path.and_then(|path| source::open(path).ok());
-    source.is_some_and(|mut source| print_of(of).matches(source.text()).unwrap_or(false))
 }

@@ -9,7 +9,8 @@ use unspool_store::contract::{Store, StoreError};
 use unspool_store::fold::SessionFold;
 use unspool_store::rows::{Records, Row, SourceRow, WarningRow};
 
-use crate::take::{Taker, is_copy, path_of};
+use crate::known::{is_copy, path_of};
+use crate::take::Taker;
 
 pub(crate) struct Current {
     pub row: Row,

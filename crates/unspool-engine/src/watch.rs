@@ -2,8 +2,8 @@
 //! which files changed; a look at everything now and then finds what it did not say, and is all
 //! there is on file systems that say nothing (network homes).
 
-use std::path::PathBuf;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use notify::event::{AccessKind, AccessMode, CreateKind, EventKind, ModifyKind};
@@ -13,7 +13,9 @@ use unspool_sources::discover::{Environment, Found, discover};
 use unspool_store::contract::Store;
 use unspool_store::recorder::Recorder;
 
+use crate::desk::{Asked, Call, Desk};
 use crate::report::{Progress, Report};
+use crate::request::carry_out;
 use crate::sync::{Candidate, Known, SyncError, sync};
 
 /// How often everything is looked at where the file system tells of changes.
@@ -25,39 +27,77 @@ const TOGETHER: Duration = Duration::from_millis(2);
 /// But nobody waits longer than this.
 const AT_MOST: Duration = Duration::from_millis(20);
 
+/// How one comes to know of changes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Notice {
+    /// The file system tells, where it can.
+    #[default]
+    Told,
+    /// Everything is looked at again and again, as on a file system that tells nothing.
+    Polled,
+}
+
 /// What agents write, from now on.
 pub struct Watch {
     environment: Environment,
     known: Known,
     watcher: Option<RecommendedWatcher>,
     watched: FxHashSet<PathBuf>,
-    changes: Receiver<notify::Result<notify::Event>>,
+    /// One of them is on another machine, whose own changes nobody tells here.
+    remote: bool,
+    /// Kept, so that the channel is never closed.
+    call: Sender<Call>,
+    calls: Receiver<Call>,
     /// When everything is looked at again.
     due: Instant,
 }
 
 /// What changed.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Default)]
 struct Changed {
     files: FxHashSet<PathBuf>,
     /// Something that no single file stands for: a folder came, or something was missed.
     anything: bool,
+    asked: Vec<Asked>,
 }
 
 impl Watch {
-    pub fn new(environment: Environment, known: Known) -> Watch {
-        let (tell, changes) = channel();
+    pub fn new(environment: Environment, known: Known, notice: Notice) -> Watch {
+        let (call, calls) = channel();
+        let tell = call.clone();
         // Without a watcher everything is looked at often.
-        let watcher = notify::recommended_watcher(tell).ok();
+        let watcher = match notice {
+            Notice::Told => notify::recommended_watcher(move |told| {
+                // Nobody watches any more.
+                let _ = tell.send(Call::Told(told));
+            })
+            .ok(),
+            Notice::Polled => None,
+        };
         let watched = FxHashSet::default();
-        Watch { environment, known, watcher, watched, changes, due: Instant::now() }
+        let due = Instant::now();
+        Watch { environment, known, watcher, watched, remote: false, call, calls, due }
     }
 
-    /// Waits until something may have changed, and takes it into the archive.
+    /// Where others hand in what they want to be written.
+    pub fn desk(&self) -> Desk {
+        Desk(self.call.clone())
+    }
+
+    /// Waits until something may have changed, and takes it into the archive; and does what was
+    /// asked meanwhile.
     pub fn take_next<S: Store>(&mut self, recorder: &Recorder<S>) -> Result<Report, SyncError> {
         let every = self.watch_folders();
         self.due = self.due.min(Instant::now() + every);
-        let changed = self.wait();
+        let mut changed = self.wait();
+        for Asked { request, answer } in changed.asked.drain(..) {
+            let done = carry_out(recorder, &mut self.known, request, &Progress::default());
+            if done.is_err() {
+                self.known = Known::load(recorder)?;
+            }
+            // Whoever asked may be gone.
+            let _ = answer.send(done);
+        }
         let found = if changed.anything {
             self.due = Instant::now() + every;
             discover(&self.environment).files
@@ -77,7 +117,7 @@ impl Watch {
     /// Folders may come later. Says how often everything must be looked at.
     fn watch_folders(&mut self) -> Duration {
         let Some(watcher) = &mut self.watcher else { return OFTEN };
-        let mut every = SELDOM;
+        let mut every = if self.remote { OFTEN } else { SELDOM };
         for (folder, reach) in self.environment.watched_folders() {
             if self.watched.contains(&folder) || !folder.exists() {
                 continue;
@@ -85,6 +125,7 @@ impl Watch {
             let mode = if reach { RecursiveMode::Recursive } else { RecursiveMode::NonRecursive };
             match watcher.watch(&folder, mode) {
                 Ok(()) => {
+                    self.remote |= is_remote(&folder);
                     self.watched.insert(folder);
                     // What was written before we watched was not told.
                     self.due = Instant::now();
@@ -96,6 +137,21 @@ impl Watch {
         every
     }
 
+    /// A folder that is gone is watched no more; one that comes in its place is another.
+    fn forget_removed(&mut self, told: &notify::Result<notify::Event>) {
+        let gone = |kind: EventKind| {
+            matches!(kind, EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(_)))
+        };
+        if let (Ok(event), Some(watcher)) = (told, &mut self.watcher)
+            && gone(event.kind)
+        {
+            for path in event.paths.iter().filter(|path| self.watched.remove(*path)) {
+                // It may be gone from the watcher as well.
+                let _ = watcher.unwatch(path);
+            }
+        }
+    }
+
     /// What changed until a look at everything is due.
     fn wait(&mut self) -> Changed {
         let mut changed = Changed::default();
@@ -103,8 +159,14 @@ impl Watch {
         let mut begun = None;
         loop {
             let wait = until.saturating_duration_since(Instant::now());
-            match self.changes.recv_timeout(wait) {
-                Ok(told) => {
+            match self.calls.recv_timeout(wait) {
+                // What was told before it was asked for is taken first, or with it.
+                Ok(Call::Asked(asked)) => {
+                    changed.asked.push(asked);
+                    return changed;
+                }
+                Ok(Call::Told(told)) => {
+                    self.forget_removed(&told);
                     changed.take(told);
                     if !changed.is_nothing() {
                         let begun = *begun.get_or_insert_with(Instant::now);
@@ -115,12 +177,8 @@ impl Watch {
                     changed.anything |= Instant::now() >= self.due;
                     return changed;
                 }
-                Err(RecvTimeoutError::Disconnected) => {
-                    self.watcher = None;
-                    std::thread::sleep(wait.min(OFTEN));
-                    changed.anything = true;
-                    return changed;
-                }
+                // We hold one end ourselves.
+                Err(RecvTimeoutError::Disconnected) => return changed,
             }
         }
     }
@@ -157,4 +215,34 @@ impl Changed {
         }
         self.files.extend(event.paths);
     }
+}
+
+/// Whether a folder may be written to by another machine, or lies on a file system that tells
+/// nothing of what is written behind it.
+#[cfg(target_os = "linux")]
+fn is_remote(folder: &Path) -> bool {
+    // As in statfs(2): NFS, SMB in its three forms, FUSE, 9P, AFS, Coda, Ceph, Lustre, NCP and the
+    // shared folders of VirtualBox.
+    const REMOTE: [u32; 13] = [
+        0x6969,
+        0x517B,
+        0xFF53_4D42,
+        0xFE53_4D42,
+        0x6573_5546,
+        0x0102_1997,
+        0x5346_414F,
+        0x6B41_4653,
+        0x7375_7245,
+        0x00C3_6400,
+        0x0BD0_0BD0,
+        0x564C,
+        0x786F_4256,
+    ];
+    // The type is signed on some machines and unsigned on others; it has 32 bits everywhere.
+    rustix::fs::statfs(folder).is_ok_and(|told| REMOTE.contains(&(told.f_type as u32)))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_remote(_: &Path) -> bool {
+    false
 }

@@ -6,6 +6,7 @@
 
 mod on;
 mod saved;
+mod whole;
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -21,6 +22,7 @@ use crate::read::lines::Line;
 
 pub use on::{LastLine, Reached, UNFINISHED, read_on};
 pub use saved::Saved;
+pub use whole::Whole;
 
 /// How much is kept of a file that does not say what it is. Beyond this we know nothing of it.
 const EARLY_LIMIT: usize = 64 * 1024 * 1024;
@@ -87,6 +89,7 @@ pub struct Reading {
     name: String,
     /// A digest of its first record.
     first: Option<u64>,
+    whole: Whole,
     format: Option<&'static Format>,
     /// The format that it has if no later record says otherwise.
     perhaps: Option<&'static Format>,
@@ -128,6 +131,7 @@ impl Reading {
         Reading {
             name: name.to_owned(),
             first: None,
+            whole: Whole::default(),
             format: None,
             perhaps: None,
             sessions: Vec::new(),
@@ -163,7 +167,9 @@ impl Reading {
 
     /// Takes one line.
     pub fn take(&mut self, line: Line<'_>, sink: &mut (impl Sink + ?Sized)) {
-        self.first.get_or_insert_with(|| digest(line.bytes));
+        let of_line = digest(line.bytes);
+        self.first.get_or_insert(of_line);
+        self.whole.add(line.offset, of_line);
         if !self.early.given_up {
             self.take_record(line, sink);
         }

@@ -361,7 +361,9 @@ impl SessionFold {
                 self.touch_turn(*turn);
             }
             Change::TurnTold { turn, patch } => {
-                let user = patch.user.is_some() || !patch.user_added.is_empty();
+                let user = patch.user.is_some()
+                    || patch.user_again.is_some()
+                    || !patch.user_added.is_empty();
                 self.touch_turn(*turn);
                 if let Some(held) = self.turns.get_mut(turn) {
                     held.user_dirty |= user;

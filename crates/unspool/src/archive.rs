@@ -3,11 +3,16 @@
 
 use std::io::{IsTerminal, stderr};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
+use unspool_engine::desk::Desk;
 use unspool_engine::lock::{DataFolder, RecorderLock};
+use unspool_engine::report::Progress;
+use unspool_engine::request::{Done, Request, carry_out};
 #[cfg(unix)]
-use unspool_engine::socket::Publisher;
+use unspool_engine::socket::{Answer, Publisher, hand_over};
+use unspool_engine::sync::Known;
 use unspool_store::blocking::wait;
 use unspool_store::contract::{Store, StoredSession};
 use unspool_store::recorder::Recorder;
@@ -22,7 +27,7 @@ pub struct Archive {
 pub struct Recording {
     pub recorder: Recorder<Sqlite>,
     #[cfg(unix)]
-    _publisher: Option<Publisher>,
+    publisher: Option<Publisher>,
     _lock: RecorderLock,
 }
 
@@ -43,37 +48,148 @@ impl Archive {
         Ok(Sqlite::open_to_read(&self.folder()?.database())?)
     }
 
-    /// The same for an archive that must be there already.
-    pub fn record_existing(&self) -> Result<Recording> {
+    /// For work on the whole archive that must be there already. Nobody can do it for us; so it
+    /// fails at once where another process goes on recording.
+    pub fn record_alone(&self) -> Result<Recording> {
         drop(self.read()?);
-        self.record()
+        let folder = self.folder()?;
+        let mut waiting = Waiting::default();
+        loop {
+            if let Some(lock) = folder.try_record().with_context(|| cannot_use(&folder))? {
+                return Recording::begin(&folder, lock);
+            }
+            if let Some(process) = lasting(&folder) {
+                bail!(
+                    "unspool is recording (process {process}, `unspool sync --watch`), and this \
+                     must be done alone; end that process and run it again"
+                );
+            }
+            waiting.a_while();
+        }
     }
 
-    /// Opens the archive to write to it; makes it if there is none. Waits for a process that
-    /// writes just now.
+    /// Opens the archive to write to it; makes it if there is none. Waits for as long as another
+    /// process records.
     pub fn record(&self) -> Result<Recording> {
         let folder = self.folder()?;
-        let path = folder.path().display().to_string();
-        let context =
-            || format!("cannot use {path} for the archive; choose another folder with --data DIR");
+        let context = || cannot_use(&folder);
         folder.create().with_context(context)?;
         let lock = match folder.try_record().with_context(context)? {
             Some(lock) => lock,
             None => {
-                if stderr().is_terminal() {
-                    eprintln!("unspool: another unspool is recording; waiting for it to finish");
-                }
+                Waiting::default().say();
                 folder.wait_to_record().with_context(context)?
             }
         };
+        Recording::begin(&folder, lock)
+    }
+
+    /// To have something written: by us, or by the process that records.
+    pub fn writing(&self) -> Result<Writing> {
+        let folder = self.folder()?;
+        folder.create().with_context(|| cannot_use(&folder))?;
+        Ok(Writing { folder, mine: None })
+    }
+}
+
+fn cannot_use(folder: &DataFolder) -> String {
+    let path = folder.path().display();
+    format!("cannot use {path} for the archive; choose another folder with --data DIR")
+}
+
+/// The process that goes on recording until somebody ends it, if there is one.
+#[cfg(unix)]
+fn lasting(folder: &DataFolder) -> Option<u32> {
+    let hello = unspool_engine::socket::who(folder).ok().flatten()?;
+    hello.lasting.then_some(hello.process)
+}
+
+#[cfg(not(unix))]
+fn lasting(_: &DataFolder) -> Option<u32> {
+    None
+}
+
+/// Another process writes, and will be done soon.
+#[derive(Default)]
+struct Waiting {
+    said: bool,
+}
+
+impl Waiting {
+    fn say(&mut self) {
+        if stderr().is_terminal() && !self.said {
+            eprintln!("unspool: another unspool is recording; waiting for it to finish");
+        }
+        self.said = true;
+    }
+
+    fn a_while(&mut self) {
+        self.say();
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+impl Recording {
+    fn begin(folder: &DataFolder, lock: RecorderLock) -> Result<Recording> {
         let recorder = Recorder::new(Sqlite::open(&folder.database())?)?;
         Ok(Recording {
             // Nobody can follow where there can be no socket; recording goes on without.
             #[cfg(unix)]
-            _publisher: Publisher::start(&folder, recorder.clone()).ok(),
+            publisher: Publisher::start(folder, recorder.clone()).ok(),
             recorder,
             _lock: lock,
         })
+    }
+
+    /// From now on others may hand in what they want to be written.
+    pub fn open(&self, desk: Desk) {
+        #[cfg(unix)]
+        if let Some(publisher) = &self.publisher {
+            publisher.open(desk);
+        }
+        #[cfg(not(unix))]
+        drop(desk);
+    }
+}
+
+/// A command that wants something written.
+pub struct Writing {
+    folder: DataFolder,
+    /// Held from the first request on, where nobody else records.
+    mine: Option<(Recording, Known)>,
+}
+
+impl Writing {
+    /// Has it done. Waits for a command that writes just now, and never for one that goes on
+    /// recording: that one does it.
+    pub fn ask(&mut self, request: Request, progress: &Progress) -> Result<Done> {
+        let mut waiting = Waiting::default();
+        loop {
+            if let Some((recording, known)) = self.mine()? {
+                return Ok(carry_out(&recording.recorder, known, request, progress)?);
+            }
+            #[cfg(unix)]
+            match hand_over(&self.folder, &request)? {
+                Answer::Done(done) => return Ok(done),
+                Answer::Failed(what) => bail!("{what}"),
+                Answer::NotNow => {}
+            }
+            waiting.a_while();
+        }
+    }
+
+    /// Whether we are the ones who record.
+    pub fn mine(&mut self) -> Result<Option<&mut (Recording, Known)>> {
+        if self.mine.is_none() {
+            let folder = &self.folder;
+            let Some(lock) = folder.try_record().with_context(|| cannot_use(folder))? else {
+                return Ok(None);
+            };
+            let recording = Recording::begin(folder, lock)?;
+            let known = Known::load(&recording.recorder)?;
+            self.mine = Some((recording, known));
+        }
+        Ok(self.mine.as_mut())
     }
 }
 

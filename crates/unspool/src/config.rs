@@ -4,6 +4,9 @@
 //! ```toml
 //! # Homes of other users or machines whose agents are read as well.
 //! homes = ["/mnt/laptop/home/me"]
+//! # Look at everything twice a second instead of waiting to be told: for homes on a network whose
+//! # file system is none of those that are known for it. UNSPOOL_POLL=1 says the same.
+//! poll = true
 //!
 //! # Dollars for a million tokens; stands before the list of prices that comes with the program.
 //! [prices."house-model"]
@@ -19,6 +22,7 @@ use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 use unspool_core::price::{Price, Prices};
 use unspool_engine::lock::DataFolder;
+use unspool_engine::watch::Notice;
 use unspool_sources::discover::Environment;
 
 #[derive(Debug, Default, Deserialize)]
@@ -26,6 +30,7 @@ use unspool_sources::discover::Environment;
 pub struct Config {
     homes: Vec<PathBuf>,
     prices: BTreeMap<String, Price>,
+    poll: bool,
 }
 
 impl Config {
@@ -77,4 +82,14 @@ pub fn environment(folder: &DataFolder) -> Result<Environment> {
 /// What tokens cost: the user's prices, and the list behind them.
 pub fn prices() -> Result<Prices> {
     Ok(Prices::with(Config::load()?.prices))
+}
+
+/// How `sync --watch` comes to know of changes.
+pub fn notice() -> Result<Notice> {
+    let asked = std::env::var_os("UNSPOOL_POLL").map(|value| !value.is_empty() && value != "0");
+    let poll = match asked {
+        Some(asked) => asked,
+        None => Config::load()?.poll,
+    };
+    Ok(if poll { Notice::Polled } else { Notice::Told })
 }

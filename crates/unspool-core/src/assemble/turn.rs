@@ -129,13 +129,14 @@ impl Assembler {
         let ranks = &mut self.turns[turn].origin.ranks;
         // What was added to the user's words would be lost if they were told again without it.
         let told = told && ranks.holder(Field::Body) == Some(head.telling);
-        let user = if told { Vec::new() } else { user };
+        let (again, user) = if told { (user, Vec::new()) } else { (Vec::new(), user) };
         let patch = TurnPatch {
             trigger: ranks.take(Field::Name, head.telling, Some(trigger)),
             // An empty message says nothing: streams begin turns without the user's words.
             user: (!user.is_empty())
                 .then_some(user)
                 .and_then(|user| ranks.take(Field::Body, head.telling, Some(user))),
+            user_again: (!again.is_empty()).then_some(again),
             started: ranks.take(Field::Started, head.telling, head.at),
             ..TurnPatch::default()
         };

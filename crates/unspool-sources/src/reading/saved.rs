@@ -3,12 +3,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Handle, Reading, Session};
+use super::{Handle, Reading, Session, Whole};
 use crate::decode::FORMATS;
 
 /// Counted up when decoders begin to keep something else: what another version saved is not
 /// understood half, but read again from the file.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// A reading that can be taken up again.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -19,6 +19,7 @@ pub struct Saved {
     format: Option<String>,
     /// The digest of the first record.
     first: Option<u64>,
+    whole: Whole,
     current: Option<usize>,
     sessions: Vec<SavedSession>,
 }
@@ -31,6 +32,13 @@ struct SavedSession {
     parent: Option<String>,
     source: u16,
     decoder: String,
+}
+
+impl Saved {
+    /// What was read, down to its last byte.
+    pub fn whole(&self) -> Whole {
+        self.whole
+    }
 }
 
 impl Reading {
@@ -55,6 +63,7 @@ impl Reading {
             version: VERSION,
             format: self.format.map(|format| format.name.to_owned()),
             first: self.first,
+            whole: self.whole,
             current: self.current.map(|handle| handle.0),
             sessions: sessions.collect::<Option<_>>()?,
         })
@@ -73,6 +82,7 @@ impl Reading {
             return None;
         }
         (reading.format, reading.first) = (format, saved.first);
+        reading.whole = saved.whole;
         for session in &saved.sessions {
             reading.sessions.push(Session {
                 id: session.id.clone(),

@@ -1,5 +1,7 @@
 //! Reading: sessions, turns, what the recorder needs to go on.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row as SqlRow, params_from_iter};
@@ -285,10 +287,16 @@ fn sources(connection: &Connection, session: Row) -> Result<Vec<SourceRow>, Stor
 }
 
 pub fn records(connection: &Connection, session: Row) -> Result<Records, StoreError> {
-    let mut records = Records::default();
+    // Sources with one number are copies of one: renamed, packed, put back. The longest counts.
+    let mut longest: BTreeMap<u16, Records> = BTreeMap::new();
     for source in sources(connection, session)? {
-        records.add(&source.records);
+        let held = longest.entry(source.number).or_default();
+        if source.records.read > held.read {
+            *held = source.records;
+        }
     }
+    let mut records = Records::default();
+    longest.values().for_each(|counted| records.add(counted));
     Ok(records)
 }
 

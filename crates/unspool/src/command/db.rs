@@ -57,7 +57,7 @@ impl Db {
             Command::Vacuum => {
                 let database = archive.folder()?.database();
                 let before = fs::metadata(&database).map_or(0, |file| file.len());
-                let recording = archive.record_existing()?;
+                let recording = archive.record_alone()?;
                 wait(recording.recorder.store().tidy(Tidy::Thorough))?;
                 drop(recording);
                 let after = fs::metadata(&database).map_or(0, |file| file.len());
@@ -65,7 +65,7 @@ impl Db {
                 Ok(())
             }
             Command::Rebuild { from_logs: true } => {
-                let recording = archive.record_existing()?;
+                let recording = archive.record_alone()?;
                 let bar = Bar::start();
                 let outcome = reread(&recording.recorder, &bar.progress);
                 drop(bar);
@@ -77,7 +77,7 @@ impl Db {
                 Ok(())
             }
             Command::Rebuild { from_logs: false } => {
-                let recording = archive.record_existing()?;
+                let recording = archive.record_alone()?;
                 let parts = wait(recording.recorder.store().rebuild())?;
                 println!("the index and the sums of {parts} parts are new");
                 Ok(())

@@ -5,8 +5,8 @@ use std::io::{self, BufRead, IsTerminal, Write};
 use anyhow::{Result, bail};
 use clap::Args;
 use unspool_core::lines::visible;
-use unspool_store::blocking::wait;
-use unspool_store::contract::Store;
+use unspool_engine::report::Progress;
+use unspool_engine::request::{Done, Request};
 
 use crate::archive::{Archive, find};
 
@@ -44,11 +44,15 @@ impl Delete {
                 return Ok(());
             }
         }
-        let recording = archive.record()?;
-        let gone = wait(recording.recorder.store().delete(stored.row))?;
-        match gone {
-            1 => println!("deleted {}", visible(&what)),
-            more => println!("deleted {} and {} sub-agents", visible(&what), more - 1),
+        let request = Request::Delete { session: summary.session.id };
+        let done = archive.writing()?.ask(request, &Progress::default())?;
+        match done {
+            Done::Deleted(more) if more > 1 => {
+                println!("deleted {} and {} sub-agents", visible(&what), more - 1);
+            }
+            Done::Deleted(_) | Done::Written | Done::Taken(_) | Done::Agents(_) => {
+                println!("deleted {}", visible(&what));
+            }
         }
         Ok(())
     }

@@ -5,12 +5,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use clap::Args;
-use unspool_engine::agents::{Imported, import};
-use unspool_engine::sync::{Candidate, Known, sync, take_stream};
+use unspool_engine::agents::Imported;
+use unspool_engine::report::Report;
+use unspool_engine::request::{Done, Request, Why};
 use unspool_sources::discover::find_files;
 use unspool_sources::read::rows;
-use unspool_sources::read::source::lines_of;
-use unspool_store::recorder::Deleted;
 
 use crate::archive::Archive;
 use crate::progress::Bar;
@@ -41,7 +40,7 @@ pub struct Import {
 
 impl Import {
     pub fn run(self, archive: &Archive) -> Result<()> {
-        let mut candidates = Vec::new();
+        let mut paths = Vec::new();
         let mut warnings = Vec::new();
         if let Some(database) = self.agents.as_ref().filter(|path| !path.is_file()) {
             bail!(
@@ -58,29 +57,36 @@ impl Import {
                     path.display()
                 );
             }
-            let path = std::path::absolute(path)?;
-            let (files, skipped) = find_files(&path);
-            candidates.extend(files.into_iter().map(|path| match self.restore {
-                // Read whether it changed or not.
-                true => Candidate { path, stamp: None, named: true },
-                false => Candidate::of(&path),
-            }));
+            let (files, skipped) = find_files(&std::path::absolute(path)?);
+            paths.extend(files);
             warnings.extend(skipped);
         }
-        let recording = archive.record()?;
-        let deleted = if self.restore { Deleted::ComeBack } else { Deleted::StayAway };
-        let recorder = recording.recorder.clone().with_deleted(deleted);
+        let mut writing = archive.writing()?;
+        let why = if self.restore { Why::Restored } else { Why::Named };
         let bar = Bar::start();
-        let outcome = sync(&recorder, &mut Known::load(&recorder)?, candidates, &bar.progress);
-        let mut report = outcome?;
+        let mut report = Report::default();
+        let mut take = |request| -> Result<Option<Imported>> {
+            match writing.ask(request, &bar.progress)? {
+                Done::Taken(taken) => report.add(taken),
+                Done::Agents(agents) => return Ok(Some(agents)),
+                Done::Written | Done::Deleted(_) => {}
+            }
+            Ok(None)
+        };
+        if !paths.is_empty() {
+            take(Request::Take { paths, why })?;
+        }
         for _ in self.paths.iter().filter(|path| is_stdin(path)) {
-            let input = lines_of(io::stdin())?;
-            let more = take_stream(&recorder, "standard input", input, &bar.progress)?;
-            report.add(more);
+            // Whoever records cannot read our standard input.
+            let mut kept = archive.folder()?.text_to_hand_over()?;
+            io::copy(&mut io::stdin().lock(), &mut kept.file)?;
+            let (name, waits_in) = (STDIN.to_owned(), kept.path.clone());
+            take(Request::TakeText { name, waits_in, why })?;
         }
         let agents = match &self.agents {
             Some(database) => {
-                Some(import(&recorder, &std::path::absolute(database)?, &bar.progress)?)
+                let database = std::path::absolute(database)?;
+                take(Request::TakeAgents { database, why })?
             }
             None => None,
         };
@@ -88,7 +94,7 @@ impl Import {
         report.warnings.extend(warnings);
         // A file that was named must be something; inside a folder it is a warning.
         let named = |file: &str| {
-            let stdin = file == "standard input" && self.paths.iter().any(|path| is_stdin(path));
+            let stdin = file == STDIN && self.paths.iter().any(|path| is_stdin(path));
             stdin
                 || self.paths.iter().any(|path| {
                     path.is_file()
@@ -111,6 +117,8 @@ impl Import {
         Ok(())
     }
 }
+
+const STDIN: &str = "standard input";
 
 fn is_stdin(path: &Path) -> bool {
     path == Path::new("-")

@@ -4,11 +4,12 @@ use std::io::{self, Write};
 
 use anyhow::Result;
 use clap::Args;
-use unspool_engine::report::Report;
+use unspool_engine::report::{Progress, Report};
+use unspool_engine::request::{Done, Request, Why};
 use unspool_engine::spool;
 use unspool_engine::sync::{Candidate, Known, sync};
 use unspool_engine::watch::Watch;
-use unspool_sources::discover::{Environment, discover};
+use unspool_sources::discover::{Discovered, discover};
 
 use crate::archive::{Archive, Recording};
 use crate::config;
@@ -28,25 +29,57 @@ pub struct Sync {
 
 impl Sync {
     pub fn run(self, archive: &Archive) -> Result<()> {
+        if self.watch {
+            return self.watch(archive);
+        }
+        let folder = archive.folder()?;
+        let discovered = discover(&config::environment(&folder)?);
+        self.say_if_nothing(&discovered);
+        let mut writing = archive.writing()?;
+        let report = match writing.mine()? {
+            Some((recording, known)) => {
+                let report = once(recording, known, discovered)?;
+                spool::sweep(&folder);
+                report
+            }
+            // Whoever records finds the same by itself; asked, it says when it has taken it.
+            None => {
+                let paths = discovered.files.into_iter().map(|found| found.path).collect();
+                let request = Request::Take { paths, why: Why::Found };
+                let mut report = match writing.ask(request, &Progress::default())? {
+                    Done::Taken(report) => report,
+                    Done::Written | Done::Deleted(_) | Done::Agents(_) => Report::default(),
+                };
+                report.warnings.extend(discovered.warnings);
+                report
+            }
+        };
+        tell(&report, self.json)
+    }
+
+    fn watch(self, archive: &Archive) -> Result<()> {
         let recording = archive.record()?;
         let folder = archive.folder()?;
         let environment = config::environment(&folder)?;
         let mut known = Known::load(&recording.recorder)?;
-        let (report, found) = once(&recording, &environment, &mut known)?;
-        if found == 0 && !self.json {
-            eprintln!("unspool: no sessions were found; `unspool doctor` says where it looked");
-        }
+        let discovered = discover(&environment);
+        self.say_if_nothing(&discovered);
+        let report = once(&recording, &mut known, discovered)?;
         spool::sweep(&folder);
-        if !self.watch {
-            return tell(&report, self.json);
-        }
         self.tell_line(&report)?;
-        let mut watch = Watch::new(environment, known);
+        let mut watch = Watch::new(environment, known, config::notice()?);
+        recording.open(watch.desk());
         loop {
             let report = watch.take_next(&recording.recorder)?;
             if report.records > 0 {
                 self.tell_line(&report)?;
             }
+        }
+    }
+
+    fn say_if_nothing(&self, discovered: &Discovered) {
+        if discovered.files.is_empty() && !self.json {
+            eprintln!("unspool: no sessions were found; `unspool doctor` says where it looked");
         }
     }
 
@@ -59,21 +92,15 @@ impl Sync {
     }
 }
 
-/// One look at everything. Says what was done, and how many files there are.
-fn once(
-    recording: &Recording,
-    environment: &Environment,
-    known: &mut Known,
-) -> Result<(Report, usize)> {
-    let discovered = discover(environment);
-    let found = discovered.files.len();
+/// Takes everything that was found.
+fn once(recording: &Recording, known: &mut Known, discovered: Discovered) -> Result<Report> {
     let bar = Bar::start();
     let candidates = discovered.files.into_iter().map(Candidate::from).collect();
     let outcome = sync(&recording.recorder, known, candidates, &bar.progress);
     drop(bar);
     let mut report = outcome?;
     report.warnings.extend(discovered.warnings);
-    Ok((report, found))
+    Ok(report)
 }
 
 /// Says what was done.

@@ -3,8 +3,8 @@
 use anyhow::{Result, bail};
 use clap::Args;
 use unspool_core::lines::visible;
-use unspool_store::blocking::wait;
-use unspool_store::contract::Store;
+use unspool_engine::report::Progress;
+use unspool_engine::request::Request;
 
 use crate::archive::{Archive, find};
 
@@ -27,8 +27,9 @@ impl Tag {
         }
         let stored = find(&archive.read()?, &self.session)?;
         if !self.tags.is_empty() || !self.remove.is_empty() {
-            let recording = archive.record()?;
-            wait(recording.recorder.store().tag(stored.row, self.tags, self.remove))?;
+            let session = stored.summary.session.id;
+            let request = Request::Tag { session, add: self.tags, remove: self.remove };
+            archive.writing()?.ask(request, &Progress::default())?;
         }
         for tag in find(&archive.read()?, &self.session)?.summary.tags {
             println!("{}", visible(&tag));
@@ -50,8 +51,8 @@ impl Rename {
     pub fn run(self, archive: &Archive) -> Result<()> {
         let stored = find(&archive.read()?, &self.session)?;
         let name = self.name.filter(|name| !name.trim().is_empty());
-        let recording = archive.record()?;
-        wait(recording.recorder.store().rename(stored.row, name))?;
+        let request = Request::Rename { session: stored.summary.session.id, name };
+        archive.writing()?.ask(request, &Progress::default())?;
         let title = find(&archive.read()?, &self.session)?.summary.title;
         println!("{}", visible(title.as_deref().unwrap_or("without a title")));
         Ok(())

@@ -104,7 +104,7 @@ fn follow(
         let published = match follower.next_message().unwrap() {
             None => return Some(followed),
             Some(Message::Written(published)) => published,
-            Some(Message::Hello { .. } | Message::Missed) => panic!("nothing was missed"),
+            Some(other) => panic!("nothing was missed: {other:?}"),
         };
         if published.session != id {
             continue;

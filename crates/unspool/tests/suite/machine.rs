@@ -1,69 +1,11 @@
 //! A machine with agents on it: what is found there, what its hooks tell, and what the doctor says.
 
 use std::fs;
-use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
-use tempfile::TempDir;
 
 use crate::case::root;
-
-/// A home, and archives in it.
-struct Machine(TempDir);
-
-impl Machine {
-    fn new() -> Machine {
-        Machine(TempDir::new().unwrap())
-    }
-
-    fn home(&self) -> PathBuf {
-        self.0.path().join("home")
-    }
-
-    fn data(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    /// Puts a fixture where an agent would have it.
-    fn put(&self, fixture: &str, path: &str) {
-        let path = self.home().join(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::copy(root().join("fixtures").join(fixture), path).unwrap();
-    }
-
-    fn run(&self, data: &str, arguments: &[&str], input: &str) -> Output {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_unspool"))
-            .arg("--data")
-            .arg(self.data(data))
-            .args(arguments)
-            .env_clear()
-            .env("HOME", self.home())
-            .env("PATH", "/usr/bin:/bin")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        // It may be over before it has read everything.
-        let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
-        child.wait_with_output().unwrap()
-    }
-
-    #[track_caller]
-    fn ok(&self, data: &str, arguments: &[&str]) -> String {
-        let output = self.run(data, arguments, "");
-        let stderr = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{arguments:?}: {stderr}");
-        String::from_utf8(output.stdout).unwrap()
-    }
-
-    #[track_caller]
-    fn json(&self, data: &str, arguments: &[&str]) -> Value {
-        serde_json::from_str(&self.ok(data, &[arguments, &["--json"]].concat())).unwrap()
-    }
-}
+use crate::home::{Machine, copy};
 
 const LOG: &str = ".claude/projects/-home-dev-weather-app/log.jsonl";
 
@@ -111,13 +53,6 @@ fn session(machine: &Machine, data: &str) -> Value {
     let records = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let id = records.filter_map(|it| Some(it["sessionId"].as_str()?.to_owned())).next().unwrap();
     machine.json(data, &["show", &id])
-}
-
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in from.read_dir().unwrap().map(Result::unwrap) {
-        fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
-    }
 }
 
 #[test]
@@ -187,7 +122,7 @@ fn the_doctor_says_what_is_here_and_what_is_wrong() {
 fn other_homes_are_read_by_configuration() {
     let machine = Machine::new();
     machine.put("claude-code/discovery-loop/log.jsonl", LOG);
-    let other = machine.0.path().join("laptop");
+    let other = machine.data("laptop");
     let path = other.join(".claude/projects/p/log.jsonl");
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::copy(root().join("fixtures/claude-code/question-answered/log.jsonl"), &path).unwrap();

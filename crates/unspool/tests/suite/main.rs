@@ -4,11 +4,14 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::wildcard_enum_match_arm)]
 
 mod agents;
+mod asking;
 mod case;
 mod cli;
 mod direction;
 mod golden;
 mod growing;
+mod home;
+mod hooking;
 mod independent;
 mod independent_reader;
 mod laws;
@@ -23,3 +26,4 @@ mod order_rows;
 mod stats;
 mod stored;
 mod tellings;
+mod watching;

@@ -1,5 +1,5 @@
 //! Codex's hook payloads, as they are or with the time at which they came (`{"event","t",
-//! "payload"}`), and what `notify` is given. They name turns and calls by the ids of the rollout.
+//! "payload"}`, ours `{"event","at","payload"}`), and what `notify` is given. They name turns and calls by the ids of the rollout.
 
 use std::sync::Arc;
 
@@ -30,7 +30,8 @@ impl Decoder for HooksDecoder {
     fn decode(&mut self, record: &Record<'_>, fields: &Fields<'_>, out: &mut Vec<Event>) -> Fate {
         let mut emit = Emit::new(Telling::Hooks, record, None, out);
         let came = fields.read::<f64>("t").map(|seconds| (seconds * 1000.0) as i64);
-        emit.at = came.and_then(|at| Timestamp::from_millisecond(at).ok());
+        let came = came.and_then(|at| Timestamp::from_millisecond(at).ok());
+        emit.at = came.or_else(|| fields.time("at"));
         if fields.is("type", "agent-turn-complete") {
             return self.notified(&mut emit, fields);
         }

@@ -1,0 +1,65 @@
+//! Files as the archive knows them, and what they are now.
+
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use rustc_hash::FxHashMap;
+use unspool_sources::decode::Warning;
+use unspool_sources::discover::Stamp;
+use unspool_sources::fingerprint::Fingerprint;
+use unspool_sources::read::lines::Position;
+use unspool_sources::read::source;
+use unspool_sources::reading::Verdict;
+use unspool_store::rows::{FileRow, Row};
+
+/// A file that nobody wrote to for so long is taken to its end, line end or not.
+const AT_REST: Duration = Duration::from_secs(60);
+
+pub(crate) fn print_of(file: &FileRow) -> Fingerprint {
+    Fingerprint { offset: file.offset, head: file.head, tail: file.tail }
+}
+
+pub(crate) fn file_row(
+    position: Position,
+    print: Option<Fingerprint>,
+    verdict: Verdict,
+) -> FileRow {
+    FileRow {
+        offset: print.map_or(0, |_| position.offset),
+        line: position.number,
+        head: print.map_or(0, |print| print.head),
+        tail: print.map_or(0, |print| print.tail),
+        refused: refusal(verdict).map(str::to_owned),
+        ..FileRow::default()
+    }
+}
+
+/// Why nothing was taken from a file.
+fn refusal(verdict: Verdict) -> Option<&'static str> {
+    match verdict {
+        Verdict::Known => None,
+        Verdict::Empty => Some("empty"),
+        Verdict::PromptHistory => Some("a list of typed prompts, not a session"),
+        Verdict::Unknown => Some("nothing that Unspool knows"),
+    }
+}
+
+pub(crate) fn warning(name: &str, what: String) -> Warning {
+    Warning { file: name.to_owned(), line: 0, what, bytes: Vec::new() }
+}
+
+pub(crate) fn is_at_rest(stamp: Stamp) -> bool {
+    let modified = UNIX_EPOCH + Duration::from_nanos(u64::try_from(stamp.modified).unwrap_or(0));
+    SystemTime::now().duration_since(modified).is_ok_and(|since| since > AT_REST)
+}
+
+/// A file by its path, for those who only have its row.
+pub(crate) fn path_of(known: &FxHashMap<String, FileRow>, row: Row) -> Option<&FileRow> {
+    known.values().find(|file| file.row == row)
+}
+
+/// Whether a file holds what another held as far as that was read.
+pub(crate) fn is_copy(path: Option<&PathBuf>, of: &FileRow) -> bool {
+    let source = path.and_then(|path| source::open(path).ok());
+    source.is_some_and(|mut source| print_of(of).matches(source.text()).unwrap_or(false))
+}

@@ -1,0 +1,158 @@
+//! What may be asked of whoever records, and doing it. One process records at a time; a command that
+//! wants something written asks for it here if it is that process, and hands the same request over
+//! the change socket if it is not (`socket.rs`).
+
+use std::fs::File;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+use unspool_core::id::SessionId;
+use unspool_sources::read::source::lines_of;
+use unspool_store::blocking::wait;
+use unspool_store::contract::{Store, StoreError};
+use unspool_store::recorder::{Deleted, Recorder};
+use unspool_store::rows::Row;
+
+use crate::agents::{self, ImportError, Imported};
+use crate::report::{Progress, Report};
+use crate::sync::{Candidate, Known, SyncError, sync, take_stream};
+
+/// Something to be written. Paths are absolute: who does it may stand elsewhere.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Request {
+    Tag {
+        session: SessionId,
+        add: Vec<String>,
+        remove: Vec<String>,
+    },
+    Rename {
+        session: SessionId,
+        /// None: what the agent calls it.
+        name: Option<String>,
+    },
+    Delete {
+        session: SessionId,
+    },
+    /// Files are to be read.
+    Take {
+        paths: Vec<PathBuf>,
+        why: Why,
+    },
+    /// What came from somewhere else than a file, and waits in one.
+    TakeText {
+        name: String,
+        waits_in: PathBuf,
+        why: Why,
+    },
+    /// The agents of an application's database.
+    TakeAgents {
+        database: PathBuf,
+        why: Why,
+    },
+}
+
+/// Why files are read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Why {
+    /// They were found.
+    Found,
+    /// Somebody named them, and wants what is in them now.
+    Named,
+    /// The same, and sessions that were deleted shall come back.
+    Restored,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Done {
+    Written,
+    /// So many sessions.
+    Deleted(u64),
+    Taken(Report),
+    Agents(Imported),
+}
+
+#[derive(Debug, Error)]
+pub enum RequestError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Sync(#[from] SyncError),
+    #[error(transparent)]
+    Agents(#[from] ImportError),
+    #[error("session {0} is not in the archive any more")]
+    Gone(SessionId),
+    #[error("cannot read {path}: {error}")]
+    Unreadable { path: PathBuf, error: std::io::Error },
+    /// What another process said of it.
+    #[error("{0}")]
+    There(String),
+}
+
+/// Does what was asked.
+pub fn carry_out<S: Store>(
+    recorder: &Recorder<S>,
+    known: &mut Known,
+    request: Request,
+    progress: &Progress,
+) -> Result<Done, RequestError> {
+    let store = recorder.store();
+    match request {
+        Request::Tag { session, add, remove } => {
+            wait(store.tag(row_of(store, session)?, add, remove))?;
+            Ok(Done::Written)
+        }
+        Request::Rename { session, name } => {
+            wait(store.rename(row_of(store, session)?, name))?;
+            Ok(Done::Written)
+        }
+        Request::Delete { session } => {
+            Ok(Done::Deleted(wait(store.delete(row_of(store, session)?))?))
+        }
+        Request::Take { paths, why } => {
+            let candidates = paths.into_iter().map(|path| why.candidate(path)).collect();
+            Ok(Done::Taken(sync(&why.recorder(recorder), known, candidates, progress)?))
+        }
+        Request::TakeText { name, waits_in, why } => {
+            let text = File::open(&waits_in).and_then(lines_of);
+            let text = text.map_err(|error| RequestError::Unreadable { path: waits_in, error })?;
+            let taken = take_stream(&why.recorder(recorder), &name, text, progress);
+            *known = Known::load(recorder)?;
+            Ok(Done::Taken(taken?))
+        }
+        Request::TakeAgents { database, why } => {
+            let taken = agents::import(&why.recorder(recorder), &database, progress);
+            *known = Known::load(recorder)?;
+            Ok(Done::Agents(taken?))
+        }
+    }
+}
+
+impl Why {
+    fn candidate(self, path: PathBuf) -> Candidate {
+        let found = Candidate::of(&path);
+        match self {
+            Why::Found => Candidate { named: false, ..found },
+            Why::Named => found,
+            // Read whether it changed or not.
+            Why::Restored => Candidate { stamp: None, ..found },
+        }
+    }
+
+    fn recorder<S: Store>(self, recorder: &Recorder<S>) -> Recorder<S> {
+        match self {
+            Why::Found | Why::Named => recorder.clone(),
+            Why::Restored => recorder.clone().with_deleted(Deleted::ComeBack),
+        }
+    }
+}
+
+fn row_of<S: Store>(store: &S, session: SessionId) -> Result<Row, RequestError> {
+    let found = wait(store.find(session.to_string()))?;
+    let found = found.iter().find(|stored| stored.summary.session.id == session);
+    found.map(|stored| stored.row).ok_or(RequestError::Gone(session))
+}

@@ -1,0 +1,48 @@
+//! A digest of all that was read of a file. It grows with every line, wherever readings stop between
+//! them; so it says whether a file of the same length was rewritten somewhere in its middle, where
+//! a fingerprint of its ends sees nothing.
+
+use std::io::{self, Read};
+
+use serde::{Deserialize, Serialize};
+use unspool_core::id::digest;
+
+use crate::read::lines::{Lines, Position};
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Whole(u64);
+
+impl Whole {
+    /// The digest of the first `length` bytes of a text.
+    pub fn of(text: impl Read, length: u64) -> io::Result<Whole> {
+        let mut whole = Whole::default();
+        let mut lines = Lines::new(text.take(length), Position::default());
+        while let Some(line) = lines.next_line()? {
+            whole.add(line.offset, digest(line.bytes));
+        }
+        if let Some(unfinished) = lines.unfinished() {
+            let line = unfinished.as_line();
+            whole.add(line.offset, digest(line.bytes));
+        }
+        Ok(whole)
+    }
+
+    /// Lines that change places must not look alike.
+    pub(super) fn add(&mut self, offset: u64, of_line: u64) {
+        self.0 = self.0.wrapping_add(of_line.wrapping_mul(offset | 1));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_byte_counts_and_so_does_the_order() {
+        let of = |text: &str| Whole::of(text.as_bytes(), text.len() as u64).unwrap();
+        let text = "{\"a\":1}\n{\"b\":2}\n\n{\"c\":3}";
+        assert_eq!(of(text), Whole::of(format!("{text}tail").as_bytes(), 24).unwrap());
+        assert_ne!(of(text), of(&text.replace('2', "4")));
+        assert_ne!(of("{\"a\":1}\n{\"b\":2}\n"), of("{\"b\":2}\n{\"a\":1}\n"));
+    }
+}

@@ -1,0 +1,166 @@
+//! A machine in a temporary folder: a home in which agents write, archives beside it, and the real
+//! program, run once or watching.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::case::root;
+
+/// Nothing takes so long, on however slow a machine.
+const DEADLINE: Duration = Duration::from_secs(60);
+
+/// A home, and archives beside it.
+pub struct Machine(TempDir);
+
+impl Machine {
+    pub fn new() -> Machine {
+        let machine = Machine(TempDir::new().unwrap());
+        fs::create_dir_all(machine.home()).unwrap();
+        machine
+    }
+
+    pub fn home(&self) -> PathBuf {
+        self.0.path().join("home")
+    }
+
+    pub fn data(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// Puts a fixture where an agent would have it.
+    pub fn put(&self, fixture: &str, path: &str) {
+        self.write(path, &recorded(fixture));
+    }
+
+    /// Writes a file anew, as a whole.
+    pub fn write(&self, path: &str, bytes: &[u8]) {
+        let path = self.home().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+    }
+
+    pub fn append(&self, path: &str, bytes: &[u8]) {
+        let path = self.home().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let mut file = OpenOptions::new().append(true).create(true).open(path).unwrap();
+        file.write_all(bytes).unwrap();
+    }
+
+    /// The program, for this home and no other.
+    pub fn command(&self, data: &str, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_unspool"));
+        command.arg("--data").arg(self.data(data)).args(arguments);
+        self.settle(&mut command);
+        command
+    }
+
+    pub fn settle(&self, command: &mut Command) {
+        command
+            .env_clear()
+            .env("HOME", self.home())
+            .env("PATH", "/usr/bin:/bin")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+    }
+
+    pub fn run(&self, data: &str, arguments: &[&str], input: &str) -> Output {
+        let mut child = self.command(data, arguments).spawn().unwrap();
+        // It may be over before it has read everything.
+        let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+        child.wait_with_output().unwrap()
+    }
+
+    #[track_caller]
+    pub fn ok(&self, data: &str, arguments: &[&str]) -> String {
+        let output = self.run(data, arguments, "");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{arguments:?}: {stderr}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    #[track_caller]
+    pub fn json(&self, data: &str, arguments: &[&str]) -> Value {
+        serde_json::from_str(&self.ok(data, &[arguments, &["--json"]].concat())).unwrap()
+    }
+
+    /// Every session of an archive with its turns, by id. None while there is no archive.
+    pub fn sessions(&self, data: &str) -> Option<Vec<Value>> {
+        let listed = self.run(data, &["list", "--json"], "");
+        let listed: Vec<Value> = serde_json::from_slice(&listed.stdout).ok()?;
+        let mut ids: Vec<&str> = listed.iter().filter_map(|it| it["id"].as_str()).collect();
+        ids.sort_unstable();
+        let shown = ids.iter().map(|id| {
+            let mut shown = self.json(data, &["show", id]);
+            // What was read, and where, differs with how often a file was rewritten.
+            let fields = shown.as_object_mut().unwrap();
+            fields.remove("records");
+            fields.remove("warnings");
+            shown
+        });
+        Some(shown.collect())
+    }
+}
+
+/// A fixture as it was recorded.
+pub fn recorded(fixture: &str) -> Vec<u8> {
+    fs::read(root().join("fixtures").join(fixture)).unwrap()
+}
+
+/// Its lines, each with its end.
+pub fn lines(text: &[u8]) -> Vec<&[u8]> {
+    text.split_inclusive(|byte| *byte == b'\n').collect()
+}
+
+/// `sync --watch`, running.
+pub struct Watching(Child);
+
+impl Watching {
+    pub fn begin(mut command: Command) -> Watching {
+        // Nobody reads what it says; a full pipe would stop it.
+        Watching(command.stdout(Stdio::null()).spawn().unwrap())
+    }
+
+    pub fn id(&self) -> u32 {
+        self.0.id()
+    }
+
+    pub fn is_running(&mut self) -> bool {
+        self.0.try_wait().unwrap().is_none()
+    }
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Looks again and again until something is so. Says what it was last if it never is.
+#[track_caller]
+pub fn until<T: std::fmt::Debug>(what: &str, mut look: impl FnMut() -> Result<(), T>) {
+    let begun = Instant::now();
+    loop {
+        match look() {
+            Ok(()) => return,
+            Err(last) if begun.elapsed() > DEADLINE => panic!("{what} never came: {last:?}"),
+            Err(_) => thread::sleep(Duration::from_millis(10)),
+        }
+    }
+}
+
+/// Copies the files of a folder.
+pub fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in from.read_dir().unwrap().map(Result::unwrap) {
+        fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
+    }
+}

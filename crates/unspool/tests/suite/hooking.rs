@@ -1,0 +1,262 @@
+//! Hooks beside logs, through the real `unspool hook`: whenever its payloads come, before the log,
+//! while it grows or after it, the session is the same. And a hook never makes its agent wait.
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::case::{cases, name, root};
+use crate::home::{Machine, Watching, lines, until};
+
+/// Where an agent would have the log of a case.
+fn place(agent: &str, session: &str) -> String {
+    match agent {
+        "claude-code" => format!(".claude/projects/-home-dev-weather-app/{session}.jsonl"),
+        "codex" => {
+            format!(".codex/sessions/2026/11/15/rollout-2026-11-15T00-42-09-{session}.jsonl")
+        }
+        "copilot" => format!(".copilot/session-state/{session}/events.jsonl"),
+        _ => format!(".gemini/tmp/weather-app/chats/session-2026-11-15T00-47-{session}.jsonl"),
+    }
+}
+
+/// A case with hooks: payloads with the events they are about, and the log.
+struct Hooked {
+    agent: &'static str,
+    case: String,
+    payloads: Vec<(String, String)>,
+    log: Vec<u8>,
+    path: String,
+    /// When its hooks ran first.
+    begun: String,
+}
+
+fn hooked(agent: &'static str, wanted: impl Fn(&str) -> bool) -> Vec<Hooked> {
+    let with_hooks = |path: &std::path::PathBuf| path.join("hooks.jsonl").exists();
+    let found: Vec<Hooked> = cases(agent)
+        .into_iter()
+        .filter(|path| with_hooks(path) && wanted(&name(path)))
+        .map(|path| {
+            let read = |file: &str| fs::read(path.join(file)).unwrap();
+            let text = String::from_utf8(read("hooks.jsonl")).unwrap();
+            let payloads: Vec<(String, String)> = text.lines().map(unwrapped).collect();
+            let first: Value = serde_json::from_str(&payloads[0].1).unwrap();
+            let session = ["session_id", "sessionId"].iter().find_map(|key| first[key].as_str());
+            let (case, log) = (format!("{agent}/{}", name(&path)), read("log.jsonl"));
+            let path = place(agent, session.unwrap());
+            Hooked { agent, case, payloads, log, path, begun: String::new() }
+        })
+        .collect();
+    assert!(!found.is_empty(), "{agent}");
+    found
+}
+
+/// Recorders put payloads into an envelope; agents do not.
+fn unwrapped(line: &str) -> (String, String) {
+    let record: Value = serde_json::from_str(line).unwrap();
+    match record.get("payload") {
+        Some(payload) => {
+            (record["event"].as_str().unwrap_or_default().to_owned(), payload.to_string())
+        }
+        None => (String::new(), line.to_owned()),
+    }
+}
+
+impl Hooked {
+    fn hook(&self, machine: &Machine, data: &str, nth: usize) {
+        let (event, payload) = &self.payloads[nth];
+        let mut arguments = vec!["hook", "--agent", self.agent];
+        if self.agent == "copilot" {
+            arguments.extend(["--event", event]);
+        }
+        let output = machine.run(data, &arguments, payload);
+        assert!(output.status.success() && output.stdout.is_empty(), "{output:?}");
+        assert!(output.stderr.is_empty(), "{output:?}");
+    }
+
+    fn hook_all(&self, machine: &Machine, data: &str) {
+        (0..self.payloads.len()).for_each(|nth| self.hook(machine, data, nth));
+    }
+
+    fn before(&self) -> Vec<Value> {
+        let machine = Machine::new();
+        self.hook_all(&machine, "d");
+        machine.ok("d", &["sync"]);
+        machine.write(&self.path, &self.log);
+        machine.ok("d", &["sync"]);
+        sessions(&machine, &self.begun).unwrap()
+    }
+
+    fn after(&self) -> Vec<Value> {
+        let machine = Machine::new();
+        machine.write(&self.path, &self.log);
+        machine.ok("d", &["sync"]);
+        self.hook_all(&machine, "d");
+        machine.ok("d", &["sync"]);
+        sessions(&machine, &self.begun).unwrap()
+    }
+
+    /// Payloads and lines take turns while somebody watches; the payloads are ahead.
+    fn meanwhile(&self, expected: &[Value]) {
+        let machine = Machine::new();
+        let mut watching = Watching::begin(machine.command("d", &["sync", "--watch", "--json"]));
+        let lines = lines(&self.log);
+        let mut hooked = 0;
+        for (number, line) in lines.iter().enumerate() {
+            while hooked < self.payloads.len() * (number + 1) / lines.len() {
+                self.hook(&machine, "d", hooked);
+                hooked += 1;
+            }
+            machine.append(&self.path, line);
+        }
+        until(&self.case, || match sessions(&machine, &self.begun) {
+            Some(held) if held == expected => Ok(()),
+            held => Err(held.map(|held| difference(&held, expected))),
+        });
+        assert!(watching.is_running());
+        machine.ok("d", &["db", "check"]);
+    }
+}
+
+fn difference(held: &[Value], expected: &[Value]) -> Vec<String> {
+    let text = |of| serde_json::to_string_pretty(of).unwrap();
+    let (held, expected) = (text(held), text(expected));
+    let pairs = held.lines().zip(expected.lines());
+    let other = pairs.filter(|(a, b)| a != b).map(|(a, b)| format!("{a} instead of {b}"));
+    other.take(4).collect()
+}
+
+/// What only hooks told has the time at which they ran, and that is another each time.
+fn without_times_since(begun: &str, value: &mut Value) {
+    match value {
+        Value::String(time) if is_time(time) && &**time >= begun => *time = "now".to_owned(),
+        Value::Array(values) => values.iter_mut().for_each(|it| without_times_since(begun, it)),
+        Value::Object(fields) => {
+            fields.values_mut().for_each(|it| without_times_since(begun, it));
+        }
+        _ => {}
+    }
+}
+
+fn is_time(text: &str) -> bool {
+    text.len() == 24 && text.ends_with('Z') && text.parse::<jiff::Timestamp>().is_ok()
+}
+
+/// The sessions of an archive, as they are whenever hooks ran.
+fn sessions(machine: &Machine, begun: &str) -> Option<Vec<Value>> {
+    let mut sessions = machine.sessions("d")?;
+    sessions.iter_mut().for_each(|session| without_times_since(begun, session));
+    Some(sessions)
+}
+
+#[track_caller]
+fn same_whenever_they_come(cases: Vec<Hooked>) {
+    for mut hooked in cases {
+        hooked.begun = format!("{:.3}", jiff::Timestamp::now());
+        let before = hooked.before();
+        let after = hooked.after();
+        assert!(before == after, "{}: {:#?}", hooked.case, difference(&before, &after));
+        hooked.meanwhile(&before);
+    }
+}
+
+// R-X-03, R-003-29: what hooks took down lies over the log without doubling anything.
+
+#[test]
+fn hooks_of_claude_code_may_come_at_any_time() {
+    let some = ["discovery-loop", "terminal-permissions-and-questions"];
+    same_whenever_they_come(hooked("claude-code", |case| some.contains(&case)));
+}
+
+#[test]
+fn hooks_of_codex_may_come_at_any_time() {
+    same_whenever_they_come(hooked("codex", |_| true));
+}
+
+#[test]
+fn hooks_of_copilot_may_come_at_any_time() {
+    same_whenever_they_come(hooked("copilot", |_| true));
+}
+
+#[test]
+fn hooks_of_gemini_may_come_at_any_time() {
+    same_whenever_they_come(hooked("gemini", |_| true));
+}
+
+/// Far more than a hook takes, on however busy a machine; and far less than one that is stuck.
+const STUCK: Duration = Duration::from_secs(5);
+
+/// Runs a hook and says how long its agent waited.
+fn timed(mut command: Command, input: &str, what: &str) -> Duration {
+    let begun = Instant::now();
+    let mut child = command.spawn().unwrap();
+    let _ = child.stdin.as_mut().unwrap().write_all(input.as_bytes());
+    drop(child.stdin.take());
+    let output = child.wait_with_output().unwrap();
+    let took = begun.elapsed();
+    assert_eq!(output.status.code(), Some(0), "{what}: {output:?}");
+    assert!(output.stdout.is_empty() && output.stderr.is_empty(), "{what}: {output:?}");
+    assert!(took < STUCK, "{what}: {took:?}");
+    println!("{what}: {took:?}");
+    took
+}
+
+#[test]
+fn a_hook_is_over_at_once_whatever_happens() {
+    // Law 7. Times are printed (--nocapture); what is asserted is that nothing blocks.
+    let machine = Machine::new();
+    let payload =
+        fs::read_to_string(root().join("fixtures/claude-code/discovery-loop/hooks.jsonl"));
+    let payload = payload.unwrap().lines().next().unwrap().to_owned();
+    let hook = |data: &str| machine.command(data, &["hook", "--agent", "claude-code"]);
+    timed(hook("new"), &payload, "a folder that is not there yet");
+    assert_eq!(fs::read_dir(machine.data("new").join("hooks")).unwrap().count(), 1);
+    timed(hook("new"), &payload, "a folder that is there");
+    // A folder in which nothing may be made. (Root may do everything.)
+    fs::create_dir(machine.data("closed")).unwrap();
+    fs::set_permissions(machine.data("closed"), fs::Permissions::from_mode(0o500)).unwrap();
+    timed(hook("closed"), &payload, "a folder that is read-only");
+    fs::set_permissions(machine.data("closed"), fs::Permissions::from_mode(0o700)).unwrap();
+    // A file where the folder should be; a full disk where the file should be.
+    fs::write(machine.data("file"), "in the way").unwrap();
+    timed(hook("file"), &payload, "a file in the way");
+    fs::create_dir_all(machine.data("full").join("hooks")).unwrap();
+    let today = fs::read_dir(machine.data("new").join("hooks")).unwrap().next().unwrap().unwrap();
+    let full = machine.data("full").join("hooks").join(today.file_name());
+    std::os::unix::fs::symlink("/dev/full", full).unwrap();
+    timed(hook("full"), &payload, "a full disk");
+    // A pipe that nobody reads where the file should be: opening it would wait for ever.
+    fs::create_dir_all(machine.data("pipe").join("hooks")).unwrap();
+    let pipe = machine.data("pipe").join("hooks").join(today.file_name());
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    timed(hook("pipe"), &payload, "a file that cannot be opened");
+    // A recorder that holds everything and does nothing.
+    let watching = Watching::begin(machine.command("stuck", &["sync", "--watch", "--json"]));
+    until("a recorder", || {
+        let recording = machine.json("stuck", &["doctor"])["archive"]["recording"].clone();
+        if recording == true { Ok(()) } else { Err(recording) }
+    });
+    let stop = |signal: &str| {
+        let id = watching.id().to_string();
+        assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
+    };
+    stop("-STOP");
+    timed(hook("stuck"), &payload, "a recorder that is stuck");
+    stop("-CONT");
+    until("what was told meanwhile", || match machine.sessions("stuck") {
+        Some(held) if held.len() == 1 => Ok(()),
+        held => Err(held),
+    });
+    // An agent that never ends its payload.
+    let mut command = hook("open");
+    let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+    let open = child.stdin.take().unwrap();
+    let begun = Instant::now();
+    assert!(child.wait().unwrap().success());
+    assert!(begun.elapsed() < STUCK);
+    drop(open);
+}
