@@ -84,6 +84,14 @@ impl Archive {
         Recording::begin(&folder, lock)
     }
 
+    /// Opens the archive to write to it, if nobody else does just now.
+    pub fn record_now(&self) -> Result<Option<Recording>> {
+        let folder = self.folder()?;
+        folder.create().with_context(|| cannot_use(&folder))?;
+        let lock = folder.try_record().with_context(|| cannot_use(&folder))?;
+        lock.map(|lock| Recording::begin(&folder, lock)).transpose()
+    }
+
     /// To have something written: by us, or by the process that records.
     pub fn writing(&self) -> Result<Writing> {
         let folder = self.folder()?;

@@ -28,6 +28,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    Serve(command::serve::Serve),
     Sync(command::sync::Sync),
     Import(command::import::Import),
     List(command::list::List),
@@ -48,6 +49,7 @@ fn main() -> ExitCode {
     let Cli { data, command } = Cli::parse();
     let archive = Archive::new(data);
     let outcome = match command {
+        Some(Command::Serve(serve)) => serve.run(&archive),
         Some(Command::Sync(sync)) => sync.run(&archive),
         Some(Command::Import(import)) => import.run(&archive),
         Some(Command::List(list)) => list.run(&archive),

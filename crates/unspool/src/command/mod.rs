@@ -9,6 +9,7 @@ pub mod hooks;
 pub mod import;
 pub mod list;
 pub mod search;
+pub mod serve;
 pub mod show;
 pub mod stats;
 pub mod sync;
