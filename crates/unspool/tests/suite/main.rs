@@ -7,6 +7,7 @@ mod agents;
 mod case;
 mod cli;
 mod direction;
+mod families;
 mod golden;
 mod growing;
 mod independent;
