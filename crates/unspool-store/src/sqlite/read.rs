@@ -80,11 +80,12 @@ fn session(
     let is_child = families.is_agent(summary.session.id);
     // Which call it was, and whose call of nested ones, the parent knows better than the child.
     let vague = |parent: &Parent| parent.call_id.is_none();
-    if is_child && summary.session.parent.as_ref().is_none_or(vague) {
-        if let Some(told) = parent(connection, summary.session.id)? {
-            let kind = summary.session.parent.and_then(|parent| parent.kind);
-            summary.session.parent = Some(Parent { kind, ..told });
-        }
+    if is_child
+        && summary.session.parent.as_ref().is_none_or(vague)
+        && let Some(told) = parent(connection, summary.session.id)?
+    {
+        let kind = summary.session.parent.and_then(|parent| parent.kind);
+        summary.session.parent = Some(Parent { kind, ..told });
     }
     Ok(StoredSession {
         row: row_number,
