@@ -64,6 +64,7 @@ fn parent(session: &Session) -> Option<BTreeMap<&str, Option<String>>> {
         BTreeMap::from([
             ("session", Some(parent.session.to_string())),
             ("call_id", parent.call_id.clone()),
+            ("kind", parent.kind.clone()),
         ])
     })
 }

@@ -107,6 +107,9 @@ pub struct Parent {
     pub session: SessionId,
     /// Not every source says which call it was.
     pub call_id: Option<String>,
+    /// The kind of agent that was asked for: `general-purpose`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
 }
 
 /// The session and the turn that a session branched off.

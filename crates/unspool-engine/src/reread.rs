@@ -2,11 +2,11 @@
 //! understood anew. Only sessions whose files still hold all that was taken from them are touched;
 //! what has no log any more stays as it is.
 
-use std::fs::File;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use unspool_sources::fingerprint::Fingerprint;
+use unspool_sources::read::source;
 use unspool_store::blocking::wait;
 use unspool_store::contract::{SessionFilter, Store};
 use unspool_store::recorder::Recorder;
@@ -30,15 +30,17 @@ pub fn reread<S: Store>(recorder: &Recorder<S>, progress: &Progress) -> Result<R
         .into_iter()
         .map(|file| {
             let print = Fingerprint { offset: file.offset, head: file.head, tail: file.tail };
-            let there =
-                File::open(&file.path).is_ok_and(|open| print.matches(&open).unwrap_or(false));
+            let there = source::open(Path::new(&file.path))
+                .is_ok_and(|mut open| print.matches(open.text()).unwrap_or(false));
             (file.row, (PathBuf::from(file.path), there))
         })
         .collect();
     let mut left = 0;
     let mut paths: FxHashSet<PathBuf> = FxHashSet::default();
     let mut again = Vec::new();
-    for stored in wait(store.sessions(SessionFilter::default()))? {
+    for stored in
+        wait(store.sessions(SessionFilter { with_empty: true, ..SessionFilter::default() }))?
+    {
         let sources = wait(store.archived(stored.row))?.sources;
         let known: Vec<&(PathBuf, bool)> =
             sources.iter().filter_map(|source| files.get(&source.file)).collect();

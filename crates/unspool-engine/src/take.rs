@@ -342,7 +342,7 @@ impl<'a, S: Store> Taker<'a, S> {
             tally.turns.fetch_add(new.turns, Ordering::Relaxed);
             tally.parts.fetch_add(new.parts, Ordering::Relaxed);
             Tally::add(&tally.records, telling.records_read());
-            if telling.changed {
+            if telling.changed && !telling.fold.is_empty_agent() {
                 tally.changed(telling.fold.id);
             }
             self.done.push(telling.fold);

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::decode::Warning;
-use crate::read::rows;
+use crate::read::{beside, rows};
 use walk::{Links, Reach, Walked, walk};
 
 /// Where one agent keeps its logs.
@@ -31,14 +31,15 @@ struct Place {
 /// Every place where we look: one line for each agent.
 static PLACES: &[Place] = &[
     // Sub-agents' logs lie beside the sessions (2.0.30) or in `<session>/subagents` (since
-    // 2.1.20). `history.jsonl` holds typed prompts, and lies above.
+    // 2.1.20); what else is known of an agent, in a file beside its log. `history.jsonl` holds
+    // typed prompts, and lies above.
     Place {
         agent: "claude-code",
         variable: "CLAUDE_CONFIG_DIR",
         home: ".claude",
         logs: &["projects"],
         reach: Reach::Below,
-        is_log: |path| ends(path, ".jsonl"),
+        is_log: |path| ends(path, ".jsonl") || beside::is_beside(path),
     },
     // Old rollouts may be packed.
     Place {
@@ -279,7 +280,7 @@ fn is_database(path: &Path) -> bool {
 /// number of documents that are none: those are looked into.
 fn may_be_log(path: &Path) -> bool {
     let certain = [".jsonl", ".jsonl.zst", ".sse", ".db"].iter().any(|end| ends(path, end));
-    certain || (ends(path, ".json") && begins_as_chat(path))
+    certain || beside::is_beside(path) || (ends(path, ".json") && begins_as_chat(path))
 }
 
 /// Whether messages stand at the beginning of a document.
@@ -293,15 +294,16 @@ fn begins_as_chat(path: &Path) -> bool {
     holds(b"\"role\"") && (holds(b"\"parts\"") || holds(b"\"content\""))
 }
 
-/// The logs and captures that a path stands for: the file itself, or the files of a folder, in the
-/// order of their paths. Links to folders are not followed: a folder that somebody names may hold
+/// The logs and captures that a path stands for: the file itself with what lies beside it, or the
+/// files of a folder, in the order of their paths. Links to folders are not followed: a folder that somebody names may hold
 /// anything.
 pub fn find_files(path: &Path) -> (Vec<PathBuf>, Vec<Warning>) {
     let mut walked = if path.is_dir() {
         walk(path, may_be_log, Reach::Below, Links::Leave)
     } else {
         let mut walked = Walked::default();
-        walked.files.push((path.to_owned(), Stamp::default()));
+        let files = [Some(path.to_owned()), beside::of_log(path)];
+        walked.files.extend(files.into_iter().flatten().map(|path| (path, Stamp::default())));
         walked
     };
     expand(&mut walked);

@@ -45,11 +45,11 @@ fn logs_of_sessions_and_of_their_agents_are_found() {
     let beside = scratch.write(".claude/projects/-home-app/agent-b2.jsonl");
     let other = scratch.write(".claude/projects/-home-other/s2.jsonl");
     scratch.write(".claude/history.jsonl");
-    scratch.write(".claude/projects/-home-app/s1/subagents/agent-a1.meta.json");
+    let told = scratch.write(".claude/projects/-home-app/s1/subagents/agent-a1.meta.json");
     scratch.write(".claude/projects/-home-app/s1/tool-results/x.txt");
     let discovered = discover(&scratch.environment());
     assert_eq!(discovered.warnings, []);
-    assert_eq!(paths(&discovered), [&*beside, &session, &nested, &other]);
+    assert_eq!(paths(&discovered), [&*beside, &session, &nested, &told, &other]);
     for found in &discovered.files {
         assert_eq!(found.agent, "claude-code");
         assert_eq!(found.stamp, Stamp::of(&fs::metadata(&found.path).unwrap()));

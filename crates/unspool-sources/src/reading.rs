@@ -231,6 +231,40 @@ impl Reading {
     /// The session of a record; nothing while the file has not said it. What came before is
     /// taken as soon as it has.
     fn place(&mut self, fields: &Fields<'_>, sink: &mut (impl Sink + ?Sized)) -> Option<Handle> {
+        let session = self.place_by_name(fields, sink)?;
+        Some(self.side_chain(session, fields, sink).unwrap_or(session))
+    }
+
+    /// The sub-agent whose record it is, where a session's log holds those of its sub-agents.
+    fn side_chain(
+        &mut self,
+        session: Handle,
+        fields: &Fields<'_>,
+        sink: &mut (impl Sink + ?Sized),
+    ) -> Option<Handle> {
+        let told = self.sessions.get_mut(session.0)?;
+        let chain = told.decoder.side_chain(&told.id, fields);
+        let ended = told.decoder.ended_chains();
+        for over in self.sessions.iter_mut().filter(|held| ended.iter().any(|id| **id == *held.id))
+        {
+            over.decoder = (self.format?.decoder)();
+        }
+        let chain = chain?;
+        let known = self.sessions.len();
+        let entered = self.enter(&chain.id, Some(&chain.parent), true, sink)?;
+        if entered.0 == known {
+            self.sessions[entered.0].decoder.follow(&chain);
+        }
+        // What does not say whose it is belongs to the log's own session.
+        self.current = Some(session);
+        Some(entered)
+    }
+
+    fn place_by_name(
+        &mut self,
+        fields: &Fields<'_>,
+        sink: &mut (impl Sink + ?Sized),
+    ) -> Option<Handle> {
         let recognised = match (self.format, self.current) {
             // A log or a stream is one session, and stays it when the program drops the id that
             // it began with. Hooks of several sessions may come in one file.

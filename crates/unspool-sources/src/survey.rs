@@ -12,7 +12,7 @@ use crate::agents::{AGENTS, Age, Agent};
 use crate::decode::Warning;
 use crate::discover::{Environment, Found, discover};
 use crate::gather::Gathering;
-use crate::read::source;
+use crate::read::{beside, source};
 
 /// So many of the newest logs are opened.
 const OPENED: usize = 40;
@@ -73,6 +73,7 @@ fn of_agent(agent: &'static Agent, environment: &Environment, mut files: Vec<Fou
         path,
         variable,
     });
+    files.retain(|found| !beside::is_beside(&found.path));
     files.sort_by_key(|found| std::cmp::Reverse(found.stamp.modified));
     let mut surveyed = Surveyed {
         agent: agent.name,

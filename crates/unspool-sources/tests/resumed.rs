@@ -186,6 +186,7 @@ fn what_is_saved_stays_small() {
             let text =
                 String::from_utf8_lossy(&bytes).replace("toolu_", &format!("toolu_{round}x"));
             let text = text.replace("\"uuid\":\"", &format!("\"uuid\":\"{round}x"));
+            let text = text.replace("\"parentUuid\":\"", &format!("\"parentUuid\":\"{round}x"));
             let text = text.replace("msg_", &format!("msg_{round}x"));
             lines += text.lines().count();
             let source = text.as_bytes();

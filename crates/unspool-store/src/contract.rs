@@ -153,6 +153,8 @@ pub struct SessionFilter {
     /// Milliseconds: sessions that ended then or later.
     pub since: Option<i64>,
     pub until: Option<i64>,
+    /// Also sub-agents in which nobody said anything.
+    pub with_empty: bool,
     pub limit: Option<u64>,
 }
 

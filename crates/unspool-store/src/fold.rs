@@ -530,6 +530,11 @@ impl SessionFold {
         self.stored
     }
 
+    /// Whether it is a sub-agent in which nobody said anything: those are not listed.
+    pub fn is_empty_agent(&self) -> bool {
+        self.assembler.has_no_turns() && self.sources.iter().any(|source| source.sub_agent)
+    }
+
     /// How much of the session is known.
     pub(crate) fn completeness(&self) -> Completeness {
         let spine = self.assembler.cursors().map(|cursor| cursor.telling).max();

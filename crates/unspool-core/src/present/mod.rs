@@ -21,7 +21,7 @@ use crate::id::{PartId, TurnId};
 use crate::part::{Body, Kind, Part, Place, ToolState};
 use crate::price::{Prices, Spending};
 use crate::segment::{Piece, Rule, segment};
-use crate::session::{Session, Trigger, Turn, TurnState, Usage};
+use crate::session::{Parent, Session, Trigger, Turn, TurnState, Usage};
 use crate::summary::Summary;
 
 /// What a reader chose.
@@ -301,7 +301,7 @@ pub fn session(summary: &Summary, prices: &Prices) -> Vec<Block> {
     field("with agents", all.map(usage_text));
     field("tags", Some(summary.tags.join(", ")));
     field("cost", cost_text(&summary.spending_with_agents, prices));
-    field("started by", session.parent.as_ref().map(|parent| parent.session.to_string()));
+    field("started by", session.parent.as_ref().map(started_by));
     field("forked from", session.forked_from.as_ref().map(|from| from.session.to_string()));
     vec![Block::Heading { level: 1, spans: vec![Span::plain(title)] }, Block::Fields { fields }]
 }
@@ -317,6 +317,14 @@ fn cost_text(spending: &Spending, prices: &Prices) -> Option<String> {
         }
         (Some(reported), _) => Some(reported),
         (None, estimated) => estimated.map(|cost| format!("{cost} estimated")),
+    }
+}
+
+/// `kgh9ahenqqr61s4kbqq1 as general-purpose`
+fn started_by(parent: &Parent) -> String {
+    match &parent.kind {
+        Some(kind) => format!("{} as {kind}", parent.session),
+        None => parent.session.to_string(),
     }
 }
 

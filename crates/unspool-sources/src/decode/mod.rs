@@ -21,8 +21,10 @@ pub use ledger::{Fate, Ledger, Warning};
 pub use outline::Outline;
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use unspool_core::event::Event;
 use unspool_core::telling::{Name, Telling};
 
@@ -38,6 +40,40 @@ pub trait Decoder: Send {
     /// The turn that it is at, where it names turns itself.
     fn turn(&self) -> Option<Name> {
         None
+    }
+
+    /// The sub-agent whose record this is, where a session's log holds those of its sub-agents as
+    /// well. Asked once for each record, before anybody decodes it.
+    fn side_chain(&mut self, _session: &str, _fields: &Fields<'_>) -> Option<SideChain> {
+        None
+    }
+
+    /// Side chains of which nothing more will come: what their decoders remember can be let go.
+    fn ended_chains(&mut self) -> Vec<Arc<str>> {
+        Vec::new()
+    }
+
+    /// Begins as the decoder of a side chain.
+    fn follow(&mut self, _chain: &SideChain) {}
+}
+
+/// A sub-agent whose records stand in the log of the session that started it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SideChain {
+    /// What it goes by.
+    pub id: Arc<str>,
+    /// The session that it works for: the log's own, or another side chain.
+    pub parent: Arc<str>,
+    /// The call that started it, as which kind of agent and what for.
+    pub call: Option<Arc<str>>,
+    pub kind: Option<String>,
+    pub title: Option<String>,
+}
+
+impl SideChain {
+    pub fn of(id: Arc<str>, session: &str) -> SideChain {
+        SideChain { id, parent: session.into(), call: None, kind: None, title: None }
     }
 }
 

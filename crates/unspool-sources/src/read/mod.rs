@@ -1,3 +1,4 @@
+pub mod beside;
 pub mod document;
 pub mod events;
 pub mod lines;

@@ -1,6 +1,6 @@
 //! Opens what holds a session, whatever form it has, as text in lines: a log as it is, a packed one
 //! unpacked, a document cut into its elements, server-sent events as their data, the rows of a
-//! database written out. Everything behind this knows lines alone.
+//! database written out, what lies beside a log as a line. Everything behind this knows lines alone.
 
 use std::fs::File;
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
@@ -10,7 +10,7 @@ use super::document::Document;
 use super::events::Events;
 use super::lines::Position;
 use super::replay::Replay;
-use super::{rollout, rows};
+use super::{beside, rollout, rows};
 use crate::discover::Stamp;
 
 pub trait Text: Read + Seek + Send {}
@@ -58,6 +58,9 @@ pub fn open(path: &Path) -> io::Result<Source> {
     }
     let mut file = File::open(path)?;
     let stamp = Stamp::of(&file.metadata()?);
+    if let Some(text) = beside::text(path, &mut file)? {
+        return Ok(Source::new(stamp, Some(text.len() as u64), Cursor::new(text)));
+    }
     if let Some(pieces) = rollout::pieces(path) {
         let length = rollout::length(&pieces);
         return Ok(Source::new(stamp, length, Replay::new(move || rollout::text(&pieces))));

@@ -116,7 +116,8 @@ pub(super) fn parent(connection: &Connection, of: SessionId) -> Result<Option<Pa
         .optional()?;
     match found {
         Some((session, call_id)) => {
-            Ok(Some(Parent { session: SessionId(id(&session)?), call_id: Some(call_id) }))
+            let (session, call_id) = (SessionId(id(&session)?), Some(call_id));
+            Ok(Some(Parent { session, call_id, kind: None }))
         }
         None => Ok(None),
     }

@@ -28,6 +28,10 @@ const SESSION: &str = "SELECT session.row, session.head, session.name, session.t
     (SELECT json_group_array(tag.name) FROM tag WHERE tag.session = session.row),
     session.oddities FROM session";
 
+/// Agents that were started only to warm a cache up, and what is told of an agent beside its log,
+/// are no sessions that anybody looks for while nothing was said in them.
+pub(super) const NOT_EMPTY: &str = " AND NOT (session.sub_agent AND session.turns = 0)";
+
 fn session(
     connection: &Connection,
     families: &Families,
@@ -78,9 +82,12 @@ fn session(
     let is_child = families.is_agent(summary.session.id);
     // Which call it was, and whose call of nested ones, the parent knows better than the child.
     let vague = |parent: &Parent| parent.call_id.is_none();
-    if is_child && summary.session.parent.as_ref().is_none_or(vague) {
-        let told = parent(connection, summary.session.id)?;
-        summary.session.parent = told.or(summary.session.parent);
+    if is_child
+        && summary.session.parent.as_ref().is_none_or(vague)
+        && let Some(told) = parent(connection, summary.session.id)?
+    {
+        let kind = summary.session.parent.and_then(|parent| parent.kind);
+        summary.session.parent = Some(Parent { kind, ..told });
     }
     Ok(StoredSession {
         row: row_number,
@@ -97,6 +104,9 @@ pub fn sessions(
     filter: &SessionFilter,
 ) -> Result<Vec<StoredSession>, StoreError> {
     let mut sql = format!("{SESSION} WHERE 1");
+    if !filter.with_empty {
+        sql.push_str(NOT_EMPTY);
+    }
     let mut values: Vec<Value> = Vec::new();
     let mut only = |condition: &str, value: Value| {
         sql.push_str(" AND ");

@@ -13,6 +13,7 @@ use unspool_core::price::{Price, Prices};
 use unspool_core::session::Usage;
 
 use super::load::usage;
+use super::read::NOT_EMPTY;
 use crate::contract::StoreError;
 use crate::rows::Row;
 use crate::stats::{
@@ -207,7 +208,7 @@ fn spent(
                  coalesce(turn.last, turn.ended, turn.started)),
              turn.parts, turn.tools, turn.errors, session.models
          FROM session LEFT JOIN turn ON turn.session = session.row{turn}
-         WHERE 1{session} ORDER BY session.row, turn.number, turn.row"
+         WHERE 1{NOT_EMPTY}{session} ORDER BY session.row, turn.number, turn.row"
     );
     let mut turns = connection.prepare_cached(&sql)?;
     let mut steps = connection.prepare_cached(

@@ -102,7 +102,7 @@ impl Model {
             let mut calls = model.agents();
             calls.retain(|(agent, _)| *agent == self.id);
             let call_id = calls.into_iter().map(|(_, call)| call).next()?;
-            Some(Parent { session: model.id, call_id: Some(call_id) })
+            Some(Parent { session: model.id, call_id: Some(call_id), kind: None })
         });
         summary
     }

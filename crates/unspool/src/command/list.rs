@@ -54,6 +54,7 @@ impl List {
             tag: self.tag,
             since: self.since.as_deref().map(parse_time).transpose()?,
             until: None,
+            with_empty: false,
             limit: self.limit.or(cut.then_some(SHOWN)),
         };
         let prices = config::prices()?;

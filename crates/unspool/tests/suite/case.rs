@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use unspool_core::session::Transcript;
+use unspool_core::telling::Telling;
 use unspool_sources::gather::{Gathered, Gathering, Reading};
 use unspool_sources::read::lines::Line;
 
@@ -66,6 +67,16 @@ pub fn captures(case: &Path) -> Vec<Capture> {
         .filter(|file| case.join(file).exists())
         .map(|file| capture(&case.join(&file), file))
         .collect();
+    // A sub-agent's own log, and what lies beside it, are named after it.
+    if !case.join("log.jsonl").exists() {
+        let entries = case.read_dir().unwrap().map(|entry| name(&entry.unwrap().path()));
+        let mut of_agents: Vec<String> = entries
+            .filter(|file| file.starts_with("agent-"))
+            .filter(|file| file.ends_with(".jsonl") || file.ends_with(".meta.json"))
+            .collect();
+        of_agents.sort();
+        captures.extend(of_agents.into_iter().map(|file| capture(&case.join(&file), file)));
+    }
     // A database has one session for each log.
     let database = case.join("log.db");
     if database.exists() {
@@ -120,6 +131,16 @@ pub fn main_session(gathering: &Gathering) -> &Gathered {
     let strongest = gathering.sessions.iter().filter_map(|session| session.spine).max();
     let told = || gathering.sessions.iter().filter(|session| session.spine == strongest);
     told().find(|session| !session.is_sub_agent()).or_else(|| told().next()).unwrap()
+}
+
+/// The sessions that a case is about: hooks of Claude Code may speak of others, which have no log
+/// in it.
+pub fn told_sessions(gathering: &Gathering) -> impl Iterator<Item = &Gathered> {
+    let main = main_session(gathering);
+    gathering.sessions.iter().filter(move |session| {
+        let logged = session.is_sub_agent() && session.spine == Some(Telling::Log);
+        session.agent != "claude-code" || std::ptr::eq(*session, main) || logged
+    })
 }
 
 /// A transcript as text, part by part, so that a difference shows where it is.

@@ -15,7 +15,7 @@ use unspool_core::telling::Name;
 use unspool_core::{lines, plain, present};
 use unspool_sources::gather::Gathering;
 
-use crate::case::{all_cases, captures, main_session, name};
+use crate::case::{all_cases, captures, name, told_sessions};
 
 #[test]
 fn golden_files_are_what_the_recordings_give() {
@@ -94,14 +94,8 @@ fn read(case: &Path) -> (String, Vec<Transcript>) {
         gathering.close(reading, &mut watch);
         flush(&mut written, &mut grown);
     }
-    // Hooks of Claude Code may speak of sessions that the case is not about.
-    let main = main_session(&gathering);
-    let told = gathering
-        .sessions
-        .iter()
-        .filter(|session| session.agent != "claude-code" || std::ptr::eq(*session, main));
     let mut transcripts = Vec::new();
-    for session in told {
+    for session in told_sessions(&gathering) {
         writeln!(written, "── {:?}", session.ledger).unwrap();
         writeln!(written, "── counted and not applied: {:?}", session.oddities()).unwrap();
         let mut transcript = session.transcript();

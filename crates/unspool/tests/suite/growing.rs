@@ -61,10 +61,11 @@ impl Archive {
 
     fn told(&self) -> Vec<Told> {
         let store = self.recorder.store();
-        let mut sessions = wait(store.sessions(SessionFilter::default())).unwrap();
+        let all = SessionFilter { with_empty: true, ..SessionFilter::default() };
+        let mut sessions = wait(store.sessions(all)).unwrap();
         sessions.sort_by_key(|session| session.summary.session.id.to_string());
         let told = sessions.into_iter().map(|session| Told {
-            turns: wait(store.turns(session.row, Window::All)).unwrap(),
+            turns: unnumbered(wait(store.turns(session.row, Window::All)).unwrap()),
             records: wait(store.records(session.row)).unwrap(),
             warnings: wait(store.warnings(session.row)).unwrap(),
             summary: session.summary,
@@ -76,9 +77,11 @@ impl Archive {
 /// Lets the files of a case grow so.
 fn grow(case: &Path, steps: &[Growth]) {
     let tree = TempDir::new().unwrap();
+    // The folder of agents lies in one that is named after the session.
+    let tree = tree.path().join(session_of(case));
     // What agents write once, beside their logs, is there from the start.
     for beside in beside(case) {
-        let to = tree.path().join(beside.strip_prefix(case).unwrap());
+        let to = tree.join(beside.strip_prefix(case).unwrap());
         fs::create_dir_all(to.parent().unwrap()).unwrap();
         fs::copy(&beside, to).unwrap();
     }
@@ -86,16 +89,16 @@ fn grow(case: &Path, steps: &[Growth]) {
     let (mut read, mut sizes) = (0, BTreeMap::new());
     for (at, (file, size)) in steps.iter().enumerate() {
         let bytes = fs::read(case.join(file)).unwrap();
-        let path = tree.path().join(file);
+        let path = tree.join(file);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         let had = sizes.insert(file, *size).unwrap_or(0);
         let mut log = fs::OpenOptions::new().create(true).append(true).open(&path).unwrap();
         log.write_all(&bytes[had..*size]).unwrap();
         drop(log);
         // What says nothing of its session yet is looked at again.
-        read = if grown.told().is_empty() { 0 } else { read } + grown.sync(tree.path()).bytes;
+        read = if grown.told().is_empty() { 0 } else { read } + grown.sync(&tree).bytes;
         let mut fresh = Archive::new();
-        let whole = fresh.sync(tree.path()).bytes;
+        let whole = fresh.sync(&tree).bytes;
         let (found, expected) = (grown.told(), fresh.told());
         let place = || format!("{} step {at}: {} of {size} bytes", name(case), file.display());
         assert_eq!(found.len(), expected.len(), "{}", place());
@@ -105,6 +108,24 @@ fn grow(case: &Path, steps: &[Growth]) {
         }
         assert_eq!(read, whole, "{}: something was read twice, or not at all", place());
     }
+}
+
+/// Sources are numbered in the order in which they came, and what lies beside a log may come first.
+fn unnumbered(mut turns: Vec<Turn>) -> Vec<Turn> {
+    let parts = turns.iter_mut().flat_map(|turn| &mut turn.parts);
+    for evidence in parts.flat_map(|part| &mut part.evidence) {
+        evidence.source = 0;
+    }
+    turns
+}
+
+fn session_of(case: &Path) -> String {
+    let log = fs::read_to_string(case.join("log.jsonl")).unwrap_or_default();
+    let told = log.lines().find_map(|line| {
+        let record: serde_json::Value = serde_json::from_str(line).ok()?;
+        Some(record["sessionId"].as_str()?.to_owned())
+    });
+    told.unwrap_or_else(|| name(case))
 }
 
 /// The small files that say something of a log and do not grow.

@@ -12,7 +12,7 @@ use unspool_core::session::{Transcript, Turn, TurnState};
 use unspool_core::transcript::Mirror;
 use unspool_sources::gather::Gathering;
 
-use crate::case::{all_cases, captures, difference, main_session, name};
+use crate::case::{all_cases, captures, difference, main_session, name, told_sessions};
 
 /// The events of one session of a case, each capture after the other.
 struct Told {
@@ -22,7 +22,7 @@ struct Told {
     events: Vec<Event>,
 }
 
-/// Every session of every case; of Claude Code the one that the case is about.
+/// Every session that a case is about.
 fn told() -> Vec<Told> {
     all_cases().iter().flat_map(|case| told_by(case)).collect()
 }
@@ -41,12 +41,7 @@ fn told_by(case: &Path) -> Vec<Told> {
         }
         gathering.close(reading, &mut watch);
     }
-    let main = &main_session(&gathering).agent_session_id;
-    let wanted = gathering
-        .sessions
-        .iter()
-        .filter(|session| session.agent != "claude-code" || session.agent_session_id == *main);
-    wanted
+    told_sessions(&gathering)
         .map(|session| {
             let id = session.agent_session_id.clone();
             let events = all.iter().filter(|(of, _)| *of == id).map(|(_, event)| event.clone());

@@ -8,6 +8,7 @@ mod asking;
 mod case;
 mod cli;
 mod direction;
+mod families;
 mod golden;
 mod growing;
 mod home;

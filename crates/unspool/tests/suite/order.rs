@@ -1,56 +1,114 @@
 //! Law 1, order is kept: every recording against the independent reader of its raw JSON.
 
+use std::path::{Path, PathBuf};
+
 use unspool_core::part::{Body, ToolState};
 use unspool_core::price::Prices;
+use unspool_core::session::Transcript;
+use unspool_sources::gather::{Gathered, Gathering};
 
 use crate::case::{captures, cases, fold_in, main_session, name};
 use crate::independent::{self, Kind};
 
+/// A log of a case with what it should be: the main one, or a sub-agent's own.
+fn logs() -> Vec<(String, PathBuf)> {
+    let mut logs = Vec::new();
+    for case in cases("claude-code") {
+        let files = case.read_dir().unwrap().map(|entry| entry.unwrap().path());
+        let is_main = |path: &PathBuf| name(path) == "log.jsonl";
+        let is_agents = |path: &PathBuf| name(path).starts_with("agent-");
+        let agents = case.join("subagents").read_dir().into_iter().flatten();
+        let agents = agents.map(|entry| entry.unwrap().path()).filter(is_agents);
+        let files = files.filter(|path| is_main(path) || is_agents(path)).chain(agents);
+        let is_log = |path: &PathBuf| path.extension().is_some_and(|form| form == "jsonl");
+        logs.extend(files.filter(is_log).map(|path| (format!("{path:?}"), path)));
+    }
+    logs.sort();
+    logs
+}
+
+fn gathered(path: &Path) -> Gathering {
+    let mut gathering = Gathering::default();
+    gathering.read_file(path, &mut |_| {}).unwrap();
+    gathering
+}
+
 #[test]
 fn law_1_order_is_kept() {
     // R-000-01 to R-000-06, R-001-17, R-001-21, R-001-22, R-X-06
-    for case in cases("claude-code") {
-        let path = case.join("log.jsonl");
-        if !path.exists() {
+    let (mut agents, mut chains) = (0, 0);
+    for (what, path) in logs() {
+        let raw = independent::log(&path);
+        let gathering = gathered(&path);
+        let session = main_session(&gathering);
+        if raw.warm_up {
+            assert!(!session.has_turns(), "{what}");
+            assert_eq!(session.ledger.left_out["warm-up"] as usize, raw.records, "{what}");
             continue;
         }
-        let raw = independent::log(&path);
-        let gathering = fold_in(&captures(&case)[..1], &[0]);
-        let session = main_session(&gathering);
-        let transcript = session.transcript();
-        let mut found: Vec<(Kind, String)> = Vec::new();
-        for part in transcript.turns.iter().flat_map(|turn| &turn.parts) {
-            if let Some(written) = block_of(&part.body) {
-                found.push(written);
-            }
-            let Body::Tool(tool) = &part.body else { continue };
-            let Some(result) = raw.results.get(&tool.call_id) else { continue };
-            assert_eq!(
-                tool.output.as_deref(),
-                Some(&*result.text),
-                "{} {}",
-                name(&case),
-                tool.call_id
-            );
-            assert_eq!(tool.state != ToolState::Completed, result.is_error, "{}", tool.call_id);
+        hold(&what, session, &raw);
+        agents += usize::from(session.is_sub_agent());
+        for chain in independent::chains(&path) {
+            chains += 1;
+            let id = format!("{}:{}", session.agent_session_id, chain.root);
+            let found = gathering.sessions.iter().find(|held| held.agent_session_id == id);
+            let child = found.unwrap_or_else(|| panic!("{what}: no session {id}"));
+            hold(&id, child, &chain.log);
+            // It is linked both ways, by the call whose prompt it was given.
+            let parent = child.transcript().session.parent.unwrap();
+            assert_eq!(parent.session, session.transcript().session.id, "{id}");
+            assert_eq!(parent.call_id, chain.call, "{id}");
+            let told = agent_ids(&session.transcript());
+            assert!(told.contains(&(chain.call.clone().unwrap(), id.clone())), "{told:?} {id}");
         }
-        let expected: Vec<(Kind, String)> = raw
-            .blocks
-            .iter()
-            .map(|block| {
-                let text = block.call.as_ref().map_or(&block.text, |call| &call.id);
-                (block.kind, text.clone())
-            })
-            .collect();
-        assert_eq!(found, expected, "{}", name(&case));
-        let ledger = &session.ledger;
-        let sum = ledger.in_parts
-            + ledger.metadata
-            + ledger.left_out.values().sum::<u64>()
-            + ledger.unreadable;
-        assert_eq!(ledger.read, sum, "{}", name(&case));
-        assert_eq!(ledger.read as usize, raw.records, "{}", name(&case));
+        assert_eq!(gathering.sessions.len(), 1 + independent::chains(&path).len(), "{what}");
     }
+    assert!(agents >= 28 && chains >= 3, "{agents} {chains}");
+}
+
+/// The calls that started agents, and the ids of these.
+fn agent_ids(transcript: &Transcript) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    for part in transcript.turns.iter().flat_map(|turn| &turn.parts) {
+        let Body::Agent(told) = &part.body else { continue };
+        let ids = told.agents.iter().map(|agent| (told.call_id.clone(), agent.id.to_string()));
+        found.extend(ids);
+    }
+    found
+}
+
+/// Order, results and tokens of a session, against the independent reader.
+fn hold(what: &str, session: &Gathered, raw: &independent::Log) {
+    let transcript = session.transcript();
+    let mut found: Vec<(Kind, String)> = Vec::new();
+    for part in transcript.turns.iter().flat_map(|turn| &turn.parts) {
+        if let Some(written) = block_of(&part.body) {
+            found.push(written);
+        }
+        let Body::Tool(tool) = &part.body else { continue };
+        let Some(result) = raw.results.get(&tool.call_id) else { continue };
+        assert_eq!(tool.output.as_deref(), Some(&*result.text), "{what} {}", tool.call_id);
+        assert_eq!(tool.state != ToolState::Completed, result.is_error, "{}", tool.call_id);
+    }
+    let expected: Vec<(Kind, String)> = raw
+        .blocks
+        .iter()
+        .map(|block| {
+            let text = block.call.as_ref().map_or(&block.text, |call| &call.id);
+            (block.kind, text.clone())
+        })
+        .collect();
+    assert_eq!(found, expected, "{what}");
+    let usage = transcript.usage();
+    let found = (usage.input, usage.output, usage.cache_read, usage.cache_write);
+    let tokens = raw.tokens;
+    let expected = (tokens.input, tokens.output, tokens.cache_read, tokens.cache_creation);
+    assert_eq!(found, expected, "{what}");
+    let ledger = &session.ledger;
+    let left_out = ledger.left_out.values().sum::<u64>();
+    let sum = ledger.in_parts + ledger.metadata + left_out + ledger.unreadable;
+    assert_eq!(ledger.read, sum, "{what}");
+    assert_eq!(ledger.read as usize, raw.records - raw.side_records, "{what}");
 }
 
 fn block_of(body: &Body) -> Option<(Kind, String)> {

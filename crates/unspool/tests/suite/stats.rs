@@ -1,6 +1,6 @@
 //! `unspool stats`, held against what `list` and `show` say of the same archive (R-001-33).
 
-mod archive;
+pub mod archive;
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -9,8 +9,9 @@ use serde::{Deserialize, Serialize};
 use unspool_core::event::{
     AgentEnd, AgentRef, Call, EndReason, Event, Outcome, ToolEnd, Voice, What,
 };
+use unspool_core::id::SessionId;
 use unspool_core::part::{Answer, Body, Decision, Interjection, Text};
-use unspool_core::session::Trigger;
+use unspool_core::session::{Parent, Trigger};
 use unspool_core::telling::{Name, Telling};
 
 use super::super::{Decoder, Emit, Fate, Fields, Record};
@@ -33,6 +34,8 @@ pub(super) struct HooksDecoder {
     counts: BTreeMap<u64, u32>,
     /// Calls that a person was asked about.
     asked: Vec<Call>,
+    /// That this is a sub-agent was said.
+    named_parent: bool,
 }
 
 impl Decoder for HooksDecoder {
@@ -43,6 +46,10 @@ impl Decoder for HooksDecoder {
         let event = fields.string("hook_event_name").unwrap_or_default();
         let mut emit = Emit::new(Telling::Hooks, record, None, out);
         emit.at = at;
+        if !self.named_parent && super::is_inside_agent(fields, &event) {
+            self.named_parent = true;
+            tell_parent(&mut emit, fields);
+        }
         let prompt: Option<Arc<str>> = fields.text("prompt_id").map(|id| id.into());
         if prompt != self.prompt && event != "UserPromptSubmit" && event.contains("Tool") {
             self.turn(prompt.clone());
@@ -249,6 +256,16 @@ impl HooksDecoder {
         let agent = AgentRef { call: None, id };
         emit.push(What::AgentEnded { agent, end: AgentEnd::Completed });
         Fate::InParts
+    }
+}
+
+/// What happens inside a sub-agent names the session that it works for. Of an agent that another
+/// one started it names the outermost, as its log does.
+fn tell_parent(emit: &mut Emit<'_>, fields: &Fields<'_>) {
+    if let Some(parent) = fields.text("session_id") {
+        let session = SessionId::of(super::AGENT, &parent);
+        let kind = fields.string("agent_type").filter(|kind| !kind.is_empty());
+        emit.push(What::StartedBy(Parent { session, call_id: None, kind }));
     }
 }
 

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use unspool_core::event::{EndReason, Event, What};
 use unspool_core::id::{SessionId, digest, sha256};
 use unspool_core::json::Json;
@@ -15,18 +16,24 @@ use unspool_core::part::{Body, Compaction, ContextInfo, Data, Text};
 use unspool_core::session::{Parent, Title, TitleOrigin, Trigger};
 use unspool_core::telling::{Name, Telling};
 
-use super::super::{Decoder, Emit, Fate, Fields, Record};
+use super::super::{Decoder, Emit, Fate, Fields, Record, SideChain};
+use super::chains::Chains;
 use super::context::record_name;
+use super::forked::Forked;
 use super::marks::{Mark, mark};
 use super::message::{Blocks, Calls, block, failure, message_text, usage, user_parts};
 use super::result::{Beside, result};
 use super::tree::Tree;
 
 #[derive(Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub(super) struct LogDecoder {
-    /// Whether this log is a sub-agent's own: then every record is a side chain.
+    /// Whether these records are a sub-agent's: then every one is of a side chain.
     side_chain: Option<bool>,
+    #[serde(skip_serializing_if = "Chains::is_idle")]
+    chains: Chains,
+    /// The side chain that they are, until it was told.
+    follows: Option<SideChain>,
     pub(super) calls: Calls,
     /// The prompt that last named a turn, where the version names prompts.
     prompt: Option<Arc<str>>,
@@ -36,10 +43,12 @@ pub(super) struct LogDecoder {
     first: Option<jiff::Timestamp>,
     /// The current turn was copied from the session that this one branched off.
     inherited: bool,
+    forked: Forked,
     /// An agent that 2.0.x starts only to warm its cache up: nobody asked it for anything.
     warm_up: bool,
     /// The current turn was begun by a summary, and its command has not come yet.
     by_summary: bool,
+    #[serde(skip_serializing_if = "Tree::is_empty")]
     tree: Tree,
     /// How often each prompt text was seen in a version that does not name prompts.
     alike: BTreeMap<u64, u32>,
@@ -72,18 +81,23 @@ impl Decoder for LogDecoder {
         let uuid = fields.text("uuid");
         let mut emit = Emit::new(Telling::Log, record, uuid.as_deref(), out);
         emit.at = fields.time("timestamp");
-        if let Some(side_chain) = fields.truth("isSidechain")
-            && side_chain != *self.side_chain.get_or_insert(side_chain)
-        {
-            return Fate::left_out("sub-agent");
+        if kind == "agent-meta" {
+            return super::meta::meta(&mut emit, fields);
         }
+        self.side_chain = self.side_chain.or_else(|| fields.truth("isSidechain"));
+        self.chains.tell(&mut emit);
         if self.is_warm_up(&kind, fields) {
             return Fate::left_out("warm-up");
         }
-        if self.first.is_none() && self.side_chain == Some(true) {
-            tell_parent(&mut emit, fields);
+        match self.follows.take() {
+            Some(chain) => tell_chain(&mut emit, chain),
+            None if self.first.is_none() && self.side_chain == Some(true) => {
+                tell_parent(&mut emit, fields);
+            }
+            None => {}
         }
         self.first = self.first.or(emit.at);
+        self.forked.tell(&mut emit, fields);
         self.tell_session(&mut emit, fields);
         let fate = match &*kind {
             "assistant" => self.assistant(&mut emit, fields),
@@ -103,11 +117,32 @@ impl Decoder for LogDecoder {
     }
 
     fn save(&self) -> Option<String> {
-        serde_json::to_string(self).ok()
+        let mut fields: serde_json::Map<String, Value> =
+            serde_json::from_value(serde_json::to_value(self).ok()?).ok()?;
+        // Most of it is as it began, and a log may hold a great many side chains.
+        fields.retain(|_, value| !is_nothing(value));
+        serde_json::to_string(&fields).ok()
     }
 
     fn turn(&self) -> Option<Name> {
         self.tree.current().cloned()
+    }
+
+    fn side_chain(&mut self, session: &str, fields: &Fields<'_>) -> Option<SideChain> {
+        // A sub-agent's own log names it on every record.
+        if self.side_chain == Some(true) || fields.is("agentId", session) {
+            return None;
+        }
+        self.chains.chain_of(session, fields)
+    }
+
+    fn ended_chains(&mut self) -> Vec<Arc<str>> {
+        self.chains.ended()
+    }
+
+    fn follow(&mut self, chain: &SideChain) {
+        self.side_chain = Some(true);
+        self.follows = Some(chain.clone());
     }
 }
 
@@ -208,6 +243,12 @@ impl LogDecoder {
         }
     }
 
+    /// Whether a reply has the time at which its file began: 1.0.x copies what it resumes, with
+    /// new times, and without the ids of requests.
+    fn is_copied_reply(&self, emit: &Emit<'_>, fields: &Fields<'_>) -> bool {
+        emit.at.is_some() && emit.at == self.first && !fields.has("requestId")
+    }
+
     // ── The model ───────────────────────────────────────────────────────────────────────────
 
     fn assistant(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
@@ -222,6 +263,10 @@ impl LogDecoder {
         // One message is many records.
         let id = self.message.clone().filter(|held| **held == *id).unwrap_or_else(|| id.into());
         let synthetic = message.text("model").as_deref() == Some("<synthetic>");
+        if !synthetic && !self.inherited && self.is_copied_reply(emit, fields) {
+            self.inherited = true;
+            emit.push(What::TurnInherited);
+        }
         self.answered = true;
         self.start_step(emit, fields, &id, &message, synthetic);
         let mut made = false;
@@ -358,6 +403,9 @@ impl LogDecoder {
                 (name, Compaction::default())
             }
         };
+        if self.is_copied(emit) {
+            self.forked.tell_summary(emit, fields, &text);
+        }
         emit.push(What::Compacted(name, Compaction { summary: text, ..compaction }));
         Fate::InParts
     }
@@ -460,6 +508,17 @@ impl LogDecoder {
     }
 }
 
+/// Whether a field is as it was when the decoder began.
+fn is_nothing(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        // What may be absent and is not.
+        Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+        Value::Array(held) => held.is_empty(),
+        Value::Object(held) => held.is_empty(),
+    }
+}
+
 /// What makes two prompts alike where prompts have no ids.
 pub(super) fn prompt_likeness(text: &str) -> u64 {
     digest(format!("prompt\n{text}").as_bytes())
@@ -473,10 +532,21 @@ fn user_words(user: &[Body]) -> u64 {
     prompt_likeness(user.iter().find_map(Body::prose).unwrap_or_default())
 }
 
+/// What the session that started a sub-agent knows of it.
+fn tell_chain(emit: &mut Emit<'_>, chain: SideChain) {
+    let SideChain { parent, call, kind, title, .. } = chain;
+    let session = SessionId::of(super::AGENT, &parent);
+    let call_id = call.map(|call| call.to_string());
+    emit.push(What::StartedBy(Parent { session, call_id, kind }));
+    if let Some(text) = title {
+        emit.push(What::TitleTold(Title { text, origin: TitleOrigin::Generated }));
+    }
+}
+
 /// A sub-agent's own log names the session that it works for on every record.
 fn tell_parent(emit: &mut Emit<'_>, fields: &Fields<'_>) {
     if let Some(parent) = fields.text("sessionId").filter(|_| fields.has("agentId")) {
         let session = SessionId::of(super::AGENT, &parent);
-        emit.push(What::StartedBy(Parent { session, call_id: None }));
+        emit.push(What::StartedBy(Parent { session, call_id: None, kind: None }));
     }
 }

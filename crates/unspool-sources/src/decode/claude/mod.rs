@@ -2,11 +2,14 @@
 //! in common is here: content blocks, tool results, and the marks that the program puts into
 //! users' messages.
 
+mod chains;
 mod context;
+mod forked;
 mod hooks;
 mod log;
 mod marks;
 mod message;
+mod meta;
 mod result;
 mod stream;
 mod tree;
@@ -92,11 +95,14 @@ fn recognise_hooks<'a>(fields: &Fields<'a>) -> Option<Recognised<'a>> {
     let inner = fields.fields("payload");
     let fields = if fields.is("agent", AGENT) { &inner } else { fields };
     let event = fields.text("hook_event_name")?;
-    // What happens inside a sub-agent belongs to its own session; that it stops, to its parent's.
-    let inside = !matches!(&*event, "SubagentStart" | "SubagentStop");
     let session = fields.text("session_id");
-    match fields.text("agent_id").filter(|_| inside) {
+    match fields.text("agent_id").filter(|_| is_inside_agent(fields, &event)) {
         Some(id) => Some(Recognised::SubAgent { id, parent: session }),
         None => session.map(Recognised::Session),
     }
+}
+
+/// What happens inside a sub-agent belongs to its own session; that it stops, to its parent's.
+fn is_inside_agent(fields: &Fields<'_>, event: &str) -> bool {
+    fields.has("agent_id") && !matches!(event, "SubagentStart" | "SubagentStop")
 }

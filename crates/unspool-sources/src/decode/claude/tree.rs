@@ -39,6 +39,10 @@ impl Tree {
         self.records.push(record);
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.records.is_empty() && self.turns.is_empty()
+    }
+
     pub fn contains(&self, record: u64) -> bool {
         self.records.contains(&record)
     }

@@ -175,7 +175,7 @@ impl LogDecoder {
         });
         if let Some(parent) = meta.text("parent_thread_id") {
             let session = SessionId::of(AGENT, &parent);
-            emit.push(What::StartedBy(Parent { session, call_id: None }));
+            emit.push(What::StartedBy(Parent { session, call_id: None, kind: None }));
         } else if let Some(from) = meta.text("forked_from_id") {
             self.forked = true;
             let session = SessionId::of(AGENT, &from);

@@ -173,7 +173,7 @@ impl ServerDecoder {
         });
         if let Some(parent) = thread.text("parentThreadId") {
             let session = SessionId::of(AGENT, &parent);
-            emit.push(What::StartedBy(Parent { session, call_id: None }));
+            emit.push(What::StartedBy(Parent { session, call_id: None, kind: None }));
         } else if let Some(from) = thread.text("forkedFromId") {
             let session = SessionId::of(AGENT, &from);
             emit.push(What::BranchedOff(ForkedFrom { session, turn: None }));

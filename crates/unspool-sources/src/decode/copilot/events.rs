@@ -200,7 +200,7 @@ impl EventsDecoder {
         if let Some((session, call_id)) = told {
             self.parent = Some((session.clone(), call_id.clone()));
             let session = SessionId::of(super::AGENT, &session);
-            emit.push(What::StartedBy(Parent { session, call_id }));
+            emit.push(What::StartedBy(Parent { session, call_id, kind: None }));
         }
     }
 

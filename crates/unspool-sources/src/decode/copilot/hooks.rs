@@ -86,7 +86,7 @@ impl HooksDecoder {
         }
         if let Some(parent) = payload.text("parentAgentId") {
             let session = SessionId::of(super::AGENT, &parent);
-            emit.push(What::StartedBy(Parent { session, call_id: None }));
+            emit.push(What::StartedBy(Parent { session, call_id: None, kind: None }));
         }
         self.open.clear();
         self.counts.clear();

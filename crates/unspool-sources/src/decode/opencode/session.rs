@@ -49,7 +49,7 @@ impl Teller {
         if let Some(parent) = info.string("parentID").filter(|id| head.parent.as_ref() != Some(id))
         {
             let session = SessionId::of(AGENT, &parent);
-            emit.push(What::StartedBy(Parent { session, call_id: None }));
+            emit.push(What::StartedBy(Parent { session, call_id: None, kind: None }));
             head.parent = Some(parent);
         }
         let title = info.string("title").filter(|title| !is_default(title));

@@ -11,8 +11,8 @@ use unspool_core::telling::Telling;
 use unspool_sources::decode::{Ledger, Warning};
 use unspool_sources::discover::find_files;
 use unspool_sources::gather::{GatherError, Gathered, Gathering};
-use unspool_sources::read::rows;
 use unspool_sources::read::source::lines_of;
+use unspool_sources::read::{beside, rows};
 
 use crate::command::warn;
 
@@ -103,6 +103,9 @@ fn read(gathering: &mut Gathering, path: &Path) -> Result<Vec<Warning>> {
     let many = path.is_dir() || path.extension().is_some_and(|end| end == "db");
     if !many {
         gathering.read_file(path, &mut |_| {})?;
+        if let Some(more) = beside::of_log(path) {
+            gathering.read_file(&more, &mut |_| {})?;
+        }
         return Ok(Vec::new());
     }
     let (files, mut skipped) = find_files(path);

@@ -97,8 +97,12 @@ pub struct Log {
     /// Of side chains that are written into the main thread's file (up to 1.0.x).
     pub side_chain_tokens: Tokens,
     pub cost_state: Option<CostState>,
+    /// Nobody asked it for anything (2.0.x).
+    pub warm_up: bool,
     /// Lines that are not blank.
     pub records: usize,
+    /// Those of them that side chains have in the main thread's file.
+    pub side_records: usize,
     /// The numbers, counted from 1, of those of them that are no JSON.
     pub unparsable: Vec<usize>,
 }
@@ -109,7 +113,55 @@ pub fn log(path: &Path) -> Log {
 }
 
 pub fn log_of(bytes: &[u8]) -> Log {
-    let lines = Lines::of(bytes);
+    log_of_lines(Lines::of(bytes))
+}
+
+/// A sub-agent whose records stand in the main thread's file.
+pub struct Chain {
+    /// The uuid of its first record.
+    pub root: String,
+    /// The call whose prompt its first words are.
+    pub call: Option<String>,
+    pub log: Log,
+}
+
+/// The side chains of a main thread's file, in the order in which they begin.
+pub fn chains(path: &Path) -> Vec<Chain> {
+    let lines = Lines::of(&bytes_of(path)).values;
+    let is_side = |record: &&Value| record["isSidechain"] == true && record["agentId"].is_null();
+    let by_uuid: BTreeMap<&str, &Value> =
+        lines.iter().map(|record| (string(&record["uuid"]), record)).collect();
+    let root_of = |record: &Value| {
+        let mut root = string(&record["uuid"]);
+        while let Some(parent) = by_uuid.get(root).and_then(|record| record["parentUuid"].as_str())
+        {
+            root = parent;
+        }
+        root.to_owned()
+    };
+    let mut chains: Vec<(String, Vec<Value>)> = Vec::new();
+    for record in lines.iter().filter(is_side) {
+        let root = root_of(record);
+        match chains.iter_mut().find(|(held, _)| *held == root) {
+            Some((_, records)) => records.push(record.clone()),
+            None => chains.push((root, vec![record.clone()])),
+        }
+    }
+    let blocks = |record: &Value| record["message"]["content"].as_array().cloned();
+    let calls: Vec<Value> = lines.iter().filter_map(blocks).flatten().collect();
+    let called_with = |prompt: &Value| {
+        let call = calls.iter().find(|call| call["input"]["prompt"] == *prompt)?;
+        Some(string(&call["id"]).to_owned())
+    };
+    let chain = |(root, values): (String, Vec<Value>)| {
+        let call = values.first().and_then(|first| called_with(&first["message"]["content"]));
+        let records = values.len();
+        Chain { root, call, log: log_of_lines(Lines { values, records, unparsable: Vec::new() }) }
+    };
+    chains.into_iter().map(chain).collect()
+}
+
+fn log_of_lines(lines: Lines) -> Log {
     let is_tree = |record: &Value| {
         ["user", "assistant", "attachment", "system"].contains(&string(&record["type"]))
     };
@@ -126,9 +178,17 @@ pub fn log_of(bytes: &[u8]) -> Log {
     let begun = lines.values.iter().find_map(time);
     let is_own = |record: &Value| {
         let (Some(begun), Some(at)) = (&begun, time(record)) else { return true };
+        // 1.0.x gives what it copies one time, and drops the ids of requests.
+        if at == *begun && record["requestId"].is_null() {
+            return false;
+        }
         let second = |text: &str| text.get(..19).map(str::to_owned);
         at >= *begun || second(&at) == second(begun)
     };
+    let first = tree.first().map(|record| &record["message"]["content"]);
+    log.warm_up = all_side && first.is_some_and(|content| content == "Warmup");
+    let inline = |record: &&&Value| is_side(record) && !all_side;
+    log.side_records = tree.iter().filter(inline).count();
     for record in &lines.values {
         if let Some(id) = record["sessionId"].as_str() {
             log.session_id.get_or_insert_with(|| id.to_owned());

@@ -1,0 +1,138 @@
+//! Side chains: up to 1.0.x the records of sub-agents stand in the log of the session that started
+//! them, each agent's as a tree of its own. Nothing but its first words says which call started
+//! one: they are the call's prompt.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use unspool_core::event::{AgentRef, What};
+use unspool_core::id::digest;
+
+use super::super::{Emit, Fields, SideChain};
+use super::message::message_text;
+
+#[derive(Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Chains {
+    /// Calls that start agents and have no result yet, in their order.
+    calls: Vec<Starting>,
+    /// The chain of each record, by a digest of its uuid, until its call has a result.
+    records: BTreeMap<u64, Arc<str>>,
+    /// Chains whose calls have a result, since the last record.
+    #[serde(skip)]
+    ended: Vec<Arc<str>>,
+    /// Agents of calls, of which the session that made the call was not told.
+    untold: Vec<(Arc<str>, Arc<str>)>,
+}
+
+/// A call that starts an agent.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Starting {
+    call: Arc<str>,
+    /// A digest of what the agent is told to do.
+    prompt: u64,
+    kind: Option<String>,
+    title: Option<String>,
+    /// The chain that the call was made in; none for the session's own.
+    by: Option<Arc<str>>,
+    /// The chain that it started.
+    chain: Option<Arc<str>>,
+}
+
+impl Chains {
+    /// The chain of a record of this session's log; none for what is the session's own.
+    pub fn chain_of(&mut self, session: &str, fields: &Fields<'_>) -> Option<SideChain> {
+        let chain = fields.flag("isSidechain").then(|| self.place(session, fields));
+        let by = chain.as_ref().map(|chain| chain.id.clone());
+        match fields.text("type").as_deref() {
+            Some("assistant") => self.note_calls(by, fields),
+            Some("user") => self.note_results(fields),
+            Some(_) | None => {}
+        }
+        chain
+    }
+
+    fn place(&mut self, session: &str, fields: &Fields<'_>) -> SideChain {
+        let uuid = fields.text("uuid").unwrap_or_default();
+        let parent = fields.text("parentUuid").map(|parent| digest(parent.as_bytes()));
+        let known = parent.and_then(|parent| self.records.get(&parent).cloned());
+        let chain = match (known, fields.text("agentId")) {
+            (Some(id), _) => SideChain::of(id, session),
+            (None, Some(id)) => SideChain::of(id.into(), session),
+            (None, None) => self.begin(format!("{session}:{uuid}").into(), session, fields),
+        };
+        self.records.insert(digest(uuid.as_bytes()), chain.id.clone());
+        chain
+    }
+
+    /// A chain begins: the oldest call with these words started it.
+    fn begin(&mut self, id: Arc<str>, session: &str, fields: &Fields<'_>) -> SideChain {
+        let mut chain = SideChain::of(id.clone(), session);
+        let prompt = digest(message_text(&fields.fields("message")).as_bytes());
+        let mut waiting = self.calls.iter_mut().filter(|call| call.chain.is_none());
+        if let Some(call) = waiting.find(|call| call.prompt == prompt) {
+            call.chain = Some(id.clone());
+            chain.call = Some(call.call.clone());
+            (chain.kind, chain.title) = (call.kind.clone(), call.title.clone());
+            match &call.by {
+                Some(by) => chain.parent.clone_from(by),
+                None => self.untold.push((call.call.clone(), id)),
+            }
+        }
+        chain
+    }
+
+    fn note_calls(&mut self, by: Option<Arc<str>>, fields: &Fields<'_>) {
+        for block in fields.fields("message").list("content") {
+            if !(block.is("type", "tool_use") && block.is("name", "Task")) {
+                continue;
+            }
+            let input = block.fields("input");
+            self.calls.push(Starting {
+                call: block.text("id").unwrap_or_default().into(),
+                prompt: digest(input.text("prompt").unwrap_or_default().as_bytes()),
+                kind: input.string("subagent_type"),
+                title: input.string("description").filter(|title| !title.trim().is_empty()),
+                by: by.clone(),
+                chain: None,
+            });
+        }
+    }
+
+    /// An agent is written before its call's result is, so nothing more will come of it.
+    fn note_results(&mut self, fields: &Fields<'_>) {
+        if self.calls.is_empty() {
+            return;
+        }
+        for block in fields.fields("message").list("content") {
+            let id = block.text("tool_use_id").unwrap_or_default();
+            let Some(at) = self.calls.iter().position(|call| *call.call == *id) else { continue };
+            if let Some(chain) = self.calls.remove(at).chain {
+                self.records.retain(|_, held| *held != chain);
+                self.ended.push(chain);
+            }
+        }
+    }
+
+    pub fn ended(&mut self) -> Vec<Arc<str>> {
+        std::mem::take(&mut self.ended)
+    }
+
+    pub fn is_idle(&self) -> bool {
+        self.calls.is_empty() && self.records.is_empty() && self.untold.is_empty()
+    }
+
+    /// Tells the session of agents that its calls have started.
+    pub fn tell(&mut self, emit: &mut Emit<'_>) {
+        for (call, id) in self.untold.drain(..) {
+            let agent = AgentRef { call: Some(call), id: Some(id) };
+            emit.push(What::AgentProgressed { agent, activity: None, background: false });
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "chains_tests.rs"]
+mod tests;

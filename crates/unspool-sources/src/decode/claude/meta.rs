@@ -1,0 +1,22 @@
+//! What lies beside a sub-agent's log (`read/beside.rs`): the call that started it, as which kind
+//! of agent and what for.
+
+use unspool_core::event::What;
+use unspool_core::id::SessionId;
+use unspool_core::session::{Parent, Title, TitleOrigin};
+
+use super::super::{Emit, Fate, Fields};
+
+pub(super) fn meta(emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
+    let meta = fields.fields("meta");
+    // An agent that another agent started lies in the same folder, under the same session.
+    if let Some(parent) = meta.text("parentAgentId").or_else(|| fields.text("sessionId")) {
+        let session = SessionId::of(super::AGENT, &parent);
+        let (call_id, kind) = (meta.string("toolUseId"), meta.string("agentType"));
+        emit.push(What::StartedBy(Parent { session, call_id, kind }));
+    }
+    if let Some(text) = meta.string("description").filter(|text| !text.trim().is_empty()) {
+        emit.push(What::TitleTold(Title { text, origin: TitleOrigin::Generated }));
+    }
+    Fate::Metadata
+}

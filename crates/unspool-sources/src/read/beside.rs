@@ -1,0 +1,83 @@
+//! What Claude Code (since 2.1.197) writes beside a sub-agent's log: `agent-<id>.meta.json`, one
+//! object that says which call started the agent and what for. It is replaced as a whole, when the
+//! agent is done at the latest, and may come before the log or after it. It names neither the
+//! agent nor its session: its own name and its neighbours do. It reads as one line that says all.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// It holds a few short fields.
+const LIMIT: u64 = 1024 * 1024;
+
+/// As the decoder of logs reads it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Line<'a> {
+    r#type: &'a str,
+    is_sidechain: bool,
+    agent_id: &'a str,
+    session_id: Option<String>,
+    meta: Map<String, Value>,
+}
+
+/// Whether a file lies beside a sub-agent's log.
+pub fn is_beside(path: &Path) -> bool {
+    agent_of(path).is_some()
+}
+
+/// The file that lies beside a sub-agent's log, if there is one.
+pub fn of_log(log: &Path) -> Option<PathBuf> {
+    let path = log.with_extension("meta.json");
+    let beside = log.extension().is_some_and(|form| form == "jsonl") && is_beside(&path);
+    (beside && path.is_file()).then_some(path)
+}
+
+fn agent_of(path: &Path) -> Option<&str> {
+    let name = path.file_name()?.to_str()?;
+    let id = name.strip_prefix("agent-")?.strip_suffix(".meta.json")?;
+    (!id.is_empty()).then_some(id)
+}
+
+/// What such a file says, as a line; what is no object, as it stands there.
+pub fn text(path: &Path, file: &mut File) -> io::Result<Option<Vec<u8>>> {
+    let Some(agent_id) = agent_of(path) else { return Ok(None) };
+    let mut held = Vec::new();
+    file.take(LIMIT).read_to_end(&mut held)?;
+    let Ok(meta) = serde_json::from_slice(&held) else { return Ok(Some(held)) };
+    let session_id = session_of(path, agent_id);
+    let line = Line { r#type: "agent-meta", is_sidechain: true, agent_id, session_id, meta };
+    let mut text = serde_json::to_vec(&line)?;
+    text.push(b'\n');
+    Ok(Some(text))
+}
+
+/// The session that the agent works for: the log says it, and the folder is named after it.
+fn session_of(path: &Path, agent: &str) -> Option<String> {
+    let folder = path.parent()?;
+    let log = folder.join(format!("agent-{agent}.jsonl"));
+    first_record(&log).and_then(|record| record.session_id).or_else(|| {
+        let within = folder.file_name().is_some_and(|name| name == "subagents");
+        let named = folder.parent().filter(|_| within)?.file_name()?;
+        Some(named.to_str()?.to_owned())
+    })
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct First {
+    session_id: Option<String>,
+}
+
+fn first_record(log: &Path) -> Option<First> {
+    let mut line = Vec::new();
+    BufReader::new(File::open(log).ok()?.take(LIMIT)).read_until(b'\n', &mut line).ok()?;
+    serde_json::from_slice(&line).ok()
+}
+
+#[cfg(test)]
+#[path = "beside_tests.rs"]
+mod tests;
