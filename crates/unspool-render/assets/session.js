@@ -18,16 +18,22 @@ function atEnd() {
   return scrollHeight - clientHeight - scrollTop <= NEAR;
 }
 
-// Only a person's own scrolling decides; the page's growth and our own scrolling do not.
-let ours = 0;
+// Only a person goes up: the page's own growth moves nothing, and what shrinks moves both ends.
+let lastTop = 0;
+let lastHeight = 0;
 addEventListener("scroll", () => {
-  if (performance.now() - ours < 80) return;
-  following = atEnd();
-  if (following) seen();
+  const { scrollTop, scrollHeight } = document.documentElement;
+  if (atEnd()) {
+    following = true;
+    seen();
+  } else if (scrollTop < lastTop && scrollHeight >= lastHeight) {
+    following = false;
+  }
+  lastTop = scrollTop;
+  lastHeight = scrollHeight;
 }, { passive: true });
 
 function toEnd() {
-  ours = performance.now();
   scrollTo({ top: document.documentElement.scrollHeight, behavior: "instant" });
   seen();
 }
@@ -169,7 +175,6 @@ async function loadOlder(link) {
   if (entries) outline.prepend(...entries.children);
   turns.prepend(pattern.content);
   if (next) link.replaceWith(next); else link.remove();
-  ours = performance.now();
   scrollBy({ top: document.documentElement.scrollHeight - height, behavior: "instant" });
   watchOlder();
 }

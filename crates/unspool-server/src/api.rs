@@ -28,6 +28,7 @@ impl Listing {
             tag: self.tag,
             since: None,
             until: None,
+            with_empty: false,
             limit: Some(self.limit.unwrap_or(most).min(most)),
         }
     }

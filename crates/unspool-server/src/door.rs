@@ -32,12 +32,15 @@ pub struct Door {
 }
 
 impl Door {
-    /// With a new secret. None where the system gives no random bytes.
-    pub fn new(port: u16) -> Option<Door> {
+    pub fn new(token: String, port: u16) -> Door {
+        Door { token, port }
+    }
+
+    /// A new secret. None where the system gives no random bytes.
+    pub fn secret() -> Option<String> {
         let mut bytes = [0; 24];
         getrandom::fill(&mut bytes).ok()?;
-        let token = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-        Some(Door { token, port })
+        Some(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
     }
 
     /// The address to be opened.

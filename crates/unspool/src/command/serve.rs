@@ -3,6 +3,7 @@
 mod demo;
 mod keeper;
 
+use std::fs;
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::{Command, Stdio};
@@ -11,6 +12,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
 use tokio::net::TcpListener;
+use unspool_engine::lock::DataFolder;
 use unspool_server::{App, Door};
 
 use crate::archive::Archive;
@@ -61,7 +63,7 @@ impl Serve {
     async fn serve(self, keeper: Keeper) -> Result<()> {
         let listener = listen(self.port).await?;
         let port = listener.local_addr()?.port();
-        let door = Door::new(port).ok_or_else(|| anyhow!("the system gives no random bytes"))?;
+        let door = Door::new(token(&keeper.folder()?)?, port);
         let address = door.address();
         let app = App::new(keeper.read()?, config::prices()?, door);
         keeper.keep(Arc::clone(&app));
@@ -72,6 +74,26 @@ impl Serve {
         }
         Ok(unspool_server::serve(app, listener, ended()).await?)
     }
+}
+
+/// The secret is kept with the archive, so that pages which are open, and links that were kept, hold
+/// when the program is started again. Whoever can read it can read the archive too.
+fn token(folder: &DataFolder) -> Result<String> {
+    let path = folder.path().join("token");
+    let is_one = |token: &str| token.len() == 48 && token.bytes().all(|c| c.is_ascii_hexdigit());
+    if let Some(token) = fs::read_to_string(&path).ok().filter(|token| is_one(token)) {
+        return Ok(token);
+    }
+    let token = Door::secret().ok_or_else(|| anyhow!("the system gives no random bytes"))?;
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
+        .open(&path)
+        .and_then(|mut file| file.write_all(token.as_bytes()))
+        .with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(token)
 }
 
 async fn listen(port: Option<u16>) -> Result<TcpListener> {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use tokio::sync::broadcast::error::RecvError;
+use unspool_engine::lock::DataFolder;
 use unspool_engine::report::Progress;
 #[cfg(unix)]
 use unspool_engine::socket::{Follower, Message};
@@ -37,6 +38,10 @@ impl Keeper {
 
     pub fn read(&self) -> Result<Sqlite> {
         self.archive.read()
+    }
+
+    pub fn folder(&self) -> Result<DataFolder> {
+        self.archive.folder()
     }
 
     /// Goes on for as long as the process lives.

@@ -1,0 +1,93 @@
+// The real program and a real browser, for tests: each test has a data folder and a home of its own.
+
+import { spawn } from "node:child_process";
+import { mkdtemp, rm } from "node:fs/promises";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { createInterface } from "node:readline";
+import chromiumBinary from "@sparticuz/chromium";
+import { chromium } from "playwright-core";
+
+export const root = join(dirname(fileURLToPath(import.meta.url)), "..");
+const program = process.env.UNSPOOL_PROGRAM ?? join(root, "target/debug/unspool");
+
+/** A port that was free a moment ago. */
+export function freePort() {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once("error", reject);
+    server.listen(0, "127.0.0.1", () => {
+      const { port } = server.address();
+      server.close(() => resolve(port));
+    });
+  });
+}
+
+/** A folder that is gone when the test is over. */
+export async function folder(test) {
+  const path = await mkdtemp(join(tmpdir(), "unspool-e2e-"));
+  test.after(() => rm(path, { recursive: true, force: true, maxRetries: 5 }));
+  return path;
+}
+
+/** Starts `unspool serve`, and waits for the line with its address. */
+export async function serve(test, data, options = [], home = join(data, "home")) {
+  const child = spawn(program, ["--data", data, "serve", ...options], {
+    env: { PATH: process.env.PATH, HOME: home, TZ: "UTC", LC_ALL: "C.UTF-8" },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let said = "";
+  child.stderr.on("data", (chunk) => { said += chunk; });
+  const ended = new Promise((resolve) => child.once("exit", (code, signal) => resolve(code ?? signal)));
+  const stop = async (signal = "SIGTERM") => {
+    child.kill(signal);
+    return ended;
+  };
+  test.after(() => stop("SIGKILL"));
+  const lines = createInterface({ input: child.stdout });
+  const address = await new Promise((resolve, reject) => {
+    lines.once("line", resolve);
+    ended.then((code) => reject(new Error(`unspool serve ended with ${code}: ${said}`)));
+  });
+  return { address, origin: new URL(address).origin, stop, ended, said: () => said };
+}
+
+let browser;
+
+/** A page of a browser that has nothing to do with other tests. What goes wrong in it fails the test. */
+export async function open(test, options = {}) {
+  browser ??= await chromium.launch({
+    executablePath: await chromiumBinary.executablePath(),
+    // One process for everything is for small machines: it ends with its first page.
+    args: chromiumBinary.args.filter((arg) => arg !== "--single-process"),
+    headless: true,
+  });
+  const context = await browser.newContext({ viewport: { width: 1200, height: 800 }, ...options });
+  const page = await context.newPage();
+  page.troubles = [];
+  page.on("pageerror", (error) => page.troubles.push(`error: ${error.message}`));
+  page.on("console", (message) => {
+    if (message.type() === "error") page.troubles.push(`console: ${message.text()}`);
+  });
+  test.after(() => context.close());
+  return page;
+}
+
+export async function closeBrowser() {
+  await browser?.close();
+  browser = undefined;
+}
+
+/** Waits until something is so, and fails with what is so instead. */
+export async function until(what, look, seconds = 10) {
+  const end = Date.now() + seconds * 1000;
+  let seen;
+  for (;;) {
+    seen = await look();
+    if (seen === true) return;
+    if (Date.now() > end) throw new Error(`${what}: ${JSON.stringify(seen)}`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
