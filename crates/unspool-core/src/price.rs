@@ -158,7 +158,9 @@ impl Spending {
             self.take(model.as_deref(), *usage);
         }
         if let Some(cost) = other.reported_usd {
-            self.reported_usd = Some(self.reported_usd.unwrap_or(0.0) + cost);
+            // To the billionth of a dollar: the order of the sum must not show in its last bits.
+            let sum = self.reported_usd.unwrap_or(0.0) + cost;
+            self.reported_usd = Some((sum * 1e9).round() / 1e9);
         }
     }
 

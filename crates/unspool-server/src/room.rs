@@ -81,7 +81,7 @@ struct Room<S: Store> {
 
 struct State<S: Store> {
     followed: Followed<S>,
-    head: u64,
+    head: String,
     turns: Vec<Painted>,
 }
 
@@ -114,7 +114,7 @@ pub fn join<S: Store>(
     // Listened to before it is loaded: nothing falls between.
     let news = app.news.subscribe();
     let Some(followed) = Followed::load(app.store.clone(), id)? else { return Ok(None) };
-    let state = Mutex::new(State { followed, head: 0, turns: Vec::new() });
+    let state = Mutex::new(State { followed, head: String::new(), turns: Vec::new() });
     let out = broadcast::channel(BACKLOG).0;
     let room = Arc::new(Room { app: app.clone(), id, state, out });
     room.paint(&mut room.state())?;
@@ -140,7 +140,7 @@ impl<S: Store> AnyRoom for Room<S> {
         // anew. What is the same stays as it is in the page.
         let views = self.views(&state.followed);
         let from = views.iter().position(|view| Some(turn_id(view).as_str()) == first);
-        let mut acts = Vec::new();
+        let mut acts = vec![Act::Head { html: state.head.clone() }];
         let mut before = None;
         for view in views.iter().skip(from.unwrap_or(0)) {
             let (after, id) = (before.clone(), turn_id(view));
@@ -252,9 +252,8 @@ impl<S: Store> Room<S> {
         let mut acts = Vec::new();
         if let Some(stored) = wait(self.app.store.find(self.id.to_string()))?.pop() {
             let head = page::session_head(&stored.summary, &self.app.prices).into_string();
-            let told = digest(head.as_bytes());
-            if state.head != told {
-                state.head = told;
+            if state.head != head {
+                state.head.clone_from(&head);
                 acts.push(Act::Head { html: head });
             }
         }
