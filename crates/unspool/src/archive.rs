@@ -36,9 +36,13 @@ impl Archive {
         Archive { data }
     }
 
+    /// The folder that somebody named, where somebody did.
+    pub fn named_folder(&self) -> Option<PathBuf> {
+        self.data.clone().filter(|data| !data.as_os_str().is_empty())
+    }
+
     pub fn folder(&self) -> Result<DataFolder> {
-        let folder = self.data.clone().filter(|data| !data.as_os_str().is_empty());
-        folder.or_else(default_folder).map(DataFolder::new).ok_or_else(|| {
+        self.named_folder().or_else(default_folder).map(DataFolder::new).ok_or_else(|| {
             anyhow!("there is no home folder to keep the archive in; say where with --data DIR")
         })
     }

@@ -82,6 +82,13 @@ fn hooks_are_shown_first_and_written_with_yes() {
     assert!(said.contains("settings.json.before-unspool"), "{said}");
     let status = machine.json("d", &["hooks", "status"]);
     assert_eq!(status["claude-code"]["installed"], "yes");
+    // What an agent runs writes into the folder that was named here.
+    let settings: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+    let command = settings["hooks"]["Stop"][0]["hooks"][0]["command"].as_str().unwrap();
+    let mut run = std::process::Command::new("/bin/sh");
+    machine.settle(run.arg("-c").arg(format!("echo '{{\"session_id\":\"s\"}}' | {command}")));
+    assert!(run.status().unwrap().success());
+    assert_eq!(fs::read_dir(machine.data("d").join("hooks")).unwrap().count(), 1);
     assert_eq!(status["codex"]["installed"], "no");
     machine.ok("d", &["hooks", "remove", "--agent", "claude-code", "--yes"]);
     let after: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
