@@ -42,9 +42,11 @@ impl Archive {
     }
 
     pub fn folder(&self) -> Result<DataFolder> {
-        self.named_folder().or_else(default_folder).map(DataFolder::new).ok_or_else(|| {
+        let folder = self.named_folder().or_else(default_folder).ok_or_else(|| {
             anyhow!("there is no home folder to keep the archive in; say where with --data DIR")
-        })
+        })?;
+        // What lies in it is known by its path, whichever way the folder was named.
+        Ok(DataFolder::new(std::path::absolute(folder)?))
     }
 
     /// Opens the archive to read it.

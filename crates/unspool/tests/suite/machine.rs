@@ -179,3 +179,16 @@ fn own_prices_stand_before_the_list() {
     assert_eq!(refused.status.code(), Some(1));
     assert!(said.contains("claude-opus-5-5") && said.contains("million tokens"), "{said}");
 }
+
+#[test]
+fn a_folder_is_the_same_however_it_is_named() {
+    let machine = Machine::new();
+    let payload = r#"{"session_id":"s","hook_event_name":"UserPromptSubmit","prompt":"Hello"}"#;
+    machine.run("d", &["hook", "--agent", "claude-code"], payload);
+    machine.ok("d", &["sync"]);
+    let mut relative = std::process::Command::new(env!("CARGO_BIN_EXE_unspool"));
+    machine.settle(relative.args(["--data", "d", "sync", "--json"]));
+    let output = relative.current_dir(machine.data("")).output().unwrap();
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["records"], 0, "what was read is not read again");
+}
