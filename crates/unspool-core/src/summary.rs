@@ -77,6 +77,9 @@ impl Transcript {
         let errors = parts().filter(|part| matches!(part.body, Body::Error(_))).count() as u64;
         let (usage, spending) = (self.usage(), self.spending());
         let (mut usage_with_agents, mut spending_with_agents) = (usage, spending.clone());
+        // By their ids: sums of dollars must not depend on which of them was read first.
+        let mut agents: Vec<&Transcript> = agents.iter().collect();
+        agents.sort_by_cached_key(|agent| agent.session.id.to_string());
         for agent in agents {
             usage_with_agents.add(agent.usage());
             spending_with_agents.add(&agent.spending());

@@ -111,7 +111,9 @@ fn file_name(agent: &str) -> String {
 
 /// Removes what was written long ago. The recorder calls it after it has read everything.
 pub fn sweep(folder: &DataFolder) {
-    for (folder, ours) in [(folder.spool(), "jsonl"), (folder.texts(), "txt")] {
+    for (folder, ours) in
+        [(folder.spool(), "jsonl"), (folder.streams(), "jsonl"), (folder.texts(), "txt")]
+    {
         let Ok(entries) = folder.read_dir() else { continue };
         for path in entries.flatten().map(|entry| entry.path()) {
             if path.extension().is_some_and(|end| end == ours) && is_old(&path) {

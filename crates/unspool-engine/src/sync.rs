@@ -64,6 +64,7 @@ const THREADS: usize = 4;
 
 /// The files that the archive knows, as it last saw them. Whoever records for long keeps it: the
 /// archive is asked once.
+#[derive(Default)]
 pub struct Known(FxHashMap<String, FileRow>);
 
 impl Known {

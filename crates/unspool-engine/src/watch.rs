@@ -87,9 +87,31 @@ impl Watch {
     /// Waits until something may have changed, and takes it into the archive; and does what was
     /// asked meanwhile.
     pub fn take_next<S: Store>(&mut self, recorder: &Recorder<S>) -> Result<Report, SyncError> {
+        self.take(recorder, None)
+    }
+
+    /// The same, but waits no longer than until then.
+    pub fn take_until<S: Store>(
+        &mut self,
+        recorder: &Recorder<S>,
+        then: Instant,
+    ) -> Result<Report, SyncError> {
+        self.take(recorder, Some(then))
+    }
+
+    /// Everything is looked at the next time, and that is now.
+    pub fn hurry(&mut self) {
+        self.due = Instant::now();
+    }
+
+    fn take<S: Store>(
+        &mut self,
+        recorder: &Recorder<S>,
+        then: Option<Instant>,
+    ) -> Result<Report, SyncError> {
         let every = self.watch_folders();
         self.due = self.due.min(Instant::now() + every);
-        let mut changed = self.wait();
+        let mut changed = self.wait(then.map_or(self.due, |then| then.min(self.due)));
         for Asked { request, answer } in changed.asked.drain(..) {
             let done = carry_out(recorder, &mut self.known, request, &Progress::default());
             if done.is_err() {
@@ -152,10 +174,9 @@ impl Watch {
         }
     }
 
-    /// What changed until a look at everything is due.
-    fn wait(&mut self) -> Changed {
+    /// What changed until then; everything, if a look at it is due by then.
+    fn wait(&mut self, mut until: Instant) -> Changed {
         let mut changed = Changed::default();
-        let mut until = self.due;
         let mut begun = None;
         loop {
             let wait = until.saturating_duration_since(Instant::now());

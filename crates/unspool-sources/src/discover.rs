@@ -78,7 +78,7 @@ static PLACES: &[Place] = &[
     },
 ];
 
-/// Our own: what hooks were given.
+/// Our own: what hooks were given, and what live streams told.
 static SPOOL: Place = Place {
     agent: "hooks",
     variable: "",
@@ -98,8 +98,9 @@ pub struct Environment {
     pub home: Option<PathBuf>,
     /// Homes of other users or machines, by configuration. No variable speaks of them.
     pub other_homes: Vec<PathBuf>,
-    /// Where hook payloads wait for whoever records.
-    pub spool: Option<PathBuf>,
+    /// Our own folders, in which hook payloads and captures of live streams wait for whoever
+    /// records.
+    pub spools: Vec<PathBuf>,
     /// The agents' own variables, those that are set.
     pub variables: BTreeMap<&'static str, PathBuf>,
 }
@@ -114,7 +115,7 @@ impl Environment {
         Environment {
             home: std::env::home_dir().filter(|home| !home.as_os_str().is_empty()),
             other_homes: Vec::new(),
-            spool: None,
+            spools: Vec::new(),
             variables: variables.filter_map(|name| Some((name, set(name)?))).collect(),
         }
     }
@@ -168,7 +169,7 @@ impl Environment {
     }
 
     fn places(&self) -> impl Iterator<Item = (&'static Place, PathBuf)> {
-        let spool = self.spool.iter().map(|folder| (&SPOOL, folder.clone()));
+        let spool = self.spools.iter().map(|folder| (&SPOOL, folder.clone()));
         let agents = PLACES.iter().flat_map(|place| {
             let told = self.variables.get(place.variable).cloned();
             let own = told.or_else(|| Some(self.home.as_ref()?.join(place.home)));

@@ -36,11 +36,17 @@ impl Archive {
         Archive { data }
     }
 
+    /// The folder that somebody named, where somebody did.
+    pub fn named_folder(&self) -> Option<PathBuf> {
+        self.data.clone().filter(|data| !data.as_os_str().is_empty())
+    }
+
     pub fn folder(&self) -> Result<DataFolder> {
-        let folder = self.data.clone().filter(|data| !data.as_os_str().is_empty());
-        folder.or_else(default_folder).map(DataFolder::new).ok_or_else(|| {
+        let folder = self.named_folder().or_else(default_folder).ok_or_else(|| {
             anyhow!("there is no home folder to keep the archive in; say where with --data DIR")
-        })
+        })?;
+        // What lies in it is known by its path, whichever way the folder was named.
+        Ok(DataFolder::new(std::path::absolute(folder)?))
     }
 
     /// Opens the archive to read it.

@@ -76,7 +76,8 @@ pub fn path() -> Option<PathBuf> {
 /// Where agents keep what they write.
 pub fn environment(folder: &DataFolder) -> Result<Environment> {
     let Config { homes, .. } = Config::load()?;
-    Ok(Environment { other_homes: homes, spool: Some(folder.spool()), ..Environment::of_process() })
+    let spools = vec![folder.spool(), folder.streams()];
+    Ok(Environment { other_homes: homes, spools, ..Environment::of_process() })
 }
 
 /// What tokens cost: the user's prices, and the list behind them.

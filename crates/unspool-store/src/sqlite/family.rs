@@ -47,7 +47,8 @@ pub(super) struct Used {
     pub spending: Spending,
 }
 
-/// The sub-agents of a session, nested ones included.
+/// The sub-agents of a session, nested ones included. By their ids: sums of dollars must not depend
+/// on which of them was read first.
 pub(super) fn agents_of(connection: &Connection, session: Row) -> Result<Vec<Used>, StoreError> {
     let mut statement = connection.prepare_cached(
         "WITH RECURSIVE below (row) AS (
@@ -63,7 +64,7 @@ pub(super) fn agents_of(connection: &Connection, session: Row) -> Result<Vec<Use
          )
          SELECT input, output, cache_read, cache_write, reasoning, cache_write_1h, row, models,
              cost_usd
-         FROM session WHERE row IN below AND row <> ?1 ORDER BY row",
+         FROM session WHERE row IN below AND row <> ?1 ORDER BY id",
     )?;
     let mut rows = statement.query([session])?;
     let mut agents = Vec::new();

@@ -55,10 +55,13 @@ impl Hooks {
         let environment = config::environment(&archive.folder()?)?;
         match self.action {
             Action::Install(change) => {
-                let plan = plan_install(&environment, &change.agent, &program())?;
+                let plan = plan_install(&environment, &change.agent, &program(archive)?)?;
                 carry_out(&plan, &change, "the hooks are installed already")?;
                 if change.yes && change.agent == "codex" {
-                    eprintln!("unspool: Codex asks once whether it may run them; answer yes there");
+                    eprintln!(
+                        "unspool: Codex runs them once you have allowed it: start `codex` and \
+                         answer there. Until then `codex exec` leaves them out and says nothing"
+                    );
                 }
                 Ok(())
             }
@@ -118,8 +121,20 @@ fn carry_out(plan: &Plan, change: &Change, nothing: &str) -> Result<()> {
     Ok(())
 }
 
-/// How agents shall call us: by name if that leads here, else by our path.
-fn program() -> String {
+/// How agents shall call us: by name if that leads here, else by our path; and with the folder that
+/// was named, for the agent knows nothing of it.
+fn program(archive: &Archive) -> Result<String> {
+    let program = own_path();
+    Ok(match archive.named_folder() {
+        Some(folder) => {
+            let folder = std::path::absolute(folder)?;
+            format!("{program} --data {}", quoted(&folder.to_string_lossy()))
+        }
+        None => program,
+    })
+}
+
+fn own_path() -> String {
     let Ok(here) = std::env::current_exe().and_then(|path| path.canonicalize()) else {
         return "unspool".to_owned();
     };
@@ -129,11 +144,15 @@ fn program() -> String {
     if found.next().is_some_and(|first| first == here) {
         return "unspool".to_owned();
     }
-    let here = here.to_string_lossy();
+    quoted(&here.to_string_lossy())
+}
+
+/// As a shell reads it.
+fn quoted(text: &str) -> String {
     let plain = |letter: char| letter.is_alphanumeric() || "/._-+".contains(letter);
-    if here.chars().all(plain) {
-        here.into_owned()
+    if text.chars().all(plain) {
+        text.to_owned()
     } else {
-        format!("'{}'", here.replace('\'', r"'\''"))
+        format!("'{}'", text.replace('\'', r"'\''"))
     }
 }

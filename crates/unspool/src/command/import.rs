@@ -6,11 +6,13 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use clap::Args;
 use unspool_engine::agents::Imported;
+use unspool_engine::attach::Server;
 use unspool_engine::report::Report;
 use unspool_engine::request::{Done, Request, Why};
 use unspool_sources::discover::find_files;
 use unspool_sources::read::rows;
 
+use super::sync::Telling;
 use crate::archive::Archive;
 use crate::progress::Bar;
 
@@ -23,13 +25,17 @@ use crate::progress::Bar;
 #[derive(Args)]
 pub struct Import {
     /// Session logs, chats, stream or hook captures, folders of them, or - for standard input
-    #[arg(required_unless_present = "agents")]
+    #[arg(required_unless_present_any = ["agents", "attach"], conflicts_with = "attach")]
     paths: Vec<PathBuf>,
     /// Read the agents that an application keeps in this SQLite database: a table with the columns
     /// prompt and result, and log_path where an agent has a log. The log is read as a session; an
     /// agent without one becomes a session of its prompt and its result
     #[arg(long, value_name = "DB")]
     agents: Option<PathBuf>,
+    /// Follow a running OpenCode server (http://127.0.0.1:4096) until it ends: what it tells as it
+    /// tells it, word for word; what it told before is in its database
+    #[arg(long, value_name = "URL", conflicts_with_all = ["agents", "restore"])]
+    attach: Option<String>,
     /// Bring back sessions that were deleted
     #[arg(long)]
     restore: bool,
@@ -40,6 +46,10 @@ pub struct Import {
 
 impl Import {
     pub fn run(self, archive: &Archive) -> Result<()> {
+        if let Some(url) = &self.attach {
+            let telling = if self.json { Telling::Json } else { Telling::Words };
+            return super::attach::follow(archive, Server::at(url)?, telling);
+        }
         let mut paths = Vec::new();
         let mut warnings = Vec::new();
         if let Some(database) = self.agents.as_ref().filter(|path| !path.is_file()) {

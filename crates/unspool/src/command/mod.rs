@@ -1,5 +1,6 @@
 //! The commands.
 
+pub mod attach;
 pub mod db;
 pub mod delete;
 pub mod doctor;

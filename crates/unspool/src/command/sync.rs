@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use anyhow::Result;
 use clap::Args;
+use unspool_engine::attach::Server;
 use unspool_engine::report::{Progress, Report};
 use unspool_engine::request::{Done, Request, Why};
 use unspool_engine::spool;
@@ -22,9 +23,32 @@ pub struct Sync {
     /// does that already, wait, and go on when it ends
     #[arg(long)]
     watch: bool,
+    /// Follow a running OpenCode server as well: what it tells as it tells it, word for word. May be
+    /// said several times
+    #[arg(long, value_name = "URL", requires = "watch")]
+    attach: Vec<String>,
     /// Write the report as JSON; with --watch, one line for every change
     #[arg(long)]
     json: bool,
+}
+
+/// How reports are written while something goes on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Telling {
+    Words,
+    Json,
+}
+
+impl Telling {
+    pub fn line(self, report: &Report) -> Result<()> {
+        match self {
+            Telling::Words => tell(report, false),
+            Telling::Json => {
+                writeln!(io::stdout(), "{}", serde_json::to_string(report)?)?;
+                Ok(())
+            }
+        }
+    }
 }
 
 impl Sync {
@@ -58,6 +82,9 @@ impl Sync {
     }
 
     fn watch(self, archive: &Archive) -> Result<()> {
+        let servers = self.attach.iter().map(|url| Server::at(url));
+        let servers = servers.collect::<Result<Vec<_>, _>>()?;
+        let telling = if self.json { Telling::Json } else { Telling::Words };
         let recording = archive.record()?;
         let folder = archive.folder()?;
         let environment = config::environment(&folder)?;
@@ -66,13 +93,14 @@ impl Sync {
         self.say_if_nothing(&discovered);
         let report = once(&recording, &mut known, discovered)?;
         spool::sweep(&folder);
-        self.tell_line(&report)?;
+        telling.line(&report)?;
+        super::attach::begin(&folder, servers);
         let mut watch = Watch::new(environment, known, config::notice()?);
         recording.open(watch.desk());
         loop {
             let report = watch.take_next(&recording.recorder)?;
             if report.records > 0 {
-                self.tell_line(&report)?;
+                telling.line(&report)?;
             }
         }
     }
@@ -81,14 +109,6 @@ impl Sync {
         if discovered.files.is_empty() && !self.json {
             eprintln!("unspool: no sessions were found; `unspool doctor` says where it looked");
         }
-    }
-
-    fn tell_line(&self, report: &Report) -> Result<()> {
-        if self.json {
-            writeln!(io::stdout(), "{}", serde_json::to_string(report)?)?;
-            return Ok(());
-        }
-        tell(report, false)
     }
 }
 

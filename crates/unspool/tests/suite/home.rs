@@ -125,7 +125,7 @@ pub struct Watching(Child);
 impl Watching {
     pub fn begin(mut command: Command) -> Watching {
         // Nobody reads what it says; a full pipe would stop it.
-        Watching(command.stdout(Stdio::null()).spawn().unwrap())
+        Watching(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
     }
 
     pub fn id(&self) -> u32 {

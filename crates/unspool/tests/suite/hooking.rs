@@ -100,6 +100,16 @@ impl Hooked {
         sessions(&machine, &self.begun).unwrap()
     }
 
+    /// What the recorded captures give, read as files: without the hook command and the spool.
+    fn recorded(&self) -> Vec<Value> {
+        let machine = Machine::new();
+        let case = root().join("fixtures").join(&self.case);
+        for file in ["log.jsonl", "hooks.jsonl"] {
+            machine.ok("d", &["import", case.join(file).to_str().unwrap()]);
+        }
+        machine.sessions("d").unwrap()
+    }
+
     /// Payloads and lines take turns while somebody watches; the payloads are ahead.
     fn meanwhile(&self, expected: &[Value]) {
         let machine = Machine::new();
@@ -142,6 +152,17 @@ fn without_times_since(begun: &str, value: &mut Value) {
     }
 }
 
+fn without_times(value: &mut Value) {
+    match value {
+        Value::Array(values) => values.iter_mut().for_each(without_times),
+        Value::Object(fields) => {
+            fields.retain(|name, _| !["started_at", "ended_at", "duration_ms"].contains(&&**name));
+            fields.values_mut().for_each(without_times);
+        }
+        _ => {}
+    }
+}
+
 fn is_time(text: &str) -> bool {
     text.len() == 24 && text.ends_with('Z') && text.parse::<jiff::Timestamp>().is_ok()
 }
@@ -161,6 +182,11 @@ fn same_whenever_they_come(cases: Vec<Hooked>) {
         let after = hooked.after();
         assert!(before == after, "{}: {:#?}", hooked.case, difference(&before, &after));
         hooked.meanwhile(&before);
+        // And they say what the recorded payloads say. Only when they ran is another matter.
+        let mut both = [before, hooked.recorded()];
+        both.iter_mut().flatten().for_each(without_times);
+        let [before, files] = both;
+        assert!(before == files, "{}: {:#?}", hooked.case, difference(&before, &files));
     }
 }
 

@@ -82,6 +82,13 @@ fn hooks_are_shown_first_and_written_with_yes() {
     assert!(said.contains("settings.json.before-unspool"), "{said}");
     let status = machine.json("d", &["hooks", "status"]);
     assert_eq!(status["claude-code"]["installed"], "yes");
+    // What an agent runs writes into the folder that was named here.
+    let settings: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+    let command = settings["hooks"]["Stop"][0]["hooks"][0]["command"].as_str().unwrap();
+    let mut run = std::process::Command::new("/bin/sh");
+    machine.settle(run.arg("-c").arg(format!("echo '{{\"session_id\":\"s\"}}' | {command}")));
+    assert!(run.status().unwrap().success());
+    assert_eq!(fs::read_dir(machine.data("d").join("hooks")).unwrap().count(), 1);
     assert_eq!(status["codex"]["installed"], "no");
     machine.ok("d", &["hooks", "remove", "--agent", "claude-code", "--yes"]);
     let after: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
@@ -171,4 +178,17 @@ fn own_prices_stand_before_the_list() {
     let said = String::from_utf8_lossy(&refused.stderr);
     assert_eq!(refused.status.code(), Some(1));
     assert!(said.contains("claude-opus-5-5") && said.contains("million tokens"), "{said}");
+}
+
+#[test]
+fn a_folder_is_the_same_however_it_is_named() {
+    let machine = Machine::new();
+    let payload = r#"{"session_id":"s","hook_event_name":"UserPromptSubmit","prompt":"Hello"}"#;
+    machine.run("d", &["hook", "--agent", "claude-code"], payload);
+    machine.ok("d", &["sync"]);
+    let mut relative = std::process::Command::new(env!("CARGO_BIN_EXE_unspool"));
+    machine.settle(relative.args(["--data", "d", "sync", "--json"]));
+    let output = relative.current_dir(machine.data("")).output().unwrap();
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["records"], 0, "what was read is not read again");
 }

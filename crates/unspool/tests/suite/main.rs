@@ -5,6 +5,7 @@
 
 mod agents;
 mod asking;
+mod attaching;
 mod case;
 mod cli;
 mod direction;

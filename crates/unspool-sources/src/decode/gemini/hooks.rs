@@ -27,8 +27,9 @@ pub(super) struct HooksDecoder {
 
 impl Decoder for HooksDecoder {
     fn decode(&mut self, record: &Record<'_>, fields: &Fields<'_>, out: &mut Vec<Event>) -> Fate {
-        let event = fields.string("event").unwrap_or_default();
         let payload = fields.fields("payload");
+        // The payload says it itself; what is around it may say nothing.
+        let event = payload.string("hook_event_name").unwrap_or_default();
         let mut emit = Emit::new(Telling::Hooks, record, None, out);
         emit.at = payload.time("timestamp");
         match &*event {

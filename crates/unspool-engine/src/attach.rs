@@ -1,0 +1,344 @@
+//! Attaching to a running OpenCode server: its events (`GET /event`, server-sent) become lines of a
+//! capture in the data folder, and whoever records reads that like any other source, beside the
+//! database. So there is one way in, the capture survives whatever happens to us, and it does not
+//! matter which process records.
+//!
+//! The server sends nothing again. Each connection therefore has a capture of its own: what was
+//! missed between two of them would otherwise look like one text with a hole. The database has all
+//! of it in the end.
+
+mod context;
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::path::PathBuf;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use thiserror::Error;
+use ureq::config::ConfigBuilder;
+use ureq::http::{StatusCode, Uri};
+use ureq::typestate::AgentScope;
+
+use crate::lock::DataFolder;
+use context::{Context, Event, Unknown, as_events};
+
+/// How long to wait for a connection.
+const CONNECT: Duration = Duration::from_secs(5);
+/// A server says something every ten seconds, if only that it is there. But its first word may
+/// take long: 1.18 was seen to be silent for 100 seconds at its first start.
+const SILENCE: Duration = Duration::from_secs(120);
+/// How soon to try again after a connection was lost, at first and at most.
+const SOON: Duration = Duration::from_millis(100);
+const AT_MOST: Duration = Duration::from_secs(15);
+/// More than this is no event.
+const LINE: u64 = 256 * 1024 * 1024;
+
+#[derive(Debug, Error)]
+pub enum AttachError {
+    #[error(
+        "{0} is no address of an OpenCode server; give one like http://127.0.0.1:4096 (only http \
+         is spoken)"
+    )]
+    Address(String),
+    #[error(
+        "nothing answers at {url} ({error}); start a server there with `opencode serve --port N`, \
+         or give the address of one that runs"
+    )]
+    Silent { url: String, error: String },
+    #[error("{url} answers, but with no events ({what}); is it an OpenCode server?")]
+    NotEvents { url: String, what: String },
+    #[error("cannot write {path}: {error}")]
+    Write { path: PathBuf, error: io::Error },
+}
+
+impl DataFolder {
+    /// Where captures of live streams lie.
+    pub fn streams(&self) -> PathBuf {
+        self.path().join("streams")
+    }
+}
+
+/// How long to go on when a server is gone.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Patience {
+    /// Until it answers again, however long that takes.
+    Endless,
+    /// So long; and not at all if it never answered.
+    For(Duration),
+}
+
+/// What a person may want to know meanwhile.
+#[derive(Debug)]
+pub enum News<'a> {
+    Attached,
+    /// It is tried again.
+    Lost(&'a AttachError),
+}
+
+/// An OpenCode server.
+#[derive(Clone, Debug)]
+pub struct Server {
+    url: String,
+}
+
+/// What was captured.
+#[derive(Clone, Debug, Default)]
+pub struct Captured {
+    pub events: u64,
+    /// The captures, one for each connection that told something.
+    pub paths: Vec<PathBuf>,
+}
+
+impl Server {
+    /// A server by its address, with or without the path of its events.
+    pub fn at(address: &str) -> Result<Server, AttachError> {
+        let wrong = || AttachError::Address(address.to_owned());
+        let uri: Uri = address.parse().map_err(|_| wrong())?;
+        if uri.scheme_str() != Some("http") || uri.host().is_none_or(str::is_empty) {
+            return Err(wrong());
+        }
+        let bare = address.trim_end_matches('/');
+        let url = match uri.path() {
+            "" | "/" if uri.query().is_none() => format!("{bare}/event"),
+            _ => address.to_owned(),
+        };
+        Ok(Server { url })
+    }
+
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Takes down what the server tells, until it is gone for longer than one has patience.
+    pub fn capture(
+        &self,
+        folder: &DataFolder,
+        patience: Patience,
+        mut say: impl FnMut(News<'_>),
+    ) -> Result<Captured, AttachError> {
+        let (mut captured, mut context) = (Captured::default(), Context::default());
+        let (mut attached, mut pause) = (false, SOON);
+        let mut lost = Instant::now();
+        let mut said = false;
+        loop {
+            match self.connect() {
+                Ok(stream) => {
+                    say(News::Attached);
+                    (attached, pause, said) = (true, SOON, false);
+                    self.take_down(folder, stream, &mut captured, &mut context)?;
+                    lost = Instant::now();
+                }
+                Err(error) => {
+                    let given_up = match patience {
+                        Patience::Endless => false,
+                        Patience::For(time) => !attached || lost.elapsed() > time,
+                    };
+                    match (given_up, attached) {
+                        (true, false) => return Err(error),
+                        (true, true) => return Ok(captured),
+                        (false, _) if !said => say(News::Lost(&error)),
+                        (false, _) => {}
+                    }
+                    said = true;
+                }
+            }
+            thread::sleep(pause);
+            pause = (pause * 2).min(AT_MOST);
+        }
+    }
+
+    fn take_down(
+        &self,
+        folder: &DataFolder,
+        mut stream: impl BufRead,
+        captured: &mut Captured,
+        context: &mut Context,
+    ) -> Result<(), AttachError> {
+        let mut events = Events::default();
+        let mut capture: Option<Capture> = None;
+        context.begin();
+        // However it ends, it is tried again.
+        while let Ok(Some(event)) = events.next(&mut stream) {
+            if Event::read(&event).is_about_connection() {
+                continue;
+            }
+            let capture = match &mut capture {
+                Some(capture) => capture,
+                None => {
+                    let new = create(folder)?;
+                    captured.paths.push(new.path.clone());
+                    capture.insert(new)
+                }
+            };
+            if let Some(unknown) = context.note(&event) {
+                for line in self.introduce(&unknown, context) {
+                    capture.write(line)?;
+                }
+            }
+            capture.write(event)?;
+            captured.events += 1;
+        }
+        Ok(())
+    }
+
+    /// The events that tell of a message which a capture does not know.
+    fn introduce(&self, unknown: &Unknown, context: &mut Context) -> Vec<Vec<u8>> {
+        let told = context.told(unknown);
+        if !told.is_empty() {
+            return told;
+        }
+        // Where its answer is none, the message is told when it is over.
+        let mut asked = self.ask(unknown, context);
+        if let Some(parent) = context.unknown_parent(&unknown.message, &unknown.session) {
+            asked.splice(..0, self.ask(&parent, context));
+        }
+        asked
+    }
+
+    fn ask(&self, unknown: &Unknown, context: &mut Context) -> Vec<Vec<u8>> {
+        let events = self.get(unknown).map_or_else(Vec::new, |answer| as_events(&answer));
+        events.iter().for_each(|event| drop(context.note(event)));
+        events
+    }
+
+    fn get(&self, Unknown { session, message }: &Unknown) -> Option<String> {
+        let base = self.url.split_once("/event").map_or(&*self.url, |(base, _)| base);
+        let base = base.trim_end_matches("/global");
+        let config = self.config().timeout_global(Some(CONNECT)).build();
+        let agent = ureq::Agent::new_with_config(config);
+        let url = format!("{base}/session/{session}/message/{message}");
+        let mut response = agent.get(url).call().ok()?;
+        if response.status() != StatusCode::OK {
+            return None;
+        }
+        response.body_mut().read_to_string().ok()
+    }
+
+    fn config(&self) -> ConfigBuilder<AgentScope> {
+        ureq::Agent::config_builder()
+            // Nobody else is spoken to than the one who was named.
+            .proxy(None)
+            .max_redirects(0)
+            .max_redirects_will_error(false)
+            .http_status_as_error(false)
+            .timeout_connect(Some(CONNECT))
+            .timeout_per_read(Some(SILENCE))
+    }
+
+    /// The body of an answer that goes on.
+    fn connect(&self) -> Result<impl BufRead + use<>, AttachError> {
+        let silent = |error: &dyn std::fmt::Display| AttachError::Silent {
+            url: self.url.clone(),
+            error: error.to_string(),
+        };
+        let agent = ureq::Agent::new_with_config(self.config().build());
+        let request = agent.get(&self.url).header("accept", "text/event-stream");
+        let response = request.call().map_err(|error| silent(&error))?;
+        let not_events = |what| AttachError::NotEvents { url: self.url.clone(), what };
+        if response.status() != StatusCode::OK {
+            return Err(not_events(format!("status {}", response.status())));
+        }
+        let kind = response.headers().get("content-type").and_then(|kind| kind.to_str().ok());
+        if !kind.is_some_and(|kind| kind.starts_with("text/event-stream")) {
+            return Err(not_events(kind.unwrap_or("no content type").to_owned()));
+        }
+        Ok(BufReader::new(response.into_body().into_reader()))
+    }
+}
+
+/// What is taken down of one connection.
+struct Capture {
+    path: PathBuf,
+    file: File,
+}
+
+impl Capture {
+    fn write(&mut self, mut line: Vec<u8>) -> Result<(), AttachError> {
+        line.push(b'\n');
+        // In one write: whoever reads it meanwhile sees whole lines.
+        self.file
+            .write_all(&line)
+            .map_err(|error| AttachError::Write { path: self.path.clone(), error })
+    }
+}
+
+fn create(folder: &DataFolder) -> Result<Capture, AttachError> {
+    let streams = folder.streams();
+    let failed = |error| AttachError::Write { path: streams.clone(), error };
+    folder.create().and_then(|()| fs::create_dir_all(&streams)).map_err(failed)?;
+    let mut options = OpenOptions::new();
+    options.append(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let since = std::time::UNIX_EPOCH.elapsed().unwrap_or_default().as_millis();
+    let mut nth = 0;
+    loop {
+        let process = std::process::id();
+        let path = streams.join(format!("opencode-{since}-{process}-{nth}.jsonl"));
+        match options.open(&path) {
+            Ok(file) => return Ok(Capture { path, file }),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => nth += 1,
+            Err(error) => return Err(AttachError::Write { path, error }),
+        }
+    }
+}
+
+/// Cuts server-sent events out of a stream, each as soon as it is whole.
+#[derive(Default)]
+struct Events {
+    data: Vec<u8>,
+    line: Vec<u8>,
+}
+
+impl Events {
+    /// The data of the next event, on one line; None at the end. An event that was cut is none.
+    fn next(&mut self, from: &mut impl BufRead) -> io::Result<Option<Vec<u8>>> {
+        loop {
+            self.line.clear();
+            from.take(LINE).read_until(b'\n', &mut self.line)?;
+            if !self.line.ends_with(b"\n") {
+                return Ok(None);
+            }
+            let line = self.line.trim_ascii_end();
+            if let Some(data) = line.strip_prefix(b"data:") {
+                // JSON has no line feeds of its own.
+                self.data.extend_from_slice(data.trim_ascii());
+            } else if line.is_empty() && !self.data.is_empty() {
+                return Ok(Some(std::mem::take(&mut self.data)));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_of_http_servers() {
+        for (address, url) in [
+            ("http://127.0.0.1:4096", "http://127.0.0.1:4096/event"),
+            ("http://localhost:4096/", "http://localhost:4096/event"),
+            ("http://[::1]:4096/global/event", "http://[::1]:4096/global/event"),
+            ("http://box:1/event?directory=/p", "http://box:1/event?directory=/p"),
+        ] {
+            assert_eq!(Server::at(address).unwrap().url(), url);
+        }
+        for address in ["https://127.0.0.1:4096", "127.0.0.1:4096", "file:///event", "", "http://"]
+        {
+            assert!(matches!(Server::at(address), Err(AttachError::Address(_))), "{address}");
+        }
+    }
+
+    #[test]
+    fn events_come_when_they_are_whole() {
+        let text =
+            b": hello\ndata: {\"a\":\ndata: 1}\n\nid: 4\r\ndata:{\"b\":2}\r\n\r\ndata: {\"cut\"";
+        let (mut from, mut events) = (text.as_slice(), Events::default());
+        let mut next = || events.next(&mut from).unwrap().map(|it| String::from_utf8(it).unwrap());
+        assert_eq!(next().as_deref(), Some("{\"a\":1}"));
+        assert_eq!(next().as_deref(), Some("{\"b\":2}"));
+        assert_eq!(next(), None);
+    }
+}
