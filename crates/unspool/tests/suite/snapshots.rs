@@ -8,7 +8,8 @@ use unspool_sources::gather::Gathering;
 use crate::case::{captures, cases, name};
 
 /// Every log of a source: what `recorded` finds in a record is told as a snapshot of it.
-fn hold(source: &str, recorded: fn(&Value) -> Vec<(&'static str, Value)>) -> usize {
+/// A record that was copied from another session is told there.
+fn hold(source: &str, recorded: fn(u64, &Value) -> Vec<(&'static str, Value)>) -> usize {
     let mut found = 0;
     for case in cases(source) {
         for capture in captures(&case).iter().filter(|capture| capture.file.ends_with(".jsonl")) {
@@ -34,7 +35,7 @@ fn hold(source: &str, recorded: fn(&Value) -> Vec<(&'static str, Value)>) -> usi
             gathering.close(reading, &mut watch);
             for line in &capture.lines {
                 let record: Value = serde_json::from_slice(&line.bytes).unwrap_or_default();
-                for (kind, content) in recorded(&record) {
+                for (kind, content) in recorded(line.number, &record) {
                     let wanted = (line.number, kind.to_owned(), content);
                     assert!(told.contains(&wanted), "{} line {}: {kind}", name(&case), line.number);
                     found += 1;
@@ -51,7 +52,7 @@ fn present(kind: &'static str, value: &Value) -> Option<(&'static str, Value)> {
 
 #[test]
 fn claude_codes_prompts_and_tools_are_kept() {
-    let found = hold("claude-code", |record| {
+    let found = hold("claude-code", |_, record| {
         let attached = &record["attachment"];
         let of = |held: &Value, system: &str| {
             let system = present("system-policy", &held[system]);
@@ -68,8 +69,8 @@ fn claude_codes_prompts_and_tools_are_kept() {
 
 #[test]
 fn codexs_instructions_are_kept() {
-    let found = hold("codex", |record| match record["type"].as_str() {
-        Some("session_meta") => {
+    let found = hold("codex", |line, record| match record["type"].as_str() {
+        Some("session_meta") if line == 1 => {
             let held = &record["payload"]["base_instructions"];
             present("system-policy", held).into_iter().collect()
         }
@@ -80,7 +81,7 @@ fn codexs_instructions_are_kept() {
 
 #[test]
 fn copilots_system_messages_are_kept() {
-    let found = hold("copilot", |record| match record["type"].as_str() {
+    let found = hold("copilot", |_, record| match record["type"].as_str() {
         Some("system.message") => {
             present("system-policy", &record["data"]["content"]).into_iter().collect()
         }

@@ -10,13 +10,13 @@ use unspool_sources::gather::Gathering;
 
 use crate::case::{Capture, all_cases, assert_none, captures, difference, fold, fold_in, name};
 
+fn ids(gathering: &Gathering) -> BTreeSet<(&'static str, String)> {
+    gathering.sessions.iter().map(|one| (one.agent, one.agent_session_id.clone())).collect()
+}
+
 /// What differs in any session of two ways to read a case. One that is told apart where the other
 /// tells one, or told of by one alone, differs too.
 fn any_difference(expected: &Gathering, found: &Gathering) -> Option<String> {
-    let ids = |gathering: &Gathering| -> BTreeSet<(&'static str, String)> {
-        let ids = gathering.sessions.iter().map(|one| (one.agent, one.agent_session_id.clone()));
-        ids.collect()
-    };
     if ids(expected) != ids(found) {
         return Some(format!("sessions {:?} and {:?}", ids(expected), ids(found)));
     }
@@ -30,26 +30,23 @@ fn any_difference(expected: &Gathering, found: &Gathering) -> Option<String> {
 
 #[test]
 fn tellings_of_a_case_are_of_one_session() {
-    // Else nothing would be compared: what names no session is named after its file. Hooks and
-    // logs of Claude Code, Copilot and OpenCode tell of sub-agents as well.
+    // Else nothing would be compared: what names no session is named after its file.
     let mut apart = Vec::new();
     for case in all_cases() {
         let captures = captures(&case);
+        // A database is many logs, of which no two tell of one session.
         if !(2..=3).contains(&captures.len()) {
             continue;
         }
-        let order: Vec<usize> = (0..captures.len()).collect();
-        let gathering = fold_in(&captures, &order);
-        let main = gathering.sessions.iter().filter(|one| !one.is_sub_agent()).count();
-        if main > 1 {
+        let told = (0..captures.len()).map(|at| ids(&fold_in(&captures, &[at])));
+        let common = told.reduce(|one, other| one.intersection(&other).cloned().collect());
+        if common.is_none_or(|common| common.is_empty()) {
             apart.push(name(&case));
         }
     }
-    assert_eq!(apart, APART, "their tellings are of several sessions");
+    // A log of one summary names no session.
+    assert_eq!(apart, ["v1-0-100-summary-only"], "their tellings are of several sessions");
 }
-
-/// Their hooks begin in a session that has no log, or go on in another one.
-const APART: [&str; 0] = [];
 
 fn orders(count: usize) -> Vec<Vec<usize>> {
     match count {
