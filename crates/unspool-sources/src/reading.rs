@@ -326,7 +326,11 @@ impl Reading {
         let session = known.unwrap_or_else(|| {
             let handle = Handle(self.sessions.len());
             let (id, parent) = (id.to_owned(), parent.map(str::to_owned));
-            let decoder = (format.decoder)();
+            let mut decoder = (format.decoder)();
+            let own = self.own().filter(|_| sub_agent).and_then(|own| self.sessions.get(own.0));
+            if let Some(surroundings) = own.and_then(|own| own.decoder.surroundings()) {
+                decoder.begin_in(surroundings);
+            }
             let mut session = Session { id, sub_agent, parent, source: 0, decoder };
             let first = self.first.unwrap_or_default();
             session.source = sink.source(handle, &told(format, first, &session));

@@ -299,10 +299,17 @@ impl Assembler {
     /// Who started it. That a call did is never untold by a source that does not know which.
     fn tell_parent(&mut self, head: &Head, parent: Parent) {
         let held = self.facts.parent.as_ref();
-        let vague = parent.call_id.is_none() && held.is_some_and(|held| held.call_id.is_some());
+        let knows = held.is_some_and(|held| held.call_id.is_some());
+        let vague = parent.call_id.is_none() && knows;
+        // Whoever knows the call knows more, whichever telling it is.
+        let better = parent.call_id.is_some() && !knows;
         let same = held == Some(&parent);
-        if !vague && self.facts.ranks.claim(Field::ParentCall, head.telling) && !same {
+        let before = self.facts.ranks;
+        let claimed = self.facts.ranks.claim(Field::ParentCall, head.telling);
+        if !vague && (claimed || better) && !same {
             self.facts.parent = Some(parent);
+            self.emit_session();
+        } else if self.facts.ranks != before {
             self.emit_session();
         }
     }

@@ -48,6 +48,14 @@ pub trait Decoder: Send {
         None
     }
 
+    /// Where the session runs, for its sub-agents in the same file, whose records do not say it.
+    fn surroundings(&self) -> Option<Surroundings> {
+        None
+    }
+
+    /// Begins as the decoder of a sub-agent of a session that runs there.
+    fn begin_in(&mut self, _surroundings: Surroundings) {}
+
     /// Side chains of which nothing more will come: what their decoders remember can be let go.
     fn ended_chains(&mut self) -> Vec<Arc<str>> {
         Vec::new()
@@ -55,6 +63,15 @@ pub trait Decoder: Send {
 
     /// Begins as the decoder of a side chain.
     fn follow(&mut self, _chain: &SideChain) {}
+}
+
+/// Where a session runs, and what wrote it.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Surroundings {
+    pub project: Option<String>,
+    pub branch: Option<String>,
+    pub version: Option<String>,
 }
 
 /// A sub-agent whose records stand in the log of the session that started it.

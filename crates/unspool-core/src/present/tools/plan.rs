@@ -16,7 +16,11 @@ pub fn todos(call: &Call) -> Shown {
     if items.is_empty() {
         return super::generic::unknown(call);
     }
-    shown.body.push(Block::List(List { start: None, tight: true, items }));
+    // OpenCode gives the list back, and it stands behind its call as a part of its own.
+    let told = call.tool.name == "todowrite" && call.result.get("todos").is_some();
+    if !told {
+        shown.body.push(Block::List(List { start: None, tight: true, items }));
+    }
     shown
 }
 

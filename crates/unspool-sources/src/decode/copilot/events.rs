@@ -13,7 +13,7 @@ use unspool_core::part::{Body, Compaction, Data, Failure, File, Interjection, No
 use unspool_core::session::{Parent, Trigger};
 use unspool_core::telling::{Name, Telling};
 
-use super::super::{Decoder, Emit, Fate, Fields, Record};
+use super::super::{Decoder, Emit, Fate, Fields, Record, Surroundings};
 use super::live::Live;
 use super::message::Step;
 
@@ -24,6 +24,8 @@ pub(super) struct EventsDecoder {
     is_live: bool,
     /// The session that started this one, and the call that it did so with.
     parent: Option<(String, Option<String>)>,
+    /// Where it runs; for a sub-agent, where the session that started it does.
+    surroundings: Surroundings,
     /// The prompt whose turn it is at.
     interaction: Option<Arc<str>>,
     /// How often each prompt text was seen: hooks name prompts by nothing else.
@@ -53,6 +55,14 @@ impl Decoder for EventsDecoder {
 
     fn turn(&self) -> Option<Name> {
         self.interaction.clone().map(Name::Prompt)
+    }
+
+    fn surroundings(&self) -> Option<Surroundings> {
+        Some(self.surroundings.clone())
+    }
+
+    fn begin_in(&mut self, surroundings: Surroundings) {
+        self.surroundings = surroundings;
     }
 }
 
@@ -174,17 +184,22 @@ impl EventsDecoder {
 
     fn session(&mut self, emit: &mut Emit<'_>, event: &Told<'_>) -> Fate {
         let context = event.data.fields("context");
-        emit.push(What::SessionTold {
-            project: context.string("cwd"),
-            branch: context.string("branch"),
-            version: event.data.string("copilotVersion"),
-            cost_usd: None,
-        });
+        let Surroundings { project, branch, version } = &mut self.surroundings;
+        // What a resumed process does not say again is as it was.
+        *project = context.string("cwd").or(project.take());
+        *branch = context.string("branch").or(branch.take());
+        *version = event.data.string("copilotVersion").or(version.take());
+        self.tell_surroundings(emit);
         // A process that was killed wrote no end.
         if event.kind == "session.resume" && self.interaction.is_some() {
             emit.push(What::TurnEnded(EndReason::Idle));
         }
         Fate::Metadata
+    }
+
+    fn tell_surroundings(&self, emit: &mut Emit<'_>) {
+        let Surroundings { project, branch, version } = self.surroundings.clone();
+        emit.push(What::SessionTold { project, branch, version, cost_usd: None });
     }
 
     /// A sub-agent's task names the session that it works for, its steps the call.
@@ -269,8 +284,7 @@ impl EventsDecoder {
             return Fate::InParts;
         }
         if self.parent.is_some() && self.interaction.is_none() {
-            let (project, branch, version, cost_usd) = (None, None, None, None);
-            emit.push(What::SessionTold { project, branch, version, cost_usd });
+            self.tell_surroundings(emit);
         }
         let words = prompt_likeness(&text);
         let count = self.prompts.entry(words).or_default();
@@ -278,7 +292,9 @@ impl EventsDecoder {
         let alike = Name::Alike(words, *count - 1);
         let mut user = vec![Body::Text(Text { text, ..Text::default() })];
         user.extend(data.list("attachments").map(|attachment| attached(&attachment)));
-        self.begin(emit, interaction, Some(alike), Trigger::User, user);
+        // What starts a sub-agent is its parent.
+        let trigger = if self.parent.is_some() { Trigger::Agent } else { Trigger::User };
+        self.begin(emit, interaction, Some(alike), trigger, user);
         Fate::InParts
     }
 

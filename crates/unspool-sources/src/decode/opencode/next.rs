@@ -12,7 +12,7 @@ use super::super::{Emit, Fate, Fields};
 use super::ask::{answers, questions};
 use super::message::{failure, usage};
 use super::teller::Teller;
-use super::tool::call_of;
+use super::tool::{call_of, tasks, tasks_name};
 
 impl Teller {
     pub(super) fn next(&mut self, emit: &mut Emit<'_>, kind: &str, body: &Fields<'_>) -> Fate {
@@ -114,6 +114,10 @@ impl Teller {
             title: None,
             running: true,
         })));
+        // The list of tasks stands behind its call, though it is told when that is over.
+        if name == "todowrite" {
+            emit.push(What::BlockStarted { block: tasks_name(&call) });
+        }
         if name == "question"
             && let Some(question) = questions(&input, None)
         {
@@ -143,6 +147,10 @@ impl Teller {
         };
         let end = ToolEnd::Completed;
         emit.push(What::ToolEnded { call: Call::Id(call.clone()), end, outcome });
+        // Which tool it was is not said again.
+        if structured.has("todos") {
+            tasks(emit, &call, &structured);
+        }
         let files = body.list("content").filter(|content| content.is("type", "file"));
         for (nth, given) in files.enumerate() {
             let name = Name::Record(format!("{call}/{nth}").into());

@@ -138,8 +138,7 @@ impl Teller {
         };
         emit.push(What::ToolEnded { call: Call::Id(call.clone()), end, outcome });
         if tool == "todowrite" {
-            let items: Vec<TaskItem> = metadata.list("todos").map(|item| task(&item)).collect();
-            emit.push(What::TasksListed(Some(tasks_name(id)), TaskList { items }));
+            tasks(emit, id, &metadata);
         }
         for (nth, attached) in state.list("attachments").enumerate() {
             let name = Name::Record(format!("{id}/{nth}").into());
@@ -233,7 +232,12 @@ fn command_end(metadata: &Fields<'_>, output: &str) -> ToolEnd {
     }
 }
 
-fn tasks_name(part: &str) -> Name {
+pub(super) fn tasks(emit: &mut Emit<'_>, part: &str, told: &Fields<'_>) {
+    let items: Vec<TaskItem> = told.list("todos").map(|item| task(&item)).collect();
+    emit.push(What::TasksListed(Some(tasks_name(part)), TaskList { items }));
+}
+
+pub(super) fn tasks_name(part: &str) -> Name {
     Name::Record(format!("{part}/todos").into())
 }
 

@@ -1,0 +1,91 @@
+//! What agents record of their own prompts is kept, by a digest of what it says.
+
+use serde_json::Value;
+use unspool_core::event::What;
+use unspool_core::id::sha256;
+use unspool_sources::gather::Gathering;
+
+use crate::case::{captures, cases, name};
+
+/// Every log of a source: what `recorded` finds in a record is told as a snapshot of it.
+/// A record that was copied from another session is told there.
+fn hold(source: &str, recorded: fn(u64, &Value) -> Vec<(&'static str, Value)>) -> usize {
+    let mut found = 0;
+    for case in cases(source) {
+        for capture in captures(&case).iter().filter(|capture| capture.file.ends_with(".jsonl")) {
+            if capture.file.starts_with("stream") || capture.file.starts_with("hooks") {
+                continue;
+            }
+            let mut gathering = Gathering::default();
+            let mut reading = gathering.open(&capture.file);
+            let mut told: Vec<(u64, String, Value)> = Vec::new();
+            let mut watch = |decoded: unspool_sources::gather::Decoded<'_>| {
+                for event in decoded.events {
+                    let What::SnapshotTaken { kind, sha256: digest, content } = &event.what else {
+                        continue;
+                    };
+                    assert_eq!(*digest, sha256(content.text().as_bytes()));
+                    let content = serde_json::from_str(content.text()).unwrap();
+                    told.push((decoded.line, kind.clone(), content));
+                }
+            };
+            for line in &capture.lines {
+                gathering.take_watched(&mut reading, line.line(), &mut watch);
+            }
+            gathering.close(reading, &mut watch);
+            for line in &capture.lines {
+                let record: Value = serde_json::from_slice(&line.bytes).unwrap_or_default();
+                for (kind, content) in recorded(line.number, &record) {
+                    let wanted = (line.number, kind.to_owned(), content);
+                    assert!(told.contains(&wanted), "{} line {}: {kind}", name(&case), line.number);
+                    found += 1;
+                }
+            }
+        }
+    }
+    found
+}
+
+fn present(kind: &'static str, value: &Value) -> Option<(&'static str, Value)> {
+    (!value.is_null()).then(|| (kind, value.clone()))
+}
+
+#[test]
+fn claude_codes_prompts_and_tools_are_kept() {
+    let found = hold("claude-code", |_, record| {
+        let attached = &record["attachment"];
+        let of = |held: &Value, system: &str| {
+            let system = present("system-policy", &held[system]);
+            system.into_iter().chain(present("tool-schemas", &held["tools"])).collect()
+        };
+        match (record["type"].as_str(), attached["type"].as_str()) {
+            (Some("attachment"), Some("prompt_snapshot")) => of(attached, "systemPrompt"),
+            (Some("api-request-shape"), _) => of(&record["shape"], "system"),
+            _ => Vec::new(),
+        }
+    });
+    assert!(found > 200, "{found}");
+}
+
+#[test]
+fn codexs_instructions_are_kept() {
+    let found = hold("codex", |line, record| match record["type"].as_str() {
+        Some("session_meta") if line == 1 => {
+            let held = &record["payload"]["base_instructions"];
+            present("system-policy", held).into_iter().collect()
+        }
+        _ => Vec::new(),
+    });
+    assert!(found > 20, "{found}");
+}
+
+#[test]
+fn copilots_system_messages_are_kept() {
+    let found = hold("copilot", |_, record| match record["type"].as_str() {
+        Some("system.message") => {
+            present("system-policy", &record["data"]["content"]).into_iter().collect()
+        }
+        _ => Vec::new(),
+    });
+    assert!(found > 10, "{found}");
+}
