@@ -30,3 +30,4 @@ mod stats;
 mod stored;
 mod tellings;
 mod watching;
+mod web;
