@@ -191,10 +191,10 @@ fn what_another_version_saved_is_not_resumed() {
     let resume = |text: &str| Reading::resume("name", &serde_json::from_str(text).unwrap());
     assert!(resume(&saved).is_some());
     for (ours, theirs) in [
-        ("\"version\":1", "\"version\":0"),
+        ("\"version\":", "\"version\":9"),
         ("Claude Code session log", "another log"),
         ("Claude Code session log", "Claude Code hook payloads"),
-        ("side_chain", "side_train"),
+        ("by_summary", "by_hearsay"),
         ("\"current\":0", "\"current\":3"),
     ] {
         assert!(saved.contains(ours), "{ours} in {saved}");
