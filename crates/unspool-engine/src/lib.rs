@@ -6,6 +6,7 @@ pub mod attach;
 mod claim;
 pub mod desk;
 pub mod exchange;
+pub mod family;
 pub mod follow;
 pub mod hooks;
 mod known;

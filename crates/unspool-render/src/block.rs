@@ -158,8 +158,8 @@ fn lay_nodes(nodes: &[Node], detail: TreeDetail) -> Markup {
                     span.state.(tone_class(node.icon.tone())) { (node.state) }
                     @if detail == TreeDetail::Full {
                         @if !node.note.is_empty() { div.note { (spans(&node.note)) } }
-                        @if !node.children.is_empty() { (lay_nodes(&node.children, detail)) }
                     }
+                    @if !node.children.is_empty() { (lay_nodes(&node.children, detail)) }
                 }
             }
         }

@@ -92,7 +92,14 @@ fn part(view: &PartView, id: &str) -> Markup {
     html! {
         div.part.bullet[view.bullet].growing[view.open].(view.kind.name())
             id=(id) data-kind=(view.kind.name()) {
-            (blocks(&view.blocks))
+            @match (view.kind, view.blocks.split_first()) {
+                // What the agents were told and what they brought is not the parent's own text.
+                (Kind::Agent, Some((tree, rest))) => {
+                    (blocks(std::slice::from_ref(tree)))
+                    @if !rest.is_empty() { div.report { (blocks(rest)) } }
+                },
+                _ => (blocks(&view.blocks)),
+            }
         }
     }
 }

@@ -10,6 +10,7 @@ use maud::Markup;
 use serde::Deserialize;
 use unspool_core::present::{self, TurnView};
 use unspool_core::session::Session;
+use unspool_engine::family::family;
 use unspool_render::{assets, page};
 use unspool_store::contract::{Store, StoredSession, Window};
 
@@ -88,7 +89,8 @@ async fn load<S: Store>(
     turns.retain(|turn| turn.number < end);
     let session: &Session = &stored.summary.session;
     settle(&mut turns, stored.summary.ended);
-    let options = present::Options::of(session);
+    let family = family(&app.store, &session.agent, &turns).await?;
+    let options = present::Options { family, ..present::Options::of(session) };
     let views: Vec<TurnView> = turns.iter().map(|turn| present::turn(turn, &options)).collect();
     Ok(Shown { views, older: first.checked_sub(1) })
 }

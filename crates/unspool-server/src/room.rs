@@ -8,13 +8,14 @@ use std::time::{Duration, Instant};
 
 use axum::extract::ws::Utf8Bytes;
 use jiff::Timestamp;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 use tokio::sync::broadcast;
 use unspool_core::change::Change;
 use unspool_core::id::{SessionId, digest};
 use unspool_core::present::{self, TurnView};
 use unspool_core::session::{Turn, TurnState};
+use unspool_engine::family::family;
 use unspool_engine::follow::{Followed, News as Taken};
 use unspool_render::page;
 use unspool_render::turn::{Piece, pieces, turn, turn_id};
@@ -81,6 +82,8 @@ struct Room<S: Store> {
 
 struct State<S: Store> {
     followed: Followed<S>,
+    /// The sessions of its sub-agents: what they do is shown here too.
+    agents: FxHashSet<SessionId>,
     head: String,
     turns: Vec<Painted>,
 }
@@ -114,7 +117,12 @@ pub fn join<S: Store>(
     // Listened to before it is loaded: nothing falls between.
     let news = app.news.subscribe();
     let Some(followed) = Followed::load(app.store.clone(), id)? else { return Ok(None) };
-    let state = Mutex::new(State { followed, head: String::new(), turns: Vec::new() });
+    let state = Mutex::new(State {
+        followed,
+        agents: FxHashSet::default(),
+        head: String::new(),
+        turns: Vec::new(),
+    });
     let out = broadcast::channel(BACKLOG).0;
     let room = Arc::new(Room { app: app.clone(), id, state, out });
     room.paint(&mut room.state())?;
@@ -131,14 +139,14 @@ pub fn join<S: Store>(
 
 impl<S: Store> AnyRoom for Room<S> {
     fn join(&self, since: u64, first: Option<&str>) -> Joined {
-        let state = self.state();
+        let mut state = self.state();
         let then = self.out.subscribe();
         if state.followed.seq() == since {
             return Joined { now: None, then };
         }
         // The page has something older, or newer than what was painted last: all that it has,
         // anew. What is the same stays as it is in the page.
-        let views = self.views(&state.followed);
+        let views = self.views(&mut state);
         let from = views.iter().position(|view| Some(turn_id(view).as_str()) == first);
         let mut acts = vec![Act::Head { html: state.head.clone() }];
         let mut before = None;
@@ -162,11 +170,16 @@ impl<S: Store> Room<S> {
         serde_json::to_string(&message).unwrap_or_default().into()
     }
 
-    fn views(&self, followed: &Followed<S>) -> Vec<TurnView> {
-        let mut transcript = followed.transcript();
+    fn views(&self, state: &mut State<S>) -> Vec<TurnView> {
+        let mut transcript = state.followed.transcript();
         let last = transcript.ended();
         settle(&mut transcript.turns, last);
-        let options = present::Options::of(&transcript.session);
+        // What cannot be read now is joined with the next news.
+        let agent = &transcript.session.agent;
+        let family = wait(family(&self.app.store, agent, &transcript.turns)).unwrap_or_default();
+        let named = transcript.agent_ids().chain(family.ids());
+        state.agents = named.map(|id| SessionId::of(agent, id)).collect();
+        let options = present::Options { family, ..present::Options::of(&transcript.session) };
         transcript.turns.iter().map(|turn| present::turn(turn, &options)).collect()
     }
 
@@ -233,6 +246,7 @@ impl<S: Store> Room<S> {
                 Ok(_) => Urgency::State,
                 Err(_) => Urgency::None,
             },
+            News::Written(published) if state.agents.contains(&published.session) => Urgency::Text,
             News::Written(published) => match state.followed.take(published) {
                 Ok(Taken::None) | Err(_) => Urgency::None,
                 Ok(Taken::Loaded) => Urgency::State,
@@ -248,7 +262,7 @@ impl<S: Store> Room<S> {
 
     /// Sends what differs from what was painted last.
     fn paint(&self, state: &mut State<S>) -> Result<(), StoreError> {
-        let views = self.views(&state.followed);
+        let views = self.views(state);
         let mut acts = Vec::new();
         if let Some(stored) = wait(self.app.store.find(self.id.to_string()))?.pop() {
             let head = page::session_head(&stored.summary, &self.app.prices).into_string();

@@ -242,35 +242,49 @@ fn lay_fields(fields: &[Field], frame: &Frame) -> Vec<Line> {
 
 fn lay_tree(tree: &Tree, frame: &Frame) -> Vec<Line> {
     let shown = if frame.options.expand { tree.nodes.len() } else { tree.shown };
-    let mut lines = lay_nodes(&tree.nodes, shown, tree.detail, frame);
+    // The first ones stand by themselves, as cards do; those that they started hang below.
+    let mut lines: Vec<Line> = tree
+        .nodes
+        .iter()
+        .take(shown)
+        .flat_map(|node| lay_node(node, "  ", tree.detail, frame))
+        .collect();
     if tree.nodes.len() > shown {
-        lines.push(Line::of(&format!("   +{}", tree.nodes.len() - shown), Style::gutter()));
+        lines.push(Line::of(&format!("+{}", tree.nodes.len() - shown), Style::gutter()));
     }
     lines
 }
 
-fn lay_nodes(nodes: &[Node], shown: usize, detail: TreeDetail, frame: &Frame) -> Vec<Line> {
+fn lay_nodes(nodes: &[Node], detail: TreeDetail, frame: &Frame) -> Vec<Line> {
     let mut lines = Vec::new();
-    for (at, node) in nodes.iter().take(shown).enumerate() {
+    for (at, node) in nodes.iter().enumerate() {
         let is_last = at + 1 == nodes.len();
         let (branch, trunk) = if is_last { ("└─ ", "   ") } else { ("├─ ", "│  ") };
         lines.extend(frame.inside((branch, Style::gutter()), (trunk, Style::gutter()), |frame| {
-            let mut head = Line::of(node.icon.glyph(), Style::tone(node.icon.tone()));
-            head.push(" ", Style::default());
-            let label = span_line(&node.label, &frame.base);
-            label.runs.into_iter().for_each(|run| head.push(&run.text, run.style));
-            head.push(&format!("  {}", node.state), Style::tone(node.icon.tone()));
-            let mut lines = vec![clip(head, frame.width)];
-            if detail == TreeDetail::Full {
-                if !node.note.is_empty() {
-                    let note = span_line(&node.note, &frame.dim().base);
-                    lines.extend(frame.indented(|frame| vec![clip(note, frame.width)]));
-                }
-                lines.extend(lay_nodes(&node.children, usize::MAX, detail, frame));
-            }
-            lines
+            lay_node(node, "", detail, frame)
         }));
     }
+    lines
+}
+
+/// A node, and below it, from a column on, what it does and whom it started.
+fn lay_node(node: &Node, below: &str, detail: TreeDetail, frame: &Frame) -> Vec<Line> {
+    let mut head = Line::of(node.icon.glyph(), Style::tone(node.icon.tone()));
+    head.push(" ", Style::default());
+    let label = span_line(&node.label, &frame.base);
+    label.runs.into_iter().for_each(|run| head.push(&run.text, run.style));
+    head.push(&format!("  {}", node.state), Style::tone(node.icon.tone()));
+    let mut lines = vec![clip(head, frame.width)];
+    let space = (below, Style::default());
+    lines.extend(frame.inside(space.clone(), space, |frame| {
+        let mut lines = Vec::new();
+        if detail == TreeDetail::Full && !node.note.is_empty() {
+            let note = span_line(&node.note, &frame.dim().base);
+            lines.extend(frame.indented(|frame| vec![clip(note, frame.width)]));
+        }
+        lines.extend(lay_nodes(&node.children, detail, frame));
+        lines
+    }));
     lines
 }
 

@@ -124,7 +124,7 @@ fn lay_part(part: &PartView, frame: &Frame) -> Vec<Line> {
         }
         Kind::Reasoning => part.blocks.iter().flat_map(|block| lay_thought(block, frame)).collect(),
         Kind::Interjection => user_lines(&part.blocks, frame),
-        Kind::Agent => frame.indented(|frame| blocks::lay(&part.blocks, frame)),
+        Kind::Agent => lay_agents(&part.blocks, frame),
         Kind::Tool
         | Kind::TaskList
         | Kind::SkillLoad
@@ -138,6 +138,17 @@ fn lay_part(part: &PartView, frame: &Frame) -> Vec<Line> {
         | Kind::Error
         | Kind::Data => blocks::lay(&part.blocks, frame),
     }
+}
+
+/// The tree, and behind a rail, as in a card, what the agents were told and what they brought.
+fn lay_agents(shown: &[Block], frame: &Frame) -> Vec<Line> {
+    let Some((tree, rest)) = shown.split_first() else { return Vec::new() };
+    let mut lines = blocks::lay(std::slice::from_ref(tree), frame);
+    let mut inner = frame.clone();
+    inner.in_card = true;
+    let rail = ("  │ ", Style::gutter());
+    lines.extend(inner.inside(rail.clone(), rail, |frame| blocks::lay(rest, frame)));
+    lines
 }
 
 fn lay_thought(block: &Block, frame: &Frame) -> Vec<Line> {

@@ -128,7 +128,7 @@ fn tree(agents: &Agents) -> Block {
     })
 }
 
-fn node(agent: &Agent) -> Node {
+pub fn node(agent: &Agent) -> Node {
     let icon = match agent.state {
         AgentState::Pending => Icon::Pending,
         AgentState::Running => Icon::Running,

@@ -2,6 +2,7 @@
 //! parts, live or stored alike, and everything that a person ever sees comes through here;
 //! painters draw what it returns and never look at a part themselves.
 
+pub mod agents;
 pub mod ansi;
 mod body;
 pub mod diff;
@@ -15,6 +16,8 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 pub use body::body;
+
+use agents::Family;
 
 use crate::block::{Block, Field, Span, Tone};
 use crate::id::{PartId, TurnId};
@@ -31,6 +34,8 @@ pub struct Options {
     pub rule: Rule,
     /// The project's folder. Paths inside it are shown from there.
     pub project: Option<String>,
+    /// The sub-agents' own sessions, as far as they are known.
+    pub family: Family,
 }
 
 impl Options {
@@ -133,6 +138,7 @@ pub fn turn(turn: &Turn, options: &Options) -> TurnView {
             }
         }
     }
+    join_agents(&mut items, &options.family);
     let mut user = user(&turn.user);
     if let Some(project) = &options.project {
         let folder = format!("{}/", project.trim_end_matches('/'));
@@ -146,6 +152,30 @@ pub fn turn(turn: &Turn, options: &Options) -> TurnView {
         }
     }
     TurnView { id: turn.id, header: header(turn), user, items }
+}
+
+/// Each tree of agents with the call that stands before it.
+fn join_agents(items: &mut [Item], family: &Family) {
+    let mut before: Option<&mut PartView> = None;
+    for item in items {
+        match item {
+            Item::Reasoning(block) => {
+                before = None;
+                let mut before = None;
+                for view in &mut block.parts {
+                    join_view(&mut before, view, family);
+                }
+            }
+            Item::Part(view) => join_view(&mut before, view, family),
+        }
+    }
+}
+
+fn join_view<'a>(before: &mut Option<&'a mut PartView>, view: &'a mut PartView, family: &Family) {
+    if view.kind == Kind::Agent {
+        family.join(before.take(), view);
+    }
+    *before = Some(view);
 }
 
 /// Takes the project's folder off the paths in heads of cards and in names of files.

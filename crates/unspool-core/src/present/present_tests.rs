@@ -166,7 +166,7 @@ fn every_kind_is_shown() {
                     agent("Plan", AgentState::Background),
                 ],
             }),
-            "├─ ◐ Explore  look  running\n└─ ⧈ Plan  look  background\n",
+            "◐ Explore  look  running\n⧈ Plan  look  background\n",
         ),
         (Body::Interjection(Interjection { text: "stop *now*".into() }), "stop *now*\n"),
         (
@@ -263,7 +263,7 @@ fn agents_beyond_five_are_counted() {
     let body = Body::Agent(Agents { call_id: "c".into(), agents: agents.collect() });
     let painted = paint(&layout(&part(&at(0, body)), 80, &LineOptions::default()));
     assert!(
-        painted.contains("a4") && !painted.contains("a5") && painted.ends_with("   +3\n"),
+        painted.contains("a4") && !painted.contains("a5") && painted.ends_with("\n+3\n"),
         "{painted}"
     );
 }

@@ -91,7 +91,7 @@ fn who_waits_says_so_on_a_terminal() {
     let first = unspool.watch();
     first.report();
     // `script` runs a command on a terminal of its own.
-    let program = format!("exec '{}' sync", env!("CARGO_BIN_EXE_unspool"));
+    let program = format!("exec '{}' sync --watch", env!("CARGO_BIN_EXE_unspool"));
     let mut command = Command::new("script");
     command.args(["--quiet", "--return", "--command", &program, "/dev/null"]);
     unspool.surround(&mut command);
@@ -103,9 +103,11 @@ fn who_waits_says_so_on_a_terminal() {
     let said = lines.next().unwrap().unwrap();
     assert!(said.contains("another unspool is recording; waiting for it to finish"), "{said}");
     first.kill();
-    let rest: Vec<String> = lines.map(Result::unwrap).collect();
-    assert!(rest.concat().contains("nothing new"), "{rest:?}");
-    assert!(second.wait().unwrap().success());
+    let next = lines.next().unwrap().unwrap();
+    assert!(next.contains("nothing new"), "{next}");
+    // `script` ends what it runs.
+    second.kill().unwrap();
+    second.wait().unwrap();
 }
 
 #[test]

@@ -1,0 +1,150 @@
+//! Sub-agents in their place: the tree stands for the call that started them (R-X-08), and says what
+//! their own sessions know. That is joined here, when it is shown; nothing of it is ever folded
+//! into the parent.
+
+use std::collections::BTreeMap;
+
+use super::body::node;
+use super::{PartView, format};
+use crate::block::{Block, Icon, Node, Span};
+use crate::part::{Agent, Body, Kind};
+use crate::session::{Transcript, TurnState};
+
+/// So many of the tools that an agent used last are named.
+const LAST_TOOLS: usize = 3;
+/// Agents may name each other as they like (law 8); no tree is deeper than this.
+const DEEPEST: usize = 12;
+
+/// What the sessions of sub-agents say, by the agents' own ids.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Family(BTreeMap<String, Member>);
+
+/// One sub-agent, as its own session tells it.
+#[derive(Clone, PartialEq, Debug, Default)]
+struct Member {
+    tools: usize,
+    errors: usize,
+    tokens: u64,
+    duration_ms: Option<u64>,
+    last_tools: Vec<String>,
+    /// How its last turn ended, if it did.
+    end: Option<TurnState>,
+    /// Those that it started itself.
+    agents: Vec<Agent>,
+}
+
+impl Family {
+    /// Takes in a sub-agent's own session.
+    pub fn add(&mut self, transcript: &Transcript) {
+        let member = Member::of(transcript);
+        self.0.insert(transcript.session.agent_session_id.clone(), member);
+    }
+
+    /// Those that are known.
+    pub fn ids(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+
+    /// Lets a tree of agents say what is known of them, and stand for the call before it: the
+    /// card goes, and its own words move below the tree.
+    pub(super) fn join(&self, call: Option<&mut PartView>, agents: &mut PartView) {
+        let Some(Block::Tree(tree)) = agents.blocks.first_mut() else { return };
+        tree.nodes.iter_mut().for_each(|node| self.dress(node, 0));
+        let Some(call) = call.filter(|call| call.kind == Kind::Tool) else { return };
+        if tree.nodes.is_empty() {
+            return;
+        }
+        for block in std::mem::take(&mut call.blocks) {
+            if let Block::Card(card) = block {
+                agents.blocks.extend(card.question.map(Block::Question));
+                agents.blocks.extend(card.body);
+            } else {
+                agents.blocks.push(block);
+            }
+        }
+    }
+
+    fn dress(&self, node: &mut Node, depth: usize) {
+        let Some(member) = self.0.get(&node.key).filter(|_| depth < DEEPEST) else { return };
+        let facts = member.facts();
+        if !facts.is_empty() {
+            node.label.push(Span::plain(format!("  {facts}")).dim());
+        }
+        let going = matches!(node.icon, Icon::Pending | Icon::Running | Icon::Background);
+        // A background agent is ended by its own end, and its own session knows it first.
+        if let (true, Some(end)) = (going, member.end) {
+            (node.icon, node.state) = match end {
+                TurnState::Completed => (Icon::Completed, "completed"),
+                TurnState::Failed => (Icon::Failed, "failed"),
+                TurnState::Interrupted => (Icon::Interrupted, "interrupted"),
+                TurnState::Running | TurnState::Unknown => (node.icon, node.state),
+            };
+        }
+        if !member.last_tools.is_empty() {
+            node.note = vec![Span::plain(member.last_tools.join(", "))];
+        }
+        node.children = member.agents.iter().map(self::node).collect();
+        node.children.iter_mut().for_each(|child| self.dress(child, depth + 1));
+    }
+}
+
+impl Member {
+    fn of(transcript: &Transcript) -> Member {
+        let parts = || transcript.turns.iter().flat_map(|turn| &turn.parts);
+        let mut member = Member {
+            tokens: transcript.usage().total(),
+            duration_ms: super::elapsed(transcript.started(), transcript.ended()),
+            end: transcript.turns.last().map(|turn| turn.state),
+            ..Member::default()
+        };
+        for part in parts() {
+            match &part.body {
+                Body::Tool(tool) => {
+                    member.tools += 1;
+                    member.last_tools.push(tool.name.clone());
+                    if member.last_tools.len() > LAST_TOOLS {
+                        member.last_tools.remove(0);
+                    }
+                }
+                Body::Agent(agents) => member.agents.extend(agents.agents.iter().cloned()),
+                Body::Error(_) => member.errors += 1,
+                Body::Text(_)
+                | Body::Reasoning(_)
+                | Body::Interjection(_)
+                | Body::TaskList(_)
+                | Body::SkillLoad(_)
+                | Body::McpSnapshot(_)
+                | Body::ContextInfo(_)
+                | Body::Compaction(_)
+                | Body::File(_)
+                | Body::Source(_)
+                | Body::Patch(_)
+                | Body::Notice(_)
+                | Body::Data(_) => {}
+            }
+        }
+        member.end =
+            member.end.filter(|end| !matches!(end, TurnState::Running | TurnState::Unknown));
+        member
+    }
+
+    /// `12 tools · 27,556 tokens · 1.1 s`.
+    fn facts(&self) -> String {
+        let mut facts = Vec::new();
+        if self.tools > 0 {
+            facts.push(format::count(self.tools, "tool"));
+        }
+        if self.errors > 0 {
+            facts.push(format::count(self.errors, "error"));
+        }
+        if self.tokens > 0 {
+            facts.push(format!("{} tokens", format::number(self.tokens)));
+        }
+        facts.extend(self.duration_ms.filter(|took| *took > 0).map(format::duration));
+        facts.join(" · ")
+    }
+}
+
+#[cfg(test)]
+#[path = "agents_tests.rs"]
+mod tests;
