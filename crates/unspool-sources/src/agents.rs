@@ -5,7 +5,8 @@ pub struct Agent {
     /// Its name on the command line.
     pub name: &'static str,
     pub title: &'static str,
-    /// The oldest and the newest version that was recorded; none for what has no versions.
+    /// The oldest and the newest version that was recorded; none for what is no program with
+    /// versions and a folder of its own, but a format of many.
     pub recorded: Option<(&'static str, &'static str)>,
 }
 
@@ -15,6 +16,8 @@ pub static AGENTS: &[Agent] = &[
     Agent { name: "opencode", title: "OpenCode", recorded: Some(("1.18.33", "1.18.33")) },
     Agent { name: "copilot", title: "GitHub Copilot CLI", recorded: Some(("1.0.102", "1.0.102")) },
     Agent { name: "gemini", title: "Gemini CLI", recorded: Some(("0.61.0", "0.61.0")) },
+    Agent { name: "ai-sdk", title: "Vercel AI SDK", recorded: None },
+    Agent { name: "rows", title: "Rows of flat history", recorded: None },
 ];
 
 /// How a version stands to those that were recorded.

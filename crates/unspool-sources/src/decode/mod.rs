@@ -176,3 +176,8 @@ pub fn recognise<'a>(fields: &Fields<'a>) -> Option<(&'static Format, Recognised
     });
     formats.into_iter().find_map(|format| Some((format, (format.recognise)(fields)?)))
 }
+
+#[cfg(test)]
+mod declared_tests;
+#[cfg(test)]
+mod normalised_tests;

@@ -8,7 +8,7 @@ use crate::decode::FORMATS;
 
 /// Counted up when decoders begin to keep something else: what another version saved is not
 /// understood half, but read again from the file.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 
 /// A reading that can be taken up again.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

@@ -3,8 +3,9 @@
 //! same ids, so one decoder reads them all (`teller.rs`).
 //!
 //! A turn is a user's message and all messages of the model that name it as their parent; each of
-//! these is a step. Ids are ordered by time inside a message and nowhere else: they wrapped in
-//! August 2026.
+//! these is a step. Ids are ordered by time inside a message and nowhere else: their clock wrapped
+//! in August 2026 and does so again in October 2028; a message that was written then has parts of
+//! both sides (`lap`).
 
 mod ask;
 mod message;
@@ -163,5 +164,28 @@ fn duration(time: &Fields<'_>) -> Option<u64> {
     time.number("end")?.checked_sub(time.number("start")?)
 }
 
+/// Half of what the clock in an id counts to: 48 bits, of which the lower 12 count inside a
+/// millisecond.
+const HALF_A_LAP: u64 = 1 << 47;
+
+/// On which side of a wrap a part was made, seen from its message: before the one that the message
+/// came behind (-1), on the message's side (0), or behind the next one (1). Parts are made within
+/// days of their message, and the clock wraps every 795 days.
+fn lap(message: &str, part: &str) -> i8 {
+    match (clock(message), clock(part)) {
+        (Some(message), Some(part)) if message.saturating_sub(part) > HALF_A_LAP => 1,
+        (Some(message), Some(part)) if part.saturating_sub(message) > HALF_A_LAP => -1,
+        (_, _) => 0,
+    }
+}
+
+/// When an id was made, as far as it says.
+fn clock(id: &str) -> Option<u64> {
+    let (_, made) = id.split_once('_')?;
+    u64::from_str_radix(made.get(..12)?, 16).ok()
+}
+
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod wrap_tests;

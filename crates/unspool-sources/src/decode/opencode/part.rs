@@ -11,7 +11,7 @@ use super::super::{Emit, Fate, Fields};
 use super::message::usage;
 use super::teller::Teller;
 use super::user::{compaction, file};
-use super::{duration, moment};
+use super::{duration, lap, moment};
 
 impl Teller {
     /// One message with all of its parts, or what an export says of its session.
@@ -28,7 +28,10 @@ impl Teller {
             self.assistant(emit, &info);
         }
         let mut fate = Fate::Metadata;
-        for part in fields.list("parts") {
+        // The program sorts them by their ids, and so puts those that it made behind a wrap first.
+        let mut parts: Vec<Fields<'_>> = fields.list("parts").collect();
+        parts.sort_by_key(|part| lap(&id, &part.text("id").unwrap_or_default()));
+        for part in parts {
             if self.told(emit, &id, &part) == Fate::InParts {
                 fate = Fate::InParts;
             }

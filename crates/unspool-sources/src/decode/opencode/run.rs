@@ -1,5 +1,5 @@
 //! What `opencode run --format json` prints: parts when they are complete, so not in the order in
-//! which they began. Inside a message ids have that order; so the parts of a step are held until
+//! which they began. Inside a message ids have that order, but for a wrap of their clock; so the parts of a step are held until
 //! it is over.
 
 use unspool_core::event::{EndReason, What};
@@ -7,8 +7,8 @@ use unspool_core::telling::Name;
 
 use super::super::{Emit, Fate, Fields, Outline};
 use super::message::failure;
-use super::moment;
 use super::teller::Teller;
+use super::{lap, moment};
 
 impl Teller {
     pub(super) fn printed(&mut self, emit: &mut Emit<'_>, line: &Fields<'_>) -> Fate {
@@ -39,7 +39,9 @@ impl Teller {
             }
             Some(_) if part.is_object() => {
                 let raw = line.raw("part").unwrap_or_default().to_owned();
-                self.printed.push((part.string("id").unwrap_or_default(), raw));
+                let id = part.string("id").unwrap_or_default();
+                let lap = lap(&part.text("messageID").unwrap_or_default(), &id);
+                self.printed.push((lap, id, raw));
                 Fate::InParts
             }
             kind => self.unknown(emit, kind.unwrap_or("line"), line, line),
@@ -51,7 +53,7 @@ impl Teller {
         let mut printed = std::mem::take(&mut self.printed);
         printed.sort();
         let mut outline = Outline::default();
-        for (_, raw) in printed {
+        for (_, _, raw) in printed {
             if let Ok(part) = outline.read(&raw) {
                 self.part(emit, &part);
             }

@@ -39,8 +39,9 @@ pub struct Teller {
     pub(super) requests: BTreeMap<String, Request>,
     /// Sessions of sub-agents that run in the background.
     pub(super) background: BTreeSet<Arc<str>>,
-    /// Parts that `run` has printed of a step that is not over.
-    pub(super) printed: Vec<(String, String)>,
+    /// Parts that `run` has printed of a step that is not over, with what orders them: on which
+    /// side of a wrap they were made, and their id.
+    pub(super) printed: Vec<(i8, String, String)>,
 }
 
 impl Teller {

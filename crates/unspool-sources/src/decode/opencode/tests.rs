@@ -55,7 +55,7 @@ fn tell(events: &[(&'static str, String)]) -> Transcript {
 }
 
 /// Each turn: how it began, what the user said, how it ended, what there is in it.
-fn outline(transcript: &Transcript) -> Vec<String> {
+pub(super) fn outline(transcript: &Transcript) -> Vec<String> {
     let written = |body: &Body| match body {
         Body::Text(text) => text.text.clone(),
         Body::Tool(tool) => format!("{} {}", tool.name, tool.state.name()),

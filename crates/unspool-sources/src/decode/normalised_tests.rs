@@ -1,0 +1,315 @@
+//! R-003-49: what agents call things, and what we call them (R-003-18). Each line of the table is
+//! one record, what went before it where that counts, and the events that it becomes, with the
+//! fields in which its own end up:
+//!
+//! ```text
+//! tool.start            ToolCalled{name, input}, or ToolStarted where a message told the call
+//! tool.complete         ToolEnded{end, outcome{output, result}}
+//! subagent.start        AgentStarted{agent{call, id}, name}
+//! subagent.complete     AgentEnded{agent{id}, end}
+//! permission.requested  QuestionAsked{question{request_id, items}, requested}
+//! ```
+#![allow(clippy::unwrap_used)]
+
+use serde_json::{Value, json};
+
+use super::{FORMATS, Format, Outline, Record, claude, copilot, opencode, recognise};
+
+struct Told<'a> {
+    format: &'a Format,
+    before: Vec<Value>,
+    record: Value,
+    /// What comes of the record: these events and no more, with these fields among others.
+    events: Value,
+}
+
+/// The format of a record, and the events that it becomes behind others.
+fn events(before: &[Value], record: &Value) -> (&'static Format, Value) {
+    let text = record.to_string();
+    let mut outline = Outline::default();
+    let (format, _) = recognise(&outline.read(&text).unwrap()).unwrap();
+    let mut decoder = (format.decoder)();
+    let mut out = Vec::new();
+    for (line, record) in (0..).zip(before.iter().chain([record])) {
+        let text = record.to_string();
+        let fields = outline.read(&text).unwrap();
+        assert!((format.recognise)(&fields).is_some(), "{} takes {text}", format.name);
+        out.clear();
+        let record = Record { source: 0, line, offset: line * 1000, text: &text };
+        decoder.decode(&record, &fields, &mut out);
+    }
+    (format, out.iter().map(|event| serde_json::to_value(&event.what).unwrap()).collect())
+}
+
+/// Whether a value has all that is expected of it. Lists are as long as expected.
+fn has(value: &Value, expected: &Value) -> bool {
+    match (value, expected) {
+        (Value::Object(value), Value::Object(expected)) => expected
+            .iter()
+            .all(|(name, expected)| has(value.get(name).unwrap_or(&Value::Null), expected)),
+        (Value::Array(value), Value::Array(expected)) => {
+            value.len() == expected.len() && value.iter().zip(expected).all(|(v, e)| has(v, e))
+        }
+        (value, expected) => value == expected,
+    }
+}
+
+fn check(table: Vec<Told<'_>>) {
+    for Told { format, before, record, events: expected } in table {
+        let (known, told) = events(&before, &record);
+        assert_eq!(known.name, format.name, "{record}");
+        assert!(FORMATS.iter().any(|listed| listed.name == known.name));
+        assert!(has(&told, &expected), "{record}\nbecame   {told}\nand not  {expected}");
+    }
+}
+
+#[test]
+fn claude_codes_hooks_and_requests() {
+    let hook = |event: &str, rest: Value| {
+        let mut payload = rest;
+        payload["hook_event_name"] = json!(event);
+        payload["session_id"] = json!("s");
+        payload["transcript_path"] = json!("/p/s.jsonl");
+        payload
+    };
+    let call = |event: &str, tool: &str, input: &Value, rest: (&str, Value)| {
+        let mut payload = json!({"tool_name": tool, "tool_input": input, "tool_use_id": "t1"});
+        payload[rest.0] = rest.1;
+        hook(event, payload)
+    };
+    let list = json!({"command": "ls"});
+    let questions = json!({"questions": [{"question": "Which?", "header": "Unit",
+        "options": [{"label": "Celsius", "description": "C"}], "multiSelect": false}]});
+    let asked = json!([{"question": "Which?", "header": "Unit",
+        "options": [{"label": "Celsius", "description": "C"}], "multi_select": false}]);
+    let task = json!({"subagent_type": "Explore", "description": "Look", "prompt": "Look around"});
+    let id = json!({"id": "t1"});
+    let hooks = |before: Vec<Value>, record: Value, events: Value| Told {
+        format: &claude::HOOKS,
+        before,
+        record,
+        events,
+    };
+    check(vec![
+        hooks(
+            vec![],
+            call("PreToolUse", "Bash", &list, ("cwd", json!("/w"))),
+            json!([{"tool-called": {"call": id, "name": "Bash", "input": list}}]),
+        ),
+        hooks(
+            vec![],
+            call("PostToolUse", "Bash", &list, ("tool_response", json!({"stdout": "a.txt"}))),
+            json!([{"tool-ended": {"call": id, "end": "completed",
+                "outcome": {"output": "a.txt", "result": {"stdout": "a.txt"}}}}]),
+        ),
+        hooks(
+            vec![],
+            call("PostToolUseFailure", "Bash", &list, ("error", json!("no such file"))),
+            json!([{"tool-ended": {"call": id, "end": "failed",
+                "outcome": {"output": "no such file"}}}]),
+        ),
+        // The call starts the agent, and says what for. `SubagentStart` says no call, and with
+        // two agents at a time it could be either: the result joins the call with the agent.
+        hooks(
+            vec![],
+            call("PreToolUse", "Agent", &task, ("cwd", json!("/w"))),
+            json!([{"tool-called": {"name": "Agent"}}, {"agent-started":
+                {"agent": {"call": "t1", "id": null}, "name": "Explore", "task": "Look"}}]),
+        ),
+        hooks(
+            vec![],
+            hook("SubagentStart", json!({"agent_id": "a1", "agent_type": "Explore"})),
+            json!([]),
+        ),
+        hooks(
+            vec![],
+            hook("SubagentStop", json!({"agent_id": "a1", "agent_type": "Explore"})),
+            json!([{"agent-ended": {"agent": {"id": "a1"}, "end": "completed"}}]),
+        ),
+        hooks(
+            vec![call("PreToolUse", "AskUserQuestion", &questions, ("cwd", json!("/w")))],
+            hook(
+                "PermissionRequest",
+                json!({"tool_name": "AskUserQuestion", "tool_input": questions}),
+            ),
+            json!([{"question-asked": {"call": id, "requested": true,
+                "question": {"kind": "choice", "items": asked}}}]),
+        ),
+        Told {
+            format: &claude::STREAM,
+            before: vec![],
+            record: json!({"type": "control_request", "request_id": "r1", "request":
+                {"subtype": "can_use_tool", "tool_name": "AskUserQuestion", "tool_use_id": "t1",
+                "input": questions}}),
+            events: json!([{"question-asked": {"call": id, "tool": "AskUserQuestion",
+                "question": {"request_id": "r1", "kind": "choice", "items": asked},
+                "requested": true}}]),
+        },
+    ]);
+}
+
+#[test]
+fn opencodes_events() {
+    let event = |kind: &str, body: Value| {
+        let mut properties = body;
+        properties["sessionID"] = json!("ses_a");
+        json!({"id": "evt_1", "type": kind, "properties": properties})
+    };
+    let info = |info: Value| event("message.updated", json!({"info": info}));
+    let part = |message: &str, rest: Value| {
+        let mut part = rest;
+        part["id"] = json!("prt_1");
+        part["messageID"] = json!(message);
+        event("message.part.updated", json!({"part": part}))
+    };
+    let tool = |tool: &str, state: Value| {
+        part("msg_2", json!({"type": "tool", "tool": tool, "callID": "c1", "state": state}))
+    };
+    let before = || {
+        vec![
+            info(json!({"id": "msg_1", "role": "user"})),
+            info(json!({"id": "msg_2", "role": "assistant", "parentID": "msg_1"})),
+        ]
+    };
+    let call = json!({"id": "msg_2/c1"});
+    let list = json!({"command": "ls"});
+    let running = tool("bash", json!({"status": "running", "input": list}));
+    let input = json!({"subagent_type": "explore", "description": "Look"});
+    let child = json!({"sessionId": "ses_b"});
+    let task = tool("task", json!({"status": "running", "input": input, "metadata": child}));
+    let told = |more: Option<&Value>, record: Value, events: Value| {
+        let before = before().into_iter().chain(more.cloned()).collect();
+        Told { format: &opencode::EVENTS, before, record, events }
+    };
+    check(vec![
+        told(
+            None,
+            running.clone(),
+            json!([{"tool-called":
+                {"call": call, "name": "bash", "input": list, "running": true}}]),
+        ),
+        told(
+            Some(&running),
+            tool("bash", json!({"status": "completed", "input": list, "output": "a.txt"})),
+            json!([{"tool-ended":
+                {"call": call, "end": "completed", "outcome": {"output": "a.txt"}}}]),
+        ),
+        told(
+            Some(&running),
+            tool("bash", json!({"status": "error", "input": list, "error": "broken"})),
+            json!([{"tool-ended":
+                {"call": call, "end": "failed", "outcome": {"output": "broken"}}}]),
+        ),
+        // A part of the kind `agent` is only a mention in the user's message: it starts nothing,
+        // and no `step-finish` ends it. The call `task` does, with the session of the agent.
+        told(
+            None,
+            part("msg_1", json!({"type": "agent", "name": "explore"})),
+            json!([{"turn-started": {"trigger": "user"}}, {"context-added":
+                [{"record": "prt_1"}, {"title": "Mentioned agent", "text": "explore"}]}]),
+        ),
+        told(
+            None,
+            task.clone(),
+            json!([{"tool-called": {"name": "task"}}, {"agent-started": {"agent":
+                {"call": "msg_2/c1", "id": "ses_b"}, "name": "explore", "task": "Look"}}]),
+        ),
+        // An agent in the foreground ends with its call.
+        told(
+            Some(&task),
+            tool(
+                "task",
+                json!({"status": "completed", "input": input, "output": "done", "metadata": child}),
+            ),
+            json!([{"tool-ended":
+                {"call": call, "end": "completed", "outcome": {"output": "done"}}}]),
+        ),
+        told(
+            None,
+            part(
+                "msg_2",
+                json!({"type": "step-finish", "reason": "stop",
+                    "tokens": {"input": 3, "output": 1}}),
+            ),
+            json!([{"usage-told": {"step": {"message": "msg_2"}}},
+                {"step-ended": {"step": {"message": "msg_2"}, "stop_reason": "stop"}}]),
+        ),
+        told(
+            None,
+            event(
+                "question.asked",
+                json!({"id": "que_1", "tool": {"messageID": "msg_2", "callID": "c1"},
+                    "questions": [{"question": "Which?", "header": "Unit",
+                        "options": [{"label": "Celsius", "description": "C"}]}]}),
+            ),
+            json!([{"question-asked": {"call": call, "requested": true, "question":
+                {"request_id": "que_1", "kind": "choice", "items": [{"question": "Which?",
+                    "header": "Unit", "options": [{"label": "Celsius", "description": "C"}]}]}}}]),
+        ),
+    ]);
+}
+
+#[test]
+fn copilots_events() {
+    let event = |kind: &str, data: Value| {
+        let at = "2026-11-15T00:49:19.188Z";
+        json!({"type": kind, "data": data, "id": "e1", "timestamp": at})
+    };
+    let of_agent = |kind: &str| {
+        let mut event = event(kind, json!({"toolCallId": "t1", "agentName": "explore"}));
+        event["agentId"] = json!("a1");
+        event
+    };
+    let start = |tool: &str, arguments: &Value| {
+        let data = json!({"toolCallId": "t1", "toolName": tool, "arguments": arguments});
+        event("tool.execution_start", data)
+    };
+    let list = json!({"command": "ls"});
+    let task = json!({"agent_type": "explore", "description": "Look"});
+    let agent = json!({"call": "t1", "id": "a1"});
+    let told = |before: Vec<Value>, record: Value, events: Value| Told {
+        format: &copilot::LOG,
+        before,
+        record,
+        events,
+    };
+    check(vec![
+        told(
+            vec![],
+            start("bash", &list),
+            json!([{"tool-called": {"call": {"id": "t1"}, "name": "bash", "input": list}}]),
+        ),
+        told(
+            vec![start("bash", &list)],
+            event(
+                "tool.execution_complete",
+                json!({"toolCallId": "t1", "success": true, "result": {"content": "a.txt"}}),
+            ),
+            json!([{"tool-ended": {"call": {"id": "t1"}, "end": "completed",
+                "outcome": {"output": "a.txt"}}}]),
+        ),
+        told(
+            vec![start("bash", &list)],
+            event(
+                "tool.execution_complete",
+                json!({"toolCallId": "t1", "success": false, "error": {"message": "broken"}}),
+            ),
+            json!([{"tool-ended": {"end": "failed", "outcome": {"output": "broken"}}}]),
+        ),
+        told(
+            vec![start("task", &task)],
+            of_agent("subagent.started"),
+            json!([{"agent-started": {"agent": agent, "name": "explore"}}]),
+        ),
+        told(
+            vec![start("task", &task)],
+            of_agent("subagent.completed"),
+            json!([{"agent-ended": {"agent": agent, "end": "completed"}}]),
+        ),
+        told(
+            vec![start("task", &task)],
+            of_agent("subagent.failed"),
+            json!([{"agent-ended": {"agent": agent, "end": "failed"}}]),
+        ),
+    ]);
+}
