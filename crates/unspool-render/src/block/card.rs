@@ -34,10 +34,14 @@ pub fn paint(card: &Card) -> Markup {
     }
 }
 
-/// What a person looks for first is open: what changed in files, and why something failed.
+/// What a person looks for first is open: what changed in files, pictures, why something failed.
 fn is_telling(card: &Card) -> bool {
     let failed = matches!(card.icon, Icon::Failed | Icon::Interrupted);
-    failed || card.body.iter().any(|block| matches!(block, Block::Diff(_)))
+    let shows = |block: &Block| {
+        matches!(block, Block::Diff(_))
+            || matches!(block, Block::File(file) if file.preview.is_some())
+    };
+    failed || card.body.iter().any(shows)
 }
 
 /// An open question in full; an answered one as a record (R-003-12).
