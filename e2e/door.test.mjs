@@ -1,0 +1,85 @@
+// Who may come in, asked by hand and not by a browser: what a browser would never send is sent too.
+
+import assert from "node:assert/strict";
+import { request } from "node:http";
+import { stat } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "node:test";
+import { folder, freePort, serve } from "./program.mjs";
+
+/** Asks, and gives the status, the headers and the text. */
+function ask(server, path, headers = {}, method = "GET") {
+  const { hostname, port } = new URL(server.origin);
+  return new Promise((resolve, reject) => {
+    const asked = request({ hostname, port, path, method, headers }, (answer) => {
+      let text = "";
+      answer.setEncoding("utf8");
+      answer.on("data", (chunk) => { text += chunk; });
+      answer.on("end", () => resolve({ status: answer.statusCode, headers: answer.headers, text }));
+    });
+    asked.on("upgrade", (answer, socket) => {
+      socket.destroy();
+      resolve({ status: answer.statusCode, headers: answer.headers, text: "" });
+    });
+    asked.on("error", reject);
+    asked.end();
+  });
+}
+
+const UPGRADE = {
+  connection: "Upgrade", upgrade: "websocket",
+  "sec-websocket-version": "13", "sec-websocket-key": "AAAAAAAAAAAAAAAAAAAAAA==",
+};
+
+test("only who has the token comes in, under our own name, from our own pages", async (t) => {
+  const data = await folder(t);
+  const server = await serve(t, data, ["--demo", "--port", String(await freePort())]);
+  const token = new URL(server.address).searchParams.get("token");
+  const bearer = { authorization: `Bearer ${token}` };
+
+  for (const path of ["/", "/api/sessions", "/api/live", "/assets/app.js", "/s/x", "/nothing"]) {
+    const { status, headers, text } = await ask(server, path);
+    assert.equal(status, 401, path);
+    assert.equal(headers["content-type"], "application/problem+json", path);
+    assert.match(JSON.parse(text).detail, /unspool serve/);
+  }
+  assert.equal((await ask(server, "/?token=wrong")).status, 401);
+  assert.equal((await ask(server, "/", { authorization: `Bearer ${token}x` })).status, 401);
+  assert.equal((await ask(server, "/", { cookie: "token=x; unspool=y" })).status, 401);
+
+  // The token becomes a cookie, and leaves the address.
+  const let_in = await ask(server, `/s/abc?before=3&token=${token}`);
+  assert.equal(let_in.status, 303);
+  assert.equal(let_in.headers.location, "/s/abc?before=3");
+  const [cookie] = let_in.headers["set-cookie"];
+  assert.match(cookie, /; HttpOnly; SameSite=Strict; Path=\//);
+  assert.equal((await ask(server, "/", { cookie: cookie.split(";")[0] })).status, 200);
+  assert.equal((await ask(server, `//elsewhere.example/?token=${token}`)).headers.location, "/elsewhere.example/");
+
+  // Another name for this address is somebody else's page (DNS rebinding).
+  for (const host of ["evil.example", `evil.example:${new URL(server.origin).port}`, "127.0.0.1"]) {
+    assert.equal((await ask(server, "/", { ...bearer, host })).status, 421, host);
+  }
+
+  // Other sites open no sockets and change nothing; our own pages may.
+  for (const origin of ["http://evil.example", "null", "https://127.0.0.1"]) {
+    assert.equal((await ask(server, "/api/live", { ...bearer, ...UPGRADE, origin })).status, 403, origin);
+    assert.equal((await ask(server, "/api/sessions", { ...bearer, origin }, "POST")).status, 403, origin);
+  }
+  assert.equal((await ask(server, "/api/live", { ...bearer, ...UPGRADE, origin: server.origin })).status, 101);
+
+  // What is not there is said to be so, and no path leads out.
+  for (const path of ["/assets/../Cargo.toml", "/assets/..%2f..%2fCargo.toml", "/assets/%2e%2e/x", "/s/nosuchsession", "/api/sessions/nosuchsession"]) {
+    assert.equal((await ask(server, path, bearer)).status, 404, path);
+  }
+  const page = await ask(server, "/", bearer);
+  const policy = page.headers["content-security-policy"];
+  assert.match(policy, /default-src 'none'/);
+  assert.doesNotMatch(policy, /unsafe|\*/);
+  assert.equal(page.headers["x-content-type-options"], "nosniff");
+
+  // Nobody else on the machine reads the secret.
+  const { mode } = await stat(join(data, "demo", "token"));
+  assert.equal(mode & 0o077, 0);
+  assert.equal(await server.stop(), 0, "it ends by itself when asked to");
+});
