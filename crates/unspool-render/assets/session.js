@@ -243,4 +243,16 @@ new MutationObserver((records) => {
   }
 }).observe(turns, { childList: true });
 
+// A link to a part opens what it stands in.
+function reveal() {
+  const target = location.hash && document.getElementById(location.hash.slice(1));
+  if (!target) return;
+  for (let at = target; at; at = at.parentElement) if (at.matches("details")) at.open = true;
+  for (const fold of target.querySelectorAll("details")) fold.open = true;
+  following = false;
+  target.scrollIntoView({ block: "center" });
+}
+addEventListener("hashchange", reveal);
+reveal();
+
 if (following && location.hash === "" && page.querySelector(".growing")) toEnd();

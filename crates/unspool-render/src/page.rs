@@ -1,15 +1,22 @@
 //! The pages: a shell that all share, the list of sessions, one session.
 
+mod search;
 mod session;
 mod sessions;
 
 use maud::{DOCTYPE, Markup, html};
 
+pub use search::{Found, Search, search};
 pub use session::{Session, outline_entry, session, session_head, stretch};
 pub use sessions::{Row, Sessions, rows, sessions};
 
 /// A page around its main part.
 pub fn shell(title: &str, module: &str, main: Markup) -> Markup {
+    shell_with(title, module, "", main)
+}
+
+/// The same with something in the search box.
+pub fn shell_with(title: &str, module: &str, query: &str, main: Markup) -> Markup {
     html! {
         (DOCTYPE)
         html lang="en" {
@@ -18,7 +25,7 @@ pub fn shell(title: &str, module: &str, main: Markup) -> Markup {
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="dark light";
                 meta name="referrer" content="no-referrer";
-                title { (title) " · Unspool" }
+                title { (crate::text::safe(title)) " · Unspool" }
                 link rel="icon" type="image/svg+xml" href="/assets/icon.svg";
                 link rel="stylesheet" href="/assets/style.css";
                 script type="module" src="/assets/app.js" {}
@@ -29,7 +36,7 @@ pub fn shell(title: &str, module: &str, main: Markup) -> Markup {
                 header.top {
                     a.brand href="/" { span.mark aria-hidden="true" { "◐" } "Unspool" }
                     form.find action="/" method="get" role="search" {
-                        input type="search" name="q" placeholder="Search everything" autocomplete="off"
+                        input type="search" name="q" value=(crate::text::safe(query)) placeholder="Search everything" autocomplete="off"
                             aria-label="Search all sessions";
                     }
                     span.link-state role="status" {}

@@ -2,6 +2,7 @@
 //! piece where a fresh page would have it, and the two are the same in the end (law 2).
 
 use maud::{Markup, html};
+use unspool_core::block::Block;
 use unspool_core::part::Kind;
 use unspool_core::present::{Item, PartView, ReasoningView, TurnHeader, TurnView, format};
 use unspool_core::session::TurnState;
@@ -104,6 +105,22 @@ fn part(view: &PartView, id: &str) -> Markup {
     }
 }
 
+/// A part of a reasoning block. Who has opened the block wants to see what was thought, and not a
+/// second fold.
+fn inner(view: &PartView, id: &str) -> Markup {
+    if view.kind != Kind::Reasoning {
+        return part(view, id);
+    }
+    html! {
+        div.part.growing[view.open].(view.kind.name()) id=(id) data-kind=(view.kind.name()) {
+            @for block in &view.blocks {
+                @if let Block::Fold(fold) = block { (blocks(&fold.blocks)) }
+                @else { (blocks(std::slice::from_ref(block))) }
+            }
+        }
+    }
+}
+
 /// Collapsed unless it is going on (R-004-13).
 fn reasoning(view: &ReasoningView, id: &str) -> Markup {
     html! {
@@ -114,7 +131,7 @@ fn reasoning(view: &ReasoningView, id: &str) -> Markup {
                 @if !view.summary.is_empty() { span.gist { (safe(&view.summary)) } }
             }
             div.inside {
-                @for view in &view.parts { (part(view, &format!("p-{}", view.id))) }
+                @for view in &view.parts { (inner(view, &format!("p-{}", view.id))) }
             }
         }
     }

@@ -6,6 +6,7 @@ use axum::extract::{Path, Query, State};
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{Html, IntoResponse, Response};
+use jiff::Timestamp;
 use maud::Markup;
 use serde::Deserialize;
 use unspool_core::present::{self, TurnView};
@@ -13,6 +14,7 @@ use unspool_core::session::Session;
 use unspool_engine::family::family;
 use unspool_render::{assets, page};
 use unspool_store::contract::{Store, StoredSession, Window};
+use unspool_store::search::SearchRequest;
 
 use crate::App;
 use crate::api::{Listing, find};
@@ -23,6 +25,10 @@ use crate::room::settle;
 const LISTED: u64 = 200;
 /// So many turns does a page show at first, and so many more at a time.
 const TURNS: u32 = 20;
+/// And so many behind one that is looked for.
+const AFTER: u32 = 6;
+/// So many hits does a search show.
+const FOUND: usize = 100;
 
 /// A page, or a page that says what went wrong.
 type Page = Result<Html<String>, Trouble>;
@@ -47,10 +53,19 @@ fn html(page: &Markup) -> Html<String> {
     Html(page.0.clone())
 }
 
+#[derive(Debug, Deserialize)]
+pub struct Asked {
+    q: Option<String>,
+}
+
 pub async fn sessions<S: Store>(
     State(app): State<Arc<App<S>>>,
+    Query(asked): Query<Asked>,
     Query(listing): Query<Listing>,
 ) -> Page {
+    if let Some(query) = asked.q.filter(|query| !query.trim().is_empty()) {
+        return search(&app, &query, listing).await;
+    }
     let found = app.store.sessions(listing.filter(LISTED)).await?;
     let rows = found
         .iter()
@@ -63,10 +78,51 @@ pub async fn sessions<S: Store>(
     Ok(html(&page::sessions(&shown)))
 }
 
+async fn search<S: Store>(app: &App<S>, query: &str, listing: Listing) -> Page {
+    let request = SearchRequest {
+        agent: listing.agent,
+        project: listing.project,
+        limit: FOUND,
+        width: 240,
+        ..SearchRequest::new(query)
+    };
+    let findings = app.store.search(request).await?;
+    let found = findings.hits.iter().map(|hit| page::Found {
+        session: hit.session.to_string(),
+        agent: &hit.agent,
+        project: hit.project.as_deref(),
+        title: hit.title.as_deref(),
+        turn: hit.turn,
+        part: hit.part.map(|part| part.to_string()),
+        kind: &hit.kind,
+        tool: hit.tool.as_deref(),
+        at: hit.at.and_then(|at| Timestamp::from_millisecond(at).ok()),
+        text: &hit.snippet.text,
+        ranges: &hit.snippet.ranges,
+    });
+    let note = if findings.widened {
+        Some("No part has it as a whole word; these have it inside a longer one.")
+    } else if findings.newest_first {
+        Some("Many parts have it; these are the newest.")
+    } else {
+        None
+    };
+    Ok(html(&page::search(&page::Search { query, found: found.collect(), note })))
+}
+
 #[derive(Debug, Deserialize)]
 pub struct Place {
     /// The turns before this one.
     before: Option<u32>,
+    /// The turns around this one.
+    turn: Option<u32>,
+}
+
+impl Place {
+    /// The number behind the last turn that is shown.
+    fn end(&self) -> Option<u32> {
+        self.before.or(self.turn.map(|turn| turn.saturating_add(AFTER)))
+    }
 }
 
 /// Some turns of a session, as they are shown.
@@ -101,7 +157,7 @@ pub async fn session<S: Store>(
     Query(place): Query<Place>,
 ) -> Page {
     let stored = find(&app, &id).await?;
-    let shown = load(&app, &stored, place.before).await?;
+    let shown = load(&app, &stored, place.end()).await?;
     let page = page::Session {
         summary: &stored.summary,
         prices: &app.prices,
