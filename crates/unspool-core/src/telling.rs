@@ -53,6 +53,9 @@ pub enum Name {
     /// The n-th thing with this content, in the turn or, for a turn, in the session. This is how
     /// sources that share no ids are brought together.
     Alike(u64, u32),
+    /// A later piece of the thing that `Alike` names so, told apart because something stood between
+    /// the two. A stronger telling that has the thing whole has the pieces in it.
+    Piece(u64, u32, u32),
     /// The n-th thing that this telling opened, where the source names nothing.
     Nth(Telling, u32),
     /// What the end rule put there.
@@ -75,6 +78,10 @@ impl Name {
             Name::Alike(content, nth) => {
                 xxh3_64_with_seed(&content.to_le_bytes(), 9 | u64::from(*nth) << 8)
             }
+            Name::Piece(content, nth, piece) => {
+                let whole = Name::Alike(*content, *nth).digest();
+                xxh3_64_with_seed(&whole.to_le_bytes(), 12 | u64::from(*piece) << 8)
+            }
             Name::Nth(telling, nth) => {
                 xxh3_64_with_seed(&[telling.index() as u8], 10 | u64::from(*nth) << 8)
             }
@@ -85,7 +92,7 @@ impl Name {
     /// Whether the name means something only inside one turn.
     pub fn is_local(&self) -> bool {
         match self {
-            Name::Alike(..) | Name::Nth(..) | Name::Ending => true,
+            Name::Alike(..) | Name::Piece(..) | Name::Nth(..) | Name::Ending => true,
             Name::Preamble
             | Name::Call(_)
             | Name::AgentsOf(_)

@@ -245,7 +245,9 @@ new MutationObserver((records) => {
 
 // A link to a part opens what it stands in.
 function reveal() {
-  const target = location.hash && document.getElementById(location.hash.slice(1));
+  let target = location.hash && document.getElementById(location.hash.slice(1));
+  // A call whose agents stand for it is shown as they are.
+  if (target && target.childElementCount === 0) target = target.nextElementSibling;
   if (!target) return;
   for (let at = target; at; at = at.parentElement) if (at.matches("details")) at.open = true;
   for (const fold of target.querySelectorAll("details")) fold.open = true;

@@ -6,7 +6,7 @@ use crate::change::{Change, Oddity, PartPatch, TurnPatch};
 use crate::event::EndReason;
 use crate::part::{Body, Failure, Kind, Notice, ToolState};
 use crate::session::{End, TurnState};
-use crate::telling::{Name, Origin, Telling};
+use crate::telling::{Field, Name, Origin, Telling};
 
 use super::order::LAST;
 use super::part::{At, body_digest};
@@ -72,6 +72,7 @@ impl Assembler {
         for part in 0..self.turns[turn].parts.len() {
             self.settle_foreign((turn, part));
         }
+        self.settle_pieces(turn);
         self.tell_ending(turn, state, why);
     }
 
@@ -129,6 +130,32 @@ impl Assembler {
         for at in [Some(at), self.agents_of(at)].into_iter().flatten() {
             self.part(at).origin.foreign = foreign;
             self.note(at);
+        }
+    }
+
+    /// Marks pieces of prose that a stronger telling has whole: it is shown once.
+    pub(super) fn settle_pieces(&mut self, turn: usize) {
+        if !self.turns[turn].has_pieces {
+            return;
+        }
+        for part in 0..self.turns[turn].parts.len() {
+            let at = (turn, part);
+            let names = &self.turns[turn].parts[part].origin.names;
+            let whole = names.iter().find_map(|name| {
+                if let Name::Piece(content, nth, _) = name {
+                    Some(Name::Alike(*content, *nth))
+                } else {
+                    None
+                }
+            });
+            let Some(whole) = whole else { continue };
+            let rank = |at: At| self.turns[at.0].parts[at.1].origin.ranks.holder(Field::Body);
+            let whole = self.find_part(turn, &whole).and_then(rank);
+            let covered = whole > rank(at) && !self.turns[turn].parts[part].gone;
+            if self.part(at).origin.foreign != covered {
+                self.part(at).origin.foreign = covered;
+                self.note(at);
+            }
         }
     }
 

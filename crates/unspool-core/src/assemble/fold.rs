@@ -23,6 +23,8 @@ pub(super) struct TurnFold {
     pub stored: bool,
     pub thinking_mode: bool,
     pub has_reasoning: bool,
+    /// Some part of it is a piece of something that another telling may have whole.
+    pub has_pieces: bool,
     pub is_command: bool,
     pub state: TurnState,
     pub ended: Option<Timestamp>,
@@ -101,7 +103,7 @@ impl PartFold {
 
     /// It is known by its content alone.
     pub fn is_nameless(&self) -> bool {
-        let by_content = |name: &Name| matches!(name, Name::Alike(..));
+        let by_content = |name: &Name| matches!(name, Name::Alike(..) | Name::Piece(..));
         !self.origin.names.is_empty() && self.origin.names.iter().all(by_content)
     }
 
@@ -148,6 +150,7 @@ impl TurnFold {
             stored: false,
             thinking_mode: false,
             has_reasoning: false,
+            has_pieces: false,
             is_command: false,
             state: TurnState::Running,
             ended: None,
@@ -219,6 +222,10 @@ pub(super) fn id_of(session: SessionId, turn: TurnId, name: &Name) -> Id {
         Name::Record(id) => Id::derive([session, b"record", id.as_bytes()]),
         Name::Alike(content, nth) => {
             Id::derive([session, turn, b"alike", &content.to_le_bytes(), &number(*nth)])
+        }
+        Name::Piece(content, nth, piece) => {
+            let (content, nth, piece) = (content.to_le_bytes(), number(*nth), number(*piece));
+            Id::derive([session, turn, b"piece", &content, &nth, &piece])
         }
         Name::Nth(telling, nth) => {
             Id::derive([session, turn, b"nth", &[telling.index() as u8], &number(*nth)])

@@ -61,6 +61,7 @@ impl Assembler {
         }
         kept.origin.ranks.join(gone.origin.ranks);
         kept.has_reasoning |= gone.has_reasoning;
+        kept.has_pieces |= gone.has_pieces;
         kept.abandoned |= gone.abandoned;
         kept.inherited |= gone.inherited;
         for (key, count) in gone.alike {

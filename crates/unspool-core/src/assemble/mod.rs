@@ -180,9 +180,18 @@ impl Assembler {
                     self.out.push(Change::SnapshotTaken { kind, sha256, content });
                 }
             }
-            What::Grew { voice, block, text } => self.grow_prose(head, voice, block, text),
+            What::Grew { voice, block, text } => {
+                let is_piece = matches!(block, Some(Name::Piece(..)));
+                self.grow_prose(head, voice, block, text);
+                if is_piece {
+                    let turn = self.turn_for(head);
+                    self.settle_pieces(turn);
+                }
+            }
             What::Said { voice, block, text, detail } => {
                 self.say_prose(head, voice, block, text, detail);
+                let turn = self.turn_for(head);
+                self.settle_pieces(turn);
             }
             What::BlockStarted { block } => self.keep_place(head, block),
             What::BlockEnded { block } => self.end_block(head, &block),

@@ -69,7 +69,7 @@ impl Assembler {
     /// Whether a name can be a plain part's: the names of turns, steps, calls and agents cannot.
     pub(super) fn names_part(&mut self, name: &Name) -> bool {
         let may = match name {
-            Name::Block(..) | Name::Record(_) | Name::Alike(..) => true,
+            Name::Block(..) | Name::Record(_) | Name::Alike(..) | Name::Piece(..) => true,
             Name::Preamble
             | Name::Nth(..)
             | Name::Call(_)
@@ -272,6 +272,7 @@ impl Assembler {
     }
 
     pub(super) fn register(&mut self, at: At, name: Name) {
+        self.turns[at.0].has_pieces |= matches!(name, Name::Piece(..));
         if name.is_local() {
             self.turns[at.0].local.insert(name, at.1);
         } else {

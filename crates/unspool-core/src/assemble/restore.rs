@@ -286,6 +286,7 @@ fn fold_turn(turn: &Turn) -> TurnFold {
         let at = fold.parts.len();
         for name in held.origin.names.iter().filter(|name| name.is_local()) {
             fold.local.insert(name.clone(), at);
+            fold.has_pieces |= matches!(name, Name::Piece(..));
         }
         fold.has_reasoning |= matches!(part.body, Body::Reasoning(_));
         for (class, content, nth) in &held.origin.alike {

@@ -130,3 +130,39 @@ fn a_prompt_that_gemini_forgets_is_kept_and_marked() {
         assert_eq!(turns[0].user[0].prose(), Some("Check something."));
     }
 }
+
+#[test]
+fn law_1_order_is_kept_by_the_stream_of_gemini_alone() {
+    // Text between two calls of one message is in the stream only: the chat file joins it.
+    let mut between = 0;
+    for case in cases("gemini") {
+        let Ok(text) = std::fs::read_to_string(case.join("stream.jsonl")) else { continue };
+        // Deltas of text follow one another; anything that is called stands between.
+        let mut told: Vec<(Kind, String)> = Vec::new();
+        for line in text.lines() {
+            let Ok(frame) = serde_json::from_str::<serde_json::Value>(line) else { continue };
+            let of = |name: &str| frame[name].as_str().unwrap_or_default().to_owned();
+            match (frame["type"].as_str(), frame["role"].as_str()) {
+                (Some("message"), Some("assistant")) => match told.last_mut() {
+                    Some((Kind::Text, said)) => said.push_str(&of("content")),
+                    _ => told.push((Kind::Text, of("content"))),
+                },
+                (Some("tool_use"), _) => {
+                    between += usize::from(told.len() > 1);
+                    told.push((Kind::Tool, of("tool_id")));
+                }
+                _ => {}
+            }
+        }
+        let trimmed = |(kind, said): (Kind, String)| (kind, said.trim().to_owned());
+        let told: Vec<_> =
+            told.into_iter().map(trimmed).filter(|(_, said)| !said.is_empty()).collect();
+        let captures = captures(&case);
+        let stream = captures.iter().position(|capture| capture.file == "stream.jsonl").unwrap();
+        let gathering = fold_in(&captures[stream..=stream], &[0]);
+        let found = blocks(&main_session(&gathering).transcript());
+        let found: Vec<_> = found.into_iter().map(trimmed).collect();
+        assert_eq!(found, told, "{}", name(&case));
+    }
+    assert!(between > 0);
+}

@@ -78,7 +78,15 @@ fn prompt_likeness(text: &str) -> u64 {
 }
 
 /// The text of the n-th model call of the turn. The chat file joins all texts of a call, and with
-/// them loses where a tool stood between two.
+/// them loses where a tool stood between two; the stream has them piece by piece.
 fn text_name(nth: u32) -> Name {
-    Name::Alike(digest(b"text of a model call"), nth)
+    piece_name(nth, 0)
+}
+
+fn piece_name(nth: u32, piece: u32) -> Name {
+    let content = digest(b"text of a model call");
+    match piece {
+        0 => Name::Alike(content, nth),
+        piece => Name::Piece(content, nth, piece),
+    }
 }

@@ -22,6 +22,14 @@ pub(super) struct StreamDecoder {
     step: u32,
     /// Its calls have ended: what comes next is the next model call's.
     answered: bool,
+    /// Which piece of its text is told: a call between two words parts them.
+    #[serde(default)]
+    piece: u32,
+    /// Something was said by it, and then something called.
+    #[serde(default)]
+    parted: bool,
+    #[serde(default)]
+    spoke: bool,
     /// White space at the end of its text so far: the chat file leaves it out unless more follows.
     space: String,
     errors: u32,
@@ -40,6 +48,7 @@ impl Decoder for StreamDecoder {
             Some("message") => self.message(&mut emit, fields),
             Some("tool_use") => {
                 self.go_on(&mut emit);
+                self.parted = self.spoke;
                 let id: Arc<str> = fields.text("tool_id").unwrap_or_default().into();
                 called(&mut emit, &id, fields, "parameters", true);
                 Fate::InParts
@@ -81,15 +90,22 @@ impl StreamDecoder {
             let names = vec![Name::Alike(words, *count - 1)];
             let user = vec![Body::Text(Text { text, ..Text::default() })];
             (self.step, self.answered) = (0, false);
-            self.space.clear();
+            self.begin();
             emit.push(What::TurnStarted { names, trigger: Trigger::User, user });
             return Fate::InParts;
         }
         self.go_on(emit);
+        if self.parted && !text.trim().is_empty() {
+            emit.push(What::BlockEnded { block: self.block() });
+            self.piece += 1;
+            self.parted = false;
+            self.space.clear();
+        }
         let mut text = std::mem::take(&mut self.space) + &text;
         self.space = text.split_off(text.trim_end().len());
         if !text.is_empty() {
-            let block = Some(super::text_name(self.step));
+            let block = Some(self.block());
+            self.spoke = true;
             emit.push(What::Grew { voice: Voice::Text, block, text });
         }
         Fate::InParts
@@ -98,10 +114,21 @@ impl StreamDecoder {
     /// Something is said or called: by the next model call, if the calls of this one have ended.
     fn go_on(&mut self, emit: &mut Emit<'_>) {
         if std::mem::take(&mut self.answered) {
-            emit.push(What::BlockEnded { block: super::text_name(self.step) });
+            emit.push(What::BlockEnded { block: self.block() });
             self.step += 1;
-            self.space.clear();
+            self.begin();
         }
+    }
+
+    /// Another model call speaks.
+    fn begin(&mut self) {
+        (self.piece, self.parted, self.spoke) = (0, false, false);
+        self.space.clear();
+    }
+
+    /// What is said now.
+    fn block(&self) -> Name {
+        super::piece_name(self.step, self.piece)
     }
 
     fn result_of(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
@@ -118,7 +145,7 @@ impl StreamDecoder {
     }
 
     fn result(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
-        emit.push(What::BlockEnded { block: super::text_name(self.step) });
+        emit.push(What::BlockEnded { block: self.block() });
         if fields.is("status", "success") {
             emit.push(What::TurnEnded(EndReason::Completed));
             return Fate::Metadata;
