@@ -107,6 +107,7 @@ const ATTRIBUTES: &[&str] = &[
     "target",
     "title",
     "type",
+    "value",
 ];
 
 /// An element's start: its name and its attributes.
