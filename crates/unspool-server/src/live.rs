@@ -99,9 +99,7 @@ async fn tell_html<S: Store>(
         return say(&mut socket, json!({ "type": "error", "detail": what })).await;
     };
     say(&mut socket, json!({ "type": "ready", "session": id })).await?;
-    if let Some(now) = now {
-        socket.send(Message::Text(now)).await?;
-    }
+    socket.send(Message::Text(now)).await?;
     loop {
         tokio::select! {
             told = then.recv() => match told {

@@ -13,6 +13,7 @@ use serde::Serialize;
 use tokio::sync::broadcast;
 use unspool_core::change::Change;
 use unspool_core::id::{SessionId, digest};
+use unspool_core::present::outline::Outline;
 use unspool_core::present::{self, TurnView};
 use unspool_core::session::{Turn, TurnState};
 use unspool_engine::family::family;
@@ -98,7 +99,7 @@ trait AnyRoom: Send + Sync {
 
 /// What somebody who came in is told at once, and then.
 pub struct Joined {
-    pub now: Option<Utf8Bytes>,
+    pub now: Utf8Bytes,
     pub then: broadcast::Receiver<Utf8Bytes>,
 }
 
@@ -141,22 +142,25 @@ impl<S: Store> AnyRoom for Room<S> {
     fn join(&self, since: u64, first: Option<&str>) -> Joined {
         let mut state = self.state();
         let then = self.out.subscribe();
-        if state.followed.seq() == since {
-            return Joined { now: None, then };
-        }
-        // The page has something older, or newer than what was painted last: all that it has,
-        // anew. What is the same stays as it is in the page.
+        // A page that has something older, or newer than what was painted last, is told all that it
+        // has anew. Any other is told what the seq of the session says nothing of: its head, which
+        // may have been read later than the seq, and what its sub-agents do.
+        let is_current = state.followed.seq() == since;
         let views = self.views(&mut state);
         let from = views.iter().position(|view| Some(turn_id(view).as_str()) == first);
         let mut acts = vec![Act::Head { html: state.head.clone() }];
         let mut before = None;
         for view in views.iter().skip(from.unwrap_or(0)) {
             let (after, id) = (before.clone(), turn_id(view));
+            if is_current && Outline::of(view).agents == 0 {
+                before = Some(id);
+                continue;
+            }
             acts.push(Act::Turn { html: turn(view).into_string(), after: after.clone() });
             acts.push(Act::Outline { html: page::outline_entry(view).into_string(), after });
             before = Some(id);
         }
-        Joined { now: Some(self.message(state.followed.seq(), &acts)), then }
+        Joined { now: self.message(state.followed.seq(), &acts), then }
     }
 }
 
