@@ -32,25 +32,30 @@ async function appendSlowly(path, lines) {
   }
 }
 
+/** A session whose log has this much, on a page that shows it. */
+async function watched(t, name, count, options) {
+  const [data, home, lines] = [await folder(t), await folder(t), await recorded(name)];
+  const log = join(home, LOG);
+  await mkdir(dirname(log), { recursive: true });
+  await appendFile(log, lines.slice(0, count).join(""));
+  const arguments_ = ["--port", String(await freePort())];
+  const server = await serve(t, data, arguments_, home);
+  const page = await open(t, options);
+  await page.goto(server.address);
+  await until("the session is listed", async () => {
+    await page.goto(server.origin);
+    return (await page.locator(".row").count()) === 1;
+  });
+  await page.click(".row a");
+  await page.waitForSelector(".turn");
+  const again = () => serve(t, data, arguments_, home);
+  return { log, lines: lines.slice(count), server, page, again };
+}
+
 for (const name of ["discovery-loop", "subagents-parallel-and-background", "question-answered"]) {
   test(`${name}: the page that grew is the page that is loaded`, async (t) => {
-    const data = await folder(t);
-    const home = await folder(t);
-    const lines = await recorded(name);
-    const log = join(home, LOG);
-    await mkdir(dirname(log), { recursive: true });
-    const first = lines.findIndex((line) => line.includes('"type":"user"')) + 1;
-    await appendFile(log, lines.slice(0, first).join(""));
-    const server = await serve(t, data, ["--port", String(await freePort())], home);
-    const page = await open(t);
-    await page.goto(server.address);
-    await until("the session is listed", async () => {
-      await page.goto(server.origin);
-      return (await page.locator(".row").count()) === 1;
-    });
-    await page.click(".row a");
-    await page.waitForSelector(".turn");
-    await appendSlowly(log, lines.slice(first));
+    const { log, lines, server, page } = await watched(t, name, 4);
+    await appendSlowly(log, lines);
     const fresh = await open(t);
     await fresh.goto(server.address);
     const address = page.url();
@@ -72,21 +77,7 @@ for (const name of ["discovery-loop", "subagents-parallel-and-background", "ques
 }
 
 test("the page follows its end while its reader is there, and stays put otherwise", async (t) => {
-  const data = await folder(t);
-  const home = await folder(t);
-  const lines = await recorded("discovery-loop");
-  const log = join(home, LOG);
-  await mkdir(dirname(log), { recursive: true });
-  await appendFile(log, lines.slice(0, 40).join(""));
-  const server = await serve(t, data, ["--port", String(await freePort())], home);
-  const page = await open(t, { viewport: { width: 900, height: 400 } });
-  await page.goto(server.address);
-  await until("the session is listed", async () => {
-    await page.goto(server.origin);
-    return (await page.locator(".row").count()) === 1;
-  });
-  await page.click(".row a");
-  await page.waitForSelector(".turn");
+  const { log, lines, page } = await watched(t, "discovery-loop", 40, { viewport: { width: 900, height: 400 } });
   const distance = () => page.evaluate(() => {
     const { scrollHeight, clientHeight, scrollTop } = document.documentElement;
     return scrollHeight - clientHeight - scrollTop;
@@ -98,45 +89,30 @@ test("the page follows its end while its reader is there, and stays put otherwis
     await until("more parts", async () => (await parts()) > before || (await parts()));
   };
   await page.keyboard.press("Shift+G");
-  await grow(40, 52);
+  await grow(0, 12);
   await until("at the end", async () => (await distance()) <= 48 || distance());
   await page.mouse.move(450, 200);
   await page.mouse.wheel(0, -600);
   await until("scrolled up", async () => (await distance()) > 200 || distance());
   await page.waitForTimeout(150);
   const top = await page.evaluate(() => document.documentElement.scrollTop);
-  await grow(52, 64);
+  await grow(12, 24);
   assert.equal(await page.evaluate(() => document.documentElement.scrollTop), top);
   assert.match(await page.locator(".news").innerText(), /^\d+ new parts?$/);
   await page.click(".news");
   await until("at the end again", async () => (await distance()) <= 48 || distance());
   assert.equal(await page.locator(".news").isVisible(), false);
-  await grow(64, 80);
+  await grow(24, 40);
   await until("still at the end", async () => (await distance()) <= 48 || distance());
   assert.deepEqual(page.troubles, []);
 });
 
 test("a page goes on after the server was killed and started again in the middle of a turn", async (t) => {
-  const data = await folder(t);
-  const home = await folder(t);
-  const lines = await recorded("discovery-loop");
-  const log = join(home, LOG);
-  await mkdir(dirname(log), { recursive: true });
-  await appendFile(log, lines.slice(0, 30).join(""));
-  const port = String(await freePort());
-  const before = await serve(t, data, ["--port", port], home);
-  const page = await open(t);
-  await page.goto(before.address);
-  await until("the session is listed", async () => {
-    await page.goto(before.origin);
-    return (await page.locator(".row").count()) === 1;
-  });
-  await page.click(".row a");
-  await page.waitForSelector(".turn");
+  const { log, lines, server: before, page, again } = await watched(t, "discovery-loop", 30);
   await before.stop("SIGKILL");
-  await appendFile(log, lines.slice(30, 50).join(""));
-  const server = await serve(t, data, ["--port", port], home);
-  await appendSlowly(log, lines.slice(50));
+  await appendFile(log, lines.slice(0, 20).join(""));
+  const server = await again();
+  await appendSlowly(log, lines.slice(20));
   const fresh = await open(t);
   await fresh.goto(server.address);
   await until("the page that went on is the page that is loaded", async () => {

@@ -8,7 +8,6 @@ use axum::extract::ws::{Message, Utf8Bytes, WebSocket, WebSocketUpgrade};
 use axum::response::Response;
 use serde::Deserialize;
 use serde_json::json;
-use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 use unspool_core::document::{SessionDocument, TurnDocument};
 use unspool_core::id::SessionId;
@@ -146,7 +145,7 @@ async fn tell_json<S: Store>(
                 },
                 Ok(News::Missed) | Err(RecvError::Lagged(_)) => {
                     say(&mut socket, json!({ "type": "behind", "session": id, "seq": seq })).await?;
-                    news = catch_up(&app);
+                    news = app.news.subscribe();
                     seq = snapshot(&app, &mut socket, id).await?;
                 }
                 Err(RecvError::Closed) => return Ok(()),
@@ -157,10 +156,6 @@ async fn tell_json<S: Store>(
             },
         }
     }
-}
-
-fn catch_up<S: Store>(app: &App<S>) -> broadcast::Receiver<News> {
-    app.news.subscribe()
 }
 
 async fn current<S: Store>(app: &App<S>, id: SessionId) -> Option<u64> {

@@ -74,7 +74,7 @@ pub async fn sessions<S: Store>(
             sub_agent: *sub_agent,
         })
         .collect();
-    let shown = page::Sessions { rows, prices: &app.prices, query: None };
+    let shown = page::Sessions { rows, prices: &app.prices };
     Ok(html(&page::sessions(&shown)))
 }
 

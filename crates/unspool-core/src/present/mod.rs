@@ -336,6 +336,13 @@ pub fn session(summary: &Summary, prices: &Prices) -> Vec<Block> {
     vec![Block::Heading { level: 1, spans: vec![Span::plain(title)] }, Block::Fields { fields }]
 }
 
+/// A session's cost for a list: what the agent says, else what the prices say, with a mark.
+pub fn short_cost(spending: &Spending, prices: &Prices) -> String {
+    let reported = spending.reported_usd.map(|cost| format!("${cost:.2}"));
+    let estimated = || spending.estimated_usd(prices).map(|cost| format!("~${cost:.2}"));
+    reported.or_else(estimated).unwrap_or_default()
+}
+
 /// `$0.1054`, as the agent says it, and `$0.1061 estimated` by the list of prices.
 fn cost_text(spending: &Spending, prices: &Prices) -> Option<String> {
     let dollars = |cost: f64| format!("${cost:.4}");

@@ -2,9 +2,8 @@
 
 use jiff::Timestamp;
 use maud::{Markup, html};
-use unspool_core::present::format;
+use unspool_core::present::{self, format};
 use unspool_core::price::Prices;
-use unspool_core::session::SessionState;
 use unspool_core::summary::Summary;
 
 use super::shell;
@@ -20,7 +19,6 @@ pub struct Row<'a> {
 pub struct Sessions<'a> {
     pub rows: Vec<Row<'a>>,
     pub prices: &'a Prices,
-    pub query: Option<&'a str>,
 }
 
 pub fn sessions(page: &Sessions<'_>) -> Markup {
@@ -68,16 +66,11 @@ fn one(row: &Row<'_>, prices: &Prices) -> Markup {
     let session = &summary.session;
     let title = summary.title.as_deref().unwrap_or(&session.agent_session_id);
     let project = session.facts.project.as_deref().unwrap_or_default();
-    let live = session.state == SessionState::Live;
-    let spending = &summary.spending_with_agents;
-    let reported = spending.reported_usd.map(|cost| format!("${cost:.2}"));
-    let cost =
-        reported.or_else(|| spending.estimated_usd(prices).map(|cost| format!("~${cost:.2}")));
+    let cost = present::short_cost(&summary.spending_with_agents, prices);
     html! {
-        li.row.live[live].agent[row.sub_agent] id={ "s-" (session.id) } {
+        li.row.agent[row.sub_agent] id={ "s-" (session.id) } {
             a href={ "/s/" (session.id) } {
                 span.title {
-                    @if live { span.pulse title="running" {} }
                     @if row.sub_agent { span.dim { "↳ " } }
                     (safe(&format::first_line(title, 200)))
                 }
@@ -94,7 +87,7 @@ fn one(row: &Row<'_>, prices: &Prices) -> Markup {
                 span.figures {
                     @if let Some(started) = summary.started { (clock(started)) }
                     span.tokens { (format::number(summary.usage_with_agents.total())) }
-                    span.cost { (cost.unwrap_or_default()) }
+                    span.cost { (cost) }
                 }
             }
         }

@@ -7,8 +7,8 @@ use clap::Args;
 use jiff::Timestamp;
 use unspool_core::document::SessionDocument;
 use unspool_core::lines::cut;
-use unspool_core::present::format;
-use unspool_core::price::{Prices, Spending};
+use unspool_core::present::{self, format};
+use unspool_core::price::Prices;
 use unspool_store::blocking::wait;
 use unspool_store::contract::{SessionFilter, Store, StoredSession};
 
@@ -109,16 +109,9 @@ fn row(stored: &StoredSession, prices: &Prices) -> Vec<String> {
         summary.turns.to_string(),
         summary.parts.to_string(),
         format::number(summary.usage_with_agents.total()),
-        cost(&summary.spending_with_agents, prices),
+        present::short_cost(&summary.spending_with_agents, prices),
         if stored.sub_agent { format!("↳ {title}") } else { title },
     ]
-}
-
-/// What the agent says, else what the prices say, with a mark.
-fn cost(spending: &Spending, prices: &Prices) -> String {
-    let reported = spending.reported_usd.map(|cost| format!("${cost:.2}"));
-    let estimated = || spending.estimated_usd(prices).map(|cost| format!("~${cost:.2}"));
-    reported.or_else(estimated).unwrap_or_default()
 }
 
 /// The end of a path says most.
