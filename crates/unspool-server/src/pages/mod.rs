@@ -1,0 +1,56 @@
+//! The pages, from the archive.
+
+mod session;
+mod sessions;
+
+use axum::extract::Path;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{Html, IntoResponse, Response};
+use maud::Markup;
+use unspool_render::{assets, page};
+
+use crate::problem::Problem;
+
+pub use session::{session, turns};
+pub use sessions::sessions;
+
+/// A page, or a page that says what went wrong.
+type Page = Result<Html<String>, Trouble>;
+
+pub struct Trouble(Problem);
+
+impl<E: Into<Problem>> From<E> for Trouble {
+    fn from(error: E) -> Trouble {
+        Trouble(error.into())
+    }
+}
+
+impl IntoResponse for Trouble {
+    fn into_response(self) -> Response {
+        let title = self.0.status().canonical_reason().unwrap_or("Trouble");
+        let next = "Go back to the list, or see `unspool doctor`.";
+        (self.0.status(), html(&page::trouble(title, self.0.detail(), next))).into_response()
+    }
+}
+
+fn html(page: &Markup) -> Html<String> {
+    Html(page.0.clone())
+}
+
+pub async fn asset(Path(name): Path<String>, headers: HeaderMap) -> Response {
+    let Some(asset) = assets::find(&name) else {
+        return Problem::new(StatusCode::NOT_FOUND, "there is no such file").into_response();
+    };
+    let known = headers.get(IF_NONE_MATCH).and_then(|value| value.to_str().ok());
+    let digest = [(ETAG, asset.digest.as_str()), (CACHE_CONTROL, "no-cache")];
+    if known.is_some_and(|known| known.contains(&asset.digest)) {
+        return (StatusCode::NOT_MODIFIED, digest).into_response();
+    }
+    (digest, [(CONTENT_TYPE, asset.media_type)], asset.content.as_str()).into_response()
+}
+
+pub async fn nothing() -> Response {
+    Problem::new(StatusCode::NOT_FOUND, "there is nothing here; / lists all sessions")
+        .into_response()
+}
