@@ -16,14 +16,23 @@ async function recorded(name) {
   return text.split("\n").filter((line) => line !== "").map((line) => `${line}\n`);
 }
 
-/** Everything of the transcript, piece by piece. */
-const transcript = () => [
-  document.getElementById("session-head").outerHTML,
-  ...[...document.querySelectorAll(".turns > .turn")].flatMap((turn) => [
-    turn.cloneNode(false).outerHTML, ...[...turn.children].map((piece) => piece.outerHTML),
-  ]),
-  document.querySelector(".outline ol").innerHTML.replaceAll(/ class="(here|)"/g, ""),
-];
+/** Everything of the transcript, piece by piece, without what its reader did to it. */
+const transcript = () => {
+  const plain = (element) => {
+    const copy = element.cloneNode(true);
+    for (const one of [copy, ...copy.querySelectorAll(".hit, .chosen, .first-unseen")]) {
+      one.classList.remove("hit", "chosen", "first-unseen");
+    }
+    return copy.outerHTML;
+  };
+  return [
+    plain(document.getElementById("session-head")),
+    ...[...document.querySelectorAll(".turns > .turn")].flatMap((turn) => [
+      turn.cloneNode(false).outerHTML, ...[...turn.children].map(plain),
+    ]),
+    document.querySelector(".outline ol").innerHTML.replaceAll(/ class="(here|)"/g, ""),
+  ];
+};
 
 async function appendSlowly(path, lines) {
   for (let at = 0; at < lines.length; at += 3) {

@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use crate::id::SessionId;
 use serde::Serialize;
 
 pub use crate::part::{Decision, QuestionKind};
@@ -370,8 +371,10 @@ pub enum TreeDetail {
 
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Node {
-    /// The agent's own id, so that a surface can lead to its session.
+    /// The agent's own id.
     pub key: String,
+    /// Its own session, where that is at hand.
+    pub session: Option<SessionId>,
     pub icon: Icon,
     pub label: Vec<Span>,
     /// The state's word.

@@ -20,6 +20,7 @@ pub mod present;
 pub mod price;
 pub mod segment;
 pub mod session;
+pub mod skeleton;
 pub mod summary;
 pub mod telling;
 pub mod transcript;

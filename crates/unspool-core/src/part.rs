@@ -80,6 +80,29 @@ pub enum Kind {
 }
 
 impl Kind {
+    pub const ALL: [Kind; 16] = [
+        Kind::Text,
+        Kind::Reasoning,
+        Kind::Tool,
+        Kind::Agent,
+        Kind::Interjection,
+        Kind::TaskList,
+        Kind::SkillLoad,
+        Kind::McpSnapshot,
+        Kind::ContextInfo,
+        Kind::Compaction,
+        Kind::File,
+        Kind::Source,
+        Kind::Patch,
+        Kind::Notice,
+        Kind::Error,
+        Kind::Data,
+    ];
+
+    pub fn of_name(name: &str) -> Option<Kind> {
+        Kind::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
     /// The name that every surface and every export uses.
     pub fn name(self) -> &'static str {
         match self {
@@ -206,6 +229,19 @@ pub enum ToolState {
 }
 
 impl ToolState {
+    pub const ALL: [ToolState; 6] = [
+        ToolState::Pending,
+        ToolState::Running,
+        ToolState::Completed,
+        ToolState::Failed,
+        ToolState::Denied,
+        ToolState::Interrupted,
+    ];
+
+    pub fn of_name(name: &str) -> Option<ToolState> {
+        ToolState::ALL.into_iter().find(|state| state.name() == name)
+    }
+
     pub fn is_terminal(self) -> bool {
         match self {
             ToolState::Pending | ToolState::Running => false,

@@ -7,7 +7,9 @@
 //! stands, inside the block when the block goes on behind it, outside otherwise. Only the agents
 //! of a call never leave it.
 
-use crate::part::{Body, Part};
+use std::ops::Range;
+
+use crate::part::{Kind, Part};
 
 /// When a tool call closes the block that it belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -41,7 +43,7 @@ impl<'a> Piece<'a> {
 
     /// How many tool calls stand in the piece (R-004-13).
     pub fn tool_count(&self) -> usize {
-        self.parts().filter(|part| role(part) == Role::Tool).count()
+        self.parts().filter(|part| part.body.kind() == Kind::Tool).count()
     }
 }
 
@@ -54,61 +56,84 @@ enum Role {
     Transparent,
 }
 
-fn role(part: &Part) -> Role {
-    match part.body {
-        Body::Reasoning(_) => Role::Reasoning,
-        Body::Text(_) => Role::Text,
-        Body::Tool(_) => Role::Tool,
-        Body::Agent(_)
-        | Body::Interjection(_)
-        | Body::TaskList(_)
-        | Body::SkillLoad(_)
-        | Body::McpSnapshot(_)
-        | Body::ContextInfo(_)
-        | Body::Compaction(_)
-        | Body::File(_)
-        | Body::Source(_)
-        | Body::Patch(_)
-        | Body::Notice(_)
-        | Body::Error(_)
-        | Body::Data(_) => Role::Transparent,
+fn role(kind: Kind) -> Role {
+    match kind {
+        Kind::Reasoning => Role::Reasoning,
+        Kind::Text => Role::Text,
+        Kind::Tool => Role::Tool,
+        Kind::Agent
+        | Kind::Interjection
+        | Kind::TaskList
+        | Kind::SkillLoad
+        | Kind::McpSnapshot
+        | Kind::ContextInfo
+        | Kind::Compaction
+        | Kind::File
+        | Kind::Source
+        | Kind::Patch
+        | Kind::Notice
+        | Kind::Error
+        | Kind::Data => Role::Transparent,
     }
 }
 
-fn is_agents(part: &Part) -> bool {
-    matches!(part.body, Body::Agent(_))
+/// A piece by the places of its parts in the turn's list.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Stretch {
+    Block(Range<usize>),
+    Part(usize),
+}
+
+impl Stretch {
+    pub fn range(&self) -> Range<usize> {
+        match self {
+            Stretch::Block(range) => range.clone(),
+            Stretch::Part(at) => *at..*at + 1,
+        }
+    }
 }
 
 /// Splits a turn's parts, which are in order, into reasoning blocks and single parts.
 /// Without `thinking_mode` there are no blocks (R-004-11).
 pub fn segment<'a>(parts: &'a [Part], thinking_mode: bool, rule: Rule) -> Vec<Piece<'a>> {
-    if !thinking_mode {
-        return parts.iter().map(Piece::Part).collect();
-    }
-    let mut pieces = Vec::new();
-    let mut rest = parts;
-    while let Some((part, behind)) = rest.split_first() {
-        if role(part) == Role::Reasoning {
-            let (block, behind) = rest.split_at(block_length(rest, rule));
-            pieces.push(Piece::Block(block.iter().collect()));
-            rest = behind;
+    let kinds: Vec<Kind> = parts.iter().map(|part| part.body.kind()).collect();
+    let cut = stretches(&kinds, thinking_mode, rule);
+    let piece = |stretch| match stretch {
+        Stretch::Block(range) => Some(Piece::Block(parts.get(range)?.iter().collect())),
+        Stretch::Part(at) => parts.get(at).map(Piece::Part),
+    };
+    cut.into_iter().filter_map(piece).collect()
+}
+
+/// The same by kinds alone: what the parts hold decides nothing, so a turn can be cut where it is
+/// not loaded.
+pub fn stretches(kinds: &[Kind], thinking_mode: bool, rule: Rule) -> Vec<Stretch> {
+    let mut found = Vec::with_capacity(kinds.len());
+    let mut at = 0;
+    while let Some(rest) = kinds.get(at..).filter(|rest| !rest.is_empty()) {
+        if thinking_mode && rest.first() == Some(&Kind::Reasoning) {
+            let length = block_length(rest, rule);
+            found.push(Stretch::Block(at..at + length));
+            at += length;
         } else {
-            pieces.push(Piece::Part(part));
-            rest = behind;
+            found.push(Stretch::Part(at));
+            at += 1;
         }
     }
-    pieces
+    found
 }
 
 /// How many parts the block has that begins with the first of these, which is reasoning.
 /// Transparent parts count once a member follows them, so none hangs over the block's end.
-fn block_length(parts: &[Part], rule: Rule) -> usize {
+fn block_length(kinds: &[Kind], rule: Rule) -> usize {
     let mut length = 0;
     let mut after_tool = false;
-    for (at, part) in parts.iter().enumerate() {
-        match role(part) {
+    for (at, kind) in kinds.iter().enumerate() {
+        match role(*kind) {
             // The agents that a call started stay with their call.
-            Role::Transparent if after_tool && length == at && is_agents(part) => length = at + 1,
+            Role::Transparent if after_tool && length == at && *kind == Kind::Agent => {
+                length = at + 1;
+            }
             Role::Transparent => {}
             Role::Text => break,
             Role::Reasoning => {

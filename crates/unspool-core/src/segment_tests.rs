@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::id::{Id, PartId};
-use crate::part::{Notice, Place, Reasoning, Text};
+use crate::part::{Body, Notice, Place, Reasoning, Text};
 use crate::telling::Origin;
 
 fn part(word: &str, at: usize) -> Part {
@@ -35,7 +35,7 @@ fn parts(words: &str) -> Vec<Part> {
 }
 
 fn word(part: &Part) -> &'static str {
-    match role(part) {
+    match role(part.body.kind()) {
         Role::Reasoning => "Th",
         Role::Text => "Tx",
         Role::Tool => "To",
@@ -165,12 +165,12 @@ proptest! {
         for piece in segment(&parts, true, rule) {
             match &piece {
                 Piece::Block(block) => {
-                    prop_assert!(block.first().is_some_and(|part| role(part) == Role::Reasoning));
-                    prop_assert!(block.last().is_some_and(|part| role(part) != Role::Transparent));
-                    prop_assert!(block.iter().all(|part| role(part) != Role::Text));
+                    prop_assert!(block.first().is_some_and(|part| role(part.body.kind()) == Role::Reasoning));
+                    prop_assert!(block.last().is_some_and(|part| role(part.body.kind()) != Role::Transparent));
+                    prop_assert!(block.iter().all(|part| role(part.body.kind()) != Role::Text));
                 }
                 // All reasoning is in blocks.
-                Piece::Part(part) => prop_assert!(role(part) != Role::Reasoning),
+                Piece::Part(part) => prop_assert!(role(part.body.kind()) != Role::Reasoning),
             }
         }
     }

@@ -255,7 +255,7 @@ pub struct Step {
 
 /// Tokens by kind. `input` excludes cached tokens; `output` includes reasoning, of which
 /// `reasoning` is the sub-count.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, Hash)]
 pub struct Usage {
     pub input: u64,
     pub output: u64,

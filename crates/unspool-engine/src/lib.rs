@@ -21,3 +21,4 @@ pub mod sync;
 mod take;
 mod told;
 pub mod watch;
+pub mod window;

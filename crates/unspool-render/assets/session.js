@@ -1,247 +1,71 @@
-// One session: what is told live is put where a fresh page would have it; the page follows its end
-// while its reader is there, and stays where it is otherwise.
+// The page of one session: its outline, its keys, what is looked for in it.
+
+import { isTyping } from "./app.js";
+import { Cursor } from "./cursor.js";
+import { Find } from "./find.js";
+import { Follow } from "./follow.js";
+import { offer, say } from "./offer.js";
+import { View, element } from "./view.js";
 
 const page = document.querySelector(".session");
-const turns = page.querySelector(".turns");
 const outline = page.querySelector(".outline ol");
-const news = page.querySelector(".news");
 const state = document.querySelector(".link-state");
 
-// ---- following the end ----
-
-const NEAR = 48;
-let following = atEnd();
-let unseen = 0;
-
-function atEnd() {
-  const { scrollHeight, clientHeight, scrollTop } = document.documentElement;
-  return scrollHeight - clientHeight - scrollTop <= NEAR;
-}
-
-// Only a person goes up: the page's own growth moves nothing, and what shrinks moves both ends.
-let lastTop = 0;
-let lastHeight = 0;
-addEventListener("scroll", () => {
-  const { scrollTop, scrollHeight } = document.documentElement;
-  if (atEnd()) {
-    following = true;
-    seen();
-  } else if (scrollTop < lastTop && scrollHeight >= lastHeight) {
-    following = false;
-  }
-  lastTop = scrollTop;
-  lastHeight = scrollHeight;
-}, { passive: true });
-
-function toEnd() {
-  scrollTo({ top: document.documentElement.scrollHeight, behavior: "instant" });
-  seen();
-}
-
-function seen() {
-  unseen = 0;
-  news.hidden = true;
-}
-
-news.addEventListener("click", () => { following = true; toEnd(); });
-
-// ---- what is told live ----
-
-const pattern = document.createElement("template");
-
-function element(html) {
-  pattern.innerHTML = html;
-  return pattern.content.firstElementChild;
-}
-
-/** What a reader opened or closed stays so when the piece is told anew. */
-function keepFolds(from, to) {
-  if (!from) return;
-  const choices = new Map();
-  for (const fold of from.querySelectorAll("details[data-chosen]")) choices.set(foldKey(fold, from), fold.open);
-  if (from.matches("details[data-chosen]")) choices.set(foldKey(from, from), from.open);
-  if (choices.size === 0) return;
-  const folds = [...to.querySelectorAll("details")];
-  if (to.matches("details")) folds.push(to);
-  for (const fold of folds) {
-    const open = choices.get(foldKey(fold, to));
-    if (open === undefined) continue;
-    fold.open = open;
-    fold.dataset.chosen = "";
-  }
-}
-
-function foldKey(fold, within) {
-  const holder = fold.closest("[id]") ?? within;
-  return `${holder.id}/${[...holder.querySelectorAll("details")].indexOf(fold)}`;
-}
-
-turns.addEventListener("click", (event) => {
-  const fold = event.target.closest("summary")?.parentElement;
-  if (fold) fold.dataset.chosen = "";
+let follow;
+const view = new View(page, {
+  state: (text) => { state.textContent = text; },
+  head: (head) => document.getElementById("session-head").replaceWith(head),
+  entries: (entries) => { for (const entry of [...entries]) putEntry(entry); },
+  put: (fresh) => { follow?.put(fresh); cursor?.keep(); },
 });
+follow = new Follow(view, page.querySelector(".news"));
+const cursor = new Cursor(view, follow);
+const find = new Find(view, follow, page.querySelector(".find-here"));
 
-let fresh = 0;
+// ---- the outline ----
 
-/** Puts an element behind another one of the same parent, or first. */
-function put(parent, html, after) {
-  const made = element(html);
-  const held = document.getElementById(made.id);
-  if (held === null) fresh += 1;
-  keepFolds(held, made);
-  const before = after === null ? null : document.getElementById(after);
-  const place = before ? before.nextElementSibling : parent.firstElementChild;
-  if (held && (place === held || held.previousElementSibling === before)) {
-    held.replaceWith(made);
-  } else {
-    held?.remove();
-    parent.insertBefore(made, before ? before.nextElementSibling : parent.firstElementChild);
+function putEntry(made) {
+  const held = outline.querySelector(`[data-turn="${CSS.escape(made.dataset.turn)}"]`);
+  if (held) {
+    made.className = held.className;
+    if (!held.isEqualNode(made)) held.replaceWith(made);
+    return;
   }
+  const number = Number(made.dataset.number);
+  const next = [...outline.children].findLast((one) => Number(one.dataset.number) < number);
+  if (next) next.after(made); else outline.prepend(made);
 }
 
-const acts = {
-  head: ({ html }) => document.getElementById("session-head").replaceWith(element(html)),
-  turn: ({ html, after }) => put(turns, html, after),
-  piece: ({ turn, html, after }) => put(document.getElementById(turn), html, after),
-  drop: ({ id }) => document.getElementById(id)?.remove(),
-  outline: ({ html, after }) => {
-    const made = element(html);
-    const held = outline.querySelector(`[data-turn="${CSS.escape(made.dataset.turn)}"]`);
-    if (held) held.replaceWith(made);
-    else {
-      const before = after && outline.querySelector(`[data-turn="${CSS.escape(after)}"]`);
-      if (before) before.after(made); else outline.append(made);
-    }
-  },
-};
-
-function apply(message) {
-  const stay = following;
-  fresh = 0;
-  for (const act of message.acts) acts[act.act](act);
-  page.dataset.seq = message.seq;
-  if (stay) toEnd();
-  else if (fresh > 0) {
-    unseen += fresh;
-    news.textContent = unseen === 1 ? "1 new part" : `${unseen} new parts`;
-    news.hidden = false;
-  }
-}
-
-// ---- the connection ----
-
-let wait = 250;
-
-function connect() {
-  const address = new URL("/api/live", location.href);
-  address.protocol = location.protocol === "https:" ? "wss:" : "ws:";
-  const socket = new WebSocket(address);
-  socket.onopen = () => {
-    wait = 250;
-    const first = turns.firstElementChild?.id ?? null;
-    socket.send(JSON.stringify({
-      subscribe: page.dataset.session, form: "html", since: Number(page.dataset.seq), first,
-    }));
-  };
-  socket.onmessage = ({ data }) => {
-    const message = JSON.parse(data);
-    if (message.type === "html") { state.textContent = ""; apply(message); }
-    else if (message.type === "ready") state.textContent = "";
-    else if (message.type === "behind") socket.close();
-  };
-  socket.onclose = () => {
-    state.textContent = "not connected";
-    setTimeout(connect, wait);
-    wait = Math.min(wait * 2, 5000);
-  };
-}
-connect();
-
-// ---- earlier turns ----
-
-const older = () => document.getElementById("older");
-
-async function loadOlder(link) {
-  if (link.dataset.busy) return;
-  link.dataset.busy = "1";
-  const answer = await fetch(`/s/${page.dataset.session}/turns?before=${link.dataset.before}`);
-  if (!answer.ok) { delete link.dataset.busy; return; }
-  pattern.innerHTML = await answer.text();
-  const height = document.documentElement.scrollHeight;
-  const next = pattern.content.querySelector("#older");
-  next?.remove();
-  const entries = pattern.content.querySelector("ol.entries");
-  entries?.remove();
-  if (entries) outline.prepend(...entries.children);
-  turns.prepend(pattern.content);
-  if (next) link.replaceWith(next); else link.remove();
-  scrollBy({ top: document.documentElement.scrollHeight - height, behavior: "instant" });
-  watchOlder();
-}
-
-const sight = new IntersectionObserver((entries) => {
-  for (const entry of entries) if (entry.isIntersecting) loadOlder(entry.target);
-}, { rootMargin: "600px" });
-
-function watchOlder() {
-  const link = older();
-  if (link) sight.observe(link);
-}
-document.addEventListener("click", (event) => {
-  const link = event.target.closest("#older");
-  if (link) { event.preventDefault(); loadOlder(link); }
-});
-watchOlder();
-
-// ---- folding, and finding one's way ----
-
-const deeds = {
-  fold: () => setFolds(false),
-  unfold: () => setFolds(true),
-  brief: (button) => {
-    const on = turns.classList.toggle("brief");
-    button.setAttribute("aria-pressed", String(on));
-  },
-};
-
-function setFolds(open) {
-  for (const fold of turns.querySelectorAll("details")) { fold.open = open; fold.dataset.chosen = ""; }
-}
-
-page.querySelector(".actions").addEventListener("click", (event) => {
-  const button = event.target.closest("[data-act]");
-  if (button) deeds[button.dataset.act](button);
-});
-
-function go(direction) {
-  const heads = [...turns.querySelectorAll(":scope > .turn")];
-  const top = 80;
-  const at = heads.findLastIndex((turn) => turn.getBoundingClientRect().top <= top);
-  const to = heads[Math.max(0, Math.min(heads.length - 1, at + direction))];
-  to?.scrollIntoView({ block: "start" });
-}
-
-document.addEventListener("keydown", (event) => {
-  if (event.target.closest("input, textarea") || event.ctrlKey || event.metaKey || event.altKey) return;
-  if (event.key === "j") scrollBy({ top: 120 });
-  else if (event.key === "k") scrollBy({ top: -120 });
-  else if (event.key === "]") go(1);
-  else if (event.key === "[") go(-1);
-  else if (event.key === "G") { following = true; toEnd(); }
-});
-
-const watch = new IntersectionObserver((entries) => {
+const here = new IntersectionObserver((entries) => {
   for (const entry of entries) {
     const line = outline.querySelector(`[data-turn="${CSS.escape(entry.target.id)}"]`);
     line?.classList.toggle("here", entry.isIntersecting);
   }
 }, { rootMargin: "-64px 0px -55% 0px" });
-for (const turn of turns.children) watch.observe(turn);
-new MutationObserver((records) => {
-  for (const record of records) for (const node of record.addedNodes) {
-    if (node instanceof HTMLElement) watch.observe(node);
+const watchTurns = () => { here.disconnect(); for (const turn of view.sections()) here.observe(turn); };
+watchTurns();
+new MutationObserver(watchTurns).observe(view.turns, { childList: true });
+
+/** Goes to an element of the session, and loads what is around it if it is not there. */
+async function go(id, query) {
+  if (!document.getElementById(id)) await view.jump(query);
+  follow.pause();
+  history.replaceState(null, "", `?${new URLSearchParams(query)}#${id}`);
+  reveal();
+}
+
+page.addEventListener("click", async (event) => {
+  const link = event.target.closest("a[href^='#']");
+  const id = link?.getAttribute("href").slice(1);
+  const line = link?.closest("[data-number]");
+  if (id?.startsWith("t-") && line) {
+    event.preventDefault();
+    await go(id, { turn: line.dataset.number });
+  } else if (id?.startsWith("p-")) {
+    event.preventDefault();
+    await go(id, { part: id.slice(2) });
   }
-}).observe(turns, { childList: true });
+});
 
 // A link to a part opens what it stands in.
 function reveal() {
@@ -251,10 +75,124 @@ function reveal() {
   if (!target) return;
   for (let at = target; at; at = at.parentElement) if (at.matches("details")) at.open = true;
   for (const fold of target.querySelectorAll("details")) fold.open = true;
-  following = false;
-  target.scrollIntoView({ block: "center" });
+  follow.pause();
+  const isTurn = target.matches(".turn");
+  target.scrollIntoView({ block: isTurn ? "start" : "center", behavior: "instant" });
+  for (const old of view.turns.querySelectorAll(".hit")) old.classList.remove("hit");
+  if (!isTurn) { target.classList.add("hit"); cursor.set(target); }
 }
 addEventListener("hashchange", reveal);
-reveal();
 
-if (following && location.hash === "" && page.querySelector(".growing")) toEnd();
+// ---- sub-agents in their place ----
+
+view.turns.addEventListener("click", async (event) => {
+  const link = event.target.closest("a[data-inline]");
+  if (!link || event.ctrlKey || event.metaKey) return;
+  event.preventDefault();
+  const node = link.closest(".node");
+  const open = node.querySelector(":scope > .session.inline");
+  if (open) { open.view?.close(); open.remove(); link.setAttribute("aria-expanded", "false"); return; }
+  const answer = await fetch(`/s/${link.dataset.inline}/inline`);
+  if (!answer.ok) { location.href = link.href; return; }
+  const inline = element(await answer.text());
+  node.append(inline);
+  link.setAttribute("aria-expanded", "true");
+  inline.view = new View(inline);
+});
+
+// ---- folding, hiding, copying ----
+
+view.turns.addEventListener("click", (event) => {
+  const fold = event.target.closest("summary")?.parentElement;
+  if (fold) fold.dataset.chosen = "";
+});
+
+function setFolds(open) {
+  for (const fold of view.turns.querySelectorAll("details")) { fold.open = open; fold.dataset.chosen = ""; }
+}
+
+const toggle = (name) => (button) => {
+  const on = view.turns.classList.toggle(name);
+  button.setAttribute("aria-pressed", String(on));
+};
+
+const deeds = {
+  fold: () => setFolds(false),
+  unfold: () => setFolds(true),
+  brief: toggle("brief"),
+  usage: toggle("with-usage"),
+  find: () => find.open(),
+  markdown: async () => {
+    const answer = await fetch(`/s/${view.session}/markdown`);
+    if (answer.ok) { await navigator.clipboard.writeText(await answer.text()); say("Copied as Markdown"); }
+  },
+};
+
+page.querySelector(".actions").addEventListener("click", (event) => {
+  const button = event.target.closest("[data-act]");
+  if (button) deeds[button.dataset.act](button);
+});
+
+// What is left out of sight: kinds of parts, and calls of all tools but one.
+for (const choice of page.querySelectorAll(".actions select")) {
+  choice.addEventListener("change", () => {
+    const query = new URLSearchParams(location.search);
+    for (const name of ["turn", "part", "before", "after"]) query.delete(name);
+    if (choice.value) query.set("only", choice.value); else query.delete("only");
+    location.search = query;
+  });
+}
+
+function step(direction) {
+  const heads = view.sections();
+  const at = heads.findLastIndex((turn) => turn.getBoundingClientRect().top <= 80);
+  const on = heads[at]?.getBoundingClientRect().top < 60 && direction < 0 ? at : at + direction;
+  const to = heads[Math.max(0, Math.min(heads.length - 1, on))];
+  if (to) { follow.pause(); to.scrollIntoView({ block: "start", behavior: "instant" }); cursor.set(to.querySelector("[data-at]")); }
+}
+
+const keys = {
+  j: () => cursor.move(1),
+  k: () => cursor.move(-1),
+  o: () => cursor.fold(),
+  Enter: () => cursor.fold(),
+  y: () => cursor.copy(),
+  l: () => cursor.link(),
+  r: () => cursor.raw(),
+  "]": () => step(1),
+  "[": () => step(-1),
+  e: () => cursor.seek((piece) => piece.querySelector(".badge.tone-failed, .notice.tone-failed") || piece.matches(".error")),
+  d: () => cursor.seek((piece) => piece.querySelector(".diff")),
+  n: () => find.next(1),
+  N: () => find.next(-1),
+  h: () => page.querySelector("[data-act=brief]").click(),
+  G: () => follow.toEnd(),
+};
+
+document.addEventListener("keydown", (event) => {
+  if (event.defaultPrevented || isTyping(event)) return;
+  if (event.key === "/") { event.preventDefault(); event.stopImmediatePropagation(); find.open(); return; }
+  if (event.key === "Enter" && event.target.closest("a, button, summary")) return;
+  const deed = keys[event.key];
+  if (deed) { event.preventDefault(); deed(); }
+}, { capture: true });
+
+offer({ name: "Find in this session", keys: "/", run: () => find.open() });
+offer({ name: "Next or previous part", keys: "j k", run: () => cursor.move(1) });
+offer({ name: "Open or close a part", keys: "o", run: () => cursor.fold() });
+offer({ name: "Next prompt", keys: "]", run: () => step(1) });
+offer({ name: "Previous prompt", keys: "[", run: () => step(-1) });
+offer({ name: "Next error", keys: "e", run: keys.e });
+offer({ name: "Next edit", keys: "d", run: keys.d });
+offer({ name: "Next or previous hit", keys: "n N", run: () => find.next(1) });
+offer({ name: "Copy the part as Markdown", keys: "y", run: () => cursor.copy() });
+offer({ name: "Copy a link to the part", keys: "l", run: () => cursor.link() });
+offer({ name: "The part as its log has it", keys: "r", run: () => cursor.raw() });
+offer({ name: "Hide intermediate work", keys: "h", run: keys.h });
+offer({ name: "To the end, and follow it", keys: "G", run: () => follow.toEnd() });
+offer({ name: "Expand all", run: () => setFolds(true) });
+offer({ name: "Collapse all", run: () => setFolds(false) });
+
+follow.recall();
+reveal();
+if (follow.following && location.hash === "" && page.querySelector(".growing")) follow.stay();

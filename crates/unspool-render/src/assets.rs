@@ -14,6 +14,21 @@ pub struct Asset {
     pub digest: String,
 }
 
+macro_rules! modules {
+    ($($name:literal),* $(,)?) => { &[$(($name, include_str!(concat!("../assets/", $name)))),*] };
+}
+
+const MODULES: &[(&str, &str)] = modules![
+    "app.js",
+    "cursor.js",
+    "find.js",
+    "follow.js",
+    "list.js",
+    "offer.js",
+    "session.js",
+    "view.js",
+];
+
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
 static ASSETS: LazyLock<Vec<Asset>> = LazyLock::new(|| {
@@ -23,15 +38,13 @@ static ASSETS: LazyLock<Vec<Asset>> = LazyLock::new(|| {
         include_str!("../assets/transcript.css"),
         &crate::block::terminal::palette(),
     ];
-    vec![
+    let mut assets = vec![
         asset("style.css", "text/css; charset=utf-8", style.concat()),
-        asset("app.js", SCRIPT, include_str!("../assets/app.js").to_owned()),
-        asset("session.js", SCRIPT, include_str!("../assets/session.js").to_owned()),
-        asset("list.js", SCRIPT, include_str!("../assets/list.js").to_owned()),
         asset("icon.svg", "image/svg+xml", include_str!("../assets/icon.svg").to_owned()),
-    ]
+    ];
+    assets.extend(MODULES.iter().map(|(name, text)| asset(name, SCRIPT, (*text).to_owned())));
+    assets
 });
-
 fn asset(name: &'static str, media_type: &'static str, content: String) -> Asset {
     let digest = format!("\"{:016x}\"", digest(content.as_bytes()));
     Asset { name, media_type, content, digest }

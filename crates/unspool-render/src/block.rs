@@ -156,6 +156,9 @@ fn lay_nodes(nodes: &[Node], detail: TreeDetail) -> Markup {
                     }
                     span.label { (spans(&node.label)) }
                     span.state.(tone_class(node.icon.tone())) { (node.state) }
+                    @if let Some(session) = node.session {
+                        " " a.transcript-of href={ "/s/" (session) } data-inline=(session) { "transcript" }
+                    }
                     @if detail == TreeDetail::Full {
                         @if !node.note.is_empty() { div.note { (spans(&node.note)) } }
                     }

@@ -7,7 +7,7 @@ mod sessions;
 use maud::{DOCTYPE, Markup, html};
 
 pub use search::{Found, Search, search};
-pub use session::{Session, outline_entry, session, session_head, stretch};
+pub use session::{Prompt, Session, Window, inline, outline_entry, session, session_head, window};
 pub use sessions::{Row, Sessions, rows, sessions};
 
 /// A page around its main part.

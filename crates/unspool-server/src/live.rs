@@ -25,8 +25,6 @@ struct Wish {
     #[serde(default)]
     form: Form,
     since: Option<u64>,
-    /// The first turn that a page shows.
-    first: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -64,7 +62,7 @@ async fn talk<S: Store>(app: Arc<App<S>>, mut socket: WebSocket) -> Result<(), a
     };
     let id = stored.summary.session.id;
     match wish.form {
-        Form::Html => tell_html(app, socket, id, wish).await,
+        Form::Html => tell_html(app, socket, id).await,
         Form::Json => tell_json(app, socket, id, wish.since).await,
     }
 }
@@ -88,24 +86,21 @@ async fn tell_html<S: Store>(
     app: Arc<App<S>>,
     mut socket: WebSocket,
     id: SessionId,
-    wish: Wish,
 ) -> Result<(), axum::Error> {
-    let joining = tokio::task::spawn_blocking(move || {
-        room::join(&app, id, wish.since.unwrap_or(0), wish.first.as_deref())
-    });
-    let Ok(Ok(Some(Joined { now, mut then }))) = joining.await else {
+    let joining = tokio::task::spawn_blocking(move || room::join(&app, id));
+    let Ok(Ok(Some(Joined { seq, mut then }))) = joining.await else {
         let what = "the session cannot be read now; try again";
         return say(&mut socket, json!({ "type": "error", "detail": what })).await;
     };
-    say(&mut socket, json!({ "type": "ready", "session": id })).await?;
-    socket.send(Message::Text(now)).await?;
+    // Whoever hears this loads what it looks at: what is told from here on follows that.
+    say(&mut socket, json!({ "type": "ready", "session": id, "seq": seq })).await?;
     loop {
         tokio::select! {
             told = then.recv() => match told {
                 Ok(text) => socket.send(Message::Text(text)).await?,
-                // Too slow: what was left out is told again to whoever comes back.
+                // Too slow: whoever hears this loads what it looks at, and goes on from there.
                 Err(RecvError::Lagged(_)) => {
-                    return say(&mut socket, json!({ "type": "behind", "session": id })).await;
+                    say(&mut socket, json!({ "type": "behind", "session": id })).await?;
                 }
                 Err(RecvError::Closed) => return Ok(()),
             },

@@ -1,6 +1,12 @@
 //! Rooms: everybody who looks at one session, and the one who paints it for them. What changed is
 //! painted once, as the pieces that differ, and sent to all; text at most every 100 ms with the
 //! last word always sent, states at once (R-003-23, C-20).
+//!
+//! A room holds no part. Of the turns in which something happens it knows the outline, and it
+//! reads from the archive what has to be painted: so it takes as little memory for a session of
+//! a hundred thousand parts as for a small one (R-X-14).
+
+mod known;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -11,24 +17,31 @@ use jiff::Timestamp;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 use tokio::sync::broadcast;
-use unspool_core::change::Change;
-use unspool_core::id::{SessionId, digest};
-use unspool_core::present::outline::Outline;
+use unspool_core::change::{Change, TurnPatch};
+use unspool_core::id::{PartId, SessionId, TurnId, digest};
+use unspool_core::part::Place;
 use unspool_core::present::{self, TurnView};
 use unspool_core::session::{Turn, TurnState};
+use unspool_core::skeleton::Skeleton;
 use unspool_engine::family::family;
-use unspool_engine::follow::{Followed, News as Taken};
+use unspool_engine::window::fill;
 use unspool_render::page;
-use unspool_render::turn::{Piece, pieces, turn, turn_id};
+use unspool_render::turn::turn;
 use unspool_store::blocking::wait;
-use unspool_store::contract::{Store, StoreError};
+use unspool_store::contract::{Relative, Store, StoreError, StoredSession};
+use unspool_store::recorder::Published;
 
 use crate::{App, News};
+use known::Known;
 
 /// How often text is painted.
 const PACE: Duration = Duration::from_millis(100);
 /// So many messages may somebody who is slow be behind.
 const BACKLOG: usize = 256;
+/// So many turns are known at a time: the one that goes on, and those that something late is said of.
+const KNOWN: usize = 8;
+/// Who wants to know the turns of more parts than this looks at everything anew.
+const LOOKED_UP: usize = 4;
 /// A turn without an end in a session that has been silent for so long is not going on.
 const SILENCE: Duration = Duration::from_secs(30 * 60);
 
@@ -51,11 +64,39 @@ pub fn settle(turns: &mut [Turn], last: Option<Timestamp>) {
 #[derive(Serialize)]
 #[serde(tag = "act", rename_all = "kebab-case")]
 enum Act {
-    Head { html: String },
-    Turn { html: String, after: Option<String> },
-    Piece { turn: String, html: String, after: Option<String> },
-    Drop { id: String },
-    Outline { html: String, after: Option<String> },
+    Head {
+        html: String,
+    },
+    /// A turn that was not there.
+    Turn {
+        html: String,
+        after: Option<String>,
+    },
+    Piece {
+        turn: String,
+        html: String,
+        after: Option<String>,
+    },
+    /// A reasoning block; what stands in it stays.
+    Shell {
+        turn: String,
+        html: String,
+        after: Option<String>,
+    },
+    /// A part in a reasoning block.
+    Inner {
+        within: String,
+        html: String,
+        after: Option<String>,
+    },
+    Drop {
+        id: String,
+    },
+    Outline {
+        html: String,
+    },
+    /// Too much happened to be told: load what is looked at.
+    Load,
 }
 
 #[derive(Serialize)]
@@ -66,27 +107,40 @@ struct Message<'a> {
     acts: &'a [Act],
 }
 
-/// A turn as it was last painted.
-struct Painted {
-    id: String,
-    outline: u64,
-    pieces: Vec<(String, u64)>,
-}
-
 /// One session that somebody looks at.
 struct Room<S: Store> {
     app: Arc<App<S>>,
     id: SessionId,
-    state: Mutex<State<S>>,
+    state: Mutex<State>,
     out: broadcast::Sender<Utf8Bytes>,
 }
 
-struct State<S: Store> {
-    followed: Followed<S>,
-    /// The sessions of its sub-agents: what they do is shown here too.
+#[derive(Default)]
+struct State {
+    seq: u64,
+    head: u64,
+    /// The last one was spoken of last.
+    known: Vec<Known>,
+    /// Its sub-agents, and where they are shown: what they do is shown here too.
+    relatives: FxHashMap<SessionId, Relative>,
+    pending: Pending,
+}
+
+/// What happened since the last painting.
+#[derive(Default)]
+struct Pending {
+    opened: FxHashSet<TurnId>,
+    /// Turns whose list of parts is not what it was.
+    turns: FxHashSet<TurnId>,
+    /// Turns of which something else is not what it was.
+    heads: FxHashSet<TurnId>,
+    parts: FxHashSet<PartId>,
+    /// Parts whose turn is told anew.
+    born: FxHashSet<PartId>,
+    removed: Vec<PartId>,
     agents: FxHashSet<SessionId>,
-    head: String,
-    turns: Vec<Painted>,
+    /// It cannot be said what happened.
+    all: bool,
 }
 
 /// The rooms that are open, by session. Type-erased, so that the app need not name itself.
@@ -94,40 +148,30 @@ struct State<S: Store> {
 pub struct Rooms(Mutex<FxHashMap<SessionId, Arc<dyn AnyRoom>>>);
 
 trait AnyRoom: Send + Sync {
-    fn join(&self, since: u64, first: Option<&str>) -> Joined;
+    fn join(&self) -> Joined;
 }
 
-/// What somebody who came in is told at once, and then.
+/// What somebody who came in is told from now on, and as of when.
 pub struct Joined {
-    pub now: Utf8Bytes,
+    pub seq: u64,
     pub then: broadcast::Receiver<Utf8Bytes>,
 }
 
-/// Comes into the room of a session; opens it if nobody is there. `since` is what the page has,
-/// `first` the first turn in it. None if there is no such session. Blocks.
-pub fn join<S: Store>(
-    app: &Arc<App<S>>,
-    id: SessionId,
-    since: u64,
-    first: Option<&str>,
-) -> Result<Option<Joined>, StoreError> {
+/// Comes into the room of a session; opens it if nobody is there. None if there is no such
+/// session. Who has come in loads what it looks at: nothing falls between. Blocks.
+pub fn join<S: Store>(app: &Arc<App<S>>, id: SessionId) -> Result<Option<Joined>, StoreError> {
     let mut rooms = app.rooms.0.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(room) = rooms.get(&id) {
-        return Ok(Some(room.join(since, first)));
+        return Ok(Some(room.join()));
     }
     // Listened to before it is loaded: nothing falls between.
     let news = app.news.subscribe();
-    let Some(followed) = Followed::load(app.store.clone(), id)? else { return Ok(None) };
-    let state = Mutex::new(State {
-        followed,
-        agents: FxHashSet::default(),
-        head: String::new(),
-        turns: Vec::new(),
-    });
     let out = broadcast::channel(BACKLOG).0;
-    let room = Arc::new(Room { app: app.clone(), id, state, out });
-    room.paint(&mut room.state())?;
-    let joined = room.join(since, first);
+    let room = Arc::new(Room { app: app.clone(), id, state: Mutex::default(), out });
+    if !room.look(&mut room.state())? {
+        return Ok(None);
+    }
+    let joined = room.join();
     rooms.insert(id, room.clone());
     drop(rooms);
     let keeper = thread::Builder::new().name("room".to_owned());
@@ -139,63 +183,55 @@ pub fn join<S: Store>(
 }
 
 impl<S: Store> AnyRoom for Room<S> {
-    fn join(&self, since: u64, first: Option<&str>) -> Joined {
-        let mut state = self.state();
-        let then = self.out.subscribe();
-        // A page that has something older, or newer than what was painted last, is told all that it
-        // has anew. Any other is told what the seq of the session says nothing of: its head, which
-        // may have been read later than the seq, and what its sub-agents do.
-        let is_current = state.followed.seq() == since;
-        let views = self.views(&mut state);
-        let from = views.iter().position(|view| Some(turn_id(view).as_str()) == first);
-        let mut acts = vec![Act::Head { html: state.head.clone() }];
-        let mut before = None;
-        for view in views.iter().skip(from.unwrap_or(0)) {
-            let (after, id) = (before.clone(), turn_id(view));
-            if is_current && Outline::of(view).agents == 0 {
-                before = Some(id);
-                continue;
-            }
-            acts.push(Act::Turn { html: turn(view).into_string(), after: after.clone() });
-            acts.push(Act::Outline { html: page::outline_entry(view).into_string(), after });
-            before = Some(id);
-        }
-        Joined { now: self.message(state.followed.seq(), &acts), then }
+    fn join(&self) -> Joined {
+        let state = self.state();
+        Joined { seq: state.seq, then: self.out.subscribe() }
     }
 }
 
 impl<S: Store> Room<S> {
-    fn state(&self) -> std::sync::MutexGuard<'_, State<S>> {
+    fn state(&self) -> std::sync::MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn message(&self, seq: u64, acts: &[Act]) -> Utf8Bytes {
-        let message = Message { r#type: "html", session: self.id, seq, acts };
-        serde_json::to_string(&message).unwrap_or_default().into()
+    fn stored(&self) -> Result<Option<StoredSession>, StoreError> {
+        Ok(wait(self.app.store.find(self.id.to_string()))?.pop())
     }
 
-    fn views(&self, state: &mut State<S>) -> Vec<TurnView> {
-        let mut transcript = state.followed.transcript();
-        let last = transcript.ended();
-        settle(&mut transcript.turns, last);
-        // What cannot be read now is joined with the next news.
-        let agent = &transcript.session.agent;
-        let family = wait(family(&self.app.store, agent, &transcript.turns)).unwrap_or_default();
-        let named = transcript.agent_ids().chain(family.ids());
-        state.agents = named.map(|id| SessionId::of(agent, id)).collect();
-        let options = present::Options { family, ..present::Options::of(&transcript.session) };
-        transcript.turns.iter().map(|turn| present::turn(turn, &options)).collect()
+    /// Begins anew with what is stored: the turn that may go on, and the sub-agents.
+    fn look(&self, state: &mut State) -> Result<bool, StoreError> {
+        let Some(stored) = self.stored()? else { return Ok(false) };
+        *state = State { seq: stored.seq, ..State::default() };
+        let last = wait(self.app.store.sizes(stored.row))?.pop();
+        if let Some(last) = last
+            && let Some(skeleton) = wait(self.app.store.skeleton(stored.row, last.number))?
+        {
+            state.known.push(Known::new(skeleton));
+        }
+        self.look_for_relatives(state, &stored)?;
+        Ok(true)
+    }
+
+    fn look_for_relatives(
+        &self,
+        state: &mut State,
+        stored: &StoredSession,
+    ) -> Result<(), StoreError> {
+        let found = wait(self.app.store.relatives(stored.row))?;
+        state.relatives = found.into_iter().map(|found| (found.session, found)).collect();
+        Ok(())
     }
 
     /// Paints as long as somebody is there.
     fn keep(&self, mut news: broadcast::Receiver<News>) {
-        let mut painted = Instant::now();
+        // When text, and when anything else, is painted next at the earliest.
+        let (mut text_due, mut due) = (Instant::now(), Instant::now());
         while let Some(mut urgency) = self.take_next(&mut news) {
             loop {
                 urgency = urgency.max(self.take_waiting(&mut news));
-                let due = painted + PACE;
                 let now = Instant::now();
-                if urgency != Urgency::Text || now >= due {
+                let due = if urgency == Urgency::Text { text_due } else { due };
+                if now >= due {
                     break;
                 }
                 // The last word comes at the end of the pause, together with what came in it.
@@ -205,9 +241,15 @@ impl<S: Store> Room<S> {
                 break;
             }
             if urgency != Urgency::None {
+                let began = Instant::now();
                 // An archive that cannot be read now may be readable with the next news.
-                let _ = self.paint(&mut self.state());
-                painted = Instant::now();
+                if self.paint(&mut self.state()).is_err() {
+                    self.state().pending.all = true;
+                }
+                // What takes long to paint is painted less often.
+                let pause = began.elapsed() * 3;
+                text_due = began + PACE.max(pause);
+                due = if pause > PACE { began + pause } else { began };
             }
         }
     }
@@ -246,66 +288,191 @@ impl<S: Store> Room<S> {
     fn take(&self, told: &News) -> Urgency {
         let mut state = self.state();
         match told {
-            News::Missed => match state.followed.reload() {
-                Ok(_) => Urgency::State,
-                Err(_) => Urgency::None,
-            },
-            News::Written(published) if state.agents.contains(&published.session) => Urgency::Text,
-            News::Written(published) => match state.followed.take(published) {
-                Ok(Taken::None) | Err(_) => Urgency::None,
-                Ok(Taken::Loaded) => Urgency::State,
-                Ok(Taken::Changed) => {
-                    let changes = published.changes.as_deref().map(Vec::as_slice);
-                    let grew = |change: &Change| matches!(change, Change::PartGrew { .. });
-                    let text = changes.unwrap_or_default().iter().all(grew);
-                    if text { Urgency::Text } else { Urgency::State }
-                }
-            },
+            News::Missed => {
+                state.pending.all = true;
+                Urgency::State
+            }
+            News::Written(published) => state.take(self.id, published),
         }
     }
 
     /// Sends what differs from what was painted last.
-    fn paint(&self, state: &mut State<S>) -> Result<(), StoreError> {
-        let views = self.views(state);
+    fn paint(&self, state: &mut State) -> Result<(), StoreError> {
+        let pending = std::mem::take(&mut state.pending);
         let mut acts = Vec::new();
-        if let Some(stored) = wait(self.app.store.find(self.id.to_string()))?.pop() {
-            let head = page::session_head(&stored.summary, &self.app.prices).into_string();
-            if state.head != head {
-                state.head.clone_from(&head);
-                acts.push(Act::Head { html: head });
-            }
+        if pending.all {
+            self.look(state)?;
+            acts.push(Act::Load);
         }
-        let mut before: Vec<Painted> = std::mem::take(&mut state.turns);
-        let mut last: Option<String> = None;
-        for view in &views {
-            let id = turn_id(view);
-            let old = before.iter().position(|painted| painted.id == id);
-            let old = old.map(|at| before.remove(at));
-            let new = pieces(view);
-            let outline = page::outline_entry(view).into_string();
-            let told = digest(outline.as_bytes());
-            match &old {
-                None => {
-                    let html = turn(view).into_string();
-                    acts.push(Act::Turn { html, after: last.clone() });
-                }
-                Some(old) => differences(&id, &old.pieces, &new, &mut acts),
-            }
-            if old.as_ref().is_none_or(|old| old.outline != told) {
-                acts.push(Act::Outline { html: outline, after: last.clone() });
-            }
-            let pieces =
-                new.into_iter().map(|piece| (piece.id, digest(piece.html.as_bytes()))).collect();
-            state.turns.push(Painted { id: id.clone(), outline: told, pieces });
-            last = Some(id);
+        let Some(stored) = self.stored()? else { return Ok(()) };
+        let head = page::session_head(&stored.summary, &self.app.prices).into_string();
+        let told = digest(head.as_bytes());
+        if std::mem::replace(&mut state.head, told) != told {
+            acts.push(Act::Head { html: head });
         }
-        acts.extend(before.into_iter().map(|gone| Act::Drop { id: gone.id }));
+        if !pending.all {
+            self.paint_turns(state, &stored, pending, &mut acts)?;
+        }
         if !acts.is_empty() {
+            let message = Message { r#type: "html", session: self.id, seq: state.seq, acts: &acts };
+            let message = serde_json::to_string(&message).unwrap_or_default();
             // Nobody is there: no matter.
-            let _ = self.out.send(self.message(state.followed.seq(), &acts));
+            let _ = self.out.send(message.into());
         }
         Ok(())
     }
+
+    fn paint_turns(
+        &self,
+        state: &mut State,
+        stored: &StoredSession,
+        pending: Pending,
+        acts: &mut Vec<Act>,
+    ) -> Result<(), StoreError> {
+        let Pending { opened, turns, heads, mut parts, born, removed, agents, .. } = pending;
+        acts.extend(removed.into_iter().map(|part| Act::Drop { id: format!("p-{part}") }));
+        if !agents.is_empty() {
+            self.look_for_relatives(state, stored)?;
+            let shown = agents.iter().filter_map(|agent| state.relatives.get(agent));
+            for relative in shown.copied().collect::<Vec<Relative>>() {
+                let known = self.know(state, stored, relative.turn)?;
+                parts.extend(known.and_then(|known| known.part_at(relative.place)));
+            }
+        }
+        // Parts of turns that nothing was said of before.
+        let is_strange = |part: &&PartId| !born.contains(*part) && state.turn_of(**part).is_none();
+        let strange: Vec<PartId> = parts.iter().filter(is_strange).copied().collect();
+        if strange.len() > LOOKED_UP {
+            return self.load(state, acts);
+        }
+        for part in strange {
+            if let Some((number, _)) = wait(self.app.store.locate(stored.row, part))? {
+                self.know(state, stored, number)?;
+            }
+        }
+        let fresh = self.refresh(state, stored, opened, turns, heads)?;
+        for Fresh { number, after } in fresh {
+            let Some(known) = state.known.iter_mut().find(|known| known.number() == number) else {
+                continue;
+            };
+            let Some(places) = known.all_places() else { return self.load(state, acts) };
+            let (skeleton, id) = (known.skeleton.clone(), self.id.to_string());
+            let view = self.view(stored, skeleton, &places)?;
+            acts.push(Act::Turn { html: turn(&id, &view).into_string(), after });
+            known.paint(&view, &mut Vec::new());
+            acts.push(Act::Outline { html: page::outline_entry(&view).into_string() });
+        }
+        for at in 0..state.known.len() {
+            let Some(known) = state.known.get_mut(at) else { continue };
+            if !known.stale && !parts.iter().any(|part| known.position(*part).is_some()) {
+                continue;
+            }
+            let Some(due) = known.due(&parts) else { return self.load(state, acts) };
+            let view = self.view(stored, known.skeleton.clone(), &due.places)?;
+            acts.extend(due.gone.into_iter().map(|id| Act::Drop { id }));
+            known.paint(&view, acts);
+        }
+        Ok(())
+    }
+
+    /// Too much to be told piece by piece.
+    fn load(&self, state: &mut State, acts: &mut Vec<Act>) -> Result<(), StoreError> {
+        acts.clear();
+        acts.push(Act::Load);
+        self.look(state)?;
+        Ok(())
+    }
+
+    /// The turn of this number, read if it is not known.
+    fn know<'s>(
+        &self,
+        state: &'s mut State,
+        stored: &StoredSession,
+        number: u32,
+    ) -> Result<Option<&'s mut Known>, StoreError> {
+        match state.known.iter().position(|known| known.number() == number) {
+            Some(at) => {
+                let known = state.known.remove(at);
+                state.known.push(known);
+            }
+            None => {
+                let Some(skeleton) = wait(self.app.store.skeleton(stored.row, number))? else {
+                    return Ok(None);
+                };
+                state.known.push(Known::new(skeleton));
+                if state.known.len() > KNOWN {
+                    state.known.remove(0);
+                }
+            }
+        }
+        Ok(state.known.last_mut())
+    }
+
+    /// Reads again what changed of turns beside their parts. Says which turns were not there.
+    fn refresh(
+        &self,
+        state: &mut State,
+        stored: &StoredSession,
+        opened: FxHashSet<TurnId>,
+        turns: FxHashSet<TurnId>,
+        heads: FxHashSet<TurnId>,
+    ) -> Result<Vec<Fresh>, StoreError> {
+        let store = &self.app.store;
+        let mut unknown: FxHashSet<TurnId> = opened.clone();
+        for id in turns.iter().chain(&heads) {
+            let Some(known) = state.known.iter_mut().find(|known| known.id() == *id) else {
+                unknown.insert(*id);
+                continue;
+            };
+            let number = known.number();
+            if turns.contains(id) {
+                if let Some(skeleton) = wait(store.skeleton(stored.row, number))? {
+                    known.replace(skeleton);
+                }
+            } else if let Some(turn) = wait(store.head(stored.row, number))? {
+                known.skeleton.turn = turn;
+                known.stale = true;
+            }
+        }
+        let mut fresh = Vec::new();
+        let sizes = if unknown.is_empty() { Vec::new() } else { wait(store.sizes(stored.row))? };
+        for (at, size) in sizes.iter().enumerate().filter(|(_, size)| unknown.contains(&size.id)) {
+            if let Some(known) = self.know(state, stored, size.number)? {
+                known.stale = true;
+            }
+            if opened.contains(&size.id) {
+                let before = at.checked_sub(1).and_then(|at| sizes.get(at));
+                let after = before.map(|size| format!("t-{}", size.id));
+                fresh.push(Fresh { number: size.number, after });
+            }
+        }
+        Ok(fresh)
+    }
+
+    /// A turn with these parts in it, as it is shown.
+    fn view(
+        &self,
+        stored: &StoredSession,
+        mut skeleton: Skeleton,
+        places: &[Place],
+    ) -> Result<TurnView, StoreError> {
+        let store = &self.app.store;
+        wait(fill(store, stored, &mut skeleton, places))?;
+        settle(std::slice::from_mut(&mut skeleton.turn), stored.summary.ended);
+        let session = &stored.summary.session;
+        let turns = std::slice::from_ref(&skeleton.turn);
+        // What cannot be read now is joined with the next news.
+        let family = wait(family(store, &session.agent, turns)).unwrap_or_default();
+        let options = present::Options { family, ..present::Options::of(session) };
+        Ok(present::partial(&skeleton.turn, &skeleton.parts, &options))
+    }
+}
+
+/// A turn that was not there.
+struct Fresh {
+    number: u32,
+    /// The element of the turn before it.
+    after: Option<String>,
 }
 
 /// How soon something must be painted.
@@ -316,27 +483,92 @@ enum Urgency {
     State,
 }
 
-fn differences(turn: &str, old: &[(String, u64)], new: &[Piece], acts: &mut Vec<Act>) {
-    let gone = old.iter().filter(|(id, _)| new.iter().all(|piece| piece.id != *id));
-    acts.extend(gone.map(|(id, _)| Act::Drop { id: id.clone() }));
-    let kept: Vec<&(String, u64)> =
-        old.iter().filter(|(id, _)| new.iter().any(|piece| piece.id == *id)).collect();
-    let mut at = 0;
-    let mut after: Option<String> = None;
-    for piece in new {
-        let same = kept
-            .get(at)
-            .is_some_and(|(id, told)| *id == piece.id && *told == digest(piece.html.as_bytes()));
-        if kept.get(at).is_some_and(|(id, _)| *id == piece.id) {
-            at += 1;
+impl State {
+    /// Takes what was published, and says how soon it must be seen.
+    fn take(&mut self, id: SessionId, published: &Published) -> Urgency {
+        if published.session != id {
+            if !self.relatives.contains_key(&published.session) {
+                return Urgency::None;
+            }
+            self.pending.agents.insert(published.session);
+            return Urgency::Text;
         }
-        if !same {
-            acts.push(Act::Piece {
-                turn: turn.to_owned(),
-                html: piece.html.clone(),
-                after: after.clone(),
-            });
+        if published.seq <= self.seq {
+            return Urgency::None;
         }
-        after = Some(piece.id.clone());
+        let follows = published.from_seq == self.seq;
+        self.seq = published.seq;
+        let Some(changes) = published.changes.as_ref().filter(|_| follows) else {
+            self.pending.all = true;
+            return Urgency::State;
+        };
+        changes.iter().for_each(|change| self.note(change));
+        let grew = |change: &Change| matches!(change, Change::PartGrew { .. });
+        if changes.iter().all(grew) { Urgency::Text } else { Urgency::State }
+    }
+
+    fn turn_of(&self, part: PartId) -> Option<TurnId> {
+        let known = self.known.iter().find(|known| known.position(part).is_some());
+        known.map(Known::id)
+    }
+
+    fn note(&mut self, change: &Change) {
+        let pending = &mut self.pending;
+        match change {
+            Change::SessionTold { .. } | Change::SnapshotTaken { .. } | Change::Counted { .. } => {}
+            Change::TurnOpened { turn } => {
+                pending.opened.insert(*turn);
+            }
+            Change::TurnTold { turn, patch } => {
+                // Where it stands in each telling is not shown.
+                let shown = TurnPatch { origin: None, ..(**patch).clone() };
+                if patch.number.is_some() && !pending.opened.contains(turn) {
+                    pending.all = true;
+                } else if !shown.is_empty() {
+                    pending.heads.insert(*turn);
+                }
+            }
+            Change::StepTold { turn, .. } => {
+                pending.heads.insert(*turn);
+            }
+            Change::TurnRenamed { .. } | Change::TurnMerged { .. } => pending.all = true,
+            Change::PartOpened { turn, part } => {
+                let known = self.known.iter_mut().find(|known| known.id() == *turn);
+                let appended = known.is_some_and(|known| known.append(part));
+                if !appended {
+                    self.pending.turns.insert(*turn);
+                    self.pending.born.insert(part.id);
+                }
+                self.pending.parts.insert(part.id);
+            }
+            Change::PartGrew { part, .. } => {
+                pending.parts.insert(*part);
+            }
+            Change::PartTold { part, patch } => {
+                pending.parts.insert(*part);
+                let moves = patch.place.is_some() || patch.origin.is_some() || patch.step.is_some();
+                if moves || patch.body.is_some() {
+                    self.structure(*part);
+                } else if let Some(state) = patch.tool.as_ref().and_then(|tool| tool.state) {
+                    self.known.iter_mut().for_each(|known| known.tell_state(*part, state));
+                }
+            }
+            Change::PartRenamed { part, .. }
+            | Change::PartMerged { part, .. }
+            | Change::PartRemoved { part } => {
+                pending.removed.push(*part);
+                self.structure(*part);
+            }
+        }
+    }
+
+    /// The list of parts of the turn that this one stands in is not what it was.
+    fn structure(&mut self, part: PartId) {
+        match self.turn_of(part) {
+            Some(turn) => {
+                self.pending.turns.insert(turn);
+            }
+            None => self.pending.all = true,
+        }
     }
 }

@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 use unspool_core::assemble::{Cursor, Outline};
-use unspool_core::id::{SessionId, TurnId};
-use unspool_core::part::Part;
+use unspool_core::id::{PartId, SessionId, TurnId};
+use unspool_core::part::{Part, Place};
 use unspool_core::session::{Session, Turn};
+use unspool_core::skeleton::Skeleton;
 use unspool_core::summary::Summary;
 
 use crate::pack::PackError;
@@ -215,6 +216,32 @@ pub enum Window {
     },
 }
 
+/// How much there is in a turn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TurnSize {
+    pub id: TurnId,
+    pub number: u32,
+    pub parts: u64,
+}
+
+/// A sub-agent's session, and the part that it is shown in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Relative {
+    pub session: SessionId,
+    pub turn: u32,
+    pub place: Place,
+}
+
+/// A turn in one line.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Prompt {
+    pub turn: TurnId,
+    pub number: u32,
+    /// The beginning of what the user said.
+    pub said: String,
+    pub errors: u64,
+}
+
 /// What a check of the archive found.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Checked {
@@ -320,6 +347,49 @@ pub trait Store: Clone + Send + Sync + 'static {
         session: Row,
         window: Window,
     ) -> impl Future<Output = Result<Vec<Turn>, StoreError>> + Send;
+
+    /// How many parts each turn shows, in the order of the turns.
+    fn sizes(&self, session: Row)
+    -> impl Future<Output = Result<Vec<TurnSize>, StoreError>> + Send;
+
+    /// What the user said first in each turn, in the order of the turns.
+    fn prompts(&self, session: Row)
+    -> impl Future<Output = Result<Vec<Prompt>, StoreError>> + Send;
+
+    /// A turn without its parts, and what is known of them without reading them.
+    fn skeleton(
+        &self,
+        session: Row,
+        number: u32,
+    ) -> impl Future<Output = Result<Option<Skeleton>, StoreError>> + Send;
+
+    /// A turn without its parts.
+    fn head(
+        &self,
+        session: Row,
+        number: u32,
+    ) -> impl Future<Output = Result<Option<Turn>, StoreError>> + Send;
+
+    /// Some parts of a turn, in their order: those at these places.
+    fn parts(
+        &self,
+        session: Row,
+        number: u32,
+        places: Vec<Place>,
+    ) -> impl Future<Output = Result<Vec<Part>, StoreError>> + Send;
+
+    /// The turn and the place of a part.
+    fn locate(
+        &self,
+        session: Row,
+        part: PartId,
+    ) -> impl Future<Output = Result<Option<(u32, Place)>, StoreError>> + Send;
+
+    /// The sub-agents of a session, nested ones too, and where in it they were started.
+    fn relatives(
+        &self,
+        session: Row,
+    ) -> impl Future<Output = Result<Vec<Relative>, StoreError>> + Send;
 
     /// Looks for words in everything that was stored.
     fn search(

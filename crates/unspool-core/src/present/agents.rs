@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use super::body::node;
 use super::{PartView, format};
 use crate::block::{Block, Icon, Node, Span};
+use crate::id::SessionId;
 use crate::part::{Agent, Body, Kind};
 use crate::session::{Transcript, TurnState};
 
@@ -22,6 +23,7 @@ pub struct Family(BTreeMap<String, Member>);
 /// One sub-agent, as its own session tells it.
 #[derive(Clone, PartialEq, Debug, Default)]
 struct Member {
+    session: Option<SessionId>,
     tools: usize,
     errors: usize,
     tokens: u64,
@@ -66,6 +68,7 @@ impl Family {
 
     fn dress(&self, node: &mut Node, depth: usize) {
         let Some(member) = self.0.get(&node.key).filter(|_| depth < DEEPEST) else { return };
+        node.session = member.session;
         let facts = member.facts();
         if !facts.is_empty() {
             node.label.push(Span::plain(format!("  {facts}")).dim());
@@ -92,6 +95,7 @@ impl Member {
     fn of(transcript: &Transcript) -> Member {
         let parts = || transcript.turns.iter().flat_map(|turn| &turn.parts);
         let mut member = Member {
+            session: Some(transcript.session.id),
             tokens: transcript.usage().total(),
             duration_ms: super::elapsed(transcript.started(), transcript.ended()),
             end: transcript.turns.last().map(|turn| turn.state),

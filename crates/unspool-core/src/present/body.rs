@@ -146,6 +146,7 @@ pub fn node(agent: &Agent) -> Node {
     }
     let note = agent.activity.as_deref().map(|text| format::first_line(text, SUMMARY));
     Node {
+        session: None,
         key: agent.id.clone(),
         icon,
         label,

@@ -12,19 +12,22 @@ pub mod markdown;
 pub mod outline;
 pub mod tools;
 
+mod turn;
+
 use jiff::Timestamp;
-use serde::Serialize;
 
 pub use body::body;
+pub use turn::{
+    Item, Laid, PartView, ReasoningView, StepFoot, TurnHeader, TurnView, layout, part, partial,
+    turn,
+};
 
 use agents::Family;
 
-use crate::block::{Block, Field, Span, Tone};
-use crate::id::{PartId, TurnId};
-use crate::part::{Body, Kind, Part, Place, ToolState};
+use crate::block::{Block, Field, Span};
 use crate::price::{Prices, Spending};
-use crate::segment::{Piece, Rule, segment};
-use crate::session::{Parent, Session, Trigger, Turn, TurnState, Usage};
+use crate::segment::Rule;
+use crate::session::{Parent, Session, Usage};
 use crate::summary::Summary;
 
 /// What a reader chose.
@@ -45,263 +48,9 @@ impl Options {
     }
 }
 
-/// A turn as it is shown.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct TurnView {
-    pub id: TurnId,
-    pub header: TurnHeader,
-    /// The user's own words and attachments.
-    pub user: Vec<Block>,
-    /// In their order: joined, they hold every part of the turn once.
-    pub items: Vec<Item>,
-}
-
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct TurnHeader {
-    pub number: u32,
-    pub trigger: Trigger,
-    pub state: TurnState,
-    pub tone: Tone,
-    pub started: Option<Timestamp>,
-    pub ended: Option<Timestamp>,
-    pub duration_ms: Option<u64>,
-    pub usage: Usage,
-    /// Models in the order in which they were first used.
-    pub models: Vec<String>,
-    pub abandoned: bool,
-    /// It happened in the session that this one branched off.
-    pub inherited: bool,
-}
-
-#[derive(Clone, PartialEq, Debug, Serialize)]
-#[serde(tag = "item", rename_all = "kebab-case")]
-pub enum Item {
-    Part(PartView),
-    Reasoning(ReasoningView),
-}
-
-/// One part as it is shown.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct PartView {
-    pub id: PartId,
-    pub kind: Kind,
-    pub place: Place,
-    /// Still growing or running.
-    pub open: bool,
-    /// Begins a stretch of text and carries the bullet (R-003-26).
-    pub bullet: bool,
-    pub blocks: Vec<Block>,
-}
-
-/// A reasoning block: closed by default (R-004-13), with its parts in order.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct ReasoningView {
-    /// `Reasoning (2 tool calls)`.
-    pub title: String,
-    pub tool_calls: usize,
-    /// The first words, for the closed state.
-    pub summary: String,
-    /// Still growing or running.
-    pub open: bool,
-    pub parts: Vec<PartView>,
-}
-
-/// What is shown of a turn.
-pub fn turn(turn: &Turn, options: &Options) -> TurnView {
-    let pieces = segment(&turn.parts, turn.thinking_mode, options.rule);
-    let mut after_text = false;
-    let mut items = Vec::with_capacity(pieces.len());
-    for piece in &pieces {
-        match piece {
-            Piece::Block(parts) => {
-                let tool_calls = piece.tool_count();
-                let views: Vec<PartView> = parts.iter().map(|part| view(part, false)).collect();
-                after_text = false;
-                items.push(Item::Reasoning(ReasoningView {
-                    title: format!("Reasoning ({})", format::count(tool_calls, "tool call")),
-                    tool_calls,
-                    summary: parts.iter().find_map(|part| first_thought(part)).unwrap_or_default(),
-                    open: views.iter().any(|view| view.open),
-                    parts: views,
-                }));
-            }
-            Piece::Part(part) => {
-                let mut view = view(part, after_text);
-                // Outside thinking mode reasoning is an ordinary dim part, never a panel (C-10).
-                if let Body::Reasoning(reasoning) = &part.body
-                    && !turn.thinking_mode
-                {
-                    view.blocks = body::plain_reasoning(reasoning);
-                }
-                after_text = view.kind == Kind::Text;
-                items.push(Item::Part(view));
-            }
-        }
-    }
-    join_agents(&mut items, &options.family);
-    let mut user = user(&turn.user);
-    if let Some(project) = &options.project {
-        let folder = format!("{}/", project.trim_end_matches('/'));
-        shorten_paths(&mut user, &folder);
-        for item in &mut items {
-            let views = match item {
-                Item::Part(view) => std::slice::from_mut(view),
-                Item::Reasoning(block) => block.parts.as_mut_slice(),
-            };
-            views.iter_mut().for_each(|view| shorten_paths(&mut view.blocks, &folder));
-        }
-    }
-    TurnView { id: turn.id, header: header(turn), user, items }
-}
-
-/// Each tree of agents with the call that stands before it.
-fn join_agents(items: &mut [Item], family: &Family) {
-    let mut before: Option<&mut PartView> = None;
-    for item in items {
-        match item {
-            Item::Reasoning(block) => {
-                before = None;
-                let mut before = None;
-                for view in &mut block.parts {
-                    join_view(&mut before, view, family);
-                }
-            }
-            Item::Part(view) => join_view(&mut before, view, family),
-        }
-    }
-}
-
-fn join_view<'a>(before: &mut Option<&'a mut PartView>, view: &'a mut PartView, family: &Family) {
-    if view.kind == Kind::Agent {
-        family.join(before.take(), view);
-    }
-    *before = Some(view);
-}
-
-/// Takes the project's folder off the paths in heads of cards and in names of files.
-fn shorten_paths(blocks: &mut [Block], folder: &str) {
-    for block in blocks {
-        if let Block::Card(card) = block {
-            for span in card.summary.iter_mut().filter(|span| span.look.path) {
-                span.text = span.text.replacen(folder, "", 1);
-            }
-            shorten_paths(&mut card.body, folder);
-        } else if let Block::File(file) = block
-            && let Some(name) = &mut file.name
-            && let Some(inside) = name.strip_prefix(folder)
-        {
-            *name = inside.to_owned();
-        }
-    }
-}
-
-/// What is shown of one part, wherever it stands.
-pub fn part(part: &Part) -> Vec<Block> {
-    body(&part.body)
-}
-
-fn view(part: &Part, after_text: bool) -> PartView {
-    let open = match &part.body {
-        Body::Text(text) => text.open,
-        Body::Reasoning(reasoning) => reasoning.open,
-        Body::Tool(tool) => match tool.state {
-            ToolState::Pending | ToolState::Running => true,
-            ToolState::Completed
-            | ToolState::Failed
-            | ToolState::Denied
-            | ToolState::Interrupted => false,
-        },
-        Body::Agent(agents) => agents.agents.iter().any(|agent| !agent.state.is_terminal()),
-        Body::Interjection(_)
-        | Body::TaskList(_)
-        | Body::SkillLoad(_)
-        | Body::McpSnapshot(_)
-        | Body::ContextInfo(_)
-        | Body::Compaction(_)
-        | Body::File(_)
-        | Body::Source(_)
-        | Body::Patch(_)
-        | Body::Notice(_)
-        | Body::Error(_)
-        | Body::Data(_) => false,
-    };
-    let kind = part.body.kind();
-    let bullet = kind == Kind::Text && !after_text;
-    PartView { id: part.id, kind, place: part.place, open, bullet, blocks: self::part(part) }
-}
-
-fn first_thought(part: &Part) -> Option<String> {
-    match &part.body {
-        Body::Reasoning(reasoning) => Some(body::thought(reasoning)),
-        Body::Text(_)
-        | Body::Tool(_)
-        | Body::Agent(_)
-        | Body::Interjection(_)
-        | Body::TaskList(_)
-        | Body::SkillLoad(_)
-        | Body::McpSnapshot(_)
-        | Body::ContextInfo(_)
-        | Body::Compaction(_)
-        | Body::File(_)
-        | Body::Source(_)
-        | Body::Patch(_)
-        | Body::Notice(_)
-        | Body::Error(_)
-        | Body::Data(_) => None,
-    }
-}
-
-fn header(turn: &Turn) -> TurnHeader {
-    let models = turn.models().into_iter().map(str::to_owned).collect();
-    TurnHeader {
-        number: turn.number,
-        trigger: turn.trigger,
-        state: turn.state,
-        tone: match turn.state {
-            TurnState::Running => Tone::Running,
-            TurnState::Completed => Tone::Ok,
-            TurnState::Failed => Tone::Failed,
-            TurnState::Interrupted => Tone::Interrupted,
-            TurnState::Unknown => Tone::Muted,
-        },
-        started: turn.started,
-        ended: turn.ended,
-        duration_ms: elapsed(turn.started, turn.ended),
-        usage: turn.usage(),
-        models,
-        abandoned: turn.abandoned,
-        inherited: turn.inherited,
-    }
-}
-
 /// Time between two clocks' readings; nothing where they run backward (clocks lie).
 fn elapsed(from: Option<Timestamp>, to: Option<Timestamp>) -> Option<u64> {
     u64::try_from(to?.as_millisecond() - from?.as_millisecond()).ok()
-}
-
-/// The user's own parts. Their words stand as they were typed: no Markdown is read into them.
-fn user(bodies: &[Body]) -> Vec<Block> {
-    bodies
-        .iter()
-        .flat_map(|own| match own {
-            Body::Text(text) => body::literal(&text.text),
-            Body::Reasoning(_)
-            | Body::Tool(_)
-            | Body::Agent(_)
-            | Body::Interjection(_)
-            | Body::TaskList(_)
-            | Body::SkillLoad(_)
-            | Body::McpSnapshot(_)
-            | Body::ContextInfo(_)
-            | Body::Compaction(_)
-            | Body::File(_)
-            | Body::Source(_)
-            | Body::Patch(_)
-            | Body::Notice(_)
-            | Body::Error(_)
-            | Body::Data(_) => body(own),
-        })
-        .collect()
 }
 
 /// The head of a session.
@@ -366,7 +115,7 @@ fn started_by(parent: &Parent) -> String {
 }
 
 /// `1,729 · 12 in · 417 out · 1,300 cached`; empty when nothing was counted.
-fn usage_text(usage: Usage) -> String {
+pub fn usage_text(usage: Usage) -> String {
     let cached = usage.cache_read.saturating_add(usage.cache_write);
     let total = usage.total();
     let parts = [

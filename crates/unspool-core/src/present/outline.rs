@@ -1,10 +1,18 @@
-//! A turn in one line, with what people look for in it: the prompt, errors, edits, sub-agents.
+//! A turn in one line, with what people look for in it: the prompt, errors, edits, sub-agents; and
+//! a map of it, a mark for each part or for a few that stand together.
 
-use super::{Item, PartView, TurnView, format};
-use crate::block::{Block, Icon, Tone, text_of};
+use serde::Serialize;
+
+use super::format;
+use crate::block::{Block, text_of};
+use crate::id::PartId;
 use crate::part::Kind;
+use crate::skeleton::Bone;
 
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+/// No map has more marks than this.
+const MARKS: usize = 160;
+
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Outline {
     pub number: u32,
     /// The first words of the prompt.
@@ -12,45 +20,93 @@ pub struct Outline {
     pub errors: usize,
     pub edits: usize,
     pub agents: usize,
+    pub map: Vec<Mark>,
 }
 
-impl Outline {
-    pub fn of(view: &TurnView) -> Outline {
-        let parts = || view.items.iter().flat_map(parts_of);
-        let count =
-            |is: fn(&Block) -> bool| parts().filter(|part| part.blocks.iter().any(is)).count();
-        Outline {
-            number: view.header.number,
-            said: view.user.iter().find_map(first_words).unwrap_or_default(),
-            errors: count(is_failure),
-            edits: count(is_edit),
-            agents: parts().filter(|part| part.kind == Kind::Agent).count(),
+/// A place on the map: the most telling of the parts that it stands for.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Mark {
+    pub part: PartId,
+    pub what: Landmark,
+    pub parts: usize,
+}
+
+/// What a mark shows, the least telling first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Landmark {
+    Other,
+    Reasoning,
+    Tool,
+    Text,
+    Edit,
+    Agent,
+    Failure,
+}
+
+impl Landmark {
+    pub fn name(self) -> &'static str {
+        match self {
+            Landmark::Other => "other",
+            Landmark::Reasoning => "reasoning",
+            Landmark::Tool => "tool call",
+            Landmark::Text => "text",
+            Landmark::Edit => "edit",
+            Landmark::Agent => "sub-agent",
+            Landmark::Failure => "error",
+        }
+    }
+
+    fn of(bone: &Bone) -> Landmark {
+        match bone.kind {
+            _ if bone.is_failure() => Landmark::Failure,
+            _ if bone.is_edit() => Landmark::Edit,
+            Kind::Agent => Landmark::Agent,
+            Kind::Text => Landmark::Text,
+            Kind::Tool => Landmark::Tool,
+            Kind::Reasoning => Landmark::Reasoning,
+            Kind::Interjection
+            | Kind::TaskList
+            | Kind::SkillLoad
+            | Kind::McpSnapshot
+            | Kind::ContextInfo
+            | Kind::Compaction
+            | Kind::File
+            | Kind::Source
+            | Kind::Patch
+            | Kind::Notice
+            | Kind::Error
+            | Kind::Data => Landmark::Other,
         }
     }
 }
 
-fn parts_of(item: &Item) -> &[PartView] {
-    match item {
-        Item::Part(part) => std::slice::from_ref(part),
-        Item::Reasoning(group) => &group.parts,
+impl Outline {
+    pub fn of(number: u32, user: &[Block], bones: &[Bone]) -> Outline {
+        let count = |is: fn(&Bone) -> bool| bones.iter().filter(|bone| is(bone)).count();
+        Outline {
+            number,
+            said: user.iter().find_map(first_words).unwrap_or_default(),
+            errors: count(Bone::is_failure),
+            edits: count(Bone::is_edit),
+            agents: count(|bone| bone.kind == Kind::Agent),
+            map: map(bones),
+        }
     }
+}
+
+fn map(bones: &[Bone]) -> Vec<Mark> {
+    let together = bones.len().div_ceil(MARKS).max(1);
+    let mark = |bones: &[Bone]| {
+        let telling = |bone: &&Bone| Landmark::of(bone);
+        // The first of the most telling ones.
+        let bone = bones.iter().rev().max_by_key(telling)?;
+        Some(Mark { part: bone.id, what: Landmark::of(bone), parts: bones.len() })
+    };
+    bones.chunks(together).filter_map(mark).collect()
 }
 
 fn first_words(block: &Block) -> Option<String> {
     let Block::Paragraph { spans } = block else { return None };
     Some(format::first_line(&text_of(spans), 80)).filter(|said| !said.is_empty())
-}
-
-fn is_failure(block: &Block) -> bool {
-    if let Block::Card(card) = block {
-        return card.icon == Icon::Failed;
-    }
-    matches!(block, Block::Notice(notice) if notice.tone == Tone::Failed)
-}
-
-fn is_edit(block: &Block) -> bool {
-    if let Block::Card(card) = block {
-        return card.body.iter().any(is_edit);
-    }
-    matches!(block, Block::Diff(_))
 }

@@ -1,13 +1,14 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::id::{Id, SessionId, StepId};
+use crate::id::{Id, PartId, SessionId, StepId, TurnId};
 use crate::json::Json;
 use crate::lines::{LineOptions, layout, turn_lines};
 use crate::part::*;
 use crate::plain::paint;
 use crate::session::{
-    Facts, Session, SessionState, Step, Title, TitleOrigin, Transcript, TurnOrigin,
+    Facts, Session, SessionState, Step, Title, TitleOrigin, Transcript, Trigger, Turn, TurnOrigin,
+    TurnState,
 };
 use crate::summary::Completeness;
 use crate::telling::{Name, Origin, Positions};

@@ -2,6 +2,7 @@
 
 use maud::{Markup, html};
 use unspool_core::block::{Block, text_of};
+use unspool_core::id::{TurnId, digest};
 use unspool_core::present::outline::Outline;
 use unspool_core::present::{self, TurnView, format};
 use unspool_core::price::Prices;
@@ -10,20 +11,36 @@ use unspool_core::summary::Summary;
 use super::shell;
 use crate::block::blocks;
 use crate::text::safe;
-use crate::turn::{turn, turn_id};
+use crate::turn::{Gap, gap, turn, turn_id};
 
 /// What the page shows.
 pub struct Session<'a> {
     pub summary: &'a Summary,
     pub prices: &'a Prices,
-    /// How many events of it were taken: what is told live goes on from there.
+    /// How many events of it were taken.
     pub seq: u64,
-    /// The turns of the window.
-    pub turns: &'a [TurnView],
-    /// The number of the turn before the window, where there is one.
-    pub older: Option<u32>,
+    pub window: Window<'a>,
     /// How to go on with it in its agent.
     pub resume: Option<String>,
+}
+
+/// Some turns of a session.
+pub struct Window<'a> {
+    pub turns: &'a [TurnView],
+    /// Where the turns before the first one end.
+    pub earlier: Option<String>,
+    /// Where the turns behind the last one begin.
+    pub later: Option<String>,
+    /// All turns in one line each.
+    pub prompts: &'a [Prompt],
+}
+
+/// A turn in one line, of which nothing else is loaded.
+pub struct Prompt {
+    pub turn: TurnId,
+    pub number: u32,
+    pub said: String,
+    pub errors: u64,
 }
 
 pub fn session(page: &Session<'_>) -> Markup {
@@ -31,20 +48,65 @@ pub fn session(page: &Session<'_>) -> Markup {
     let id = summary.session.id.to_string();
     let title = summary.title.as_deref().unwrap_or(&summary.session.agent_session_id);
     let title = format::first_line(&safe(title), 120);
+    let turns = turns(&id, &page.window);
+    let head = session_head(summary, page.prices);
     let main = html! {
-        div.session data-session=(id) data-seq=(page.seq) {
-            nav.outline aria-label="Outline" { ol { @for view in page.turns { (outline_entry(view)) } } }
+        div.session data-session=(id) data-seq=(page.seq) data-version=(version(&head, &turns)) {
+            nav.outline aria-label="Outline" { (outline(&page.window)) }
             article.transcript {
-                (session_head(summary, page.prices))
+                (head)
                 (actions(page))
-                @if let Some(older) = page.older { (older_link(&id, older)) }
-                div.turns { @for view in page.turns { (turn(view)) } }
+                (find_here())
+                div.turns { (turns) }
                 div.end aria-hidden="true" {}
             }
             button.news type="button" hidden { "0 new parts" }
         }
     };
     shell(&title, "session.js", main)
+}
+
+/// Tells one state of a window from another.
+fn version(head: &Markup, turns: &Markup) -> String {
+    format!("{:016x}", digest(turns.0.as_bytes()) ^ digest(head.0.as_bytes()).rotate_left(1))
+}
+
+/// The turns, with links to those around them.
+fn turns(session: &str, window: &Window<'_>) -> Markup {
+    html! {
+        @if let Some(position) = &window.earlier {
+            (gap(Gap::Before, session, position, "Earlier turns"))
+        }
+        @for view in window.turns { (turn(session, view)) }
+        @if let Some(position) = &window.later {
+            (gap(Gap::After, session, position, "Later turns"))
+        }
+    }
+}
+
+/// All turns in one line each. Of those in the window more is known.
+fn outline(window: &Window<'_>) -> Markup {
+    let loaded = |id: TurnId| window.turns.iter().find(|view| view.id == id);
+    let known = |view: &&TurnView| window.prompts.iter().any(|prompt| prompt.turn == view.id);
+    html! {
+        ol {
+            @for prompt in window.prompts {
+                @match loaded(prompt.turn) {
+                    Some(view) => (outline_entry(view)),
+                    None => (entry(prompt)),
+                }
+            }
+            @for view in window.turns.iter().filter(|view| !known(view)) { (outline_entry(view)) }
+        }
+    }
+}
+
+fn entry(prompt: &Prompt) -> Markup {
+    let id = format!("t-{}", prompt.turn);
+    let Prompt { number, said, errors, .. } = prompt;
+    let errors = usize::try_from(*errors).unwrap_or(usize::MAX);
+    let said = format::first_line(said, 80);
+    line(&id, *number, &said, &[(errors, "tone-failed", "✕", "error")])
 }
 
 /// Title and facts.
@@ -70,6 +132,9 @@ fn actions(page: &Session<'_>) -> Markup {
             button type="button" data-act="fold" { "Collapse all" }
             button type="button" data-act="unfold" { "Expand all" }
             button type="button" data-act="brief" aria-pressed="false" { "Hide intermediate work" }
+            button type="button" data-act="usage" aria-pressed="false" { "Usage per step" }
+            button type="button" data-act="find" { "Find" }
+            button type="button" data-act="markdown" { "Copy as Markdown" }
             @if let Some(resume) = &page.resume {
                 button type="button" data-copy=(resume) { "Copy resume command" }
             }
@@ -78,43 +143,68 @@ fn actions(page: &Session<'_>) -> Markup {
     }
 }
 
-/// Leads to the turns before the window.
-fn older_link(session: &str, older: u32) -> Markup {
+/// Looking for words in this session.
+fn find_here() -> Markup {
     html! {
-        a.older id="older" href={ "/s/" (session) "?before=" (older + 1) } data-before=(older + 1) {
-            "Earlier turns"
+        form.find-here hidden role="search" aria-label="This session" {
+            input type="search" name="here" placeholder="Find in this session" autocomplete="off"
+                aria-label="Find in this session";
+            span.count role="status" {}
+            button type="button" aria-label="Close" { "×" }
         }
     }
 }
 
 /// A turn in the outline, with what one looks for in it.
 pub fn outline_entry(view: &TurnView) -> Markup {
-    let Outline { number, said, errors, edits, agents } = Outline::of(view);
+    let Outline { number, said, errors, edits, agents, .. } = &view.outline;
     let marks = [
-        (errors, "tone-failed", "✕", "error"),
-        (edits, "tone-added", "±", "edit"),
-        (agents, "tone-running", "⧈", "sub-agent call"),
+        (*errors, "tone-failed", "✕", "error"),
+        (*edits, "tone-added", "±", "edit"),
+        (*agents, "tone-running", "⧈", "sub-agent call"),
     ];
+    line(&turn_id(view), *number, said, &marks)
+}
+
+fn line(id: &str, number: u32, said: &str, marks: &[(usize, &str, &str, &str)]) -> Markup {
     html! {
-        li data-turn=(turn_id(view)) {
-            a href={ "#" (turn_id(view)) } {
+        li data-turn=(id) data-number=(number) {
+            a href={ "#" (id) } {
                 span.number { (number) }
-                span.said { (safe(&said)) }
+                span.said { (safe(said)) }
             }
             @for (count, class, sign, noun) in marks {
-                @if count > 0 {
-                    span.mark.(class) title=(format::count(count, noun)) { (sign) (count) }
+                @if *count > 0 {
+                    span.mark.(class) title=(format::count(*count, noun)) { (sign) (count) }
                 }
             }
         }
     }
 }
 
-/// Earlier turns by themselves, for pages that load more.
-pub fn stretch(session: &str, views: &[TurnView], older: Option<u32>) -> Markup {
+/// A window by itself, for a page that is open, and what tells it from another state of it.
+pub fn window(page: &Session<'_>) -> (Markup, String) {
+    let id = page.summary.session.id.to_string();
+    let turns = turns(&id, &page.window);
+    let head = session_head(page.summary, page.prices);
+    let version = version(&head, &turns);
+    let painted = html! {
+        div.window data-seq=(page.seq) data-version=(version) {
+            (head)
+            ol.entries { @for view in page.window.turns { (outline_entry(view)) } }
+            div.turns { (turns) }
+        }
+    };
+    (painted, version)
+}
+
+/// A sub-agent's session inside the page of another one.
+pub fn inline(page: &Session<'_>) -> Markup {
+    let id = page.summary.session.id.to_string();
+    let turns = turns(&id, &page.window);
     html! {
-        @if let Some(older) = older { (older_link(session, older)) }
-        ol.entries { @for view in views { (outline_entry(view)) } }
-        @for view in views { (turn(view)) }
+        div.session.inline data-session=(id) data-seq=(page.seq) {
+            div.turns { (turns) }
+        }
     }
 }

@@ -12,7 +12,7 @@ use unspool_render::{assets, page};
 
 use crate::problem::Problem;
 
-pub use session::{session, turns};
+pub use session::{inline, session, window};
 pub use sessions::sessions;
 
 /// A page, or a page that says what went wrong.

@@ -3,95 +3,145 @@
 use std::sync::Arc;
 
 use axum::extract::{Path, Query, State};
+use axum::http::header::{ETAG, IF_NONE_MATCH};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
-use unspool_core::present::{self, TurnView};
+use unspool_core::id::{Id, PartId};
 use unspool_core::session::Session;
-use unspool_engine::family::family;
+use unspool_engine::window::{Position, Shown, Wanted, window as load_window};
 use unspool_render::page;
-use unspool_store::contract::{Store, StoredSession, Window};
+use unspool_store::contract::{Store, StoredSession};
 
-use super::{Page, html};
+use super::{Page, Trouble, html};
 use crate::App;
 use crate::api::find;
 use crate::problem::Problem;
 use crate::room::settle;
 
-/// So many turns does a page show at first, and so many more at a time.
-const TURNS: u32 = 20;
-/// And so many behind one that is looked for.
-const AFTER: u32 = 6;
-
-#[derive(Debug, Deserialize)]
-pub struct Place {
-    /// The turns before this one.
-    before: Option<u32>,
-    /// The turns around this one.
+/// Which part of a session is looked at; its end, where nothing is said.
+#[derive(Debug, Default, Deserialize)]
+pub struct Asked {
+    /// The turns from this one on.
     turn: Option<u32>,
+    /// What is around this part.
+    part: Option<String>,
+    /// What stands before, behind, or before in the same block.
+    before: Option<String>,
+    after: Option<String>,
+    inside: Option<String>,
+    /// From here …
+    from: Option<String>,
+    /// … to here.
+    to: Option<String>,
 }
 
-impl Place {
-    /// The number behind the last turn that is shown.
-    fn end(&self) -> Option<u32> {
-        self.before.or(self.turn.map(|turn| turn.saturating_add(AFTER)))
+impl Asked {
+    async fn wanted<S: Store>(
+        &self,
+        app: &App<S>,
+        stored: &StoredSession,
+    ) -> Result<Wanted, Problem> {
+        let position = |text: &String| {
+            text.parse::<Position>().map_err(|what| Problem::new(StatusCode::BAD_REQUEST, what))
+        };
+        let one = |asked: &Option<String>| asked.as_ref().map(position).transpose();
+        if let Some(part) = self.part.as_deref().and_then(|part| part.parse::<Id>().ok())
+            && let Some((turn, place)) = app.store.locate(stored.row, PartId(part)).await?
+        {
+            return Ok(Wanted::Around(Position { turn, place }));
+        }
+        if let (Some(from), Some(to)) = (one(&self.from)?, one(&self.to)?) {
+            return Ok(Wanted::Between(from, to));
+        }
+        let wanted = one(&self.before)?.map(Wanted::Before);
+        let wanted = wanted.or(one(&self.after)?.map(Wanted::After));
+        let wanted = wanted.or(one(&self.inside)?.map(Wanted::Inside));
+        let turn = self.turn.map(|turn| Wanted::From(Position::start_of(turn)));
+        Ok(wanted.or(turn).unwrap_or(Wanted::End))
     }
-}
-
-/// Some turns of a session, as they are shown.
-struct Shown {
-    views: Vec<TurnView>,
-    /// The number of the turn before them.
-    older: Option<u32>,
 }
 
 async fn load<S: Store>(
     app: &App<S>,
     stored: &StoredSession,
-    before: Option<u32>,
+    wanted: Wanted,
 ) -> Result<Shown, Problem> {
-    let end = before.unwrap_or(u32::MAX);
-    let last = u32::try_from(stored.summary.turns).unwrap_or(u32::MAX).min(end);
-    let first = last.saturating_sub(TURNS);
-    let window = Window::From { number: first, count: TURNS + 1 };
-    let mut turns = app.store.turns(stored.row, window).await?;
-    turns.retain(|turn| turn.number < end);
-    let session: &Session = &stored.summary.session;
-    settle(&mut turns, stored.summary.ended);
-    let family = family(&app.store, &session.agent, &turns).await?;
-    let options = present::Options { family, ..present::Options::of(session) };
-    let views: Vec<TurnView> = turns.iter().map(|turn| present::turn(turn, &options)).collect();
-    Ok(Shown { views, older: first.checked_sub(1) })
+    let ended = stored.summary.ended;
+    Ok(load_window(&app.store, stored, wanted, |turns| settle(turns, ended)).await?)
+}
+
+/// Lays out what was loaded.
+fn lay<S: Store, T>(
+    app: &App<S>,
+    stored: &StoredSession,
+    shown: &Shown,
+    prompts: &[page::Prompt],
+    paint: impl FnOnce(&page::Session<'_>) -> T,
+) -> T {
+    paint(&page::Session {
+        summary: &stored.summary,
+        prices: &app.prices,
+        seq: stored.seq,
+        window: page::Window {
+            turns: &shown.turns,
+            earlier: shown.earlier.map(|position| position.to_string()),
+            later: shown.later.map(|position| position.to_string()),
+            prompts,
+        },
+        resume: resume(&stored.summary.session),
+    })
 }
 
 pub async fn session<S: Store>(
     State(app): State<Arc<App<S>>>,
     Path(id): Path<String>,
-    Query(place): Query<Place>,
+    Query(asked): Query<Asked>,
 ) -> Page {
     let stored = find(&app, &id).await?;
-    let shown = load(&app, &stored, place.end()).await?;
-    let page = page::Session {
-        summary: &stored.summary,
-        prices: &app.prices,
-        seq: stored.seq,
-        turns: &shown.views,
-        older: shown.older,
-        resume: resume(&stored.summary.session),
-    };
-    Ok(html(&page::session(&page)))
+    let wanted = asked.wanted(&app, &stored).await?;
+    let shown = load(&app, &stored, wanted).await?;
+    let prompts: Vec<page::Prompt> = app
+        .store
+        .prompts(stored.row)
+        .await?
+        .into_iter()
+        .map(|prompt| page::Prompt {
+            turn: prompt.turn,
+            number: prompt.number,
+            said: prompt.said,
+            errors: prompt.errors,
+        })
+        .collect();
+    Ok(html(&lay(&app, &stored, &shown, &prompts, page::session)))
 }
 
-/// Earlier turns, for a page that is open.
-pub async fn turns<S: Store>(
+/// A window by itself, for a page that is open.
+pub async fn window<S: Store>(
     State(app): State<Arc<App<S>>>,
     Path(id): Path<String>,
-    Query(place): Query<Place>,
-) -> Page {
+    Query(asked): Query<Asked>,
+    headers: HeaderMap,
+) -> Result<Response, Trouble> {
     let stored = find(&app, &id).await?;
-    let shown = load(&app, &stored, place.before).await?;
-    let id = stored.summary.session.id.to_string();
-    Ok(html(&page::stretch(&id, &shown.views, shown.older)))
+    let wanted = asked.wanted(&app, &stored).await?;
+    let shown = load(&app, &stored, wanted).await?;
+    let (painted, version) = lay(&app, &stored, &shown, &[], page::window);
+    let tag = format!("W/\"{version}\"");
+    let known = headers.get(IF_NONE_MATCH).and_then(|value| value.to_str().ok());
+    if known.is_some_and(|known| known.contains(&tag)) {
+        return Ok((StatusCode::NOT_MODIFIED, [(ETAG, tag)]).into_response());
+    }
+    Ok(([(ETAG, tag)], html(&painted)).into_response())
 }
 
+/// A sub-agent's session, for the page of the one that started it.
+pub async fn inline<S: Store>(State(app): State<Arc<App<S>>>, Path(id): Path<String>) -> Page {
+    let stored = find(&app, &id).await?;
+    let first = Position::start_of(0);
+    let shown = load(&app, &stored, Wanted::From(first)).await?;
+    Ok(html(&lay(&app, &stored, &shown, &[], page::inline)))
+}
 /// How to go on with a session in its agent.
 fn resume(session: &Session) -> Option<String> {
     // An id is the agent's own text: only what no shell reads anything into is offered.

@@ -3,11 +3,12 @@
 use rusqlite::{Connection, OptionalExtension};
 use rustc_hash::FxHashSet;
 use unspool_core::id::SessionId;
+use unspool_core::part::Place;
 use unspool_core::price::Spending;
 use unspool_core::session::{Parent, Usage};
 
 use super::load::{id, usage};
-use crate::contract::StoreError;
+use crate::contract::{Relative, StoreError};
 use crate::pack::PackError;
 use crate::rows::Row;
 
@@ -39,6 +40,35 @@ impl Families {
     pub fn is_agent(&self, session: SessionId) -> bool {
         self.children.contains(&session.to_string())
     }
+}
+
+/// The sub-agents of a session, nested ones too, and the parts of it that they are shown in.
+pub(super) fn relatives(
+    connection: &Connection,
+    session: Row,
+) -> Result<Vec<Relative>, StoreError> {
+    let mut statement = connection.prepare_cached(
+        "WITH RECURSIVE below (session, turn, place) AS (
+             SELECT agent.session, part.turn, part.place FROM agent
+             JOIN part ON part.row = agent.part WHERE agent.parent = ?1
+             UNION
+             SELECT agent.session, below.turn, below.place FROM below
+             JOIN session ON session.id = below.session
+             JOIN agent ON agent.parent = session.row
+         )
+         SELECT below.session, turn.number, below.place FROM below
+         JOIN turn ON turn.row = below.turn",
+    )?;
+    let mut rows = statement.query([session])?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        found.push(Relative {
+            session: SessionId(id(row.get_ref(0)?.as_str()?)?),
+            turn: row.get(1)?,
+            place: Place(row.get(2)?),
+        });
+    }
+    Ok(found)
 }
 
 /// What one sub-agent used.

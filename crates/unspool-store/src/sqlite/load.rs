@@ -8,7 +8,7 @@ use rusqlite::{Connection, OptionalExtension, Row as SqlRow, params};
 use rustc_hash::FxHashMap;
 use serde::Deserialize;
 use unspool_core::id::{Id, PartId, StepId};
-use unspool_core::part::{Part, Place};
+use unspool_core::part::{Body, Part, Place};
 use unspool_core::session::{Provenance, Step, Turn, Usage};
 use unspool_core::telling::{Name, Positions};
 
@@ -114,6 +114,15 @@ impl<'c> Loader<'c> {
             .query_map([turn], raw)?
             .collect::<Result<_, _>>()?;
         raws.into_iter().map(|raw| self.open(raw, Extent::Whole)).collect()
+    }
+
+    /// What the user said in a turn.
+    pub fn user(&mut self, turn: Row) -> Result<Vec<Body>, StoreError> {
+        let sql = format!("{PART} WHERE turn = ?1 AND place < 0 ORDER BY place");
+        let mut statement = self.connection.prepare_cached(&sql)?;
+        let raws: Vec<Raw> = statement.query_map([turn], raw)?.collect::<Result<_, _>>()?;
+        let bodies = raws.into_iter().map(|raw| Ok(self.open(raw, Extent::Whole)?.part.body));
+        bodies.collect()
     }
 
     fn open(&mut self, raw: Raw, extent: Extent) -> Result<Loaded, StoreError> {

@@ -13,6 +13,7 @@ mod read;
 mod search;
 mod stats;
 mod tidy;
+mod windows;
 mod worker;
 mod write;
 
@@ -21,13 +22,15 @@ use std::time::Duration;
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
-use unspool_core::id::{SessionId, TurnId};
-use unspool_core::part::Part;
+use unspool_core::id::{PartId, SessionId, TurnId};
+use unspool_core::part::{Part, Place};
 use unspool_core::session::Turn;
+use unspool_core::skeleton::Skeleton;
 
 use crate::contract::{
-    Archived, Checked, Message, MessageFilter, NextRows, SessionFilter, SessionOutline, Store,
-    StoreError, StoredSession, StoredTurn, StoredWarning, Tidy, Window,
+    Archived, Checked, Message, MessageFilter, NextRows, Prompt, Relative, SessionFilter,
+    SessionOutline, Store, StoreError, StoredSession, StoredTurn, StoredWarning, Tidy, TurnSize,
+    Window,
 };
 use crate::rows::{Batch, FileRow, Records, Row};
 use crate::search::{Findings, SearchRequest};
@@ -175,6 +178,39 @@ impl Store for Sqlite {
             Ok(turns)
         })
         .await
+    }
+
+    async fn sizes(&self, session: Row) -> Result<Vec<TurnSize>, StoreError> {
+        self.reading(move |connection| windows::sizes(connection, session)).await
+    }
+
+    async fn prompts(&self, session: Row) -> Result<Vec<Prompt>, StoreError> {
+        self.reading(move |connection| windows::prompts(connection, session)).await
+    }
+
+    async fn skeleton(&self, session: Row, number: u32) -> Result<Option<Skeleton>, StoreError> {
+        self.reading(move |connection| windows::skeleton(connection, session, number)).await
+    }
+
+    async fn head(&self, session: Row, number: u32) -> Result<Option<Turn>, StoreError> {
+        self.reading(move |connection| windows::head(connection, session, number)).await
+    }
+
+    async fn parts(
+        &self,
+        session: Row,
+        number: u32,
+        places: Vec<Place>,
+    ) -> Result<Vec<Part>, StoreError> {
+        self.reading(move |connection| windows::parts(connection, session, number, &places)).await
+    }
+
+    async fn locate(&self, session: Row, part: PartId) -> Result<Option<(u32, Place)>, StoreError> {
+        self.reading(move |connection| windows::locate(connection, session, part)).await
+    }
+
+    async fn relatives(&self, session: Row) -> Result<Vec<Relative>, StoreError> {
+        self.reading(move |connection| family::relatives(connection, session)).await
     }
 
     async fn search(&self, request: SearchRequest) -> Result<Findings, StoreError> {

@@ -24,6 +24,20 @@ use crate::present::{ansi, format};
 
 type Presenter = fn(&Call) -> Shown;
 
+/// Those that change files.
+static EDITS: &[(&str, Presenter)] = &[
+    ("edit", change::edit),
+    ("multiedit", change::edit),
+    ("replace", change::edit),
+    ("strreplace", change::edit),
+    ("editfile", change::edit),
+    ("notebookedit", change::edit),
+    ("write", change::write),
+    ("writefile", change::write),
+    ("create", change::write),
+    ("applypatch", change::patch),
+];
+
 /// Names are compared without case, `_`, `-` and `.`: agents spell one tool in many ways.
 static REGISTRY: &[(&str, Presenter)] = &[
     ("bash", shell::run),
@@ -40,16 +54,6 @@ static REGISTRY: &[(&str, Presenter)] = &[
     ("readfile", change::read),
     ("view", change::read),
     ("viewimage", change::read),
-    ("edit", change::edit),
-    ("multiedit", change::edit),
-    ("replace", change::edit),
-    ("strreplace", change::edit),
-    ("editfile", change::edit),
-    ("notebookedit", change::edit),
-    ("write", change::write),
-    ("writefile", change::write),
-    ("create", change::write),
-    ("applypatch", change::patch),
     ("glob", search::glob),
     ("list", search::glob),
     ("ls", search::glob),
@@ -82,10 +86,20 @@ static REGISTRY: &[(&str, Presenter)] = &[
     ("activateskill", delegate::skill),
 ];
 
+/// A tool's name without what agents spell differently.
+fn plain(name: &str) -> String {
+    name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+}
+
+/// Whether a tool of this name changes files.
+pub fn is_edit(name: &str) -> bool {
+    let plain = plain(name);
+    EDITS.iter().any(|(known, _)| *known == plain)
+}
+
 fn presenter(name: &str) -> Presenter {
-    let plain: String =
-        name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
-    let found = REGISTRY.iter().find(|(known, _)| *known == plain);
+    let plain = plain(name);
+    let found = REGISTRY.iter().chain(EDITS).find(|(known, _)| *known == plain);
     match found {
         Some((_, presenter)) => *presenter,
         None if name.starts_with("mcp__") => generic::mcp,

@@ -1,0 +1,435 @@
+//! What is shown of a turn: its head, the user's words, its parts in order.
+
+use std::hash::{Hash, Hasher};
+use std::iter::Peekable;
+use std::ops::Range;
+use std::slice::Iter;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use rustc_hash::{FxHashMap, FxHasher};
+use serde::Serialize;
+
+use super::agents::Family;
+use super::outline::Outline;
+use super::{Options, body, elapsed, format};
+use crate::block::{Block, Tone};
+use crate::id::{PartId, StepId, TurnId};
+use crate::part::{Body, Kind, Part, Place, ToolState};
+use crate::segment::{Rule, Stretch, stretches};
+use crate::session::{Trigger, Turn, TurnState, Usage};
+use crate::skeleton::{Bone, Skeleton};
+
+/// A turn as it is shown.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct TurnView {
+    pub id: TurnId,
+    pub header: TurnHeader,
+    /// The user's own words and attachments.
+    pub user: Vec<Block>,
+    /// In their order: joined, they hold every part that was loaded once.
+    pub items: Vec<Item>,
+    /// How many parts that were not loaded stand behind the last one that was.
+    pub after: usize,
+    pub outline: Outline,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct TurnHeader {
+    pub number: u32,
+    pub trigger: Trigger,
+    pub state: TurnState,
+    pub tone: Tone,
+    pub started: Option<Timestamp>,
+    pub ended: Option<Timestamp>,
+    pub duration_ms: Option<u64>,
+    pub usage: Usage,
+    /// Models in the order in which they were first used.
+    pub models: Vec<String>,
+    pub abandoned: bool,
+    /// It happened in the session that this one branched off.
+    pub inherited: bool,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(tag = "item", rename_all = "kebab-case")]
+pub enum Item {
+    Part(PartView),
+    Reasoning(ReasoningView),
+}
+
+/// One part as it is shown.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct PartView {
+    pub id: PartId,
+    pub kind: Kind,
+    pub place: Place,
+    /// Still growing or running.
+    pub open: bool,
+    /// Begins a stretch of text and carries the bullet (R-003-26).
+    pub bullet: bool,
+    /// How many parts that were not loaded stand right before it, in its block if it is in one.
+    pub before: usize,
+    /// The tool that was called.
+    pub tool: Option<Arc<str>>,
+    /// It is the last of its step.
+    pub step_end: Option<StepFoot>,
+    pub blocks: Vec<Block>,
+}
+
+/// What a model call used, said where it ends.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct StepFoot {
+    /// The n-th of its turn.
+    pub number: usize,
+    pub model: Option<String>,
+    pub usage: Usage,
+}
+
+/// A reasoning block: closed by default (R-004-13), with its parts in order.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct ReasoningView {
+    /// The part that it begins with, loaded or not.
+    pub id: PartId,
+    /// How many parts that were not loaded stand right before it.
+    pub before: usize,
+    /// `Reasoning (2 tool calls)`.
+    pub title: String,
+    pub tool_calls: usize,
+    /// The first words, for the closed state.
+    pub summary: String,
+    /// Still growing or running.
+    pub open: bool,
+    pub parts: Vec<PartView>,
+}
+
+/// What is shown of a turn.
+pub fn turn(turn: &Turn, options: &Options) -> TurnView {
+    partial(turn, &Skeleton::of(turn), options)
+}
+
+/// What is shown of a turn of which only some parts are loaded, in their order; `bones` are all of
+/// them. What is shown of a part does not depend on which others are loaded, but for the tree of
+/// agents, which needs its call, and the gist of a block, which needs the part it begins with.
+pub fn partial(turn: &Turn, bones: &[Bone], options: &Options) -> TurnView {
+    let kinds: Vec<Kind> = bones.iter().map(|bone| bone.kind).collect();
+    let mut loading = Loading {
+        turn,
+        bones,
+        loaded: turn.parts.iter().peekable(),
+        feet: feet(turn, bones),
+        missing: 0,
+    };
+    let mut items = Vec::new();
+    let mut missing = 0;
+    let mut after_text = false;
+    for stretch in stretches(&kinds, turn.thinking_mode, options.rule) {
+        let item = match &stretch {
+            Stretch::Part(at) => loading.part(*at, after_text).map(Item::Part),
+            Stretch::Block(range) => loading.block(range.clone()).map(Item::Reasoning),
+        };
+        after_text = match stretch {
+            Stretch::Part(at) => kinds.get(at) == Some(&Kind::Text),
+            Stretch::Block(_) => false,
+        };
+        let length = stretch.range().len();
+        match item {
+            None => missing += length,
+            Some(mut item) => {
+                match &mut item {
+                    Item::Part(view) => view.before = missing,
+                    Item::Reasoning(view) => view.before = missing,
+                }
+                missing = loading.missing;
+                items.push(item);
+            }
+        }
+    }
+    join_agents(&mut items, &options.family);
+    let mut user = user(&turn.user);
+    if let Some(project) = &options.project {
+        let folder = format!("{}/", project.trim_end_matches('/'));
+        shorten_paths(&mut user, &folder);
+        for item in &mut items {
+            let views = match item {
+                Item::Part(view) => std::slice::from_mut(view),
+                Item::Reasoning(block) => block.parts.as_mut_slice(),
+            };
+            views.iter_mut().for_each(|view| shorten_paths(&mut view.blocks, &folder));
+        }
+    }
+    let outline = Outline::of(turn.number, &user, bones);
+    TurnView { id: turn.id, header: header(turn), user, items, after: missing, outline }
+}
+
+/// A piece of a turn, and what is said in it that does not come from its own parts.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Laid {
+    pub stretch: Stretch,
+    /// The part that it begins with.
+    pub first: PartId,
+    /// Of all of that: a piece whose parts and whose surroundings are the same looks the same.
+    pub surroundings: u64,
+}
+
+/// The pieces of a turn without what stands in them, for who paints only what changed.
+pub fn layout(turn: &Turn, bones: &[Bone], rule: Rule) -> Vec<Laid> {
+    let kinds: Vec<Kind> = bones.iter().map(|bone| bone.kind).collect();
+    let feet = feet(turn, bones);
+    let mut after_text = false;
+    let mut laid = Vec::new();
+    for stretch in stretches(&kinds, turn.thinking_mode, rule) {
+        let mut hasher = FxHasher::default();
+        (after_text, turn.thinking_mode).hash(&mut hasher);
+        for at in stretch.range() {
+            bones.get(at).map(|bone| bone.id).hash(&mut hasher);
+            if let Some(foot) = feet.get(&at) {
+                (foot.number, &foot.model, foot.usage).hash(&mut hasher);
+            }
+        }
+        after_text = matches!(stretch, Stretch::Part(at) if kinds.get(at) == Some(&Kind::Text));
+        let first = bones.get(stretch.range().start).map(|bone| bone.id);
+        let surroundings = hasher.finish();
+        laid.extend(first.map(|first| Laid { stretch, first, surroundings }));
+    }
+    laid
+}
+
+/// Walks over the parts that are loaded.
+struct Loading<'a> {
+    turn: &'a Turn,
+    bones: &'a [Bone],
+    loaded: Peekable<Iter<'a, Part>>,
+    /// By the place of the last part of each step in the list.
+    feet: FxHashMap<usize, StepFoot>,
+    /// Parts that were not loaded, at the end of the piece that was looked at last.
+    missing: usize,
+}
+
+impl<'a> Loading<'a> {
+    fn next(&mut self, at: usize) -> Option<&'a Part> {
+        let wanted = self.bones.get(at)?.id;
+        self.loaded.next_if(|part| part.id == wanted)
+    }
+
+    /// The part at this place of the list, if it is loaded.
+    fn part(&mut self, at: usize, after_text: bool) -> Option<PartView> {
+        let thinking = self.turn.thinking_mode;
+        let foot = self.feet.remove(&at);
+        let part = self.next(at)?;
+        let mut view = view(part, after_text);
+        // Outside thinking mode reasoning is an ordinary dim part, never a panel (C-10).
+        if let Body::Reasoning(reasoning) = &part.body
+            && !thinking
+        {
+            view.blocks = body::plain_reasoning(reasoning);
+        }
+        view.step_end = foot;
+        self.missing = 0;
+        Some(view)
+    }
+
+    /// The block of these parts, if any of them is loaded.
+    fn block(&mut self, range: Range<usize>) -> Option<ReasoningView> {
+        let bones = self.bones.get(range.clone())?;
+        let tool_calls = bones.iter().filter(|bone| bone.kind == Kind::Tool).count();
+        let is_going = |bone: &Bone| bone.state.is_some_and(|state| !state.is_terminal());
+        let mut open = bones.iter().any(is_going);
+        let (mut parts, mut summary, mut missing) = (Vec::new(), None, 0);
+        for at in range {
+            let foot = self.feet.remove(&at);
+            let Some(part) = self.next(at) else {
+                missing += 1;
+                continue;
+            };
+            let mut view = view(part, false);
+            summary = summary.or_else(|| first_thought(part));
+            open |= view.open;
+            view.step_end = foot;
+            view.before = std::mem::take(&mut missing);
+            parts.push(view);
+        }
+        if parts.is_empty() {
+            return None;
+        }
+        self.missing = missing;
+        Some(ReasoningView {
+            id: bones.first()?.id,
+            before: 0,
+            title: format!("Reasoning ({})", format::count(tool_calls, "tool call")),
+            tool_calls,
+            summary: summary.unwrap_or_default(),
+            open,
+            parts,
+        })
+    }
+}
+
+/// What each step used, by the place of its last part in the list.
+fn feet(turn: &Turn, bones: &[Bone]) -> FxHashMap<usize, StepFoot> {
+    let mut ends: FxHashMap<StepId, usize> = FxHashMap::default();
+    for (at, bone) in bones.iter().enumerate() {
+        ends.extend(bone.step.map(|step| (step, at)));
+    }
+    let used = turn.steps.iter().enumerate().filter(|(_, step)| step.usage.total() > 0);
+    used.filter_map(|(nth, step)| {
+        let model = step.model.as_deref().map(str::to_owned);
+        Some((*ends.get(&step.id)?, StepFoot { number: nth + 1, model, usage: step.usage }))
+    })
+    .collect()
+}
+
+/// Each tree of agents with the call that stands before it.
+fn join_agents(items: &mut [Item], family: &Family) {
+    let mut before: Option<&mut PartView> = None;
+    for item in items {
+        match item {
+            Item::Reasoning(block) => {
+                before = None;
+                let mut before = None;
+                for view in &mut block.parts {
+                    join_view(&mut before, view, family);
+                }
+            }
+            Item::Part(view) => join_view(&mut before, view, family),
+        }
+    }
+}
+
+fn join_view<'a>(before: &mut Option<&'a mut PartView>, view: &'a mut PartView, family: &Family) {
+    if view.kind == Kind::Agent {
+        family.join(before.take(), view);
+    }
+    *before = Some(view);
+}
+
+/// Takes the project's folder off the paths in heads of cards and in names of files.
+fn shorten_paths(blocks: &mut [Block], folder: &str) {
+    for block in blocks {
+        if let Block::Card(card) = block {
+            for span in card.summary.iter_mut().filter(|span| span.look.path) {
+                span.text = span.text.replacen(folder, "", 1);
+            }
+            shorten_paths(&mut card.body, folder);
+        } else if let Block::File(file) = block
+            && let Some(name) = &mut file.name
+            && let Some(inside) = name.strip_prefix(folder)
+        {
+            *name = inside.to_owned();
+        }
+    }
+}
+
+/// What is shown of one part, wherever it stands.
+pub fn part(part: &Part) -> Vec<Block> {
+    body::body(&part.body)
+}
+
+fn view(part: &Part, after_text: bool) -> PartView {
+    let open = match &part.body {
+        Body::Text(text) => text.open,
+        Body::Reasoning(reasoning) => reasoning.open,
+        Body::Tool(tool) => match tool.state {
+            ToolState::Pending | ToolState::Running => true,
+            ToolState::Completed
+            | ToolState::Failed
+            | ToolState::Denied
+            | ToolState::Interrupted => false,
+        },
+        Body::Agent(agents) => agents.agents.iter().any(|agent| !agent.state.is_terminal()),
+        Body::Interjection(_)
+        | Body::TaskList(_)
+        | Body::SkillLoad(_)
+        | Body::McpSnapshot(_)
+        | Body::ContextInfo(_)
+        | Body::Compaction(_)
+        | Body::File(_)
+        | Body::Source(_)
+        | Body::Patch(_)
+        | Body::Notice(_)
+        | Body::Error(_)
+        | Body::Data(_) => false,
+    };
+    let kind = part.body.kind();
+    let bullet = kind == Kind::Text && !after_text;
+    PartView {
+        id: part.id,
+        kind,
+        place: part.place,
+        open,
+        bullet,
+        before: 0,
+        tool: Bone::of(part).tool,
+        step_end: None,
+        blocks: self::part(part),
+    }
+}
+
+fn first_thought(part: &Part) -> Option<String> {
+    match &part.body {
+        Body::Reasoning(reasoning) => Some(body::thought(reasoning)),
+        Body::Text(_)
+        | Body::Tool(_)
+        | Body::Agent(_)
+        | Body::Interjection(_)
+        | Body::TaskList(_)
+        | Body::SkillLoad(_)
+        | Body::McpSnapshot(_)
+        | Body::ContextInfo(_)
+        | Body::Compaction(_)
+        | Body::File(_)
+        | Body::Source(_)
+        | Body::Patch(_)
+        | Body::Notice(_)
+        | Body::Error(_)
+        | Body::Data(_) => None,
+    }
+}
+
+fn header(turn: &Turn) -> TurnHeader {
+    let models = turn.models().into_iter().map(str::to_owned).collect();
+    TurnHeader {
+        number: turn.number,
+        trigger: turn.trigger,
+        state: turn.state,
+        tone: match turn.state {
+            TurnState::Running => Tone::Running,
+            TurnState::Completed => Tone::Ok,
+            TurnState::Failed => Tone::Failed,
+            TurnState::Interrupted => Tone::Interrupted,
+            TurnState::Unknown => Tone::Muted,
+        },
+        started: turn.started,
+        ended: turn.ended,
+        duration_ms: elapsed(turn.started, turn.ended),
+        usage: turn.usage(),
+        models,
+        abandoned: turn.abandoned,
+        inherited: turn.inherited,
+    }
+}
+
+/// The user's own parts. Their words stand as they were typed: no Markdown is read into them.
+fn user(bodies: &[Body]) -> Vec<Block> {
+    bodies
+        .iter()
+        .flat_map(|own| match own {
+            Body::Text(text) => body::literal(&text.text),
+            Body::Reasoning(_)
+            | Body::Tool(_)
+            | Body::Agent(_)
+            | Body::Interjection(_)
+            | Body::TaskList(_)
+            | Body::SkillLoad(_)
+            | Body::McpSnapshot(_)
+            | Body::ContextInfo(_)
+            | Body::Compaction(_)
+            | Body::File(_)
+            | Body::Source(_)
+            | Body::Patch(_)
+            | Body::Notice(_)
+            | Body::Error(_)
+            | Body::Data(_) => body::body(own),
+        })
+        .collect()
+}

@@ -1,0 +1,136 @@
+// The part that keys speak of: one is chosen at a time, and what can be done with it is at hand.
+
+import { say } from "./offer.js";
+
+export class Cursor {
+  constructor(view, follow) {
+    this.view = view;
+    this.follow = follow;
+    this.id = null;
+    this.bar = document.createElement("div");
+    this.bar.className = "part-bar";
+    this.bar.setAttribute("role", "toolbar");
+    this.bar.setAttribute("aria-label", "Part");
+    for (const [name, title, deed] of [
+      ["Link", "Copy a link to this part (l)", () => this.link()],
+      ["Copy", "Copy as Markdown (y)", () => this.copy()],
+      ["Raw", "The record it comes from (r)", () => this.raw()],
+    ]) {
+      const button = document.createElement("button");
+      Object.assign(button, { type: "button", textContent: name, title, tabIndex: -1 });
+      button.addEventListener("click", deed);
+      this.bar.append(button);
+    }
+    view.turns.addEventListener("pointerover", (event) => {
+      const piece = event.target.closest("[data-at]");
+      if (piece && !event.buttons) this.hover(piece);
+    });
+    this.bar.addEventListener("click", (event) => event.stopPropagation());
+    document.body.append(this.bar);
+    addEventListener("scroll", () => this.bar.classList.remove("shown"), { passive: true });
+  }
+
+  /** The bar floats over the page: no part of the transcript holds it. */
+  hover(piece) {
+    this.under = piece;
+    const box = piece.getBoundingClientRect();
+    if (box.height === 0) return;
+    this.bar.classList.add("shown");
+    this.bar.style.left = `${Math.min(box.right, innerWidth - 8) - this.bar.offsetWidth}px`;
+    this.bar.style.top = `${Math.max(60, box.top - this.bar.offsetHeight / 2)}px`;
+  }
+
+  get piece() { return (this.id && document.getElementById(this.id)) || this.under || null; }
+
+  pieces() {
+    const all = [...this.view.turns.querySelectorAll(".turn-head, [data-at], details.reasoning")];
+    return all.filter((one) => one.checkVisibility() && one.getBoundingClientRect().height > 0);
+  }
+
+  set(piece) {
+    if (!piece) return;
+    document.getElementById(this.id)?.classList.remove("chosen");
+    this.id = piece.id;
+    piece.classList.add("chosen");
+  }
+
+  /** A piece that was told anew is the same to its reader. */
+  keep() { if (this.id) document.getElementById(this.id)?.classList.add("chosen"); }
+
+  near(all) {
+    const at = all.findIndex((one) => one.id === this.id);
+    if (at >= 0) {
+      const box = all[at].getBoundingClientRect();
+      if (box.bottom > 0 && box.top < innerHeight) return at;
+    }
+    return all.findIndex((one) => one.getBoundingClientRect().bottom > 70) - 1;
+  }
+
+  move(by) {
+    const all = this.pieces();
+    this.show(all[Math.max(0, Math.min(all.length - 1, this.near(all) + by))], by);
+  }
+
+  seek(is) {
+    const all = this.pieces();
+    const from = this.near(all);
+    const to = [...all.slice(from + 1), ...all.slice(0, from + 1)].find(is);
+    if (to) this.show(to, 1); else say("There is none in what is loaded");
+  }
+
+  show(piece, by) {
+    if (!piece) return;
+    this.set(piece);
+    if (by < 0) this.follow.pause();
+    const box = piece.getBoundingClientRect();
+    const fits = box.top > 70 && box.bottom < innerHeight - 20;
+    if (!fits) {
+      this.follow.pause();
+      piece.scrollIntoView({ block: box.height > innerHeight * 0.7 ? "start" : "nearest", behavior: "instant" });
+    }
+    this.hover(piece);
+  }
+
+  fold() {
+    const fold = this.piece?.matches("details") ? this.piece : this.piece?.querySelector("details");
+    if (fold) { fold.open = !fold.open; fold.dataset.chosen = ""; }
+  }
+
+  part() {
+    const piece = this.piece;
+    return piece?.matches("[data-at]") ? piece : piece?.querySelector("[data-at]");
+  }
+
+  owner(part) { return part.closest(".session").dataset.session; }
+
+  async link() {
+    const part = this.part();
+    if (!part) return;
+    const query = `turn=${part.dataset.at.split(".")[0]}&part=${part.id.slice(2)}`;
+    await navigator.clipboard.writeText(new URL(`/s/${this.owner(part)}?${query}#${part.id}`, location.href).href);
+    say("Link copied");
+  }
+
+  async copy() {
+    const part = this.part();
+    if (!part) return;
+    const answer = await fetch(`/s/${this.owner(part)}/markdown?part=${part.id.slice(2)}`);
+    if (!answer.ok) return say("It could not be loaded");
+    await navigator.clipboard.writeText(await answer.text());
+    say("Copied as Markdown");
+  }
+
+  async raw() {
+    const part = this.part();
+    if (!part) return;
+    const answer = await fetch(`/s/${this.owner(part)}/raw?part=${part.id.slice(2)}`);
+    const dialog = document.createElement("dialog");
+    dialog.className = "raw";
+    dialog.setAttribute("aria-label", "The record of the part");
+    dialog.innerHTML = await answer.text();
+    dialog.addEventListener("close", () => dialog.remove());
+    dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
+    document.body.append(dialog);
+    dialog.showModal();
+  }
+}

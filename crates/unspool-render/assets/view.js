@@ -1,0 +1,350 @@
+// A window on a session: turns that are loaded, gaps for what is not, and what is told live put
+// where a fresh page would have it. However long the session is, only so much is in the page.
+
+/** With more parts than this, what is far away is let go. */
+const MOST = 600;
+const KEPT = 420;
+/** Nothing nearer than this, in pixels, is let go. */
+const NEAR = 2400;
+const END = "4294967295.9223372036854775807";
+
+const pattern = document.createElement("template");
+
+export function element(html) {
+  pattern.innerHTML = html;
+  return pattern.content.firstElementChild;
+}
+
+/** Does something, and leaves what the reader looks at where it is. */
+export function inPlace(turns, deed) {
+  const shown = (one) => { const box = one.getBoundingClientRect(); return box.bottom > 60 && box.height > 0; };
+  const anchor = [...turns.querySelectorAll("[data-at], .turn-head")].find(shown);
+  const before = anchor?.getBoundingClientRect().top;
+  deed();
+  if (!anchor?.isConnected) return;
+  const moved = anchor.getBoundingClientRect().top - before;
+  if (Math.abs(moved) >= 1) scrollBy({ top: moved, behavior: "instant" });
+}
+
+function foldKey(fold, within) {
+  const holder = fold.closest("[id]") ?? within;
+  return `${holder.id}/${[...holder.querySelectorAll("details")].indexOf(fold)}`;
+}
+
+/** What a reader opened or closed stays so when the piece is told anew. */
+function keepChoices(from, to) {
+  const choices = new Map();
+  for (const fold of from.querySelectorAll("details[data-chosen]")) choices.set(foldKey(fold, from), fold.open);
+  if (from.matches("details[data-chosen]")) choices.set(foldKey(from, from), from.open);
+  const folds = choices.size === 0 ? [] : [to, ...to.querySelectorAll("details")].filter((one) => one.matches("details"));
+  for (const fold of folds) {
+    const open = choices.get(foldKey(fold, to));
+    if (open === undefined) continue;
+    fold.open = open;
+    fold.dataset.chosen = "";
+  }
+  for (const inline of from.querySelectorAll(".session.inline")) {
+    to.querySelector(`[data-inline="${CSS.escape(inline.dataset.session)}"]`)?.closest(".node").append(inline);
+  }
+}
+
+const isGap = (one) => one?.matches(".gap") ?? false;
+const isItem = (one) => one.matches("[data-at], details.reasoning");
+const firstPosition = (one) => one.matches("[data-at]") ? one.dataset.at : one.querySelector("[data-at]")?.dataset.at;
+const weight = (one) => one.querySelectorAll(".part[data-at]").length + (one.matches("[data-at]") ? 1 : 0);
+
+export class View {
+  /** `told` hears of the head, of lines of the outline, and of what was put in. */
+  constructor(holder, told = {}) {
+    this.holder = holder;
+    this.turns = holder.querySelector(".turns");
+    this.session = holder.dataset.session;
+    this.told = told;
+    this.queue = null;
+    this.fresh = [];
+    this.wait = 250;
+    this.sight = new IntersectionObserver((entries) => {
+      for (const { isIntersecting, target } of entries) if (isIntersecting) this.fill(target);
+    }, { rootMargin: "900px 0px" });
+    this.turns.addEventListener("click", (event) => {
+      const gap = event.target.closest(".gap");
+      if (gap && this.owns(gap)) { event.preventDefault(); this.fill(gap); }
+    });
+    this.watchGaps();
+    this.connect();
+  }
+
+  owns(one) { return one?.closest(".turns") === this.turns; }
+
+  find(id) {
+    const found = id && document.getElementById(id);
+    return found && this.owns(found) ? found : null;
+  }
+
+  watchGaps() {
+    this.sight.disconnect();
+    for (const gap of this.turns.querySelectorAll(".gap")) if (this.owns(gap)) this.sight.observe(gap);
+  }
+
+  sections() { return [...this.turns.children].filter((one) => one.matches(".turn")); }
+
+  /** Whether the end of the session is in the page. */
+  hasEnd() {
+    const last = this.turns.lastElementChild;
+    return !last || (!isGap(last) && !isGap(last.lastElementChild));
+  }
+
+  // ---- gaps ----
+
+  async ask(query, headers = {}) {
+    const answer = await fetch(`/s/${this.session}/window?${new URLSearchParams(query)}`, { headers });
+    if (answer.status === 304) return null;
+    if (!answer.ok) throw new Error(`the session could not be loaded: ${answer.status}`);
+    return element(await answer.text());
+  }
+
+  async fill(gap) {
+    if (gap.dataset.busy || !gap.isConnected) return;
+    gap.dataset.busy = "1";
+    const kind = gap.dataset.gap;
+    let loaded;
+    try {
+      loaded = await this.ask({ [kind]: gap.dataset.from });
+    } catch {
+      delete gap.dataset.busy;
+      return;
+    }
+    if (!gap.isConnected) return;
+    inPlace(this.turns, () => {
+      if (kind === "inside") {
+        gap.replaceWith(...(loaded.querySelector(".inside")?.children ?? []));
+      } else {
+        this.join(loaded, kind, gap);
+        this.trim(kind === "before" ? "after" : "before");
+      }
+    });
+    this.told.entries?.(loaded.querySelectorAll(".entries > li"));
+    this.told.put?.();
+    this.watchGaps();
+  }
+
+  /** Puts turns that were loaded before, or behind, those that are here. */
+  join(loaded, kind, gap) {
+    const all = [...loaded.querySelector(".turns").children];
+    const back = kind === "before";
+    const sections = all.filter((one) => one.matches(".turn"));
+    const edge = all.find((one) => isGap(one) && one.dataset.gap === kind);
+    const meets = back ? sections.at(-1) : sections[0];
+    const held = meets && this.find(meets.id);
+    if (held) {
+      // The one turn that was cut: what was loaded of it stands at the cut.
+      const lead = back ? meets.lastElementChild : [...meets.children].find((one) => !one.matches(".turn-head, .user"));
+      if (isGap(lead) && lead.dataset.gap !== kind) lead.remove();
+      const items = [...meets.children].filter((one) => !one.matches(".turn-head, .user"));
+      gap.before(...items);
+      sections.splice(sections.indexOf(meets), 1);
+    }
+    gap.remove();
+    const here = this.sections();
+    for (const old of this.turns.children) if (isGap(old) && old.dataset.gap === kind) old.remove();
+    const more = edge ? (back ? [edge, ...sections] : [...sections, edge]) : sections;
+    if (here.length === 0) this.turns.append(...more);
+    else if (back) here[0].before(...more);
+    else here.at(-1).after(...more);
+  }
+
+  /** Lets go of what is far away at one end. */
+  trim(end) {
+    let count = weight(this.turns);
+    if (count <= MOST) return;
+    const back = end === "before";
+    const isFar = (one) => {
+      const box = one.getBoundingClientRect();
+      return back ? box.bottom < -NEAR : box.top > innerHeight + NEAR;
+    };
+    const order = (list) => back ? list : list.toReversed();
+    let last = null;
+    for (const section of order(this.sections())) {
+      const items = [...section.children].filter(isItem);
+      const far = [];
+      for (const item of order(items)) {
+        if (count <= KEPT || !isFar(item)) break;
+        far.push(item);
+        count -= weight(item);
+      }
+      if (far.length === items.length && isFar(section)) {
+        section.remove();
+        last = section;
+        continue;
+      }
+      if (far.length > 0) this.cut(section, far, end);
+      break;
+    }
+    if (last) this.edge(end, last.dataset.number);
+  }
+
+  cut(section, far, end) {
+    const back = end === "before";
+    for (const old of [...section.children]) if (isGap(old) && old.dataset.gap === end) old.remove();
+    for (const item of far) item.remove();
+    const items = [...section.children].filter(isItem);
+    const stays = back ? items[0] : items.at(-1);
+    const inside = stays.matches("[data-at]") ? [stays] : [...stays.querySelectorAll("[data-at]")];
+    const gap = this.gap(end, back ? inside[0].dataset.at : inside.at(-1).dataset.at, "Parts not loaded");
+    if (back) stays.before(gap); else stays.after(gap);
+  }
+
+  edge(end, number) {
+    const back = end === "before";
+    for (const old of [...this.turns.children]) if (isGap(old) && old.dataset.gap === end) old.remove();
+    const gap = back ? this.gap(end, `${Number(number) + 1}.0`, "Earlier turns")
+      : this.gap(end, `${Number(number) - 1}.${END.split(".")[1]}`, "Later turns");
+    if (back) this.turns.prepend(gap); else this.turns.append(gap);
+  }
+
+  gap(kind, from, label) {
+    const gap = document.createElement("a");
+    gap.className = `gap ${kind}`;
+    gap.href = `/s/${this.session}?${kind}=${from}`;
+    Object.assign(gap.dataset, { gap: kind, from });
+    gap.textContent = label;
+    return gap;
+  }
+
+  /** Shows another part of the session. */
+  async jump(query) {
+    const loaded = await this.ask(query);
+    this.turns.replaceChildren(...loaded.querySelector(".turns").children);
+    this.told.entries?.(loaded.querySelectorAll(".entries > li"));
+    this.told.put?.();
+    this.watchGaps();
+  }
+
+  // ---- what is told live ----
+
+  /** Loads what is in the page anew, and puts in what differs. */
+  async refresh() {
+    const sections = this.sections();
+    const [first, last] = [sections[0], sections.at(-1)];
+    const cut = first && [...first.children].some((one) => isGap(one) && one.dataset.gap === "before");
+    const from = cut ? firstPosition(first.querySelector("[data-at]")) : `${first?.dataset.number ?? 0}.0`;
+    const inLast = last && [...last.querySelectorAll("[data-at]")].at(-1);
+    const to = this.hasEnd() ? END : inLast?.dataset.at ?? `${last.dataset.number}.0`;
+    const version = this.holder.dataset.version;
+    const loaded = await this.ask({ from, to }, version ? { "If-None-Match": `W/"${version}"` } : {});
+    if (!loaded) return;
+    inPlace(this.turns, () => this.reconcile(this.turns, loaded.querySelector(".turns"), true));
+    Object.assign(this.holder.dataset, { seq: loaded.dataset.seq, version: loaded.dataset.version });
+    this.told.head?.(loaded.querySelector(".session-head"));
+    this.told.entries?.(loaded.querySelectorAll(".entries > li"));
+    this.watchGaps();
+  }
+
+  /** Makes the children of one element those of another, and keeps those that are the same. */
+  reconcile(held, wanted, deep) {
+    const now = [...held.children];
+    const next = [...wanted.children].map((one) => {
+      const same = one.id ? now.find((old) => old.id === one.id) : now.find((old) => old.isEqualNode(one));
+      if (!same) { if (one.id) this.fresh.push(one.id); return one; }
+      if (deep && one.matches(".turn") && same.cloneNode(false).isEqualNode(one.cloneNode(false))) {
+        this.reconcile(same, one, false);
+        return same;
+      }
+      keepChoices(same, one);
+      return same.isEqualNode(one) ? same : one;
+    });
+    const differs = next.length !== now.length || next.some((one, at) => one !== now[at]);
+    if (differs) held.replaceChildren(...next);
+  }
+
+  /** Puts a piece behind another one of the same parent, or first; nowhere, if that is not loaded. */
+  put(parent, made, after) {
+    const held = this.find(made.id);
+    if (held) {
+      keepChoices(held, made);
+      let before = held.previousElementSibling;
+      while (isGap(before)) before = before.previousElementSibling;
+      if (held.parentElement === parent && (before?.id ?? null) === after) {
+        held.replaceWith(made);
+        return;
+      }
+      held.remove();
+    }
+    if (!parent) return;
+    const before = after === null ? null : this.find(after);
+    if (after !== null && before?.parentElement !== parent) return;
+    const next = before ? before.nextElementSibling : parent.firstElementChild;
+    // It came where things are missing: it is one of them.
+    if (isGap(next)) return;
+    parent.insertBefore(made, next);
+    if (!held) this.fresh.push(made.id);
+  }
+
+  act(act) {
+    const acts = {
+      head: ({ html }) => this.told.head?.(element(html)),
+      turn: ({ html, after }) => this.put(this.turns, element(html), after),
+      piece: ({ turn, html, after }) => this.put(this.find(turn), element(html), after),
+      shell: ({ turn, html, after }) => {
+        const made = element(html);
+        const held = this.find(made.id);
+        if (held) made.querySelector(".inside").append(...held.querySelector(".inside").children);
+        this.put(this.find(turn), made, after);
+      },
+      inner: ({ within, html, after }) => this.put(this.find(within)?.querySelector(".inside"), element(html), after),
+      drop: ({ id }) => this.find(id)?.remove(),
+      outline: ({ html }) => this.told.entries?.([element(html)]),
+      load: () => {},
+    };
+    acts[act.act](act);
+  }
+
+  async take(message) {
+    if (this.queue) { this.queue.push(message); return; }
+    if (message.acts.some(({ act }) => act === "load")) { this.load(); return; }
+    this.fresh = [];
+    for (const act of message.acts) this.act(act);
+    this.holder.dataset.seq = message.seq;
+    this.told.put?.(this.fresh);
+  }
+
+  /** Loads anew; what is told meanwhile follows it. */
+  async load() {
+    if (this.queue) { this.again = true; return; }
+    this.queue = [];
+    this.fresh = [];
+    try {
+      do { this.again = false; await this.refresh(); } while (this.again);
+    } catch {
+      this.socket?.close();
+    }
+    const [queue, seq] = [this.queue, Number(this.holder.dataset.seq)];
+    this.queue = null;
+    this.told.put?.(this.fresh);
+    for (const message of queue) if (message.seq >= seq) this.take(message);
+  }
+
+  // ---- the connection ----
+
+  connect() {
+    const address = new URL("/api/live", location.href);
+    address.protocol = location.protocol === "https:" ? "wss:" : "ws:";
+    const socket = new WebSocket(address);
+    this.socket = socket;
+    socket.onopen = () => socket.send(JSON.stringify({ subscribe: this.session, form: "html" }));
+    socket.onmessage = ({ data }) => {
+      const message = JSON.parse(data);
+      if (message.type === "ready") { this.wait = 250; this.told.state?.(""); this.load(); }
+      else if (message.type === "html") this.take(message);
+      else if (message.type === "behind") this.load();
+    };
+    socket.onclose = () => {
+      if (!this.holder.isConnected) return;
+      this.told.state?.("not connected");
+      setTimeout(() => this.connect(), this.wait);
+      this.wait = Math.min(this.wait * 2, 5000);
+    };
+  }
+
+  close() { this.sight.disconnect(); this.socket?.close(); }
+}

@@ -1,0 +1,217 @@
+//! A turn as it was last painted: which pieces it has, and what was sent of them.
+
+use std::ops::Range;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use unspool_core::id::{PartId, TurnId, digest};
+use unspool_core::part::{Kind, Part, Place, ToolState};
+use unspool_core::present::{self, Laid, TurnView};
+use unspool_core::segment::{Rule, Stretch};
+use unspool_core::skeleton::{Bone, Skeleton};
+use unspool_engine::window::block_parts;
+use unspool_render::page;
+use unspool_render::turn::{pieces, turn_id};
+
+use super::Act;
+
+/// Who has more than this to paint lets everybody load what they look at.
+const MOST: usize = 300;
+
+pub struct Known {
+    /// Without its parts.
+    pub skeleton: Skeleton,
+    laid: Vec<Laid>,
+    /// The bones were read anew, or changed: what is laid out is not as they are.
+    pub stale: bool,
+    /// By ids of elements: digests of what was sent.
+    sent: FxHashMap<String, u64>,
+}
+
+/// What has to be painted of a turn.
+pub struct Due {
+    pub places: Vec<Place>,
+    /// Elements that are gone.
+    pub gone: Vec<String>,
+}
+
+impl Known {
+    pub fn new(skeleton: Skeleton) -> Known {
+        let laid = lay(&skeleton);
+        Known { skeleton, laid, stale: false, sent: FxHashMap::default() }
+    }
+
+    pub fn id(&self) -> TurnId {
+        self.skeleton.turn.id
+    }
+
+    pub fn number(&self) -> u32 {
+        self.skeleton.turn.number
+    }
+
+    /// Takes in a part that was opened behind all others. False if it stands elsewhere.
+    pub fn append(&mut self, part: &Part) -> bool {
+        let bones = &mut self.skeleton.parts;
+        let last = bones.last().map(|last| last.place);
+        // What the archive told already, or what is not shown.
+        if part.origin.foreign || self.position(part.id).is_some() {
+            return true;
+        }
+        if last.is_some_and(|last| last >= part.place) {
+            return false;
+        }
+        self.skeleton.parts.push(Bone::of(part));
+        self.stale = true;
+        true
+    }
+
+    /// A call is in another state now.
+    pub fn tell_state(&mut self, part: PartId, state: ToolState) {
+        if let Some(at) = self.position(part)
+            && let Some(bone) = self.skeleton.parts.get_mut(at)
+        {
+            bone.state = Some(state);
+        }
+    }
+
+    pub fn part_at(&self, place: Place) -> Option<PartId> {
+        let bones = &self.skeleton.parts;
+        let at = bones.binary_search_by_key(&place, |bone| bone.place).ok()?;
+        bones.get(at).map(|bone| bone.id)
+    }
+
+    /// The places of all that a page shows of the turn. None if it is too much.
+    pub fn all_places(&self) -> Option<Vec<Place>> {
+        let ranges = self.laid.iter().flat_map(|laid| block_parts(laid.stretch.range(), None));
+        let bones = ranges.filter_map(|range| self.skeleton.parts.get(range)).flatten();
+        let places: Vec<Place> = bones.map(|bone| bone.place).collect();
+        (places.len() <= MOST).then_some(places)
+    }
+
+    pub fn position(&self, part: PartId) -> Option<usize> {
+        self.skeleton.parts.iter().rposition(|bone| bone.id == part)
+    }
+
+    /// Another skeleton of the same turn.
+    pub fn replace(&mut self, skeleton: Skeleton) {
+        self.skeleton = skeleton;
+        self.stale = true;
+    }
+
+    /// What must be painted, since these parts changed or since pieces came, went, moved or got
+    /// other surroundings. None if it is too much.
+    pub fn due(&mut self, touched: &FxHashSet<PartId>) -> Option<Due> {
+        let mut gone = Vec::new();
+        let mut wanted: FxHashSet<usize> = FxHashSet::default();
+        if self.stale {
+            let laid = lay(&self.skeleton);
+            let (old, new) = differing(&self.laid, &laid);
+            let kept: FxHashSet<String> =
+                laid.get(new.clone())?.iter().filter_map(|laid| self.element(laid)).collect();
+            let before = self.laid.get(old)?;
+            gone = before.iter().filter_map(|laid| self.element(laid)).collect();
+            gone.retain(|id| !kept.contains(id));
+            gone.iter().for_each(|id| {
+                self.sent.remove(id);
+            });
+            wanted.extend(new);
+            self.laid = laid;
+            self.stale = false;
+        }
+        let piece_of = |at: usize| self.laid.partition_point(|laid| laid.stretch.range().end <= at);
+        wanted.extend(touched.iter().filter_map(|part| self.position(*part)).map(piece_of));
+        // A tree of agents is painted together with its call.
+        let is_tree = |at: usize| {
+            let stretch = self.laid.get(at).map(|laid| &laid.stretch);
+            let bone = match stretch {
+                Some(Stretch::Part(bone)) => self.skeleton.parts.get(*bone),
+                Some(Stretch::Block(_)) | None => None,
+            };
+            bone.is_some_and(|bone| bone.kind == Kind::Agent)
+        };
+        for at in wanted.clone() {
+            if is_tree(at) {
+                wanted.extend(at.checked_sub(1));
+            }
+            if is_tree(at + 1) {
+                wanted.insert(at + 1);
+            }
+        }
+        if wanted.len() > MOST {
+            return None;
+        }
+        let mut wanted: Vec<usize> = wanted.into_iter().collect();
+        wanted.sort_unstable();
+        let ranges = wanted.iter().filter_map(|at| self.laid.get(*at));
+        let ranges = ranges.flat_map(|laid| block_parts(laid.stretch.range(), None));
+        let bones = ranges.filter_map(|range| self.skeleton.parts.get(range));
+        let places = bones.flatten().map(|bone| bone.place).collect();
+        Some(Due { places, gone })
+    }
+
+    /// The id of a piece's element. By what was laid out when it was painted: its first part.
+    fn element(&self, laid: &Laid) -> Option<String> {
+        Some(match &laid.stretch {
+            Stretch::Part(_) => format!("p-{}", laid.first),
+            Stretch::Block(_) => format!("g-{}", laid.first),
+        })
+    }
+
+    /// What differs from what was sent last.
+    pub fn paint(&mut self, view: &TurnView, acts: &mut Vec<Act>) {
+        let turn = turn_id(view);
+        let mut last_inside: Option<String> = None;
+        for piece in pieces(view) {
+            let after = match &piece.within {
+                Some(_) => last_inside.take(),
+                None => self.before(view, &piece.id),
+            };
+            last_inside = piece.within.as_ref().map(|_| piece.id.clone());
+            // What moved is sent again, though it looks the same.
+            let place = [piece.within.as_deref(), after.as_deref()].map(Option::unwrap_or_default);
+            let told = digest(piece.html.as_bytes()) ^ digest(place.join(" ").as_bytes());
+            if self.sent.insert(piece.id, told) == Some(told) {
+                continue;
+            }
+            let (turn, html) = (turn.clone(), piece.html);
+            acts.push(match piece.within {
+                Some(within) => Act::Inner { within, html, after },
+                None if piece.is_shell => Act::Shell { turn, html, after },
+                None => Act::Piece { turn, html, after },
+            });
+        }
+        let entry = page::outline_entry(view).into_string();
+        let told = digest(entry.as_bytes());
+        if self.sent.insert("outline".to_owned(), told) != Some(told) {
+            acts.push(Act::Outline { html: entry });
+        }
+    }
+
+    /// The element that stands before this one in the turn.
+    fn before(&self, view: &TurnView, id: &str) -> Option<String> {
+        let (head, user) = (format!("h-{}", view.id), format!("u-{}", view.id));
+        let lead = if view.user.is_empty() { &head } else { &user };
+        if id == head {
+            return None;
+        }
+        if id == user {
+            return Some(head);
+        }
+        let at = self.laid.iter().rposition(|laid| self.element(laid).as_deref() == Some(id));
+        let before = at.and_then(|at| at.checked_sub(1)).and_then(|at| self.laid.get(at));
+        before.and_then(|laid| self.element(laid)).or_else(|| Some(lead.clone()))
+    }
+}
+
+fn lay(skeleton: &Skeleton) -> Vec<Laid> {
+    present::layout(&skeleton.turn, &skeleton.parts, Rule::default())
+}
+
+/// Where two lists differ: what they have in common at both ends left out.
+fn differing(old: &[Laid], new: &[Laid]) -> (Range<usize>, Range<usize>) {
+    let same = |a: &Laid, b: &Laid| a.first == b.first && a.surroundings == b.surroundings;
+    let start = old.iter().zip(new).take_while(|(a, b)| same(a, b)).count();
+    let rest = old.len().min(new.len()) - start;
+    let ends = old.iter().rev().zip(new.iter().rev()).take(rest);
+    let end = ends.take_while(|(a, b)| same(a, b)).count();
+    (start..old.len() - end, start..new.len() - end)
+}

@@ -1,0 +1,151 @@
+//! Some of a long session: what is known of all parts from their columns, and the parts themselves
+//! only where somebody looks.
+
+use std::sync::Arc;
+
+use rusqlite::{Connection, OptionalExtension};
+use rustc_hash::FxHashSet;
+use unspool_core::id::{PartId, StepId, TurnId};
+use unspool_core::part::{Kind, Part, Place, ToolState};
+use unspool_core::session::Turn;
+use unspool_core::skeleton::{Bone, Skeleton};
+
+use super::load::{Loader, id};
+use crate::contract::{Prompt, StoreError, TurnSize};
+use crate::pack::PackError;
+use crate::rows::Row;
+
+pub fn sizes(connection: &Connection, session: Row) -> Result<Vec<TurnSize>, StoreError> {
+    let mut statement = connection.prepare_cached(
+        "SELECT id, number, parts FROM turn WHERE session = ?1 ORDER BY number, row",
+    )?;
+    let mut rows = statement.query([session])?;
+    let mut sizes = Vec::new();
+    while let Some(row) = rows.next()? {
+        sizes.push(TurnSize {
+            id: TurnId(id(row.get_ref(0)?.as_str()?)?),
+            number: row.get(1)?,
+            parts: row.get::<_, i64>(2)?.max(0) as u64,
+        });
+    }
+    Ok(sizes)
+}
+
+pub fn prompts(connection: &Connection, session: Row) -> Result<Vec<Prompt>, StoreError> {
+    let mut statement = connection.prepare_cached(
+        "SELECT id, number, errors, (SELECT substr(text, 1, 400) FROM part
+             WHERE part.turn = turn.row AND place < 0 AND text IS NOT NULL ORDER BY place LIMIT 1)
+         FROM turn WHERE session = ?1 ORDER BY number, row",
+    )?;
+    let mut rows = statement.query([session])?;
+    let mut prompts = Vec::new();
+    while let Some(row) = rows.next()? {
+        prompts.push(Prompt {
+            turn: TurnId(id(row.get_ref(0)?.as_str()?)?),
+            number: row.get(1)?,
+            errors: row.get::<_, i64>(2)?.max(0) as u64,
+            said: row.get::<_, Option<String>>(3)?.unwrap_or_default(),
+        });
+    }
+    Ok(prompts)
+}
+
+pub fn skeleton(
+    connection: &Connection,
+    session: Row,
+    number: u32,
+) -> Result<Option<Skeleton>, StoreError> {
+    let Some(row) = find(connection, session, number)? else { return Ok(None) };
+    let turn = load_head(connection, row)?;
+    let mut statement = connection.prepare_cached(
+        "SELECT id, place, kind, step, tool, state FROM part
+         WHERE turn = ?1 AND role = 'assistant' AND NOT hidden ORDER BY place",
+    )?;
+    let mut rows = statement.query([row])?;
+    let mut parts = Vec::new();
+    // One name for the calls of one tool.
+    let mut names: FxHashSet<Arc<str>> = FxHashSet::default();
+    while let Some(row) = rows.next()? {
+        let tool = match row.get_ref(4)?.as_str_or_null()? {
+            None => None,
+            Some(name) => {
+                let held = names.get(name).cloned();
+                let name = held.unwrap_or_else(|| Arc::from(name));
+                names.insert(name.clone());
+                Some(name)
+            }
+        };
+        let step = row.get_ref(3)?.as_str_or_null()?.map(id).transpose()?;
+        parts.push(Bone {
+            id: PartId(id(row.get_ref(0)?.as_str()?)?),
+            place: Place(row.get(1)?),
+            kind: Kind::of_name(row.get_ref(2)?.as_str()?).unwrap_or(Kind::Data),
+            step: step.map(StepId),
+            tool,
+            state: row.get_ref(5)?.as_str_or_null()?.and_then(ToolState::of_name),
+        });
+    }
+    Ok(Some(Skeleton { turn, parts }))
+}
+
+pub fn head(
+    connection: &Connection,
+    session: Row,
+    number: u32,
+) -> Result<Option<Turn>, StoreError> {
+    let found = find(connection, session, number)?;
+    found.map(|row| load_head(connection, row)).transpose()
+}
+
+fn load_head(connection: &Connection, row: Row) -> Result<Turn, StoreError> {
+    let head: String = connection
+        .prepare_cached("SELECT head FROM turn WHERE row = ?1")?
+        .query_row([row], |row| row.get(0))?;
+    let mut turn: Turn = serde_json::from_str(&head).map_err(PackError::from)?;
+    let mut loader = Loader::new(connection);
+    turn.steps = loader.steps(row)?;
+    turn.user = loader.user(row)?;
+    Ok(turn)
+}
+
+fn find(connection: &Connection, session: Row, number: u32) -> Result<Option<Row>, StoreError> {
+    let mut statement = connection.prepare_cached(
+        "SELECT row FROM turn WHERE session = ?1 AND number = ?2 ORDER BY row LIMIT 1",
+    )?;
+    Ok(statement.query_row([session, Row::from(number)], |row| row.get(0)).optional()?)
+}
+
+pub fn parts(
+    connection: &Connection,
+    session: Row,
+    number: u32,
+    places: &[Place],
+) -> Result<Vec<Part>, StoreError> {
+    let Some(turn) = find(connection, session, number)? else { return Ok(Vec::new()) };
+    let mut statement = connection
+        .prepare_cached("SELECT row FROM part WHERE turn = ?1 AND place = ?2 AND NOT hidden")?;
+    let mut loader = Loader::new(connection);
+    let mut parts = Vec::with_capacity(places.len());
+    for place in places {
+        let row: Option<Row> = statement.query_row([turn, place.0], |row| row.get(0)).optional()?;
+        if let Some(loaded) = row.map(|row| loader.part(row)).transpose()?.flatten() {
+            parts.push(loaded.part);
+        }
+    }
+    Ok(parts)
+}
+
+pub fn locate(
+    connection: &Connection,
+    session: Row,
+    part: PartId,
+) -> Result<Option<(u32, Place)>, StoreError> {
+    let mut statement = connection.prepare_cached(
+        "SELECT turn.number, part.place FROM turn JOIN part ON part.turn = turn.row
+         WHERE turn.session = ?1 AND part.id = ?2",
+    )?;
+    let found = statement
+        .query_row((session, part.to_string()), |row| Ok((row.get(0)?, Place(row.get(1)?))))
+        .optional()?;
+    Ok(found)
+}
