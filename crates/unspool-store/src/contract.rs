@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 use unspool_core::assemble::{Cursor, Outline};
-use unspool_core::id::{SessionId, TurnId};
+use unspool_core::id::{PartId, SessionId, TurnId};
 use unspool_core::part::Part;
 use unspool_core::session::{Session, Turn};
 use unspool_core::summary::Summary;
@@ -320,6 +320,13 @@ pub trait Store: Clone + Send + Sync + 'static {
         session: Row,
         window: Window,
     ) -> impl Future<Output = Result<Vec<Turn>, StoreError>> + Send;
+
+    /// The number of the turn that a part of this session stands in.
+    fn turn_with(
+        &self,
+        session: Row,
+        part: PartId,
+    ) -> impl Future<Output = Result<Option<u32>, StoreError>> + Send;
 
     /// Looks for words in everything that was stored.
     fn search(

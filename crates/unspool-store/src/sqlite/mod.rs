@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
-use unspool_core::id::{SessionId, TurnId};
+use unspool_core::id::{PartId, SessionId, TurnId};
 use unspool_core::part::Part;
 use unspool_core::session::Turn;
 
@@ -175,6 +175,10 @@ impl Store for Sqlite {
             Ok(turns)
         })
         .await
+    }
+
+    async fn turn_with(&self, session: Row, part: PartId) -> Result<Option<u32>, StoreError> {
+        self.reading(move |connection| read::turn_with(connection, session, part)).await
     }
 
     async fn search(&self, request: SearchRequest) -> Result<Findings, StoreError> {

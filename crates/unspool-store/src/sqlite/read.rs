@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row as SqlRow, params_from_iter};
 use unspool_core::assemble::{Cursor, Outline};
-use unspool_core::id::{SessionId, TurnId};
+use unspool_core::id::{PartId, SessionId, TurnId};
 use unspool_core::session::{Parent, Turn};
 use unspool_core::summary::{Completeness, Summary};
 use unspool_core::telling::Telling;
@@ -194,6 +194,21 @@ pub fn turns(
         turns.push(loader.turn(row.get(0)?, head)?.turn);
     }
     Ok(turns)
+}
+
+/// The number of the turn that a part stands in.
+pub fn turn_with(
+    connection: &Connection,
+    session: Row,
+    part: PartId,
+) -> Result<Option<u32>, StoreError> {
+    Ok(connection
+        .prepare_cached(
+            "SELECT turn.number FROM turn JOIN part ON part.turn = turn.row
+             WHERE turn.session = ?1 AND part.id = ?2 AND NOT part.hidden LIMIT 1",
+        )?
+        .query_row((session, part.to_string()), |row| row.get(0))
+        .optional()?)
 }
 
 pub fn turn(

@@ -160,6 +160,14 @@ pub fn turns_come_in_windows<H: Home>() {
     assert_eq!(numbers(from(0, u32::MAX)).len(), 6);
     assert!(numbers(from(u32::MAX, u32::MAX)).is_empty());
     assert!(wait(desk.store().turns(row + 9, Window::All)).unwrap().is_empty());
+    // A part leads to its turn, in its own session.
+    for turn in wait(desk.store().turns(row, Window::All)).unwrap() {
+        for part in &turn.parts {
+            let found = wait(desk.store().turn_with(row, part.id)).unwrap();
+            assert_eq!(found, Some(turn.number));
+            assert_eq!(wait(desk.store().turn_with(row + 1, part.id)).unwrap(), None);
+        }
+    }
 }
 
 pub fn what_is_not_shown_is_kept<H: Home>() {
