@@ -184,9 +184,9 @@ impl Desk {
         if told.length > LONGEST || length > self.room {
             return Err(Absent::Large);
         }
-        let bytes = self.read(told, path).map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => Absent::Gone,
-            _ => Absent::Unreadable(error),
+        let bytes = self.read(told, path).map_err(|error| {
+            let gone = error.kind() == io::ErrorKind::NotFound;
+            if gone { Absent::Gone } else { Absent::Unreadable(error) }
         })?;
         let text = as_told(told, bytes).ok_or(Absent::Changed)?;
         self.room -= length;
