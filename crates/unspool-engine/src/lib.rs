@@ -11,6 +11,7 @@ pub mod follow;
 pub mod hooks;
 mod known;
 pub mod lock;
+pub mod raw;
 pub mod report;
 pub mod request;
 pub mod reread;

@@ -26,10 +26,8 @@ impl Listing {
             agent: self.agent,
             project: self.project,
             tag: self.tag,
-            since: None,
-            until: None,
-            with_empty: false,
             limit: Some(self.limit.unwrap_or(most).min(most)),
+            ..SessionFilter::default()
         }
     }
 }

@@ -151,13 +151,25 @@ pub struct SessionFilter {
     /// A project's folder, or a part of its path.
     pub project: Option<String>,
     pub tag: Option<String>,
+    /// One of the models that it used, by its whole name.
+    pub model: Option<String>,
+    /// Only those in which something failed.
+    pub with_errors: bool,
     /// Milliseconds: sessions that ended then or later.
     pub since: Option<i64>,
     pub until: Option<i64>,
     /// Also sub-agents in which nobody said anything.
     pub with_empty: bool,
+    /// Without the sessions of sub-agents.
+    pub without_agents: bool,
+    /// Only what comes behind this one in the list.
+    pub after: Option<After>,
     pub limit: Option<u64>,
 }
+
+/// A place in a list of sessions: when the last one that was told began, in milliseconds, and which
+/// one it was. It holds when sessions come and go meanwhile.
+pub type After = (Option<i64>, SessionId);
 
 /// A stored turn with the rows that it lies in.
 pub struct StoredTurn {

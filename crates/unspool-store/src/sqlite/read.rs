@@ -103,47 +103,114 @@ pub fn sessions(
     connection: &Connection,
     filter: &SessionFilter,
 ) -> Result<Vec<StoredSession>, StoreError> {
-    let mut sql = format!("{SESSION} WHERE 1");
-    if !filter.with_empty {
-        sql.push_str(NOT_EMPTY);
-    }
-    let mut values: Vec<Value> = Vec::new();
-    let mut only = |condition: &str, value: Value| {
-        sql.push_str(" AND ");
-        sql.push_str(condition);
-        values.push(value);
-    };
-    if let Some(agent) = &filter.agent {
-        only("session.agent = ?", agent.clone().into());
-    }
-    if let Some(project) = &filter.project {
-        only("instr(session.project, ?) > 0", project.clone().into());
-    }
-    if let Some(tag) = &filter.tag {
-        only(
-            "EXISTS (SELECT 1 FROM tag WHERE tag.session = session.row AND tag.name = ?)",
-            tag.clone().into(),
-        );
-    }
-    if let Some(since) = filter.since {
-        only("coalesce(session.ended, session.started) >= ?", since.into());
-    }
-    if let Some(until) = filter.until {
-        only("session.started < ?", until.into());
-    }
-    sql.push_str(" ORDER BY session.started DESC NULLS LAST, session.id");
-    if let Some(limit) = filter.limit {
-        sql.push_str(" LIMIT ?");
-        values.push(i64::try_from(limit).unwrap_or(i64::MAX).into());
-    }
     let families = Families::load(connection)?;
-    let mut statement = connection.prepare_cached(&sql)?;
-    let mut rows = statement.query(params_from_iter(values))?;
     let mut found = Vec::new();
-    while let Some(row) = rows.next()? {
-        found.push(session(connection, &families, row)?);
+    let mut read = |place: &Place, limit: Option<u64>| -> Result<u64, StoreError> {
+        let mut chosen = Chosen::by(filter);
+        match place {
+            Place::Anywhere => {}
+            // One range of the index: it is looked up, however far down the list it is.
+            Place::Behind(Some(started), id) => {
+                chosen.only("session.started <= ?", (*started).into());
+                chosen.sql.push_str(" AND (session.started < ? OR session.id > ?)");
+                chosen.values.extend([(*started).into(), id.to_string().into()]);
+            }
+            Place::Behind(None, id) => {
+                chosen.only("session.started IS NULL AND session.id > ?", id.to_string().into());
+            }
+            Place::Untimed => chosen.sql.push_str(" AND session.started IS NULL"),
+        }
+        let order = "ORDER BY session.started DESC NULLS LAST, session.id";
+        let mut sql = format!("{SESSION} WHERE 1{} {order}", chosen.sql);
+        if let Some(limit) = limit {
+            sql.push_str(" LIMIT ?");
+            chosen.values.push(i64::try_from(limit).unwrap_or(i64::MAX).into());
+        }
+        let mut statement = connection.prepare_cached(&sql)?;
+        let mut rows = statement.query(params_from_iter(chosen.values))?;
+        let mut count = 0;
+        while let Some(row) = rows.next()? {
+            found.push(session(connection, &families, row)?);
+            count += 1;
+        }
+        Ok(count)
+    };
+    let Some((started, id)) = filter.after else {
+        read(&Place::Anywhere, filter.limit)?;
+        return Ok(found);
+    };
+    let count = read(&Place::Behind(started, id), filter.limit)?;
+    let left = filter.limit.map(|limit| limit - count);
+    // What has no time stands behind everything that has one.
+    if started.is_some() && left != Some(0) {
+        read(&Place::Untimed, left)?;
     }
     Ok(found)
+}
+
+/// A stretch of the list.
+enum Place {
+    Anywhere,
+    Behind(Option<i64>, SessionId),
+    Untimed,
+}
+
+/// Conditions on sessions, with their values in the order of their marks.
+pub(super) struct Chosen {
+    /// Each begins with ` AND `.
+    pub sql: String,
+    pub values: Vec<Value>,
+}
+
+impl Chosen {
+    pub fn by(filter: &SessionFilter) -> Chosen {
+        let mut chosen = Chosen { sql: String::new(), values: Vec::new() };
+        if !filter.with_empty {
+            chosen.sql.push_str(NOT_EMPTY);
+        }
+        if filter.without_agents {
+            // Its own log says it, or the one who started it does.
+            chosen.sql.push_str(
+                " AND NOT session.sub_agent AND session.parent IS NULL AND NOT EXISTS
+                 (SELECT 1 FROM agent WHERE agent.session = session.id
+                     AND agent.parent <> session.row)",
+            );
+        }
+        if filter.with_errors {
+            chosen.sql.push_str(" AND session.errors > 0");
+        }
+        if let Some(agent) = &filter.agent {
+            chosen.only("session.agent = ?", agent.clone().into());
+        }
+        if let Some(project) = &filter.project {
+            chosen.only("instr(session.project, ?) > 0", project.clone().into());
+        }
+        if let Some(model) = &filter.model {
+            chosen.only(
+                "EXISTS (SELECT 1 FROM json_each(session.models) WHERE value = ?)",
+                model.clone().into(),
+            );
+        }
+        if let Some(tag) = &filter.tag {
+            chosen.only(
+                "EXISTS (SELECT 1 FROM tag WHERE tag.session = session.row AND tag.name = ?)",
+                tag.clone().into(),
+            );
+        }
+        if let Some(since) = filter.since {
+            chosen.only("coalesce(session.ended, session.started) >= ?", since.into());
+        }
+        if let Some(until) = filter.until {
+            chosen.only("session.started < ?", until.into());
+        }
+        chosen
+    }
+
+    fn only(&mut self, condition: &str, value: Value) {
+        self.sql.push_str(" AND ");
+        self.sql.push_str(condition);
+        self.values.push(value);
+    }
 }
 
 pub fn find(connection: &Connection, text: &str) -> Result<Vec<StoredSession>, StoreError> {

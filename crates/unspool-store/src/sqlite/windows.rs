@@ -142,7 +142,7 @@ pub fn locate(
 ) -> Result<Option<(u32, Place)>, StoreError> {
     let mut statement = connection.prepare_cached(
         "SELECT turn.number, part.place FROM turn JOIN part ON part.turn = turn.row
-         WHERE turn.session = ?1 AND part.id = ?2",
+         WHERE turn.session = ?1 AND part.id = ?2 AND NOT part.hidden LIMIT 1",
     )?;
     let found = statement
         .query_row((session, part.to_string()), |row| Ok((row.get(0)?, Place(row.get(1)?))))

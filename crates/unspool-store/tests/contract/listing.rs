@@ -2,10 +2,12 @@
 
 use unspool_core::event::EndReason::Completed;
 use unspool_core::event::Voice::Text;
+use unspool_core::event::{ToolEnd, What};
 use unspool_core::id::SessionId;
+use unspool_core::session::Parent;
 use unspool_store::batch::Pace;
 use unspool_store::blocking::wait;
-use unspool_store::contract::{SessionFilter, Store, Window};
+use unspool_store::contract::{After, SessionFilter, Store, Window};
 
 use crate::desk::{AGENT, Desk, ask, told};
 use crate::home::Home;
@@ -19,6 +21,10 @@ fn short(from: i64, to: i64, project: &str) -> Vec<Line> {
         said(Text, "hi").at(from),
         over(Completed).at(to),
     ]
+}
+
+fn step_of(id: &str, model: &str) -> Line {
+    What::StepStarted { step: message(id), model: Some(model.to_owned()) }.into()
 }
 
 fn all() -> SessionFilter {
@@ -86,6 +92,95 @@ pub fn every_filter_of_a_list_narrows_it<H: Home>() {
     assert!(desk.sessions(time(Some(i64::MAX / 1000), None)).is_empty());
     let both = SessionFilter { limit: Some(1), ..project("/home/a") };
     assert_eq!(desk.sessions(both), ["three"]);
+}
+
+pub fn sessions_are_chosen_by_model_by_errors_and_by_whose_they_are<H: Home>() {
+    // R-001-36
+    let desk = Desk::<H>::new();
+    let by = |model: &str| vec![step_of("st", model), over(Completed)];
+    desk.record("one", [vec![ask("p", "a").at(100)], by("claude-opus-4")].concat());
+    desk.record("two", [vec![ask("p", "b").at(200)], by("claude-opus-4-5")].concat());
+    let both = [step_of("s1", "gpt-5"), step_of("s2", "claude-opus-4"), over(Completed)];
+    desk.record("both", [vec![ask("p", "c").at(300)], both.to_vec()].concat());
+    desk.record("none", [ask("p", "d").at(400), said(Text, "hi"), over(Completed)]);
+
+    let model = |model: &str| SessionFilter { model: Some(model.to_owned()), ..all() };
+    let mut found = desk.sessions(model("claude-opus-4"));
+    found.sort();
+    assert_eq!(found, ["both", "one"], "its whole name");
+    assert_eq!(desk.sessions(model("claude-opus-4-5")), ["two"]);
+    assert_eq!(desk.sessions(model("gpt-5")), ["both"]);
+    for none in ["claude", "", ",", "\",\"", "%", "GPT-5"] {
+        assert!(desk.sessions(model(none)).is_empty(), "{none:?}");
+    }
+
+    let broken = [
+        ask("p", "e").at(500),
+        called("c", "Bash"),
+        ended("c", ToolEnd::Failed, "no"),
+        over(Completed),
+    ];
+    desk.record("broken", broken);
+    let errors = SessionFilter { with_errors: true, ..all() };
+    assert_eq!(desk.sessions(errors.clone()), ["broken"]);
+    assert!(desk.sessions(SessionFilter { model: Some("gpt-5".to_owned()), ..errors }).is_empty());
+
+    // Its own log says who started it, or the one who started it does.
+    let parent = Parent { session: SessionId::of(AGENT, "one"), call_id: None, kind: None };
+    let started_by = Line::from(What::StartedBy(parent));
+    desk.record("below", [started_by, ask("p", "f").at(600), said(Text, "hi")]);
+    desk.record("named", [ask("p", "g").at(700), said(Text, "hi")]);
+    desk.record("one", [ask("p", "a"), called("t", "Task"), agent_started("t", "named")]);
+    let sorted = |filter: SessionFilter| {
+        let mut found = desk.sessions(filter);
+        found.sort();
+        found
+    };
+    assert_eq!(sorted(all()), ["below", "both", "broken", "named", "none", "one", "two"]);
+    let own = SessionFilter { without_agents: true, ..all() };
+    assert_eq!(sorted(own), ["both", "broken", "none", "one", "two"]);
+}
+
+pub fn a_list_goes_on_behind_the_last_one_that_was_told<H: Home>() {
+    // R-004-04
+    let desk = Desk::<H>::new();
+    for nth in 0..9 {
+        // Three of each moment.
+        desk.record(&format!("s{nth}"), short(100 * (nth / 3), 5000, "/a"));
+    }
+    for name in ["u1", "u2", "u3", "u4"] {
+        desk.record(name, [Line { at: Some(None), ..ask("p", "when?") }]);
+    }
+    let whole = desk.sessions(all());
+    assert_eq!(whole.len(), 13);
+    let place = |name: &str| -> After {
+        let stored = desk.session(name);
+        let started = stored.summary.started.map(|at| at.as_millisecond());
+        (started, stored.summary.session.id)
+    };
+    for (nth, name) in whole.iter().enumerate() {
+        let after = SessionFilter { after: Some(place(name)), ..all() };
+        assert_eq!(desk.sessions(after.clone()), whole[nth + 1..], "behind {name}");
+        let few = SessionFilter { limit: Some(2), ..after };
+        let end = whole.len().min(nth + 3);
+        assert_eq!(desk.sessions(few), whole[nth + 1..end], "two behind {name}");
+    }
+    // All of it, four at a time, while what was told last goes away and others come.
+    let mut told: Vec<String> = Vec::new();
+    let mut after = None;
+    loop {
+        let filter = SessionFilter { after, limit: Some(4), ..all() };
+        let page = desk.sessions(filter);
+        let Some(last) = page.last() else { break };
+        after = Some(place(last));
+        let gone = desk.session(last).row;
+        told.extend(page);
+        wait(desk.store().delete(gone)).unwrap();
+        desk.record(&format!("new-{}", told.len()), short(9000, 9001, "/a"));
+    }
+    assert_eq!(told, whole, "each once, in order");
+    let project = SessionFilter { project: Some("/b".to_owned()), after, ..all() };
+    assert!(desk.sessions(project).is_empty());
 }
 
 pub fn a_session_is_found_by_what_people_call_it<H: Home>() {
@@ -160,6 +255,14 @@ pub fn turns_come_in_windows<H: Home>() {
     assert_eq!(numbers(from(0, u32::MAX)).len(), 6);
     assert!(numbers(from(u32::MAX, u32::MAX)).is_empty());
     assert!(wait(desk.store().turns(row + 9, Window::All)).unwrap().is_empty());
+    // A part leads to its turn, in its own session.
+    for turn in wait(desk.store().turns(row, Window::All)).unwrap() {
+        for part in &turn.parts {
+            let found = wait(desk.store().locate(row, part.id)).unwrap();
+            assert_eq!(found, Some((turn.number, part.place)));
+            assert_eq!(wait(desk.store().locate(row + 1, part.id)).unwrap(), None);
+        }
+    }
 }
 
 pub fn what_is_not_shown_is_kept<H: Home>() {

@@ -71,6 +71,8 @@ contract! { sqlite, crate::home::SqliteHome:
     listing {
         sessions_are_listed_newest_first,
         every_filter_of_a_list_narrows_it,
+        sessions_are_chosen_by_model_by_errors_and_by_whose_they_are,
+        a_list_goes_on_behind_the_last_one_that_was_told,
         a_session_is_found_by_what_people_call_it,
         the_session_that_is_meant_exactly_is_never_crowded_out,
         turns_come_in_windows,

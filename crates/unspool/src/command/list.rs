@@ -53,9 +53,8 @@ impl List {
             project: self.project,
             tag: self.tag,
             since: self.since.as_deref().map(parse_time).transpose()?,
-            until: None,
-            with_empty: false,
             limit: self.limit.or(cut.then_some(SHOWN)),
+            ..SessionFilter::default()
         };
         let prices = config::prices()?;
         let sessions = wait(archive.read()?.sessions(filter))?;

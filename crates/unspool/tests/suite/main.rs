@@ -25,6 +25,7 @@ mod order_copilot;
 mod order_gemini;
 mod order_opencode;
 mod order_rows;
+mod raw;
 mod snapshots;
 mod stats;
 mod stored;

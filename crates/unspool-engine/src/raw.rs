@@ -1,0 +1,224 @@
+//! The records that told of a part, as the agent wrote them: so that anybody can hold what is shown
+//! against its source. A record is given only if it is still what was read, byte for byte; what is
+//! gone or was rewritten is said to be so.
+
+use std::io::{self, Read};
+use std::path::Path;
+
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
+use unspool_core::id::{PartId, digest};
+use unspool_core::part::Part;
+use unspool_core::telling::{Evidence, Telling};
+use unspool_sources::read::lines::Position;
+use unspool_sources::read::rows;
+use unspool_sources::read::source::{self, Source};
+use unspool_store::blocking::wait;
+use unspool_store::contract::{Store, StoreError, StoredSession};
+use unspool_store::rows::Row;
+
+/// So many records are given: a text that was streamed has one for every few words.
+const MOST: usize = 100;
+/// So long is a record that is given, and so much are all of them together.
+const LONGEST: u32 = 8 * 1024 * 1024;
+const TOGETHER: usize = 16 * 1024 * 1024;
+
+/// What told of one part.
+#[derive(Debug, Serialize)]
+pub struct Raw {
+    /// The log's first, then those of a stream, then those of hooks; each in its order.
+    pub records: Vec<RawRecord>,
+    /// How many more there are.
+    pub left_out: usize,
+}
+
+/// One record: where it stands, and what it says.
+#[derive(Debug)]
+pub struct RawRecord {
+    pub telling: Telling,
+    /// The file, as it was called when it was read; None where nobody remembers it.
+    pub file: Option<String>,
+    /// Where it begins, in bytes of the text: of what is packed or in a database, unpacked.
+    pub offset: u64,
+    pub length: u32,
+    pub text: Result<String, Absent>,
+}
+
+/// Why a record cannot be had.
+#[derive(Debug)]
+pub enum Absent {
+    /// The archive does not know the file: the session came out of an export without it.
+    Unknown,
+    /// The file is not there any more.
+    Gone,
+    /// Something else stands there now.
+    Changed,
+    /// It is longer than what is given at once, or there were too many before it.
+    Large,
+    Unreadable(io::Error),
+}
+
+impl Absent {
+    /// For programs.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Absent::Unknown => "unknown",
+            Absent::Gone => "gone",
+            Absent::Changed => "changed",
+            Absent::Large => "large",
+            Absent::Unreadable(_) => "unreadable",
+        }
+    }
+
+    /// For people: what is so, and what to do.
+    pub fn say(&self, record: &RawRecord) -> String {
+        let file = record.file.as_deref().unwrap_or("the file");
+        match self {
+            Absent::Unknown => "the archive does not know which file this was read from".to_owned(),
+            Absent::Gone => format!("{file} is gone; the part is all that is left of it"),
+            Absent::Changed => format!(
+                "{file} was rewritten: byte {} begins another record now; the part is what was read",
+                record.offset
+            ),
+            Absent::Large => format!(
+                "it has {} bytes, too many to be shown here; it stands in {file} from byte {} on",
+                record.length, record.offset
+            ),
+            Absent::Unreadable(error) => {
+                format!("{file} cannot be read ({error}); mend that and try again")
+            }
+        }
+    }
+}
+
+impl Serialize for RawRecord {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let absent = self.text.as_ref().err();
+        let mut map = serializer.serialize_map(Some(7))?;
+        map.serialize_entry("telling", &self.telling)?;
+        map.serialize_entry("file", &self.file)?;
+        map.serialize_entry("offset", &self.offset)?;
+        map.serialize_entry("length", &self.length)?;
+        map.serialize_entry("text", &self.text.as_ref().ok())?;
+        map.serialize_entry("absent", &absent.map(Absent::name))?;
+        map.serialize_entry("why", &absent.map(|absent| absent.say(self)))?;
+        map.end()
+    }
+}
+
+/// The records that told of a part of this session. None if it has no such part. Blocks.
+pub fn raw<S: Store>(
+    store: &S,
+    session: &StoredSession,
+    part: PartId,
+) -> Result<Option<Raw>, StoreError> {
+    let Some((turn, place)) = wait(store.locate(session.row, part))? else { return Ok(None) };
+    let found = wait(store.parts(session.row, turn, vec![place]))?;
+    found.first().map(|part| raw_of(store, session, part)).transpose()
+}
+
+/// The same for a part that is at hand. Blocks.
+pub fn raw_of<S: Store>(
+    store: &S,
+    session: &StoredSession,
+    part: &Part,
+) -> Result<Raw, StoreError> {
+    let paths: FxHashMap<Row, String> =
+        wait(store.files())?.into_iter().map(|file| (file.row, file.path)).collect();
+    let sources = wait(store.archived(session.row))?.sources;
+    let files = |told: &Evidence| -> Vec<&str> {
+        let its = sources
+            .iter()
+            .filter(|source| (source.number, source.telling) == (told.source, told.telling));
+        // One log may have been read under several names: renamed, packed, put back.
+        its.filter_map(|source| paths.get(&source.file)).map(String::as_str).collect()
+    };
+    let mut told: Vec<&Evidence> = part.evidence.iter().collect();
+    told.sort_by_key(|told| (std::cmp::Reverse(told.telling), told.source, told.offset));
+    let left_out = told.len().saturating_sub(MOST);
+    let mut desk = Desk { open: FxHashMap::default(), room: TOGETHER };
+    let records = told.into_iter().take(MOST).map(|told| desk.record(told, &files(told)));
+    Ok(Raw { records: records.collect(), left_out })
+}
+
+/// The files that are open.
+struct Desk {
+    open: FxHashMap<String, Source>,
+    /// How much more is given.
+    room: usize,
+}
+
+impl Desk {
+    fn record(&mut self, told: &Evidence, files: &[&str]) -> RawRecord {
+        let mut text = Err(Absent::Unknown);
+        let mut file = files.first().copied();
+        for path in files {
+            match self.text(told, path) {
+                Ok(found) => {
+                    (text, file) = (Ok(found), Some(*path));
+                    break;
+                }
+                // That it is there and is another says more than that it is gone.
+                Err(why) if matches!(text, Err(Absent::Unknown | Absent::Gone)) => {
+                    (text, file) = (Err(why), Some(*path));
+                }
+                Err(_) => {}
+            }
+        }
+        RawRecord {
+            telling: told.telling,
+            file: file.map(str::to_owned),
+            offset: told.offset,
+            length: told.length,
+            text,
+        }
+    }
+
+    fn text(&mut self, told: &Evidence, path: &str) -> Result<String, Absent> {
+        let length = told.length as usize;
+        if !rows::exists(Path::new(path)) {
+            return Err(Absent::Gone);
+        }
+        if told.length > LONGEST || length > self.room {
+            return Err(Absent::Large);
+        }
+        let bytes = self.read(told, path).map_err(|error| {
+            let gone = error.kind() == io::ErrorKind::NotFound;
+            if gone { Absent::Gone } else { Absent::Unreadable(error) }
+        })?;
+        let text = as_told(told, bytes).ok_or(Absent::Changed)?;
+        self.room -= length;
+        Ok(text)
+    }
+
+    fn read(&mut self, told: &Evidence, path: &str) -> io::Result<Vec<u8>> {
+        let source = match self.open.entry(path.to_owned()) {
+            std::collections::hash_map::Entry::Occupied(open) => open.into_mut(),
+            std::collections::hash_map::Entry::Vacant(free) => {
+                free.insert(source::open(Path::new(path))?)
+            }
+        };
+        let text = source.from(Position { number: 0, offset: told.offset })?;
+        let mut bytes = Vec::with_capacity(told.length as usize);
+        text.take(told.length.into()).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+}
+
+/// The record that these bytes begin with, if it is the one that was read.
+fn as_told(told: &Evidence, bytes: Vec<u8>) -> Option<String> {
+    let is =
+        |text: &str| text.len() == told.length as usize && digest(text.as_bytes()) == told.digest;
+    match String::from_utf8(bytes) {
+        Ok(text) if is(&text) => Some(text),
+        Ok(_) => None,
+        // What is no UTF-8 was replaced when it was read, which made it longer.
+        Err(error) => {
+            let bytes = error.into_bytes();
+            let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
+            let line = line.strip_suffix(b"\r").unwrap_or(line);
+            Some(String::from_utf8_lossy(line).into_owned()).filter(|text| is(text))
+        }
+    }
+}

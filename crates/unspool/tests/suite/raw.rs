@@ -1,0 +1,129 @@
+//! Every part can be held against the records that told of it: they are given as they stand in the
+//! agent's file, and what is not there any more is said to be so.
+
+use std::fs;
+use std::path::Path;
+
+use tempfile::TempDir;
+use unspool_core::id::digest;
+use unspool_core::part::Part;
+use unspool_core::telling::Telling;
+use unspool_engine::raw::{Absent, Raw, raw};
+use unspool_store::blocking::wait;
+use unspool_store::contract::{SessionFilter, Store, StoredSession, Window};
+use unspool_store::sqlite::Sqlite;
+
+use crate::case::{all_cases, name};
+use crate::home::{Machine, copy};
+
+/// An archive of what was read from a folder.
+fn read(machine: &Machine, path: &Path) -> Sqlite {
+    machine.ok("data", &["import", path.to_str().unwrap()]);
+    Sqlite::open_to_read(&machine.data("data").join("unspool.db")).unwrap()
+}
+
+fn sessions(store: &Sqlite) -> Vec<StoredSession> {
+    let all = SessionFilter { with_empty: true, ..SessionFilter::default() };
+    wait(store.sessions(all)).unwrap()
+}
+
+/// All parts that are shown, with what told of them.
+fn told(store: &Sqlite) -> Vec<(Part, Raw)> {
+    let mut told = Vec::new();
+    for session in sessions(store) {
+        for turn in wait(store.turns(session.row, Window::All)).unwrap() {
+            for part in turn.parts {
+                let raw = raw(store, &session, part.id).unwrap().unwrap();
+                told.push((part, raw));
+            }
+        }
+    }
+    told
+}
+
+#[test]
+fn every_part_of_every_recording_leads_to_its_records() {
+    // R-001-11, R-X-18: whatever form the source has: lines, packed, documents, events, databases.
+    let mut forms = std::collections::BTreeSet::new();
+    for case in all_cases() {
+        let machine = Machine::new();
+        let document = case.join("log.json");
+        let store = read(&machine, if document.exists() { &document } else { &case });
+        for (part, raw) in told(&store) {
+            let whose = format!("{}: {}", name(&case), part.id);
+            assert_eq!(raw.records.len() + raw.left_out, part.evidence.len(), "{whose}");
+            for record in &raw.records {
+                let text = record.text.as_ref();
+                let text = text.unwrap_or_else(|why| panic!("{whose}: {}", why.say(record)));
+                let is = |text: &str| {
+                    part.evidence.iter().any(|it| it.digest == digest(text.as_bytes()))
+                };
+                assert!(is(text), "{whose}: {text}");
+                assert!(text.starts_with('{'), "{whose}: {text}");
+                let path = record.file.as_deref().unwrap();
+                forms
+                    .insert(Path::new(path).extension().unwrap().to_str().unwrap()[..2].to_owned());
+            }
+            // The strongest first, each in its order.
+            let order: Vec<_> = raw.records.iter().map(|it| (it.telling, it.offset)).collect();
+            let log = order.iter().take_while(|(telling, _)| *telling == Telling::Log).count();
+            assert!(order[log..].iter().all(|(telling, _)| *telling != Telling::Log), "{whose}");
+        }
+    }
+    for form in ["js", "zs", "db", "ss"] {
+        assert!(forms.contains(form), "no part came out of .{form}: {forms:?}");
+    }
+}
+
+#[test]
+fn what_a_log_no_longer_holds_is_said_to_be_so() {
+    let machine = Machine::new();
+    let folder = TempDir::new().unwrap();
+    copy(&crate::case::root().join("fixtures/claude-code/discovery-loop"), folder.path());
+    fs::remove_file(folder.path().join("stream.jsonl")).unwrap();
+    fs::remove_file(folder.path().join("hooks.jsonl")).unwrap();
+    let log = folder.path().join("log.jsonl");
+    let store = read(&machine, &log);
+    let absent = || -> Vec<&'static str> {
+        let told = told(&store);
+        let records = told.iter().flat_map(|(_, raw)| &raw.records);
+        records.filter_map(|record| record.text.as_ref().err()).map(Absent::name).collect()
+    };
+    assert!(absent().is_empty());
+
+    // What is appended, or changed elsewhere, leaves a record what it is.
+    let whole = fs::read(&log).unwrap();
+    fs::write(&log, [whole.as_slice(), b"{\"type\":\"later\"}\n"].concat()).unwrap();
+    assert!(absent().is_empty());
+
+    // One byte of one record: what it told of has changed, and nothing else.
+    let told_once = told(&store);
+    let (part, raw_one) = told_once.iter().find(|(_, raw)| raw.records.len() == 1).unwrap();
+    let at = raw_one.records[0].offset as usize + raw_one.records[0].length as usize - 2;
+    let mut altered = whole.clone();
+    altered[at] ^= 1;
+    fs::write(&log, &altered).unwrap();
+    let changed = absent();
+    assert!(!changed.is_empty() && changed.len() < told_once.len(), "{changed:?}");
+    assert!(changed.iter().all(|why| *why == "changed"), "{changed:?}");
+    let found = raw(&store, &sessions(&store)[0], part.id).unwrap().unwrap();
+    let why = found.records[0].text.as_ref().unwrap_err().say(&found.records[0]);
+    assert!(why.contains("was rewritten"), "{why}");
+
+    // Another record of the same length stands there.
+    fs::write(&log, &whole[..whole.len() / 2]).unwrap();
+    assert!(absent().contains(&"changed"));
+
+    fs::remove_file(&log).unwrap();
+    let gone = absent();
+    assert!(gone.iter().all(|why| *why == "gone"), "{gone:?}");
+    let written =
+        serde_json::to_value(raw(&store, &sessions(&store)[0], part.id).unwrap()).unwrap();
+    let record = &written["records"][0];
+    assert!(record["text"].is_null() && record["absent"] == "gone", "{record}");
+    assert!(record["why"].as_str().unwrap().contains("is gone"), "{record}");
+
+    // A part of another session is none of this one.
+    let stranger = unspool_core::id::PartId(unspool_core::id::Id::derive([b"x".as_slice()]));
+    assert!(raw(&store, &sessions(&store)[0], stranger).unwrap().is_none());
+}
