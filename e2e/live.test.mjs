@@ -56,7 +56,7 @@ async function watched(t, name, count, options) {
     return (await page.locator(".row").count()) === 1;
   });
   await page.click(".row a");
-  await page.waitForSelector(".turn");
+  await page.waitForSelector(".session[data-live=on] .turn");
   const again = () => serve(t, data, arguments_, home);
   return { log, lines: lines.slice(count), server, page, again };
 }

@@ -7,14 +7,16 @@ use std::ops::Range;
 use std::str::FromStr;
 
 use unspool_core::part::{Kind, Place};
-use unspool_core::present::{self, TurnView};
+use unspool_core::present::{self, Item, TurnView};
 use unspool_core::segment::{Stretch, stretches};
 use unspool_core::session::Turn;
-use unspool_core::skeleton::Skeleton;
+use unspool_core::skeleton::{Bone, Skeleton};
 use unspool_store::contract::{Store, StoreError, StoredSession, TurnSize, Window};
 
 use crate::family::family;
 
+/// So many turns are looked through for what is wanted, at a time.
+const PATIENCE: usize = 400;
 /// About so many parts are in a window.
 const PARTS: usize = 160;
 /// A turn with more parts than this is not loaded whole.
@@ -79,6 +81,43 @@ pub enum Wanted {
     Between(Position, Position),
 }
 
+/// Which parts are wanted; all, where nothing is said.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Only {
+    Kind(Kind),
+    /// Calls of this tool.
+    Tool(String),
+    Errors,
+    Edits,
+}
+
+impl Only {
+    fn has(&self, bone: &Bone) -> bool {
+        match self {
+            Only::Kind(kind) => bone.kind == *kind,
+            Only::Tool(name) => bone.tool.as_deref() == Some(name),
+            Only::Errors => bone.is_failure(),
+            Only::Edits => bone.is_edit(),
+        }
+    }
+}
+
+impl FromStr for Only {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Only, Self::Err> {
+        match (text, text.split_once(':')) {
+            ("errors", _) => Ok(Only::Errors),
+            ("edits", _) => Ok(Only::Edits),
+            (_, Some(("tool", name))) => Ok(Only::Tool(name.to_owned())),
+            (_, Some(("kind", name))) => {
+                Kind::of_name(name).map(Only::Kind).ok_or("there is no such kind of part")
+            }
+            _ => Err("only errors, edits, kind:NAME or tool:NAME can be asked for"),
+        }
+    }
+}
+
 /// A window as it is shown. What is missing in a turn stands in its view.
 pub struct Shown {
     pub turns: Vec<TurnView>,
@@ -92,6 +131,9 @@ pub struct Shown {
 pub struct Look<'a, S: Store> {
     store: &'a S,
     stored: &'a StoredSession,
+    only: Option<&'a Only>,
+    /// So many more turns are looked through.
+    patience: usize,
     sizes: Vec<TurnSize>,
     turns: BTreeMap<u32, Cut>,
 }
@@ -112,10 +154,12 @@ pub async fn window<S: Store>(
     store: &S,
     stored: &StoredSession,
     wanted: Wanted,
+    only: Option<&Only>,
     settle: impl Fn(&mut [Turn]),
 ) -> Result<Shown, StoreError> {
     let sizes = store.sizes(stored.row).await?;
-    let mut look = Look { store, stored, sizes, turns: BTreeMap::new() };
+    let (turns, patience) = (BTreeMap::new(), PATIENCE);
+    let mut look = Look { store, stored, only, patience, sizes, turns };
     look.choose(wanted).await?;
     look.show(settle).await
 }
@@ -174,7 +218,7 @@ impl<S: Store> Look<'_, S> {
     async fn up(&mut self, position: Position, budget: usize) -> Result<usize, StoreError> {
         let mut left = budget;
         for size in self.turns_to(position.turn).into_iter().rev() {
-            if left == 0 && !self.turns.is_empty() {
+            if (left == 0 && !self.turns.is_empty()) || self.patience == 0 {
                 return Ok(0);
             }
             let Some(cut) = self.cut(size).await? else { continue };
@@ -204,7 +248,7 @@ impl<S: Store> Look<'_, S> {
     ) -> Result<usize, StoreError> {
         let mut left = budget;
         for size in self.turns_from(position.turn) {
-            if left == 0 && !self.turns.is_empty() {
+            if (left == 0 && !self.turns.is_empty()) || self.patience == 0 {
                 return Ok(0);
             }
             let Some(cut) = self.cut(size).await? else { continue };
@@ -263,35 +307,48 @@ impl<S: Store> Look<'_, S> {
 
     async fn cut(&mut self, size: TurnSize) -> Result<Option<&mut Cut>, StoreError> {
         if !self.turns.contains_key(&size.number) {
-            let Some(skeleton) = skeleton(self.store, self.stored, size).await? else {
-                return Ok(None);
+            let skeleton = match self.only {
+                None => skeleton(self.store, self.stored, size).await?,
+                Some(_) => self.store.skeleton(self.stored.row, size.number).await?,
             };
-            self.turns.insert(size.number, Cut::new(skeleton));
+            let Some(skeleton) = skeleton else { return Ok(None) };
+            self.patience = self.patience.saturating_sub(1);
+            self.turns.insert(size.number, Cut::new(skeleton, self.only));
         }
         Ok(self.turns.get_mut(&size.number))
     }
 
     async fn show(self, settle: impl Fn(&mut [Turn])) -> Result<Shown, StoreError> {
-        let Look { store, stored, sizes, turns } = self;
-        let (mut all, mut bones) = (Vec::new(), Vec::new());
+        let Look { store, stored, sizes, only, turns, .. } = self;
+        let (first, last) = (turns.keys().next().copied(), turns.keys().next_back().copied());
+        let (mut all, mut cuts) = (Vec::new(), Vec::new());
         for (_, mut cut) in turns {
+            // A turn in which there is nothing of what is wanted is not shown.
+            if only.is_some() && cut.pieces.is_empty() {
+                continue;
+            }
             let places = cut.places();
             fill(store, stored, &mut cut.skeleton, &places).await?;
-            all.push(cut.skeleton.turn);
-            bones.push(cut.skeleton.parts);
+            let Cut { skeleton: Skeleton { turn, parts }, pieces, wanted, .. } = cut;
+            all.push(turn);
+            cuts.push((parts, pieces.len(), wanted));
         }
         settle(&mut all);
         let family = family(store, &stored.summary.session.agent, &all).await?;
         let options = present::Options { family, ..present::Options::of(&stored.summary.session) };
-        let numbers = || all.iter().map(|turn| turn.number);
-        let (first, last) = (numbers().next(), numbers().next_back());
         let earlier = sizes.first().zip(first).filter(|(size, first)| size.number < *first);
         let later = sizes.last().zip(last).filter(|(size, last)| size.number > *last);
-        let views = all.iter().zip(&bones);
+        let views = all.iter().zip(&cuts).map(|(turn, (bones, count, wanted))| {
+            let mut view = present::partial(turn, bones, &options);
+            if only.is_some() {
+                count_wanted(&mut view, *count, wanted);
+            }
+            view
+        });
         Ok(Shown {
             earlier: earlier.map(|(_, first)| Position::start_of(first)),
             later: later.map(|(_, last)| Position::end_of(last)),
-            turns: views.map(|(turn, bones)| present::partial(turn, bones, &options)).collect(),
+            turns: views.collect(),
         })
     }
 }
@@ -304,8 +361,14 @@ enum Edge {
 }
 
 impl Cut {
-    fn new(skeleton: Skeleton) -> Cut {
-        let pieces = pieces(&skeleton);
+    fn new(skeleton: Skeleton, only: Option<&Only>) -> Cut {
+        let pieces = match only {
+            None => pieces(&skeleton),
+            Some(only) => {
+                let all = skeleton.parts.iter().enumerate();
+                all.filter(|(_, bone)| only.has(bone)).map(|(at, _)| Stretch::Part(at)).collect()
+            }
+        };
         Cut { skeleton, pieces, wanted: 0..0, around: None, only: None }
     }
 
@@ -350,6 +413,8 @@ impl Cut {
         let bones = &self.skeleton.parts;
         let wanted = self.pieces.get(self.wanted.clone()).unwrap_or_default();
         let around = self.around.map(|place| self.bone_at(place));
+        // A tree of agents stands for its call.
+        let is_tree = |at: usize| bones.get(at).is_some_and(|bone| bone.kind == Kind::Agent);
         let mut places = Vec::new();
         let mut take = |range: Range<usize>| {
             places.extend(bones.get(range).unwrap_or_default().iter().map(|bone| bone.place));
@@ -360,7 +425,28 @@ impl Cut {
                 None => block_parts(piece.range(), around).into_iter().for_each(&mut take),
             }
         }
+        let calls = wanted.iter().map(|piece| piece.range().start).filter(|at| is_tree(*at));
+        places.extend(calls.filter_map(|at| bones.get(at.checked_sub(1)?)).map(|bone| bone.place));
+        places.sort_unstable();
+        places.dedup();
         places
+    }
+}
+
+/// Of parts that are not wanted none is missing.
+fn count_wanted(view: &mut TurnView, count: usize, wanted: &Range<usize>) {
+    view.after = count.saturating_sub(wanted.end);
+    for (at, item) in view.items.iter_mut().enumerate() {
+        let missing = if at == 0 { wanted.start } else { 0 };
+        match item {
+            Item::Part(part) => part.before = missing,
+            Item::Reasoning(block) => {
+                block.before = missing;
+                block.parts.iter_mut().for_each(|part| part.before = 0);
+                // What is looked for in it is to be seen.
+                block.open = true;
+            }
+        }
     }
 }
 

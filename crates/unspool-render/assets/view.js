@@ -60,6 +60,8 @@ export class View {
     this.turns = holder.querySelector(".turns");
     this.session = holder.dataset.session;
     this.told = told;
+    /** Only such parts are shown; the server knows which they are. */
+    this.only = holder.dataset.only ?? null;
     this.queue = null;
     this.fresh = [];
     this.wait = 250;
@@ -97,7 +99,8 @@ export class View {
   // ---- gaps ----
 
   async ask(query, headers = {}) {
-    const answer = await fetch(`/s/${this.session}/window?${new URLSearchParams(query)}`, { headers });
+    const asked = new URLSearchParams({ ...query, ...(this.only ? { only: this.only } : {}) });
+    const answer = await fetch(`/s/${this.session}/window?${asked}`, { headers });
     if (answer.status === 304) return null;
     if (!answer.ok) throw new Error(`the session could not be loaded: ${answer.status}`);
     return element(await answer.text());
@@ -301,7 +304,7 @@ export class View {
 
   async take(message) {
     if (this.queue) { this.queue.push(message); return; }
-    if (message.acts.some(({ act }) => act === "load")) { this.load(); return; }
+    if (this.only || message.acts.some(({ act }) => act === "load")) { this.load(); return; }
     this.fresh = [];
     for (const act of message.acts) this.act(act);
     this.holder.dataset.seq = message.seq;
@@ -334,12 +337,13 @@ export class View {
     socket.onopen = () => socket.send(JSON.stringify({ subscribe: this.session, form: "html" }));
     socket.onmessage = ({ data }) => {
       const message = JSON.parse(data);
-      if (message.type === "ready") { this.wait = 250; this.told.state?.(""); this.load(); }
+      if (message.type === "ready") { this.wait = 250; this.holder.dataset.live = "on"; this.told.state?.(""); this.load(); }
       else if (message.type === "html") this.take(message);
       else if (message.type === "behind") this.load();
     };
     socket.onclose = () => {
       if (!this.holder.isConnected) return;
+      this.holder.dataset.live = "off";
       this.told.state?.("not connected");
       setTimeout(() => this.connect(), this.wait);
       this.wait = Math.min(this.wait * 2, 5000);

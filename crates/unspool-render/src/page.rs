@@ -1,13 +1,17 @@
 //! The pages: a shell that all share, the list of sessions, one session.
 
+mod raw;
 mod search;
 mod session;
 mod sessions;
 
 use maud::{DOCTYPE, Markup, html};
 
+pub use raw::{Record, raw};
 pub use search::{Found, Search, search};
-pub use session::{Prompt, Session, Window, inline, outline_entry, session, session_head, window};
+pub use session::{
+    Choice, Prompt, Session, Window, inline, outline_entry, session, session_head, window,
+};
 pub use sessions::{Row, Sessions, rows, sessions};
 
 /// A page around its main part.

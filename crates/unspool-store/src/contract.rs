@@ -368,6 +368,12 @@ pub trait Store: Clone + Send + Sync + 'static {
     fn prompts(&self, session: Row)
     -> impl Future<Output = Result<Vec<Prompt>, StoreError>> + Send;
 
+    /// The tools that were called in a session, those called most first, and how often.
+    fn tools(
+        &self,
+        session: Row,
+    ) -> impl Future<Output = Result<Vec<(String, u64)>, StoreError>> + Send;
+
     /// A turn without its parts, and what is known of them without reading them.
     fn skeleton(
         &self,

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use unspool_core::id::{PartId, SessionId};
-use unspool_core::part::Body;
+use unspool_core::id::{PartId, SessionId, TurnId};
+use unspool_core::part::{Body, Place};
 
 use crate::index::{Matching, Query, Snippet, snippet};
 use crate::words::{fields, written, written_out};
@@ -14,6 +14,8 @@ use crate::words::{fields, written, written_out};
 pub struct SearchRequest {
     /// Words, `prefix*`, `"exact fragments"`, `-not`.
     pub query: String,
+    /// In this session only.
+    pub session: Option<SessionId>,
     pub agent: Option<String>,
     /// A part of the path of the project's folder.
     pub project: Option<String>,
@@ -34,6 +36,7 @@ impl SearchRequest {
     pub fn new(query: &str) -> SearchRequest {
         SearchRequest {
             query: query.to_owned(),
+            session: None,
             agent: None,
             project: None,
             kind: None,
@@ -70,6 +73,9 @@ pub struct Hit {
     pub title: Option<String>,
     /// None for a title.
     pub turn: Option<u32>,
+    pub turn_id: Option<TurnId>,
+    /// Negative for what the user said.
+    pub place: Option<Place>,
     pub part: Option<PartId>,
     /// The kind of the part; `user` for what the user said; `title`.
     pub kind: String,

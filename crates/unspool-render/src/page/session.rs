@@ -43,7 +43,14 @@ pub struct Prompt {
     pub errors: u64,
 }
 
-pub fn session(page: &Session<'_>) -> Markup {
+/// What can be left out, and what is.
+pub struct Choice<'a> {
+    /// The tools that were called, and how often.
+    pub tools: &'a [(String, u64)],
+    pub only: Option<&'a str>,
+}
+
+pub fn session(page: &Session<'_>, choice: &Choice<'_>) -> Markup {
     let summary = page.summary;
     let id = summary.session.id.to_string();
     let title = summary.title.as_deref().unwrap_or(&summary.session.agent_session_id);
@@ -51,11 +58,12 @@ pub fn session(page: &Session<'_>) -> Markup {
     let turns = turns(&id, &page.window);
     let head = session_head(summary, page.prices);
     let main = html! {
-        div.session data-session=(id) data-seq=(page.seq) data-version=(version(&head, &turns)) {
+        div.session data-session=(id) data-seq=(page.seq) data-version=(version(&head, &turns))
+            data-only=[choice.only.map(safe)] {
             nav.outline aria-label="Outline" { (outline(&page.window)) }
             article.transcript {
                 (head)
-                (actions(page))
+                (actions(page, choice))
                 (find_here())
                 div.turns { (turns) }
                 div.end aria-hidden="true" {}
@@ -125,8 +133,21 @@ pub fn session_head(summary: &Summary, prices: &Prices) -> Markup {
     }
 }
 
-fn actions(page: &Session<'_>) -> Markup {
+/// What one may want to see alone, beside tools.
+const ALONE: [(&str, &str); 8] = [
+    ("errors", "Errors"),
+    ("edits", "Edits"),
+    ("kind:text", "Replies"),
+    ("kind:reasoning", "Reasoning"),
+    ("kind:tool", "Tool calls"),
+    ("kind:agent", "Sub-agents"),
+    ("kind:interjection", "Interjections"),
+    ("kind:compaction", "Compactions"),
+];
+
+fn actions(page: &Session<'_>, choice: &Choice<'_>) -> Markup {
     let id = page.summary.session.id;
+    let is_chosen = |value: &str| choice.only == Some(value);
     html! {
         div.actions role="toolbar" aria-label="Session" {
             button type="button" data-act="fold" { "Collapse all" }
@@ -135,10 +156,32 @@ fn actions(page: &Session<'_>) -> Markup {
             button type="button" data-act="usage" aria-pressed="false" { "Usage per step" }
             button type="button" data-act="find" { "Find" }
             button type="button" data-act="markdown" { "Copy as Markdown" }
+            label.only {
+                span.visually-hidden { "Show only" }
+                select name="only" {
+                    option value="" selected[choice.only.is_none()] { "Everything" }
+                    @for (value, name) in ALONE {
+                        option value=(value) selected[is_chosen(value)] { (name) }
+                    }
+                    @for (tool, count) in choice.tools {
+                        @let value = format!("tool:{tool}");
+                        option value=(safe(&value)) selected[is_chosen(&value)] {
+                            (safe(tool)) " (" (count) ")"
+                        }
+                    }
+                }
+            }
             @if let Some(resume) = &page.resume {
                 button type="button" data-copy=(resume) { "Copy resume command" }
             }
-            a href={ "/api/sessions/" (id) } { "JSON" }
+            details.menu {
+                summary { "Export" }
+                ul {
+                    li { a href={ "/s/" (id) "/markdown" } download={ (id) ".md" } { "Markdown" } }
+                    li { a href={ "/api/sessions/" (id) } download={ (id) ".json" } { "JSON" } }
+                    li { a href={ "/api/sessions/" (id) "/export?to=jsonl" } download={ (id) ".jsonl" } { "Archive (JSONL)" } }
+                }
+            }
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The pages, from the archive.
 
+mod part;
 mod session;
 mod sessions;
 
@@ -12,6 +13,7 @@ use unspool_render::{assets, page};
 
 use crate::problem::Problem;
 
+pub use part::{copied, find, raw};
 pub use session::{inline, session, window};
 pub use sessions::sessions;
 

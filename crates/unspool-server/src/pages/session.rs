@@ -8,8 +8,8 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use unspool_core::id::{Id, PartId};
-use unspool_core::session::Session;
-use unspool_engine::window::{Position, Shown, Wanted, window as load_window};
+use unspool_core::session::{Session, Turn};
+use unspool_engine::window::{Only, Position, Shown, Wanted, window as load_window};
 use unspool_render::page;
 use unspool_store::contract::{Store, StoredSession};
 
@@ -34,17 +34,26 @@ pub struct Asked {
     from: Option<String>,
     /// … to here.
     to: Option<String>,
+    /// Only such parts.
+    only: Option<String>,
+}
+
+fn refused(what: &'static str) -> Problem {
+    Problem::new(StatusCode::BAD_REQUEST, what)
 }
 
 impl Asked {
+    fn only(&self) -> Result<Option<Only>, Problem> {
+        let asked = self.only.as_deref().filter(|only| !only.is_empty());
+        asked.map(str::parse).transpose().map_err(refused)
+    }
+
     async fn wanted<S: Store>(
         &self,
         app: &App<S>,
         stored: &StoredSession,
     ) -> Result<Wanted, Problem> {
-        let position = |text: &String| {
-            text.parse::<Position>().map_err(|what| Problem::new(StatusCode::BAD_REQUEST, what))
-        };
+        let position = |text: &String| text.parse::<Position>().map_err(refused);
         let one = |asked: &Option<String>| asked.as_ref().map(position).transpose();
         if let Some(part) = self.part.as_deref().and_then(|part| part.parse::<Id>().ok())
             && let Some((turn, place)) = app.store.locate(stored.row, PartId(part)).await?
@@ -65,10 +74,12 @@ impl Asked {
 async fn load<S: Store>(
     app: &App<S>,
     stored: &StoredSession,
-    wanted: Wanted,
+    asked: &Asked,
 ) -> Result<Shown, Problem> {
-    let ended = stored.summary.ended;
-    Ok(load_window(&app.store, stored, wanted, |turns| settle(turns, ended)).await?)
+    let wanted = asked.wanted(app, stored).await?;
+    let (only, ended) = (asked.only()?, stored.summary.ended);
+    let settled = |turns: &mut [Turn]| settle(turns, ended);
+    Ok(load_window(&app.store, stored, wanted, only.as_ref(), settled).await?)
 }
 
 /// Lays out what was loaded.
@@ -99,8 +110,8 @@ pub async fn session<S: Store>(
     Query(asked): Query<Asked>,
 ) -> Page {
     let stored = find(&app, &id).await?;
-    let wanted = asked.wanted(&app, &stored).await?;
-    let shown = load(&app, &stored, wanted).await?;
+    let shown = load(&app, &stored, &asked).await?;
+    let tools = app.store.tools(stored.row).await?;
     let prompts: Vec<page::Prompt> = app
         .store
         .prompts(stored.row)
@@ -113,7 +124,8 @@ pub async fn session<S: Store>(
             errors: prompt.errors,
         })
         .collect();
-    Ok(html(&lay(&app, &stored, &shown, &prompts, page::session)))
+    let choice = page::Choice { tools: &tools, only: asked.only.as_deref() };
+    Ok(html(&lay(&app, &stored, &shown, &prompts, |page| page::session(page, &choice))))
 }
 
 /// A window by itself, for a page that is open.
@@ -124,8 +136,7 @@ pub async fn window<S: Store>(
     headers: HeaderMap,
 ) -> Result<Response, Trouble> {
     let stored = find(&app, &id).await?;
-    let wanted = asked.wanted(&app, &stored).await?;
-    let shown = load(&app, &stored, wanted).await?;
+    let shown = load(&app, &stored, &asked).await?;
     let (painted, version) = lay(&app, &stored, &shown, &[], page::window);
     let tag = format!("W/\"{version}\"");
     let known = headers.get(IF_NONE_MATCH).and_then(|value| value.to_str().ok());
@@ -138,8 +149,8 @@ pub async fn window<S: Store>(
 /// A sub-agent's session, for the page of the one that started it.
 pub async fn inline<S: Store>(State(app): State<Arc<App<S>>>, Path(id): Path<String>) -> Page {
     let stored = find(&app, &id).await?;
-    let first = Position::start_of(0);
-    let shown = load(&app, &stored, Wanted::From(first)).await?;
+    let asked = Asked { turn: Some(0), ..Asked::default() };
+    let shown = load(&app, &stored, &asked).await?;
     Ok(html(&lay(&app, &stored, &shown, &[], page::inline)))
 }
 /// How to go on with a session in its agent.

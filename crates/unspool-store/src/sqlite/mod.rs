@@ -188,6 +188,10 @@ impl Store for Sqlite {
         self.reading(move |connection| windows::prompts(connection, session)).await
     }
 
+    async fn tools(&self, session: Row) -> Result<Vec<(String, u64)>, StoreError> {
+        self.reading(move |connection| windows::tools(connection, session)).await
+    }
+
     async fn skeleton(&self, session: Row, number: u32) -> Result<Option<Skeleton>, StoreError> {
         self.reading(move |connection| windows::skeleton(connection, session, number)).await
     }

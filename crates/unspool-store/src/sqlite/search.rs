@@ -3,7 +3,8 @@
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, params_from_iter};
-use unspool_core::id::{PartId, SessionId};
+use unspool_core::id::{PartId, SessionId, TurnId};
+use unspool_core::part::Place;
 
 use super::blocks::Index;
 use super::load::{Loader, id};
@@ -73,6 +74,8 @@ impl Filter {
     fn of(request: &SearchRequest) -> Filter {
         let mut filter = Filter { sql: String::new(), values: Vec::new() };
         let text = |value: &Option<String>| value.clone().map(Value::from);
+        let session = request.session.map(|id| Value::from(id.to_string()));
+        filter.only("session.id = ?", session);
         filter.only("session.agent = ?", text(&request.agent));
         filter.only("instr(session.project, ?) > 0", text(&request.project));
         match request.kind.as_deref() {
@@ -127,6 +130,7 @@ impl Search<'_, '_> {
         let request = self.request;
         let about_parts =
             [&request.tool, &request.state, &request.model].into_iter().any(Option::is_some);
+        let about_parts = about_parts || request.session.is_some();
         if about_parts || request.kind.as_deref().is_some_and(|kind| kind != "title") {
             return Ok(hits);
         }
@@ -155,6 +159,8 @@ impl Search<'_, '_> {
                     project,
                     title,
                     turn: None,
+                    turn_id: None,
+                    place: None,
                     part: None,
                     kind: "title".to_owned(),
                     tool: None,
@@ -271,7 +277,7 @@ impl Search<'_, '_> {
             "SELECT session.id, session.agent, session.project,
                  coalesce(session.name, session.title, session.prompt), turn.number, part.id,
                  iif(part.role = 'user', 'user', part.kind), part.tool, part.state,
-                 coalesce(part.started, part.ended, turn.started, turn.ended)
+                 coalesce(part.started, part.ended, turn.started, turn.ended), turn.id, part.place
              FROM part JOIN turn ON turn.row = part.turn JOIN session ON session.row = turn.session
              WHERE part.row = ?1 AND NOT part.hidden{}",
             self.filter.sql
@@ -280,7 +286,7 @@ impl Search<'_, '_> {
         let mut statement = self.connection.prepare_cached(&sql)?;
         let found = statement
             .query_row(params_from_iter(values), |row| {
-                let ids: (String, String) = (row.get(0)?, row.get(5)?);
+                let ids: (String, String, String) = (row.get(0)?, row.get(5)?, row.get(10)?);
                 let kind: String = row.get(6)?;
                 Ok((
                     ids,
@@ -290,6 +296,8 @@ impl Search<'_, '_> {
                         project: row.get(2)?,
                         title: row.get(3)?,
                         turn: Some(row.get(4)?),
+                        turn_id: None,
+                        place: Some(Place(row.get(11)?)),
                         part: None,
                         kind,
                         tool: row.get(7)?,
@@ -300,7 +308,8 @@ impl Search<'_, '_> {
                 ))
             })
             .optional()?;
-        let Some(((session, part), mut hit)) = found else { return Ok(None) };
+        let Some(((session, part, turn), mut hit)) = found else { return Ok(None) };
+        hit.turn_id = Some(TurnId(id(&turn)?));
         hit.session = SessionId(id(&session)?);
         hit.part = Some(PartId(id(&part)?));
         Ok(Some(Weighed { row, score: score * weight(&hit.kind), hit }))

@@ -50,6 +50,17 @@ pub fn prompts(connection: &Connection, session: Row) -> Result<Vec<Prompt>, Sto
     Ok(prompts)
 }
 
+pub fn tools(connection: &Connection, session: Row) -> Result<Vec<(String, u64)>, StoreError> {
+    let mut statement = connection.prepare_cached(
+        "SELECT part.tool, count(*) FROM turn JOIN part ON part.turn = turn.row
+         WHERE turn.session = ?1 AND turn.tools > 0 AND part.tool IS NOT NULL AND NOT part.hidden
+         GROUP BY part.tool ORDER BY count(*) DESC, part.tool LIMIT 100",
+    )?;
+    let rows =
+        statement.query_map([session], |row| Ok((row.get(0)?, row.get::<_, i64>(1)? as u64)))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
 pub fn skeleton(
     connection: &Connection,
     session: Row,

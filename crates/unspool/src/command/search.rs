@@ -104,6 +104,7 @@ impl Search {
         }
         let style = super::style(self.width, false, false);
         let request = SearchRequest {
+            session: None,
             query: self.query.join(" "),
             agent: self.agent,
             project: self.project,

@@ -40,6 +40,9 @@ const TAGS: &[&str] = &[
     "html",
     "img",
     "input",
+    "label",
+    "option",
+    "select",
     "li",
     "link",
     "main",
@@ -88,6 +91,9 @@ const ATTRIBUTES: &[&str] = &[
     "data-language",
     "data-line",
     "data-number",
+    "data-only",
+    "download",
+    "selected",
     "data-seq",
     "data-session",
     "data-sign",
@@ -171,7 +177,7 @@ fn render(transcript: &Transcript) -> String {
         window: page::Window { turns: &turns, earlier: None, later: None, prompts: &[] },
         resume: None,
     };
-    page::session(&page).into_string()
+    page::session(&page, &page::Choice { tools: &[], only: None }).into_string()
 }
 
 fn check(html: &str, whose: &str) {

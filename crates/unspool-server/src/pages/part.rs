@@ -1,0 +1,172 @@
+//! One part of a session, looked at more closely: as Markdown, and as its log has it; and where in
+//! a session words are.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use axum::extract::{Path, Query, State};
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use serde::{Deserialize, Serialize};
+use unspool_core::id::{Id, PartId};
+use unspool_core::present::{self, Item};
+use unspool_core::session::Turn;
+use unspool_engine::raw::raw as read_raw;
+use unspool_engine::window::{self, Position, Wanted};
+use unspool_render::{markdown, page};
+use unspool_store::contract::{Store, Window};
+use unspool_store::search::SearchRequest;
+
+use super::{Page, Trouble, html};
+use crate::App;
+use crate::api::find as find_session;
+use crate::problem::Problem;
+
+/// So many places are found in one session.
+const FOUND: usize = 500;
+/// So much is copied at once, in bytes.
+const COPIED: usize = 4 * 1024 * 1024;
+
+#[derive(Debug, Deserialize)]
+pub struct Asked {
+    part: Option<String>,
+    turn: Option<u32>,
+}
+
+impl Asked {
+    fn part(&self) -> Result<Option<PartId>, Problem> {
+        let refuse = |_| Problem::new(StatusCode::BAD_REQUEST, "that is no id of a part");
+        let id = self.part.as_deref().map(str::parse::<Id>).transpose().map_err(refuse)?;
+        Ok(id.map(PartId))
+    }
+}
+
+fn no_part() -> Problem {
+    Problem::new(StatusCode::NOT_FOUND, "the session has no such part; load its page again")
+}
+
+/// A part, a turn or the whole session, as Markdown.
+pub async fn copied<S: Store>(
+    State(app): State<Arc<App<S>>>,
+    Path(id): Path<String>,
+    Query(asked): Query<Asked>,
+) -> Result<Response, Trouble> {
+    let stored = find_session(&app, &id).await?;
+    let text = match (asked.part()?, asked.turn) {
+        (Some(part), _) => {
+            let found = app.store.locate(stored.row, part).await?.ok_or_else(no_part)?;
+            let place = Position { turn: found.0, place: found.1 };
+            let wanted = Wanted::Between(place, place);
+            let shown =
+                window::window(&app.store, &stored, wanted, None, |_: &mut [Turn]| {}).await?;
+            let items = shown.turns.iter().flat_map(|view| &view.items);
+            let parts = items.flat_map(|item| match item {
+                Item::Part(view) => std::slice::from_ref(view),
+                Item::Reasoning(block) => block.parts.as_slice(),
+            });
+            let mut parts = parts.filter(|view| view.id == part);
+            parts.next().map(markdown::part).ok_or_else(no_part)?
+        }
+        (None, turn) => {
+            let sizes = app.store.sizes(stored.row).await?;
+            let options = present::Options::of(&stored.summary.session);
+            let title = stored.summary.title.clone().unwrap_or_default();
+            let mut text = match turn {
+                None => format!("# {}\n\n", title.replace(['\n', '<'], " ")),
+                Some(_) => String::new(),
+            };
+            for size in sizes.iter().filter(|size| turn.is_none_or(|turn| turn == size.number)) {
+                let turns = app.store.turns(stored.row, Window::Turn(size.number)).await?;
+                for turn in &turns {
+                    text.push_str(&markdown::turn(&present::turn(turn, &options)));
+                    text.push('\n');
+                }
+                if text.len() > COPIED {
+                    text.push_str("*The session goes on: this is too much to be copied.*\n");
+                    break;
+                }
+            }
+            text
+        }
+    };
+    Ok(([(CONTENT_TYPE, "text/markdown; charset=utf-8")], text).into_response())
+}
+
+/// The records that told of a part.
+pub async fn raw<S: Store>(
+    State(app): State<Arc<App<S>>>,
+    Path(id): Path<String>,
+    Query(asked): Query<Asked>,
+) -> Page {
+    let stored = find_session(&app, &id).await?;
+    let part = asked.part()?.ok_or_else(no_part)?;
+    let reading = tokio::task::spawn_blocking(move || read_raw(&app.store, &stored, part)).await;
+    let lost = |_| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "it could not be read");
+    let found = reading.map_err(lost)??.ok_or_else(no_part)?;
+    let records: Vec<page::Record> = found
+        .records
+        .iter()
+        .map(|record| page::Record {
+            file: record.file.clone(),
+            offset: record.offset,
+            text: record.text.as_ref().map(String::as_str).map_err(|absent| absent.say(record)),
+        })
+        .collect();
+    Ok(html(&page::raw(&records, found.left_out)))
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Words {
+    q: String,
+}
+
+#[derive(Serialize)]
+struct Place {
+    turn: u32,
+    turn_id: String,
+    /// None for what the user said.
+    part: Option<String>,
+    at: String,
+}
+
+#[derive(Serialize)]
+struct Found {
+    hits: Vec<Place>,
+    /// What was found, as it stands there, in small letters.
+    words: BTreeSet<String>,
+    more: bool,
+}
+
+/// Where in a session words are, in its order.
+pub async fn find<S: Store>(
+    State(app): State<Arc<App<S>>>,
+    Path(id): Path<String>,
+    Query(words): Query<Words>,
+) -> Result<Response, Problem> {
+    let stored = find_session(&app, &id).await?;
+    let request = SearchRequest {
+        session: Some(stored.summary.session.id),
+        limit: FOUND,
+        ..SearchRequest::new(&words.q)
+    };
+    let findings = app.store.search(request).await?;
+    let texts = findings.hits.iter().flat_map(|hit| {
+        let ranges = hit.snippet.ranges.iter();
+        ranges.filter_map(|range| hit.snippet.text.get(range.clone())).map(str::to_lowercase)
+    });
+    let words = texts.filter(|text| !text.is_empty()).collect();
+    let mut places: Vec<(u32, i64, Place)> = Vec::new();
+    for hit in &findings.hits {
+        let (Some(turn), Some(turn_id), Some(place)) = (hit.turn, hit.turn_id, hit.place) else {
+            continue;
+        };
+        let part = hit.part.filter(|_| place.0 >= 0).map(|part| part.to_string());
+        let (turn_id, at) = (turn_id.to_string(), format!("{turn}.{}", place.0));
+        places.push((turn, place.0, Place { turn, turn_id, part, at }));
+    }
+    places.sort_by_key(|(turn, place, _)| (*turn, *place));
+    let hits = places.into_iter().map(|(_, _, place)| place).collect();
+    let found = Found { hits, words, more: findings.more };
+    Ok(axum::Json(found).into_response())
+}
