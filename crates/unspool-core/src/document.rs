@@ -55,7 +55,8 @@ impl Serialize for SessionDocument<'_> {
     }
 }
 
-fn time(at: Option<Timestamp>) -> Option<String> {
+/// A time, as it is written.
+pub fn time(at: Option<Timestamp>) -> Option<String> {
     at.map(|at| format!("{at:.3}"))
 }
 
@@ -161,9 +162,10 @@ impl Serialize for PartDocument<'_> {
     }
 }
 
-struct BodyDocument<'a> {
-    agent: &'a str,
-    body: &'a Body,
+/// Something that the user said.
+pub struct BodyDocument<'a> {
+    pub agent: &'a str,
+    pub body: &'a Body,
 }
 
 impl Serialize for BodyDocument<'_> {

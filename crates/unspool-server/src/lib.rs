@@ -21,6 +21,7 @@ use unspool_core::price::Prices;
 use unspool_store::contract::Store;
 use unspool_store::recorder::Published;
 
+pub use api::{openapi, table};
 pub use door::Door;
 
 use crate::room::Rooms;
@@ -75,10 +76,9 @@ fn router<S: Store>(app: Arc<App<S>>) -> Router {
         .route("/s/{id}/window", get(pages::window))
         .route("/s/{id}/inline", get(pages::inline))
         .route("/assets/{name}", get(pages::asset))
-        .route("/api/sessions", get(api::sessions))
-        .route("/api/sessions/{id}", get(api::session))
-        .route("/api/live", get(live::connect))
+        .merge(api::router())
         .fallback(pages::nothing)
+        .method_not_allowed_fallback(problem::only_get)
         .layer(from_fn_with_state(app.clone(), door::guard))
         .layer(CompressionLayer::new())
         .with_state(app)

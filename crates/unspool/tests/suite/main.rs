@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::wildcard_enum_match_arm)]
 
 mod agents;
+mod api;
 mod asking;
 mod attaching;
 mod case;
@@ -26,6 +27,8 @@ mod order_gemini;
 mod order_opencode;
 mod order_rows;
 mod raw;
+mod schema;
+mod served;
 mod snapshots;
 mod stats;
 mod stored;
