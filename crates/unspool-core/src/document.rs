@@ -267,7 +267,8 @@ fn body<M: SerializeMap>(map: &mut M, agent: &str, body: &Body) -> Result<(), M:
     Ok(())
 }
 
-struct QuestionDocument<'a>(&'a Question);
+/// What somebody is asked.
+pub struct QuestionDocument<'a>(pub &'a Question);
 
 impl Serialize for QuestionDocument<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -284,7 +285,8 @@ impl Serialize for QuestionDocument<'_> {
     }
 }
 
-struct AnswerDocument<'a>(&'a Answer);
+/// What was answered.
+pub struct AnswerDocument<'a>(pub &'a Answer);
 
 impl Serialize for AnswerDocument<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -1,11 +1,13 @@
 //! The pages: a shell that all share, the list of sessions, one session.
 
+mod login;
 mod search;
 mod session;
 mod sessions;
 
 use maud::{DOCTYPE, Markup, html};
 
+pub use login::login;
 pub use search::{Found, Search, search};
 pub use session::{Prompt, Session, Window, inline, outline_entry, session, session_head, window};
 pub use sessions::{Row, Sessions, rows, sessions};

@@ -2,6 +2,7 @@
 //! live. It reads the archive and follows whoever records; it never writes.
 
 mod api;
+pub mod dialect;
 mod door;
 mod live;
 mod pages;
@@ -22,7 +23,7 @@ use unspool_store::contract::Store;
 use unspool_store::recorder::Published;
 
 pub use api::{openapi, table};
-pub use door::Door;
+pub use door::{Door, hash_password, is_password_hash};
 
 use crate::room::Rooms;
 
@@ -76,6 +77,7 @@ fn router<S: Store>(app: Arc<App<S>>) -> Router {
         .route("/s/{id}/window", get(pages::window))
         .route("/s/{id}/inline", get(pages::inline))
         .route("/assets/{name}", get(pages::asset))
+        .route("/login", get(door::login::form).post(door::login::enter))
         .merge(api::router())
         .fallback(pages::nothing)
         .method_not_allowed_fallback(problem::only_get)

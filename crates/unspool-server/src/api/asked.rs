@@ -181,7 +181,7 @@ fn span(value: &str) -> Option<(u32, u32)> {
 }
 
 /// Text in an address.
-fn escaped(text: &str) -> String {
+pub fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {
         match byte {

@@ -2,7 +2,9 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -56,14 +58,28 @@ impl Answer {
 impl Server {
     pub fn begin(machine: &Machine, data: &str, options: &[&str]) -> Server {
         let mut command = machine.command(data, &["serve", "--port", "0"]);
-        command.args(options).stdin(Stdio::null()).stderr(Stdio::null());
-        let mut child = command.spawn().unwrap();
+        command.args(options).stderr(Stdio::null());
+        Server::begin_with(command).0
+    }
+
+    /// Begins it, and takes down what it says to people.
+    pub fn begin_with(mut command: Command) -> (Server, Arc<Mutex<String>>) {
+        let mut child = command.stdin(Stdio::null()).spawn().unwrap();
+        let said = Arc::new(Mutex::new(String::new()));
+        if let Some(stderr) = child.stderr.take() {
+            let said = said.clone();
+            thread::spawn(move || {
+                for line in BufReader::new(stderr).lines().map_while(Result::ok) {
+                    said.lock().unwrap().push_str(&line);
+                }
+            });
+        }
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let address = line.trim();
         let (origin, token) = address.split_once("/?token=").unwrap_or_else(|| panic!("{address}"));
         let port = origin.rsplit(':').next().unwrap().parse().unwrap();
-        Server { child, port, token: token.to_owned() }
+        (Server { child, port, token: token.to_owned() }, said)
     }
 
     pub fn connect(&self) -> TcpStream {
