@@ -5,8 +5,9 @@ use std::sync::Arc;
 use serde::Serialize;
 use unspool_core::document::{BodyDocument, PartDocument, TurnDocument, time};
 use unspool_core::id::{PartId, TurnId, digest};
-use unspool_core::part::{Body, Part};
+use unspool_core::part::{Part, ToolState};
 use unspool_core::session::Turn;
+use unspool_core::skeleton::{Bone, Skeleton};
 use unspool_engine::raw::{Raw, raw_of};
 use unspool_store::contract::{Message, MessageFilter, Store, StoredSession, Window};
 
@@ -53,20 +54,15 @@ fn of_session(
     Ok(Answer::Json { body, tag: mark(asked, stored), next })
 }
 
-/// The turn that the path names.
-async fn turn_of<S: Store>(
-    app: &App<S>,
-    asked: &Asked,
-    stored: &StoredSession,
-) -> Result<Turn, Problem> {
-    let number = asked.in_path("number").parse().unwrap_or(u32::MAX);
-    let mut turns = app.store.turns(stored.row, Window::Turn(number)).await?;
-    turns.pop().ok_or_else(|| {
-        let id = stored.summary.session.id;
-        Problem::missing(format!(
-            "session {id} has no turn {number}; /api/sessions/{id}/turns lists them"
-        ))
-    })
+/// The number of the turn that the path names.
+fn number(asked: &Asked) -> u32 {
+    asked.in_path("number").parse().unwrap_or(u32::MAX)
+}
+
+fn no_turn(stored: &StoredSession, number: u32) -> Problem {
+    let id = stored.summary.session.id;
+    let what = format!("session {id} has no turn {number}; /api/sessions/{id}/turns lists them");
+    Problem::missing(what)
 }
 
 pub async fn one<S: Store>(app: &App<S>, asked: &Asked) -> Result<Answer, Problem> {
@@ -74,7 +70,9 @@ pub async fn one<S: Store>(app: &App<S>, asked: &Asked) -> Result<Answer, Proble
     if let Some(known) = known(asked, &stored) {
         return Ok(known);
     }
-    let turn = turn_of(app, asked, &stored).await?;
+    let number = number(asked);
+    let mut turns = app.store.turns(stored.row, Window::Turn(number)).await?;
+    let turn = turns.pop().ok_or_else(|| no_turn(&stored, number))?;
     let agent = &stored.summary.session.agent;
     let document = TurnDocument { agent, turn: &turn, prices: &app.prices };
     of_session(asked, &stored, &document, None)
@@ -85,37 +83,40 @@ pub async fn parts<S: Store>(app: &App<S>, asked: &Asked) -> Result<Answer, Prob
     if let Some(known) = known(asked, &stored) {
         return Ok(known);
     }
-    let turn = turn_of(app, asked, &stored).await?;
+    let number = number(asked);
+    let found = app.store.skeleton(stored.row, number).await?;
+    let Skeleton { turn, parts } = found.ok_or_else(|| no_turn(&stored, number))?;
     let behind = match asked.id("after").map(PartId) {
         None => 0,
-        Some(after) => match turn.parts.iter().position(|part| part.id == after) {
+        Some(after) => match parts.iter().position(|bone| bone.id == after) {
             Some(at) => at + 1,
             None => {
-                let what = format!("turn {} has no part {after}; leave after out", turn.number);
+                let what = format!("turn {number} has no part {after}; leave after out");
                 return Err(Problem::bad(what));
             }
         },
     };
     let limit = usize::try_from(asked.limit(PARTS)).unwrap_or(usize::MAX);
-    let wanted = |part: &&Part| is_wanted(asked, part);
-    let mut found: Vec<&Part> =
-        turn.parts.iter().skip(behind).filter(wanted).take(limit.saturating_add(1)).collect();
-    let more = found.len() > limit;
-    found.truncate(limit);
-    let next = found.last().filter(|_| more).map(|last| asked.next(&last.id.to_string()));
+    let wanted = parts.iter().skip(behind).filter(|bone| is_wanted(asked, bone));
+    let mut wanted: Vec<&Bone> = wanted.take(limit.saturating_add(1)).collect();
+    let more = wanted.len() > limit;
+    wanted.truncate(limit);
+    let next = wanted.last().filter(|_| more).map(|last| asked.next(&last.id.to_string()));
+    // Only those that are told are read.
+    let places = wanted.iter().map(|bone| bone.place).collect();
+    let found = app.store.parts(stored.row, number, places).await?;
     let agent = &stored.summary.session.agent;
     let documents: Vec<PartDocument<'_>> =
-        found.into_iter().map(|part| PartDocument { agent, turn: &turn, part }).collect();
+        found.iter().map(|part| PartDocument { agent, turn: &turn, part }).collect();
     of_session(asked, &stored, &documents, next)
 }
 
-fn is_wanted(asked: &Asked, part: &Part) -> bool {
-    let kind = asked.text("kind").is_none_or(|kind| kind == part.body.kind().name());
-    let call = if let Body::Tool(tool) = &part.body { Some(tool) } else { None };
-    let tool = asked.text("tool").is_none_or(|name| call.is_some_and(|call| call.name == name));
-    let state =
-        asked.text("state").is_none_or(|state| call.is_some_and(|call| call.state.name() == state));
-    kind && tool && state
+fn is_wanted(asked: &Asked, bone: &Bone) -> bool {
+    let is =
+        |name: &str, held: Option<&str>| asked.text(name).is_none_or(|told| held == Some(told));
+    is("kind", Some(bone.kind.name()))
+        && is("tool", bone.tool.as_deref())
+        && is("state", bone.state.map(ToolState::name))
 }
 
 #[derive(Serialize)]
@@ -136,19 +137,17 @@ pub async fn part<S: Store>(app: &Arc<App<S>>, asked: &Asked) -> Result<Answer, 
         ))
     };
     let id = PartId(id.parse().map_err(|_| missing())?);
-    let number = app.store.turn_with(stored.row, id).await?.ok_or_else(missing)?;
-    let turns = app.store.turns(stored.row, Window::Turn(number)).await?;
-    let found = turns
-        .iter()
-        .find_map(|turn| turn.parts.iter().find(|part| part.id == id).map(|part| (turn, part)));
+    let (number, place) = app.store.locate(stored.row, id).await?.ok_or_else(missing)?;
+    let turn = app.store.head(stored.row, number).await?.ok_or_else(missing)?;
+    let parts = app.store.parts(stored.row, number, vec![place]).await?;
     // What the user said has an id for searching, and is told with its turn.
-    let (turn, part) = found.ok_or_else(missing)?;
+    let part = parts.first().filter(|part| part.id == id).ok_or_else(missing)?;
     let agent = stored.summary.session.agent.clone();
     let raw = match asked.flag("raw") {
         Some(true) => Some(records(app, stored, part.clone()).await?),
         Some(false) | None => None,
     };
-    let part = PartDocument { agent: &agent, turn, part };
+    let part = PartDocument { agent: &agent, turn: &turn, part };
     let document = PartInTurn { session: session.to_string(), turn: turn.number, part, raw };
     // An agent's file may change when the session does not: known by what is in it.
     Answer::json(asked, &document)
