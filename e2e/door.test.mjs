@@ -4,8 +4,8 @@ import assert from "node:assert/strict";
 import { request } from "node:http";
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
-import { test } from "node:test";
-import { folder, freePort, serve } from "./program.mjs";
+import { after, test } from "node:test";
+import { closeBrowser, folder, freePort, open, run, serve } from "./program.mjs";
 
 /** Asks, and gives the status, the headers and the text. */
 function ask(server, path, headers = {}, method = "GET") {
@@ -83,3 +83,33 @@ test("only who has the token comes in, under our own name, from our own pages", 
   assert.equal(mode & 0o077, 0);
   assert.equal(await server.stop(), 0, "it ends by itself when asked to");
 });
+
+test("who comes from elsewhere logs in with the password, on a page without a script", async (t) => {
+  const data = await folder(t);
+  const password = "a long password & more";
+  assert.equal(await run(data, ["serve", "--set-password"], `${password}\n`), 0);
+  const { mode } = await stat(join(data, "password"));
+  assert.equal(mode & 0o077, 0);
+  const server = await serve(t, data, ["--demo", "--listen", "0.0.0.0", "--port", String(await freePort())]);
+  assert.match(server.said(), /not encrypted|Nothing is encrypted/);
+
+  const page = await open(t, { javaScriptEnabled: false });
+  await page.goto(`${server.origin}/?q=cache`);
+  assert.equal(new URL(page.url()).pathname, "/login");
+  await page.fill("input[name=password]", "not the password");
+  await page.click("button");
+  assert.match(await page.textContent("[role=alert]"), /not the password/);
+  await new Promise((resolve) => setTimeout(resolve, 1200));
+  await page.fill("input[name=password]", password);
+  await page.click("button");
+  // The page that was asked for.
+  assert.equal(page.url(), `${server.origin}/?q=cache`);
+  assert.ok(await page.$(".results"), await page.content());
+  // The log-in is this browser's.
+  const stranger = await open(t);
+  await stranger.goto(`${server.origin}/s/x`);
+  assert.equal(new URL(stranger.url()).pathname, "/login");
+  assert.deepEqual(stranger.troubles, []);
+});
+
+after(closeBrowser);

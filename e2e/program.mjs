@@ -32,6 +32,16 @@ export async function folder(test) {
   return path;
 }
 
+/** Runs the program to its end, and gives its exit code. */
+export function run(data, options, input = "") {
+  const child = spawn(program, ["--data", data, ...options], {
+    env: { PATH: process.env.PATH, HOME: join(data, "home"), TZ: "UTC", LC_ALL: "C.UTF-8" },
+    stdio: ["pipe", "ignore", "inherit"],
+  });
+  child.stdin.end(input);
+  return new Promise((resolve) => child.once("exit", (code, signal) => resolve(code ?? signal)));
+}
+
 /** Starts `unspool serve`, and waits for the line with its address. */
 export async function serve(test, data, options = [], home = join(data, "home")) {
   const child = spawn(program, ["--data", data, "serve", ...options], {

@@ -55,7 +55,8 @@ impl Serialize for SessionDocument<'_> {
     }
 }
 
-fn time(at: Option<Timestamp>) -> Option<String> {
+/// A time, as it is written.
+pub fn time(at: Option<Timestamp>) -> Option<String> {
     at.map(|at| format!("{at:.3}"))
 }
 
@@ -161,9 +162,10 @@ impl Serialize for PartDocument<'_> {
     }
 }
 
-struct BodyDocument<'a> {
-    agent: &'a str,
-    body: &'a Body,
+/// Something that the user said.
+pub struct BodyDocument<'a> {
+    pub agent: &'a str,
+    pub body: &'a Body,
 }
 
 impl Serialize for BodyDocument<'_> {
@@ -265,7 +267,8 @@ fn body<M: SerializeMap>(map: &mut M, agent: &str, body: &Body) -> Result<(), M:
     Ok(())
 }
 
-struct QuestionDocument<'a>(&'a Question);
+/// What somebody is asked.
+pub struct QuestionDocument<'a>(pub &'a Question);
 
 impl Serialize for QuestionDocument<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -282,7 +285,8 @@ impl Serialize for QuestionDocument<'_> {
     }
 }
 
-struct AnswerDocument<'a>(&'a Answer);
+/// What was answered.
+pub struct AnswerDocument<'a>(pub &'a Answer);
 
 impl Serialize for AnswerDocument<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

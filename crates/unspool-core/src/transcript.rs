@@ -145,6 +145,16 @@ impl Mirror {
         self.turns.iter().map(|turn| turn.turn.id)
     }
 
+    /// The turns, as they were opened.
+    pub fn turns(&self) -> impl Iterator<Item = &Turn> {
+        self.turns.iter().map(|turn| &turn.turn)
+    }
+
+    /// The turn that a part stands in.
+    pub fn turn_of(&self, part: PartId) -> Option<TurnId> {
+        self.parts.get(&part).copied()
+    }
+
     /// One turn, by its id.
     pub fn find_turn(&self, id: TurnId) -> Option<&Turn> {
         self.turns.iter().rev().map(|turn| &turn.turn).find(|turn| turn.id == id)

@@ -2,6 +2,7 @@
 //! recorder, and the socket by which the others follow it.
 
 pub mod agents;
+pub mod asked;
 pub mod attach;
 mod claim;
 pub mod desk;

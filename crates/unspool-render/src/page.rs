@@ -1,5 +1,6 @@
 //! The pages: a shell that all share, the list of sessions, one session.
 
+mod login;
 mod raw;
 mod search;
 mod session;
@@ -7,6 +8,7 @@ mod sessions;
 
 use maud::{DOCTYPE, Markup, html};
 
+pub use login::login;
 pub use raw::{Record, raw};
 pub use search::{Found, Search, search};
 pub use session::{

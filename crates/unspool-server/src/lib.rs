@@ -2,6 +2,7 @@
 //! live. It reads the archive and follows whoever records; it never writes.
 
 mod api;
+pub mod dialect;
 mod door;
 mod live;
 mod pages;
@@ -21,7 +22,8 @@ use unspool_core::price::Prices;
 use unspool_store::contract::Store;
 use unspool_store::recorder::Published;
 
-pub use door::Door;
+pub use api::{openapi, table};
+pub use door::{Door, hash_password, is_password_hash};
 
 use crate::room::Rooms;
 
@@ -78,10 +80,10 @@ fn router<S: Store>(app: Arc<App<S>>) -> Router {
         .route("/s/{id}/raw", get(pages::raw))
         .route("/s/{id}/markdown", get(pages::copied))
         .route("/assets/{name}", get(pages::asset))
-        .route("/api/sessions", get(api::sessions))
-        .route("/api/sessions/{id}", get(api::session))
-        .route("/api/live", get(live::connect))
+        .route("/login", get(door::login::form).post(door::login::enter))
+        .merge(api::router())
         .fallback(pages::nothing)
+        .method_not_allowed_fallback(problem::only_get)
         .layer(from_fn_with_state(app.clone(), door::guard))
         .layer(CompressionLayer::new())
         .with_state(app)

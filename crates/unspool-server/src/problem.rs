@@ -1,7 +1,7 @@
 //! What went wrong, as `application/problem+json`: what, and what to do next.
 
-use axum::http::StatusCode;
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{ALLOW, CONTENT_TYPE};
+use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use unspool_store::contract::StoreError;
 
@@ -13,6 +13,19 @@ pub struct Problem {
 impl Problem {
     pub fn new(status: StatusCode, detail: impl Into<String>) -> Problem {
         Problem { status, detail: detail.into() }
+    }
+
+    /// Who asked must ask in another way.
+    pub fn bad(detail: impl Into<String>) -> Problem {
+        Problem::new(StatusCode::BAD_REQUEST, detail)
+    }
+
+    pub fn missing(detail: impl Into<String>) -> Problem {
+        Problem::new(StatusCode::NOT_FOUND, detail)
+    }
+
+    pub fn ours(detail: impl Into<String>) -> Problem {
+        Problem::new(StatusCode::INTERNAL_SERVER_ERROR, detail)
     }
 
     pub fn no_session(id: &str) -> Problem {
@@ -27,6 +40,13 @@ impl Problem {
     pub fn detail(&self) -> &str {
         &self.detail
     }
+}
+
+/// For a method that is not served where it was sent.
+pub async fn only_get(method: Method) -> Response {
+    let what = format!("{method} is not served here: everything is read only; use GET or HEAD");
+    let problem = Problem::new(StatusCode::METHOD_NOT_ALLOWED, what);
+    ([(ALLOW, "GET, HEAD")], problem).into_response()
 }
 
 impl From<StoreError> for Problem {

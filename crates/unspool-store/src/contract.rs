@@ -285,6 +285,9 @@ pub struct MessageFilter {
     pub tool_name: Option<String>,
     /// Of this turn.
     pub execution: Option<TurnId>,
+    /// Only what comes behind this `sequence`.
+    pub after: Option<u64>,
+    pub limit: Option<u64>,
 }
 
 /// One side of a turn. `content` is derived from the text parts (R-000-23).

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use jiff::Timestamp;
+use serde::Serialize;
 use unspool_core::id::{PartId, SessionId, TurnId};
 use unspool_core::part::{Body, Place};
 
@@ -84,6 +86,44 @@ pub struct Hit {
     /// Milliseconds.
     pub at: Option<i64>,
     pub snippet: Snippet,
+}
+
+/// A hit, as `search --json` writes it. Scripts rely on the names.
+#[derive(Serialize)]
+pub struct HitDocument<'a> {
+    session: String,
+    turn: Option<u32>,
+    part: Option<String>,
+    kind: &'a str,
+    snippet: &'a str,
+    agent: &'a str,
+    project: Option<&'a str>,
+    title: Option<&'a str>,
+    tool: Option<&'a str>,
+    state: Option<&'a str>,
+    at: Option<String>,
+}
+
+impl HitDocument<'_> {
+    /// So many characters of context does one have.
+    pub const WIDTH: usize = 200;
+
+    pub fn of(hit: &Hit) -> HitDocument<'_> {
+        let at = hit.at.and_then(|at| Timestamp::from_millisecond(at).ok());
+        HitDocument {
+            session: hit.session.to_string(),
+            turn: hit.turn,
+            part: hit.part.map(|part| part.to_string()),
+            kind: &hit.kind,
+            snippet: &hit.snippet.text,
+            agent: &hit.agent,
+            project: hit.project.as_deref(),
+            title: hit.title.as_deref(),
+            tool: hit.tool.as_deref(),
+            state: hit.state.as_deref(),
+            at: at.map(|at| format!("{at:.3}")),
+        }
+    }
 }
 
 /// Where a body matches a query: a piece of it, cut to size. A result that the body was read

@@ -52,6 +52,18 @@ pub struct Stats {
     pub by_project: Vec<Group>,
 }
 
+impl Stats {
+    /// Leaves so many rows in each list: the last days, the first of the others.
+    pub fn cut(&mut self, limit: usize) {
+        self.tools.truncate(limit);
+        let old = self.by_day.len().saturating_sub(limit);
+        self.by_day.drain(..old);
+        for groups in [&mut self.by_model, &mut self.by_agent, &mut self.by_project] {
+            groups.truncate(limit);
+        }
+    }
+}
+
 /// Figures over everything that was asked for. Parts that are not shown do not count.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Totals {

@@ -411,7 +411,8 @@ pub fn messages(
                  JOIN session ON session.row = turn.session AND session.id = ?1
                  WHERE turn.id = message.execution_id AND part.tool = ?4 AND NOT part.hidden)))
              AND (?5 IS NULL OR execution_id = ?5)
-         ORDER BY sequence",
+             AND (?6 IS NULL OR sequence > ?6)
+         ORDER BY sequence LIMIT ?7",
     )?;
     let mut rows = statement.query((
         session.to_string(),
@@ -419,6 +420,8 @@ pub fn messages(
         filter.has_tool_calls,
         &filter.tool_name,
         filter.execution.map(|turn| turn.to_string()),
+        filter.after.map(|after| i64::try_from(after).unwrap_or(i64::MAX)),
+        filter.limit.map_or(-1, |limit| i64::try_from(limit).unwrap_or(i64::MAX)),
     ))?;
     let mut messages = Vec::new();
     while let Some(row) = rows.next()? {

@@ -113,6 +113,12 @@ pub fn messages_are_filtered<H: Home>() {
     let execution = MessageFilter { execution: Some(turns[2].id), ..all() };
     assert_eq!(list(execution.clone()), [4, 5]);
     assert_eq!(list(MessageFilter { role: Some("user".to_owned()), ..execution }), [4]);
+    let from =
+        |after: u64, limit: u64| MessageFilter { after: Some(after), limit: Some(limit), ..all() };
+    assert_eq!(list(from(2, 3)), [3, 4, 5]);
+    assert_eq!(list(from(5, 9)), [6, 7]);
+    assert!(list(from(7, 1)).is_empty() && list(from(u64::MAX, 1)).is_empty());
+    assert_eq!(list(MessageFilter { after: Some(1), limit: Some(2), ..role("assistant") }), [3, 5]);
     stored.summary.session.id = SessionId::of(AGENT, "nobody");
     let none = wait(desk.store().messages(stored.summary.session.id, all())).unwrap();
     assert!(none.is_empty());

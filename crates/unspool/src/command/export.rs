@@ -5,8 +5,9 @@ use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
-use clap::{Args, ValueEnum};
-use unspool_engine::exchange;
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use unspool_engine::exchange::{self, FORMATS, Format};
 use unspool_store::blocking::wait;
 use unspool_store::contract::{SessionFilter, Store};
 
@@ -22,16 +23,16 @@ pub struct Export {
     #[arg(long)]
     all: bool,
     /// The form: jsonl has everything that is stored, and `unspool import` takes it back
-    #[arg(long, value_enum)]
+    #[arg(long, value_name = "FORMAT", value_parser = format())]
     to: Format,
     /// Write to this file instead of standard output
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-enum Format {
-    Jsonl,
+fn format() -> impl TypedValueParser<Value = Format> {
+    let known = PossibleValuesParser::new(FORMATS);
+    known.try_map(|name| Format::of_name(&name).ok_or("there is no such form"))
 }
 
 impl Export {
@@ -44,24 +45,24 @@ impl Export {
         if sessions.is_empty() {
             bail!("there is nothing to export: the archive has no sessions");
         }
-        match (self.to, self.output) {
-            (Format::Jsonl, Some(path)) => {
+        match self.output {
+            Some(path) => {
                 // Written beside it first: half an export must not look like one.
                 let partial = path.with_extension("partial");
                 let context = || format!("cannot write {}", path.display());
                 let file = File::create(&partial).with_context(context)?;
                 let mut out = BufWriter::new(file);
                 for stored in &sessions {
-                    exchange::export(&store, stored, &mut out)?;
+                    exchange::write(&store, stored, self.to, &mut out)?;
                 }
                 out.into_inner().map_err(|error| error.into_error())?.sync_all()?;
                 std::fs::rename(&partial, &path).with_context(context)?;
                 eprintln!("unspool: {} sessions are in {}", sessions.len(), path.display());
             }
-            (Format::Jsonl, None) => {
+            None => {
                 let mut out = BufWriter::new(io::stdout().lock());
                 for stored in &sessions {
-                    exchange::export(&store, stored, &mut out)?;
+                    exchange::write(&store, stored, self.to, &mut out)?;
                 }
                 out.flush()?;
             }

@@ -2,13 +2,13 @@
 
 use std::io::{self, IsTerminal};
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use clap::Args;
-use jiff::Timestamp;
 use unspool_core::document::SessionDocument;
 use unspool_core::lines::cut;
 use unspool_core::present::{self, format};
 use unspool_core::price::Prices;
+use unspool_engine::asked::parse_time;
 use unspool_store::blocking::wait;
 use unspool_store::contract::{SessionFilter, Store, StoredSession};
 
@@ -118,28 +118,4 @@ fn project(path: &str) -> String {
     let name = std::path::Path::new(path).file_name();
     let name = name.map_or_else(|| path.into(), |name| name.to_string_lossy());
     cut(&name, 20)
-}
-
-/// A point in time, in milliseconds: a date, a time, or how long ago.
-pub fn parse_time(text: &str) -> Result<i64> {
-    if let Ok(at) = text.parse::<Timestamp>() {
-        return Ok(at.as_millisecond());
-    }
-    if let Ok(date) = text.parse::<jiff::civil::Date>() {
-        return Ok(date.to_zoned(jiff::tz::TimeZone::UTC)?.timestamp().as_millisecond());
-    }
-    let (count, unit) = text.split_at(text.len() - text.chars().last().map_or(0, char::len_utf8));
-    let hours = match unit {
-        "h" => 1,
-        "d" => 24,
-        "w" => 24 * 7,
-        _ => 0,
-    };
-    match count.parse::<i64>() {
-        Ok(count) if hours > 0 => {
-            let ago = count.saturating_mul(hours).saturating_mul(3_600_000);
-            Ok(Timestamp::now().as_millisecond().saturating_sub(ago))
-        }
-        _ => bail!("{text} is no time; write 2026-05-31, 2026-05-31T12:00:00Z, 36h, 7d or 2w"),
-    }
 }

@@ -5,14 +5,13 @@ use std::io::{self, Write};
 use anyhow::{Result, bail};
 use clap::Args;
 use jiff::Timestamp;
-use serde::Serialize;
 use unspool_core::lines::{cut, visible};
 use unspool_core::present::format;
+use unspool_engine::asked::{SEARCH_KINDS, parse_time};
 use unspool_store::blocking::wait;
 use unspool_store::contract::Store;
-use unspool_store::search::{Findings, Hit, SearchRequest};
+use unspool_store::search::{Findings, Hit, HitDocument, SearchRequest};
 
-use super::list::parse_time;
 use crate::archive::Archive;
 use crate::paint::Style;
 
@@ -61,46 +60,10 @@ pub struct Search {
     width: Option<u16>,
 }
 
-#[derive(Serialize)]
-struct HitDocument<'a> {
-    session: String,
-    turn: Option<u32>,
-    part: Option<String>,
-    kind: &'a str,
-    snippet: &'a str,
-    agent: &'a str,
-    project: Option<&'a str>,
-    title: Option<&'a str>,
-    tool: Option<&'a str>,
-    state: Option<&'a str>,
-    at: Option<String>,
-}
-
-const KINDS: [&str; 18] = [
-    "user",
-    "title",
-    "text",
-    "reasoning",
-    "tool",
-    "agent",
-    "interjection",
-    "task-list",
-    "skill-load",
-    "mcp-snapshot",
-    "context-info",
-    "compaction",
-    "file",
-    "source",
-    "patch",
-    "notice",
-    "error",
-    "data",
-];
-
 impl Search {
     pub fn run(self, archive: &Archive) -> Result<()> {
-        if let Some(kind) = self.kind.as_deref().filter(|kind| !KINDS.contains(kind)) {
-            bail!("{kind} is no kind; there are {}", KINDS.join(", "));
+        if let Some(kind) = self.kind.as_deref().filter(|kind| !SEARCH_KINDS.contains(kind)) {
+            bail!("{kind} is no kind; there are {}", SEARCH_KINDS.join(", "));
         }
         let style = super::style(self.width, false, false);
         let request = SearchRequest {
@@ -116,12 +79,16 @@ impl Search {
             until: self.until.as_deref().map(parse_time).transpose()?,
             limit: self.limit,
             // One line below the place, indented.
-            width: if self.json { 200 } else { style.width.saturating_sub(6).max(40) },
+            width: if self.json {
+                HitDocument::WIDTH
+            } else {
+                style.width.saturating_sub(6).max(40)
+            },
         };
         let asked = request.query.clone();
         let findings = wait(archive.read()?.search(request))?;
         if self.json {
-            let hits: Vec<HitDocument<'_>> = findings.hits.iter().map(document).collect();
+            let hits: Vec<HitDocument<'_>> = findings.hits.iter().map(HitDocument::of).collect();
             return super::write_json(&hits);
         }
         if findings.hits.is_empty() {
@@ -146,22 +113,6 @@ fn note(findings: &Findings) {
         eprintln!("unspool: many parts have it; these are the newest");
     } else if findings.more {
         eprintln!("unspool: there may be more; --limit N shows them");
-    }
-}
-
-fn document(hit: &Hit) -> HitDocument<'_> {
-    HitDocument {
-        session: hit.session.to_string(),
-        turn: hit.turn,
-        part: hit.part.map(|part| part.to_string()),
-        kind: &hit.kind,
-        snippet: &hit.snippet.text,
-        agent: &hit.agent,
-        project: hit.project.as_deref(),
-        title: hit.title.as_deref(),
-        tool: hit.tool.as_deref(),
-        state: hit.state.as_deref(),
-        at: time(hit).map(|at| format!("{at:.3}")),
     }
 }
 

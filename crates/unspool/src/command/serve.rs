@@ -2,14 +2,15 @@
 
 mod demo;
 mod keeper;
+mod password;
+mod secret;
 
-use std::fs;
 use std::io::{self, Write};
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, bail};
 use clap::Args;
 use tokio::net::TcpListener;
 use unspool_engine::lock::DataFolder;
@@ -26,7 +27,7 @@ const PORT: u16 = 7787;
 ///
 /// Reads every source found on this machine and goes on reading while it serves. Prints one line
 /// with the address to open; its token lets your browser in and nobody else. Listens on 127.0.0.1
-/// only. Ctrl-C ends it.
+/// unless told otherwise, which needs a password. Ctrl-C ends it.
 #[derive(Args)]
 pub struct Serve {
     /// The port to listen on; 7787, or any that is free where that one is taken
@@ -38,11 +39,27 @@ pub struct Serve {
     /// Open the address in the browser
     #[arg(long)]
     open: bool,
+    /// Listen on this address instead of 127.0.0.1, for others to reach: 192.168.1.5, or 0.0.0.0
+    /// for all of this machine's. Needs a password (--set-password); what is sent is not encrypted
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<IpAddr>,
+    /// Also answer under this name: what others call this machine, or the proxy in front of it.
+    /// Needs a password. May be given several times
+    #[arg(long, value_name = "HOST")]
+    name: Vec<String>,
+    /// Ask for a new password (or read a line from standard input), keep its hash in the data
+    /// folder, and end
+    #[arg(long, conflicts_with_all = ["port", "demo", "open", "listen", "name"])]
+    set_password: bool,
 }
 
 impl Serve {
     pub fn run(self, archive: &Archive) -> Result<()> {
         let folder = archive.folder()?;
+        if self.set_password {
+            return password::set(&folder);
+        }
+        let password = self.password(&folder)?;
         let (archive, environment) = if self.demo {
             let folder = folder.path().join("demo");
             let environment = demo::lay_out(&folder)?;
@@ -57,13 +74,39 @@ impl Serve {
             .enable_all()
             .build()
             .context("cannot start")?;
-        runtime.block_on(self.serve(keeper))
+        runtime.block_on(self.serve(keeper, password))
     }
 
-    async fn serve(self, keeper: Keeper) -> Result<()> {
-        let listener = listen(self.port).await?;
-        let port = listener.local_addr()?.port();
-        let door = Door::new(token(&keeper.folder()?)?, port);
+    /// Whether others than this machine's users can come.
+    fn is_elsewhere(&self) -> bool {
+        self.listen.is_some_and(|address| !address.is_loopback()) || !self.name.is_empty()
+    }
+
+    /// The hash of the password, where one is needed.
+    fn password(&self, folder: &DataFolder) -> Result<Option<String>> {
+        if !self.is_elsewhere() {
+            return Ok(None);
+        }
+        match password::kept(folder)? {
+            Some(password) => Ok(Some(password)),
+            None => bail!(
+                "others could read everything that agents did here: set a password first with \
+                 `unspool serve --set-password`, or leave out --listen and --name"
+            ),
+        }
+    }
+
+    async fn serve(self, keeper: Keeper, password: Option<String>) -> Result<()> {
+        let listener = listen(self.listen, self.port).await?;
+        let at = listener.local_addr()?;
+        let token = secret::token(&keeper.folder()?)?;
+        let door = match password {
+            None => Door::new(token, at.port()),
+            Some(password) => {
+                warn(at);
+                Door::elsewhere(token, at, self.name, password)
+            }
+        };
         let address = door.address();
         let app = App::new(keeper.read()?, config::prices()?, door);
         keeper.keep(Arc::clone(&app));
@@ -76,35 +119,38 @@ impl Serve {
     }
 }
 
-/// The secret is kept with the archive, so that pages which are open, and links that were kept, hold
-/// when the program is started again. Whoever can read it can read the archive too.
-fn token(folder: &DataFolder) -> Result<String> {
-    let path = folder.path().join("token");
-    let is_one = |token: &str| token.len() == 48 && token.bytes().all(|c| c.is_ascii_hexdigit());
-    if let Some(token) = fs::read_to_string(&path).ok().filter(|token| is_one(token)) {
-        return Ok(token);
-    }
-    let token = Door::secret().ok_or_else(|| anyhow!("the system gives no random bytes"))?;
-    let mut options = fs::OpenOptions::new();
-    options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options
-        .open(&path)
-        .and_then(|mut file| file.write_all(token.as_bytes()))
-        .with_context(|| format!("cannot write {}", path.display()))?;
-    Ok(token)
+/// Says in plain words what it means to be reached from elsewhere.
+fn warn(at: SocketAddr) {
+    let (address, port) = (at.ip(), at.port());
+    let who = match (address.is_loopback(), address.is_unspecified()) {
+        (true, _) => "whoever the proxy in front of it lets through".to_owned(),
+        (false, true) => "whoever can reach this machine, at any of its addresses,".to_owned(),
+        (false, false) => format!("whoever can reach {address}"),
+    };
+    eprintln!(
+        "unspool: {who} can open this page and try passwords. Nothing is encrypted on the way: \
+         who can watch the network can read what you read, and take the password. Where you do not \
+         trust the network, leave --listen out and come through an SSH tunnel (ssh -L \
+         {port}:127.0.0.1:{port} THIS-MACHINE), or put a proxy with TLS in front and say its name \
+         with --name."
+    );
 }
 
-async fn listen(port: Option<u16>) -> Result<TcpListener> {
-    let at = |port: u16| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+async fn listen(address: Option<IpAddr>, port: Option<u16>) -> Result<TcpListener> {
+    let address = address.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
+    let at = |port: u16| SocketAddr::new(address, port);
     match port {
         Some(port) => TcpListener::bind(at(port)).await.with_context(|| {
-            format!("cannot listen on port {port}; choose another with --port, or leave it out")
+            format!(
+                "cannot listen on {}; choose another port with --port, or leave it out",
+                at(port)
+            )
         }),
         None => match TcpListener::bind(at(PORT)).await {
             Ok(listener) => Ok(listener),
-            Err(_) => TcpListener::bind(at(0)).await.context("cannot listen on 127.0.0.1"),
+            Err(_) => TcpListener::bind(at(0)).await.with_context(|| {
+                format!("cannot listen on {address}; is it an address of this machine?")
+            }),
         },
     }
 }

@@ -6,11 +6,11 @@ use std::io::{self, Write};
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
+use unspool_engine::asked::parse_time;
 use unspool_store::blocking::wait;
 use unspool_store::contract::Store;
-use unspool_store::stats::{Stats as Figures, StatsRequest};
+use unspool_store::stats::StatsRequest;
 
-use super::list::parse_time;
 use crate::archive::Archive;
 use crate::config;
 
@@ -69,7 +69,7 @@ impl Stats {
         let mut figures = wait(archive.read()?.stats(request))?;
         if self.json {
             if let Some(limit) = self.limit {
-                cut(&mut figures, limit);
+                figures.cut(limit);
             }
             return super::write_json(&figures);
         }
@@ -90,15 +90,5 @@ impl Stats {
             None => tables::all(&figures, self.limit, &style, &mut out)?,
         }
         Ok(out.flush()?)
-    }
-}
-
-/// Leaves so many rows in each list.
-fn cut(figures: &mut Figures, limit: usize) {
-    figures.tools.truncate(limit);
-    let old = figures.by_day.len().saturating_sub(limit);
-    figures.by_day.drain(..old);
-    for groups in [&mut figures.by_model, &mut figures.by_agent, &mut figures.by_project] {
-        groups.truncate(limit);
     }
 }

@@ -15,15 +15,15 @@ use unspool_sources::gather::Gathering;
 use crate::case::{all_cases, captures, difference, main_session, name, told_sessions};
 
 /// The events of one session of a case, each capture after the other.
-struct Told {
-    case: String,
-    agent: &'static str,
-    session: String,
-    events: Vec<Event>,
+pub struct Told {
+    pub case: String,
+    pub agent: &'static str,
+    pub session: String,
+    pub events: Vec<Event>,
 }
 
 /// Every session that a case is about.
-fn told() -> Vec<Told> {
+pub fn told() -> Vec<Told> {
     all_cases().iter().flat_map(|case| told_by(case)).collect()
 }
 

@@ -4,11 +4,14 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::wildcard_enum_match_arm)]
 
 mod agents;
+mod api;
 mod asking;
 mod attaching;
 mod case;
 mod cli;
+mod dialect;
 mod direction;
+mod door;
 mod families;
 mod golden;
 mod growing;
@@ -26,6 +29,8 @@ mod order_gemini;
 mod order_opencode;
 mod order_rows;
 mod raw;
+mod schema;
+mod served;
 mod snapshots;
 mod stats;
 mod stored;

@@ -1,0 +1,216 @@
+//! What somebody asked, held against what may be asked: whatever reaches an answering function is
+//! of the kind that the table says.
+
+use axum::extract::{FromRequestParts, Query, RawPathParams};
+use axum::http::header::IF_NONE_MATCH;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, StatusCode};
+use unspool_core::id::{Id, digest};
+use unspool_engine::asked::parse_time;
+
+use super::route::{Kind, Parameter, Route, path_parameter};
+use crate::problem::Problem;
+
+/// A request that makes sense.
+pub struct Asked {
+    route: &'static Route,
+    path: Vec<(String, String)>,
+    query: Vec<(&'static str, String)>,
+    headers: HeaderMap,
+}
+
+impl Asked {
+    pub async fn of(route: &'static Route, mut parts: Parts) -> Result<Asked, Problem> {
+        let bad = |what: String| Problem::new(StatusCode::BAD_REQUEST, what);
+        let path = RawPathParams::from_request_parts(&mut parts, &()).await.map_err(|error| {
+            bad(format!("{error}; write it in UTF-8, with % where it is needed"))
+        })?;
+        let path: Vec<(String, String)> =
+            path.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        for (name, value) in &path {
+            check(name, path_parameter(name).0, value)?;
+        }
+        let told = Query::<Vec<(String, String)>>::try_from_uri(&parts.uri)
+            .map_err(|error| bad(format!("{error}; write the query as name=value&name=value")))?;
+        let mut query: Vec<(&'static str, String)> = Vec::new();
+        for (name, value) in told.0 {
+            let Some(known) = route.parameters.iter().find(|known| known.name == name) else {
+                return Err(bad(unknown(&name, route)));
+            };
+            if query.iter().any(|(held, _)| *held == known.name) {
+                return Err(bad(format!("{name} is there twice; say it once")));
+            }
+            check(&name, known.kind, &value)?;
+            query.push((known.name, value));
+        }
+        if let Some(missing) = route.parameters.iter().find(|known| {
+            known.required
+                && !query
+                    .iter()
+                    .any(|(name, value)| *name == known.name && !value.trim().is_empty())
+        }) {
+            return Err(bad(format!("{} is missing: {}", missing.name, missing.what)));
+        }
+        Ok(Asked { route, path, query, headers: parts.headers })
+    }
+
+    /// What stands in the path under this name.
+    pub fn in_path(&self, name: &str) -> &str {
+        let found = self.path.iter().find(|(known, _)| known == name);
+        found.map(|(_, value)| value.as_str()).unwrap_or_default()
+    }
+
+    pub fn text(&self, name: &str) -> Option<&str> {
+        debug_assert!(self.route.parameters.iter().any(|known| known.name == name), "{name}");
+        self.query.iter().find(|(known, _)| *known == name).map(|(_, value)| value.as_str())
+    }
+
+    pub fn owned(&self, name: &str) -> Option<String> {
+        self.text(name).map(str::to_owned)
+    }
+
+    pub fn number(&self, name: &str) -> Option<u64> {
+        self.text(name)?.parse().ok()
+    }
+
+    pub fn flag(&self, name: &str) -> Option<bool> {
+        flag(self.text(name)?)
+    }
+
+    pub fn time(&self, name: &str) -> Option<i64> {
+        parse_time(self.text(name)?).ok()
+    }
+
+    pub fn id(&self, name: &str) -> Option<Id> {
+        self.text(name)?.parse().ok()
+    }
+
+    /// First and last number of a span.
+    pub fn span(&self, name: &str) -> Option<(u32, u32)> {
+        span(self.text(name)?)
+    }
+
+    /// How many are told at once.
+    pub fn limit(&self, unless_said: u64) -> u64 {
+        self.number("limit").unwrap_or(unless_said)
+    }
+
+    /// What was asked, as one number: two questions of different answers differ in it.
+    pub fn digest(&self) -> u64 {
+        let mut told = self.route.path.to_owned();
+        for (name, value) in self.path.iter().map(|(name, value)| (name.as_str(), value)) {
+            told.push_str(&format!("\n{name}={value}"));
+        }
+        for (name, value) in &self.query {
+            told.push_str(&format!("\n{name}={value}"));
+        }
+        digest(told.as_bytes())
+    }
+
+    /// Whether somebody has this already.
+    pub fn knows(&self, tag: &str) -> bool {
+        let all =
+            self.headers.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
+        let mut known = all.flat_map(|value| value.split(',')).map(str::trim);
+        // What is compressed or not is the same for us: a strong mark is as good as a weak one.
+        let bare = tag.trim_start_matches("W/");
+        known.any(|known| known == "*" || known.trim_start_matches("W/") == bare)
+    }
+
+    /// The same question from another place on, for a `Link` header.
+    pub fn next(&self, after: &str) -> String {
+        let mut path = String::new();
+        for piece in self.route.path.split('/').skip(1) {
+            let name = piece.strip_prefix('{').and_then(|piece| piece.strip_suffix('}'));
+            path.push('/');
+            path.push_str(&escaped(name.map_or(piece, |name| self.in_path(name))));
+        }
+        let kept = self.query.iter().filter(|(name, _)| *name != "after");
+        let kept = kept.map(|(name, value)| format!("{name}={}&", escaped(value)));
+        format!("{path}?{}after={}", kept.collect::<String>(), escaped(after))
+    }
+}
+
+fn unknown(name: &str, route: &Route) -> String {
+    let known: Vec<&str> = route.parameters.iter().map(|known| known.name).collect();
+    match known.is_empty() {
+        true => format!("{name} is no parameter here; leave it out"),
+        false => format!("{name} is no parameter here; there are {}", known.join(", ")),
+    }
+}
+
+/// Says what is wrong with a value, and what would be right.
+fn check(name: &str, kind: Kind, value: &str) -> Result<(), Problem> {
+    let wanted = match kind {
+        Kind::Text | Kind::Cursor => return Ok(()),
+        Kind::Time => match parse_time(value) {
+            Ok(_) => return Ok(()),
+            Err(error) => error.to_string(),
+        },
+        Kind::Flag if flag(value).is_some() => return Ok(()),
+        Kind::Flag => "write true or false".to_owned(),
+        Kind::Number { least, most } => match value.parse::<u64>() {
+            Ok(number) if (least..=most).contains(&number) => return Ok(()),
+            Ok(_) | Err(_) => format!("write a number from {least} to {most}"),
+        },
+        Kind::OneOf(words) if words.contains(&value) => return Ok(()),
+        Kind::OneOf(words) => format!("there are {}", words.join(", ")),
+        Kind::Span if span(value).is_some() => return Ok(()),
+        Kind::Span => "write the numbers of turns: 3, or 3-7".to_owned(),
+        Kind::Id => match value.parse::<Id>() {
+            Ok(_) => return Ok(()),
+            Err(error) => error.to_string(),
+        },
+    };
+    let value: String = value.chars().take(80).collect();
+    Err(Problem::new(StatusCode::BAD_REQUEST, format!("{name} cannot be {value:?}: {wanted}")))
+}
+
+fn flag(value: &str) -> Option<bool> {
+    match value {
+        "1" | "true" => Some(true),
+        "0" | "false" => Some(false),
+        _ => None,
+    }
+}
+
+fn span(value: &str) -> Option<(u32, u32)> {
+    let (first, last) = value.split_once('-').unwrap_or((value, value));
+    let (first, last) = (first.parse().ok()?, last.parse().ok()?);
+    (first <= last).then_some((first, last))
+}
+
+/// Text in an address.
+pub fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                out.push(char::from(byte));
+            }
+            _ => out.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    out
+}
+
+impl Parameter {
+    /// How it is described in a JSON Schema.
+    pub fn schema(kind: Kind) -> serde_json::Value {
+        use serde_json::json;
+        match kind {
+            Kind::Text | Kind::Cursor => json!({ "type": "string" }),
+            Kind::Time => json!({
+                "type": "string",
+                "description": "2026-05-31, 2026-05-31T12:00:00Z, or how long ago: 36h, 7d, 2w",
+            }),
+            Kind::Flag => json!({ "type": "boolean" }),
+            Kind::Number { least, most } => {
+                json!({ "type": "integer", "minimum": least, "maximum": most })
+            }
+            Kind::OneOf(words) => json!({ "type": "string", "enum": words }),
+            Kind::Span => json!({ "type": "string", "pattern": "^[0-9]+(-[0-9]+)?$" }),
+            Kind::Id => json!({ "type": "string", "pattern": "^[0-9a-hjkmnp-tv-z]{20}$" }),
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! REST: what the command line writes with `--json`, under the same names. Everything is read only.
+//!
+//! `route` is the table that all of it comes from, `asked` holds a request against it, `answer` is
+//! what comes back; the other files answer.
+
+mod answer;
+mod asked;
+mod openapi;
+mod route;
+mod schema;
+mod sessions;
+mod stream;
+mod turns;
+mod whole;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::ws::WebSocketUpgrade;
+use axum::extract::ws::rejection::WebSocketUpgradeRejection;
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{any, get};
+use serde::Deserialize;
+use unspool_store::contract::{SessionFilter, Store, StoredSession};
+
+use crate::App;
+use crate::live;
+use crate::problem::Problem;
+use answer::Answer;
+use asked::Asked;
+use route::{Endpoint, ROUTES, Route};
+
+pub use asked::escaped;
+pub use openapi::{openapi, table};
+
+/// Everything of the table, and nothing else.
+pub fn router<S: Store>() -> Router<Arc<App<S>>> {
+    let mut router = Router::new();
+    for route in ROUTES {
+        let handler = match route.endpoint {
+            Endpoint::Live => get(connect::<S>),
+            Endpoint::Sessions
+            | Endpoint::Session
+            | Endpoint::Turns
+            | Endpoint::Turn
+            | Endpoint::TurnParts
+            | Endpoint::Part
+            | Endpoint::Messages
+            | Endpoint::Export
+            | Endpoint::Search
+            | Endpoint::Stats
+            | Endpoint::Document => {
+                get(async move |State(app): State<Arc<App<S>>>, request: Request| {
+                    answer(route, app, request).await
+                })
+            }
+        };
+        router = router.route(route.path, handler);
+    }
+    router
+        .route("/api", any(nothing))
+        .route("/api/", any(nothing))
+        .route("/api/{*rest}", any(nothing))
+}
+
+async fn nothing() -> Problem {
+    Problem::missing("there is nothing here; /api/openapi.json says what there is")
+}
+
+async fn answer<S: Store>(
+    route: &'static Route,
+    app: Arc<App<S>>,
+    request: Request,
+) -> Result<Answer, Problem> {
+    let (parts, _) = request.into_parts();
+    let asked = &Asked::of(route, parts).await?;
+    match route.endpoint {
+        Endpoint::Sessions => sessions::list(&app, asked).await,
+        Endpoint::Session => sessions::one(&app, asked).await,
+        Endpoint::Turns => turns::list(&app, asked).await,
+        Endpoint::Turn => turns::one(&app, asked).await,
+        Endpoint::TurnParts => turns::parts(&app, asked).await,
+        Endpoint::Part => turns::part(&app, asked).await,
+        Endpoint::Messages => turns::messages(&app, asked).await,
+        Endpoint::Export => sessions::export(&app, asked).await,
+        Endpoint::Search => whole::search(&app, asked).await,
+        Endpoint::Stats => whole::stats(&app, asked).await,
+        Endpoint::Document | Endpoint::Live => Answer::json(asked, &openapi()),
+    }
+}
+
+/// The socket, for those who ask for one.
+async fn connect<S: Store>(
+    app: State<Arc<App<S>>>,
+    up: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
+) -> Response {
+    match up {
+        Ok(up) => live::connect(app, up).await,
+        Err(error) => {
+            let what = format!("{}; connect to it as a WebSocket, version 13", error.body_text());
+            Problem::new(StatusCode::UPGRADE_REQUIRED, what).into_response()
+        }
+    }
+}
+
+/// The one session that is meant.
+pub async fn find<S: Store>(app: &App<S>, id: &str) -> Result<StoredSession, Problem> {
+    let mut found = app.store.find(id.to_owned()).await?;
+    match found.len() {
+        1 => found.pop().ok_or_else(|| Problem::no_session(id)),
+        0 => Err(Problem::no_session(id)),
+        count => {
+            let what = format!("{id} may be one of {count} sessions; say more of its id");
+            Err(Problem::new(StatusCode::CONFLICT, what))
+        }
+    }
+}
+
+/// How the list of sessions is narrowed.
+#[derive(Debug, Default, Deserialize)]
+pub struct Listing {
+    pub agent: Option<String>,
+    pub project: Option<String>,
+    pub tag: Option<String>,
+    pub limit: Option<u64>,
+}
+
+impl Listing {
+    pub fn filter(self, most: u64) -> SessionFilter {
+        SessionFilter {
+            agent: self.agent,
+            project: self.project,
+            tag: self.tag,
+            limit: Some(self.limit.unwrap_or(most).min(most)),
+            ..SessionFilter::default()
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! The table of routes as an OpenAPI document, and as the table in the docs.
+
+use serde_json::{Map, Value, json};
+
+use super::route::{Gives, Parameter, ROUTES, Route, path_parameter};
+use super::schema::{self, named};
+
+/// What is served under `/api`, as an OpenAPI 3.1 document.
+pub fn openapi() -> Value {
+    let paths: Map<String, Value> = ROUTES
+        .iter()
+        .map(|route| (route.path.to_owned(), json!({ "get": operation(route) })))
+        .collect();
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Unspool",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": "What AI agents did, in the order in which it happened. Everything is read only, \
+                and needs the token that `unspool serve` printed. Lists that go on say where in a \
+                Link header with rel=\"next\". Answers have an ETag; If-None-Match is answered with 304.",
+            "license": { "name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0" },
+        },
+        "paths": paths,
+        "components": {
+            "schemas": schema::all(),
+            "securitySchemes": { "token": { "type": "http", "scheme": "bearer" } },
+        },
+        "security": [{ "token": [] }],
+    })
+}
+
+fn operation(route: &Route) -> Value {
+    let in_path = route.names().map(|name| {
+        let (kind, what) = path_parameter(name);
+        json!({
+            "name": name, "in": "path", "required": true,
+            "description": what, "schema": Parameter::schema(kind),
+        })
+    });
+    let in_query = route.parameters.iter().map(|parameter| {
+        json!({
+            "name": parameter.name, "in": "query", "required": parameter.required,
+            "description": parameter.what, "schema": Parameter::schema(parameter.kind),
+        })
+    });
+    let parameters: Vec<Value> = in_path.chain(in_query).collect();
+    json!({
+        "operationId": format!("{:?}", route.endpoint),
+        "summary": route.summary,
+        "parameters": parameters,
+        "responses": responses(route.answer),
+    })
+}
+
+fn responses(gives: Gives) -> Value {
+    let problem = json!({
+        "description": "It was not done; `detail` says why, and what to do next",
+        "content": { "application/problem+json": { "schema": named("Problem") } },
+    });
+    let unchanged = json!({ "description": "What you have is what there is" });
+    let tagged = json!({ "ETag": { "schema": { "type": "string" } } });
+    let document = |schema: Value, headers: Value| {
+        json!({
+            "description": "It is this",
+            "headers": headers,
+            "content": { "application/json": { "schema": schema } },
+        })
+    };
+    match gives {
+        Gives::One(schema) => json!({
+            "200": document(named(schema), tagged), "304": unchanged, "default": problem,
+        }),
+        Gives::Many(schema) => {
+            let mut headers = tagged;
+            headers["Link"] = json!({
+                "description": "Where the list goes on, with rel=\"next\"",
+                "schema": { "type": "string" },
+            });
+            let list = json!({ "type": "array", "items": named(schema) });
+            json!({ "200": document(list, headers), "304": unchanged, "default": problem })
+        }
+        Gives::File => json!({
+            "200": {
+                "description": "A file",
+                "content": { "application/octet-stream": {} },
+            },
+            "default": problem,
+        }),
+        Gives::Socket => json!({
+            "101": { "description": "A WebSocket" }, "default": problem,
+        }),
+    }
+}
+
+/// The same as a table in Markdown.
+pub fn table() -> String {
+    let mut table = "| request | answer |\n| --- | --- |\n".to_owned();
+    for route in ROUTES {
+        let names: Vec<&str> = route.parameters.iter().map(|parameter| parameter.name).collect();
+        let mark = if names.is_empty() { "" } else { "?" };
+        let request = format!("`GET {}{mark}{}`", route.path, names.join("&"));
+        table.push_str(&format!("| {request} | {} |\n", route.summary));
+    }
+    table
+}

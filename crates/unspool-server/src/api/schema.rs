@@ -1,0 +1,390 @@
+//! JSON Schemas of what is answered. A test holds every answer against them, both ways: no field
+//! is missing, and none is there that stands in no schema. Fields may be added in years to come.
+
+use serde_json::{Map, Value, json};
+use unspool_engine::asked::{PART_KINDS, TOOL_STATES};
+
+fn is(kind: &str) -> Value {
+    json!({ "type": kind })
+}
+
+fn maybe(kind: &str) -> Value {
+    json!({ "type": [kind, "null"] })
+}
+
+fn text() -> Value {
+    is("string")
+}
+
+fn count() -> Value {
+    json!({ "type": "integer", "minimum": 0 })
+}
+
+fn maybe_count() -> Value {
+    json!({ "type": ["integer", "null"], "minimum": 0 })
+}
+
+fn time() -> Value {
+    json!({ "type": ["string", "null"], "format": "date-time" })
+}
+
+fn one_of(words: &[&str]) -> Value {
+    json!({ "type": "string", "enum": words })
+}
+
+fn list(of: Value) -> Value {
+    json!({ "type": "array", "items": of })
+}
+
+/// Another schema.
+pub fn named(name: &str) -> Value {
+    json!({ "$ref": format!("#/components/schemas/{name}") })
+}
+
+fn or_null(schema: Value) -> Value {
+    json!({ "anyOf": [schema, { "type": "null" }] })
+}
+
+/// Whatever a source wrote.
+fn anything() -> Value {
+    json!({ "description": "as the source has it" })
+}
+
+type Field = (&'static str, Value);
+
+fn object(required: impl IntoIterator<Item = Field>) -> Value {
+    with(required, [])
+}
+
+fn with(
+    required: impl IntoIterator<Item = Field>,
+    optional: impl IntoIterator<Item = Field>,
+) -> Value {
+    let mut fields = Map::new();
+    let mut names = Vec::new();
+    for (name, schema) in required {
+        names.push(name);
+        fields.insert(name.to_owned(), schema);
+    }
+    fields.extend(optional.into_iter().map(|(name, schema)| (name.to_owned(), schema)));
+    json!({ "type": "object", "properties": fields, "required": names })
+}
+
+fn described(mut schema: Value, what: &str) -> Value {
+    if let Some(fields) = schema.as_object_mut() {
+        fields.insert("description".to_owned(), what.into());
+    }
+    schema
+}
+
+/// All of them, by name.
+pub fn all() -> Value {
+    let mut schemas = Map::new();
+    let mut add = |name: &str, schema: Value| schemas.insert(name.to_owned(), schema);
+    add("Usage", usage([]));
+    add("Session", session());
+    add(
+        "SessionWithTurns",
+        object([
+            ("session", named("Session")),
+            ("turns", list(named("Turn"))),
+            ("records", records()),
+            ("warnings", list(object([("file", text()), ("line", count()), ("what", text())]))),
+            ("seq", described(count(), "what is told live goes on from here")),
+        ]),
+    );
+    add("Turn", turn());
+    add("Part", bodies(true));
+    add("UserPart", bodies(false));
+    add(
+        "PartInTurn",
+        object([
+            ("session", text()),
+            ("turn", count()),
+            ("part", named("Part")),
+            ("raw", or_null(raw())),
+        ]),
+    );
+    add("Message", message());
+    add("Hit", hit());
+    add("Stats", stats());
+    add(
+        "Problem",
+        object([
+            ("type", text()),
+            ("title", text()),
+            ("status", count()),
+            ("detail", described(text(), "what is wrong, and what to do next")),
+        ]),
+    );
+    add("Document", json!({ "type": "object", "description": "an OpenAPI 3.1 document" }));
+    Value::Object(schemas)
+}
+
+fn usage(more: impl IntoIterator<Item = Field>) -> Value {
+    let counts = ["input", "output", "cache_read", "cache_write", "cache_write_1h", "reasoning"];
+    let costs = ["cost_usd", "estimated_cost_usd"];
+    let counts = counts.into_iter().map(|name| (name, count()));
+    let costs = costs.into_iter().map(|name| (name, maybe("number")));
+    object(counts.chain(costs).chain(more))
+}
+
+fn session() -> Value {
+    let mut fields: Vec<Field> = vec![
+        ("id", text()),
+        ("agent", text()),
+        ("agent_session_id", text()),
+        ("project", maybe("string")),
+        ("branch", maybe("string")),
+        ("version", maybe("string")),
+        ("title", maybe("string")),
+        ("tags", list(text())),
+        ("models", list(text())),
+        ("state", one_of(&["live", "idle", "ended"])),
+        ("completeness", one_of(&["full", "partial", "final-only", "failed"])),
+        ("started_at", time()),
+        ("ended_at", time()),
+    ];
+    let parent =
+        object([("session", text()), ("call_id", maybe("string")), ("kind", maybe("string"))]);
+    fields.push(("parent", or_null(parent)));
+    fields.push(("forked_from", or_null(object([("session", text()), ("turn", maybe("string"))]))));
+    fields.extend(["turns", "parts", "tools", "errors"].map(|name| (name, count())));
+    fields.extend(["usage", "usage_with_agents"].map(|name| (name, named("Usage"))));
+    object(fields)
+}
+
+fn records() -> Value {
+    let left_out = json!({ "type": "object", "additionalProperties": count() });
+    let counts = ["read", "in_parts", "metadata", "unreadable"].map(|name| (name, count()));
+    object(counts.into_iter().chain([("left_out", left_out)]))
+}
+
+fn turn() -> Value {
+    let triggers = ["user", "command", "hook", "schedule", "agent", "continuation"];
+    let states = ["running", "completed", "failed", "interrupted", "unknown"];
+    object([
+        ("id", text()),
+        ("number", count()),
+        ("trigger", one_of(&triggers)),
+        ("thinking_mode", is("boolean")),
+        ("state", one_of(&states)),
+        ("abandoned", is("boolean")),
+        ("inherited", is("boolean")),
+        ("started_at", time()),
+        ("ended_at", time()),
+        ("usage", named("Usage")),
+        ("user", list(named("UserPart"))),
+        ("parts", list(named("Part"))),
+        ("content", content()),
+    ])
+}
+
+fn content() -> Value {
+    described(text(), "derived: the text parts, joined; never shown in place of the parts")
+}
+
+/// What a part is, by its kind; as part of a reply, or as something that the user said.
+fn bodies(reply: bool) -> Value {
+    let kinds = PART_KINDS.iter().map(|kind| {
+        let mut fields: Vec<Field> = vec![("kind", json!({ "const": kind }))];
+        if reply {
+            fields.push(("id", text()));
+            fields.push(("step", maybe_count()));
+            fields.extend(["started_at", "ended_at"].map(|name| (name, time())));
+        }
+        let (more, optional) = body(kind);
+        fields.extend(more);
+        with(fields, optional)
+    });
+    json!({ "oneOf": kinds.collect::<Vec<Value>>() })
+}
+
+/// The fields of a kind: those that are always there, and those that may be.
+fn body(kind: &str) -> (Vec<Field>, Vec<Field>) {
+    let maybe_text = || maybe("string");
+    let fields = match kind {
+        "text" => return (vec![("text", text())], vec![("citations", list(anything()))]),
+        "reasoning" => vec![
+            ("text", text()),
+            ("duration_ms", maybe_count()),
+            ("redacted", is("boolean")),
+            ("signature", maybe_text()),
+        ],
+        "tool" => tool(),
+        "agent" => vec![("call_id", text()), ("agents", list(agent()))],
+        "interjection" => vec![("text", text())],
+        "task-list" => {
+            let states = ["pending", "running", "completed", "cancelled"];
+            let item = [("id", maybe_text()), ("text", text()), ("state", one_of(&states))];
+            vec![("items", list(object(item)))]
+        }
+        "skill-load" => vec![("name", text()), ("call_id", maybe_text()), ("text", text())],
+        "mcp-snapshot" => {
+            let server = [("name", text()), ("status", maybe_text()), ("tools", list(text()))];
+            vec![("servers", list(object(server)))]
+        }
+        "context-info" => vec![("title", text()), ("text", text())],
+        "compaction" => vec![
+            ("trigger", maybe_text()),
+            ("tokens_before", maybe_count()),
+            ("tokens_after", maybe_count()),
+            ("duration_ms", maybe_count()),
+            ("summary", text()),
+        ],
+        "file" => ["name", "media_type", "url", "text"].map(|name| (name, maybe_text())).into(),
+        "source" => ["url", "title", "quote"].map(|name| (name, maybe_text())).into(),
+        "patch" => vec![("path", maybe_text()), ("diff", text()), ("call_id", maybe_text())],
+        "notice" => vec![("code", text()), ("text", text())],
+        "error" => vec![("code", maybe_text()), ("status", maybe_count()), ("text", text())],
+        // "data", and whatever comes: a test finds a kind without fields here.
+        _ => vec![("data_kind", text()), ("payload", anything())],
+    };
+    (fields, Vec::new())
+}
+
+fn tool() -> Vec<Field> {
+    let option = object([("label", text()), ("description", maybe("string"))]);
+    let item = object([
+        ("header", maybe("string")),
+        ("question", text()),
+        ("options", list(option)),
+        ("multi_select", is("boolean")),
+    ]);
+    let question = object([
+        ("request_id", maybe("string")),
+        ("kind", one_of(&["permission", "choice", "text"])),
+        ("items", list(item)),
+    ]);
+    let answer = object([
+        ("decision", one_of(&["allowed", "denied", "answered", "declined"])),
+        ("text", text()),
+        ("choices", json!({ "type": "object", "additionalProperties": text() })),
+        ("observed", is("boolean")),
+    ]);
+    vec![
+        ("call_id", text()),
+        ("parent_call_id", maybe("string")),
+        ("name", text()),
+        ("title", maybe("string")),
+        ("input", anything()),
+        ("state", one_of(TOOL_STATES)),
+        ("output", maybe("string")),
+        ("result", anything()),
+        ("exit_code", maybe("integer")),
+        ("duration_ms", maybe_count()),
+        ("question", or_null(question)),
+        ("answer", or_null(answer)),
+        ("provider_executed", is("boolean")),
+    ]
+}
+
+fn agent() -> Value {
+    let states = ["pending", "running", "background", "completed", "failed", "interrupted"];
+    object([
+        ("id", text()),
+        ("name", text()),
+        ("task", text()),
+        ("state", one_of(&states)),
+        ("background", is("boolean")),
+        ("activity", maybe("string")),
+        ("session", maybe("string")),
+    ])
+}
+
+fn raw() -> Value {
+    let absent = ["unknown", "gone", "changed", "large", "unreadable", ""];
+    let names: Vec<Value> = absent
+        .iter()
+        .map(|name| if name.is_empty() { Value::Null } else { (*name).into() })
+        .collect();
+    let record = object([
+        ("telling", one_of(&["log", "stream", "hooks"])),
+        ("file", maybe("string")),
+        ("offset", count()),
+        ("length", count()),
+        ("text", described(maybe("string"), "the record, as it stands in the agent's file")),
+        ("absent", json!({ "enum": names, "description": "why there is no text" })),
+        ("why", described(maybe("string"), "the same for people")),
+    ]);
+    let left_out = described(count(), "how many more records told of the part");
+    object([("records", list(record)), ("left_out", left_out)])
+}
+
+fn message() -> Value {
+    let part = json!({ "anyOf": [named("Part"), named("UserPart")] });
+    object([
+        ("id", text()),
+        ("session", text()),
+        ("execution", described(text(), "the id of the turn")),
+        ("role", one_of(&["user", "assistant"])),
+        ("sequence", count()),
+        ("created_at", time()),
+        ("has_tool_calls", is("boolean")),
+        ("has_reasoning", is("boolean")),
+        ("has_files", is("boolean")),
+        ("parts", described(list(part), "what to show, reasoning included, in its order")),
+        ("content", content()),
+        ("text_preview", described(text(), "the first 200 characters of content")),
+    ])
+}
+
+fn hit() -> Value {
+    object([
+        ("session", text()),
+        ("turn", maybe_count()),
+        ("part", maybe("string")),
+        ("kind", one_of(unspool_engine::asked::SEARCH_KINDS)),
+        ("snippet", text()),
+        ("agent", text()),
+        ("project", maybe("string")),
+        ("title", maybe("string")),
+        ("tool", maybe("string")),
+        ("state", maybe("string")),
+        ("at", time()),
+    ])
+}
+
+fn stats() -> Value {
+    let spent = || usage([("unpriced_steps", count())]);
+    let counts = [
+        "sessions",
+        "sub_agents",
+        "turns",
+        "steps",
+        "parts",
+        "tool_calls",
+        "errors",
+        "reasoning_parts",
+        "reasoning_ms",
+        "sessions_with_cost",
+    ];
+    let totals = counts.into_iter().map(|name| (name, count())).chain([
+        ("reasoning_share", maybe("number")),
+        ("usage", spent()),
+        ("first_at", time()),
+        ("last_at", time()),
+    ]);
+    let group = object([
+        ("name", maybe("string")),
+        ("sessions", count()),
+        ("turns", count()),
+        ("steps", count()),
+        ("usage", spent()),
+    ]);
+    let duration = object([
+        ("known", count()),
+        ("median_ms", maybe_count()),
+        ("p95_ms", maybe_count()),
+        ("total_ms", count()),
+    ]);
+    let calls = ["calls", "completed", "failed", "denied", "interrupted", "running"];
+    let tool = calls.into_iter().map(|name| (name, count())).chain([
+        ("name", text()),
+        ("error_rate", maybe("number")),
+        ("duration", duration),
+    ]);
+    let groups = ["by_day", "by_model", "by_agent", "by_project"];
+    let groups = groups.into_iter().map(|name| (name, list(group.clone())));
+    object(groups.chain([("totals", object(totals)), ("tools", list(object(tool)))]))
+}

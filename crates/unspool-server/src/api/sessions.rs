@@ -1,0 +1,192 @@
+//! Sessions: all of them, one of them, one as a file.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use unspool_core::document::{SessionDocument, TurnDocument};
+use unspool_core::id::{Id, SessionId, digest};
+use unspool_core::session::Turn;
+use unspool_store::contract::{
+    After, SessionFilter, Store, StoreError, StoredSession, StoredWarning, Window,
+};
+use unspool_store::rows::Records;
+
+use super::answer::{Answer, tag, written};
+use super::asked::Asked;
+use super::find;
+use super::route::MOST;
+use crate::App;
+use crate::problem::Problem;
+
+/// Something is written again and again while it is read: so often is it tried.
+const TRIES: usize = 20;
+
+pub async fn list<S: Store>(app: &App<S>, asked: &Asked) -> Result<Answer, Problem> {
+    let limit = asked.limit(MOST);
+    let after = asked.text("after").map(place).transpose()?;
+    let filter = SessionFilter {
+        agent: asked.owned("agent"),
+        project: asked.owned("project"),
+        tag: asked.owned("tag"),
+        model: asked.owned("model"),
+        with_errors: asked.flag("errors").unwrap_or_default(),
+        since: asked.time("since"),
+        until: asked.time("until"),
+        after,
+        // One more says whether it goes on.
+        limit: Some(limit + 1),
+        ..SessionFilter::default()
+    };
+    let mut found = app.store.sessions(filter).await?;
+    let more = found.len() as u64 > limit;
+    found.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+    let prices = &app.prices;
+    let documents: Vec<SessionDocument<'_>> = found
+        .iter()
+        .map(|StoredSession { summary, .. }| SessionDocument { summary, prices })
+        .collect();
+    let next = found.last().filter(|_| more).map(|last| asked.next(&cursor(last)));
+    Answer::page(asked, &documents, next)
+}
+
+/// Where a list goes on behind this one.
+fn cursor(last: &StoredSession) -> String {
+    let started =
+        last.summary.started.map_or("never".to_owned(), |at| at.as_millisecond().to_string());
+    format!("{started}.{}", last.summary.session.id)
+}
+
+fn place(cursor: &str) -> Result<After, Problem> {
+    let wrong = || {
+        let what = "after is no place in this list; take it from a Link header, or leave it out";
+        Problem::bad(what)
+    };
+    let (started, id) = cursor.rsplit_once('.').ok_or_else(wrong)?;
+    let id = SessionId(id.parse::<Id>().map_err(|_| wrong())?);
+    match started {
+        "never" => Ok((None, id)),
+        started => Ok((Some(started.parse().map_err(|_| wrong())?), id)),
+    }
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    session: SessionDocument<'a>,
+    turns: Vec<TurnDocument<'a>>,
+    records: &'a Records,
+    warnings: Vec<Warning<'a>>,
+    seq: u64,
+}
+
+#[derive(Serialize)]
+struct Warning<'a> {
+    file: &'a str,
+    line: u64,
+    what: &'a str,
+}
+
+pub async fn one<S: Store>(app: &App<S>, asked: &Asked) -> Result<Answer, Problem> {
+    let stretch = Stretch::of(asked)?;
+    let prices = &app.prices;
+    let mut tries = 0;
+    loop {
+        let stored = find(app, asked.in_path("id")).await?;
+        let session = SessionDocument { summary: &stored.summary, prices };
+        // What is said of a session may change without an event: its tags, what its agents used.
+        let tag = tag([digest(&written(&session)?), stored.seq, asked.digest()]);
+        if asked.knows(&tag) {
+            return Ok(Answer::Known { tag });
+        }
+        let (turns, more) = stretch.load(app, &stored).await?;
+        let records = app.store.records(stored.row).await?;
+        let warnings = app.store.warnings(stored.row).await?;
+        tries += 1;
+        // Something was written meanwhile: what was read may be half of it.
+        if find(app, asked.in_path("id")).await?.seq != stored.seq && tries < TRIES {
+            continue;
+        }
+        let next = turns.last().filter(|_| more).map(|last| asked.next(&last.number.to_string()));
+        let agent = &stored.summary.session.agent;
+        let body = written(&Document {
+            session,
+            turns: turns.iter().map(|turn| TurnDocument { agent, turn, prices }).collect(),
+            records: &records,
+            warnings: warnings.iter().map(warning).collect(),
+            seq: stored.seq,
+        })?;
+        return Ok(Answer::Json { body, tag, next });
+    }
+}
+
+fn warning(told: &StoredWarning) -> Warning<'_> {
+    Warning { file: &told.file, line: told.line, what: &told.what }
+}
+
+/// Which turns of a session are wanted.
+pub enum Stretch {
+    All,
+    /// From the first to the last of these numbers.
+    Span(u32, u32),
+    /// So many from this number on.
+    From(u32, u64),
+}
+
+impl Stretch {
+    fn of(asked: &Asked) -> Result<Stretch, Problem> {
+        let (after, limit) = (asked.number("after"), asked.number("limit"));
+        match (asked.span("turns"), after, limit) {
+            (Some((first, last)), None, None) => Ok(Stretch::Span(first, last)),
+            (Some(_), _, _) => {
+                Err(Problem::bad("turns stands for itself; leave out after and limit, or turns"))
+            }
+            (None, None, None) => Ok(Stretch::All),
+            (None, after, limit) => Ok(Stretch::behind(after, limit.unwrap_or(MOST))),
+        }
+    }
+
+    /// So many behind a turn.
+    pub fn behind(after: Option<u64>, limit: u64) -> Stretch {
+        let first =
+            after.map_or(0, |after| u32::try_from(after).unwrap_or(u32::MAX).saturating_add(1));
+        Stretch::From(first, limit)
+    }
+
+    /// The turns, and whether more come behind them.
+    pub async fn load<S: Store>(
+        &self,
+        app: &App<S>,
+        stored: &StoredSession,
+    ) -> Result<(Vec<Turn>, bool), StoreError> {
+        match *self {
+            Stretch::All => Ok((app.store.turns(stored.row, Window::All).await?, false)),
+            Stretch::Span(first, last) => {
+                let count = (last - first).saturating_add(1);
+                let window = Window::From { number: first, count };
+                let mut turns = app.store.turns(stored.row, window).await?;
+                turns.retain(|turn| turn.number <= last);
+                Ok((turns, false))
+            }
+            Stretch::From(first, limit) => {
+                let count = u32::try_from(limit).unwrap_or(u32::MAX);
+                // One more says whether it goes on.
+                let window = Window::From { number: first, count: count.saturating_add(1) };
+                let mut turns = app.store.turns(stored.row, window).await?;
+                let more = turns.len() > count as usize;
+                turns.truncate(count as usize);
+                Ok((turns, more))
+            }
+        }
+    }
+}
+
+pub async fn export<S: Store>(app: &Arc<App<S>>, asked: &Asked) -> Result<Answer, Problem> {
+    let stored = find(app, asked.in_path("id")).await?;
+    let format = asked.text("to").and_then(unspool_engine::exchange::Format::of_name);
+    let format = format.ok_or_else(|| Problem::bad("to is no form"))?;
+    let name = format!("unspool-{}.{}", stored.summary.session.id, format.name());
+    let store = app.store.clone();
+    let body = super::stream::written_by(move |out| {
+        unspool_engine::exchange::write(&store, &stored, format, out).map_err(std::io::Error::other)
+    });
+    Ok(Answer::File { name, media_type: format.media_type(), body })
+}

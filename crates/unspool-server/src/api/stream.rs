@@ -1,0 +1,60 @@
+//! A body that is written while it is sent: what is being written waits for who reads it, and ends
+//! when that one is gone.
+
+use std::io::{self, BufWriter, Write};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use axum::body::{Body, Bytes, HttpBody};
+use http_body::Frame;
+use tokio::sync::mpsc;
+
+/// So many pieces wait to be sent.
+const WAITING: usize = 4;
+const PIECE: usize = 64 * 1024;
+
+/// Has a body written on a thread of its own. If that fails, the connection is cut: half of it must
+/// not look like all of it.
+pub fn written_by(write: impl FnOnce(&mut dyn Write) -> io::Result<()> + Send + 'static) -> Body {
+    let (out, pieces) = mpsc::channel(WAITING);
+    tokio::task::spawn_blocking(move || {
+        let mut writer = BufWriter::with_capacity(PIECE, Pieces(out.clone()));
+        let outcome = write(&mut writer).and_then(|()| writer.flush());
+        if let Err(error) = outcome {
+            // Who asked may be gone, and that is no matter.
+            let _ = out.blocking_send(Err(error));
+        }
+    });
+    Body::new(Written(pieces))
+}
+
+type Piece = io::Result<Bytes>;
+
+struct Pieces(mpsc::Sender<Piece>);
+
+impl Write for Pieces {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let piece = Bytes::copy_from_slice(bytes);
+        let gone = |_| io::Error::from(io::ErrorKind::BrokenPipe);
+        self.0.blocking_send(Ok(piece)).map_err(gone)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+struct Written(mpsc::Receiver<Piece>);
+
+impl HttpBody for Written {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+        self.0.poll_recv(context).map(|piece| piece.map(|piece| piece.map(Frame::data)))
+    }
+}

@@ -1,0 +1,265 @@
+//! Turns, their parts, and the two sides of each as messages.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use unspool_core::document::{BodyDocument, PartDocument, TurnDocument, time};
+use unspool_core::id::{PartId, TurnId, digest};
+use unspool_core::part::{Part, ToolState};
+use unspool_core::session::Turn;
+use unspool_core::skeleton::{Bone, Skeleton};
+use unspool_engine::raw::{Raw, raw_of};
+use unspool_store::contract::{Message, MessageFilter, Store, StoredSession, Window};
+
+use super::answer::{Answer, tag};
+use super::asked::Asked;
+use super::find;
+use super::route::{MESSAGES, PARTS, TURNS};
+use super::sessions::Stretch;
+use crate::App;
+use crate::problem::Problem;
+
+pub async fn list<S: Store>(app: &App<S>, asked: &Asked) -> Result<Answer, Problem> {
+    let stored = find(app, asked.in_path("id")).await?;
+    if let Some(known) = known(asked, &stored) {
+        return Ok(known);
+    }
+    let stretch = Stretch::behind(asked.number("after"), asked.limit(TURNS));
+    let (turns, more) = stretch.load(app, &stored).await?;
+    let next = turns.last().filter(|_| more).map(|last| asked.next(&last.number.to_string()));
+    let (agent, prices) = (&stored.summary.session.agent, &app.prices);
+    let documents: Vec<TurnDocument<'_>> =
+        turns.iter().map(|turn| TurnDocument { agent, turn, prices }).collect();
+    of_session(asked, &stored, &documents, next)
+}
+
+/// What is told of turns changes with the seq of their session.
+fn mark(asked: &Asked, stored: &StoredSession) -> String {
+    let id = digest(stored.summary.session.id.to_string().as_bytes());
+    tag([id, stored.seq, asked.digest()])
+}
+
+fn known(asked: &Asked, stored: &StoredSession) -> Option<Answer> {
+    let tag = mark(asked, stored);
+    asked.knows(&tag).then_some(Answer::Known { tag })
+}
+
+fn of_session(
+    asked: &Asked,
+    stored: &StoredSession,
+    document: &impl Serialize,
+    next: Option<String>,
+) -> Result<Answer, Problem> {
+    let body = super::answer::written(document)?;
+    Ok(Answer::Json { body, tag: mark(asked, stored), next })
+}
+
+/// The number of the turn that the path names.
+fn number(asked: &Asked) -> u32 {
+    asked.in_path("number").parse().unwrap_or(u32::MAX)
+}
+
+fn no_turn(stored: &StoredSession, number: u32) -> Problem {
+    let id = stored.summary.session.id;
+    let what = format!("session {id} has no turn {number}; /api/sessions/{id}/turns lists them");
+    Problem::missing(what)
+}
+
+pub async fn one<S: Store>(app: &App<S>, asked: &Asked) -> Result<Answer, Problem> {
+    let stored = find(app, asked.in_path("id")).await?;
+    if let Some(known) = known(asked, &stored) {
+        return Ok(known);
+    }
+    let number = number(asked);
+    let mut turns = app.store.turns(stored.row, Window::Turn(number)).await?;
+    let turn = turns.pop().ok_or_else(|| no_turn(&stored, number))?;
+    let agent = &stored.summary.session.agent;
+    let document = TurnDocument { agent, turn: &turn, prices: &app.prices };
+    of_session(asked, &stored, &document, None)
+}
+
+pub async fn parts<S: Store>(app: &App<S>, asked: &Asked) -> Result<Answer, Problem> {
+    let stored = find(app, asked.in_path("id")).await?;
+    if let Some(known) = known(asked, &stored) {
+        return Ok(known);
+    }
+    let number = number(asked);
+    let found = app.store.skeleton(stored.row, number).await?;
+    let Skeleton { turn, parts } = found.ok_or_else(|| no_turn(&stored, number))?;
+    let behind = match asked.id("after").map(PartId) {
+        None => 0,
+        Some(after) => match parts.iter().position(|bone| bone.id == after) {
+            Some(at) => at + 1,
+            None => {
+                let what = format!("turn {number} has no part {after}; leave after out");
+                return Err(Problem::bad(what));
+            }
+        },
+    };
+    let limit = usize::try_from(asked.limit(PARTS)).unwrap_or(usize::MAX);
+    let wanted = parts.iter().skip(behind).filter(|bone| is_wanted(asked, bone));
+    let mut wanted: Vec<&Bone> = wanted.take(limit.saturating_add(1)).collect();
+    let more = wanted.len() > limit;
+    wanted.truncate(limit);
+    let next = wanted.last().filter(|_| more).map(|last| asked.next(&last.id.to_string()));
+    // Only those that are told are read.
+    let places = wanted.iter().map(|bone| bone.place).collect();
+    let found = app.store.parts(stored.row, number, places).await?;
+    let agent = &stored.summary.session.agent;
+    let documents: Vec<PartDocument<'_>> =
+        found.iter().map(|part| PartDocument { agent, turn: &turn, part }).collect();
+    of_session(asked, &stored, &documents, next)
+}
+
+fn is_wanted(asked: &Asked, bone: &Bone) -> bool {
+    let is =
+        |name: &str, held: Option<&str>| asked.text(name).is_none_or(|told| held == Some(told));
+    is("kind", Some(bone.kind.name()))
+        && is("tool", bone.tool.as_deref())
+        && is("state", bone.state.map(ToolState::name))
+}
+
+#[derive(Serialize)]
+struct PartInTurn<'a> {
+    session: String,
+    turn: u32,
+    part: PartDocument<'a>,
+    raw: Option<Raw>,
+}
+
+pub async fn part<S: Store>(app: &Arc<App<S>>, asked: &Asked) -> Result<Answer, Problem> {
+    let stored = find(app, asked.in_path("id")).await?;
+    let session = stored.summary.session.id;
+    let id = asked.in_path("part");
+    let missing = || {
+        Problem::missing(format!(
+            "session {session} has no part {id}; /api/sessions/{session}/turns has them all"
+        ))
+    };
+    let id = PartId(id.parse().map_err(|_| missing())?);
+    let (number, place) = app.store.locate(stored.row, id).await?.ok_or_else(missing)?;
+    let turn = app.store.head(stored.row, number).await?.ok_or_else(missing)?;
+    let parts = app.store.parts(stored.row, number, vec![place]).await?;
+    // What the user said has an id for searching, and is told with its turn.
+    let part = parts.first().filter(|part| part.id == id).ok_or_else(missing)?;
+    let agent = stored.summary.session.agent.clone();
+    let raw = match asked.flag("raw") {
+        Some(true) => Some(records(app, stored, part.clone()).await?),
+        Some(false) | None => None,
+    };
+    let part = PartDocument { agent: &agent, turn: &turn, part };
+    let document = PartInTurn { session: session.to_string(), turn: turn.number, part, raw };
+    // An agent's file may change when the session does not: known by what is in it.
+    Answer::json(asked, &document)
+}
+
+/// Files are read away from those who answer.
+async fn records<S: Store>(
+    app: &Arc<App<S>>,
+    stored: StoredSession,
+    part: Part,
+) -> Result<Raw, Problem> {
+    let store = app.store.clone();
+    let reading = tokio::task::spawn_blocking(move || raw_of(&store, &stored, &part));
+    match reading.await {
+        Ok(raw) => Ok(raw?),
+        Err(error) => {
+            Err(Problem::ours(format!("the records cannot be read ({error}); try again")))
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct MessageDocument<'a> {
+    id: &'a str,
+    session: String,
+    execution: String,
+    role: &'a str,
+    sequence: u64,
+    created_at: Option<String>,
+    has_tool_calls: bool,
+    has_reasoning: bool,
+    has_files: bool,
+    parts: Vec<Side<'a>>,
+    content: &'a str,
+    text_preview: &'a str,
+}
+
+/// What the user said, or a part of the reply.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Side<'a> {
+    User(BodyDocument<'a>),
+    Reply(PartDocument<'a>),
+}
+
+pub async fn messages<S: Store>(app: &App<S>, asked: &Asked) -> Result<Answer, Problem> {
+    let stored = find(app, asked.in_path("id")).await?;
+    if let Some(known) = known(asked, &stored) {
+        return Ok(known);
+    }
+    let limit = asked.limit(MESSAGES);
+    let filter = MessageFilter {
+        role: asked.owned("role"),
+        has_tool_calls: asked.flag("has_tool_calls"),
+        tool_name: asked.owned("tool_name"),
+        execution: asked.id("execution").map(TurnId),
+        after: asked.number("after"),
+        // One more says whether it goes on.
+        limit: Some(limit + 1),
+    };
+    let session = &stored.summary.session;
+    let mut found = app.store.messages(session.id, filter).await?;
+    let more = found.len() as u64 > limit;
+    found.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+    let mut turns: Vec<Turn> = Vec::new();
+    for message in &found {
+        if turns.last().is_some_and(|turn| turn.id == message.execution) {
+            continue;
+        }
+        // Two messages stand for each turn.
+        let number = u32::try_from(message.sequence / 2).unwrap_or(u32::MAX);
+        turns.extend(app.store.turns(stored.row, Window::Turn(number)).await?);
+    }
+    let documents: Vec<MessageDocument<'_>> = found
+        .iter()
+        .map(|message| {
+            let turn = turns.iter().find(|turn| turn.id == message.execution);
+            document(&session.agent, session.id.to_string(), message, turn)
+        })
+        .collect();
+    let next = found.last().filter(|_| more).map(|last| asked.next(&last.sequence.to_string()));
+    of_session(asked, &stored, &documents, next)
+}
+
+fn document<'a>(
+    agent: &'a str,
+    session: String,
+    message: &'a Message,
+    turn: Option<&'a Turn>,
+) -> MessageDocument<'a> {
+    let parts = match (turn, message.role.as_str()) {
+        (None, _) => Vec::new(),
+        (Some(turn), "user") => {
+            turn.user.iter().map(|body| Side::User(BodyDocument { agent, body })).collect()
+        }
+        (Some(turn), _) => {
+            turn.parts.iter().map(|part| Side::Reply(PartDocument { agent, turn, part })).collect()
+        }
+    };
+    let created = message.created_at.and_then(|at| jiff::Timestamp::from_millisecond(at).ok());
+    MessageDocument {
+        id: &message.id,
+        session,
+        execution: message.execution.to_string(),
+        role: &message.role,
+        sequence: message.sequence,
+        created_at: time(created),
+        has_tool_calls: message.has_tool_calls,
+        has_reasoning: message.has_reasoning,
+        has_files: message.has_files,
+        parts,
+        content: &message.content,
+        text_preview: &message.text_preview,
+    }
+}

@@ -1,0 +1,201 @@
+//! The password: for those who come from elsewhere. Who knows it is given a cookie of their own,
+//! which this server remembers and forgets; who does not know it waits, longer each time.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use argon2::Argon2;
+use argon2::password_hash::phc::PasswordHash;
+use argon2::password_hash::{PasswordHasher, PasswordVerifier};
+
+use super::Door;
+
+/// So long does a log-in hold.
+pub const HOLDS: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+/// So many are remembered: the oldest go first.
+const REMEMBERED: usize = 1000;
+/// The longest that somebody waits after a wrong password.
+const LONGEST: Duration = Duration::from_secs(60);
+/// Wrong passwords are forgotten after so long a silence.
+const FORGIVEN: Duration = Duration::from_secs(15 * 60);
+
+/// A password as it may be kept: by Argon2id, which makes trying many of them slow.
+pub fn hash_password(password: &str) -> Option<String> {
+    Argon2::default().hash_password(password.as_bytes()).ok().map(|hash| hash.to_string())
+}
+
+/// Whether a text is one that `hash_password` gave.
+pub fn is_password_hash(text: &str) -> bool {
+    PasswordHash::new(text).is_ok_and(|hash| hash.algorithm.as_str() == "argon2id")
+}
+
+pub struct Gate {
+    hash: String,
+    /// Who came in, and until when that holds.
+    inside: Mutex<HashMap<String, Instant>>,
+    wrong: Mutex<HashMap<IpAddr, Wrong>>,
+    /// One at a time: each takes 19 MB.
+    checking: tokio::sync::Mutex<()>,
+}
+
+/// What somebody got wrong.
+struct Wrong {
+    times: u32,
+    /// Before then, nothing more is looked at.
+    until: Instant,
+}
+
+/// What came of a password.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Tried {
+    /// It was right: this is the cookie.
+    Welcome(String),
+    Wrong,
+    /// It was not looked at; try again after so long.
+    Wait(Duration),
+}
+
+impl Gate {
+    pub fn new(hash: String) -> Gate {
+        Gate {
+            hash,
+            inside: Mutex::default(),
+            wrong: Mutex::default(),
+            checking: tokio::sync::Mutex::default(),
+        }
+    }
+
+    pub fn is_inside(&self, cookie: &str) -> bool {
+        lock(&self.inside).get(cookie).is_some_and(|until| *until > Instant::now())
+    }
+
+    /// Looks at a password of somebody who comes from this address.
+    pub async fn try_password(&self, from: IpAddr, password: String) -> Tried {
+        let from = network(from);
+        if let Some(wait) = self.count(from, Instant::now()) {
+            return Tried::Wait(wait);
+        }
+        let _one = self.checking.lock().await;
+        let hash = self.hash.clone();
+        let right = tokio::task::spawn_blocking(move || is_right(&hash, &password)).await;
+        let cookie = Door::secret().filter(|_| right.unwrap_or(false));
+        let Some(cookie) = cookie else { return Tried::Wrong };
+        lock(&self.wrong).remove(&from);
+        self.remember(cookie.clone(), Instant::now());
+        Tried::Welcome(cookie)
+    }
+
+    /// Counts an attempt before it is looked at, so that many at once are no way around. How long
+    /// to wait if it comes too soon.
+    fn count(&self, from: IpAddr, now: Instant) -> Option<Duration> {
+        let mut wrong = lock(&self.wrong);
+        wrong.retain(|_, held| held.until + FORGIVEN > now);
+        let held = wrong.entry(from).or_insert(Wrong { times: 0, until: now });
+        if held.until > now {
+            return Some(held.until - now);
+        }
+        let wait = Duration::from_secs(1 << held.times.min(6)).min(LONGEST);
+        held.times += 1;
+        held.until = now + wait;
+        None
+    }
+
+    fn remember(&self, cookie: String, now: Instant) {
+        let mut inside = lock(&self.inside);
+        inside.retain(|_, until| *until > now);
+        if inside.len() >= REMEMBERED {
+            let oldest = inside.iter().min_by_key(|(_, until)| **until);
+            if let Some(oldest) = oldest.map(|(cookie, _)| cookie.clone()) {
+                inside.remove(&oldest);
+            }
+        }
+        inside.insert(cookie, now + HOLDS);
+    }
+}
+
+fn is_right(hash: &str, password: &str) -> bool {
+    PasswordHash::new(hash)
+        .is_ok_and(|hash| Argon2::default().verify_password(password.as_bytes(), &hash).is_ok())
+}
+
+/// Whoever has one address of the sixth version has all of its network.
+fn network(from: IpAddr) -> IpAddr {
+    match from.to_canonical() {
+        IpAddr::V4(four) => four.into(),
+        IpAddr::V6(six) => {
+            let bits = u128::from_be_bytes(six.octets()) >> 64 << 64;
+            Ipv6Addr::from(bits).into()
+        }
+    }
+}
+
+fn lock<T>(held: &Mutex<T>) -> MutexGuard<'_, T> {
+    held.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_is_kept_as_a_hash_of_its_own() {
+        let (one, two) =
+            (hash_password("correct horse").unwrap(), hash_password("correct horse").unwrap());
+        assert_ne!(one, two, "each has its salt");
+        assert!(one.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{one}");
+        assert!(is_password_hash(&one) && !is_password_hash("correct horse"));
+        assert!(is_right(&one, "correct horse"));
+        assert!(!is_right(&one, "correct horsf") && !is_right(&one, "") && !is_right("", ""));
+    }
+
+    #[test]
+    fn who_is_wrong_waits_longer_each_time() {
+        let gate = Gate::new(String::new());
+        let from: IpAddr = "192.0.2.7".parse().unwrap();
+        let mut now = Instant::now();
+        let mut waited = Vec::new();
+        for _ in 0..9 {
+            assert_eq!(gate.count(from, now), None);
+            // At once again: not looked at.
+            let wait = gate.count(from, now).unwrap();
+            waited.push(wait.as_secs());
+            assert_eq!(
+                gate.count(from, now + wait / 2).map(|wait| wait.as_secs()),
+                Some(wait.as_secs() / 2)
+            );
+            now += wait;
+        }
+        assert_eq!(waited, [1, 2, 4, 8, 16, 32, 60, 60, 60]);
+        assert_eq!(gate.count("192.0.2.8".parse().unwrap(), now), None, "others are no matter");
+        // Forgotten after a silence.
+        now += LONGEST + FORGIVEN;
+        assert_eq!(gate.count(from, now), None);
+        assert_eq!(gate.count(from, now), Some(Duration::from_secs(1)));
+    }
+
+    #[test]
+    fn a_network_is_one() {
+        let of = |text: &str| network(text.parse().unwrap()).to_string();
+        assert_eq!(of("2001:db8::1"), of("2001:db8::ffff:1:2:3"));
+        assert_ne!(of("2001:db8::1"), of("2001:db8:0:1::1"));
+        assert_eq!(of("::ffff:192.0.2.7"), "192.0.2.7");
+    }
+
+    #[test]
+    fn a_log_in_holds_for_a_while() {
+        let gate = Gate::new(String::new());
+        let now = Instant::now();
+        gate.remember("a".to_owned(), now);
+        assert!(gate.is_inside("a") && !gate.is_inside("b") && !gate.is_inside(""));
+        // The oldest goes when there are too many.
+        for nth in 0..REMEMBERED {
+            gate.remember(format!("c{nth}"), now + Duration::from_secs(1));
+        }
+        assert!(!gate.is_inside("a") && gate.is_inside("c0"));
+        // Nobody is remembered for ever.
+        gate.remember("z".to_owned(), now + HOLDS + Duration::from_secs(2));
+        assert_eq!(lock(&gate.inside).len(), 1);
+    }
+}

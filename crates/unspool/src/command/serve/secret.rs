@@ -1,0 +1,38 @@
+//! What is kept with the archive and is for its owner's eyes only.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+
+use anyhow::{Context, Result, anyhow};
+use unspool_engine::lock::DataFolder;
+use unspool_server::Door;
+
+/// The token is kept with the archive, so that pages which are open, and links that were kept, hold
+/// when the program is started again. Whoever can read it can read the archive too.
+pub fn token(folder: &DataFolder) -> Result<String> {
+    let path = folder.path().join("token");
+    let is_one = |token: &str| token.len() == 48 && token.bytes().all(|c| c.is_ascii_hexdigit());
+    if let Some(token) = fs::read_to_string(&path).ok().filter(|token| is_one(token)) {
+        return Ok(token);
+    }
+    let token = Door::secret().ok_or_else(|| anyhow!("the system gives no random bytes"))?;
+    keep(&path, &token)?;
+    Ok(token)
+}
+
+/// Writes a file that nobody else reads, whole or not at all.
+pub fn keep(path: &Path, secret: &str) -> Result<()> {
+    let new = path.with_extension("new");
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    // What an earlier attempt left may be readable for others.
+    let _ = fs::remove_file(&new);
+    options
+        .open(&new)
+        .and_then(|mut file| file.write_all(secret.as_bytes()))
+        .and_then(|()| fs::rename(&new, path))
+        .with_context(|| format!("cannot write {}", path.display()))
+}

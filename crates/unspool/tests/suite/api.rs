@@ -1,0 +1,464 @@
+//! REST: what is served is what the document says, what is answered is what the schemas say and
+//! what the command line writes, and whatever makes no sense is refused with what to do next.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use serde_json::{Value, json};
+use unspool_core::part::Kind;
+
+use crate::case::{all_cases, root};
+use crate::home::Machine;
+use crate::schema::check;
+use crate::served::Server;
+
+/// A server over sessions of every agent.
+fn over_everything(machine: &Machine) -> Server {
+    for agent in ["claude-code", "codex", "opencode", "copilot", "gemini", "ai-sdk", "rows"] {
+        let folder = root().join("fixtures").join(agent);
+        machine.run("data", &["import", folder.to_str().unwrap()], "");
+    }
+    Server::begin(machine, "data", &[])
+}
+
+/// A server over one session.
+fn over_one(machine: &Machine) -> (Server, String) {
+    let log = root().join("fixtures/claude-code/discovery-loop/log.jsonl");
+    machine.ok("data", &["import", log.to_str().unwrap()]);
+    let server = Server::begin(machine, "data", &[]);
+    let id = server.json("/api/sessions")[0]["id"].as_str().unwrap().to_owned();
+    (server, id)
+}
+
+/// The turn in which most happened.
+fn most_parts(whole: &Value) -> &Value {
+    let turns = whole["turns"].as_array().unwrap().iter();
+    turns.max_by_key(|turn| turn["parts"].as_array().unwrap().len()).unwrap()
+}
+
+/// Follows a list to its end.
+fn all_of(server: &Server, path: &str) -> Vec<Value> {
+    let mut found = Vec::new();
+    let mut next = Some(path.to_owned());
+    while let Some(path) = next {
+        let answer = server.get(&path);
+        assert_eq!(answer.status, 200, "{path}: {}", String::from_utf8_lossy(&answer.body));
+        found.extend(answer.json().as_array().unwrap().clone());
+        next = answer.next();
+    }
+    found
+}
+
+#[test]
+fn every_route_answers_what_its_schema_says() {
+    // R-000-23 R-001-36: on sessions of every agent, no field missing and none unknown.
+    let machine = Machine::new();
+    let server = over_everything(&machine);
+    let document = server.json("/api/openapi.json");
+    assert_eq!(document, unspool_server::openapi(), "what is served is what the code says");
+    assert_eq!(document["openapi"], "3.1.0");
+
+    let sessions = all_of(&server, "/api/sessions");
+    assert!(sessions.len() > 50, "{}", sessions.len());
+    let mut kinds = BTreeSet::new();
+    let mut asked = BTreeSet::new();
+    let mut ask = |route: &str, path: &str| -> Value {
+        asked.insert(route.to_owned());
+        let operation = &document["paths"][route]["get"];
+        let schema = &operation["responses"]["200"]["content"]["application/json"]["schema"];
+        let answer = server.json(path);
+        check(&document, schema, &answer).unwrap_or_else(|why| panic!("{path}: {why}"));
+        answer
+    };
+    ask("/api/openapi.json", "/api/openapi.json");
+    ask("/api/sessions", "/api/sessions");
+    ask("/api/stats", "/api/stats");
+    for kind in unspool_engine::asked::SEARCH_KINDS {
+        ask("/api/search", &format!("/api/search?q=a*&kind={kind}&limit=5"));
+    }
+    for session in &sessions {
+        let id = session["id"].as_str().unwrap();
+        let whole = ask("/api/sessions/{id}", &format!("/api/sessions/{id}"));
+        assert_eq!(whole["session"], *session);
+        let turns =
+            ask("/api/sessions/{id}/turns", &format!("/api/sessions/{id}/turns?limit=1000"));
+        assert_eq!(turns, whole["turns"]);
+        let messages =
+            ask("/api/sessions/{id}/messages", &format!("/api/sessions/{id}/messages?limit=1000"));
+        check_messages(&turns, &messages);
+        let turns = turns.as_array().unwrap();
+        for turn in turns {
+            kinds.extend(
+                turn["parts"].as_array().unwrap().iter().map(|it| it["kind"].clone().to_string()),
+            );
+        }
+        // One turn of each is enough for what goes turn by turn.
+        let Some(turn) = turns.iter().max_by_key(|turn| turn["parts"].as_array().unwrap().len())
+        else {
+            continue;
+        };
+        let number = &turn["number"];
+        let one =
+            ask("/api/sessions/{id}/turns/{number}", &format!("/api/sessions/{id}/turns/{number}"));
+        assert_eq!(one, *turn);
+        let path = format!("/api/sessions/{id}/turns/{number}/parts");
+        assert_eq!(ask("/api/sessions/{id}/turns/{number}/parts", &path), turn["parts"]);
+        let Some(part) = turn["parts"].as_array().unwrap().last() else { continue };
+        let path = format!("/api/sessions/{id}/parts/{}?raw=1", part["id"].as_str().unwrap());
+        let found = ask("/api/sessions/{id}/parts/{part}", &path);
+        assert_eq!((&found["part"], &found["turn"]), (part, number));
+        let records = found["raw"]["records"].as_array().unwrap();
+        assert!(records.iter().all(|record| record["text"].is_string()), "{records:?}");
+    }
+    assert!(kinds.len() > 10, "{kinds:?}");
+
+    // Every route was asked, but for what gives no JSON.
+    let files = ["/api/sessions/{id}/export", "/api/live"].map(str::to_owned);
+    let told: BTreeSet<String> = document["paths"].as_object().unwrap().keys().cloned().collect();
+    assert_eq!(told, asked.into_iter().chain(files).collect::<BTreeSet<String>>());
+}
+
+/// Messages are the two sides of turns.
+fn check_messages(turns: &Value, messages: &Value) {
+    let mut expected = Vec::new();
+    for turn in turns.as_array().unwrap() {
+        if !turn["user"].as_array().unwrap().is_empty() {
+            expected.push(("user", &turn["id"], &turn["user"]));
+        }
+        expected.push(("assistant", &turn["id"], &turn["parts"]));
+    }
+    let messages = messages.as_array().unwrap();
+    assert_eq!(messages.len(), expected.len());
+    for (message, (role, turn, parts)) in messages.iter().zip(expected) {
+        assert_eq!((&message["role"], &message["execution"]), (&json!(role), turn));
+        assert_eq!(message["parts"], *parts);
+        let texts = parts.as_array().unwrap().iter().filter(|part| part["kind"] == "text");
+        let content: String = texts.map(|part| part["text"].as_str().unwrap()).collect();
+        assert_eq!(message["content"], content, "derived from the parts (R-000-16)");
+    }
+}
+
+#[test]
+fn the_document_has_every_kind_of_part() {
+    let document = unspool_server::openapi();
+    let schemas = &document["components"]["schemas"];
+    for kind in unspool_engine::asked::PART_KINDS {
+        let all = schemas["Part"]["oneOf"].as_array().unwrap();
+        let of_kind = |it: &&Value| it["properties"]["kind"]["const"] == *kind;
+        let fields = all.iter().find(of_kind).unwrap()["properties"].as_object().unwrap();
+        assert_eq!(fields.contains_key("payload"), *kind == "data", "{kind} has fields of its own");
+    }
+    let names: Vec<&str> = [
+        Kind::Text,
+        Kind::Reasoning,
+        Kind::Tool,
+        Kind::Agent,
+        Kind::Interjection,
+        Kind::TaskList,
+        Kind::SkillLoad,
+        Kind::McpSnapshot,
+        Kind::ContextInfo,
+        Kind::Compaction,
+        Kind::File,
+        Kind::Source,
+        Kind::Patch,
+        Kind::Notice,
+        Kind::Error,
+        Kind::Data,
+    ]
+    .map(Kind::name)
+    .to_vec();
+    assert_eq!(names, unspool_engine::asked::PART_KINDS);
+}
+
+#[test]
+fn rest_says_what_the_command_line_says() {
+    let machine = Machine::new();
+    for case in
+        all_cases().iter().filter(|case| case.to_string_lossy().contains("claude-code")).take(8)
+    {
+        machine.run("data", &["import", case.to_str().unwrap()], "");
+    }
+    let server = Server::begin(&machine, "data", &[]);
+    let listed = machine.json("data", &["list"]);
+    assert_eq!(server.json("/api/sessions"), listed);
+    for session in listed.as_array().unwrap() {
+        let id = session["id"].as_str().unwrap();
+        let shown = machine.json("data", &["show", id]);
+        let served = server.json(&format!("/api/sessions/{id}"));
+        for field in ["session", "records", "warnings"] {
+            assert_eq!(served[field], shown[field], "{id} {field}");
+        }
+        let content = |document: &Value| -> Vec<Value> {
+            document["turns"].as_array().unwrap().iter().map(|turn| turn["parts"].clone()).collect()
+        };
+        assert_eq!(content(&served), content(&shown), "{id}");
+    }
+    for (path, command) in [
+        ("/api/search?q=cache", vec!["search", "cache"]),
+        (
+            "/api/search?q=cache&kind=tool&limit=3",
+            vec!["search", "cache", "--kind", "tool", "--limit", "3"],
+        ),
+        (
+            "/api/search?q=%22the+cache%22&since=2020-01-01",
+            vec!["search", "\"the cache\"", "--since", "2020-01-01"],
+        ),
+        ("/api/search?q=nosuchwordanywhere", vec!["search", "nosuchwordanywhere"]),
+        ("/api/stats", vec!["stats"]),
+        (
+            "/api/stats?agent=claude-code&limit=2",
+            vec!["stats", "--agent", "claude-code", "--limit", "2"],
+        ),
+        ("/api/stats?since=2999-01-01", vec!["stats", "--since", "2999-01-01"]),
+        ("/api/sessions?agent=codex", vec!["list", "--agent", "codex"]),
+    ] {
+        assert_eq!(server.json(path), machine.json("data", &command), "{path}");
+    }
+    let id = listed[0]["id"].as_str().unwrap();
+    let exported = machine.ok("data", &["export", id, "--to", "jsonl"]);
+    let answer = server.get(&format!("/api/sessions/{id}/export?to=jsonl"));
+    assert_eq!(String::from_utf8(answer.body.clone()).unwrap(), exported);
+    let named = format!("attachment; filename=\"unspool-{id}.jsonl\"");
+    assert_eq!(answer.header("content-disposition"), Some(named.as_str()));
+    assert_eq!(answer.header("content-type"), Some("application/x-ndjson"));
+}
+
+#[test]
+fn lists_go_on_where_they_were_left() {
+    let machine = Machine::new();
+    let server = over_everything(&machine);
+    let all = all_of(&server, "/api/sessions?limit=1000");
+    for limit in [1, 7, all.len() - 1, all.len()] {
+        assert_eq!(all_of(&server, &format!("/api/sessions?limit={limit}")), all, "{limit}");
+    }
+    // Filters hold on every page.
+    let of_codex: Vec<&Value> = all.iter().filter(|it| it["agent"] == "codex").collect();
+    let paged = all_of(&server, "/api/sessions?agent=codex&limit=2");
+    assert_eq!(paged.iter().collect::<Vec<_>>(), of_codex);
+    let failed: Vec<&Value> = all.iter().filter(|it| it["errors"] != 0).collect();
+    let paged = all_of(&server, "/api/sessions?errors=true&limit=3");
+    assert_eq!(paged.iter().collect::<Vec<_>>(), failed);
+    let model = all.iter().find_map(|it| it["models"][0].as_str()).unwrap();
+    let with: Vec<&Value> =
+        all.iter().filter(|it| it["models"].as_array().unwrap().contains(&json!(model))).collect();
+    let paged = all_of(&server, &format!("/api/sessions?model={model}&limit=4"));
+    assert_eq!(paged.iter().collect::<Vec<_>>(), with);
+
+    let most = all.iter().max_by_key(|it| it["turns"].as_u64()).unwrap();
+    let id = most["id"].as_str().unwrap();
+    let whole = server.json(&format!("/api/sessions/{id}"));
+    let turns = whole["turns"].as_array().unwrap();
+    assert!(turns.len() > 4, "{}", turns.len());
+    assert_eq!(all_of(&server, &format!("/api/sessions/{id}/turns?limit=2")), *turns);
+    let number = |at: usize| turns[at]["number"].as_u64().unwrap();
+    let after = number(1);
+    assert_eq!(all_of(&server, &format!("/api/sessions/{id}/turns?after={after}")), turns[2..]);
+    let some = server.json(&format!("/api/sessions/{id}?turns={}-{}", number(2), number(3)));
+    assert_eq!(*some["turns"].as_array().unwrap(), turns[2..=3]);
+    assert_eq!(some["session"], whole["session"]);
+    let some = server.get(&format!("/api/sessions/{id}?after={after}&limit=2"));
+    assert_eq!(*some.json()["turns"].as_array().unwrap(), turns[2..=3]);
+    assert!(some.next().unwrap().ends_with(&format!("limit=2&after={}", number(3))));
+    let messages = all_of(&server, &format!("/api/sessions/{id}/messages?limit=3"));
+    assert_eq!(messages, all_of(&server, &format!("/api/sessions/{id}/messages?limit=1000")));
+    let users = all_of(&server, &format!("/api/sessions/{id}/messages?role=user&limit=1"));
+    assert_eq!(
+        users,
+        messages.iter().filter(|it| it["role"] == "user").cloned().collect::<Vec<_>>()
+    );
+}
+
+#[test]
+fn parts_and_messages_are_chosen_by_what_they_are() {
+    // R-001-36
+    let machine = Machine::new();
+    let (server, id) = over_one(&machine);
+    let whole = server.json(&format!("/api/sessions/{id}"));
+    let turn = most_parts(&whole);
+    let parts = turn["parts"].as_array().unwrap();
+    let path = format!("/api/sessions/{id}/turns/{}/parts", turn["number"]);
+    let tool = parts.iter().find_map(|it| it["name"].as_str()).unwrap();
+    let chosen = |wanted: &dyn Fn(&Value) -> bool| -> Vec<Value> {
+        parts.iter().filter(|part| wanted(part)).cloned().collect()
+    };
+    for (query, expected) in [
+        ("kind=tool".to_owned(), chosen(&|it| it["kind"] == "tool")),
+        ("kind=reasoning&limit=1".to_owned(), chosen(&|it| it["kind"] == "reasoning")),
+        (format!("tool={tool}"), chosen(&|it| it["name"] == tool)),
+        ("state=failed".to_owned(), chosen(&|it| it["state"] == "failed")),
+        (format!("after={}", parts[2]["id"].as_str().unwrap()), parts[3..].to_vec()),
+    ] {
+        assert_eq!(all_of(&server, &format!("{path}?{query}")), expected, "{query}");
+    }
+    let messages = all_of(&server, &format!("/api/sessions/{id}/messages"));
+    for (query, wanted) in [
+        (
+            "has_tool_calls=true",
+            &(|it: &Value| it["has_tool_calls"] == true) as &dyn Fn(&Value) -> bool,
+        ),
+        ("has_tool_calls=0", &|it: &Value| it["has_tool_calls"] == false),
+        ("tool_name=Read", &|it: &Value| {
+            it["parts"].as_array().unwrap().iter().any(|part| part["name"] == "Read")
+        }),
+    ] {
+        let expected: Vec<Value> = messages.iter().filter(|it| wanted(it)).cloned().collect();
+        assert_eq!(
+            all_of(&server, &format!("/api/sessions/{id}/messages?{query}")),
+            expected,
+            "{query}"
+        );
+    }
+    let execution = turn["id"].as_str().unwrap();
+    let both = all_of(&server, &format!("/api/sessions/{id}/messages?execution={execution}"));
+    assert_eq!(
+        both.iter().map(|it| it["role"].as_str().unwrap()).collect::<Vec<_>>(),
+        ["user", "assistant"]
+    );
+}
+
+#[test]
+fn raw_records_come_from_the_log_itself() {
+    let machine = Machine::new();
+    let log = machine.home().join("log.jsonl");
+    fs::copy(root().join("fixtures/claude-code/discovery-loop/log.jsonl"), &log).unwrap();
+    machine.ok("data", &["import", log.to_str().unwrap()]);
+    let server = Server::begin(&machine, "data", &[]);
+    let id = server.json("/api/sessions")[0]["id"].as_str().unwrap().to_owned();
+    let whole = server.json(&format!("/api/sessions/{id}"));
+    let part = most_parts(&whole)["parts"][0]["id"].as_str().unwrap();
+    let path = format!("/api/sessions/{id}/parts/{part}?raw=true");
+    let answer = server.get(&path);
+    let record = answer.json()["raw"]["records"][0].clone();
+    let lines = fs::read_to_string(&log).unwrap();
+    assert!(lines.lines().any(|line| record["text"] == line), "{record}");
+    assert_eq!(record["file"], log.to_str().unwrap());
+    assert!(server.json(&path.replace("true", "false"))["raw"].is_null());
+    // The session did not change, but the file is gone: who asks again is told.
+    let tag = answer.header("etag").unwrap().to_owned();
+    assert_eq!(server.ask("GET", &path, &[("if-none-match", &tag)]).status, 304);
+    fs::remove_file(&log).unwrap();
+    let gone = server.ask("GET", &path, &[("if-none-match", &tag)]);
+    assert_eq!(gone.status, 200);
+    let record = &gone.json()["raw"]["records"][0];
+    assert_eq!((&record["text"], &record["absent"]), (&Value::Null, &json!("gone")));
+}
+
+#[test]
+fn what_is_known_is_not_sent_again() {
+    let machine = Machine::new();
+    let (server, id) = over_one(&machine);
+    let paths = ["", "/turns", "/turns/1", "/turns/1/parts", "/messages"]
+        .map(|end| format!("/api/sessions/{id}{end}"));
+    let others = ["/api/sessions", "/api/search?q=cache", "/api/stats", "/api/openapi.json"];
+    for path in paths.iter().map(String::as_str).chain(others) {
+        let first = server.get(path);
+        let tag = first.header("etag").unwrap_or_else(|| panic!("{path}")).to_owned();
+        assert!(tag.starts_with("W/\""), "{path}: {tag}");
+        for known in [
+            tag.clone(),
+            tag.trim_start_matches("W/").to_owned(),
+            format!("\"x\", {tag}"),
+            "*".to_owned(),
+        ] {
+            let again = server.ask("GET", path, &[("if-none-match", &known)]);
+            assert_eq!((again.status, again.body.len()), (304, 0), "{path} {known}");
+            assert_eq!(again.header("etag"), Some(tag.as_str()), "{path}");
+        }
+        assert_eq!(server.ask("GET", path, &[("if-none-match", "\"x\"")]).status, 200, "{path}");
+        let head = server.ask("HEAD", path, &[]);
+        assert_eq!((head.status, head.body.len()), (200, 0), "{path}");
+        assert_eq!(head.header("etag"), Some(tag.as_str()), "{path}");
+        let packed = server.ask("GET", path, &[("accept-encoding", "gzip")]);
+        assert_eq!(packed.header("content-encoding"), Some("gzip"), "{path}");
+        assert!(packed.body.starts_with(&[0x1f, 0x8b]), "{path}");
+    }
+    // What is another question has another mark, and so has the session when it changes.
+    let of = |path: &str| server.get(path).header("etag").unwrap().to_owned();
+    let one = format!("/api/sessions/{id}");
+    assert_ne!(of(&format!("{one}?turns=1")), of(&format!("{one}?turns=0")));
+    let (before, listed) = (of(&one), of("/api/sessions"));
+    machine.ok("data", &["tag", &id, "good"]);
+    crate::home::until("the tag", || if of(&one) == before { Err("no") } else { Ok(()) });
+    assert_ne!(of("/api/sessions"), listed);
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_with_what_to_do() {
+    let machine = Machine::new();
+    let (server, id) = over_one(&machine);
+    let part = "0".repeat(20);
+    for (path, what) in [
+        ("/api/sessions?limit=0", "a number from 1 to 1000"),
+        ("/api/sessions?limit=1001", "a number from 1 to 1000"),
+        ("/api/sessions?limit=-1", "a number from"),
+        ("/api/sessions?limit=1e3", "a number from"),
+        ("/api/sessions?limit=", "a number from"),
+        ("/api/sessions?agnet=codex", "there are agent, project"),
+        ("/api/sessions?agent=codex&agent=gemini", "twice"),
+        ("/api/sessions?since=yesterday", "2026-05-31"),
+        ("/api/sessions?errors=maybe", "true or false"),
+        ("/api/sessions?after=nowhere", "Link header"),
+        ("/api/sessions?after=1.2", "Link header"),
+        ("/api/search", "q is missing"),
+        ("/api/search?q=", "q is missing"),
+        ("/api/search?q=x&kind=thought", "there are user, title"),
+        ("/api/search?q=x&state=gone", "there are pending"),
+        ("/api/stats?by=day", "no parameter here"),
+        ("/api/openapi.json?x=1", "leave it out"),
+        (&format!("/api/sessions/{id}?turns=7-3"), "3, or 3-7"),
+        (&format!("/api/sessions/{id}?turns=a"), "3, or 3-7"),
+        (&format!("/api/sessions/{id}?turns=1-2&limit=3"), "leave out"),
+        (&format!("/api/sessions/{id}/turns/first"), "a number from"),
+        (&format!("/api/sessions/{id}/turns/99999999999"), "a number from"),
+        (&format!("/api/sessions/{id}/turns/1/parts?after=x"), "20 characters"),
+        (&format!("/api/sessions/{id}/turns/1/parts?after={part}"), "leave after out"),
+        (&format!("/api/sessions/{id}/parts/nothing"), "20 characters"),
+        (&format!("/api/sessions/{id}/messages?role=system"), "there are user, assistant"),
+        (&format!("/api/sessions/{id}/messages?execution=1"), "20 characters"),
+        (&format!("/api/sessions/{id}/export"), "to is missing"),
+        (&format!("/api/sessions/{id}/export?to=docx"), "there are jsonl"),
+        ("/api/sessions/%FF", "UTF-8"),
+    ] {
+        let told = server.get(path).problem(400);
+        assert!(told.contains(what), "{path}: {told}");
+    }
+    for (path, what) in [
+        ("/api", "/api/openapi.json"),
+        ("/api/", "/api/openapi.json"),
+        ("/api/nothing", "/api/openapi.json"),
+        ("/api/sessions/", "/api/openapi.json"),
+        ("/api/sessions/nosuchsession", "/api/sessions lists them"),
+        ("/api/sessions/..%2f..%2fetc%2fpasswd", "/api/sessions lists them"),
+        ("/api/../../etc/passwd", "nothing here"),
+        (&format!("/api/sessions/{id}/turns/99"), "/turns lists them"),
+        (&format!("/api/sessions/{id}/parts/{part}"), "/turns has them all"),
+        (&format!("/api/sessions/{id}/nothing"), "/api/openapi.json"),
+    ] {
+        let told = server.get(path).problem(404);
+        assert!(told.contains(what), "{path}: {told}");
+    }
+    for method in ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "FROB"] {
+        for path in ["/api/sessions", "/api/live", "/api/search", "/", "/assets/app.js", "/s/x"] {
+            let answer = server.ask(method, path, &[]);
+            let told = answer.problem(405);
+            assert!(told.contains("use GET"), "{method} {path}: {told}");
+            assert_eq!(answer.header("allow"), Some("GET, HEAD"), "{method} {path}");
+        }
+    }
+    assert!(server.get("/api/live").problem(426).contains("WebSocket"));
+}
+
+#[test]
+fn the_docs_have_the_table_of_the_code() {
+    let path = root().join("docs/api.md");
+    let docs = fs::read_to_string(&path).unwrap();
+    let (before, rest) = docs.split_once("<!-- routes -->\n").unwrap();
+    let (table, after) = rest.split_once("<!-- end of routes -->\n").unwrap();
+    if std::env::var_os("UNSPOOL_BLESS").is_some() {
+        let table = unspool_server::table();
+        let whole = format!("{before}<!-- routes -->\n{table}<!-- end of routes -->\n{after}");
+        return fs::write(&path, whole).unwrap();
+    }
+    assert_eq!(table, unspool_server::table(), "UNSPOOL_BLESS=1 writes it");
+}

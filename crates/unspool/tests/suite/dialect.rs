@@ -1,0 +1,315 @@
+//! Frames: whoever folds them, by their rules and nothing else, holds what is stored.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+use unspool_core::assemble::Assembler;
+use unspool_core::change::{Change, merged};
+use unspool_core::document::{BodyDocument, PartDocument};
+use unspool_core::event::Event;
+use unspool_core::id::SessionId;
+use unspool_core::part::Body;
+use unspool_core::session::Transcript;
+use unspool_core::telling::Telling;
+use unspool_core::transcript::Mirror;
+use unspool_server::dialect::Dialect;
+
+use crate::laws::{Told, told};
+
+/// A client, as somebody would write it who has read the docs only.
+#[derive(Default)]
+struct Client {
+    seq: u64,
+    messages: Vec<Message>,
+    /// How often something was begun: a channel, and a reply.
+    channels: usize,
+    starts: usize,
+}
+
+struct Message {
+    id: String,
+    role: String,
+    parts: Vec<(String, Value)>,
+    ended: bool,
+}
+
+impl Client {
+    /// Takes a frame. Fails where one is missing.
+    fn take(&mut self, frame: &Value) -> Result<(), String> {
+        let seq = frame["seq"].as_u64().unwrap();
+        if seq <= self.seq {
+            return Ok(());
+        }
+        if seq != self.seq + 1 {
+            return Err(format!("{} is followed by {seq}", self.seq));
+        }
+        self.seq = seq;
+        let text = |field: &str| frame[field].as_str().unwrap_or_default().to_owned();
+        let id = text("message");
+        match frame["type"].as_str().unwrap() {
+            "channel.start" => {
+                self.channels += 1;
+                self.messages.clear();
+            }
+            "message.start" => {
+                self.starts += usize::from(frame["role"] == "assistant");
+                self.start(id, text("role"), &text("replaces"));
+            }
+            "message.delta" => {
+                let (kind, part) = (text("kind"), text("part"));
+                let held = self.part(&id, &part);
+                match kind.as_str() {
+                    "tool-input" => add(&mut held["input_text"], &text("text")),
+                    "tool-output" => add(&mut held["output"], &text("text")),
+                    "text" | "reasoning" => {
+                        held["kind"] = kind.into();
+                        add(&mut held["text"], &text("text"));
+                    }
+                    _ => *held = frame["data"].clone(),
+                }
+            }
+            "message.tool_call" => {
+                let held = self.part(&id, &text("part"));
+                held["kind"] = "tool".into();
+                for field in ["name", "input", "state"] {
+                    held[field] = frame[field].clone();
+                }
+            }
+            "message.tool_result" => {
+                let held = self.part(&id, &text("part"));
+                assert_eq!(held["kind"], "tool", "a result stands behind its call");
+                assert_eq!(frame["is_error"], frame["state"] != "completed");
+                for field in ["state", "output"] {
+                    held[field] = frame[field].clone();
+                }
+            }
+            "message.end" => {
+                let at = self.messages.iter().position(|held| held.id == id).unwrap();
+                assert!(!self.messages[at].ended, "{id} ends once");
+                self.messages[at].ended = true;
+            }
+            other => panic!("{other}"),
+        }
+        Ok(())
+    }
+
+    fn start(&mut self, id: String, role: String, replaces: &str) {
+        let new = Message { id, role, parts: Vec::new(), ended: false };
+        let known = self.messages.iter().position(|held| held.id == new.id);
+        let replaced = self.messages.iter().position(|held| held.id == replaces);
+        match (known, replaced) {
+            (Some(at), _) => self.messages[at] = new,
+            (None, Some(at)) => self.messages[at] = new,
+            (None, None) => self.messages.push(new),
+        }
+    }
+
+    fn part(&mut self, message: &str, part: &str) -> &mut Value {
+        let held = self.messages.iter_mut().find(|held| held.id == message).unwrap();
+        assert!(!held.ended, "nothing is added to what has ended");
+        let at = held.parts.iter().position(|(id, _)| id == part).unwrap_or_else(|| {
+            held.parts.push((part.to_owned(), json!({})));
+            held.parts.len() - 1
+        });
+        &mut held.parts[at].1
+    }
+
+    fn written(&self) -> Vec<Value> {
+        let written = self.messages.iter().map(|message| {
+            let parts: Vec<Value> = message.parts.iter().map(|(_, part)| essence(part)).collect();
+            json!({ "role": message.role, "parts": parts, "ended": message.ended })
+        });
+        written.collect()
+    }
+}
+
+fn add(field: &mut Value, text: &str) {
+    *field = format!("{}{text}", field.as_str().unwrap_or_default()).into();
+}
+
+/// What of a part a client must know.
+fn essence(part: &Value) -> Value {
+    match part["kind"].as_str().unwrap() {
+        "text" | "reasoning" => json!([part["kind"], part["text"]]),
+        "tool" => json!(["tool", part["name"], part["input"], part["state"], part["output"]]),
+        _ => {
+            let mut part = part.clone();
+            let fields = part.as_object_mut().unwrap();
+            for name in ["id", "step", "started_at", "ended_at"] {
+                fields.remove(name);
+            }
+            part
+        }
+    }
+}
+
+/// What is stored, in the same words.
+fn stored(transcript: &Transcript) -> Vec<Value> {
+    let agent = &transcript.session.agent;
+    let mut messages = Vec::new();
+    for turn in &transcript.turns {
+        let user = turn.user.iter().map(|body| BodyDocument { agent, body });
+        let user: Vec<Value> =
+            user.map(|body| essence(&serde_json::to_value(body).unwrap())).collect();
+        if !user.is_empty() {
+            messages.push(json!({ "role": "user", "parts": user, "ended": true }));
+        }
+        let parts = turn.parts.iter().map(|part| PartDocument { agent, turn, part });
+        let parts: Vec<Value> =
+            parts.map(|part| essence(&serde_json::to_value(part).unwrap())).collect();
+        let ended = turn.state.name() != "running";
+        messages.push(json!({ "role": "assistant", "parts": parts, "ended": ended }));
+    }
+    messages
+}
+
+#[track_caller]
+fn assert_same(whose: &str, client: &Client, transcript: &Transcript) {
+    let (told, stored) = (client.written(), stored(transcript));
+    for (at, (told, stored)) in told.iter().zip(&stored).enumerate() {
+        assert_eq!(told, stored, "{whose}: message {at}");
+    }
+    assert_eq!(told.len(), stored.len(), "{whose}");
+}
+
+/// The events, each with what it did.
+fn changes(told: &Told, events: &[Event]) -> Vec<Vec<Change>> {
+    let mut assembler = Assembler::new(SessionId::of(told.agent, &told.session));
+    events.iter().map(|event| assembler.apply(event.clone())).collect()
+}
+
+fn empty(told: &Told) -> Mirror {
+    Mirror::new(told.agent, &told.session)
+}
+
+/// Streams changes in pieces of this size to a client who was there from the start, and to others
+/// who come in the middle.
+fn stream(whose: &str, told: &Told, events: &[Event], size: usize) -> Client {
+    let mut mirror = empty(told);
+    let mut channel = Dialect::new(mirror.session().clone(), Vec::new());
+    let mut client = Client::default();
+    let take = |client: &mut Client, frames: Vec<Value>| {
+        frames.iter().for_each(|frame| client.take(frame).unwrap());
+    };
+    take(&mut client, channel.snapshot());
+    let mut late: Vec<(Dialect, Client)> = Vec::new();
+    let pieces: Vec<Vec<Change>> = changes(told, events);
+    let count = pieces.len().div_ceil(size);
+    for (nth, piece) in pieces.chunks(size).enumerate() {
+        let piece: Vec<Change> = merged(piece.iter().flatten().cloned());
+        mirror.apply_all(piece.iter().cloned());
+        take(&mut client, channel.frames(&piece));
+        for (channel, client) in &mut late {
+            take(client, channel.frames(&piece));
+        }
+        // At every fourth of the way, what is told is what is there, and somebody comes in.
+        if nth % (count / 4).max(1) == 0 {
+            assert_same(&format!("{whose} at {nth}"), &client, &mirror.transcript());
+            let rows = mirror.rows();
+            let mut channel = Dialect::new(rows.session, rows.turns);
+            let mut client = Client::default();
+            take(&mut client, channel.snapshot());
+            late.push((channel, client));
+        }
+    }
+    let transcript = mirror.transcript();
+    assert_same(whose, &client, &transcript);
+    for (at, (_, client)) in late.iter().enumerate() {
+        assert_same(&format!("{whose}, who came {at}."), client, &transcript);
+    }
+    client
+}
+
+/// The events of the tellings in this order.
+fn in_order(events: &[Event], order: &[Telling]) -> Vec<Event> {
+    let of = |telling: &Telling| {
+        let telling = *telling;
+        events.iter().filter(move |event| event.telling == telling).cloned()
+    };
+    order.iter().flat_map(of).collect()
+}
+
+#[test]
+fn folding_the_frames_of_every_recording_gives_what_is_stored() {
+    // R-000-12 R-000-13 R-000-14
+    use Telling::{Hooks, Log, Stream};
+    for told in told() {
+        let tellings: BTreeSet<Telling> = told.events.iter().map(|event| event.telling).collect();
+        let mut orders: Vec<Vec<Telling>> =
+            vec![vec![Log, Stream, Hooks], vec![Hooks, Stream, Log]];
+        orders.extend(tellings.iter().map(|telling| vec![*telling]));
+        for order in orders {
+            let events = in_order(&told.events, &order);
+            for size in [1, 5, usize::MAX] {
+                let size = size.min(events.len().max(1));
+                stream(&format!("{} {order:?} by {size}", told.case), &told, &events, size);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_only_grows_is_never_begun_again() {
+    // A stream by itself, word by word: each message starts once.
+    for told in told() {
+        let events = in_order(&told.events, &[Telling::Stream]);
+        if events.is_empty() || !["claude-code", "codex"].contains(&told.agent) {
+            continue;
+        }
+        let client = stream(&told.case, &told, &events, 1);
+        assert_eq!(client.channels, 1, "{}", told.case);
+        let replies = client.messages.iter().filter(|it| it.role == "assistant").count();
+        assert_eq!(client.starts, replies, "{}", told.case);
+    }
+}
+
+#[test]
+fn frames_that_come_twice_are_passed_over_and_gaps_are_seen() {
+    // R-000-13
+    let told = told().into_iter().find(|told| told.case == "discovery-loop").unwrap();
+    let mut mirror = empty(&told);
+    let mut channel = Dialect::new(mirror.session().clone(), Vec::new());
+    let mut frames = channel.snapshot();
+    for piece in changes(&told, &told.events) {
+        frames.extend(channel.frames(&piece));
+        mirror.apply_all(piece);
+    }
+    assert!(frames.len() > 20);
+    for (at, frame) in frames.iter().enumerate() {
+        assert_eq!(frame["seq"], at as u64 + 1, "no number is left out, none comes twice");
+        let positions = ["place", "position", "index", "order", "offset"];
+        assert!(positions.iter().all(|name| frame.get(name).is_none()), "{frame}");
+    }
+    let mut client = Client::default();
+    for frame in frames.iter().flat_map(|frame| [frame, frame]) {
+        client.take(frame).unwrap();
+    }
+    assert_same("twice", &client, &mirror.transcript());
+    let mut gap = Client::default();
+    let outcome: Result<(), String> = frames
+        .iter()
+        .enumerate()
+        .filter(|(at, _)| *at != 7)
+        .try_for_each(|(_, frame)| gap.take(frame));
+    assert_eq!(outcome, Err("7 is followed by 9".to_owned()));
+    // Reasoning, text and calls come as what they are.
+    let kinds: BTreeSet<&str> = frames.iter().filter_map(|frame| frame["type"].as_str()).collect();
+    let all = [
+        "channel.start",
+        "message.delta",
+        "message.end",
+        "message.start",
+        "message.tool_call",
+        "message.tool_result",
+    ];
+    assert_eq!(kinds, BTreeSet::from(all));
+    assert!(frames.iter().any(|frame| frame["kind"] == "reasoning"));
+    assert!(
+        mirror
+            .transcript()
+            .turns
+            .iter()
+            .flat_map(|turn| &turn.parts)
+            .any(|part| matches!(part.body, Body::Tool(_)))
+    );
+}

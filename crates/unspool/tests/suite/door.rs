@@ -1,0 +1,343 @@
+//! Who may come in: every refusal, asked of the real program by hand.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::process::Stdio;
+use std::thread;
+use std::time::Duration;
+
+use crate::case::root;
+use crate::home::Machine;
+use crate::served::{Answer, Server};
+
+/// A server over one session.
+fn local(machine: &Machine) -> Server {
+    let log = root().join("fixtures/claude-code/discovery-loop/log.jsonl");
+    machine.ok("data", &["import", log.to_str().unwrap()]);
+    Server::begin(machine, "data", &[])
+}
+
+#[test]
+fn only_who_has_the_token_is_answered_under_our_own_name() {
+    let machine = Machine::new();
+    let server = local(&machine);
+    let port = server.port;
+    for path in [
+        "/",
+        "/api/sessions",
+        "/api/live",
+        "/api/openapi.json",
+        "/assets/app.js",
+        "/login",
+        "/nothing",
+    ] {
+        for token in ["", "Bearer ", "Bearer wrong", "Basic x"] {
+            let told = server.ask("GET", path, &[("authorization", token)]).problem(401);
+            assert!(told.contains("unspool serve"), "{path}: {told}");
+        }
+        for host in [
+            String::new(),
+            "evil.example".to_owned(),
+            format!("evil.example:{port}"),
+            "127.0.0.1".to_owned(),
+            "127.0.0.1:1".to_owned(),
+        ] {
+            let told = server.ask("GET", path, &[("host", &host)]).problem(421);
+            assert!(told.contains("127.0.0.1"), "{path}: {told}");
+        }
+    }
+    assert_eq!(server.get("/api/sessions").status, 200);
+    // Without a password there is no page that asks for one.
+    server.get("/login").problem(404);
+    server.ask("POST", "/login", &[]).problem(404);
+}
+
+#[test]
+fn other_sites_open_no_sockets_and_send_nothing() {
+    let machine = Machine::new();
+    let server = local(&machine);
+    let upgrade = [
+        ("connection", "Upgrade"),
+        ("upgrade", "websocket"),
+        ("sec-websocket-version", "13"),
+        ("sec-websocket-key", "AAAAAAAAAAAAAAAAAAAAAA=="),
+    ];
+    for origin in ["http://evil.example", "null", "https://127.0.0.1", "http://127.0.0.1:1", ""] {
+        let foreign = [("origin", origin)];
+        if !origin.is_empty() {
+            let told =
+                server.ask("GET", "/api/live", &[&upgrade[..], &foreign].concat()).problem(403);
+            assert!(told.contains("other sites"), "{told}");
+            server.ask("POST", "/api/sessions", &foreign).problem(403);
+        }
+    }
+    server
+        .ask("POST", "/api/sessions", &[("origin", &format!("http://127.0.0.1:{}", server.port))])
+        .problem(405);
+}
+
+#[test]
+fn nobody_sends_too_much() {
+    let machine = Machine::new();
+    let server = local(&machine);
+    let told = server.ask("POST", "/api/sessions", &[("content-length", "65537")]).problem(413);
+    assert!(told.contains("65536 bytes"), "{told}");
+    let long = "x".repeat(9000);
+    let told = server.get(&format!("/api/search?q={long}")).problem(414);
+    assert!(told.contains("ask for less"), "{told}");
+    let large = "x".repeat(40_000);
+    let told = server.ask("GET", "/api/sessions", &[("x-large", &large)]).problem(431);
+    assert!(told.contains("cookies"), "{told}");
+    // A length that is none is no request.
+    assert_eq!(server.ask("POST", "/api/sessions", &[("content-length", "many")]).status, 400);
+}
+
+/// A frame of a client: text, masked with nothing.
+fn frame(text: &[u8]) -> Vec<u8> {
+    let mut frame = vec![0x81];
+    match text.len() {
+        short @ 0..126 => frame.push(0x80 | short as u8),
+        length => {
+            frame.push(0x80 | 127);
+            frame.extend((length as u64).to_be_bytes());
+        }
+    }
+    frame.extend([0; 4]);
+    frame.extend(text);
+    frame
+}
+
+/// Says something on a fresh socket, and hears until the server hangs up or has said this much.
+fn say(server: &Server, text: &[u8], enough: usize) -> Vec<u8> {
+    let mut stream = server.connect();
+    let (port, token) = (server.port, &server.token);
+    write!(
+        stream,
+        "GET /api/live HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\nauthorization: Bearer {token}\r\n\
+         connection: Upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\n\
+         sec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+    )
+    .unwrap();
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        stream.read_exact(&mut byte).unwrap();
+        head.push(byte[0]);
+    }
+    assert!(head.starts_with(b"HTTP/1.1 101"), "{}", String::from_utf8_lossy(&head));
+    // It may hang up in the middle of it.
+    let _ = stream.write_all(&frame(text));
+    let mut heard = Vec::new();
+    let mut some = [0; 4096];
+    while heard.len() < enough {
+        match stream.read(&mut some) {
+            Ok(0) | Err(_) => break,
+            Ok(length) => heard.extend(&some[..length]),
+        }
+    }
+    heard
+}
+
+#[test]
+fn a_frame_that_is_too_large_is_not_read() {
+    let machine = Machine::new();
+    let server = local(&machine);
+    let id = server.json("/api/sessions")[0]["id"].as_str().unwrap().to_owned();
+    let wish = format!("{{\"subscribe\":\"{id}\"}}");
+    let heard = String::from_utf8_lossy(&say(&server, wish.as_bytes(), 4096)).into_owned();
+    assert!(heard.contains(&id), "{heard}");
+    // The same with a lot of nothing behind it: 64 KiB at most.
+    let padded = |length: usize| format!("{wish:length$}");
+    let heard =
+        String::from_utf8_lossy(&say(&server, padded(60_000).as_bytes(), 4096)).into_owned();
+    assert!(heard.contains(&id), "{heard}");
+    let heard =
+        String::from_utf8_lossy(&say(&server, padded(70_000).as_bytes(), 4096)).into_owned();
+    assert!(!heard.contains(&id), "{heard}");
+    // What makes no sense is told so.
+    for nonsense in ["{", "[]", "{\"subscribe\":1}", "{\"subscribe\":\"x\",\"form\":\"morse\"}"] {
+        let heard = String::from_utf8_lossy(&say(&server, nonsense.as_bytes(), 4096)).into_owned();
+        assert!(heard.contains("\"type\":\"error\""), "{nonsense}: {heard}");
+    }
+    assert_eq!(server.get("/api/sessions").status, 200, "it goes on");
+}
+
+#[test]
+fn no_path_leads_out() {
+    let machine = Machine::new();
+    let server = local(&machine);
+    for path in [
+        "/assets/../Cargo.toml",
+        "/assets/..%2f..%2fCargo.toml",
+        "/assets/%2e%2e/%2e%2e/etc/passwd",
+        "/assets/....//etc/passwd",
+        "/../../etc/passwd",
+        "/s/..%2f..%2f..%2fetc%2fpasswd",
+        "/api/sessions/..%2ftoken",
+        "/api/sessions/..%2f..%2ftoken/export?to=jsonl",
+        "//etc/passwd",
+        "/%00",
+    ] {
+        let answer = server.get(path);
+        assert_eq!(answer.status, 404, "{path}");
+        let text = String::from_utf8_lossy(&answer.body);
+        assert!(!text.contains("root:") && !text.contains(&server.token), "{path}: {text}");
+    }
+}
+
+const PASSWORD: &str = "a long password & more";
+
+fn set_password(machine: &Machine) {
+    let output = machine.run("data", &["serve", "--set-password"], &format!("{PASSWORD}\n"));
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn elsewhere_needs_a_password() {
+    let machine = Machine::new();
+    for options in [["--listen", "0.0.0.0"], ["--listen", "192.0.2.1"], ["--name", "desk.example"]]
+    {
+        let output = machine.run("data", &[&["serve", "--port", "0"][..], &options].concat(), "");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{options:?}: {said}");
+        assert!(said.contains("--set-password") && output.stdout.is_empty(), "{said}");
+    }
+    // This machine is nobody else.
+    drop(Server::begin(&machine, "data", &["--listen", "127.0.0.1"]));
+    for (password, why) in
+        [("short\n", "8 characters"), ("\n", "8 characters"), ("", "8 characters")]
+    {
+        let output = machine.run("data", &["serve", "--set-password"], password);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && said.contains(why), "{password:?}: {said}");
+        assert!(!machine.data("data").join("password").exists());
+    }
+    set_password(&machine);
+    let path = machine.data("data").join("password");
+    let kept = fs::read_to_string(&path).unwrap();
+    assert!(kept.starts_with("$argon2id$") && !kept.contains(PASSWORD), "{kept}");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o077, 0);
+    }
+    fs::write(&path, "no hash").unwrap();
+    let output = machine.run("data", &["serve", "--listen", "0.0.0.0", "--port", "0"], "");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("--set-password"));
+}
+
+/// Sends the form of the login page.
+fn log_in(server: &Server, password: &str, to: &str, origin: &str) -> Answer {
+    let escape = |text: &str| text.replace('&', "%26").replace(' ', "+").replace('/', "%2F");
+    let body = format!("password={}&to={}", escape(password), escape(to));
+    let mut lines = vec![
+        "POST /login HTTP/1.0".to_owned(),
+        format!("host: 127.0.0.1:{}", server.port),
+        "content-type: application/x-www-form-urlencoded".to_owned(),
+        format!("content-length: {}", body.len()),
+    ];
+    if !origin.is_empty() {
+        lines.push(format!("origin: {origin}"));
+    }
+    server.send(&lines, body.as_bytes())
+}
+
+#[test]
+fn who_knows_the_password_comes_in() {
+    let machine = Machine::new();
+    set_password(&machine);
+    let mut command = machine.command(
+        "data",
+        &["serve", "--port", "0", "--listen", "0.0.0.0", "--name", "desk.example"],
+    );
+    command.stderr(Stdio::piped());
+    let (server, said) = Server::begin_with(command);
+    let ours = format!("http://127.0.0.1:{}", server.port);
+    let nobody = ("authorization", "");
+
+    // A page asks for it; a program is told what to do.
+    let html = ("accept", "text/html,*/*");
+    let answer = server.ask("GET", "/s/abc?before=3", &[nobody, html]);
+    assert_eq!(
+        (answer.status, answer.header("location")),
+        (303, Some("/login?to=%2Fs%2Fabc%3Fbefore%3D3"))
+    );
+    for path in ["/", "/api/sessions", "/api/live"] {
+        let told = server.ask("GET", path, &[nobody]).problem(401);
+        assert!(told.contains("/login") && told.contains("Bearer"), "{told}");
+    }
+    server.ask("GET", "/api/sessions", &[nobody, html]).problem(401);
+    let page = server.ask("GET", "/login?to=%2Fs%2Fabc", &[nobody]);
+    let text = String::from_utf8(page.body.clone()).unwrap();
+    assert!(
+        page.status == 200
+            && text.contains("type=\"password\"")
+            && text.contains("value=\"/s/abc\""),
+        "{text}"
+    );
+    assert!(!text.contains("<script") && !text.contains("style="), "{text}");
+    assert_eq!(
+        page.header("referrer-policy"),
+        Some("same-origin"),
+        "else a browser does not say where the form stood"
+    );
+    assert_eq!(server.ask("GET", "/assets/style.css", &[nobody]).status, 200);
+
+    // From our own page only.
+    for origin in ["", "null", "http://evil.example", "https://127.0.0.1"] {
+        log_in(&server, PASSWORD, "/", origin).problem(403);
+    }
+    // Wrong ones wait, and while they wait not even the right one is looked at.
+    let wrong = log_in(&server, "wrong", "/s/abc", &ours);
+    assert_eq!(wrong.status, 401);
+    assert!(String::from_utf8_lossy(&wrong.body).contains("not the password"));
+    assert!(wrong.header("set-cookie").is_none());
+    let soon = log_in(&server, PASSWORD, "/", &ours);
+    assert_eq!(soon.status, 429);
+    assert!(soon.header("retry-after").is_some() && soon.header("set-cookie").is_none());
+    thread::sleep(Duration::from_millis(1100));
+
+    let right = log_in(&server, PASSWORD, "//evil.example/", &ours);
+    assert_eq!((right.status, right.header("location")), (303, Some("/evil.example/")));
+    let cookie = right.header("set-cookie").unwrap();
+    assert!(cookie.contains("; HttpOnly; SameSite=Strict; Path=/; Max-Age=604800"), "{cookie}");
+    let cookie = cookie.split(';').next().unwrap();
+    assert!(!cookie.contains(&server.token));
+    for path in ["/", "/api/sessions"] {
+        assert_eq!(server.ask("GET", path, &[nobody, ("cookie", cookie)]).status, 200, "{path}");
+    }
+    // It is remembered here: no other is as good, and none outlives the server.
+    let (name, value) = cookie.split_once('=').unwrap();
+    let other = format!("{name}={}", "0".repeat(value.len()));
+    server.ask("GET", "/api/sessions", &[nobody, ("cookie", &other)]).problem(401);
+
+    // Under the names that were given, and under addresses: no other.
+    let port = server.port;
+    for host in
+        [format!("desk.example:{port}"), "desk.example".to_owned(), format!("192.0.2.9:{port}")]
+    {
+        assert_eq!(server.ask("GET", "/api/sessions", &[("host", &host)]).status, 200, "{host}");
+    }
+    for host in [format!("evil.example:{port}"), "192.0.2.9:1".to_owned()] {
+        assert!(
+            server.ask("GET", "/", &[("host", &host)]).problem(421).contains("--name"),
+            "{host}"
+        );
+    }
+    // What is sent as a form is a form, and a short one.
+    let mut lines = vec![
+        "POST /login HTTP/1.0".to_owned(),
+        format!("host: 127.0.0.1:{port}"),
+        format!("origin: {ours}"),
+    ];
+    assert!(server.send(&lines, b"").problem(415).contains("/login"));
+    lines.push("content-type: application/x-www-form-urlencoded".to_owned());
+    lines.push("content-length: 5000".to_owned());
+    server.send(&lines, &[b'x'; 5000]).problem(413);
+
+    // In plain words, what it means.
+    let said = said.lock().unwrap().clone();
+    for word in ["encrypted", "SSH tunnel", "TLS"] {
+        assert!(said.contains(word), "{said}");
+    }
+}

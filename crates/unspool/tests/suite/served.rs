@@ -1,0 +1,148 @@
+//! `unspool serve`, running, and asked by hand: what no client would send can be sent too.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::home::Machine;
+
+pub struct Server {
+    child: Child,
+    pub port: u16,
+    pub token: String,
+}
+
+pub struct Answer {
+    pub status: u16,
+    head: Vec<(String, String)>,
+    pub body: Vec<u8>,
+}
+
+impl Answer {
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let found = self.head.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
+        found.map(|(_, value)| value.as_str())
+    }
+
+    #[track_caller]
+    pub fn json(&self) -> Value {
+        let text = String::from_utf8_lossy(&self.body);
+        serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {text}"))
+    }
+
+    /// What a refusal says. Each says what is wrong in words, and is known by its type.
+    #[track_caller]
+    pub fn problem(&self, status: u16) -> String {
+        let text = String::from_utf8_lossy(&self.body);
+        assert_eq!(self.status, status, "{text}");
+        assert_eq!(self.header("content-type"), Some("application/problem+json"), "{text}");
+        let told = self.json();
+        assert_eq!(told["status"], status);
+        told["detail"].as_str().unwrap().to_owned()
+    }
+
+    /// Where a list goes on.
+    pub fn next(&self) -> Option<String> {
+        let link = self.header("link")?;
+        let (address, kind) = link.split_once(">; rel=").unwrap();
+        assert_eq!(kind, "\"next\"");
+        Some(address.strip_prefix('<').unwrap().to_owned())
+    }
+}
+
+impl Server {
+    pub fn begin(machine: &Machine, data: &str, options: &[&str]) -> Server {
+        let mut command = machine.command(data, &["serve", "--port", "0"]);
+        command.args(options).stderr(Stdio::null());
+        Server::begin_with(command).0
+    }
+
+    /// Begins it, and takes down what it says to people.
+    pub fn begin_with(mut command: Command) -> (Server, Arc<Mutex<String>>) {
+        let mut child = command.stdin(Stdio::null()).spawn().unwrap();
+        let said = Arc::new(Mutex::new(String::new()));
+        if let Some(stderr) = child.stderr.take() {
+            let said = said.clone();
+            thread::spawn(move || {
+                for line in BufReader::new(stderr).lines().map_while(Result::ok) {
+                    said.lock().unwrap().push_str(&line);
+                }
+            });
+        }
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let address = line.trim();
+        let (origin, token) = address.split_once("/?token=").unwrap_or_else(|| panic!("{address}"));
+        let port = origin.rsplit(':').next().unwrap().parse().unwrap();
+        (Server { child, port, token: token.to_owned() }, said)
+    }
+
+    pub fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        stream
+    }
+
+    /// Sends lines and a body, and reads until the server hangs up.
+    #[track_caller]
+    pub fn send(&self, lines: &[String], body: &[u8]) -> Answer {
+        let mut stream = self.connect();
+        let head = format!("{}\r\n\r\n", lines.join("\r\n"));
+        // It may answer before it has read everything, and hang up.
+        let _ = stream.write_all(head.as_bytes());
+        let _ = stream.write_all(body);
+        let mut text = Vec::new();
+        let _ = stream.read_to_end(&mut text);
+        answer(&text)
+    }
+
+    /// A request of somebody who has the token.
+    #[track_caller]
+    pub fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)]) -> Answer {
+        let host = format!("127.0.0.1:{}", self.port);
+        let token = format!("Bearer {}", self.token);
+        let mut lines = vec![format!("{method} {path} HTTP/1.0")];
+        let usual = [("host", host.as_str()), ("authorization", token.as_str())];
+        let told = |name: &str| headers.iter().any(|(known, _)| *known == name);
+        let usual = usual.iter().filter(|(name, _)| !told(name));
+        let all = usual.chain(headers).filter(|(_, value)| !value.is_empty());
+        lines.extend(all.map(|(name, value)| format!("{name}: {value}")));
+        self.send(&lines, b"")
+    }
+
+    #[track_caller]
+    pub fn get(&self, path: &str) -> Answer {
+        self.ask("GET", path, &[])
+    }
+
+    #[track_caller]
+    pub fn json(&self, path: &str) -> Value {
+        let answer = self.get(path);
+        assert_eq!(answer.status, 200, "{path}: {}", String::from_utf8_lossy(&answer.body));
+        answer.json()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[track_caller]
+fn answer(text: &[u8]) -> Answer {
+    let end = text.windows(4).position(|four| four == b"\r\n\r\n");
+    let end = end.unwrap_or_else(|| panic!("no answer: {}", String::from_utf8_lossy(text)));
+    let head = String::from_utf8(text[..end].to_vec()).unwrap();
+    let mut lines = head.split("\r\n");
+    let status = lines.next().unwrap().split(' ').nth(1).unwrap().parse().unwrap();
+    let head = lines.filter_map(|line| line.split_once(": "));
+    let head = head.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+    Answer { status, head, body: text[end + 4..].to_vec() }
+}
