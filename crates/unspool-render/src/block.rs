@@ -11,6 +11,7 @@ use unspool_core::block::{
 };
 use unspool_core::present::format;
 
+use crate::highlight;
 use crate::text::{safe, spans, tone_class};
 
 /// Blocks below one another.
@@ -85,21 +86,21 @@ fn lay_code(code: &Code) -> Markup {
         figure.code data-language=[language.as_deref()] {
             @if let Some(language) = &language { figcaption { (language) } }
             @match code.first_line {
-                Some(first) => (numbered(&code.text, first)),
-                None => pre { code { (safe(&code.text)) } },
+                Some(first) => (numbered(code, first)),
+                None => pre { code { (highlight::paint(code.language.as_deref(), &code.text)) } },
             }
         }
     }
 }
 
 /// Line numbers stand beside the text and not in it: what is copied is the text.
-fn numbered(text: &str, first: u64) -> Markup {
-    let count = text.split('\n').count() as u64;
+fn numbered(code: &Code, first: u64) -> Markup {
+    let count = code.text.split('\n').count() as u64;
     let numbers: Vec<String> = (0..count).map(|at| first.saturating_add(at).to_string()).collect();
     html! {
         div.numbered {
             pre.numbers aria-hidden="true" { (numbers.join("\n")) }
-            pre { code { (safe(text)) } }
+            pre { code { (highlight::paint(code.language.as_deref(), &code.text)) } }
         }
     }
 }

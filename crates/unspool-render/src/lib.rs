@@ -4,6 +4,7 @@
 
 pub mod assets;
 pub mod block;
+pub mod highlight;
 pub mod markdown;
 pub mod page;
 pub mod text;

@@ -48,6 +48,12 @@ impl Dialect {
         Dialect { mirror, teller }
     }
 
+    /// Goes on with a session that was loaded anew: the channel is the same, so its seqs go on.
+    pub fn restart(&mut self, loaded: Dialect) -> Vec<Value> {
+        self.mirror = loaded.mirror;
+        self.snapshot()
+    }
+
     /// All of it, from its beginning: whatever was told on this channel before counts no more.
     pub fn snapshot(&mut self) -> Vec<Value> {
         let mut frames = Vec::new();

@@ -5,6 +5,7 @@ mod api;
 pub mod dialect;
 mod door;
 mod live;
+mod news;
 mod pages;
 mod problem;
 mod room;
@@ -20,20 +21,12 @@ use tokio::sync::broadcast;
 use tower_http::compression::CompressionLayer;
 use unspool_core::price::Prices;
 use unspool_store::contract::Store;
-use unspool_store::recorder::Published;
 
 pub use api::{openapi, table};
 pub use door::{Door, hash_password, is_password_hash};
+pub use news::News;
 
 use crate::room::Rooms;
-
-/// What was written, as it is told to those who are connected.
-#[derive(Clone, Debug)]
-pub enum News {
-    Written(Arc<Published>),
-    /// Something was left out, or written by somebody who does not tell: look again.
-    Missed,
-}
 
 /// So many pieces of news may somebody who is slow be behind.
 const BACKLOG: usize = 4096;

@@ -74,7 +74,7 @@ impl Keeper {
         thread::spawn(move || {
             loop {
                 match written.blocking_recv() {
-                    Ok(published) => told.tell(News::Written(Arc::new(published))),
+                    Ok(published) => told.tell(News::written(published)),
                     Err(RecvError::Lagged(_)) => told.tell(News::Missed),
                     Err(RecvError::Closed) => return,
                 }
@@ -102,7 +102,7 @@ impl Keeper {
         app.tell(News::Missed);
         while let Some(message) = follower.next_message()? {
             match message {
-                Message::Written(published) => app.tell(News::Written(Arc::new(published))),
+                Message::Written(published) => app.tell(News::written(published)),
                 Message::Missed => app.tell(News::Missed),
                 Message::Hello(_) | Message::Answered(_) => {}
             }

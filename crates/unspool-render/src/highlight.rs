@@ -1,0 +1,179 @@
+//! Colours for code: what each stretch of a text is, free of any surface. Nothing here changes a
+//! character (R-001-38); what is too long, or in a language that nobody knows, stays as it is.
+
+mod json;
+
+use std::ops::Range;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
+use maud::{Markup, PreEscaped, html};
+use rustc_hash::FxHashMap;
+use syntect::parsing::{ParseState, Scope, ScopeStack, SyntaxSet};
+use syntect::util::LinesWithEndings;
+use unspool_core::id::digest;
+
+use crate::text::safe;
+
+/// Longer texts are not read: a page must not wait for its colours.
+const LONGEST: usize = 24 * 1024;
+const LONGEST_LINE: usize = 800;
+/// What was painted last is kept, up to so many bytes: a text that grows is painted again and again.
+const KEPT: usize = 16 * 1024 * 1024;
+
+/// What a stretch of code is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Token {
+    Plain,
+    Keyword,
+    String,
+    Comment,
+    Number,
+    Literal,
+    Function,
+    Type,
+    Tag,
+    Attribute,
+    /// The name of a field.
+    Property,
+}
+
+impl Token {
+    fn class(self) -> Option<&'static str> {
+        match self {
+            Token::Plain => None,
+            Token::Keyword => Some("hl-k"),
+            Token::String => Some("hl-s"),
+            Token::Comment => Some("hl-c"),
+            Token::Number => Some("hl-n"),
+            Token::Literal => Some("hl-l"),
+            Token::Function => Some("hl-f"),
+            Token::Type => Some("hl-t"),
+            Token::Tag => Some("hl-g"),
+            Token::Attribute => Some("hl-a"),
+            Token::Property => Some("hl-p"),
+        }
+    }
+}
+
+/// The stretches of a text: joined, they are the text. None where there is nothing to say.
+pub fn tokens(language: &str, text: &str) -> Option<Vec<(Token, Range<usize>)>> {
+    if matches!(language, "json" | "jsonc" | "jsonl") {
+        return Some(json::tokens(text));
+    }
+    if text.len() > LONGEST || text.lines().any(|line| line.len() > LONGEST_LINE) {
+        return None;
+    }
+    let syntax = SYNTAXES.find_syntax_by_token(language)?;
+    let mut state = ParseState::new(syntax);
+    let mut stack = ScopeStack::new();
+    let mut found = Stretches::default();
+    let mut start = 0;
+    for line in LinesWithEndings::from(text) {
+        let mut at = 0;
+        for (end, change) in state.parse_line(line, &SYNTAXES).ok()? {
+            found.add(meaning(&stack), start + at..start + end);
+            at = end;
+            stack.apply(&change).ok()?;
+        }
+        found.add(meaning(&stack), start + at..start + line.len());
+        start += line.len();
+    }
+    Some(found.0)
+}
+
+/// Neighbours of one kind are one.
+#[derive(Default)]
+struct Stretches(Vec<(Token, Range<usize>)>);
+
+impl Stretches {
+    fn add(&mut self, token: Token, range: Range<usize>) {
+        match self.0.last_mut() {
+            _ if range.is_empty() => {}
+            Some((last, held)) if *last == token && held.end == range.start => {
+                held.end = range.end;
+            }
+            Some(_) | None => self.0.push((token, range)),
+        }
+    }
+}
+
+static SYNTAXES: LazyLock<SyntaxSet> = LazyLock::new(two_face::syntax::extra_newlines);
+
+/// What names of scopes mean; the first that fits.
+const MEANINGS: &[(&str, Token)] = &[
+    ("comment", Token::Comment),
+    ("string", Token::String),
+    ("constant.numeric", Token::Number),
+    ("constant", Token::Literal),
+    ("keyword.operator", Token::Plain),
+    ("keyword", Token::Keyword),
+    ("storage", Token::Keyword),
+    ("entity.name.function", Token::Function),
+    ("support.function", Token::Function),
+    ("variable.function", Token::Function),
+    ("entity.name.tag", Token::Tag),
+    ("entity.other.attribute-name", Token::Attribute),
+    ("entity.name.section", Token::Keyword),
+    ("entity.name", Token::Type),
+    ("support.type.property-name", Token::Property),
+    ("support.type", Token::Type),
+    ("support.class", Token::Type),
+    ("markup.heading", Token::Keyword),
+    ("markup.inserted", Token::String),
+    ("markup.deleted", Token::Number),
+];
+
+static SELECTORS: LazyLock<Vec<(Scope, Token)>> = LazyLock::new(|| {
+    let selector = |(name, token): &(&str, Token)| Some((Scope::new(name).ok()?, *token));
+    MEANINGS.iter().filter_map(selector).collect()
+});
+
+fn meaning(stack: &ScopeStack) -> Token {
+    let scopes = stack.as_slice().iter().rev();
+    let of = |scope: &Scope| {
+        let fits = |(selector, _): &&(Scope, Token)| selector.is_prefix_of(*scope);
+        SELECTORS.iter().find(fits).map(|(_, token)| *token)
+    };
+    scopes.filter_map(of).next().unwrap_or(Token::Plain)
+}
+
+#[derive(Default)]
+struct Painted {
+    pages: FxHashMap<u64, Arc<str>>,
+    bytes: usize,
+}
+
+static PAINTED: LazyLock<Mutex<Painted>> = LazyLock::new(Mutex::default);
+
+/// Code in its colours.
+pub fn paint(language: Option<&str>, text: &str) -> Markup {
+    let Some(language) = language.map(str::to_ascii_lowercase) else {
+        return html! { (safe(text)) };
+    };
+    let key = digest(text.as_bytes()) ^ digest(language.as_bytes()).rotate_left(7);
+    let held = PAINTED.lock().unwrap_or_else(PoisonError::into_inner).pages.get(&key).cloned();
+    if let Some(held) = held {
+        return PreEscaped(held.to_string());
+    }
+    let Some(tokens) = tokens(&language, text) else { return html! { (safe(text)) } };
+    let painted = html! {
+        @for (token, range) in tokens {
+            @let text = text.get(range).unwrap_or_default();
+            @match token.class() {
+                Some(class) => span class=(class) { (safe(text)) },
+                None => (safe(text)),
+            }
+        }
+    };
+    let mut cache = PAINTED.lock().unwrap_or_else(PoisonError::into_inner);
+    if cache.bytes > KEPT {
+        *cache = Painted::default();
+    }
+    cache.bytes += painted.0.len();
+    cache.pages.insert(key, Arc::from(painted.0.as_str()));
+    painted
+}
+
+#[cfg(test)]
+#[path = "highlight_tests.rs"]
+mod tests;

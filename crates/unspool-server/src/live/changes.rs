@@ -1,0 +1,173 @@
+//! For programs: the core's own changes, with the seqs that they lead from and to. Who is slow is
+//! told several at once, and nothing is left out; who is so slow that the news are gone is told to
+//! catch up, and gets the session anew.
+
+use std::sync::Arc;
+
+use axum::extract::ws::{Message, WebSocket};
+use serde_json::json;
+use tokio::sync::broadcast::error::{RecvError, TryRecvError};
+use unspool_core::document::{SessionDocument, TurnDocument};
+use unspool_core::id::SessionId;
+use unspool_store::contract::{Store, StoredSession, TurnSize, Window};
+
+use super::{current, is_there, say};
+use crate::news::{News, Written};
+use crate::{App, api};
+
+/// About so many parts of a session are told at a time.
+const PARTS: u64 = 1000;
+/// Changes are told together up to this many bytes.
+const TOGETHER: usize = 256 * 1024;
+
+pub async fn tell<S: Store>(
+    app: Arc<App<S>>,
+    mut socket: WebSocket,
+    id: SessionId,
+    since: Option<u64>,
+) -> Result<(), axum::Error> {
+    // Listened to before it is loaded: nothing falls between.
+    let mut news = app.news.subscribe();
+    let mut seq = match since {
+        Some(since) if current(&app, id).await == Some(since) => since,
+        Some(_) | None => snapshot(&app, &mut socket, id).await?,
+    };
+    loop {
+        let told = tokio::select! {
+            told = news.recv() => told,
+            heard = socket.recv() => {
+                if is_there(heard.as_ref()) { continue } else { return Ok(()) }
+            }
+        };
+        let mut gathered = Gathered { id, from: seq, seq, changes: String::new() };
+        let mut taken = match told {
+            Ok(told) => gathered.take(&told),
+            Err(RecvError::Lagged(_)) => Taken::Gap,
+            Err(RecvError::Closed) => return Ok(()),
+        };
+        // What came while the last frame was sent.
+        while taken == Taken::All && gathered.changes.len() < TOGETHER {
+            taken = match news.try_recv() {
+                Ok(told) => gathered.take(&told),
+                Err(TryRecvError::Empty | TryRecvError::Closed) => break,
+                Err(TryRecvError::Lagged(_)) => Taken::Gap,
+            };
+        }
+        if gathered.seq > seq {
+            seq = gathered.seq;
+            socket.send(Message::Text(gathered.frame().into())).await?;
+        }
+        if taken == Taken::Gap {
+            say(&mut socket, json!({ "type": "behind", "session": id, "seq": seq })).await?;
+            // What waits is in the snapshot that follows.
+            news = app.news.subscribe();
+            seq = snapshot(&app, &mut socket, id).await?;
+        }
+    }
+}
+
+/// Changes that follow each other.
+struct Gathered {
+    id: SessionId,
+    from: u64,
+    seq: u64,
+    /// Elements of an array.
+    changes: String,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Taken {
+    All,
+    /// Something is missing before it.
+    Gap,
+}
+
+impl Gathered {
+    fn take(&mut self, news: &News) -> Taken {
+        let written: &Written = match news {
+            News::Written(written) => written,
+            News::Missed => return Taken::Gap,
+        };
+        if written.session != self.id || written.seq <= self.seq {
+            return Taken::All;
+        }
+        let Some(changes) = written.changes_json().filter(|_| written.from_seq == self.seq) else {
+            return Taken::Gap;
+        };
+        if !self.changes.is_empty() && !changes.is_empty() {
+            self.changes.push(',');
+        }
+        self.changes.push_str(changes);
+        self.seq = written.seq;
+        Taken::All
+    }
+
+    fn frame(&self) -> String {
+        let Gathered { id, from, seq, changes } = self;
+        format!(
+            r#"{{"type":"changes","session":"{id}","from_seq":{from},"seq":{seq},"changes":[{changes}]}}"#
+        )
+    }
+}
+
+/// Tells the session as it is stored now, some turns at a time, and says as of which seq.
+async fn snapshot<S: Store>(
+    app: &App<S>,
+    socket: &mut WebSocket,
+    id: SessionId,
+) -> Result<u64, axum::Error> {
+    loop {
+        let Ok(stored) = api::find(app, &id.to_string()).await else { return Ok(0) };
+        let Ok(sizes) = app.store.sizes(stored.row).await else { return Ok(0) };
+        let mut stretches = stretches(&sizes).into_iter().peekable();
+        let mut first = true;
+        while first || stretches.peek().is_some() {
+            let (number, count) = stretches.next().unwrap_or((0, 0));
+            let more = stretches.peek().is_some();
+            let frame = stretch(app, &stored, Window::From { number, count }, first, more).await;
+            say(socket, frame).await?;
+            first = false;
+        }
+        // Something was written meanwhile: what was read may be half of it. It is told again from
+        // its beginning.
+        if current(app, id).await == Some(stored.seq) {
+            return Ok(stored.seq);
+        }
+    }
+}
+
+/// The first turn and the number of turns of each stretch.
+fn stretches(sizes: &[TurnSize]) -> Vec<(u32, u32)> {
+    let mut found: Vec<(u32, u32)> = Vec::new();
+    let mut parts = PARTS;
+    for size in sizes {
+        match found.last_mut().filter(|_| parts + size.parts <= PARTS) {
+            Some((_, count)) => *count += 1,
+            None => {
+                found.push((size.number, 1));
+                parts = 0;
+            }
+        }
+        parts += size.parts;
+    }
+    found
+}
+
+async fn stretch<S: Store>(
+    app: &App<S>,
+    stored: &StoredSession,
+    window: Window,
+    first: bool,
+    more: bool,
+) -> serde_json::Value {
+    let turns = app.store.turns(stored.row, window).await.unwrap_or_default();
+    let (summary, prices) = (&stored.summary, &app.prices);
+    let agent = &summary.session.agent;
+    let turns: Vec<TurnDocument<'_>> =
+        turns.iter().map(|turn| TurnDocument { agent, turn, prices }).collect();
+    let session = first.then_some(SessionDocument { summary, prices });
+    json!({
+        "type": "snapshot", "session": stored.summary.session.id, "seq": stored.seq,
+        "first": first, "more": more, "document": { "session": session, "turns": turns },
+    })
+}
