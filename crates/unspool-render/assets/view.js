@@ -63,6 +63,10 @@ export class View {
     /** Only such parts are shown; the server knows which they are. */
     this.only = holder.dataset.only ?? null;
     this.queue = null;
+    /** Another one for every other part of the session: what was asked for before is void then. */
+    this.era = 0;
+    this.filling = new Set();
+    this.beyond = new Set();
     this.fresh = [];
     this.wait = 250;
     this.sight = new IntersectionObserver((entries) => {
@@ -107,17 +111,19 @@ export class View {
   }
 
   async fill(gap) {
-    if (gap.dataset.busy || !gap.isConnected) return;
-    gap.dataset.busy = "1";
     const kind = gap.dataset.gap;
+    if (this.filling.has(kind) || !gap.isConnected) return;
+    this.filling.add(kind);
+    const { era } = this;
     let loaded;
     try {
       loaded = await this.ask({ [kind]: gap.dataset.from });
     } catch {
-      delete gap.dataset.busy;
       return;
+    } finally {
+      this.filling.delete(kind);
     }
-    if (!gap.isConnected) return;
+    if (!gap.isConnected || era !== this.era) return;
     inPlace(this.turns, () => {
       if (kind === "inside") {
         gap.replaceWith(...(loaded.querySelector(".inside")?.children ?? []));
@@ -149,7 +155,7 @@ export class View {
     }
     gap.remove();
     const here = this.sections();
-    for (const old of this.turns.children) if (isGap(old) && old.dataset.gap === kind) old.remove();
+    this.dropGaps(this.turns, kind);
     const more = edge ? (back ? [edge, ...sections] : [...sections, edge]) : sections;
     if (here.length === 0) this.turns.append(...more);
     else if (back) here[0].before(...more);
@@ -180,15 +186,20 @@ export class View {
         last = section;
         continue;
       }
+      if (last) this.edge(end, last.dataset.number);
       if (far.length > 0) this.cut(section, far, end);
       break;
     }
-    if (last) this.edge(end, last.dataset.number);
+  }
+
+  dropGaps(parent, kind) {
+    for (const old of [...parent.children]) if (isGap(old) && old.dataset.gap === kind) old.remove();
   }
 
   cut(section, far, end) {
     const back = end === "before";
-    for (const old of [...section.children]) if (isGap(old) && old.dataset.gap === end) old.remove();
+    this.dropGaps(section, end);
+    this.dropGaps(this.turns, end);
     for (const item of far) item.remove();
     const items = [...section.children].filter(isItem);
     const stays = back ? items[0] : items.at(-1);
@@ -199,7 +210,7 @@ export class View {
 
   edge(end, number) {
     const back = end === "before";
-    for (const old of [...this.turns.children]) if (isGap(old) && old.dataset.gap === end) old.remove();
+    this.dropGaps(this.turns, end);
     const gap = back ? this.gap(end, `${Number(number) + 1}.0`, "Earlier turns")
       : this.gap(end, `${Number(number) - 1}.${END.split(".")[1]}`, "Later turns");
     if (back) this.turns.prepend(gap); else this.turns.append(gap);
@@ -216,8 +227,12 @@ export class View {
 
   /** Shows another part of the session. */
   async jump(query) {
+    this.era += 1;
+    const { era } = this;
     const loaded = await this.ask(query);
+    if (era !== this.era) return;
     this.turns.replaceChildren(...loaded.querySelector(".turns").children);
+    this.beyond.clear();
     this.told.entries?.(loaded.querySelectorAll(".entries > li"));
     this.told.put?.();
     this.watchGaps();
@@ -234,7 +249,9 @@ export class View {
     const inLast = last && [...last.querySelectorAll("[data-at]")].at(-1);
     const to = this.hasEnd() ? END : inLast?.dataset.at ?? `${last.dataset.number}.0`;
     const version = this.holder.dataset.version;
+    const { era } = this;
     const loaded = await this.ask({ from, to }, version ? { "If-None-Match": `W/"${version}"` } : {});
+    if (era !== this.era) { this.again = true; return; }
     if (!loaded) return;
     inPlace(this.turns, () => this.reconcile(this.turns, loaded.querySelector(".turns"), true));
     Object.assign(this.holder.dataset, { seq: loaded.dataset.seq, version: loaded.dataset.version });
@@ -273,14 +290,25 @@ export class View {
       }
       held.remove();
     }
-    if (!parent) return;
     const before = after === null ? null : this.find(after);
-    if (after !== null && before?.parentElement !== parent) return;
-    const next = before ? before.nextElementSibling : parent.firstElementChild;
+    const next = before ? before.nextElementSibling : parent?.firstElementChild;
     // It came where things are missing: it is one of them.
-    if (isGap(next)) return;
-    parent.insertBefore(made, next);
+    if (!parent || isGap(next) || (after !== null && before?.parentElement !== parent)) {
+      if (!held) this.miss(made);
+      return;
+    }
+    parent.insertBefore(made, next ?? null);
     if (!held) this.fresh.push(made.id);
+  }
+
+  /** Something new that is behind all that is loaded: its reader is told that it is there. */
+  miss(made) {
+    if (this.hasEnd() || this.beyond.has(made.id) || !made.matches("[data-at], .turn")) return;
+    const at = firstPosition(made)?.split(".").map(Number);
+    const last = [...this.turns.querySelectorAll("[data-at]")].at(-1)?.dataset.at.split(".").map(Number);
+    if (!at || !last || at[0] < last[0] || (at[0] === last[0] && at[1] <= last[1])) return;
+    this.beyond.add(made.id);
+    this.fresh.push(made.id);
   }
 
   act(act) {

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use unspool_core::block::{Block, text_of};
 use unspool_core::id::{TurnId, digest};
 use unspool_core::present::outline::Outline;
-use unspool_core::present::{self, TurnView, format};
+use unspool_core::present::{self, Item, TurnView, format};
 use unspool_core::price::Prices;
 use unspool_core::summary::Summary;
 
@@ -81,12 +81,19 @@ fn version(head: &Markup, turns: &Markup) -> String {
 
 /// The turns, with links to those around them.
 fn turns(session: &str, window: &Window<'_>) -> Markup {
+    // A turn that is cut leads on by itself: there is one way at each end.
+    let cut = |item: &Item| match item {
+        Item::Part(part) => part.before > 0,
+        Item::Reasoning(block) => block.before > 0,
+    };
+    let cut_above = window.turns.first().is_some_and(|view| view.items.first().is_some_and(cut));
+    let cut_below = window.turns.last().is_some_and(|view| view.after > 0);
     html! {
-        @if let Some(position) = &window.earlier {
+        @if let Some(position) = window.earlier.as_ref().filter(|_| !cut_above) {
             (gap(Gap::Before, session, position, "Earlier turns"))
         }
         @for view in window.turns { (turn(session, view)) }
-        @if let Some(position) = &window.later {
+        @if let Some(position) = window.later.as_ref().filter(|_| !cut_below) {
             (gap(Gap::After, session, position, "Later turns"))
         }
     }
@@ -155,7 +162,6 @@ fn actions(page: &Session<'_>, choice: &Choice<'_>) -> Markup {
             button type="button" data-act="brief" aria-pressed="false" { "Hide intermediate work" }
             button type="button" data-act="usage" aria-pressed="false" { "Usage per step" }
             button type="button" data-act="find" { "Find" }
-            button type="button" data-act="markdown" { "Copy as Markdown" }
             label.only {
                 span.visually-hidden { "Show only" }
                 select name="only" {
@@ -177,6 +183,7 @@ fn actions(page: &Session<'_>, choice: &Choice<'_>) -> Markup {
             details.menu {
                 summary { "Export" }
                 ul {
+                    li { button type="button" data-act="markdown" { "Copy as Markdown" } }
                     li { a href={ "/s/" (id) "/markdown" } download={ (id) ".md" } { "Markdown" } }
                     li { a href={ "/api/sessions/" (id) } download={ (id) ".json" } { "JSON" } }
                     li { a href={ "/api/sessions/" (id) "/export?to=jsonl" } download={ (id) ".jsonl" } { "Archive (JSONL)" } }
