@@ -25,6 +25,8 @@ for (const form of document.querySelectorAll(".filters")) {
     const said = query.toString();
     location.href = said ? `${form.action}?${said}` : form.action;
   };
+  // Who comes back sees what the address says, not what was chosen last.
+  addEventListener("pageshow", () => form.reset());
   form.addEventListener("change", send);
   form.addEventListener("submit", (event) => { event.preventDefault(); send(); });
 }
@@ -178,7 +180,7 @@ function connect() {
       if (broken && scrollY === 0 && field.value === "") location.reload();
       broken = false;
     } else if (message.type === "rows") {
-      if (!listing) location.reload();
+      if (!listing) { location.reload(); return; }
       for (const { html, live: isLive } of message.rows) place(fragment(html).firstElementChild, isLive);
     }
   };

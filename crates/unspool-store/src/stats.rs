@@ -93,6 +93,8 @@ impl Stats {
     /// Leaves so many rows in each list: the last days, the first of the others.
     pub fn cut(&mut self, limit: usize) {
         self.tools.truncate(limit);
+        self.slowest.truncate(limit);
+        self.failures.truncate(limit);
         let old = self.by_day.len().saturating_sub(limit);
         self.by_day.drain(..old);
         for groups in [&mut self.by_model, &mut self.by_agent, &mut self.by_project] {

@@ -42,7 +42,7 @@ pub fn form(action: &str, chosen: &Query, choices: &[Choices], switches: &[Switc
             || switches.iter().any(|switch| switch.name == name)
     };
     html! {
-        form.filters action=(action) method="get" aria-label="Narrow down" {
+        form.filters action=(action) method="get" autocomplete="off" aria-label="Narrow down" {
             @for (name, value) in chosen.pairs().filter(|(name, _)| !asked(name)) {
                 input type="hidden" name=(name) value=(safe(value));
             }

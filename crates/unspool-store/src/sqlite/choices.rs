@@ -1,7 +1,7 @@
 //! Choices are counted in one pass over the sessions: every condition is asked of each, and one that
 //! fails by a single condition counts for that one's choices.
 
-use rusqlite::Connection;
+use rusqlite::{Connection, OptionalExtension};
 use rustc_hash::{FxHashMap, FxHashSet};
 use unspool_core::price::{Prices, Spending};
 use unspool_core::session::Usage;
@@ -20,7 +20,9 @@ struct Seen {
     parents: Vec<Row>,
     is_chosen: bool,
     used: Usage,
-    spending: Spending,
+    /// Which models it has, by their number among all such lists.
+    models: usize,
+    reported_usd: Option<f64>,
 }
 
 /// Which of the conditions hold.
@@ -91,7 +93,9 @@ pub fn choices(connection: &Connection, request: &ChoicesRequest) -> Result<Choi
     let [mut by_agent, mut by_model, mut by_tag] = [(); 3].map(|()| Counts::default());
     let mut by_project: FxHashMap<String, (u64, Option<i64>)> = FxHashMap::default();
     let mut seen: Vec<Seen> = Vec::new();
-    let mut rows_by_id: FxHashMap<String, Row> = FxHashMap::default();
+    // Few lists of models are those of many sessions.
+    let mut lists: Vec<Vec<String>> = Vec::new();
+    let mut by_text: FxHashMap<String, usize> = FxHashMap::default();
     let mut parents_by_id: Vec<(usize, String)> = Vec::new();
     while let Some(row) = rows.next()? {
         found.all += 1;
@@ -99,8 +103,16 @@ pub fn choices(connection: &Connection, request: &ChoicesRequest) -> Result<Choi
         let id = row.get_ref(1)?.as_str()?;
         let agent = row.get_ref(2)?.as_str()?;
         let project = row.get_ref(3)?.as_str_or_null()?;
-        let models: Vec<String> =
-            serde_json::from_str(row.get_ref(4)?.as_str()?).map_err(PackError::from)?;
+        let written = row.get_ref(4)?.as_str()?;
+        let list = match by_text.get(written) {
+            Some(known) => *known,
+            None => {
+                lists.push(serde_json::from_str(written).map_err(PackError::from)?);
+                by_text.insert(written.to_owned(), lists.len() - 1);
+                lists.len() - 1
+            }
+        };
+        let models: &[String] = &lists[list];
         let (started, ended): (Option<i64>, Option<i64>) = (row.get(7)?, row.get(8)?);
         let parent = row.get_ref(9)?.as_str_or_null()?;
         let named = agents.get(id);
@@ -126,8 +138,12 @@ pub fn choices(connection: &Connection, request: &ChoicesRequest) -> Result<Choi
         if let Some(project) = project
             && holds.but(&holds.project)
         {
-            let of = by_project.entry(project.to_owned()).or_default();
-            *of = (of.0 + 1, of.1.max(last));
+            match by_project.get_mut(project) {
+                Some(of) => *of = (of.0 + 1, of.1.max(last)),
+                None => {
+                    by_project.insert(project.to_owned(), (1, last));
+                }
+            }
         }
         if holds.but(&holds.model) {
             models.iter().for_each(|model| by_model.add(model));
@@ -144,22 +160,17 @@ pub fn choices(connection: &Connection, request: &ChoicesRequest) -> Result<Choi
         }
         let is_chosen = holds.but(&true);
         found.sessions += u64::from(is_chosen);
-        let used = usage(row, 11)?;
-        // What is neither chosen nor below something that is will not be added up.
-        let spending = if is_chosen || is_agent {
-            spending(connection, number, &models, used, row.get(10)?)?
-        } else {
-            Spending::default()
-        };
-        rows_by_id.insert(id.to_owned(), number);
         parents_by_id.extend(parent.map(|parent| (seen.len(), parent.to_owned())));
         let parents = named.cloned().unwrap_or_default();
-        seen.push(Seen { row: number, parents, is_chosen, used, spending });
+        let (used, reported_usd) = (usage(row, 11)?, row.get(10)?);
+        seen.push(Seen { row: number, parents, is_chosen, used, models: list, reported_usd });
     }
+    let mut find = connection.prepare_cached("SELECT row FROM session WHERE id = ?1")?;
     for (at, parent) in parents_by_id {
-        seen[at].parents.extend(rows_by_id.get(&parent));
+        seen[at].parents.extend(find.query_row([parent], |row| row.get::<_, Row>(0)).optional()?);
     }
-    add_up(&seen, &request.prices, &mut found);
+    let sums = Sums { connection, seen: &seen, lists: &lists, prices: &request.prices };
+    sums.add_up(&mut found)?;
     found.agents = by_agent.into_list();
     found.models = by_model.into_list();
     found.tags = by_tag.into_list();
@@ -194,44 +205,70 @@ fn allows_project(filter: &SessionFilter, project: Option<&str>) -> bool {
 
 /// Sums over what is chosen and what is below it. What a session costs is said of it and its
 /// sub-agents together.
-fn add_up(seen: &[Seen], prices: &Prices, found: &mut Choices) {
-    let by_row: FxHashMap<Row, usize> =
-        seen.iter().enumerate().map(|(at, seen)| (seen.row, at)).collect();
-    let mut by_top: FxHashMap<usize, Spending> = FxHashMap::default();
-    for at in 0..seen.len() {
-        if let Some(top) = top(seen, &by_row, at) {
-            found.usage.add(seen[at].used);
-            by_top.entry(top).or_default().add(&seen[at].spending);
-        }
-    }
-    for spending in by_top.values() {
-        let estimated = || spending.estimated_usd(prices);
-        let cost = spending.reported_usd.or_else(estimated);
-        found.is_estimated |= cost.is_some() && spending.reported_usd.is_none();
-        if let Some(cost) = cost {
-            found.cost_usd = Some(found.cost_usd.unwrap_or(0.0) + cost);
-        }
-    }
-    // The order of the sum must not show in its last bits.
-    found.cost_usd = found.cost_usd.map(|cost| (cost * 1e6).round() / 1e6);
+struct Sums<'a> {
+    connection: &'a Connection,
+    seen: &'a [Seen],
+    lists: &'a [Vec<String>],
+    prices: &'a Prices,
 }
 
-/// The highest one above it, or itself, that is chosen.
-fn top(seen: &[Seen], by_row: &FxHashMap<Row, usize>, from: usize) -> Option<usize> {
-    let mut chosen = None;
-    let mut open = vec![from];
-    // Agents may name each other as they like.
-    let mut known = FxHashSet::default();
-    while let Some(at) = open.pop() {
-        if !known.insert(at) {
-            continue;
+impl Sums<'_> {
+    fn add_up(&self, found: &mut Choices) -> Result<(), StoreError> {
+        let seen = self.seen;
+        let by_row: FxHashMap<Row, usize> =
+            seen.iter().enumerate().map(|(at, seen)| (seen.row, at)).collect();
+        let with_agents: FxHashSet<Row> =
+            seen.iter().flat_map(|seen| seen.parents.iter().copied()).collect();
+        let mut by_top: FxHashMap<usize, Spending> = FxHashMap::default();
+        // Most sessions are by themselves, with one model or none, and say nothing of their cost:
+        // what they cost is what their tokens cost, however many there are.
+        let mut plain: FxHashMap<usize, Usage> = FxHashMap::default();
+        for (at, one) in seen.iter().enumerate() {
+            let alone = one.parents.is_empty() && !with_agents.contains(&one.row);
+            let top = if alone { one.is_chosen.then_some(at) } else { self.top(&by_row, at) };
+            let Some(top) = top else { continue };
+            found.usage.add(one.used);
+            let models = &self.lists[one.models];
+            if alone && one.reported_usd.is_none() && models.len() < 2 {
+                plain.entry(one.models).or_default().add(one.used);
+                continue;
+            }
+            let own = spending(self.connection, one.row, models, one.used, one.reported_usd)?;
+            by_top.entry(top).or_default().add(&own);
         }
-        if seen[at].is_chosen {
-            chosen = Some(at);
+        let plain = plain.into_iter().map(|(models, used)| {
+            let model = self.lists[models].first().map(String::as_str);
+            Spending::of_session([(model, used)], None)
+        });
+        for spending in by_top.into_values().chain(plain) {
+            let cost = spending.reported_usd.or_else(|| spending.estimated_usd(self.prices));
+            found.is_estimated |= cost.is_some() && spending.reported_usd.is_none();
+            if let Some(cost) = cost {
+                found.cost_usd = Some(found.cost_usd.unwrap_or(0.0) + cost);
+            }
         }
-        open.extend(seen[at].parents.iter().filter_map(|parent| by_row.get(parent)));
+        // The order of the sum must not show in its last bits.
+        found.cost_usd = found.cost_usd.map(|cost| (cost * 1e6).round() / 1e6);
+        Ok(())
     }
-    chosen
+
+    /// The highest one above it, or itself, that is chosen.
+    fn top(&self, by_row: &FxHashMap<Row, usize>, from: usize) -> Option<usize> {
+        let mut chosen = None;
+        let mut open = vec![from];
+        // Agents may name each other as they like.
+        let mut known = FxHashSet::default();
+        while let Some(at) = open.pop() {
+            if !known.insert(at) {
+                continue;
+            }
+            if self.seen[at].is_chosen {
+                chosen = Some(at);
+            }
+            open.extend(self.seen[at].parents.iter().filter_map(|parent| by_row.get(parent)));
+        }
+        chosen
+    }
 }
 
 /// The sessions that speak of a sub-agent, by its session's id.

@@ -124,7 +124,12 @@ pub fn sessions(
             }
             Place::Untimed => chosen.sql.push_str(" AND session.started IS NULL"),
         }
-        let order = "ORDER BY session.started DESC NULLS LAST, session.id";
+        // All of which something was heard since then are found by that; of a few of them, the
+        // newest are found in the order of the list.
+        let order = match (filter.since, limit) {
+            (Some(_), None) => "ORDER BY +session.started DESC NULLS LAST, session.id",
+            (_, _) => "ORDER BY session.started DESC NULLS LAST, session.id",
+        };
         let mut sql = format!("{SESSION} WHERE 1{} {order}", chosen.sql);
         if let Some(limit) = limit {
             sql.push_str(" LIMIT ?");

@@ -135,6 +135,7 @@ contract! { sqlite, crate::home::SqliteHome:
     }
     figures {
         figures_can_be_narrowed,
+        what_fails_again_and_again_and_what_takes_long_is_named,
     }
     adopting {
         a_session_that_was_kept_elsewhere_goes_on_here,
