@@ -14,6 +14,7 @@ pub mod id;
 pub mod json;
 pub mod legacy;
 pub mod lines;
+pub mod live;
 pub mod part;
 pub mod plain;
 pub mod present;

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 
 use crate::part::{Body, ToolState};
 use crate::price::Spending;
-use crate::session::{Session, Transcript, Usage};
+use crate::session::{Session, Transcript, TurnState, Usage};
 
 /// How much of a session is known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -53,6 +53,8 @@ pub struct Summary {
     pub tools: u64,
     /// Errors, and tools that failed.
     pub errors: u64,
+    /// Its last turn has no end. Whether it goes on depends on the time (`state`).
+    pub running: bool,
     pub usage: Usage,
     /// Together with its sub-agents, as far as their own sessions are known.
     pub usage_with_agents: Usage,
@@ -96,6 +98,10 @@ impl Transcript {
             parts: parts().count() as u64,
             tools: tool(None),
             errors: errors + tool(Some(ToolState::Failed)),
+            running: self
+                .turns
+                .last()
+                .is_some_and(|turn| turn.state == TurnState::Running && turn.number > 0),
             usage,
             usage_with_agents,
             spending,

@@ -25,6 +25,7 @@ const MODULES: &[(&str, &str)] = modules![
     "follow.js",
     "list.js",
     "offer.js",
+    "palette.js",
     "session.js",
     "view.js",
 ];
@@ -45,6 +46,7 @@ static ASSETS: LazyLock<Vec<Asset>> = LazyLock::new(|| {
     assets.extend(MODULES.iter().map(|(name, text)| asset(name, SCRIPT, (*text).to_owned())));
     assets
 });
+
 fn asset(name: &'static str, media_type: &'static str, content: String) -> Asset {
     let digest = format!("\"{:016x}\"", digest(content.as_bytes()));
     Asset { name, media_type, content, digest }

@@ -2,10 +2,15 @@
 //! is shown was decided by `present`. Every text that an agent wrote passes through `text::safe`
 //! and maud's escaping, and there is no other way in.
 
+pub mod address;
 pub mod assets;
 pub mod block;
+pub mod chart;
 pub mod highlight;
 pub mod markdown;
 pub mod page;
 pub mod text;
 pub mod turn;
+
+#[cfg(test)]
+mod contrast_tests;

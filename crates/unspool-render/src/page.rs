@@ -1,20 +1,26 @@
 //! The pages: a shell that all share, the list of sessions, one session.
 
+mod filters;
 mod login;
 mod raw;
 mod search;
 mod session;
 mod sessions;
+mod stats;
+mod welcome;
 
 use maud::{DOCTYPE, Markup, html};
 
+pub use filters::{Choices, Offered, since_label};
 pub use login::login;
 pub use raw::{Record, raw};
-pub use search::{Found, Search, search};
+pub use search::{Found, Search, found, search};
 pub use session::{
     Choice, Prompt, Session, Window, inline, outline_entry, session, session_head, window,
 };
-pub use sessions::{Row, Sessions, rows, sessions};
+pub use sessions::{Project, Row, Sessions, Sum, more, row, sessions, suggestions};
+pub use stats::{Bar, Call, Failure, Spent, Stats, Tool, Totals, stats};
+pub use welcome::{Demo, Looked, Welcome, demo, welcome};
 
 /// A page around its main part.
 pub fn shell(title: &str, module: &str, main: Markup) -> Markup {
@@ -40,12 +46,17 @@ pub fn shell_with(title: &str, module: &str, query: &str, main: Markup) -> Marku
             body {
                 a.skip href="#main" { "Skip to the content" }
                 header.top {
-                    a.brand href="/" { span.mark aria-hidden="true" { "◐" } "Unspool" }
+                    a.brand href="/" { span.mark aria-hidden="true" { "◐" } span { "Unspool" } }
+                    nav.pages aria-label="Pages" {
+                        a href="/" { "Sessions" }
+                        a href="/stats" { "Stats" }
+                    }
                     form.find action="/" method="get" role="search" {
                         input type="search" name="q" value=(crate::text::safe(query)) placeholder="Search everything" autocomplete="off"
                             aria-label="Search all sessions";
                     }
                     span.link-state role="status" {}
+                    button.keys type="button" title="Keys (?)" aria-label="Keys" { "?" }
                     button.theme type="button" title="Light or dark" aria-label="Light or dark" { "◑" }
                 }
                 main id="main" { (main) }

@@ -2,8 +2,10 @@
 //! live. It reads the archive and follows whoever records; it never writes.
 
 mod api;
+mod asked;
 pub mod dialect;
 mod door;
+mod feed;
 mod live;
 mod news;
 mod pages;
@@ -11,11 +13,11 @@ mod problem;
 mod room;
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use axum::Router;
 use axum::middleware::from_fn_with_state;
-use axum::routing::get;
+use axum::routing::{get, post};
 use tokio::net::TcpListener;
 use tokio::sync::broadcast;
 use tower_http::compression::CompressionLayer;
@@ -25,7 +27,10 @@ use unspool_store::contract::Store;
 pub use api::{openapi, table};
 pub use door::{Door, hash_password, is_password_hash};
 pub use news::News;
+pub use pages::{Guide, OpenDemo};
+pub use unspool_render::page::Looked;
 
+use crate::feed::Feed;
 use crate::room::Rooms;
 
 /// So many pieces of news may somebody who is slow be behind.
@@ -38,12 +43,27 @@ pub struct App<S: Store> {
     pub door: Door,
     news: broadcast::Sender<News>,
     rooms: Rooms,
+    feed: Feed,
+    guide: OnceLock<Guide>,
 }
 
 impl<S: Store> App<S> {
     pub fn new(store: S, prices: Prices, door: Door) -> Arc<App<S>> {
         let news = broadcast::channel(BACKLOG).0;
-        Arc::new(App { store, prices, door, news, rooms: Rooms::default() })
+        Arc::new(App {
+            store,
+            prices,
+            door,
+            news,
+            rooms: Rooms::default(),
+            feed: Feed::default(),
+            guide: OnceLock::new(),
+        })
+    }
+
+    /// What the first page says while there is nothing to list. Said once.
+    pub fn guide(&self, guide: Guide) {
+        let _ = self.guide.set(guide);
     }
 
     /// Tells everybody. Whoever records, or follows the one who does, calls this.
@@ -66,6 +86,11 @@ pub async fn serve<S: Store>(
 fn router<S: Store>(app: Arc<App<S>>) -> Router {
     Router::new()
         .route("/", get(pages::sessions))
+        .route("/rows", get(pages::rows))
+        .route("/found", get(pages::found))
+        .route("/suggested", get(pages::suggested))
+        .route("/stats", get(pages::stats))
+        .route("/demo", post(pages::demo))
         .route("/s/{id}", get(pages::session))
         .route("/s/{id}/window", get(pages::window))
         .route("/s/{id}/inline", get(pages::inline))

@@ -15,7 +15,7 @@ use serde_json::json;
 use unspool_core::id::SessionId;
 use unspool_store::contract::Store;
 
-use crate::{App, api};
+use crate::{App, api, feed};
 
 /// What somebody may ask for. Nothing that is asked for is longer than this.
 const LONGEST: usize = 64 * 1024;
@@ -52,13 +52,17 @@ pub async fn connect<S: Store>(State(app): State<Arc<App<S>>>, up: WebSocketUpgr
 
 async fn talk<S: Store>(app: Arc<App<S>>, mut socket: WebSocket) -> Result<(), axum::Error> {
     let Some(wish) = hear(&mut socket).await else { return Ok(()) };
-    let wish: Wish = match serde_json::from_str(&wish) {
+    let text = wish;
+    let wish: Wish = match serde_json::from_str(&text) {
         Ok(wish) => wish,
         Err(error) => {
             let what = format!("{error}; ask for {{\"subscribe\": SESSION, \"form\": \"json\"}}");
             return say(&mut socket, json!({ "type": "error", "detail": what })).await;
         }
     };
+    if wish.subscribe == "sessions" {
+        return feed::tell(app, socket, &text).await;
+    }
     let stored = match api::find(&app, &wish.subscribe).await {
         Ok(stored) => stored,
         Err(problem) => {

@@ -21,7 +21,7 @@ use unspool_core::change::{Change, TurnPatch};
 use unspool_core::id::{PartId, SessionId, TurnId, digest};
 use unspool_core::part::Place;
 use unspool_core::present::{self, TurnView};
-use unspool_core::session::{Turn, TurnState};
+use unspool_core::session::Turn;
 use unspool_core::skeleton::Skeleton;
 use unspool_engine::family::family;
 use unspool_engine::window::fill;
@@ -42,22 +42,9 @@ const BACKLOG: usize = 256;
 const KNOWN: usize = 8;
 /// Who wants to know the turns of more parts than this looks at everything anew.
 const LOOKED_UP: usize = 4;
-/// A turn without an end in a session that has been silent for so long is not going on.
-const SILENCE: Duration = Duration::from_secs(30 * 60);
-
 /// Says of turns without an end whether they go on.
 pub fn settle(turns: &mut [Turn], last: Option<Timestamp>) {
-    let silent = last.is_none_or(|last| {
-        let elapsed = Timestamp::now().duration_since(last);
-        elapsed > jiff::SignedDuration::try_from(SILENCE).unwrap_or_default()
-    });
-    for turn in turns.iter_mut().filter(|turn| turn.state == TurnState::Running) {
-        if turn.number == 0 {
-            turn.state = TurnState::Completed;
-        } else if silent {
-            turn.state = TurnState::Unknown;
-        }
-    }
+    unspool_core::live::settle(turns, last, Timestamp::now());
 }
 
 /// What a page does with its elements, one after the other.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::future::Future;
 use std::path::{Path, PathBuf};
 
+use jiff::Timestamp;
 use thiserror::Error;
 use unspool_core::assemble::{Cursor, Outline};
 use unspool_core::id::{PartId, SessionId, TurnId};
@@ -13,6 +14,7 @@ use unspool_core::session::{Session, Turn};
 use unspool_core::skeleton::Skeleton;
 use unspool_core::summary::Summary;
 
+use crate::choices::{Choices, ChoicesRequest};
 use crate::pack::PackError;
 use crate::rows::{Batch, FileRow, Records, Row, Snapshot, SourceRow, WarningRow};
 use crate::search::{Findings, SearchRequest};
@@ -165,6 +167,35 @@ pub struct SessionFilter {
     /// Only what comes behind this one in the list.
     pub after: Option<After>,
     pub limit: Option<u64>,
+}
+
+impl SessionFilter {
+    /// Whether a session is one of these: its place in the list and how many there are do not count.
+    pub fn allows(&self, stored: &StoredSession) -> bool {
+        let StoredSession { summary, sub_agent, .. } = stored;
+        let session = &summary.session;
+        let time = |at: Option<Timestamp>| at.map(Timestamp::as_millisecond);
+        let (started, ended) = (time(summary.started), time(summary.ended));
+        let is =
+            |asked: &Option<String>, is: &dyn Fn(&String) -> bool| asked.as_ref().is_none_or(is);
+        let project = session.facts.project.as_deref().unwrap_or_default();
+        is(&self.agent, &|agent| *agent == session.agent)
+            && is(&self.project, &|asked| project.contains(asked.as_str()))
+            && is(&self.model, &|model| summary.models.contains(model))
+            && is(&self.tag, &|tag| summary.tags.contains(tag))
+            && (!self.with_errors || summary.errors > 0)
+            && (self.with_empty || !*sub_agent || summary.turns > 0)
+            && !(self.without_agents && stored.is_agent())
+            && self.since.is_none_or(|since| ended.or(started).is_some_and(|last| last >= since))
+            && self.until.is_none_or(|until| started.is_some_and(|started| started < until))
+    }
+}
+
+impl StoredSession {
+    /// Whether it is a sub-agent's: its own log says it, or the one who started it does.
+    pub fn is_agent(&self) -> bool {
+        self.sub_agent || self.summary.session.parent.is_some()
+    }
 }
 
 /// A place in a list of sessions: when the last one that was told began, in milliseconds, and which
@@ -349,6 +380,12 @@ pub trait Store: Clone + Send + Sync + 'static {
         &self,
         filter: SessionFilter,
     ) -> impl Future<Output = Result<Vec<StoredSession>, StoreError>> + Send;
+
+    /// What a list of sessions can be narrowed to, and sums over what it has.
+    fn choices(
+        &self,
+        request: ChoicesRequest,
+    ) -> impl Future<Output = Result<Choices, StoreError>> + Send;
 
     /// The sessions that a person may mean: our id or its start, or the agent's own id.
     fn find(

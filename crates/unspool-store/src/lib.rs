@@ -5,6 +5,7 @@
 
 pub mod batch;
 pub mod blocking;
+pub mod choices;
 pub mod contract;
 pub mod fold;
 pub mod index;

@@ -50,12 +50,51 @@ pub struct Stats {
     pub by_model: Vec<Group>,
     pub by_agent: Vec<Group>,
     pub by_project: Vec<Group>,
+    /// The calls that took longest, longest first.
+    pub slowest: Vec<SlowCall>,
+    /// The same tool with the same first line of its error, three times at least; most often first.
+    pub failures: Vec<RepeatedFailure>,
+}
+
+/// Where a call stands.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct CallPlace {
+    pub session: String,
+    pub title: Option<String>,
+    pub turn: u32,
+    pub part: String,
+    #[serde(serialize_with = "time")]
+    pub at: Option<i64>,
+}
+
+/// A call that took long.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct SlowCall {
+    pub tool: String,
+    /// What it was asked for, in one line.
+    pub what: String,
+    pub duration_ms: u64,
+    #[serde(flatten)]
+    pub place: CallPlace,
+}
+
+/// Something that fails again and again.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct RepeatedFailure {
+    pub tool: String,
+    pub error: String,
+    pub count: u64,
+    pub sessions: u64,
+    /// The newest of them.
+    pub last: CallPlace,
 }
 
 impl Stats {
     /// Leaves so many rows in each list: the last days, the first of the others.
     pub fn cut(&mut self, limit: usize) {
         self.tools.truncate(limit);
+        self.slowest.truncate(limit);
+        self.failures.truncate(limit);
         let old = self.by_day.len().saturating_sub(limit);
         self.by_day.drain(..old);
         for groups in [&mut self.by_model, &mut self.by_agent, &mut self.by_project] {

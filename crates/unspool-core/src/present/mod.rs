@@ -2,6 +2,7 @@
 //! parts, live or stored alike, and everything that a person ever sees comes through here;
 //! painters draw what it returns and never look at a part themselves.
 
+pub mod activity;
 pub mod agents;
 pub mod ansi;
 mod body;

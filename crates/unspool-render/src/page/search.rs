@@ -6,7 +6,9 @@ use jiff::Timestamp;
 use maud::{Markup, html};
 use unspool_core::present::format;
 
+use super::filters::{Choices, chips, end_of, form};
 use super::shell_with;
+use crate::address::Query;
 use crate::text::safe;
 
 /// One hit.
@@ -30,11 +32,31 @@ pub struct Found<'a> {
 pub struct Search<'a> {
     pub query: &'a str,
     pub found: Vec<Found<'a>>,
+    /// There may be more than these.
+    pub more: bool,
     /// What should be known of how it was found.
     pub note: Option<&'a str>,
+    pub chosen: &'a Query,
+    pub choices: &'a [Choices],
 }
 
+const LABELS: &[(&str, &str)] =
+    &[("agent", "agent"), ("project", "project"), ("kind", "kind"), ("since", "")];
+
 pub fn search(page: &Search<'_>) -> Markup {
+    let main = html! {
+        div.sessions.results data-list data-query=(page.chosen.text()) {
+            h1.visually-hidden { "Search" }
+            div.bar { (form("/", page.chosen, page.choices, &[])) }
+            (chips("/", page.chosen, LABELS))
+            div.found { (found(page)) }
+        }
+    };
+    shell_with(page.query, "list.js", page.query, main)
+}
+
+/// The hits by themselves, for pages that look while somebody types.
+pub fn found(page: &Search<'_>) -> Markup {
     let mut sessions: Vec<(&str, Vec<&Found<'_>>)> = Vec::new();
     for hit in &page.found {
         match sessions.iter_mut().find(|(id, _)| *id == hit.session) {
@@ -42,27 +64,55 @@ pub fn search(page: &Search<'_>) -> Markup {
             None => sessions.push((&hit.session, vec![hit])),
         }
     }
-    let main = html! {
-        div.sessions.results {
-            h1.visually-hidden { "Search" }
-            @if sessions.is_empty() {
-                div.trouble {
-                    h1 { "Nothing has that" }
-                    p { "Words are looked for as a whole; " code { "begin*" } ", "
-                        code { "\"an exact phrase\"" } " and " code { "-not" } " are understood." }
-                }
+    let narrowed = LABELS.iter().any(|(name, _)| page.chosen.get(name).is_some());
+    html! {
+        p.sum role="status" {
+            span {
+                (format::count(page.found.len(), "hit")) " in " (format::count(sessions.len(), "session"))
+                @if page.more { ", and more: say more of it to see them" }
             }
-            @if let Some(note) = page.note { p.dim { (note) } }
-            @for (_, hits) in &sessions { (group(hits)) }
         }
-    };
-    shell_with(page.query, "list.js", page.query, main)
+        @if let Some(note) = page.note { p.dim { (note) } }
+        @if sessions.is_empty() { (nothing(page.query, narrowed)) }
+        @for (_, hits) in &sessions { (group(hits)) }
+    }
+}
+
+/// What to try instead.
+fn nothing(query: &str, narrowed: bool) -> Markup {
+    let words: Vec<&str> = query.split_whitespace().filter(|word| !word.starts_with('-')).collect();
+    let plain = |word: &str| word.chars().all(char::is_alphanumeric);
+    let again = |query: &str| Query::default().with("q", Some(query)).at("/");
+    let begun: Vec<String> = words
+        .iter()
+        .map(|word| if plain(word) { format!("{word}*") } else { (*word).to_owned() })
+        .collect();
+    let begun = begun.join(" ");
+    html! {
+        div.trouble {
+            h2 { "Nothing has that" }
+            ul {
+                @if narrowed {
+                    li { "Look everywhere: " a href=(again(query)) { (safe(query)) } }
+                }
+                @if begun != query && !begun.is_empty() {
+                    li { "Words that begin so: " a href=(again(&begun)) { (safe(&begun)) } }
+                }
+                @if words.len() > 1 {
+                    li {
+                        "One word of it: "
+                        @for word in &words { a href=(again(word)) { (safe(word)) } " " }
+                    }
+                }
+                li { code { "\"an exact phrase\"" } ", " code { "begin*" } " and " code { "-not" } " are understood." }
+            }
+        }
+    }
 }
 
 fn group(hits: &[&Found<'_>]) -> Markup {
     let Some(first) = hits.first() else { return Markup::default() };
-    let project = first.project.unwrap_or_default();
-    let project = project.rsplit(['/', '\\']).next().unwrap_or(project);
+    let project = end_of(first.project.unwrap_or_default());
     html! {
         section.group {
             h2 {
@@ -78,7 +128,7 @@ fn group(hits: &[&Found<'_>]) -> Markup {
 
 fn row(hit: &Found<'_>) -> Markup {
     let place = match (hit.turn, &hit.part) {
-        (Some(turn), Some(part)) => format!("/s/{}?turn={turn}#p-{part}", hit.session),
+        (_, Some(part)) => format!("/s/{}?part={part}#p-{part}", hit.session),
         (Some(turn), None) => format!("/s/{}?turn={turn}", hit.session),
         (None, _) => format!("/s/{}", hit.session),
     };

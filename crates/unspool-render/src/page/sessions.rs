@@ -1,83 +1,209 @@
-//! All sessions, newest first.
+//! All sessions: what is live on top, then newest first, by day or by project.
 
 use jiff::Timestamp;
 use maud::{Markup, html};
+use unspool_core::present::activity::Activity;
 use unspool_core::present::{self, format};
 use unspool_core::price::Prices;
+use unspool_core::session::{SessionState, Usage};
 use unspool_core::summary::Summary;
 
+use super::filters::{Choices, Switch, chips, end_of, form};
 use super::shell;
+use crate::address::Query;
 use crate::text::safe;
 
 /// A session in the list.
 pub struct Row<'a> {
     pub summary: &'a Summary,
     pub sub_agent: bool,
+    /// What it does now, if it is live.
+    pub activity: Option<Activity>,
+}
+
+/// The newest sessions of a project.
+pub struct Project<'a> {
+    pub path: &'a str,
+    pub sessions: u64,
+    pub rows: Vec<Row<'a>>,
+}
+
+/// Sums over all that is chosen, shown or not.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Sum {
+    pub sessions: u64,
+    pub sub_agents: u64,
+    pub errors: u64,
+    pub usage: Usage,
+    pub cost_usd: Option<f64>,
+    /// Some of the cost is by the list of prices.
+    pub is_estimated: bool,
 }
 
 /// What the page shows.
 pub struct Sessions<'a> {
+    pub live: Vec<Row<'a>>,
     pub rows: Vec<Row<'a>>,
+    /// In place of the rows.
+    pub projects: Option<Vec<Project<'a>>>,
+    /// Leads to the rows behind these.
+    pub next: Option<String>,
+    pub chosen: &'a Query,
+    pub choices: &'a [Choices],
+    pub sum: Sum,
     pub prices: &'a Prices,
 }
 
+/// What chips are called.
+const LABELS: &[(&str, &str)] = &[
+    ("agent", "agent"),
+    ("project", "project"),
+    ("model", "model"),
+    ("tag", "tag"),
+    ("since", ""),
+    ("until", "until"),
+    ("errors", "with errors"),
+    ("agents", "with sub-agents"),
+];
+
 pub fn sessions(page: &Sessions<'_>) -> Markup {
+    let chosen = page.chosen;
+    let switches = [
+        Switch { name: "errors", label: "Errors", count: page.sum.errors },
+        Switch { name: "agents", label: "Sub-agents", count: page.sum.sub_agents },
+    ];
+    let by_project = chosen.get("by") == Some("project");
+    let none = page.live.is_empty()
+        && page.rows.is_empty()
+        && page.projects.as_ref().is_none_or(|projects| projects.is_empty());
     let main = html! {
-        div.sessions {
+        div.sessions data-list data-query=(chosen.text()) {
             h1.visually-hidden { "Sessions" }
-            @if page.rows.is_empty() { (welcome()) } @else {
-                ol.rows { (rows(&page.rows, page.prices)) }
+            div.bar {
+                (form("/", chosen, page.choices, &switches))
+                div.by role="group" aria-label="Grouped" {
+                    a href=(chosen.without("by").at("/")) aria-current=[(!by_project).then_some("true")] { "By day" }
+                    a href=(chosen.clone().with("by", Some("project")).at("/"))
+                        aria-current=[by_project.then_some("true")] { "By project" }
+                }
             }
+            (chips("/", chosen, LABELS))
+            p.sum role="status" { (sum(&page.sum)) }
+            div.listing {
+                section.live aria-labelledby="now" hidden[page.live.is_empty()] {
+                    h2 id="now" { "Now" }
+                    ol.rows.now { @for one in &page.live { (row(one, page.prices)) } }
+                }
+                @if none {
+                    div.trouble {
+                        h2 { "No session is like that" }
+                        p { "Take something off, or " a href="/" { "look at all of them" } "." }
+                    }
+                } @else if let Some(projects) = &page.projects {
+                    @for project in projects { (of_project(project, chosen, page.prices)) }
+                } @else {
+                    ol.rows.all { (rows(&page.rows, page.prices, None)) }
+                    (next(page.next.as_deref()))
+                }
+            }
+            div.found hidden role="region" aria-label="Found" {}
         }
     };
     shell("Sessions", "list.js", main)
 }
 
-fn welcome() -> Markup {
+fn sum(sum: &Sum) -> Markup {
+    let cost = sum.cost_usd.map(|cost| {
+        let mark = if sum.is_estimated { "~" } else { "" };
+        format!("{mark}${cost:.2}")
+    });
     html! {
-        div.trouble {
-            h1 { "Nothing here yet" }
-            p {
-                "Sessions of Claude Code, Codex, OpenCode, Copilot and Gemini appear here by themselves while they run. "
-                code { "unspool doctor" } " says where they are looked for."
-            }
-            p.dim { "To see what it looks like, run " code { "unspool serve --demo" } "." }
+        span { (format::count(sum.sessions as usize, "session")) }
+        span { (format::number(sum.usage.total())) " tokens" }
+        @if let Some(cost) = cost { span { (cost) } }
+    }
+}
+
+/// More rows, for a page that is open. The day of the row before them is not named again.
+pub fn more(
+    list: &[Row<'_>],
+    prices: &Prices,
+    before: Option<Timestamp>,
+    at: Option<&str>,
+) -> Markup {
+    html! { ol.rows { (rows(list, prices, before)) } (next(at)) }
+}
+
+fn next(at: Option<&str>) -> Markup {
+    html! {
+        @if let Some(at) = at {
+            a.more id="more" href={ "/?" (at) } data-more=(at) { "More sessions" }
         }
     }
+}
+
+fn day(at: Option<Timestamp>) -> String {
+    at.map_or_else(|| "Without a time".to_owned(), |at| at.strftime("%A, %-d %B %Y").to_string())
 }
 
 /// Rows, with a heading before the first one of each day.
-pub fn rows(rows: &[Row<'_>], prices: &Prices) -> Markup {
-    let day =
-        |row: &Row<'_>| row.summary.started.map(|at| at.strftime("%A, %-d %B %Y").to_string());
-    let days: Vec<Option<String>> = rows.iter().map(day).collect();
+fn rows(rows: &[Row<'_>], prices: &Prices, before: Option<Timestamp>) -> Markup {
+    let mut last = before.map(|before| day(Some(before)));
+    let with_days: Vec<(Option<String>, &Row<'_>)> = rows
+        .iter()
+        .map(|row| {
+            let day = day(row.summary.started);
+            let new = last.replace(day.clone()) != Some(day.clone());
+            (new.then_some(day), row)
+        })
+        .collect();
     html! {
-        @for (at, row) in rows.iter().enumerate() {
-            @if at == 0 || days[at] != days[at - 1] {
-                li.day { (days[at].as_deref().unwrap_or("Without a time")) }
-            }
-            (one(row, prices))
+        @for (day, one) in with_days {
+            @if let Some(day) = day { li.day { h2 { (day) } } }
+            (row(one, prices))
         }
     }
 }
 
-fn one(row: &Row<'_>, prices: &Prices) -> Markup {
+fn of_project(project: &Project<'_>, chosen: &Query, prices: &Prices) -> Markup {
+    let all = chosen.without("by").with("project", Some(project.path)).at("/");
+    html! {
+        section.group {
+            h2 title=(safe(project.path)) { a href=(all) { (safe(end_of(project.path))) } }
+            p.facts { span.path { (safe(project.path)) } }
+            ol.rows { @for one in &project.rows { (row(one, prices)) } }
+            @if project.sessions > project.rows.len() as u64 {
+                a.rest href=(all) { "All " (format::number(project.sessions)) }
+            }
+        }
+    }
+}
+
+/// One session.
+pub fn row(row: &Row<'_>, prices: &Prices) -> Markup {
     let summary = row.summary;
     let session = &summary.session;
     let title = summary.title.as_deref().unwrap_or(&session.agent_session_id);
     let project = session.facts.project.as_deref().unwrap_or_default();
     let cost = present::short_cost(&summary.spending_with_agents, prices);
+    let started = summary.started.map(Timestamp::as_millisecond);
+    let live = session.state == SessionState::Live;
     html! {
-        li.row.agent[row.sub_agent] id={ "s-" (session.id) } {
+        li.row.agent[row.sub_agent].live[live] id={ "s-" (session.id) }
+            data-started=[started] data-day=(day(summary.started)) {
             a href={ "/s/" (session.id) } {
                 span.title {
+                    @if live { span.pulse aria-hidden="true" {} span.visually-hidden { "live: " } }
                     @if row.sub_agent { span.dim { "↳ " } }
                     (safe(&format::first_line(title, 200)))
                 }
+                @if live { (now(row.activity.as_ref())) }
                 span.facts {
                     span.agent-name data-agent=(safe(&session.agent)) { (safe(&session.agent)) }
-                    span.project title=(safe(project)) { (safe(end_of(project))) }
-                    @if let Some(model) = summary.models.first() { span { (safe(model)) } }
+                    @if !project.is_empty() {
+                        span.project title=(safe(project)) { (safe(end_of(project))) }
+                    }
+                    @if let Some(model) = summary.models.first() { span.model { (safe(model)) } }
                     span { (format::count(summary.turns as usize, "turn")) }
                     @if summary.errors > 0 {
                         span.tone-failed { (format::count(summary.errors as usize, "error")) }
@@ -86,10 +212,22 @@ fn one(row: &Row<'_>, prices: &Prices) -> Markup {
                 }
                 span.figures {
                     @if let Some(started) = summary.started { (clock(started)) }
-                    span.tokens { (format::number(summary.usage_with_agents.total())) }
+                    span.tokens title="Tokens" { (format::number(summary.usage_with_agents.total())) }
                     span.cost { (cost) }
                 }
             }
+        }
+    }
+}
+
+fn now(activity: Option<&Activity>) -> Markup {
+    html! {
+        @match activity {
+            Some(Activity::Waiting { question }) => {
+                span.now.waiting { strong { "Waits for an answer" } " " (safe(question)) }
+            }
+            Some(Activity::Working { what }) => { span.now { (safe(what)) } }
+            None => {}
         }
     }
 }
@@ -98,6 +236,19 @@ fn clock(at: Timestamp) -> Markup {
     html! { time datetime=(at) { (at.strftime("%H:%M")) } }
 }
 
-fn end_of(path: &str) -> &str {
-    path.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).next().unwrap_or(path)
+/// Sessions that somebody may mean, for the palette.
+pub fn suggestions(list: &[Row<'_>]) -> Markup {
+    html! {
+        @for one in list {
+            @let session = &one.summary.session;
+            @let title = one.summary.title.as_deref().unwrap_or(&session.agent_session_id);
+            a href={ "/s/" (session.id) } {
+                span.title { (safe(&format::first_line(title, 120))) }
+                span.dim {
+                    (safe(&session.agent)) " " (safe(end_of(session.facts.project.as_deref().unwrap_or_default())))
+                    @if let Some(at) = one.summary.started { " " (at.strftime("%-d %b %Y")) }
+                }
+            }
+        }
+    }
 }

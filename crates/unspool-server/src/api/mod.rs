@@ -22,8 +22,7 @@ use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get};
-use serde::Deserialize;
-use unspool_store::contract::{SessionFilter, Store, StoredSession};
+use unspool_store::contract::{Store, StoredSession};
 
 use crate::App;
 use crate::live;
@@ -114,27 +113,6 @@ pub async fn find<S: Store>(app: &App<S>, id: &str) -> Result<StoredSession, Pro
         count => {
             let what = format!("{id} may be one of {count} sessions; say more of its id");
             Err(Problem::new(StatusCode::CONFLICT, what))
-        }
-    }
-}
-
-/// How the list of sessions is narrowed.
-#[derive(Debug, Default, Deserialize)]
-pub struct Listing {
-    pub agent: Option<String>,
-    pub project: Option<String>,
-    pub tag: Option<String>,
-    pub limit: Option<u64>,
-}
-
-impl Listing {
-    pub fn filter(self, most: u64) -> SessionFilter {
-        SessionFilter {
-            agent: self.agent,
-            project: self.project,
-            tag: self.tag,
-            limit: Some(self.limit.unwrap_or(most).min(most)),
-            ..SessionFilter::default()
         }
     }
 }

@@ -1,8 +1,11 @@
 //! The pages, from the archive.
 
 mod part;
+mod search;
 mod session;
 mod sessions;
+mod stats;
+mod welcome;
 
 use axum::extract::Path;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
@@ -14,8 +17,11 @@ use unspool_render::{assets, page};
 use crate::problem::Problem;
 
 pub use part::{copied, find, raw};
+pub use search::found;
 pub use session::{inline, session, window};
-pub use sessions::sessions;
+pub use sessions::{activity, rows, sessions, suggested};
+pub use stats::stats;
+pub use welcome::{Guide, OpenDemo, demo};
 
 /// A page, or a page that says what went wrong.
 type Page = Result<Html<String>, Trouble>;

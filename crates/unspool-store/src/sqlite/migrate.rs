@@ -8,7 +8,8 @@ use rusqlite::Connection;
 use crate::contract::StoreError;
 
 /// What brings a database from version n to version n + 1. Never change one that was released.
-const MIGRATIONS: &[&str] = &[include_str!("schema.sql"), include_str!("hour_cache.sql")];
+const MIGRATIONS: &[&str] =
+    &[include_str!("schema.sql"), include_str!("hour_cache.sql"), include_str!("last_heard.sql")];
 
 /// "Unsp": says whose file it is, to us and to `file`.
 const APPLICATION: i32 = 0x556e_7370;

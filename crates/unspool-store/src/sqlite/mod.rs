@@ -4,6 +4,7 @@
 
 mod blocks;
 mod check;
+mod choices;
 mod derived;
 mod family;
 mod load;
@@ -13,6 +14,7 @@ mod read;
 mod search;
 mod stats;
 mod tidy;
+mod trouble;
 mod windows;
 mod worker;
 mod write;
@@ -27,6 +29,7 @@ use unspool_core::part::{Part, Place};
 use unspool_core::session::Turn;
 use unspool_core::skeleton::Skeleton;
 
+use crate::choices::{Choices, ChoicesRequest};
 use crate::contract::{
     Archived, Checked, Message, MessageFilter, NextRows, Prompt, Relative, SessionFilter,
     SessionOutline, Store, StoreError, StoredSession, StoredTurn, StoredWarning, Tidy, TurnSize,
@@ -163,6 +166,10 @@ impl Store for Sqlite {
 
     async fn sessions(&self, filter: SessionFilter) -> Result<Vec<StoredSession>, StoreError> {
         self.reading(move |connection| read::sessions(connection, &filter)).await
+    }
+
+    async fn choices(&self, request: ChoicesRequest) -> Result<Choices, StoreError> {
+        self.reading(move |connection| choices::choices(connection, &request)).await
     }
 
     async fn find(&self, text: String) -> Result<Vec<StoredSession>, StoreError> {

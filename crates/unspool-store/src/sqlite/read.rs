@@ -26,7 +26,9 @@ const SESSION: &str = "SELECT session.row, session.head, session.name, session.t
     session.output, session.cache_read, session.cache_write, session.reasoning,
     session.cache_write_1h, session.seq,
     (SELECT json_group_array(tag.name) FROM tag WHERE tag.session = session.row),
-    session.oddities FROM session";
+    session.oddities,
+    (SELECT turn.state = 'running' AND turn.number > 0 FROM turn WHERE turn.session = session.row
+        ORDER BY turn.number DESC, turn.row DESC LIMIT 1) FROM session";
 
 /// Agents that were started only to warm a cache up, and what is told of an agent beside its log,
 /// are no sessions that anybody looks for while nothing was said in them.
@@ -74,11 +76,13 @@ fn session(
         parts: count(11)?,
         tools: count(12)?,
         errors: count(13)?,
+        running: row.get::<_, Option<bool>>(23)?.unwrap_or_default(),
         usage: used,
         usage_with_agents: with_agents.0,
         spending,
         spending_with_agents: with_agents.1,
     };
+    summary.session.state = summary.state(Timestamp::now());
     let is_child = families.is_agent(summary.session.id);
     // Which call it was, and whose call of nested ones, the parent knows better than the child.
     let vague = |parent: &Parent| parent.call_id.is_none();
@@ -120,7 +124,12 @@ pub fn sessions(
             }
             Place::Untimed => chosen.sql.push_str(" AND session.started IS NULL"),
         }
-        let order = "ORDER BY session.started DESC NULLS LAST, session.id";
+        // All of which something was heard since then are found by that; of a few of them, the
+        // newest are found in the order of the list.
+        let order = match (filter.since, limit) {
+            (Some(_), None) => "ORDER BY +session.started DESC NULLS LAST, session.id",
+            (_, _) => "ORDER BY session.started DESC NULLS LAST, session.id",
+        };
         let mut sql = format!("{SESSION} WHERE 1{} {order}", chosen.sql);
         if let Some(limit) = limit {
             sql.push_str(" LIMIT ?");

@@ -135,7 +135,7 @@ impl Search<'_, '_> {
             return Ok(hits);
         }
         let mut statement = self.connection.prepare_cached(
-            "SELECT id, agent, project, coalesce(name, title), branch, started FROM session
+            "SELECT id, agent, project, coalesce(name, title), branch, started, prompt FROM session
              WHERE (?1 IS NULL OR agent = ?1) AND (?2 IS NULL OR instr(project, ?2) > 0)
                  AND (?3 IS NULL OR ended >= ?3) AND (?4 IS NULL OR started < ?4)
              ORDER BY started DESC",
@@ -149,15 +149,21 @@ impl Search<'_, '_> {
             }
             let text = |at: usize| row.get::<_, Option<String>>(at);
             let (project, title, branch) = (text(2)?, text(3)?, text(4)?);
-            let fields: Vec<&str> =
-                [&title, &project, &branch].into_iter().flatten().map(String::as_str).collect();
+            // A prompt that stands for a title is found where it was said; among titles only, here.
+            let prompt = text(6)?.filter(|_| title.is_none());
+            let among = prompt.clone().filter(|_| request.kind.is_some());
+            let fields: Vec<&str> = [&title, &among, &project, &branch]
+                .into_iter()
+                .flatten()
+                .map(String::as_str)
+                .collect();
             if let Some(snippet) = verify_fields(query, &fields, request.width) {
                 let session = SessionId(id(row.get_ref(0)?.as_str()?)?);
                 hits.push(Hit {
                     session,
                     agent: row.get(1)?,
                     project,
-                    title,
+                    title: title.or(prompt),
                     turn: None,
                     turn_id: None,
                     place: None,

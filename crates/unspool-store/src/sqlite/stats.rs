@@ -14,6 +14,7 @@ use unspool_core::session::Usage;
 
 use super::load::usage;
 use super::read::NOT_EMPTY;
+use super::trouble::{Slowest, failures};
 use crate::contract::StoreError;
 use crate::rows::Row;
 use crate::stats::{
@@ -27,7 +28,8 @@ pub fn stats(connection: &Connection, request: &StatsRequest) -> Result<Stats, S
     let mut totals = Totals::default();
     let mut groups = Groups::default();
     spent(connection, request, &mut totals, &mut groups)?;
-    let tools = parts(connection, request, &mut totals)?;
+    let mut slowest = Slowest::default();
+    let tools = parts(connection, request, &mut totals, &mut slowest)?;
     totals.reasoning_share = share(totals.reasoning_parts, totals.parts);
     let mut by_day = groups.day.into_list();
     by_day.sort_by(|one, other| {
@@ -40,17 +42,19 @@ pub fn stats(connection: &Connection, request: &StatsRequest) -> Result<Stats, S
         by_model: groups.model.into_list(),
         by_agent: groups.agent.into_list(),
         by_project: groups.project.into_list(),
+        slowest: slowest.named(connection)?,
+        failures: failures(connection, request)?,
     })
 }
 
 /// Conditions on sessions and on the times of turns, with their values.
-struct Conditions {
-    session: String,
-    turn: String,
-    values: Vec<Value>,
+pub(super) struct Conditions {
+    pub session: String,
+    pub turn: String,
+    pub values: Vec<Value>,
 }
 
-fn conditions(request: &StatsRequest) -> Conditions {
+pub(super) fn conditions(request: &StatsRequest) -> Conditions {
     let mut values: Vec<Value> = Vec::new();
     let mut condition = |value: Option<Value>, sql: &dyn Fn(usize) -> String| match value {
         Some(value) => {
@@ -317,6 +321,7 @@ fn parts(
     connection: &Connection,
     request: &StatsRequest,
     totals: &mut Totals,
+    slowest: &mut Slowest,
 ) -> Result<Vec<ToolFigures>, StoreError> {
     let Conditions { session, turn, values } = conditions(request);
     // Everything is read faster in the order of the rows; a selection, along its turns.
@@ -327,7 +332,8 @@ fn parts(
         "part"
     };
     let sql = format!(
-        "SELECT part.tool, part.state, coalesce(part.duration, part.ended - part.started)
+        "SELECT part.tool, part.state, coalesce(part.duration, part.ended - part.started),
+             part.row
          FROM {from}
          WHERE part.kind IN ('tool', 'reasoning') AND part.role = 'assistant'
              AND NOT part.hidden{session}{turn}"
@@ -352,7 +358,11 @@ fn parts(
             calls.push(ToolCalls { figures, ..ToolCalls::default() });
             calls.len() - 1
         });
-        calls[at].count(state, took);
+        if calls[at].count(state, took)
+            && let Some(took) = took
+        {
+            slowest.take(took, row.get(3)?);
+        }
     }
     let mut tools: Vec<ToolFigures> = calls.into_iter().map(ToolCalls::finish).collect();
     tools.sort_by(|one, other| other.calls.cmp(&one.calls).then_with(|| one.name.cmp(&other.name)));
@@ -360,7 +370,8 @@ fn parts(
 }
 
 impl ToolCalls {
-    fn count(&mut self, state: &str, took: Option<u64>) {
+    /// Counts one, and says whether it is over.
+    fn count(&mut self, state: &str, took: Option<u64>) -> bool {
         let figures = &mut self.figures;
         figures.calls += 1;
         let counted = [
@@ -373,13 +384,14 @@ impl ToolCalls {
             Some((_, count)) => *count += 1,
             None => {
                 figures.running += 1;
-                return;
+                return false;
             }
         }
         if let Some(took) = took {
             self.milliseconds.push(u32::try_from(took).unwrap_or(u32::MAX));
             self.total_ms = self.total_ms.saturating_add(took);
         }
+        true
     }
 
     fn finish(mut self) -> ToolFigures {

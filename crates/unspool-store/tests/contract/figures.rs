@@ -167,3 +167,36 @@ pub fn figures_can_be_narrowed<H: Home>() {
     assert_eq!((bash.failed, bash.error_rate), (2, Some(1.0)));
     assert_eq!((bash.duration.known, bash.duration.median_ms), (2, Some(2000)));
 }
+
+pub fn what_fails_again_and_again_and_what_takes_long_is_named<H: Home>() {
+    // R-001-33
+    let desk = Desk::<H>::new();
+    let fails = |nth: i64, error: &str, took: i64| {
+        let (call, at) = (format!("c{nth}"), 1000 * nth);
+        vec![
+            ask(&format!("p{nth}"), "go").at(at),
+            called_with(&call, "Bash", r#"{"command":"make"}"#).at(at),
+            ended(&call, ToolEnd::Failed, error).at(at + took),
+            over(Completed).at(at + took),
+        ]
+    };
+    desk.record("one", fails(1, "Exit code 2\nmake: no rule\nmore", 5));
+    desk.record(
+        "two",
+        [fails(2, "Exit code 2\n\nmake: no rule\nother", 9), fails(3, "once", 1)].concat(),
+    );
+    let before = wait(desk.store().stats(StatsRequest::default())).unwrap();
+    assert!(before.failures.is_empty(), "twice is not often");
+    desk.record("three", fails(4, "Exit code 2\nmake: no rule", 7));
+    let stats = wait(desk.store().stats(StatsRequest::default())).unwrap();
+    let [often] = stats.failures.as_slice() else { panic!("{:?}", stats.failures) };
+    assert_eq!((often.tool.as_str(), often.error.as_str()), ("Bash", "Exit code 2: make: no rule"));
+    assert_eq!((often.count, often.sessions), (3, 3));
+    assert_eq!(often.last.session, SessionId::of(AGENT, "three").to_string(), "the newest");
+    let slow: Vec<u64> = stats.slowest.iter().map(|call| call.duration_ms).collect();
+    assert_eq!(slow, [9000, 7000, 5000, 1000]);
+    assert_eq!(stats.slowest[0].what, "make");
+    let late = StatsRequest { since: Some(3_500_000), ..StatsRequest::default() };
+    let late = wait(desk.store().stats(late)).unwrap();
+    assert_eq!((late.slowest.len(), late.failures.len()), (1, 0));
+}

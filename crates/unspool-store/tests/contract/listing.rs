@@ -4,9 +4,11 @@ use unspool_core::event::EndReason::Completed;
 use unspool_core::event::Voice::Text;
 use unspool_core::event::{ToolEnd, What};
 use unspool_core::id::SessionId;
-use unspool_core::session::Parent;
+use unspool_core::price::Prices;
+use unspool_core::session::{Parent, Usage};
 use unspool_store::batch::Pace;
 use unspool_store::blocking::wait;
+use unspool_store::choices::ChoicesRequest;
 use unspool_store::contract::{After, SessionFilter, Store, Window};
 
 use crate::desk::{AGENT, Desk, ask, told};
@@ -139,6 +141,134 @@ pub fn sessions_are_chosen_by_model_by_errors_and_by_whose_they_are<H: Home>() {
     assert_eq!(sorted(all()), ["below", "both", "broken", "named", "none", "one", "two"]);
     let own = SessionFilter { without_agents: true, ..all() };
     assert_eq!(sorted(own), ["both", "broken", "none", "one", "two"]);
+}
+
+/// Sessions of all kinds.
+fn many<H: Home>(desk: &Desk<H>) {
+    for nth in 0..24_i64 {
+        let (agent, name) = (["claude-code", "codex"][nth as usize % 2], format!("s{nth}"));
+        let project = ["/home/a/app", "/home/a/app/below", "/home/b"][nth as usize % 3];
+        let mut script = vec![told(project).at(100 * nth), ask("p", "hello").at(100 * nth)];
+        if nth % 4 > 0 {
+            let model = ["opus", "opus-4", "gpt"][nth as usize % 3];
+            script.push(step_of("st", model).at(100 * nth + 1));
+            let usage = Usage { input: 1000, output: nth as u64, ..Usage::default() };
+            script
+                .push(Line::from(What::UsageTold { step: message("st"), usage }).at(100 * nth + 2));
+        }
+        if nth % 5 == 0 {
+            script.push(called("c", "Bash").at(100 * nth + 3));
+            script.push(ended("c", ToolEnd::Failed, "no").at(100 * nth + 4));
+        }
+        if nth == 7 {
+            script.push(called("t", "Task").at(100 * nth + 5));
+            script.push(agent_started("t", "s9").at(100 * nth + 5));
+        }
+        script.push(over(Completed).at(100 * nth + 10));
+        desk.record_as(agent, &name, Pace::Bulk, script);
+    }
+    let row = |nth: i64| {
+        let agent = ["claude-code", "codex"][nth as usize % 2];
+        desk.stored(SessionId::of(agent, &format!("s{nth}"))).row
+    };
+    for nth in [1, 2, 3, 8] {
+        wait(desk.store().tag(row(nth), vec!["good".to_owned()], Vec::new())).unwrap();
+    }
+    wait(desk.store().tag(row(2), vec!["odd".to_owned()], Vec::new())).unwrap();
+}
+
+/// Every way to choose, and some together.
+fn choices_of_all_kinds() -> Vec<SessionFilter> {
+    let said = |text: &str| Some(text.to_owned());
+    let mut filters = vec![
+        all(),
+        SessionFilter { agent: said("codex"), ..all() },
+        SessionFilter { project: said("/home/a/app"), ..all() },
+        SessionFilter { project: said("below"), ..all() },
+        SessionFilter { model: said("opus"), ..all() },
+        SessionFilter { tag: said("good"), ..all() },
+        SessionFilter { with_errors: true, ..all() },
+        SessionFilter { since: Some(1_000_000), ..all() },
+        SessionFilter { until: Some(1_500_000), ..all() },
+    ];
+    let more: Vec<SessionFilter> = filters
+        .iter()
+        .flat_map(|filter| {
+            let own = SessionFilter { without_agents: true, ..filter.clone() };
+            let of =
+                SessionFilter { agent: said("claude-code"), with_errors: true, ..filter.clone() };
+            let late = SessionFilter { since: Some(700_000), tag: said("good"), ..filter.clone() };
+            [own, of, late]
+        })
+        .collect();
+    filters.extend(more);
+    filters
+}
+
+pub fn a_session_by_itself_is_chosen_as_a_list_chooses_it<H: Home>() {
+    let desk = Desk::<H>::new();
+    many(&desk);
+    let everything = wait(desk.store().sessions(all())).unwrap();
+    assert_eq!(everything.len(), 24);
+    for filter in choices_of_all_kinds() {
+        let mut chosen = everything.clone();
+        chosen.retain(|stored| filter.allows(stored));
+        assert_eq!(wait(desk.store().sessions(filter.clone())).unwrap(), chosen, "{filter:?}");
+    }
+}
+
+pub fn what_is_counted_beside_a_choice_is_what_it_leads_to<H: Home>() {
+    let desk = Desk::<H>::new();
+    many(&desk);
+    let list = |filter: SessionFilter| wait(desk.store().sessions(filter)).unwrap();
+    let length = |filter: SessionFilter| list(filter).len() as u64;
+    for filter in choices_of_all_kinds() {
+        let times = vec![500_000, 1_200_000];
+        let request = ChoicesRequest {
+            filter: filter.clone(),
+            times: times.clone(),
+            prices: Prices::default(),
+        };
+        let counted = wait(desk.store().choices(request)).unwrap();
+        assert_eq!((counted.all, counted.sessions), (24, length(filter.clone())), "{filter:?}");
+        let with = |change: &dyn Fn(&mut SessionFilter)| {
+            let mut filter = filter.clone();
+            change(&mut filter);
+            length(filter)
+        };
+        for (agent, count) in &counted.agents {
+            assert_eq!(*count, with(&|filter| filter.agent = Some(agent.clone())), "{agent}");
+        }
+        for project in &counted.projects {
+            let path = Some(project.path.clone());
+            assert_eq!(project.sessions, with(&|filter| filter.project = path.clone()));
+        }
+        for (model, count) in &counted.models {
+            assert_eq!(*count, with(&|filter| filter.model = Some(model.clone())), "{model}");
+        }
+        for (tag, count) in &counted.tags {
+            assert_eq!(*count, with(&|filter| filter.tag = Some(tag.clone())), "{tag}");
+        }
+        for (since, count) in times.into_iter().zip(&counted.times) {
+            assert_eq!(*count, with(&|filter| filter.since = Some(since)), "{since}");
+        }
+        assert_eq!(counted.errors, with(&|filter| filter.with_errors = true));
+        let whole = with(&|filter| filter.without_agents = false);
+        assert_eq!(counted.sub_agents, whole - with(&|filter| filter.without_agents = true));
+        // Each session once, whether it is chosen itself or stands below one that is.
+        let mut below: Vec<SessionId> = Vec::new();
+        let mut tokens = 0;
+        let everything = list(all());
+        for stored in &everything {
+            let parent = stored.summary.session.parent.as_ref().map(|parent| parent.session);
+            let above = everything.iter().find(|other| Some(other.summary.session.id) == parent);
+            if filter.allows(stored) || above.is_some_and(|above| filter.allows(above)) {
+                below.push(stored.summary.session.id);
+                tokens += stored.summary.usage.total();
+            }
+        }
+        assert_eq!(counted.usage.total(), tokens, "{filter:?}");
+    }
 }
 
 pub fn a_list_goes_on_behind_the_last_one_that_was_told<H: Home>() {

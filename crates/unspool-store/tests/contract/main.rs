@@ -73,6 +73,8 @@ contract! { sqlite, crate::home::SqliteHome:
         every_filter_of_a_list_narrows_it,
         sessions_are_chosen_by_model_by_errors_and_by_whose_they_are,
         a_list_goes_on_behind_the_last_one_that_was_told,
+        a_session_by_itself_is_chosen_as_a_list_chooses_it,
+        what_is_counted_beside_a_choice_is_what_it_leads_to,
         a_session_is_found_by_what_people_call_it,
         the_session_that_is_meant_exactly_is_never_crowded_out,
         turns_come_in_windows,
@@ -133,6 +135,7 @@ contract! { sqlite, crate::home::SqliteHome:
     }
     figures {
         figures_can_be_narrowed,
+        what_fails_again_and_again_and_what_takes_long_is_named,
     }
     adopting {
         a_session_that_was_kept_elsewhere_goes_on_here,

@@ -1,6 +1,7 @@
 //! `unspool serve`: the web application, over everything that is recorded on this machine.
 
 mod demo;
+mod guide;
 mod keeper;
 mod password;
 mod secret;
@@ -100,6 +101,7 @@ impl Serve {
         let listener = listen(self.listen, self.port).await?;
         let at = listener.local_addr()?;
         let token = secret::token(&keeper.folder()?)?;
+        let here = password.is_none();
         let door = match password {
             None => Door::new(token, at.port()),
             Some(password) => {
@@ -109,6 +111,10 @@ impl Serve {
         };
         let address = door.address();
         let app = App::new(keeper.read()?, config::prices()?, door);
+        if !self.demo {
+            let folder = keeper.folder()?;
+            app.guide(guide::guide(folder.path(), keeper.environment(), here));
+        }
         keeper.keep(Arc::clone(&app));
         writeln!(io::stdout(), "{address}")?;
         io::stdout().flush()?;

@@ -3,6 +3,7 @@
 // Tests fail by panicking, and look only at the kinds that they are about.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::wildcard_enum_match_arm)]
 
+mod activity;
 mod agents;
 mod api;
 mod asking;

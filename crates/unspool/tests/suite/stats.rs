@@ -40,8 +40,19 @@ fn the_json_has_the_names_that_scripts_rely_on() {
     let set = |names: &[&str]| -> BTreeSet<String> { names.iter().map(|n| (*n).into()).collect() };
     assert_eq!(
         names(&stats),
-        set(&["totals", "tools", "by_day", "by_model", "by_agent", "by_project"])
+        set(&[
+            "totals",
+            "tools",
+            "by_day",
+            "by_model",
+            "by_agent",
+            "by_project",
+            "slowest",
+            "failures"
+        ])
     );
+    let of_slow = ["tool", "what", "duration_ms", "session", "title", "turn", "part", "at"];
+    assert_eq!(names(&stats["slowest"][0]), set(&of_slow));
     let of_totals = [
         "sessions",
         "sub_agents",

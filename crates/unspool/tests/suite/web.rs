@@ -2,11 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use unspool_core::id::SessionId;
 use unspool_core::part::{Body, Text};
 use unspool_core::present;
+use unspool_core::present::activity::Activity;
 use unspool_core::price::Prices;
-use unspool_core::session::Transcript;
-use unspool_core::summary::Completeness;
+use unspool_core::session::{SessionState, Transcript};
+use unspool_core::summary::{Completeness, Summary};
+use unspool_render::address::Query;
 use unspool_render::page;
 
 use crate::case::{all_cases, captures, fold_in, main_session, name};
@@ -20,7 +23,9 @@ const TAGS: &[&str] = &[
     "body",
     "button",
     "code",
+    "data",
     "dd",
+    "desc",
     "details",
     "div",
     "dl",
@@ -29,7 +34,9 @@ const TAGS: &[&str] = &[
     "figcaption",
     "figure",
     "form",
+    "g",
     "h1",
+    "h2",
     "h3",
     "h4",
     "h5",
@@ -41,23 +48,26 @@ const TAGS: &[&str] = &[
     "img",
     "input",
     "label",
-    "option",
-    "select",
     "li",
+    "line",
     "link",
     "main",
     "mark",
     "meta",
     "nav",
     "ol",
+    "option",
     "p",
     "pre",
+    "rect",
     "s",
     "script",
     "section",
+    "select",
     "span",
     "strong",
     "summary",
+    "svg",
     "table",
     "tbody",
     "td",
@@ -73,35 +83,45 @@ const TAGS: &[&str] = &[
 const ATTRIBUTES: &[&str] = &[
     "action",
     "alt",
+    "aria-current",
     "aria-hidden",
     "aria-label",
+    "aria-labelledby",
     "aria-pressed",
     "autocomplete",
     "charset",
+    "checked",
     "class",
     "content",
     "data-act",
     "data-agent",
     "data-at",
     "data-copy",
+    "data-day",
+    "data-figure",
     "data-from",
     "data-gap",
     "data-inline",
     "data-kind",
     "data-language",
     "data-line",
+    "data-list",
+    "data-more",
     "data-number",
     "data-only",
-    "download",
-    "selected",
+    "data-query",
     "data-seq",
     "data-session",
     "data-sign",
+    "data-started",
     "data-state",
     "data-tool",
     "data-turn",
     "data-version",
+    "data-without",
     "datetime",
+    "download",
+    "height",
     "hidden",
     "href",
     "id",
@@ -111,8 +131,11 @@ const ATTRIBUTES: &[&str] = &[
     "name",
     "open",
     "placeholder",
+    "preserveAspectRatio",
     "rel",
     "role",
+    "scope",
+    "selected",
     "src",
     "start",
     "tabindex",
@@ -120,6 +143,14 @@ const ATTRIBUTES: &[&str] = &[
     "title",
     "type",
     "value",
+    "viewBox",
+    "width",
+    "x",
+    "x1",
+    "x2",
+    "y",
+    "y1",
+    "y2",
 ];
 
 /// An element's start: its name and its attributes.
@@ -177,7 +208,7 @@ fn render(transcript: &Transcript) -> String {
         window: page::Window { turns: &turns, earlier: None, later: None, prompts: &[] },
         resume: None,
     };
-    page::session(&page, &page::Choice { tools: &[], only: None }).into_string()
+    page::session(&page, &page::Offered { tools: &[], only: None }).into_string()
 }
 
 fn check(html: &str, whose: &str) {
@@ -194,7 +225,9 @@ fn check(html: &str, whose: &str) {
                     assert!(value.starts_with("/assets/"), "{whose}: {value}");
                 }
                 ("img", "src") => assert!(value.starts_with("data:image/"), "{whose}: {value:.40}"),
-                (_, "src" | "action") => assert!(value == "/", "{whose}: {key}={value}"),
+                (_, "src" | "action") => {
+                    assert!(["/", "/stats", "/demo"].contains(&value), "{whose}: {key}={value}");
+                }
                 (_, "href") => {
                     let ours = value.starts_with('#') || value.starts_with('/');
                     let safe = ["http://", "https://", "mailto:"];
@@ -271,4 +304,143 @@ fn law_8_no_attack_becomes_markup() {
     assert_eq!(html.matches("<script").count(), 2, "only ours");
     // What was written is still to be read.
     assert!(html.contains("&lt;script&gt;alert(1)&lt;/script&gt;"));
+}
+
+/// A summary in which everything that is anybody's text is an attack.
+fn attacked() -> Summary {
+    let case = all_cases().into_iter().find(|case| name(case) == "odd-output").unwrap();
+    let gathering = fold_in(&captures(&case)[..1], &[0]);
+    let transcript = main_session(&gathering).transcript();
+    let mut summary = transcript.summary(Completeness::Full, &[]);
+    let attacks = ATTACKS.concat();
+    summary.title = Some(attacks.clone());
+    summary.session.agent = attacks.clone();
+    summary.session.facts.project = Some(attacks.clone());
+    summary.models = vec![attacks.clone()];
+    summary.tags = ATTACKS.iter().map(|attack| (*attack).to_owned()).collect();
+    summary.session.state = SessionState::Live;
+    summary
+}
+
+fn attacked_query() -> Query {
+    let attacks = ATTACKS.concat();
+    ["q", "agent", "project", "model", "tag", "since", "kind"]
+        .into_iter()
+        .fold(Query::default(), |query, name| query.with(name, Some(&attacks)))
+}
+
+fn attacked_choices() -> Vec<page::Choices> {
+    let value = ATTACKS.concat();
+    let list = vec![page::Offered { label: value.clone(), value, count: Some(3) }];
+    vec![page::Choices { name: "agent", label: "Agent", any: "All agents", list }]
+}
+
+#[test]
+fn law_8_no_attack_becomes_markup_in_a_list() {
+    let (first, second, prices) = (attacked(), attacked(), Prices::listed());
+    let mut third = attacked();
+    let other = |nth: &str| SessionId::of("claude-code", nth);
+    third.session.id = other("third");
+    let mut second = second;
+    second.session.id = other("second");
+    let question = ATTACKS.concat();
+    let row = |summary, activity| page::Row { summary, sub_agent: true, activity };
+    let (chosen, choices) = (attacked_query(), attacked_choices());
+    let list = page::Sessions {
+        live: vec![row(&first, Some(Activity::Waiting { question: question.clone() }))],
+        rows: vec![row(&second, Some(Activity::Working { what: question.clone() }))],
+        projects: None,
+        next: Some(chosen.text()),
+        chosen: &chosen,
+        choices: &choices,
+        sum: page::Sum { sessions: 2, sub_agents: 1, errors: 1, ..page::Sum::default() },
+        prices: &prices,
+    };
+    let html = page::sessions(&list).into_string();
+    check(&html, "list");
+    assert!(html.contains("Waits for an answer") && html.contains("&lt;img src=x onerror"));
+    let rows = vec![row(&third, None)];
+    let projects = Some(vec![page::Project { path: &question, sessions: 9, rows }]);
+    let by = page::Sessions { live: Vec::new(), rows: Vec::new(), projects, ..list };
+    check(&page::sessions(&by).into_string(), "projects");
+    check(&page::suggestions(&[row(&third, None)]).into_string(), "suggestions");
+}
+
+#[test]
+fn law_8_no_attack_becomes_markup_in_a_search() {
+    let text = ATTACKS.concat();
+    let (chosen, choices) = (attacked_query(), attacked_choices());
+    let hit = || page::Found {
+        session: SessionId::of("codex", "x").to_string(),
+        agent: &text,
+        project: Some(&text),
+        title: Some(&text),
+        turn: Some(1),
+        part: None,
+        kind: "tool",
+        tool: Some(&text),
+        at: None,
+        text: &text,
+        ranges: &[0..7, 8..12],
+    };
+    for found in [vec![hit()], Vec::new()] {
+        let page = page::Search {
+            query: &text,
+            found,
+            more: true,
+            note: None,
+            chosen: &chosen,
+            choices: &choices,
+        };
+        check(&page::search(&page).into_string(), "search");
+    }
+}
+
+#[test]
+fn law_8_no_attack_becomes_markup_in_figures() {
+    let text = ATTACKS.concat();
+    let (chosen, choices) = (attacked_query(), attacked_choices());
+    let bars = || {
+        let spent = page::Spent { estimated_usd: Some(1.0), ..page::Spent::default() };
+        vec![page::Bar { name: Some(text.clone()), sessions: 1, turns: 1, steps: 1, spent }]
+    };
+    let stats = page::Stats {
+        totals: page::Totals { sessions: 1, ..page::Totals::default() },
+        spent: page::Spent::default(),
+        stretches: bars(),
+        stretch: "day",
+        days: bars(),
+        agents: bars(),
+        models: bars(),
+        projects: bars(),
+        tools: vec![page::Tool {
+            name: text.clone(),
+            calls: 1,
+            failed: 1,
+            error_rate: Some(1.0),
+            median_ms: Some(1),
+            p95_ms: None,
+            total_ms: 1,
+        }],
+        slowest: vec![page::Call {
+            tool: text.clone(),
+            what: text.clone(),
+            duration_ms: 1,
+            address: "/s/x".to_owned(),
+            title: text.clone(),
+        }],
+        failures: vec![page::Failure {
+            tool: text.clone(),
+            error: text.clone(),
+            count: 3,
+            sessions: 1,
+            address: "/s/x".to_owned(),
+        }],
+        chosen: &chosen,
+        choices: &choices,
+    };
+    check(&page::stats(&stats).into_string(), "stats");
+    let looked = page::Looked { agent: text.clone(), folder: text.clone(), exists: true };
+    let welcome = page::Welcome { looked: vec![looked], demo: page::Demo::Offered };
+    check(&page::welcome(&welcome).into_string(), "welcome");
 }

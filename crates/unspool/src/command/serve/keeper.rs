@@ -44,6 +44,10 @@ impl Keeper {
         self.archive.folder()
     }
 
+    pub fn environment(&self) -> &Environment {
+        &self.environment
+    }
+
     /// Goes on for as long as the process lives.
     pub fn keep(mut self, app: Arc<App<Sqlite>>) {
         thread::spawn(move || {

@@ -1,0 +1,93 @@
+//! What a session that is live does now, in one line: from the newest parts of its last turn.
+
+use super::{body, format};
+use crate::block::{Block, text_of};
+use crate::part::{Body, Part, Tool};
+use crate::session::Turn;
+
+/// So much of a command or of a question is told.
+const LONGEST: usize = 120;
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Activity {
+    /// `Bash: npm test`, `writing`, `thinking`, `2 sub-agents`.
+    Working { what: String },
+    /// Somebody was asked, and has not answered.
+    Waiting { question: String },
+}
+
+impl Activity {
+    /// What goes on in this turn. A question stands before everything: nothing goes on without its
+    /// answer. Then what runs, sub-agents first because calls only wait for them; else what is
+    /// being said.
+    pub fn of(turn: &Turn) -> Activity {
+        let newest = || turn.parts.iter().rev();
+        if let Some(question) = newest().find_map(open_question) {
+            return Activity::Waiting { question };
+        }
+        let working = |what: String| Activity::Working { what };
+        let agents: usize = newest().map(running_agents).sum();
+        if agents > 0 {
+            return working(format::count(agents, "sub-agent"));
+        }
+        let mut running = newest().filter_map(running_tool);
+        if let Some(tool) = running.next() {
+            let more = running.count();
+            let what = call(tool);
+            return working(if more > 0 { format!("{what}, and {more} more") } else { what });
+        }
+        let open = newest().find_map(open_prose);
+        working(open.unwrap_or("working").to_owned())
+    }
+}
+
+fn running_tool(part: &Part) -> Option<&Tool> {
+    if let Body::Tool(tool) = &part.body
+        && !tool.state.is_terminal()
+    {
+        return Some(tool);
+    }
+    None
+}
+
+fn open_question(part: &Part) -> Option<String> {
+    let tool = running_tool(part)?;
+    let question = tool.question.as_ref().filter(|_| tool.answer.is_none())?;
+    let asked = question.items.iter().map(|item| item.question.as_str());
+    let asked = asked.map(str::trim).find(|asked| !asked.is_empty());
+    Some(asked.map_or_else(|| call(tool), |asked| format::first_line(asked, LONGEST)))
+}
+
+fn running_agents(part: &Part) -> usize {
+    if let Body::Agent(told) = &part.body {
+        told.agents.iter().filter(|agent| !agent.state.is_terminal()).count()
+    } else {
+        0
+    }
+}
+
+fn open_prose(part: &Part) -> Option<&'static str> {
+    if let Body::Text(text) = &part.body {
+        text.open.then_some("writing")
+    } else if let Body::Reasoning(reasoning) = &part.body {
+        reasoning.open.then_some("thinking")
+    } else {
+        None
+    }
+}
+
+/// A call as the head of its card says it.
+fn call(tool: &Tool) -> String {
+    let shown = body(&Body::Tool(Box::new(tool.clone())));
+    let head = shown.iter().find_map(|block| {
+        let Block::Card(card) = block else { return None };
+        let summary = text_of(&card.summary);
+        let summary = format::first_line(&summary, LONGEST);
+        Some(if summary.is_empty() {
+            card.title.clone()
+        } else {
+            format!("{}: {summary}", card.title)
+        })
+    });
+    head.unwrap_or_else(|| tool.name.clone())
+}

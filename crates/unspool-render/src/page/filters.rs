@@ -1,0 +1,138 @@
+//! What a list, a search and the figures can be narrowed to: a form that works without script, and
+//! what is chosen as chips that can be taken off.
+
+use maud::{Markup, html};
+use unspool_core::present::format;
+
+use crate::address::Query;
+use crate::text::safe;
+
+/// One value, and how many there are with it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Offered {
+    pub value: String,
+    pub label: String,
+    pub count: Option<u64>,
+}
+
+/// What one name of the query may be.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Choices {
+    pub name: &'static str,
+    pub label: &'static str,
+    /// Says that nothing is chosen.
+    pub any: &'static str,
+    pub list: Vec<Offered>,
+}
+
+/// Something that is on or off.
+pub struct Switch {
+    pub name: &'static str,
+    pub label: &'static str,
+    pub count: u64,
+}
+
+/// So many values are offered; more than that nobody reads.
+const MOST: usize = 60;
+
+/// The form. What it does not ask for stays as it is.
+pub fn form(action: &str, chosen: &Query, choices: &[Choices], switches: &[Switch]) -> Markup {
+    let asked = |name: &str| {
+        choices.iter().any(|choices| choices.name == name)
+            || switches.iter().any(|switch| switch.name == name)
+    };
+    html! {
+        form.filters action=(action) method="get" autocomplete="off" aria-label="Narrow down" {
+            @for (name, value) in chosen.pairs().filter(|(name, _)| !asked(name)) {
+                input type="hidden" name=(name) value=(safe(value));
+            }
+            @for choices in choices {
+                @if !choices.list.is_empty() { (select(chosen, choices)) }
+            }
+            @for switch in switches {
+                @if switch.count > 0 || chosen.get(switch.name).is_some() {
+                    label.switch {
+                        input type="checkbox" name=(switch.name) value="1"
+                            checked[chosen.get(switch.name).is_some()];
+                        (switch.label) " " span.count { (format::number(switch.count)) }
+                    }
+                }
+            }
+            button.apply type="submit" { "Show" }
+        }
+    }
+}
+
+fn select(chosen: &Query, choices: &Choices) -> Markup {
+    let now = chosen.get(choices.name);
+    let known = now.is_none_or(|now| choices.list.iter().any(|choice| choice.value == now));
+    html! {
+        label {
+            span.visually-hidden { (choices.label) }
+            select name=(choices.name) {
+                option value="" { (choices.any) }
+                @if let Some(now) = now && !known {
+                    option value=(safe(now)) selected { (safe(now)) }
+                }
+                @for choice in choices.list.iter().take(MOST) {
+                    option value=(safe(&choice.value)) selected[now == Some(choice.value.as_str())] {
+                        (safe(&choice.label))
+                        @if let Some(count) = choice.count { " (" (format::number(count)) ")" }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What is chosen; each leads to the page without it.
+pub fn chips(path: &str, chosen: &Query, labels: &[(&'static str, &str)]) -> Markup {
+    let shown: Vec<(&'static str, &str, &str)> = chosen
+        .pairs()
+        .filter_map(|(name, value)| {
+            let label = labels.iter().find(|(held, _)| *held == name)?.1;
+            Some((name, label, value))
+        })
+        .collect();
+    let none = shown.iter().fold(chosen.clone(), |query, (name, _, _)| query.without(name));
+    html! {
+        @if !shown.is_empty() {
+            ul.chips aria-label="Chosen" {
+                @for (name, label, value) in &shown {
+                    li {
+                        a.chip href=(chosen.without(name).at(path)) data-without=(name) {
+                            span.name { (label) }
+                            @if *value != "1" { span.value { (safe(&worded(name, value))) } }
+                            span.off aria-hidden="true" { "×" }
+                            span.visually-hidden { "take off" }
+                        }
+                    }
+                }
+                @if shown.len() > 1 { li { a.chip.all href=(none.at(path)) { "Take all off" } } }
+            }
+        }
+    }
+}
+
+fn worded(name: &str, value: &str) -> String {
+    match name {
+        "since" => since_label(value),
+        "project" => end_of(value).to_owned(),
+        _ => value.to_owned(),
+    }
+}
+
+/// How far back: `today`, `the last 7 days`, `since 2026-05-31`.
+pub fn since_label(value: &str) -> String {
+    match value {
+        "today" => "today".to_owned(),
+        "7d" => "the last 7 days".to_owned(),
+        "30d" => "the last 30 days".to_owned(),
+        other => format!("since {other}"),
+    }
+}
+
+/// The end of a path says most.
+pub fn end_of(path: &str) -> &str {
+    path.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).next().unwrap_or(path)
+}

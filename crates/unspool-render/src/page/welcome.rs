@@ -1,0 +1,78 @@
+//! What is shown while there is nothing to show: where it was looked, how to begin, and the demo.
+
+use maud::{Markup, html};
+
+use super::shell;
+use crate::text::safe;
+
+/// A folder in which sessions of an agent are looked for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Looked {
+    pub agent: String,
+    pub folder: String,
+    pub exists: bool,
+}
+
+/// Whether the demo can be opened from here.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Demo {
+    Offered,
+    None,
+}
+
+pub struct Welcome {
+    pub looked: Vec<Looked>,
+    pub demo: Demo,
+}
+
+pub fn welcome(page: &Welcome) -> Markup {
+    let main = html! {
+        div.welcome data-list data-query="" {
+            h1 { "Nothing here yet" }
+            p.lead {
+                "Unspool shows what coding agents did on this machine, in the order in which they did it. "
+                "It reads what they write anyway: there is nothing to set up in them."
+            }
+            h2 { "Begin" }
+            ol.steps {
+                li { "Use an agent as you always do. Its session appears here by itself, while it runs." }
+                li { "Older recordings, or another machine's: " code { "unspool import FOLDER" } "." }
+                li { "Something is missing? " code { "unspool doctor" } " says what was found of each agent, and why not." }
+            }
+            @if page.demo == Demo::Offered {
+                form.demo action="/demo" method="post" {
+                    button.primary type="submit" { "Open the demo sessions" }
+                    p.dim { "Recorded sessions of several agents, in an archive of their own: nothing of them comes into yours." }
+                    p.said role="status" {}
+                }
+            }
+            @if !page.looked.is_empty() {
+                h2 { "Where it looked" }
+                table.looked {
+                    thead { tr { th scope="col" { "Agent" } th scope="col" { "Folder" } th scope="col" { "Found" } } }
+                    tbody {
+                        @for looked in &page.looked {
+                            tr {
+                                td { (safe(&looked.agent)) }
+                                td.path { (safe(&looked.folder)) }
+                                @if looked.exists { td.tone-ok { "yes, empty" } } @else { td.dim { "not there" } }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    };
+    shell("Welcome", "list.js", main)
+}
+
+/// Where the demo is, for who has no script.
+pub fn demo(address: &str) -> Markup {
+    let main = html! {
+        div.trouble {
+            h1 { "The demo is ready" }
+            p { a href=(address) rel="noopener" { "Open the demo sessions" } }
+        }
+    };
+    shell("Demo", "list.js", main)
+}

@@ -1,0 +1,156 @@
+//! What an address asks for: the same names on every page, and what they mean to the archive.
+
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp, ToSpan};
+use serde::Deserialize;
+use unspool_core::id::SessionId;
+use unspool_render::address::Query;
+use unspool_store::contract::{After, SessionFilter};
+
+/// The query of a page. What is empty was not asked for: a form sends everything that it has.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Asked {
+    pub q: Option<String>,
+    pub agent: Option<String>,
+    pub project: Option<String>,
+    pub model: Option<String>,
+    pub tag: Option<String>,
+    pub kind: Option<String>,
+    /// `today`, `7d`, `30d`, or a date.
+    pub since: Option<String>,
+    /// A date: that day and what was before it.
+    pub until: Option<String>,
+    pub errors: Option<String>,
+    /// Sub-agents' sessions too.
+    pub agents: Option<String>,
+    /// `project`.
+    pub by: Option<String>,
+    /// When the last session began that was listed, and its id: `1716823465000~kgh9…`.
+    pub after: Option<String>,
+}
+
+fn said(value: &Option<String>) -> Option<&str> {
+    value.as_deref().map(str::trim).filter(|value| !value.is_empty())
+}
+
+impl Asked {
+    pub fn words(&self) -> Option<&str> {
+        said(&self.q)
+    }
+
+    /// What is chosen, as links carry it on.
+    pub fn query(&self) -> Query {
+        let mut query = Query::default();
+        for (name, value) in [
+            ("q", &self.q),
+            ("agent", &self.agent),
+            ("project", &self.project),
+            ("model", &self.model),
+            ("tag", &self.tag),
+            ("kind", &self.kind),
+            ("since", &self.since),
+            ("until", &self.until),
+            ("errors", &self.errors),
+            ("agents", &self.agents),
+            ("by", &self.by),
+        ] {
+            query = query.with(name, said(value));
+        }
+        query
+    }
+
+    pub fn by_project(&self) -> bool {
+        said(&self.by) == Some("project")
+    }
+
+    pub fn since(&self, now: Timestamp) -> Option<i64> {
+        since(said(&self.since)?, now)
+    }
+
+    pub fn filter(&self, now: Timestamp, limit: u64) -> SessionFilter {
+        let owned = |value: &Option<String>| said(value).map(str::to_owned);
+        SessionFilter {
+            agent: owned(&self.agent),
+            project: owned(&self.project),
+            model: owned(&self.model),
+            tag: owned(&self.tag),
+            with_errors: said(&self.errors).is_some(),
+            without_agents: said(&self.agents).is_none(),
+            since: self.since(now),
+            until: said(&self.until).and_then(|until| day(until, 1)),
+            after: said(&self.after).and_then(place),
+            limit: Some(limit),
+            ..SessionFilter::default()
+        }
+    }
+}
+
+/// Milliseconds. What makes no sense narrows nothing.
+pub fn since(value: &str, now: Timestamp) -> Option<i64> {
+    let days_ago = |days: i64| now - SignedDuration::from_hours(24 * days);
+    match value {
+        "today" => day(&now.to_zoned(TimeZone::UTC).date().to_string(), 0),
+        "7d" => Some(days_ago(7).as_millisecond()),
+        "30d" => Some(days_ago(30).as_millisecond()),
+        date => day(date, 0),
+    }
+}
+
+/// When a day began, or one that is so many later.
+fn day(date: &str, later: i64) -> Option<i64> {
+    let date: Date = date.parse().ok()?;
+    let date = date.checked_add(later.days()).ok()?;
+    Some(date.to_zoned(TimeZone::UTC).ok()?.timestamp().as_millisecond())
+}
+
+/// A place in the list, as an address has it.
+pub fn written((started, id): &After) -> String {
+    let started = started.map(|started| started.to_string()).unwrap_or_default();
+    format!("{started}~{id}")
+}
+
+fn place(text: &str) -> Option<After> {
+    let (started, id) = text.split_once('~')?;
+    let started = if started.is_empty() { None } else { Some(started.parse().ok()?) };
+    Some((started, SessionId(id.parse().ok()?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_what_people_say() {
+        let now: Timestamp = "2026-05-31T13:14:15Z".parse().unwrap();
+        let at = |text: &str| Some(text.parse::<Timestamp>().unwrap().as_millisecond());
+        assert_eq!(since("today", now), at("2026-05-31T00:00:00Z"));
+        assert_eq!(since("7d", now), at("2026-05-24T13:14:15Z"));
+        assert_eq!(since("2026-05-01", now), at("2026-05-01T00:00:00Z"));
+        assert_eq!(since("soon", now), None);
+        let asked = Asked { until: Some("2026-05-01".to_owned()), ..Asked::default() };
+        assert_eq!(asked.filter(now, 1).until, at("2026-05-02T00:00:00Z"), "that day too");
+        let last = Asked { until: Some("9999-12-31".to_owned()), ..Asked::default() };
+        assert_eq!(last.filter(now, 1).until, None, "there is no day after it");
+    }
+
+    #[test]
+    fn a_place_comes_back() {
+        let id = SessionId::of("codex", "x");
+        for after in [(Some(1_716_823_465_000), id), (None, id), (Some(-5), id)] {
+            assert_eq!(place(&written(&after)), Some(after));
+        }
+        for none in ["", "~", "x~y", "12", "12~not an id"] {
+            assert_eq!(place(none), None, "{none}");
+        }
+    }
+
+    #[test]
+    fn what_a_form_leaves_empty_is_not_chosen() {
+        let asked =
+            Asked { agent: Some(" ".to_owned()), tag: Some("a b".to_owned()), ..Asked::default() };
+        assert_eq!(asked.query().text(), "tag=a%20b");
+        assert!(asked.filter(Timestamp::now(), 1).agent.is_none());
+    }
+}

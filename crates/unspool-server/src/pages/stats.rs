@@ -1,0 +1,228 @@
+//! Figures over the archive.
+
+use std::sync::Arc;
+
+use axum::extract::{Query, State};
+use jiff::civil::Date;
+use jiff::{Timestamp, ToSpan};
+use unspool_render::page::{self, Bar};
+use unspool_store::contract::Store;
+use unspool_store::stats::{CallPlace, Group, Spent, StatsRequest};
+
+use super::sessions::plain_choices;
+use super::{Page, html};
+use crate::App;
+use crate::asked::Asked;
+
+/// More bars than this are put together by week, and more weeks by month.
+const MOST_BARS: usize = 120;
+
+pub async fn stats<S: Store>(State(app): State<Arc<App<S>>>, Query(asked): Query<Asked>) -> Page {
+    let filter = asked.filter(Timestamp::now(), 0);
+    let request = StatsRequest {
+        agent: filter.agent,
+        project: filter.project,
+        since: filter.since,
+        until: filter.until,
+        prices: app.prices.clone(),
+    };
+    let figures = app.store.stats(request).await?;
+    let choices = plain_choices(&app).await?;
+    let bars = |groups: &[Group]| groups.iter().map(bar).collect::<Vec<Bar>>();
+    let (stretches, stretch) = stretches(&figures.by_day);
+    let totals = &figures.totals;
+    let shown = page::Stats {
+        totals: page::Totals {
+            sessions: totals.sessions,
+            sub_agents: totals.sub_agents,
+            turns: totals.turns,
+            steps: totals.steps,
+            tool_calls: totals.tool_calls,
+            errors: totals.errors,
+            reasoning_share: totals.reasoning_share,
+        },
+        spent: spent(&totals.usage),
+        stretches,
+        stretch,
+        days: bars(&figures.by_day),
+        agents: bars(&figures.by_agent),
+        models: bars(&figures.by_model),
+        projects: bars(&figures.by_project),
+        tools: figures
+            .tools
+            .into_iter()
+            .map(|tool| page::Tool {
+                name: tool.name,
+                calls: tool.calls,
+                failed: tool.failed,
+                error_rate: tool.error_rate,
+                median_ms: tool.duration.median_ms,
+                p95_ms: tool.duration.p95_ms,
+                total_ms: tool.duration.total_ms,
+            })
+            .collect(),
+        slowest: figures
+            .slowest
+            .into_iter()
+            .map(|call| page::Call {
+                address: address(&call.place),
+                tool: call.tool,
+                what: call.what,
+                duration_ms: call.duration_ms,
+                title: call.place.title.unwrap_or_default(),
+            })
+            .collect(),
+        failures: figures
+            .failures
+            .into_iter()
+            .map(|failure| page::Failure {
+                address: address(&failure.last),
+                tool: failure.tool,
+                error: failure.error,
+                count: failure.count,
+                sessions: failure.sessions,
+            })
+            .collect(),
+        chosen: &asked.query(),
+        choices: &choices,
+    };
+    Ok(html(&page::stats(&shown)))
+}
+
+fn address(place: &CallPlace) -> String {
+    format!("/s/{}?part={part}#p-{part}", place.session, part = place.part)
+}
+
+fn spent(spent: &Spent) -> page::Spent {
+    page::Spent {
+        tokens: spent.tokens,
+        cost_usd: spent.cost_usd,
+        estimated_usd: spent.estimated_cost_usd,
+        unpriced: spent.unpriced_steps,
+    }
+}
+
+fn bar(group: &Group) -> Bar {
+    Bar {
+        name: group.name.clone(),
+        sessions: group.sessions,
+        turns: group.turns,
+        steps: group.steps,
+        spent: spent(&group.usage),
+    }
+}
+
+/// Every day from the first to the last, those on which nothing was done among them; weeks or months
+/// where there are too many days.
+fn stretches(days: &[Group]) -> (Vec<Bar>, &'static str) {
+    let dated: Vec<(Date, &Group)> = days
+        .iter()
+        .filter_map(|group| Some((group.name.as_deref()?.parse::<Date>().ok()?, group)))
+        .collect();
+    let (Some((first, _)), Some((last, _))) = (dated.first(), dated.last()) else {
+        return (Vec::new(), "day");
+    };
+    let span = first.until(*last).map_or(0, |span| span.get_days()).unsigned_abs() as usize + 1;
+    let (stretch, begin): (&str, fn(Date) -> Date) = if span <= MOST_BARS {
+        ("day", |date| date)
+    } else if span <= MOST_BARS * 7 {
+        ("week", |date| {
+            let back = i64::from(date.weekday().to_monday_zero_offset());
+            date.checked_sub(back.days()).unwrap_or(date)
+        })
+    } else {
+        ("month", |date| date.first_of_month())
+    };
+    let next = |date: Date| {
+        let step = match stretch {
+            "day" => 1.day(),
+            "week" => 7.days(),
+            _ => 1.month(),
+        };
+        date.checked_add(step).ok()
+    };
+    let mut bars: Vec<Bar> = Vec::new();
+    let mut at = Some(begin(*first));
+    let mut left = dated.as_slice();
+    while let Some(date) = at.filter(|date| *date <= *last) {
+        let mut bar = Bar {
+            name: Some(if stretch == "month" {
+                date.strftime("%B %Y").to_string()
+            } else {
+                date.strftime("%-d %b %Y").to_string()
+            }),
+            sessions: 0,
+            turns: 0,
+            steps: 0,
+            spent: page::Spent::default(),
+        };
+        while let Some(((day, group), rest)) =
+            left.split_first().filter(|((day, _), _)| begin(*day) == date)
+        {
+            let _ = day;
+            bar.turns += group.turns;
+            bar.steps += group.steps;
+            let (sum, one) = (&mut bar.spent, spent(&group.usage));
+            sum.tokens.add(one.tokens);
+            sum.cost_usd = add(sum.cost_usd, one.cost_usd);
+            sum.estimated_usd = add(sum.estimated_usd, one.estimated_usd);
+            left = rest;
+        }
+        bars.push(bar);
+        at = next(date);
+    }
+    (bars, stretch)
+}
+
+fn add(sum: Option<f64>, one: Option<f64>) -> Option<f64> {
+    match (sum, one) {
+        (Some(sum), Some(one)) => Some(sum + one),
+        (sum, one) => sum.or(one),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use unspool_core::session::Usage;
+
+    use super::*;
+
+    fn on(day: &str, input: u64) -> Group {
+        let tokens = Usage { input, ..Usage::default() };
+        let usage = Spent { tokens, ..Spent::default() };
+        Group { name: Some(day.to_owned()), turns: 1, usage, ..Group::default() }
+    }
+
+    fn told(days: &[Group]) -> (&'static str, Vec<(String, u64)>) {
+        let (bars, stretch) = stretches(days);
+        let told =
+            bars.into_iter().map(|bar| (bar.name.unwrap_or_default(), bar.spent.tokens.input));
+        (stretch, told.collect())
+    }
+
+    #[test]
+    fn days_on_which_nothing_was_done_are_days_too() {
+        let (stretch, bars) = told(&[on("2026-02-27", 5), on("2026-03-01", 7), Group::default()]);
+        assert_eq!(stretch, "day");
+        let named = |name: &str, count| (name.to_owned(), count);
+        assert_eq!(
+            bars,
+            [named("27 Feb 2026", 5), named("28 Feb 2026", 0), named("1 Mar 2026", 7)]
+        );
+        assert!(told(&[]).1.is_empty() && told(&[Group::default()]).1.is_empty());
+    }
+
+    #[test]
+    fn many_days_are_weeks_and_many_weeks_are_months() {
+        // A Wednesday, the Sunday of its week, the Monday after it.
+        let days =
+            [on("2026-01-07", 1), on("2026-01-11", 2), on("2026-01-12", 4), on("2026-07-01", 8)];
+        let (stretch, bars) = told(&days);
+        assert_eq!((stretch, bars.len()), ("week", 26));
+        assert_eq!(bars[0], ("5 Jan 2026".to_owned(), 3));
+        assert_eq!(bars[1], ("12 Jan 2026".to_owned(), 4));
+        let (stretch, bars) = told(&[on("2020-01-31", 1), on("2026-07-01", 8)]);
+        assert_eq!((stretch, bars.len()), ("month", 79));
+        assert_eq!(bars.iter().map(|(_, count)| count).sum::<u64>(), 9, "nothing is lost");
+    }
+}

@@ -1,0 +1,55 @@
+//! The first page of an archive in which there is nothing yet, and the demo that it offers.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::http::StatusCode;
+use axum::http::header::ACCEPT;
+use axum::response::{IntoResponse, Response};
+use unspool_render::page::{self, Demo, Looked, Welcome};
+use unspool_store::contract::Store;
+
+use super::html;
+use crate::App;
+use crate::problem::Problem;
+
+/// Opens the demo, or says why it cannot: the address to go to.
+pub type OpenDemo =
+    Box<dyn Fn() -> Pin<Box<dyn Future<Output = Result<String, String>> + Send>> + Send + Sync>;
+
+/// What whoever starts the server knows: where sessions are looked for, and how the demo is opened.
+/// It is an archive of its own behind a door of its own, so that nothing of it is ever in this one.
+pub struct Guide {
+    pub looked: Box<dyn Fn() -> Vec<Looked> + Send + Sync>,
+    pub demo: Option<OpenDemo>,
+}
+
+pub fn page<S: Store>(app: &App<S>) -> Welcome {
+    let guide = app.guide.get();
+    let demo = guide.is_some_and(|guide| guide.demo.is_some());
+    Welcome {
+        looked: guide.map(|guide| (guide.looked)()).unwrap_or_default(),
+        demo: if demo { Demo::Offered } else { Demo::None },
+    }
+}
+
+/// Opens the demo. A page that has script is told where it is; who has none gets a page that leads
+/// there: a form may not lead to another door (`form-action`).
+pub async fn demo<S: Store>(State(app): State<Arc<App<S>>>, headers: HeaderMap) -> Response {
+    let Some(open) = app.guide.get().and_then(|guide| guide.demo.as_ref()) else {
+        return Problem::new(StatusCode::NOT_FOUND, "there is no demo here").into_response();
+    };
+    let wants_json = headers
+        .get(ACCEPT)
+        .is_some_and(|accept| accept.as_bytes().starts_with(b"application/json"));
+    match open().await {
+        Err(error) => Problem::new(StatusCode::INTERNAL_SERVER_ERROR, error).into_response(),
+        Ok(address) if wants_json => {
+            axum::Json(serde_json::json!({ "address": address })).into_response()
+        }
+        Ok(address) => html(&page::demo(&address)).into_response(),
+    }
+}

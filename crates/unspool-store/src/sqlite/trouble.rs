@@ -1,0 +1,151 @@
+//! What takes long, and what fails again and again: single calls, for those who want to look.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use rusqlite::{Connection, params_from_iter};
+use rustc_hash::{FxHashMap, FxHashSet};
+use unspool_core::part::{Body, ToolState};
+use unspool_core::present::format::first_line;
+
+use super::load::Loader;
+use super::stats::{Conditions, conditions};
+use crate::contract::StoreError;
+use crate::pack::Extent;
+use crate::rows::Row;
+use crate::stats::{CallPlace, RepeatedFailure, SlowCall, StatsRequest};
+
+/// So many slow calls are named, and so many failures.
+const NAMED: usize = 10;
+/// What fails so often fails again and again.
+const OFTEN: u64 = 3;
+/// So much of an error tells it from another.
+const LONGEST: usize = 200;
+
+/// The calls that took longest.
+#[derive(Default)]
+pub struct Slowest(BinaryHeap<Reverse<(u64, Row)>>);
+
+impl Slowest {
+    pub fn take(&mut self, took: u64, part: Row) {
+        if self.0.len() == NAMED && self.0.peek().is_some_and(|least| took <= least.0.0) {
+            return;
+        }
+        self.0.push(Reverse((took, part)));
+        if self.0.len() > NAMED {
+            self.0.pop();
+        }
+    }
+
+    pub fn named(self, connection: &Connection) -> Result<Vec<SlowCall>, StoreError> {
+        let mut calls: Vec<(u64, Row)> = self.0.into_iter().map(|Reverse(call)| call).collect();
+        calls.sort_by_key(|(took, part)| (Reverse(*took), *part));
+        let mut loader = Loader::new(connection);
+        let mut named = Vec::new();
+        for (duration_ms, part) in calls {
+            let Some((tool, place)) = place(connection, part)? else { continue };
+            let loaded = loader.readable_to(part, Extent::ButResult)?;
+            let what = loaded.map(|loaded| summary(&loaded.part.body)).unwrap_or_default();
+            named.push(SlowCall { tool, what, duration_ms, place });
+        }
+        Ok(named)
+    }
+}
+
+/// A call in one line, as its card has it.
+fn summary(body: &Body) -> String {
+    let shown = unspool_core::present::body(body);
+    let summary = shown.iter().find_map(|block| {
+        let unspool_core::block::Block::Card(card) = block else { return None };
+        Some(unspool_core::block::text_of(&card.summary))
+    });
+    first_line(&summary.unwrap_or_default(), LONGEST)
+}
+
+fn place(connection: &Connection, part: Row) -> Result<Option<(String, CallPlace)>, StoreError> {
+    let mut statement = connection.prepare_cached(
+        "SELECT coalesce(part.tool, ''), session.id, part.id, turn.number,
+             coalesce(session.name, session.title, session.prompt),
+             coalesce(part.started, part.ended, turn.started)
+         FROM part JOIN turn ON turn.row = part.turn JOIN session ON session.row = turn.session
+         WHERE part.row = ?1",
+    )?;
+    let mut rows = statement.query([part])?;
+    let Some(row) = rows.next()? else { return Ok(None) };
+    let title: Option<String> = row.get(4)?;
+    let place = CallPlace {
+        session: row.get(1)?,
+        part: row.get(2)?,
+        turn: row.get(3)?,
+        title: title.map(|title| first_line(&title, LONGEST)),
+        at: row.get(5)?,
+    };
+    Ok(Some((row.get(0)?, place)))
+}
+
+/// The same tool with the same first line of its error.
+#[derive(Default)]
+struct Failures {
+    count: u64,
+    sessions: FxHashSet<Row>,
+    newest: Option<(Option<i64>, Row)>,
+}
+
+pub fn failures(
+    connection: &Connection,
+    request: &StatsRequest,
+) -> Result<Vec<RepeatedFailure>, StoreError> {
+    let Conditions { session, turn, values } = conditions(request);
+    // Along the index of tools and states: failures are few among many calls.
+    let sql = format!(
+        "SELECT part.row, part.tool, turn.session, coalesce(part.ended, part.started)
+         FROM part JOIN turn ON turn.row = part.turn JOIN session ON session.row = turn.session
+         WHERE part.tool IS NOT NULL AND part.state = '{}' AND part.kind = 'tool'
+             AND part.role = 'assistant' AND NOT part.hidden{session}{turn}
+         ORDER BY part.row",
+        ToolState::Failed.name()
+    );
+    let mut statement = connection.prepare_cached(&sql)?;
+    let mut rows = statement.query(params_from_iter(values))?;
+    let mut loader = Loader::new(connection);
+    let mut known: FxHashMap<(String, String), Failures> = FxHashMap::default();
+    while let Some(row) = rows.next()? {
+        let part: Row = row.get(0)?;
+        let Some(loaded) = loader.readable_to(part, Extent::ButResult)? else { continue };
+        let Body::Tool(tool) = &loaded.part.body else { continue };
+        let Some(error) = tool.output.as_deref().and_then(error_line) else { continue };
+        let failures = known.entry((row.get(1)?, error)).or_default();
+        failures.count += 1;
+        failures.sessions.insert(row.get(2)?);
+        failures.newest = failures.newest.max(Some((row.get(3)?, part)));
+    }
+    let mut often: Vec<_> = known.into_iter().filter(|(_, told)| told.count >= OFTEN).collect();
+    often.sort_by(|((tool, error), one), ((other_tool, other_error), other)| {
+        other.count.cmp(&one.count).then_with(|| (tool, error).cmp(&(other_tool, other_error)))
+    });
+    often.truncate(NAMED);
+    let mut named = Vec::new();
+    for ((tool, error), failures) in often {
+        let Some((_, newest)) = failures.newest else { continue };
+        let Some((_, last)) = place(connection, newest)? else { continue };
+        let (count, sessions) = (failures.count, failures.sessions.len() as u64);
+        named.push(RepeatedFailure { tool, error, count, sessions, last });
+    }
+    Ok(named)
+}
+
+/// What an error says first. What it is wrapped in says nothing, and neither does `Exit code 1`,
+/// where something follows.
+fn error_line(output: &str) -> Option<String> {
+    let bare = |line: &str| {
+        let line = line.trim();
+        let line = line.strip_prefix("<tool_use_error>").unwrap_or(line);
+        first_line(line.strip_suffix("</tool_use_error>").unwrap_or(line), LONGEST)
+    };
+    let mut lines = output.lines().map(bare).filter(|line| !line.is_empty());
+    let first = lines.next()?;
+    if first.starts_with("Exit code ") {
+        return Some(lines.next().map_or(first.clone(), |next| format!("{first}: {next}")));
+    }
+    Some(first)
+}

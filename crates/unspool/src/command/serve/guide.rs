@@ -1,0 +1,65 @@
+//! What the first page knows of this machine: where sessions are looked for, and how the demo is
+//! opened. The demo is another archive behind another door of the same process.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::Result;
+use tokio::net::TcpListener;
+use tokio::sync::OnceCell;
+use unspool_server::{App, Door, Guide, Looked, OpenDemo};
+use unspool_sources::agents::AGENTS;
+use unspool_sources::discover::Environment;
+
+use super::demo;
+use super::keeper::Keeper;
+use super::secret::token;
+use crate::archive::Archive;
+use crate::config;
+
+/// `here` says whether all who come are on this machine: nobody else could reach the demo.
+pub fn guide(folder: &Path, environment: &Environment, here: bool) -> Guide {
+    let environment = environment.clone();
+    let folder = folder.join("demo");
+    let opened: Arc<OnceCell<String>> = Arc::default();
+    Guide {
+        looked: Box::new(move || looked(&environment)),
+        demo: here.then(|| -> OpenDemo {
+            Box::new(move || {
+                let (folder, opened) = (folder.clone(), Arc::clone(&opened));
+                Box::pin(async move {
+                    let address = opened.get_or_try_init(|| open(folder)).await;
+                    let failed = |error| format!("the demo cannot be opened: {error:#}");
+                    address.cloned().map_err(failed)
+                })
+            })
+        }),
+    }
+}
+
+fn looked(environment: &Environment) -> Vec<Looked> {
+    let of = AGENTS.iter().flat_map(|agent| {
+        environment.folders_of(agent.name).map(|(folder, _)| Looked {
+            agent: agent.title.to_owned(),
+            folder: folder.display().to_string(),
+            exists: folder.exists(),
+        })
+    });
+    of.collect()
+}
+
+/// Serves the demo beside, for as long as the process lives, and says where.
+async fn open(folder: PathBuf) -> Result<String> {
+    let keeper = tokio::task::spawn_blocking(move || -> Result<Keeper> {
+        let environment = demo::lay_out(&folder)?;
+        Keeper::begin(Archive::new(Some(folder)), environment)
+    })
+    .await??;
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
+    let door = Door::new(token(&keeper.folder()?)?, listener.local_addr()?.port());
+    let address = door.address();
+    let app = App::new(keeper.read()?, config::prices()?, door);
+    keeper.keep(Arc::clone(&app));
+    tokio::spawn(unspool_server::serve(app, listener, std::future::pending()));
+    Ok(address)
+}

@@ -1,0 +1,87 @@
+//! What a live session does now, as its log grows line by line.
+
+use unspool_core::present::activity::Activity;
+use unspool_core::session::TurnState;
+
+use crate::case::{captures, fold_in, main_session, root};
+
+/// What is told of a session while its log grows, each once in a row; `-` between turns.
+fn told(case: &str, file: &str) -> Vec<String> {
+    let capture = || {
+        let mut all = captures(&root().join("fixtures").join(case));
+        all.retain(|capture| capture.file == file);
+        all
+    };
+    let lines = capture()[0].lines.len();
+    let mut told: Vec<String> = Vec::new();
+    for count in 1..=lines {
+        let mut cut = capture();
+        cut[0].lines.truncate(count);
+        let gathering = fold_in(&cut, &[0]);
+        let transcript = main_session(&gathering).transcript();
+        let now = match transcript.turns.last() {
+            Some(turn) if turn.state == TurnState::Running => match Activity::of(turn) {
+                Activity::Working { what } => what,
+                Activity::Waiting { question } => format!("? {question}"),
+            },
+            Some(_) | None => "-".to_owned(),
+        };
+        if told.last() != Some(&now) {
+            told.push(now);
+        }
+    }
+    told
+}
+
+#[test]
+fn a_session_says_what_it_does_now() {
+    // R-001-34
+    let looked = told("claude-code/discovery-loop", "log.jsonl");
+    for what in [
+        "working",
+        "Bash: git log --oneline -5 && ls -la src",
+        "Read: /home/dev/weather-app/src/missing.ts, and 2 more",
+        "Edit: /home/dev/weather-app/src/cache.ts +1 −2",
+        "Bash: npm test 2>&1 | tail -12",
+    ] {
+        assert!(looked.iter().any(|told| told == what), "{what}: {looked:#?}");
+    }
+    assert_eq!(looked.last().map(String::as_str), Some("-"), "and then nothing");
+    assert!(
+        told("codex/discovery-loop", "log.jsonl").contains(&"exec_command: rg --files".to_owned())
+    );
+}
+
+#[test]
+fn whoever_is_asked_is_waited_for() {
+    // R-003-12
+    let asked = told("claude-code/question-answered", "log.jsonl");
+    let question = "? Which temperature unit should be the default?";
+    assert_eq!(asked, ["-", "working", question, "working", "-"]);
+}
+
+#[test]
+fn sub_agents_are_counted_while_they_run() {
+    let agents = told("claude-code/subagents-parallel-and-background", "log.jsonl");
+    let expected = [
+        "-",
+        "working",
+        "1 sub-agent",
+        "2 sub-agents",
+        "1 sub-agent",
+        "working",
+        "1 sub-agent",
+        "-",
+        "working",
+        "-",
+    ];
+    assert_eq!(agents, expected);
+}
+
+#[test]
+fn a_stream_says_what_is_being_said() {
+    let stream = told("claude-code/discovery-loop", "stream.jsonl");
+    for what in ["thinking", "writing"] {
+        assert!(stream.iter().any(|told| told == what), "{what}: {stream:#?}");
+    }
+}
