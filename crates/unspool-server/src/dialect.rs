@@ -39,8 +39,8 @@ struct Touched {
 }
 
 impl Dialect {
-    /// A session as it is stored, its turns with everything in them, also what is not shown.
-    /// Nothing is told yet.
+    /// A session as it is stored, its turns with everything in them, also what is not shown: all of
+    /// them, or only the last ones, and then nothing is told of those before. Nothing is told yet.
     pub fn new(session: Session, turns: Vec<Turn>) -> Dialect {
         let teller = Teller::new(&session.agent);
         let mut mirror = Mirror::resume(session);
@@ -157,7 +157,8 @@ impl Dialect {
         // Almost always one turn, and the last.
         let mut at: Vec<usize> = Vec::new();
         for id in &touched.turns {
-            at.push(self.teller.told.iter().rposition(|told| told.id == *id)?);
+            // Others are not ours to tell.
+            at.extend(self.teller.told.iter().rposition(|told| told.id == *id));
         }
         at.sort_unstable();
         for at in at {

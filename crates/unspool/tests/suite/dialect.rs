@@ -158,7 +158,10 @@ fn stored(transcript: &Transcript) -> Vec<Value> {
         let parts: Vec<Value> =
             parts.map(|part| essence(&serde_json::to_value(part).unwrap())).collect();
         let ended = turn.state.name() != "running";
-        messages.push(json!({ "role": "assistant", "parts": parts, "ended": ended }));
+        // A reply begins with something that is said.
+        if ended || !parts.is_empty() {
+            messages.push(json!({ "role": "assistant", "parts": parts, "ended": ended }));
+        }
     }
     messages
 }
@@ -246,6 +249,33 @@ fn folding_the_frames_of_every_recording_gives_what_is_stored() {
             }
         }
     }
+}
+
+#[test]
+fn who_wants_the_last_turns_is_told_nothing_of_those_before() {
+    let mut seen = 0;
+    for told in told() {
+        let events = in_order(&told.events, &[Telling::Log]);
+        let pieces = changes(&told, &events);
+        let mut mirror = empty(&told);
+        pieces[..pieces.len() / 2].iter().for_each(|piece| mirror.apply_all(piece.iter().cloned()));
+        let mut rows = mirror.rows();
+        let Some(first) = rows.turns.iter().map(|turn| turn.number).max() else { continue };
+        rows.turns.retain(|turn| turn.number == first);
+        let mut channel = Dialect::new(rows.session, rows.turns);
+        let mut client = Client::default();
+        let mut frames = channel.snapshot();
+        for piece in &pieces[pieces.len() / 2..] {
+            frames.extend(channel.frames(piece));
+            mirror.apply_all(piece.iter().cloned());
+        }
+        frames.iter().for_each(|frame| client.take(frame).unwrap());
+        let mut transcript = mirror.transcript();
+        transcript.turns.retain(|turn| turn.number >= first);
+        assert_same(&told.case, &client, &transcript);
+        seen += usize::from(first > 1);
+    }
+    assert!(seen > 5, "{seen} had turns before");
 }
 
 #[test]

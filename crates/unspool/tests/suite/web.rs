@@ -77,6 +77,7 @@ const ATTRIBUTES: &[&str] = &[
     "aria-label",
     "aria-pressed",
     "autocomplete",
+    "autofocus",
     "charset",
     "class",
     "content",
@@ -112,6 +113,7 @@ const ATTRIBUTES: &[&str] = &[
     "open",
     "placeholder",
     "rel",
+    "required",
     "role",
     "src",
     "start",
@@ -194,6 +196,7 @@ fn check(html: &str, whose: &str) {
                     assert!(value.starts_with("/assets/"), "{whose}: {value}");
                 }
                 ("img", "src") => assert!(value.starts_with("data:image/"), "{whose}: {value:.40}"),
+                ("form", "action") => assert!(["/", "/login"].contains(&value), "{whose}: {value}"),
                 (_, "src" | "action") => assert!(value == "/", "{whose}: {key}={value}"),
                 (_, "href") => {
                     let ours = value.starts_with('#') || value.starts_with('/');
@@ -271,4 +274,13 @@ fn law_8_no_attack_becomes_markup() {
     assert_eq!(html.matches("<script").count(), 2, "only ours");
     // What was written is still to be read.
     assert!(html.contains("&lt;script&gt;alert(1)&lt;/script&gt;"));
+}
+
+#[test]
+fn the_page_that_asks_for_a_password_runs_nothing() {
+    for attack in ATTACKS {
+        let html = page::login(Some("That is not the password."), attack).into_string();
+        check(&html, attack);
+        assert!(!html.contains("<script"), "{html}");
+    }
 }
