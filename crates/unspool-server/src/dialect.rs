@@ -30,6 +30,8 @@ pub struct Dialect {
 struct Touched {
     turns: FxHashSet<TurnId>,
     parts: FxHashSet<PartId>,
+    /// Turns of which something else than a part was told.
+    heads: FxHashSet<TurnId>,
     /// Turns whose reply must be told from its beginning.
     anew: FxHashSet<TurnId>,
     /// Turns that are another now, by what they were.
@@ -87,10 +89,12 @@ impl Dialect {
         match change {
             Change::TurnOpened { turn } => {
                 touched.turns.insert(*turn);
+                touched.heads.insert(*turn);
                 touched.order = true;
             }
             Change::TurnTold { turn, patch } => {
                 touched.turns.insert(*turn);
+                touched.heads.insert(*turn);
                 touched.order |= patch.number.is_some();
             }
             Change::PartOpened { turn, part } => {
@@ -100,6 +104,7 @@ impl Dialect {
             Change::TurnRenamed { turn, to } | Change::TurnMerged { turn, into: to } => {
                 touched.became.insert(*turn, *to);
                 touched.turns.insert(*to);
+                touched.heads.insert(*to);
                 touched.anew.insert(*to);
                 touched.order = true;
             }

@@ -163,7 +163,11 @@ impl Teller {
         let begins = !told.begun && (!parts.is_empty() || ended.is_some());
         let renamed = told.name != id;
         let mut anew = renamed || touched.anew.contains(&id);
-        let user = (!turn.user.is_empty()).then(|| fingerprint(&turn.user));
+        // With every word of a reply, nothing is computed of what the user said.
+        let user = match first || touched.heads.contains(&id) {
+            true => (!turn.user.is_empty()).then(|| fingerprint(&turn.user)),
+            false => told.user,
+        };
         let asks = told.user.is_none() && user.is_some();
         // What begins stands behind all others, and so must its turn.
         if (begins || asks) && !first {

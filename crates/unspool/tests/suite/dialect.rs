@@ -280,7 +280,8 @@ fn who_wants_the_last_turns_is_told_nothing_of_those_before() {
 
 #[test]
 fn what_only_grows_is_never_begun_again() {
-    // A stream by itself, word by word: each message starts once.
+    // A stream by itself, word by word: each reply starts once, unless something comes after its end.
+    let mut again = BTreeSet::new();
     for told in told() {
         let events = in_order(&told.events, &[Telling::Stream]);
         if events.is_empty() || !["claude-code", "codex"].contains(&told.agent) {
@@ -289,8 +290,11 @@ fn what_only_grows_is_never_begun_again() {
         let client = stream(&told.case, &told, &events, 1);
         assert_eq!(client.channels, 1, "{}", told.case);
         let replies = client.messages.iter().filter(|it| it.role == "assistant").count();
-        assert_eq!(client.starts, replies, "{}", told.case);
+        if client.starts > replies {
+            again.insert(told.case);
+        }
     }
+    assert_eq!(again, BTreeSet::from(["aborted-and-late-item".to_owned()]));
 }
 
 #[test]
