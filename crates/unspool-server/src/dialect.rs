@@ -30,6 +30,8 @@ pub struct Dialect {
 struct Touched {
     turns: FxHashSet<TurnId>,
     parts: FxHashSet<PartId>,
+    /// Turns of which something else than a part was told.
+    heads: FxHashSet<TurnId>,
     /// Turns whose reply must be told from its beginning.
     anew: FxHashSet<TurnId>,
     /// Turns that are another now, by what they were.
@@ -39,8 +41,8 @@ struct Touched {
 }
 
 impl Dialect {
-    /// A session as it is stored, its turns with everything in them, also what is not shown.
-    /// Nothing is told yet.
+    /// A session as it is stored, its turns with everything in them, also what is not shown: all of
+    /// them, or only the last ones, and then nothing is told of those before. Nothing is told yet.
     pub fn new(session: Session, turns: Vec<Turn>) -> Dialect {
         let teller = Teller::new(&session.agent);
         let mut mirror = Mirror::resume(session);
@@ -87,10 +89,12 @@ impl Dialect {
         match change {
             Change::TurnOpened { turn } => {
                 touched.turns.insert(*turn);
+                touched.heads.insert(*turn);
                 touched.order = true;
             }
             Change::TurnTold { turn, patch } => {
                 touched.turns.insert(*turn);
+                touched.heads.insert(*turn);
                 touched.order |= patch.number.is_some();
             }
             Change::PartOpened { turn, part } => {
@@ -100,6 +104,7 @@ impl Dialect {
             Change::TurnRenamed { turn, to } | Change::TurnMerged { turn, into: to } => {
                 touched.became.insert(*turn, *to);
                 touched.turns.insert(*to);
+                touched.heads.insert(*to);
                 touched.anew.insert(*to);
                 touched.order = true;
             }
@@ -157,7 +162,8 @@ impl Dialect {
         // Almost always one turn, and the last.
         let mut at: Vec<usize> = Vec::new();
         for id in &touched.turns {
-            at.push(self.teller.told.iter().rposition(|told| told.id == *id)?);
+            // Others are not ours to tell.
+            at.extend(self.teller.told.iter().rposition(|told| told.id == *id));
         }
         at.sort_unstable();
         for at in at {

@@ -194,7 +194,9 @@ fn turn_away(door: &Door, request: &Request) -> Option<Response> {
     }
     if !text(HOST).is_some_and(|host| door.is_host(host)) {
         let what = match door.elsewhere {
-            None => "this server answers under 127.0.0.1 and localhost only",
+            None => {
+                "this server answers under 127.0.0.1 and localhost only; ask it under one of them"
+            }
             Some(_) => {
                 "this server does not answer under that name; start it with --name HOST, or use its address"
             }
@@ -206,7 +208,7 @@ fn turn_away(door: &Door, request: &Request) -> Option<Response> {
     let origin = text(ORIGIN);
     let foreign = origin.is_some_and(|origin| !door.is_origin(origin));
     if foreign && (upgrade || changes) {
-        let what = "requests of other sites are not answered";
+        let what = "requests of other sites are not answered; use the pages of this server";
         return Some(Problem::new(StatusCode::FORBIDDEN, what).into_response());
     }
     if let Some(answer) = let_in(door, request) {

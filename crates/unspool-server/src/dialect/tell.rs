@@ -25,8 +25,17 @@ pub struct ToldTurn {
     name: TurnId,
     /// A digest of what the user said.
     user: Option<u64>,
+    /// Whether its reply was begun.
+    begun: bool,
     parts: Vec<ToldPart>,
     ended: Option<TurnState>,
+}
+
+impl ToldTurn {
+    /// Nothing was told yet.
+    fn new(id: TurnId) -> ToldTurn {
+        ToldTurn { id, name: id, user: None, begun: false, parts: Vec::new(), ended: None }
+    }
 }
 
 /// What was told of a part.
@@ -147,37 +156,45 @@ impl Teller {
         frames: &mut Vec<Value>,
     ) -> Option<ToldTurn> {
         let (id, first) = (turn.id, told.is_none());
-        let new = ToldTurn { id, name: id, user: None, parts: Vec::new(), ended: None };
-        let mut told = told.unwrap_or(new);
+        let mut told = told.unwrap_or(ToldTurn::new(id));
+        let parts: Vec<&Part> = turn.parts.iter().filter(|part| !part.origin.foreign).collect();
+        let ended = (turn.state != TurnState::Running).then_some(turn.state);
+        // A reply begins with something that is said.
+        let begins = !told.begun && (!parts.is_empty() || ended.is_some());
         let renamed = told.name != id;
-        let mut anew = first || renamed || touched.anew.contains(&id);
-        let user = (!turn.user.is_empty()).then(|| fingerprint(&turn.user));
+        let mut anew = renamed || touched.anew.contains(&id);
+        // With every word of a reply, nothing is computed of what the user said.
+        let user = match first || touched.heads.contains(&id) {
+            true => (!turn.user.is_empty()).then(|| fingerprint(&turn.user)),
+            false => told.user,
+        };
+        let asks = told.user.is_none() && user.is_some();
+        // What begins stands behind all others, and so must its turn.
+        if (begins || asks) && !first {
+            last.then_some(())?;
+        }
         if told.user != user || (renamed && user.is_some()) {
-            let mut replaces = renamed.then(|| message(told.name, USER));
-            if told.user.is_none() && !first {
-                // It stands before the reply, which was told: the reply gives way and comes again.
-                last.then_some(())?;
-                replaces = Some(message(told.name, REPLY));
-                anew = true;
-            }
+            // What the user said stands before the reply: one that was told gives way and comes again.
+            let gives_way = asks && told.begun;
+            let old = if gives_way { REPLY } else { USER };
+            let replaces = (gives_way || (renamed && !asks)).then(|| message(told.name, old));
             self.user(turn, replaces, frames);
             told.user = user;
+            anew |= gives_way;
         }
-        let parts: Vec<&Part> = turn.parts.iter().filter(|part| !part.origin.foreign).collect();
         let is =
             |part: &&Part, told: &ToldPart| part.id == told.id && part.body.kind() == told.kind;
-        let held = told.parts.iter().enumerate();
-        anew |=
-            !held.into_iter().all(|(at, told)| parts.get(at).is_some_and(|part| is(part, told)));
-        let ended = (turn.state != TurnState::Running).then_some(turn.state);
+        let mut held = told.parts.iter().enumerate();
+        anew |= !held.all(|(at, told)| parts.get(at).is_some_and(|part| is(part, told)));
         // What was ended is begun again if there is more to say.
         anew |= told.ended.is_some()
             && (told.ended != ended || self.has_news(id, &parts, &told.parts, touched));
-        if anew {
-            let replaces = renamed.then(|| message(told.name, REPLY));
+        if begins || (anew && told.begun) {
+            let replaces = (renamed && told.begun).then(|| message(told.name, REPLY));
             self.begin(id, REPLY, replaces, frames);
-            told = ToldTurn { name: id, parts: Vec::new(), ended: None, ..told };
+            told = ToldTurn { begun: true, parts: Vec::new(), ended: None, ..told };
         }
+        told.name = id;
         self.parts(id, &parts, &mut told.parts, touched, frames);
         if ended.is_some() && told.ended != ended {
             let end = json!({ "message": message(id, REPLY), "state": turn.state.name() });

@@ -48,7 +48,8 @@ fn html(page: &Markup) -> Html<String> {
 
 pub async fn asset(Path(name): Path<String>, headers: HeaderMap) -> Response {
     let Some(asset) = assets::find(&name) else {
-        return Problem::new(StatusCode::NOT_FOUND, "there is no such file").into_response();
+        return Problem::new(StatusCode::NOT_FOUND, "there is no such file; load the page again")
+            .into_response();
     };
     let known = headers.get(IF_NONE_MATCH).and_then(|value| value.to_str().ok());
     let digest = [(ETAG, asset.digest.as_str()), (CACHE_CONTROL, "no-cache")];

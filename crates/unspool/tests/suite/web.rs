@@ -89,6 +89,7 @@ const ATTRIBUTES: &[&str] = &[
     "aria-labelledby",
     "aria-pressed",
     "autocomplete",
+    "autofocus",
     "charset",
     "checked",
     "class",
@@ -133,6 +134,7 @@ const ATTRIBUTES: &[&str] = &[
     "placeholder",
     "preserveAspectRatio",
     "rel",
+    "required",
     "role",
     "scope",
     "selected",
@@ -226,7 +228,8 @@ fn check(html: &str, whose: &str) {
                 }
                 ("img", "src") => assert!(value.starts_with("data:image/"), "{whose}: {value:.40}"),
                 (_, "src" | "action") => {
-                    assert!(["/", "/stats", "/demo"].contains(&value), "{whose}: {key}={value}");
+                    let ours = ["/", "/stats", "/demo", "/login"];
+                    assert!(ours.contains(&value), "{whose}: {key}={value}");
                 }
                 (_, "href") => {
                     let ours = value.starts_with('#') || value.starts_with('/');
@@ -443,4 +446,13 @@ fn law_8_no_attack_becomes_markup_in_figures() {
     let looked = page::Looked { agent: text.clone(), folder: text.clone(), exists: true };
     let welcome = page::Welcome { looked: vec![looked], demo: page::Demo::Offered };
     check(&page::welcome(&welcome).into_string(), "welcome");
+}
+
+#[test]
+fn the_page_that_asks_for_a_password_runs_nothing() {
+    for attack in ATTACKS {
+        let html = page::login(Some("That is not the password."), attack).into_string();
+        check(&html, attack);
+        assert!(!html.contains("<script"), "{html}");
+    }
 }
