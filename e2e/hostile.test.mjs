@@ -28,8 +28,11 @@ const ATTACKS = [
   "| a | <b onclick=window.hacked=1> |\n|---|---|\n| ' onmouseover='window.hacked=1 | \" |",
   "{{constructor.constructor('window.hacked=1')()}} ${window.hacked=1} <%= 1 %>",
   "\u001b[1m".repeat(5000),
-  "𝕏".repeat(3000) + "a".repeat(200000),
+  "𝕏".repeat(3000),
 ];
+
+/** A line that no screen is wide enough for. */
+const HUGE = "𝕏".repeat(1000) + "a".repeat(200000);
 
 /** What a page must never hold, whatever was in the log. */
 const findings = () => {
@@ -68,6 +71,7 @@ test("nothing that an agent wrote runs, is loaded, or passes for ours", async (t
     log.call("TodoWrite", { todos: [{ content: attack, status: "in_progress", activeForm: attack }] }, attack);
     log.call("AskUserQuestion", { questions: [{ question: attack, header: attack, options: [{ label: attack, description: attack }], multiSelect: false }] }, attack);
   }
+  log.prompt("go on").say(HUGE).call("Bash", { command: "x" }, HUGE);
   log.record({ type: "summary", summary: ATTACKS[0], leafUuid: log.last });
   await appendFile(join(projects, "hostile.jsonl"), log.take());
   for (const name of ["odd-output", "whitespace-only-text", "images-read-by-tools"]) {
@@ -91,7 +95,7 @@ test("nothing that an agent wrote runs, is loaded, or passes for ours", async (t
     let before = -1;
     await until("the end", async () => {
       await page.getByRole("button", { name: "Expand all" }).click();
-      await page.evaluate(() => scrollBy({ top: 20000, behavior: "instant" }));
+      await page.evaluate(() => scrollBy({ top: 60000, behavior: "instant" }));
       await page.waitForTimeout(60);
       const now = await page.evaluate(() => scrollY);
       const same = now === before && (await page.locator(".turns .gap.after").count()) === 0;

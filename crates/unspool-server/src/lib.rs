@@ -14,6 +14,7 @@ mod room;
 
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
+use std::thread;
 
 use axum::Router;
 use axum::middleware::from_fn_with_state;
@@ -79,6 +80,8 @@ pub async fn serve<S: Store>(
     listener: TcpListener,
     over: impl Future<Output = ()> + Send + 'static,
 ) -> std::io::Result<()> {
+    // The first page with code in it need not wait.
+    thread::spawn(unspool_render::highlight::warm);
     let service = router(app).into_make_service_with_connect_info::<SocketAddr>();
     axum::serve(listener, service).with_graceful_shutdown(over).await
 }
