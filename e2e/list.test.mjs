@@ -160,7 +160,7 @@ test("search while typing, the palette, the help, by keys alone", async (t) => {
   await page.keyboard.press("Control+k");
   await page.keyboard.type("stats");
   await until("the page is offered", async () =>
-    (await page.locator("dialog.palette [aria-selected=true]").innerText()) === "Stats");
+    (await page.locator("dialog.palette [aria-selected=true] .title").innerText()) === "Stats");
   await page.keyboard.press("Enter");
   await page.waitForURL(`${server.origin}/stats`);
   await page.keyboard.press("g");
