@@ -389,7 +389,7 @@ fn stats() -> Value {
     let place = || {
         [
             ("session", text()),
-            ("title", maybe_text()),
+            ("title", maybe("string")),
             ("turn", count()),
             ("part", text()),
             ("at", time()),
