@@ -160,7 +160,7 @@ test("search while typing, the palette, the help, by keys alone", async (t) => {
   await page.keyboard.press("Control+k");
   await page.keyboard.type("stats");
   await until("the page is offered", async () =>
-    (await page.locator("dialog.palette [aria-selected=true]").innerText()) === "Stats");
+    (await page.locator("dialog.palette [aria-selected=true] .title").innerText()) === "Stats");
   await page.keyboard.press("Enter");
   await page.waitForURL(`${server.origin}/stats`);
   await page.keyboard.press("g");
@@ -182,19 +182,19 @@ test("a session that goes on stands on top, says what it does, and takes its pla
   await appendFile(log, lines.slice(0, asked).join(""));
   const row = page.locator("section.live .row");
   await until("it is live", async () => (await row.count()) === 1 || row.count());
-  assert.equal(await row.locator(".now").innerText(), "working");
+  assert.equal(await row.locator(".now").textContent(), "working");
   assert.equal(await row.locator(".pulse").count(), 1);
   await row.locator("a").focus();
   await appendFile(log, lines[asked]);
   await until("it waits", async () => {
-    const now = await row.locator(".now").innerText();
+    const now = await row.locator(".now").textContent();
     return /^Waits for an answer Which temperature unit/.test(now) || now;
   });
   assert.equal(await page.evaluate(() => document.activeElement.closest(".live") !== null), true, "the focus stays");
   const id = await row.getAttribute("id");
   await page.reload();
   assert.equal(await page.locator("section.live .row").getAttribute("id"), id, "as a page that is loaded has it");
-  assert.match(await page.locator("section.live .now").innerText(), /^Waits for an answer/);
+  assert.match(await page.locator("section.live .row .now").textContent(), /^Waits for an answer/);
   await appendFile(log, lines.slice(asked + 1).join(""));
   await until("it is over", async () => (await page.locator("section.live").isVisible()) === false);
   const order = await page.locator("ol.all .row").evaluateAll((rows) => rows.map((one) => one.id));

@@ -162,7 +162,16 @@ function putByTime(all, row) {
 
 const state = document.querySelector(".link-state");
 let wait = 250;
-let broken = false;
+
+/** What happened while nobody told us: the newest rows as a page has them that is loaded now. */
+async function catchUp() {
+  const answer = await fetch(`/rows?${page.dataset.query}`).catch(() => null);
+  if (!answer?.ok) return;
+  for (const row of [...fragment(await answer.text()).querySelectorAll(".row")]) {
+    const held = document.getElementById(row.id);
+    if (held?.outerHTML !== row.outerHTML) place(row, row.classList.contains("live"));
+  }
+}
 
 function connect() {
   const address = new URL("/api/live", location.href);
@@ -176,16 +185,13 @@ function connect() {
     const message = JSON.parse(data);
     if (message.type === "ready") {
       state.textContent = "";
-      // What happened while nobody told us is on the page that is loaded now.
-      if (broken && scrollY === 0 && field.value === "") location.reload();
-      broken = false;
+      if (listing) catchUp(); else if (!message.empty) location.reload();
     } else if (message.type === "rows") {
       if (!listing) { location.reload(); return; }
       for (const { html, live: isLive } of message.rows) place(fragment(html).firstElementChild, isLive);
     }
   };
   socket.onclose = () => {
-    broken = true;
     state.textContent = "not connected";
     setTimeout(connect, wait);
     wait = Math.min(wait * 2, 5000);

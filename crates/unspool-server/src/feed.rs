@@ -57,7 +57,10 @@ pub async fn tell<S: Store>(
     let asked = serde_json::from_str::<Wish>(wish).map(|wish| wish.query).unwrap_or_default();
     // Held for as long as we listen: the painter goes when the last one of these does.
     let (feed, mut rows) = listen(&app);
-    say(&mut socket, &json!({ "type": "ready" })).await?;
+    // A page that was empty when it was loaded may be behind already.
+    let one = SessionFilter { limit: Some(1), ..SessionFilter::default() };
+    let empty = app.store.sessions(one).await.is_ok_and(|found| found.is_empty());
+    say(&mut socket, &json!({ "type": "ready", "empty": empty })).await?;
     if let Ok(now) = look(&app, &FxHashSet::default()).await {
         tell_rows(&mut socket, &now, &asked).await?;
     }

@@ -386,5 +386,27 @@ fn stats() -> Value {
     ]);
     let groups = ["by_day", "by_model", "by_agent", "by_project"];
     let groups = groups.into_iter().map(|name| (name, list(group.clone())));
-    object(groups.chain([("totals", object(totals)), ("tools", list(object(tool)))]))
+    let place = || {
+        [
+            ("session", text()),
+            ("title", maybe("string")),
+            ("turn", count()),
+            ("part", text()),
+            ("at", time()),
+        ]
+    };
+    let slow = [("tool", text()), ("what", text()), ("duration_ms", count())];
+    let failure = [
+        ("tool", text()),
+        ("error", text()),
+        ("count", count()),
+        ("sessions", count()),
+        ("last", object(place())),
+    ];
+    object(groups.chain([
+        ("totals", object(totals)),
+        ("tools", list(object(tool))),
+        ("slowest", list(object(slow.into_iter().chain(place())))),
+        ("failures", list(object(failure))),
+    ]))
 }
