@@ -14,7 +14,9 @@ use unspool_core::telling::Telling;
 use unspool_core::transcript::Mirror;
 use unspool_server::dialect::Dialect;
 
+use crate::home::{Machine, lines, recorded, until};
 use crate::laws::{Told, told};
+use crate::served::{Server, Socket};
 
 /// A client, as somebody would write it who has read the docs only.
 #[derive(Default)]
@@ -346,4 +348,57 @@ fn frames_that_come_twice_are_passed_over_and_gaps_are_seen() {
             .flat_map(|turn| &turn.parts)
             .any(|part| matches!(part.body, Body::Tool(_)))
     );
+}
+
+/// What the messages of a session say, from its turns as the command line writes them.
+fn messages_of(shown: &Value) -> Vec<Value> {
+    let mut messages = Vec::new();
+    for turn in shown["turns"].as_array().unwrap() {
+        for (role, field) in [("user", "user"), ("assistant", "parts")] {
+            let parts: Vec<Value> = turn[field].as_array().unwrap().iter().map(essence).collect();
+            if !parts.is_empty() {
+                messages.push(json!([role, parts]));
+            }
+        }
+    }
+    messages
+}
+
+#[test]
+fn who_asks_for_frames_holds_what_is_stored_and_what_comes() {
+    // R-000-12, on the real program: half of a log is there, and the rest comes line by line.
+    let machine = Machine::new();
+    let log = ".claude/projects/-home-dev-weather-app/112b2623-935f-4249-9e9a-c45c61ba0d98.jsonl";
+    let whole = recorded("claude-code/discovery-loop/log.jsonl");
+    let lines = lines(&whole);
+    let (first, rest) = lines.split_at(lines.len() / 2);
+    machine.write(log, &first.concat());
+    let server = Server::begin(&machine, "data", &[]);
+    let session = || server.json("/api/sessions")[0]["id"].as_str().map(str::to_owned);
+    until("the session", || session().map(|_| ()).ok_or("none"));
+    let mut socket = Socket::open(&server);
+    let wish = json!({ "subscribe": session().unwrap(), "form": "frames" });
+    socket.say(wish.to_string().as_bytes());
+    let mut client = Client::default();
+    let mut hear = |client: &mut Client| {
+        // One that never comes ends the test: nobody is waited for so long.
+        let frame: Value = serde_json::from_str(&socket.hear().unwrap()).unwrap();
+        client.take(&frame).unwrap();
+    };
+    while client.messages.len() < 2 {
+        hear(&mut client);
+    }
+    rest.iter().for_each(|line| machine.append(log, line));
+    let path = machine.home().join(log);
+    let shown = machine.json("data", &["show", path.to_str().unwrap()]);
+    let expected = messages_of(&shown);
+    assert!(expected.len() >= 2);
+    let told = |client: &Client| -> Vec<Value> {
+        let written = client.written();
+        written.iter().map(|message| json!([message["role"], message["parts"]])).collect()
+    };
+    while told(&client) != expected {
+        hear(&mut client);
+    }
+    assert_eq!(client.channels, 1);
 }

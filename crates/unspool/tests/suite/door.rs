@@ -1,14 +1,13 @@
 //! Who may come in: every refusal, asked of the real program by hand.
 
 use std::fs;
-use std::io::{Read, Write};
 use std::process::Stdio;
 use std::thread;
 use std::time::Duration;
 
 use crate::case::root;
 use crate::home::Machine;
-use crate::served::{Answer, Server};
+use crate::served::{Answer, Server, Socket};
 
 /// A server over one session.
 fn local(machine: &Machine) -> Server {
@@ -92,50 +91,11 @@ fn nobody_sends_too_much() {
     assert_eq!(server.ask("POST", "/api/sessions", &[("content-length", "many")]).status, 400);
 }
 
-/// A frame of a client: text, masked with nothing.
-fn frame(text: &[u8]) -> Vec<u8> {
-    let mut frame = vec![0x81];
-    match text.len() {
-        short @ 0..126 => frame.push(0x80 | short as u8),
-        length => {
-            frame.push(0x80 | 127);
-            frame.extend((length as u64).to_be_bytes());
-        }
-    }
-    frame.extend([0; 4]);
-    frame.extend(text);
-    frame
-}
-
-/// Says something on a fresh socket, and hears until the server hangs up or has said this much.
-fn say(server: &Server, text: &[u8], enough: usize) -> Vec<u8> {
-    let mut stream = server.connect();
-    let (port, token) = (server.port, &server.token);
-    write!(
-        stream,
-        "GET /api/live HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\nauthorization: Bearer {token}\r\n\
-         connection: Upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\n\
-         sec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
-    )
-    .unwrap();
-    let mut head = Vec::new();
-    while !head.ends_with(b"\r\n\r\n") {
-        let mut byte = [0];
-        stream.read_exact(&mut byte).unwrap();
-        head.push(byte[0]);
-    }
-    assert!(head.starts_with(b"HTTP/1.1 101"), "{}", String::from_utf8_lossy(&head));
-    // It may hang up in the middle of it.
-    let _ = stream.write_all(&frame(text));
-    let mut heard = Vec::new();
-    let mut some = [0; 4096];
-    while heard.len() < enough {
-        match stream.read(&mut some) {
-            Ok(0) | Err(_) => break,
-            Ok(length) => heard.extend(&some[..length]),
-        }
-    }
-    heard
+/// Says something on a fresh socket, and hears the first answer; nothing if it was hung up.
+fn say(server: &Server, text: &[u8]) -> String {
+    let mut socket = Socket::open(server);
+    socket.say(text);
+    socket.hear().unwrap_or_default()
 }
 
 #[test]
@@ -144,19 +104,16 @@ fn a_frame_that_is_too_large_is_not_read() {
     let server = local(&machine);
     let id = server.json("/api/sessions")[0]["id"].as_str().unwrap().to_owned();
     let wish = format!("{{\"subscribe\":\"{id}\"}}");
-    let heard = String::from_utf8_lossy(&say(&server, wish.as_bytes(), 4096)).into_owned();
+    let heard = say(&server, wish.as_bytes());
     assert!(heard.contains(&id), "{heard}");
     // The same with a lot of nothing behind it: 64 KiB at most.
     let padded = |length: usize| format!("{wish}{}", " ".repeat(length - wish.len()));
-    let heard =
-        String::from_utf8_lossy(&say(&server, padded(60_000).as_bytes(), 4096)).into_owned();
+    let heard = say(&server, padded(60_000).as_bytes());
     assert!(heard.contains(&id), "{heard}");
-    let heard =
-        String::from_utf8_lossy(&say(&server, padded(70_000).as_bytes(), 4096)).into_owned();
-    assert!(!heard.contains(&id), "{heard}");
+    assert_eq!(say(&server, padded(70_000).as_bytes()), "");
     // What makes no sense is told so.
     for nonsense in ["{", "[]", "{\"subscribe\":1}", "{\"subscribe\":\"x\",\"form\":\"morse\"}"] {
-        let heard = String::from_utf8_lossy(&say(&server, nonsense.as_bytes(), 4096)).into_owned();
+        let heard = say(&server, nonsense.as_bytes());
         assert!(heard.contains("\"type\":\"error\""), "{nonsense}: {heard}");
     }
     assert_eq!(server.get("/api/sessions").status, 200, "it goes on");

@@ -128,6 +128,73 @@ impl Server {
     }
 }
 
+/// A socket at `/api/live`.
+pub struct Socket(TcpStream);
+
+impl Socket {
+    /// Connects as somebody who has the token.
+    pub fn open(server: &Server) -> Socket {
+        let mut stream = server.connect();
+        let (port, token) = (server.port, &server.token);
+        write!(
+            stream,
+            "GET /api/live HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\nauthorization: Bearer {token}\r\n\
+             connection: Upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\n\
+             sec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+        )
+        .unwrap();
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            let mut byte = [0];
+            stream.read_exact(&mut byte).unwrap();
+            head.push(byte[0]);
+        }
+        assert!(head.starts_with(b"HTTP/1.1 101"), "{}", String::from_utf8_lossy(&head));
+        Socket(stream)
+    }
+
+    /// Says a text, masked with nothing. It may be hung up in the middle of it.
+    pub fn say(&mut self, text: &[u8]) {
+        let mut frame = vec![0x81];
+        match text.len() {
+            short @ 0..126 => frame.push(0x80 | short as u8),
+            length => {
+                frame.push(0x80 | 127);
+                frame.extend((length as u64).to_be_bytes());
+            }
+        }
+        frame.extend([0; 4]);
+        frame.extend(text);
+        let _ = self.0.write_all(&frame);
+    }
+
+    /// The next text; none if it was hung up.
+    pub fn hear(&mut self) -> Option<String> {
+        loop {
+            let mut head = [0; 2];
+            self.0.read_exact(&mut head).ok()?;
+            let length = match head[1] & 0x7f {
+                126 => u64::from(u16::from_be_bytes(self.bytes()?)),
+                127 => u64::from_be_bytes(self.bytes()?),
+                short => u64::from(short),
+            };
+            let mut text = vec![0; length as usize];
+            self.0.read_exact(&mut text).ok()?;
+            match head[0] & 0x0f {
+                1 => return Some(String::from_utf8(text).unwrap()),
+                8 => return None,
+                _ => {}
+            }
+        }
+    }
+
+    fn bytes<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let mut bytes = [0; N];
+        self.0.read_exact(&mut bytes).ok()?;
+        Some(bytes)
+    }
+}
+
 impl Drop for Server {
     fn drop(&mut self) {
         let _ = self.child.kill();
