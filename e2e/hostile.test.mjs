@@ -94,7 +94,7 @@ test("nothing that an agent wrote runs, is loaded, or passes for ours", async (t
     // Everything opened, looked at from top to bottom, and everything hovered that asks for it.
     let before = -1;
     await until("the end", async () => {
-      await page.getByRole("button", { name: "Expand all" }).click();
+      await page.evaluate(() => document.querySelector("[data-act=unfold]").click());
       await page.evaluate(() => scrollBy({ top: 60000, behavior: "instant" }));
       await page.waitForTimeout(60);
       const now = await page.evaluate(() => scrollY);
