@@ -61,7 +61,7 @@ export async function serve(test, data, options = [], home = join(data, "home"))
     lines.once("line", resolve);
     ended.then((code) => reject(new Error(`unspool serve ended with ${code}: ${said}`)));
   });
-  return { address, origin: new URL(address).origin, stop, ended, said: () => said };
+  return { address, origin: new URL(address).origin, pid: child.pid, stop, ended, said: () => said };
 }
 
 let browser;

@@ -1,30 +1,60 @@
 //! Windows: some of a session, as it is shown. However long a session or a turn is, only what
 //! stands in the window is read; of the rest it is known how much there is.
 
+mod cut;
+
 use std::collections::BTreeMap;
 use std::fmt;
-use std::ops::Range;
 use std::str::FromStr;
 
 use unspool_core::part::{Kind, Place};
-use unspool_core::present::{self, Item, TurnView};
-use unspool_core::segment::{Stretch, stretches};
+use unspool_core::present::{self, TurnView};
+use unspool_core::segment::Stretch;
 use unspool_core::session::Turn;
 use unspool_core::skeleton::{Bone, Skeleton};
 use unspool_store::contract::{Store, StoreError, StoredSession, TurnSize, Window};
 
+pub use cut::block_parts;
+
 use crate::family::family;
+use cut::{BLOCK, Cut, Edge, count_wanted};
 
 /// So many turns are looked through for what is wanted, at a time.
 const PATIENCE: usize = 400;
-/// About so many parts are in a window.
-const PARTS: usize = 160;
-/// A turn with more parts than this is not loaded whole.
-const LONG: u64 = 320;
 /// No window from one place to another begins a turn behind so many parts.
 const MOST: u64 = 4000;
-/// A reasoning block shows its first part and so many of its last ones.
-pub const BLOCK: usize = 40;
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Ask<'a> {
+    pub wanted: Wanted,
+    /// Only such parts.
+    pub only: Option<&'a Only>,
+    pub size: Size,
+}
+
+impl From<Wanted> for Ask<'_> {
+    fn from(wanted: Wanted) -> Self {
+        Ask { wanted, only: None, size: Size::default() }
+    }
+}
+
+/// How much is loaded at a time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Size {
+    /// About so many parts are in a window.
+    pub parts: usize,
+    /// So many parts of a reasoning block are shown at first.
+    pub block: usize,
+    /// A turn with more parts than this is not loaded whole.
+    pub long: u64,
+}
+
+impl Default for Size {
+    fn default() -> Size {
+        Size { parts: 160, block: BLOCK, long: 320 }
+    }
+}
 
 /// A place in a session.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -132,68 +162,59 @@ pub struct Look<'a, S: Store> {
     store: &'a S,
     stored: &'a StoredSession,
     only: Option<&'a Only>,
+    size: Size,
     /// So many more turns are looked through.
     patience: usize,
     sizes: Vec<TurnSize>,
     turns: BTreeMap<u32, Cut>,
 }
 
-/// A turn cut into pieces, and which of them are wanted.
-struct Cut {
-    skeleton: Skeleton,
-    pieces: Vec<Stretch>,
-    wanted: Range<usize>,
-    /// The place that somebody looks for, where a long block must be shown around it.
-    around: Option<Place>,
-    /// Only this stretch of parts is shown.
-    only: Option<Range<usize>>,
-}
-
 /// Loads what is wanted. `settle` says of turns without an end whether they go on.
 pub async fn window<S: Store>(
     store: &S,
     stored: &StoredSession,
-    wanted: Wanted,
-    only: Option<&Only>,
+    ask: Ask<'_>,
     settle: impl Fn(&mut [Turn]),
 ) -> Result<Shown, StoreError> {
+    let Ask { wanted, only, size } = ask;
     let sizes = store.sizes(stored.row).await?;
     let (turns, patience) = (BTreeMap::new(), PATIENCE);
-    let mut look = Look { store, stored, only, patience, sizes, turns };
+    let mut look = Look { store, stored, only, size, patience, sizes, turns };
     look.choose(wanted).await?;
     look.show(settle).await
 }
 
 impl<S: Store> Look<'_, S> {
     async fn choose(&mut self, wanted: Wanted) -> Result<(), StoreError> {
+        let parts = self.size.parts;
         let last = self.sizes.last().map_or(0, |size| size.number);
         match wanted {
             Wanted::End => {
-                self.up(Position::end_of(last), PARTS).await?;
+                self.up(Position::end_of(last), parts).await?;
             }
             // Of the turn whose very edge it is nothing is wanted, not even its head.
             Wanted::Before(Position { turn, place: Place(..=0) }) => {
                 if let Some(turn) = turn.checked_sub(1) {
-                    self.up(Position::end_of(turn), PARTS).await?;
+                    self.up(Position::end_of(turn), parts).await?;
                 }
             }
             Wanted::After(Position { turn, place: Place(i64::MAX) }) => {
                 let next = Position::start_of(turn.saturating_add(1));
-                self.down(next, Edge::At, PARTS).await?;
+                self.down(next, Edge::At, parts).await?;
             }
             Wanted::Before(position) => {
-                self.up(position, PARTS).await?;
+                self.up(position, parts).await?;
             }
             Wanted::After(position) => {
-                self.down(position, Edge::Behind, PARTS).await?;
+                self.down(position, Edge::Behind, parts).await?;
             }
             Wanted::From(position) => {
-                let left = self.down(position, Edge::At, PARTS).await?;
+                let left = self.down(position, Edge::At, parts).await?;
                 self.up(position, left).await?;
             }
             Wanted::Around(position) => {
-                let left = self.down(position, Edge::At, PARTS).await?;
-                self.up(position, left + PARTS / 3).await?;
+                let left = self.down(position, Edge::At, parts).await?;
+                self.up(position, left + parts / 3).await?;
                 if let Some(cut) = self.turns.get_mut(&position.turn) {
                     cut.around = Some(position.place);
                 }
@@ -270,13 +291,14 @@ impl<S: Store> Look<'_, S> {
     }
 
     async fn inside(&mut self, position: Position) -> Result<(), StoreError> {
-        let Some(size) = self.size(position.turn) else { return Ok(()) };
+        let block = self.size.block;
+        let Some(size) = self.turn_size(position.turn) else { return Ok(()) };
         let Some(cut) = self.cut(size).await? else { return Ok(()) };
         let piece = cut.piece_at(position.place, Edge::At);
         let Some(range) = cut.pieces.get(piece).map(Stretch::range) else { return Ok(()) };
         let end = cut.bone_at(position.place).clamp(range.start, range.end);
         cut.take(piece..piece + 1);
-        cut.only = Some(end.saturating_sub(BLOCK).max(range.start)..end);
+        cut.only = Some(end.saturating_sub(block).max(range.start)..end);
         Ok(())
     }
 
@@ -301,19 +323,19 @@ impl<S: Store> Look<'_, S> {
         Ok(())
     }
 
-    fn size(&self, number: u32) -> Option<TurnSize> {
+    fn turn_size(&self, number: u32) -> Option<TurnSize> {
         self.sizes.iter().find(|size| size.number == number).copied()
     }
 
     async fn cut(&mut self, size: TurnSize) -> Result<Option<&mut Cut>, StoreError> {
         if !self.turns.contains_key(&size.number) {
             let skeleton = match self.only {
-                None => skeleton(self.store, self.stored, size).await?,
+                None => skeleton(self.store, self.stored, size, self.size.long).await?,
                 Some(_) => self.store.skeleton(self.stored.row, size.number).await?,
             };
             let Some(skeleton) = skeleton else { return Ok(None) };
             self.patience = self.patience.saturating_sub(1);
-            self.turns.insert(size.number, Cut::new(skeleton, self.only));
+            self.turns.insert(size.number, Cut::new(skeleton, self.only, self.size.block));
         }
         Ok(self.turns.get_mut(&size.number))
     }
@@ -353,135 +375,14 @@ impl<S: Store> Look<'_, S> {
     }
 }
 
-/// Whether the piece at a place counts.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Edge {
-    At,
-    Behind,
-}
-
-impl Cut {
-    fn new(skeleton: Skeleton, only: Option<&Only>) -> Cut {
-        let pieces = match only {
-            None => pieces(&skeleton),
-            Some(only) => {
-                let all = skeleton.parts.iter().enumerate();
-                all.filter(|(_, bone)| only.has(bone)).map(|(at, _)| Stretch::Part(at)).collect()
-            }
-        };
-        Cut { skeleton, pieces, wanted: 0..0, around: None, only: None }
-    }
-
-    fn take(&mut self, more: Range<usize>) {
-        self.wanted = match self.wanted.is_empty() {
-            true => more,
-            false => self.wanted.start.min(more.start)..self.wanted.end.max(more.end),
-        };
-    }
-
-    fn bone_at(&self, place: Place) -> usize {
-        self.skeleton.parts.partition_point(|bone| bone.place < place)
-    }
-
-    /// The piece at this place or, where it is looked for behind the place, the next one.
-    fn piece_at(&self, place: Place, edge: Edge) -> usize {
-        let bone = match edge {
-            Edge::At => self.bone_at(place),
-            Edge::Behind => self.skeleton.parts.partition_point(|bone| bone.place <= place),
-        };
-        match edge {
-            Edge::At => self.pieces.partition_point(|piece| piece.range().end <= bone),
-            Edge::Behind => self.pieces.partition_point(|piece| piece.range().start < bone),
-        }
-    }
-
-    /// How much of a window a piece takes.
-    fn weight(&self, piece: usize) -> usize {
-        self.pieces.get(piece).map_or(0, |piece| piece.range().len().min(BLOCK))
-    }
-
-    /// Whether what begins here is shown together with what stands before it: a tree of agents
-    /// stands for its call.
-    fn belongs_before(&self, piece: usize) -> bool {
-        let first = self.pieces.get(piece).map(|piece| piece.range().start);
-        let bone = first.and_then(|first| self.skeleton.parts.get(first));
-        bone.is_some_and(|bone| bone.kind == Kind::Agent)
-    }
-
-    /// The places of the parts that are shown.
-    fn places(&self) -> Vec<Place> {
-        let bones = &self.skeleton.parts;
-        let wanted = self.pieces.get(self.wanted.clone()).unwrap_or_default();
-        let around = self.around.map(|place| self.bone_at(place));
-        // A tree of agents stands for its call.
-        let is_tree = |at: usize| bones.get(at).is_some_and(|bone| bone.kind == Kind::Agent);
-        let mut places = Vec::new();
-        let mut take = |range: Range<usize>| {
-            places.extend(bones.get(range).unwrap_or_default().iter().map(|bone| bone.place));
-        };
-        for piece in wanted {
-            match &self.only {
-                Some(only) => take(only.clone()),
-                None => block_parts(piece.range(), around).into_iter().for_each(&mut take),
-            }
-        }
-        let calls = wanted.iter().map(|piece| piece.range().start).filter(|at| is_tree(*at));
-        places.extend(calls.filter_map(|at| bones.get(at.checked_sub(1)?)).map(|bone| bone.place));
-        places.sort_unstable();
-        places.dedup();
-        places
-    }
-}
-
-/// Of parts that are not wanted none is missing.
-fn count_wanted(view: &mut TurnView, count: usize, wanted: &Range<usize>) {
-    view.after = count.saturating_sub(wanted.end);
-    for (at, item) in view.items.iter_mut().enumerate() {
-        let missing = if at == 0 { wanted.start } else { 0 };
-        match item {
-            Item::Part(part) => part.before = missing,
-            Item::Reasoning(block) => {
-                block.before = missing;
-                block.parts.iter_mut().for_each(|part| part.before = 0);
-                // What is looked for in it is to be seen.
-                block.open = true;
-            }
-        }
-    }
-}
-
-/// Which parts of a piece are shown: all of a short one; of a long block its first, and its last
-/// ones or those around the one that is looked for.
-pub fn block_parts(range: Range<usize>, around: Option<usize>) -> Vec<Range<usize>> {
-    if range.len() <= BLOCK {
-        return vec![range];
-    }
-    let end = match around.filter(|at| range.contains(at)) {
-        Some(at) => (at + BLOCK / 2).clamp(range.start + BLOCK, range.end),
-        None => range.end,
-    };
-    let start = end - BLOCK + 1;
-    if start <= range.start + 1 {
-        vec![range.start..end]
-    } else {
-        vec![range.start..range.start + 1, start..end]
-    }
-}
-
-/// The pieces of a turn.
-pub fn pieces(skeleton: &Skeleton) -> Vec<Stretch> {
-    let kinds: Vec<Kind> = skeleton.parts.iter().map(|bone| bone.kind).collect();
-    let rule = present::Options::default().rule;
-    stretches(&kinds, skeleton.turn.thinking_mode, rule)
-}
-
 /// A turn, with its parts if there are not many.
-pub async fn skeleton<S: Store>(
+async fn skeleton<S: Store>(
     store: &S,
     stored: &StoredSession,
     size: TurnSize,
+    long: u64,
 ) -> Result<Option<Skeleton>, StoreError> {
-    if size.parts > LONG {
+    if size.parts > long {
         return store.skeleton(stored.row, size.number).await;
     }
     let mut found = store.turns(stored.row, Window::Turn(size.number)).await?;

@@ -14,7 +14,21 @@ fn texts(all: &[Block]) -> Vec<String> {
         .map(|block| match block {
             Block::Paragraph { spans } => text_of(spans),
             Block::Code(code) => code.text.trim_end().to_owned(),
-            other => format!("{other:?}"),
+            Block::Heading { .. }
+            | Block::List(_)
+            | Block::Quote { .. }
+            | Block::Table(_)
+            | Block::Rule
+            | Block::Diff(_)
+            | Block::Terminal(_)
+            | Block::Fields { .. }
+            | Block::Tree(_)
+            | Block::Notice(_)
+            | Block::File(_)
+            | Block::Aside { .. }
+            | Block::Fold(_)
+            | Block::Card(_)
+            | Block::Question(_) => format!("{block:?}"),
         })
         .collect()
 }

@@ -64,7 +64,7 @@ pub fn turn(session: &str, view: &TurnView) -> Markup {
     let before = |count: usize, place: Place| {
         (count > 0).then(|| gap(Gap::Before, session, &at(place), &missing(count)))
     };
-    let last = view.items.iter().rev().find_map(|item| last_place(item));
+    let last = view.items.iter().rev().find_map(last_place);
     html! {
         section.turn id=(turn_id(view)) data-number=(view.header.number)
             aria-label=(label(&view.header)) {

@@ -7,6 +7,7 @@
 //! a hundred thousand parts as for a small one (R-X-14).
 
 mod known;
+mod state;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -17,7 +18,6 @@ use jiff::Timestamp;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 use tokio::sync::broadcast;
-use unspool_core::change::{Change, TurnPatch};
 use unspool_core::id::{PartId, SessionId, TurnId, digest};
 use unspool_core::part::Place;
 use unspool_core::present::{self, TurnView};
@@ -29,10 +29,10 @@ use unspool_render::page;
 use unspool_render::turn::turn;
 use unspool_store::blocking::wait;
 use unspool_store::contract::{Relative, Store, StoreError, StoredSession};
-use unspool_store::recorder::Published;
 
 use crate::{App, News};
 use known::Known;
+use state::{Pending, State, Urgency};
 
 /// How often text is painted.
 const PACE: Duration = Duration::from_millis(100);
@@ -100,34 +100,6 @@ struct Room<S: Store> {
     id: SessionId,
     state: Mutex<State>,
     out: broadcast::Sender<Utf8Bytes>,
-}
-
-#[derive(Default)]
-struct State {
-    seq: u64,
-    head: u64,
-    /// The last one was spoken of last.
-    known: Vec<Known>,
-    /// Its sub-agents, and where they are shown: what they do is shown here too.
-    relatives: FxHashMap<SessionId, Relative>,
-    pending: Pending,
-}
-
-/// What happened since the last painting.
-#[derive(Default)]
-struct Pending {
-    opened: FxHashSet<TurnId>,
-    /// Turns whose list of parts is not what it was.
-    turns: FxHashSet<TurnId>,
-    /// Turns of which something else is not what it was.
-    heads: FxHashSet<TurnId>,
-    parts: FxHashSet<PartId>,
-    /// Parts whose turn is told anew.
-    born: FxHashSet<PartId>,
-    removed: Vec<PartId>,
-    agents: FxHashSet<SessionId>,
-    /// It cannot be said what happened.
-    all: bool,
 }
 
 /// The rooms that are open, by session. Type-erased, so that the app need not name itself.
@@ -460,102 +432,4 @@ struct Fresh {
     number: u32,
     /// The element of the turn before it.
     after: Option<String>,
-}
-
-/// How soon something must be painted.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Urgency {
-    None,
-    Text,
-    State,
-}
-
-impl State {
-    /// Takes what was published, and says how soon it must be seen.
-    fn take(&mut self, id: SessionId, published: &Published) -> Urgency {
-        if published.session != id {
-            if !self.relatives.contains_key(&published.session) {
-                return Urgency::None;
-            }
-            self.pending.agents.insert(published.session);
-            return Urgency::Text;
-        }
-        if published.seq <= self.seq {
-            return Urgency::None;
-        }
-        let follows = published.from_seq == self.seq;
-        self.seq = published.seq;
-        let Some(changes) = published.changes.as_ref().filter(|_| follows) else {
-            self.pending.all = true;
-            return Urgency::State;
-        };
-        changes.iter().for_each(|change| self.note(change));
-        let grew = |change: &Change| matches!(change, Change::PartGrew { .. });
-        if changes.iter().all(grew) { Urgency::Text } else { Urgency::State }
-    }
-
-    fn turn_of(&self, part: PartId) -> Option<TurnId> {
-        let known = self.known.iter().find(|known| known.position(part).is_some());
-        known.map(Known::id)
-    }
-
-    fn note(&mut self, change: &Change) {
-        let pending = &mut self.pending;
-        match change {
-            Change::SessionTold { .. } | Change::SnapshotTaken { .. } | Change::Counted { .. } => {}
-            Change::TurnOpened { turn } => {
-                pending.opened.insert(*turn);
-            }
-            Change::TurnTold { turn, patch } => {
-                // Where it stands in each telling is not shown.
-                let shown = TurnPatch { origin: None, ..(**patch).clone() };
-                if patch.number.is_some() && !pending.opened.contains(turn) {
-                    pending.all = true;
-                } else if !shown.is_empty() {
-                    pending.heads.insert(*turn);
-                }
-            }
-            Change::StepTold { turn, .. } => {
-                pending.heads.insert(*turn);
-            }
-            Change::TurnRenamed { .. } | Change::TurnMerged { .. } => pending.all = true,
-            Change::PartOpened { turn, part } => {
-                let known = self.known.iter_mut().find(|known| known.id() == *turn);
-                let appended = known.is_some_and(|known| known.append(part));
-                if !appended {
-                    self.pending.turns.insert(*turn);
-                    self.pending.born.insert(part.id);
-                }
-                self.pending.parts.insert(part.id);
-            }
-            Change::PartGrew { part, .. } => {
-                pending.parts.insert(*part);
-            }
-            Change::PartTold { part, patch } => {
-                pending.parts.insert(*part);
-                let moves = patch.place.is_some() || patch.origin.is_some() || patch.step.is_some();
-                if moves || patch.body.is_some() {
-                    self.structure(*part);
-                } else if let Some(state) = patch.tool.as_ref().and_then(|tool| tool.state) {
-                    self.known.iter_mut().for_each(|known| known.tell_state(*part, state));
-                }
-            }
-            Change::PartRenamed { part, .. }
-            | Change::PartMerged { part, .. }
-            | Change::PartRemoved { part } => {
-                pending.removed.push(*part);
-                self.structure(*part);
-            }
-        }
-    }
-
-    /// The list of parts of the turn that this one stands in is not what it was.
-    fn structure(&mut self, part: PartId) {
-        match self.turn_of(part) {
-            Some(turn) => {
-                self.pending.turns.insert(turn);
-            }
-            None => self.pending.all = true,
-        }
-    }
 }

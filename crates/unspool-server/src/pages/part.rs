@@ -57,9 +57,8 @@ pub async fn copied<S: Store>(
         (Some(part), _) => {
             let found = app.store.locate(stored.row, part).await?.ok_or_else(no_part)?;
             let place = Position { turn: found.0, place: found.1 };
-            let wanted = Wanted::Between(place, place);
-            let shown =
-                window::window(&app.store, &stored, wanted, None, |_: &mut [Turn]| {}).await?;
+            let ask = Wanted::Between(place, place).into();
+            let shown = window::window(&app.store, &stored, ask, |_: &mut [Turn]| {}).await?;
             let items = shown.turns.iter().flat_map(|view| &view.items);
             let parts = items.flat_map(|item| match item {
                 Item::Part(view) => std::slice::from_ref(view),

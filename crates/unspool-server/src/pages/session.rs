@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use unspool_core::id::{Id, PartId};
 use unspool_core::session::{Session, Turn};
-use unspool_engine::window::{Only, Position, Shown, Wanted, window as load_window};
+use unspool_engine::window::{Ask, Only, Position, Shown, Wanted, window as load_window};
 use unspool_render::page;
 use unspool_store::contract::{Store, StoredSession};
 
@@ -79,7 +79,8 @@ async fn load<S: Store>(
     let wanted = asked.wanted(app, stored).await?;
     let (only, ended) = (asked.only()?, stored.summary.ended);
     let settled = |turns: &mut [Turn]| settle(turns, ended);
-    Ok(load_window(&app.store, stored, wanted, only.as_ref(), settled).await?)
+    let ask = Ask { only: only.as_ref(), ..Ask::from(wanted) };
+    Ok(load_window(&app.store, stored, ask, settled).await?)
 }
 
 /// Lays out what was loaded.

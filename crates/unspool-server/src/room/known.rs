@@ -81,7 +81,7 @@ impl Known {
 
     /// The places of all that a page shows of the turn. None if it is too much.
     pub fn all_places(&self) -> Option<Vec<Place>> {
-        let ranges = self.laid.iter().flat_map(|laid| block_parts(laid.stretch.range(), None));
+        let ranges = self.laid.iter().flat_map(|laid| block_parts(laid.stretch.range()));
         let bones = ranges.filter_map(|range| self.skeleton.parts.get(range)).flatten();
         let places: Vec<Place> = bones.map(|bone| bone.place).collect();
         (places.len() <= MOST).then_some(places)
@@ -142,7 +142,7 @@ impl Known {
         let mut wanted: Vec<usize> = wanted.into_iter().collect();
         wanted.sort_unstable();
         let ranges = wanted.iter().filter_map(|at| self.laid.get(*at));
-        let ranges = ranges.flat_map(|laid| block_parts(laid.stretch.range(), None));
+        let ranges = ranges.flat_map(|laid| block_parts(laid.stretch.range()));
         let bones = ranges.filter_map(|range| self.skeleton.parts.get(range));
         let places = bones.flatten().map(|bone| bone.place).collect();
         Some(Due { places, gone })

@@ -38,3 +38,4 @@ mod stored;
 mod tellings;
 mod watching;
 mod web;
+mod windows;

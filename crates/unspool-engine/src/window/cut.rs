@@ -1,0 +1,152 @@
+//! A turn cut into the pieces that windows are made of.
+
+use std::ops::Range;
+
+use unspool_core::part::{Kind, Place};
+use unspool_core::present::{self, Item, TurnView};
+use unspool_core::segment::{Stretch, stretches};
+use unspool_core::skeleton::Skeleton;
+
+use super::Only;
+
+/// A reasoning block shows its first part and so many of its last ones.
+pub const BLOCK: usize = 40;
+
+/// A turn cut into pieces, and which of them are wanted.
+pub struct Cut {
+    pub skeleton: Skeleton,
+    pub pieces: Vec<Stretch>,
+    pub wanted: Range<usize>,
+    /// The place that somebody looks for, where a long block must be shown around it.
+    pub around: Option<Place>,
+    /// Only this stretch of parts is shown.
+    pub only: Option<Range<usize>>,
+    /// So many parts of a block are shown.
+    pub block: usize,
+}
+
+/// Whether the piece at a place counts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Edge {
+    At,
+    Behind,
+}
+
+impl Cut {
+    pub fn new(skeleton: Skeleton, only: Option<&Only>, block: usize) -> Cut {
+        let pieces = match only {
+            None => pieces(&skeleton),
+            Some(only) => {
+                let all = skeleton.parts.iter().enumerate();
+                all.filter(|(_, bone)| only.has(bone)).map(|(at, _)| Stretch::Part(at)).collect()
+            }
+        };
+        Cut { skeleton, pieces, wanted: 0..0, around: None, only: None, block }
+    }
+
+    pub fn take(&mut self, more: Range<usize>) {
+        self.wanted = match self.wanted.is_empty() {
+            true => more,
+            false => self.wanted.start.min(more.start)..self.wanted.end.max(more.end),
+        };
+    }
+
+    pub fn bone_at(&self, place: Place) -> usize {
+        self.skeleton.parts.partition_point(|bone| bone.place < place)
+    }
+
+    /// The piece at this place or, where it is looked for behind the place, the next one.
+    pub fn piece_at(&self, place: Place, edge: Edge) -> usize {
+        let bone = match edge {
+            Edge::At => self.bone_at(place),
+            Edge::Behind => self.skeleton.parts.partition_point(|bone| bone.place <= place),
+        };
+        match edge {
+            Edge::At => self.pieces.partition_point(|piece| piece.range().end <= bone),
+            Edge::Behind => self.pieces.partition_point(|piece| piece.range().start < bone),
+        }
+    }
+
+    /// How much of a window a piece takes.
+    pub fn weight(&self, piece: usize) -> usize {
+        self.pieces.get(piece).map_or(0, |piece| piece.range().len().min(self.block))
+    }
+
+    /// Whether what begins here is shown together with what stands before it: a tree of agents
+    /// stands for its call.
+    pub fn belongs_before(&self, piece: usize) -> bool {
+        let first = self.pieces.get(piece).map(|piece| piece.range().start);
+        let bone = first.and_then(|first| self.skeleton.parts.get(first));
+        bone.is_some_and(|bone| bone.kind == Kind::Agent)
+    }
+
+    /// The places of the parts that are shown.
+    pub fn places(&self) -> Vec<Place> {
+        let bones = &self.skeleton.parts;
+        let wanted = self.pieces.get(self.wanted.clone()).unwrap_or_default();
+        let around = self.around.map(|place| self.bone_at(place));
+        // A tree of agents stands for its call.
+        let is_tree = |at: usize| bones.get(at).is_some_and(|bone| bone.kind == Kind::Agent);
+        let mut places = Vec::new();
+        let mut take = |range: Range<usize>| {
+            places.extend(bones.get(range).unwrap_or_default().iter().map(|bone| bone.place));
+        };
+        for piece in wanted {
+            match &self.only {
+                Some(only) => take(only.clone()),
+                None => some_of(piece.range(), around, self.block).into_iter().for_each(&mut take),
+            }
+        }
+        let calls = wanted.iter().map(|piece| piece.range().start).filter(|at| is_tree(*at));
+        places.extend(calls.filter_map(|at| bones.get(at.checked_sub(1)?)).map(|bone| bone.place));
+        places.sort_unstable();
+        places.dedup();
+        places
+    }
+}
+
+/// Of parts that are not wanted none is missing.
+pub fn count_wanted(view: &mut TurnView, count: usize, wanted: &Range<usize>) {
+    view.after = count.saturating_sub(wanted.end);
+    for (at, item) in view.items.iter_mut().enumerate() {
+        let missing = if at == 0 { wanted.start } else { 0 };
+        match item {
+            Item::Part(part) => part.before = missing,
+            Item::Reasoning(block) => {
+                block.before = missing;
+                block.parts.iter_mut().for_each(|part| part.before = 0);
+                // What is looked for in it is to be seen.
+                block.open = true;
+            }
+        }
+    }
+}
+
+/// Which parts of a piece are shown: all of a short one; of a long block its first and its last.
+pub fn block_parts(range: Range<usize>) -> Vec<Range<usize>> {
+    some_of(range, None, BLOCK)
+}
+
+/// The same for any number of them, or for those around the one that is looked for.
+fn some_of(range: Range<usize>, around: Option<usize>, count: usize) -> Vec<Range<usize>> {
+    if range.len() <= count {
+        return vec![range];
+    }
+    let end = match around.filter(|at| range.contains(at)) {
+        Some(at) => (at + count.div_ceil(2)).clamp(range.start + count, range.end),
+        None => range.end,
+    };
+    // One of them is the first of all.
+    let start = end + 1 - count;
+    match start <= range.start + 1 {
+        true => std::iter::once(range.start..end).collect(),
+        false => vec![range.start..range.start + 1, start..end],
+    }
+}
+
+/// The pieces of a turn.
+fn pieces(skeleton: &Skeleton) -> Vec<Stretch> {
+    let kinds: Vec<Kind> = skeleton.parts.iter().map(|bone| bone.kind).collect();
+    let rule = present::Options::default().rule;
+    stretches(&kinds, skeleton.turn.thinking_mode, rule)
+}

@@ -1,0 +1,227 @@
+//! Windows on sessions: whatever is loaded of a session, piece by piece from either end, is what a
+//! page of all of it shows (law 1, law 2, R-X-14).
+
+use std::collections::BTreeMap;
+use std::process::Command;
+
+use tempfile::TempDir;
+use unspool_core::present::{Item, PartView, TurnView};
+use unspool_core::session::Turn;
+use unspool_engine::window::{Ask, Only, Position, Shown, Size, Wanted, window};
+use unspool_render::turn::pieces;
+use unspool_store::blocking::wait;
+use unspool_store::contract::{SessionFilter, Store, StoredSession};
+use unspool_store::sqlite::Sqlite;
+
+use crate::case::root;
+
+/// So little that every turn is cut, and every block.
+const SMALL: Size = Size { parts: 3, block: 3, long: 0 };
+/// Everything at once.
+const WHOLE: Size = Size { parts: usize::MAX / 2, block: usize::MAX / 2, long: u64::MAX };
+
+/// Pieces by their ids, and the ids of parts in their order.
+#[derive(Default, PartialEq, Debug)]
+struct Seen {
+    html: BTreeMap<String, String>,
+    order: Vec<String>,
+}
+
+struct Desk {
+    store: Sqlite,
+    _folder: TempDir,
+}
+
+impl Desk {
+    /// An archive with all recordings of these agents.
+    fn new(agents: &[&str]) -> Desk {
+        let folder = TempDir::new().unwrap();
+        let paths = agents.iter().map(|agent| root().join("fixtures").join(agent));
+        let output = Command::new(env!("CARGO_BIN_EXE_unspool"))
+            .arg("--data")
+            .arg(folder.path())
+            .arg("import")
+            .args(paths)
+            .env_remove("UNSPOOL_DATA")
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let file = folder.path().join("unspool.db");
+        Desk { store: Sqlite::open_to_read(&file).unwrap(), _folder: folder }
+    }
+
+    fn sessions(&self) -> Vec<StoredSession> {
+        wait(self.store.sessions(SessionFilter::default())).unwrap()
+    }
+
+    fn look(&self, stored: &StoredSession, ask: Ask<'_>) -> Shown {
+        wait(window(&self.store, stored, ask, |_: &mut [Turn]| {})).unwrap()
+    }
+}
+
+fn take(seen: &mut Seen, view: &TurnView) {
+    for piece in pieces(view) {
+        // The head counts what is in the whole turn; the rest says what its own parts say.
+        let old = seen.html.insert(piece.id.clone(), piece.html.clone());
+        assert!(old.is_none_or(|old| old == piece.html), "{} looks different", piece.id);
+    }
+}
+
+fn parts(view: &TurnView) -> Vec<&PartView> {
+    view.items.iter().flat_map(parts_of).collect()
+}
+
+fn parts_of(item: &Item) -> &[PartView] {
+    match item {
+        Item::Part(part) => std::slice::from_ref(part),
+        Item::Reasoning(block) => &block.parts,
+    }
+}
+
+fn ids(shown: &Shown) -> Vec<String> {
+    shown.turns.iter().flat_map(parts).map(|part| part.id.to_string()).collect()
+}
+
+fn whole(desk: &Desk, stored: &StoredSession) -> Seen {
+    let shown = desk.look(stored, Ask { size: WHOLE, ..Wanted::End.into() });
+    let mut seen = Seen { order: ids(&shown), ..Seen::default() };
+    shown.turns.iter().for_each(|view| take(&mut seen, view));
+    let missing =
+        |view: &TurnView| view.after + parts(view).iter().map(|part| part.before).sum::<usize>();
+    assert_eq!(shown.turns.iter().map(missing).sum::<usize>(), 0);
+    seen
+}
+
+/// The position of the first, or of the last part that is loaded; of the turn, where it has none.
+fn edge(shown: &Shown, last: bool) -> Option<Position> {
+    let view = if last { shown.turns.last() } else { shown.turns.first() }?;
+    let all = parts(view);
+    let part = if last { all.last() } else { all.first() };
+    let turn = view.header.number;
+    match part {
+        Some(part) => Some(Position { turn, place: part.place }),
+        None if last => Some(Position { turn, place: unspool_core::part::Place(i64::MAX) }),
+        None => Some(Position::start_of(turn)),
+    }
+}
+
+/// What was left out inside of blocks.
+fn look_inside(desk: &Desk, stored: &StoredSession, view: &TurnView, seen: &mut Seen) {
+    let turn = view.header.number;
+    for item in &view.items {
+        let Item::Reasoning(block) = item else { continue };
+        for gap in block.parts.iter().filter(|part| part.before > 0) {
+            let (mut left, mut place) = (gap.before, gap.place);
+            while left > 0 {
+                let wanted = Wanted::Inside(Position { turn, place });
+                let shown = desk.look(stored, Ask { size: SMALL, ..wanted.into() });
+                let inside: Vec<&PartView> = shown.turns.iter().flat_map(parts).collect();
+                assert!(!inside.is_empty() && inside.len() <= left, "{left} are missing");
+                left -= inside.len();
+                place = inside[0].place;
+                let found: Vec<String> = inside.iter().map(|part| part.id.to_string()).collect();
+                shown.turns.iter().for_each(|view| take_parts(seen, view));
+                let at = seen.order.iter().position(|id| *id == gap.id.to_string()).unwrap();
+                let at = at - (gap.before - left - found.len());
+                seen.order.splice(at..at, found);
+            }
+        }
+    }
+}
+
+/// Only the parts: a block of which the first part is not loaded has no gist.
+fn take_parts(seen: &mut Seen, view: &TurnView) {
+    for piece in pieces(view).into_iter().filter(|piece| piece.within.is_some()) {
+        seen.html.insert(piece.id, piece.html);
+    }
+}
+
+fn walk(desk: &Desk, stored: &StoredSession, upward: bool) -> Seen {
+    let mut seen = Seen::default();
+    let first = if upward { Wanted::End } else { Wanted::From(Position::start_of(0)) };
+    let mut shown = desk.look(stored, Ask { size: SMALL, ..first.into() });
+    loop {
+        let more = ids(&shown);
+        let at = if upward { 0 } else { seen.order.len() };
+        seen.order.splice(at..at, more);
+        shown.turns.iter().for_each(|view| take(&mut seen, view));
+        shown.turns.iter().for_each(|view| look_inside(desk, stored, view, &mut seen));
+        let Some(position) = edge(&shown, !upward) else { return seen };
+        let wanted = if upward { Wanted::Before(position) } else { Wanted::After(position) };
+        let next = desk.look(stored, Ask { size: SMALL, ..wanted.into() });
+        if ids(&next).is_empty() && next.turns.iter().all(|view| seen_turn(&seen, view)) {
+            return seen;
+        }
+        shown = next;
+    }
+}
+
+fn seen_turn(seen: &Seen, view: &TurnView) -> bool {
+    seen.html.contains_key(&format!("h-{}", view.id))
+}
+
+#[test]
+fn windows_from_either_end_show_what_the_whole_shows() {
+    let desk = Desk::new(&["claude-code", "codex", "copilot"]);
+    let mut cut = 0;
+    for stored in desk.sessions() {
+        let whole = whole(&desk, &stored);
+        cut += usize::from(whole.order.len() > 20);
+        for upward in [true, false] {
+            let walked = walk(&desk, &stored, upward);
+            let title = stored.summary.title.as_deref().unwrap_or_default();
+            assert_eq!(walked.order, whole.order, "{title}, upward: {upward}");
+            for (id, html) in &whole.html {
+                assert_eq!(walked.html.get(id), Some(html), "{title}: {id}, upward: {upward}");
+            }
+        }
+    }
+    assert!(cut > 10, "{cut} sessions are long enough to say something");
+}
+
+#[test]
+fn a_window_around_a_part_has_it() {
+    let desk = Desk::new(&["claude-code"]);
+    for stored in desk.sessions().iter().take(40) {
+        let order = whole(&desk, stored).order;
+        for id in order.iter().step_by(7) {
+            let part = unspool_core::id::PartId(id.parse().unwrap());
+            let (turn, place) = wait(desk.store.locate(stored.row, part)).unwrap().unwrap();
+            let wanted = Wanted::Around(Position { turn, place });
+            let shown = desk.look(stored, Ask { size: SMALL, ..wanted.into() });
+            assert!(ids(&shown).contains(id), "{id} is not in {:?}", ids(&shown));
+            assert!(ids(&shown).len() < 60);
+        }
+    }
+}
+
+#[test]
+fn only_what_is_asked_for_is_shown_and_all_of_it() {
+    let desk = Desk::new(&["claude-code"]);
+    let mut found = 0;
+    for stored in desk.sessions() {
+        let all = desk.look(&stored, Ask { size: WHOLE, ..Wanted::End.into() });
+        let calls: Vec<String> = all
+            .turns
+            .iter()
+            .flat_map(parts)
+            .filter(|part| part.kind == unspool_core::part::Kind::Tool)
+            .map(|part| part.id.to_string())
+            .collect();
+        found += calls.len();
+        let only: Only = "kind:tool".parse().unwrap();
+        let mut walked: Vec<String> = Vec::new();
+        let mut wanted = Wanted::End;
+        loop {
+            let ask = Ask { only: Some(&only), size: SMALL, ..wanted.into() };
+            let shown = desk.look(&stored, ask);
+            let more = ids(&shown);
+            let Some(position) = edge(&shown, false).filter(|_| !more.is_empty()) else { break };
+            walked.splice(0..0, more);
+            wanted = Wanted::Before(position);
+        }
+        assert_eq!(walked, calls);
+    }
+    assert!(found > 100, "{found} calls");
+    assert!("tool".parse::<Only>().is_err() && "kind:nothing".parse::<Only>().is_err());
+}

@@ -1,0 +1,292 @@
+// How fast the web is, measured from outside on the real program in a real browser. `scripts/bench web`
+// builds the program and runs this; a word chooses one measurement: list, long, paint, subscribers.
+
+import { createHash, randomBytes } from "node:crypto";
+import { appendFile, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { connect } from "node:net";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { Log } from "./made.mjs";
+import { closeBrowser, open, serve, until } from "./program.mjs";
+
+const folders = [];
+const ends = [];
+const test = { after: (end) => ends.push(end) };
+const wanted = process.argv.slice(2);
+const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+async function folder() {
+  const path = await mkdtemp(join(tmpdir(), "unspool-bench-"));
+  folders.push(path);
+  return path;
+}
+
+function share(values, part) {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))];
+}
+
+function row(what, value, goal) {
+  console.log(`${what.padEnd(58)} ${String(value).padStart(16)}   ${goal}`);
+}
+
+const ms = (value) => `${value.toFixed(1)} ms`;
+
+async function logged(home, name, text) {
+  const path = join(home, ".claude/projects/-home-dev-weather-app", `${name}.jsonl`);
+  await mkdir(dirname(path), { recursive: true });
+  await writeFile(path, text);
+  return path;
+}
+
+async function ask(server, path) {
+  const token = new URL(server.address).searchParams.get("token");
+  const began = performance.now();
+  const answer = await fetch(server.origin + path, { headers: { authorization: `Bearer ${token}` } });
+  const reader = answer.body.getReader();
+  await reader.read();
+  const first = performance.now() - began;
+  while (!(await reader.read()).done);
+  return { status: answer.status, first, all: performance.now() - began };
+}
+
+const sessions = async (server) => {
+  const token = new URL(server.address).searchParams.get("token");
+  const answer = await fetch(`${server.origin}/api/sessions`, { headers: { authorization: `Bearer ${token}` } });
+  return answer.json();
+};
+
+async function settled(server, parts) {
+  await until("everything is stored", async () => {
+    const [first] = await sessions(server);
+    if (!first) return "nothing";
+    const answer = await ask(server, `/s/${first.id}`);
+    return answer.status === 200 && (parts?.(first) ?? true) || first.title;
+  }, 300);
+  return (await sessions(server))[0].id;
+}
+
+// ---- the list of many sessions ----
+
+async function list() {
+  const [data, home] = [await folder(), await folder()];
+  const count = 10_000;
+  for (let nth = 0; nth < count; nth += 1) {
+    const id = `${String(nth).padStart(8, "0")}-0000-4000-8000-000000000000`;
+    const log = new Log(id).prompt(`Prompt ${nth} of many`).say("Done");
+    await logged(home, id, log.take());
+  }
+  const server = await serve(test, data, ["--port", "0"], home);
+  await until("all sessions are stored", async () => {
+    const answer = await ask(server, "/");
+    const found = (await sessions(server)).length;
+    return answer.status === 200 && found >= 1000 || found;
+  }, 300);
+  await pause(3000);
+  const times = [];
+  for (let nth = 0; nth < 60; nth += 1) times.push((await ask(server, "/")).first);
+  row("first page of 10,000 sessions, first byte, median", ms(share(times, 0.5)), "under 100 ms");
+  row("first page of 10,000 sessions, first byte, 95 %", ms(share(times, 0.95)), "under 100 ms");
+  await server.stop();
+}
+
+// ---- a session of 100,000 parts ----
+
+/** So many parts in turns of different lengths; one turn has a fifth of them. */
+function longLog(parts) {
+  const log = new Log();
+  let made = 0;
+  for (let turn = 0; made < parts; turn += 1) {
+    log.prompt(`Prompt ${turn}`);
+    const own = turn === 40 ? parts / 5 : 240;
+    for (let nth = 0; nth < own && made < parts; nth += 3, made += 3) {
+      log.think(`What to do about step ${nth} of turn ${turn}, and why`);
+      log.call("Bash", { command: `make step-${nth}` }, `step ${nth}\n${"ok ".repeat(20)}`);
+      log.say(`Step **${nth}** is done:\n\n\`\`\`rust\nfn step_${nth}() -> u32 { ${nth} }\n\`\`\``);
+    }
+  }
+  return log;
+}
+
+async function long() {
+  const [data, home] = [await folder(), await folder()];
+  await logged(home, "long", longLog(100_000).take());
+  const server = await serve(test, data, ["--port", "0"], home);
+  let last;
+  await until("everything is stored", async () => {
+    const [first] = await sessions(server);
+    const tokens = first?.usage.output;
+    const same = tokens > 0 && tokens === last;
+    last = tokens;
+    await pause(1000);
+    return same || tokens;
+  }, 300);
+  const id = (await sessions(server))[0].id;
+  const page = await open(test, { viewport: { width: 1280, height: 900 } });
+  await page.goto(server.address);
+  const paints = [];
+  for (let nth = 0; nth < 9; nth += 1) {
+    await page.goto(`${server.origin}/s/${id}${nth % 3 === 1 ? "?turn=40" : ""}`);
+    await page.waitForSelector(".session[data-live=on]");
+    paints.push(await page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? NaN));
+  }
+  row("session of 100,000 parts, first paint, median", ms(share(paints, 0.5)), "under 300 ms");
+  row("session of 100,000 parts, first paint, slowest of 9", ms(share(paints, 1)), "under 300 ms");
+  row("session of 100,000 parts, parts in the page", await page.locator("[data-at]").count(), "bounded");
+
+  // Scrolling with the wheel, up and up, through what has to be loaded.
+  await page.mouse.move(640, 450);
+  const frames = page.evaluate(() => new Promise((resolve) => {
+    const times = [];
+    const end = performance.now() + 6000;
+    const step = (now) => { times.push(now); if (now < end) requestAnimationFrame(step); else resolve(times); };
+    requestAnimationFrame(step);
+  }));
+  const until_ = Date.now() + 5500;
+  while (Date.now() < until_) { await page.mouse.wheel(0, -240); await pause(16); }
+  const times = await frames;
+  const gaps = times.slice(1).map((time, at) => time - times[at]);
+  row("scrolling, frames a second", (1000 / (gaps.reduce((a, b) => a + b) / gaps.length)).toFixed(1), "60");
+  row("scrolling, time between frames, 95 %", ms(share(gaps, 0.95)), "17 ms");
+  row("scrolling, parts in the page afterwards", await page.locator("[data-at]").count(), "bounded");
+  const memory = await readFile(`/proc/${server.pid}/status`, "utf8");
+  row("server, resident memory", `${(Number(/VmRSS:\s+(\d+)/.exec(memory)[1]) / 1024).toFixed(0)} MB`, "");
+  await server.stop();
+}
+
+// ---- from a line in a log to paint ----
+
+async function paint() {
+  const [data, home] = [await folder(), await folder()];
+  const log = new Log();
+  for (let nth = 0; nth < 40; nth += 1) log.prompt(`Prompt ${nth}`).say(`Answer ${nth}`);
+  const path = await logged(home, "live", log.prompt("Now").take());
+  const server = await serve(test, data, ["--port", "0"], home);
+  const id = await settled(server);
+  const page = await open(test, { viewport: { width: 1280, height: 900 } });
+  await page.goto(server.address);
+  await page.goto(`${server.origin}/s/${id}`);
+  await page.waitForSelector(".session[data-live=on]");
+  await page.evaluate(() => {
+    window.seen = {};
+    new MutationObserver(() => {
+      for (const part of document.querySelectorAll(".part.text")) {
+        const word = /word-(\d+)/.exec(part.textContent)?.[1];
+        // Painted with the frame that follows.
+        if (word && !(word in seen)) { seen[word] = null; requestAnimationFrame(() => setTimeout(() => { seen[word] = Date.now(); })); }
+      }
+    }).observe(document.querySelector(".turns"), { childList: true, subtree: true, characterData: true });
+  });
+  const written = [];
+  for (let nth = 0; nth < 100; nth += 1) {
+    log.say(`word-${nth}`);
+    const text = log.take();
+    written.push(Date.now());
+    await appendFile(path, text);
+    await pause(60 + Math.random() * 60);
+  }
+  await pause(1000);
+  const seen = await page.evaluate(() => window.seen);
+  const delays = written.map((at, nth) => (seen[nth] ?? Infinity) - at);
+  row("a line in the log to paint in the browser, median", ms(share(delays, 0.5)), "");
+  row("a line in the log to paint in the browser, 95 %", ms(share(delays, 0.95)), "under 150 ms");
+  row("lines that were never seen", delays.filter((delay) => delay === Infinity).length, "0");
+  await server.stop();
+}
+
+// ---- a thousand who watch ----
+
+/** One connection: nothing but what is needed to read frames of text. */
+function subscribe(server, session, hear) {
+  const { port } = new URL(server.origin);
+  const token = new URL(server.address).searchParams.get("token");
+  const socket = connect(Number(port), "127.0.0.1");
+  const key = randomBytes(16).toString("base64");
+  socket.write(`GET /api/live HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: ${key}\r\nSec-WebSocket-Version: 13\r\nAuthorization: Bearer ${token}\r\n\r\n`);
+  let held = Buffer.alloc(0);
+  let open = false;
+  socket.on("data", (chunk) => {
+    held = held.length === 0 ? chunk : Buffer.concat([held, chunk]);
+    if (!open) {
+      const end = held.indexOf("\r\n\r\n");
+      if (end < 0) return;
+      const accept = createHash("sha1").update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest("base64");
+      if (!held.subarray(0, end).toString().includes(accept)) throw new Error(held.subarray(0, end).toString());
+      held = held.subarray(end + 4);
+      open = true;
+      const wish = Buffer.from(JSON.stringify({ subscribe: session.id, form: "json", since: session.seq }));
+      const mask = randomBytes(4);
+      const frame = Buffer.alloc(6 + wish.length);
+      frame[0] = 0x81;
+      frame[1] = 0x80 | wish.length;
+      mask.copy(frame, 2);
+      wish.forEach((byte, at) => { frame[6 + at] = byte ^ mask[at % 4]; });
+      socket.write(frame);
+    }
+    for (;;) {
+      if (held.length < 2) return;
+      let [start, length] = [2, held[1] & 0x7f];
+      if (length === 126) { if (held.length < 4) return; [start, length] = [4, held.readUInt16BE(2)]; }
+      else if (length === 127) { if (held.length < 10) return; [start, length] = [10, Number(held.readBigUInt64BE(2))]; }
+      if (held.length < start + length) return;
+      if ((held[0] & 0x0f) === 1) hear(held.subarray(start, start + length));
+      held = held.subarray(start + length);
+    }
+  });
+  return socket;
+}
+
+async function subscribers() {
+  const [data, home] = [await folder(), await folder()];
+  const log = new Log();
+  const path = await logged(home, "watched", log.prompt("Now").say("Yes").take());
+  const server = await serve(test, data, ["--port", "0"], home);
+  const id = await settled(server);
+  await pause(500);
+  const token = new URL(server.address).searchParams.get("token");
+  const answer = await fetch(`${server.origin}/api/sessions/${id}`, { headers: { authorization: `Bearer ${token}` } });
+  const { seq } = await answer.json();
+  const watchers = Array.from({ length: 1000 }, () => ({ seq, frames: 0, odd: 0 }));
+  const began = /"from_seq":(\d+),"seq":(\d+)/;
+  for (const watcher of watchers) {
+    watcher.socket = subscribe(server, { id, seq }, (frame) => {
+      const found = began.exec(frame.subarray(0, 160).toString("latin1"));
+      if (!found || Number(found[1]) !== watcher.seq) { watcher.odd += 1; return; }
+      watcher.seq = Number(found[2]);
+      watcher.frames += 1;
+    });
+    await pause(1);
+  }
+  await pause(1500);
+  const start = Date.now();
+  const count = 1000;
+  for (let nth = 0; nth < count; nth += 1) {
+    await appendFile(path, log.say(`Change ${nth}`).take());
+    await pause(Math.max(0, start + (nth + 1) * 10 - Date.now()));
+  }
+  const took = (Date.now() - start) / 1000;
+  const end = async () => (await (await fetch(`${server.origin}/api/sessions/${id}`, { headers: { authorization: `Bearer ${token}` } })).json()).seq;
+  let last = await end();
+  await until("everybody has everything", async () => {
+    last = await end();
+    return watchers.every((watcher) => watcher.seq === last) || watchers.filter((watcher) => watcher.seq !== last).length;
+  }, 60);
+  const memory = await readFile(`/proc/${server.pid}/status`, "utf8");
+  row("1,000 subscribers, lines a second", (count / took).toFixed(0), "100");
+  row("1,000 subscribers, changes lost or out of order", watchers.reduce((sum, one) => sum + one.odd, 0), "0");
+  row("1,000 subscribers, frames each, median", share(watchers.map((one) => one.frames), 0.5), "");
+  row("1,000 subscribers, server's highest memory", `${(Number(/VmHWM:\s+(\d+)/.exec(memory)[1]) / 1024).toFixed(0)} MB`, "under 300 MB");
+  watchers.forEach((watcher) => watcher.socket.destroy());
+  await server.stop();
+}
+
+const all = { list, long, paint, subscribers };
+try {
+  for (const [name, measure] of Object.entries(all)) {
+    if (wanted.length === 0 || wanted.includes(name)) await measure();
+  }
+} finally {
+  for (const end of ends) await end();
+  await closeBrowser();
+  for (const path of folders) await rm(path, { recursive: true, force: true, maxRetries: 5 });
+}
