@@ -147,6 +147,11 @@ fn without_times_since(begun: &str, value: &mut Value) {
         Value::Array(values) => values.iter_mut().for_each(|it| without_times_since(begun, it)),
         Value::Object(fields) => {
             fields.values_mut().for_each(|it| without_times_since(begun, it));
+            // How long it took follows from when it was.
+            let now = Value::from("now");
+            if [fields.get("started_at"), fields.get("ended_at")].contains(&Some(&now)) {
+                fields.remove("duration_ms");
+            }
         }
         _ => {}
     }
