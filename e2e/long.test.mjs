@@ -117,6 +117,8 @@ test("a long session is walked through from its end to its beginning and back", 
   });
 
   // Only what failed, or only one tool.
+  await page.focus("select[name=only]");
+  await page.waitForSelector("option[value='tool:Bash']", { state: "attached" });
   await page.selectOption("select[name=only]", "tool:Bash");
   await page.waitForSelector(".session[data-live=on] .turn");
   assert.equal(await page.locator(".turns .part:not(.tool)").count(), 0);

@@ -113,7 +113,7 @@ pub fn raw<S: Store>(
     session: &StoredSession,
     part: PartId,
 ) -> Result<Option<Raw>, StoreError> {
-    let Some((turn, place)) = wait(store.locate(session.row, part))? else { return Ok(None) };
+    let Some((turn, place)) = wait(store.locate(session.row, None, part))? else { return Ok(None) };
     let found = wait(store.parts(session.row, turn, vec![place]))?;
     found.first().map(|part| raw_of(store, session, part)).transpose()
 }

@@ -135,6 +135,17 @@ page.querySelector(".actions").addEventListener("click", (event) => {
 
 // What is left out of sight: kinds of parts, and calls of all tools but one.
 for (const choice of page.querySelectorAll(".actions select")) {
+  const list = async () => {
+    const answer = await fetch(`/s/${view.session}/tools`);
+    for (const [tool, count] of answer.ok ? await answer.json() : []) {
+      const value = `tool:${tool}`;
+      const held = [...choice.options].find((one) => one.value === value);
+      const option = held ?? choice.appendChild(new Option(tool, value));
+      option.textContent = `${tool} (${count})`;
+    }
+  };
+  choice.addEventListener("focus", list, { once: true });
+  choice.addEventListener("pointerenter", list, { once: true });
   choice.addEventListener("change", () => {
     const query = new URLSearchParams(location.search);
     for (const name of ["turn", "part", "before", "after"]) query.delete(name);

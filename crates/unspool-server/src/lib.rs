@@ -98,6 +98,7 @@ fn router<S: Store>(app: Arc<App<S>>) -> Router {
         .route("/s/{id}/window", get(pages::window))
         .route("/s/{id}/inline", get(pages::inline))
         .route("/s/{id}/find", get(pages::find))
+        .route("/s/{id}/tools", get(pages::tools))
         .route("/s/{id}/raw", get(pages::raw))
         .route("/s/{id}/markdown", get(pages::copied))
         .route("/assets/{name}", get(pages::asset))

@@ -305,7 +305,7 @@ impl<S: Store> Room<S> {
             return self.load(state, acts);
         }
         for part in strange {
-            if let Some((number, _)) = wait(self.app.store.locate(stored.row, part))? {
+            if let Some((number, _)) = wait(self.app.store.locate(stored.row, None, part))? {
                 self.know(state, stored, number)?;
             }
         }

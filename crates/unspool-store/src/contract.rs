@@ -436,10 +436,11 @@ pub trait Store: Clone + Send + Sync + 'static {
         places: Vec<Place>,
     ) -> impl Future<Output = Result<Vec<Part>, StoreError>> + Send;
 
-    /// The turn and the place of a part.
+    /// The turn and the place of a part. Who knows the turn says it: a session may be long.
     fn locate(
         &self,
         session: Row,
+        turn: Option<u32>,
         part: PartId,
     ) -> impl Future<Output = Result<Option<(u32, Place)>, StoreError>> + Send;
 

@@ -128,7 +128,10 @@ fn group(hits: &[&Found<'_>]) -> Markup {
 
 fn row(hit: &Found<'_>) -> Markup {
     let place = match (hit.turn, &hit.part) {
-        (_, Some(part)) => format!("/s/{}?part={part}#p-{part}", hit.session),
+        (Some(turn), Some(part)) => {
+            format!("/s/{}?turn={turn}&part={part}#p-{part}", hit.session)
+        }
+        (None, Some(part)) => format!("/s/{}?part={part}#p-{part}", hit.session),
         (Some(turn), None) => format!("/s/{}?turn={turn}", hit.session),
         (None, _) => format!("/s/{}", hit.session),
     };

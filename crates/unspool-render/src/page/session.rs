@@ -43,10 +43,9 @@ pub struct Prompt {
     pub errors: u64,
 }
 
-/// What can be left out, and what is.
+/// What its reader chose.
 pub struct Choice<'a> {
-    /// The tools that were called, and how often.
-    pub tools: &'a [(String, u64)],
+    /// Only such parts.
     pub only: Option<&'a str>,
 }
 
@@ -169,11 +168,9 @@ fn actions(page: &Session<'_>, choice: &Choice<'_>) -> Markup {
                     @for (value, name) in ALONE {
                         option value=(value) selected[is_chosen(value)] { (name) }
                     }
-                    @for (tool, count) in choice.tools {
-                        @let value = format!("tool:{tool}");
-                        option value=(safe(&value)) selected[is_chosen(&value)] {
-                            (safe(tool)) " (" (count) ")"
-                        }
+                    // The tools are counted when somebody wants to choose.
+                    @if let Some(tool) = choice.only.and_then(|only| only.strip_prefix("tool:")) {
+                        option value=(safe(choice.only.unwrap_or_default())) selected { (safe(tool)) }
                     }
                 }
             }

@@ -137,7 +137,7 @@ pub async fn part<S: Store>(app: &Arc<App<S>>, asked: &Asked) -> Result<Answer, 
         ))
     };
     let id = PartId(id.parse().map_err(|_| missing())?);
-    let (number, place) = app.store.locate(stored.row, id).await?.ok_or_else(missing)?;
+    let (number, place) = app.store.locate(stored.row, None, id).await?.ok_or_else(missing)?;
     let turn = app.store.head(stored.row, number).await?.ok_or_else(missing)?;
     let parts = app.store.parts(stored.row, number, vec![place]).await?;
     // What the user said has an id for searching, and is told with its turn.

@@ -17,8 +17,8 @@ use crate::{App, api};
 
 /// About so many parts of a session are told at a time.
 const PARTS: u64 = 1000;
-/// Changes are told together up to this many bytes.
-const TOGETHER: usize = 256 * 1024;
+/// Changes are told together up to this many bytes: every subscriber may hold so much.
+const TOGETHER: usize = 32 * 1024;
 
 pub async fn tell<S: Store>(
     app: Arc<App<S>>,

@@ -55,7 +55,8 @@ pub async fn copied<S: Store>(
     let stored = find_session(&app, &id).await?;
     let text = match (asked.part()?, asked.turn) {
         (Some(part), _) => {
-            let found = app.store.locate(stored.row, part).await?.ok_or_else(no_part)?;
+            let found =
+                app.store.locate(stored.row, asked.turn, part).await?.ok_or_else(no_part)?;
             let place = Position { turn: found.0, place: found.1 };
             let ask = Wanted::Between(place, place).into();
             let shown = window::window(&app.store, &stored, ask, |_: &mut [Turn]| {}).await?;

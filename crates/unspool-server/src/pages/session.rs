@@ -56,7 +56,8 @@ impl Asked {
         let position = |text: &String| text.parse::<Position>().map_err(refused);
         let one = |asked: &Option<String>| asked.as_ref().map(position).transpose();
         if let Some(part) = self.part.as_deref().and_then(|part| part.parse::<Id>().ok())
-            && let Some((turn, place)) = app.store.locate(stored.row, PartId(part)).await?
+            && let Some((turn, place)) =
+                app.store.locate(stored.row, self.turn, PartId(part)).await?
         {
             return Ok(Wanted::Around(Position { turn, place }));
         }
@@ -112,7 +113,6 @@ pub async fn session<S: Store>(
 ) -> Page {
     let stored = find(&app, &id).await?;
     let shown = load(&app, &stored, &asked).await?;
-    let tools = app.store.tools(stored.row).await?;
     let prompts: Vec<page::Prompt> = app
         .store
         .prompts(stored.row)
@@ -125,8 +125,19 @@ pub async fn session<S: Store>(
             errors: prompt.errors,
         })
         .collect();
-    let choice = page::Choice { tools: &tools, only: asked.only.as_deref() };
+    let choice = page::Choice { only: asked.only.as_deref() };
     Ok(html(&lay(&app, &stored, &shown, &prompts, |page| page::session(page, &choice))))
+}
+
+/// The tools of a session, to choose one. Counted only for who wants to choose: it takes a look at
+/// every part.
+pub async fn tools<S: Store>(
+    State(app): State<Arc<App<S>>>,
+    Path(id): Path<String>,
+) -> Result<Response, Problem> {
+    let stored = find(&app, &id).await?;
+    let tools = app.store.tools(stored.row).await?;
+    Ok(axum::Json(tools).into_response())
 }
 
 /// A window by itself, for a page that is open.

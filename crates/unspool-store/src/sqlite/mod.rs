@@ -216,8 +216,13 @@ impl Store for Sqlite {
         self.reading(move |connection| windows::parts(connection, session, number, &places)).await
     }
 
-    async fn locate(&self, session: Row, part: PartId) -> Result<Option<(u32, Place)>, StoreError> {
-        self.reading(move |connection| windows::locate(connection, session, part)).await
+    async fn locate(
+        &self,
+        session: Row,
+        turn: Option<u32>,
+        part: PartId,
+    ) -> Result<Option<(u32, Place)>, StoreError> {
+        self.reading(move |connection| windows::locate(connection, session, turn, part)).await
     }
 
     async fn relatives(&self, session: Row) -> Result<Vec<Relative>, StoreError> {

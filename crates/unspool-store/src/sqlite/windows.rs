@@ -149,14 +149,16 @@ pub fn parts(
 pub fn locate(
     connection: &Connection,
     session: Row,
+    turn: Option<u32>,
     part: PartId,
 ) -> Result<Option<(u32, Place)>, StoreError> {
     let mut statement = connection.prepare_cached(
         "SELECT turn.number, part.place FROM turn JOIN part ON part.turn = turn.row
-         WHERE turn.session = ?1 AND part.id = ?2 AND NOT part.hidden LIMIT 1",
+         WHERE turn.session = ?1 AND part.id = ?2 AND NOT part.hidden
+             AND (?3 IS NULL OR turn.number = ?3) LIMIT 1",
     )?;
     let found = statement
-        .query_row((session, part.to_string()), |row| Ok((row.get(0)?, Place(row.get(1)?))))
+        .query_row((session, part.to_string(), turn), |row| Ok((row.get(0)?, Place(row.get(1)?))))
         .optional()?;
     Ok(found)
 }

@@ -388,9 +388,9 @@ pub fn turns_come_in_windows<H: Home>() {
     // A part leads to its turn, in its own session.
     for turn in wait(desk.store().turns(row, Window::All)).unwrap() {
         for part in &turn.parts {
-            let found = wait(desk.store().locate(row, part.id)).unwrap();
+            let found = wait(desk.store().locate(row, None, part.id)).unwrap();
             assert_eq!(found, Some((turn.number, part.place)));
-            assert_eq!(wait(desk.store().locate(row + 1, part.id)).unwrap(), None);
+            assert_eq!(wait(desk.store().locate(row + 1, None, part.id)).unwrap(), None);
         }
     }
 }

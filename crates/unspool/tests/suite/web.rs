@@ -210,7 +210,7 @@ fn render(transcript: &Transcript) -> String {
         window: page::Window { turns: &turns, earlier: None, later: None, prompts: &[] },
         resume: None,
     };
-    page::session(&page, &page::Choice { tools: &[], only: None }).into_string()
+    page::session(&page, &page::Choice { only: None }).into_string()
 }
 
 fn check(html: &str, whose: &str) {

@@ -186,7 +186,7 @@ fn a_window_around_a_part_has_it() {
         let order = whole(&desk, stored).order;
         for id in order.iter().step_by(7) {
             let part = unspool_core::id::PartId(id.parse().unwrap());
-            let (turn, place) = wait(desk.store.locate(stored.row, part)).unwrap().unwrap();
+            let (turn, place) = wait(desk.store.locate(stored.row, None, part)).unwrap().unwrap();
             let wanted = Wanted::Around(Position { turn, place });
             let shown = desk.look(stored, Ask { size: SMALL, ..wanted.into() });
             assert!(ids(&shown).contains(id), "{id} is not in {:?}", ids(&shown));
