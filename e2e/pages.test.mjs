@@ -102,6 +102,8 @@ test("the demo, from the list to one part of one session", async (t) => {
   await page.getByRole("button", { name: "Expand all" }).click();
   const changed = page.locator(".diff tr.added mark").first();
   assert.equal(await changed.isVisible(), true);
+  const heights = await page.locator(".diff .lines tr").evaluateAll((rows) => rows.map((row) => row.offsetHeight));
+  assert.ok(Math.max(...heights) < 30, `a line of code, and its number, is one line: ${heights}`);
   assert.match(await page.locator(".terminal .exit").first().innerText(), /exit code 3/);
   await page.getByRole("button", { name: "Hide intermediate work" }).click();
   assert.equal(await page.locator(".part.tool").first().isVisible(), false);
@@ -321,6 +323,11 @@ test("on paper there is only the session; who wants no motion gets none", async 
   assert.equal(await page.locator(".turn").first().isVisible(), true);
   const paper = await page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
   assert.equal(paper, "rgb(255, 255, 255)");
+  const scheme = await page.evaluate(() => {
+    document.documentElement.dataset.theme = "dark";
+    return getComputedStyle(document.documentElement).colorScheme;
+  });
+  assert.equal(scheme, "light", "whatever was chosen for the screen");
   await page.emulateMedia({ media: "screen" });
 
   const moving = () => page.evaluate(() => {
