@@ -28,8 +28,8 @@ async function follow(page, title) {
   await page.waitForSelector(".session[data-live=on]");
 }
 
-/** Scrolls so that an element stands right below the bar. */
-async function toTop(locator, room = 80) {
+/** Scrolls so that an element stands so far below the top. */
+async function toTop(locator, room) {
   await locator.evaluate((element, above) => {
     scrollTo({ top: scrollY + element.getBoundingClientRect().top - above, behavior: "instant" });
   }, room);
@@ -53,7 +53,7 @@ const pages = {
     await toTop(page.locator(".tree").first(), 140);
   },
   search: async (page) => {
-    await page.goto(new URL("/?q=fahrenheit+wrong", page.url()).href);
+    await page.goto(new URL("/?q=ttl+compare", page.url()).href);
     await page.waitForSelector(".results .hit-row");
   },
   stats: (page) => page.goto(new URL("/stats", page.url()).href),
