@@ -52,8 +52,9 @@ const pages = {
     await page.waitForSelector(".session.inline[data-live=on] .turn");
     await toTop(page.locator(".tree").first(), 140);
   },
+  // In one session: hits that are worth the same come in the order in which sessions were read.
   search: async (page) => {
-    await page.goto(new URL("/?q=ttl+compare", page.url()).href);
+    await page.goto(new URL("/?q=fahrenheit&agent=gemini&kind=tool", page.url()).href);
     await page.waitForSelector(".results .hit-row");
   },
   stats: (page) => page.goto(new URL("/stats", page.url()).href),
