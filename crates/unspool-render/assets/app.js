@@ -66,7 +66,7 @@ function openHelp() {
   close.addEventListener("click", () => help.close());
   help.replaceChildren(
     Object.assign(document.createElement("h2"), { textContent: "Keys" }),
-    ...(own.length > 0 ? [listed("This page", own)] : []), listed("Everywhere", all.filter((one) => one.everywhere)), close,
+    ...(own.length > 0 ? [listed("This page", own)] : []), listed("Everywhere", all.filter((one) => one.everywhere && !own.some(({ keys }) => keys === one.keys))), close,
   );
   help.showModal();
 }

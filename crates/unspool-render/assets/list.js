@@ -189,6 +189,8 @@ function connect() {
     } else if (message.type === "rows") {
       if (!listing) { location.reload(); return; }
       for (const { html, live: isLive } of message.rows) place(fragment(html).firstElementChild, isLive);
+    } else if (message.type === "behind" && listing) {
+      catchUp();
     }
   };
   socket.onclose = () => {

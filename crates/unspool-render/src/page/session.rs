@@ -208,7 +208,7 @@ pub fn outline_entry(view: &TurnView) -> Markup {
     let marks = [
         (*errors, "tone-failed", "✕", "error"),
         (*edits, "tone-added", "±", "edit"),
-        (*agents, "tone-running", "⧈", "sub-agent call"),
+        (*agents, "tone-running", "◈", "sub-agent call"),
     ];
     line(&turn_id(view), *number, said, &marks)
 }
