@@ -27,6 +27,7 @@ const transcript = () => {
   };
   return [
     plain(document.getElementById("session-head")),
+    plain(document.getElementById("tasks")),
     ...[...document.querySelectorAll(".turns > .turn")].flatMap((turn) => [
       turn.cloneNode(false).outerHTML, ...[...turn.children].map(plain),
     ]),
@@ -82,6 +83,13 @@ for (const name of ["discovery-loop", "subagents-parallel-and-background", "ques
     for (const [at, piece] of now.entries()) assert.equal(grown[at], piece, `piece ${at}`);
     assert.equal(grown.length, now.length);
     assert.deepEqual(page.troubles, []);
+    if (name !== "discovery-loop") return;
+    // What is to be done stands beside the transcript, and stays in sight (R-003-43).
+    assert.match(await page.locator("#tasks").innerText(), /Tasks 2 of 2\s+☑\s+Reproduce the early expiry\s+☑\s+Fix TTL comparison/);
+    await page.evaluate(() => scrollTo(0, document.documentElement.scrollHeight));
+    assert.equal(await page.locator("#tasks").isVisible(), true);
+    const box = await page.locator("#tasks").boundingBox();
+    assert.ok(box.y > 0 && box.y + box.height <= 800, JSON.stringify(box));
   });
 }
 

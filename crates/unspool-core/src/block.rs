@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use crate::id::SessionId;
+use crate::part::TaskState;
 use serde::Serialize;
 
 pub use crate::part::{Decision, QuestionKind};
@@ -212,6 +213,17 @@ pub struct List {
 pub struct ListItem {
     pub check: Option<Check>,
     pub blocks: Vec<Block>,
+}
+
+impl From<TaskState> for Check {
+    fn from(state: TaskState) -> Check {
+        match state {
+            TaskState::Pending => Check::Open,
+            TaskState::Running => Check::Running,
+            TaskState::Completed => Check::Done,
+            TaskState::Cancelled => Check::Cancelled,
+        }
+    }
 }
 
 /// The box before an item of a task list.

@@ -112,9 +112,12 @@ export class Cursor {
   }
 
   async copy() {
+    // At the head of a turn, all of it.
+    const turn = this.piece?.matches(".turn-head") ? this.piece.closest(".turn") : null;
     const part = this.part();
-    if (!part) return;
-    const answer = await fetch(`/s/${this.owner(part)}/markdown?part=${part.id.slice(2)}`);
+    if (!part && !turn) return;
+    const asked = turn ? `turn=${turn.dataset.number}` : `turn=${part.dataset.at.split(".")[0]}&part=${part.id.slice(2)}`;
+    const answer = await fetch(`/s/${this.owner(turn ?? part)}/markdown?${asked}`);
     if (!answer.ok) return say("It could not be loaded");
     await navigator.clipboard.writeText(await answer.text());
     say("Copied as Markdown");

@@ -15,6 +15,12 @@ let follow;
 const view = new View(page, {
   state: (text) => { state.textContent = text; },
   head: (head) => document.getElementById("session-head").replaceWith(head),
+  tasks: (made) => {
+    const held = document.getElementById("tasks");
+    const [fold, now] = [made.querySelector("details"), held.querySelector("details")];
+    if (fold && now) fold.open = now.open;
+    held.replaceWith(made);
+  },
   entries: (entries) => { for (const entry of [...entries]) putEntry(entry); },
   put: (fresh) => { follow?.put(fresh); cursor?.keep(); },
 });

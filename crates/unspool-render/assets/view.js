@@ -256,6 +256,7 @@ export class View {
     inPlace(this.turns, () => this.reconcile(this.turns, loaded.querySelector(".turns"), true));
     Object.assign(this.holder.dataset, { seq: loaded.dataset.seq, version: loaded.dataset.version });
     this.told.head?.(loaded.querySelector(".session-head"));
+    this.told.tasks?.(loaded.querySelector(".tasks"));
     this.told.entries?.(loaded.querySelectorAll(".entries > li"));
     this.watchGaps();
   }
@@ -325,6 +326,7 @@ export class View {
       inner: ({ within, html, after }) => this.put(this.find(within)?.querySelector(".inside"), element(html), after),
       drop: ({ id }) => this.find(id)?.remove(),
       outline: ({ html }) => this.told.entries?.([element(html)]),
+      tasks: ({ html }) => this.told.tasks?.(element(html)),
       load: () => {},
     };
     acts[act.act](act);

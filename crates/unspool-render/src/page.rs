@@ -16,7 +16,7 @@ pub use login::login;
 pub use raw::{Record, raw};
 pub use search::{Found, Search, found, search};
 pub use session::{
-    Choice, Prompt, Session, Window, inline, outline_entry, session, session_head, window,
+    Choice, Prompt, Session, Window, inline, outline_entry, session, session_head, tasks, window,
 };
 pub use sessions::{Project, Row, Sessions, Sum, more, row, sessions, suggestions};
 pub use stats::{Bar, Call, Failure, Spent, Stats, Tool, Totals, stats};

@@ -20,6 +20,7 @@ use serde::Serialize;
 use tokio::sync::broadcast;
 use unspool_core::id::{PartId, SessionId, TurnId, digest};
 use unspool_core::part::Place;
+use unspool_core::present::tools::Tasks;
 use unspool_core::present::{self, TurnView};
 use unspool_core::session::Turn;
 use unspool_core::skeleton::Skeleton;
@@ -80,6 +81,10 @@ enum Act {
         id: String,
     },
     Outline {
+        html: String,
+    },
+    /// What is to be done now.
+    Tasks {
         html: String,
     },
     /// Too much happened to be told: load what is looked at.
@@ -310,6 +315,12 @@ impl<S: Store> Room<S> {
             }
         }
         let fresh = self.refresh(state, stored, opened, turns, heads)?;
+        if state.known.iter().any(|known| known.plans(&parts)) {
+            let mut tasks = Tasks::default();
+            let told = wait(self.app.store.plans(stored.row))?;
+            told.iter().for_each(|part| tasks.take(&part.body));
+            acts.push(Act::Tasks { html: page::tasks(&tasks).into_string() });
+        }
         for Fresh { number, after } in fresh {
             let Some(known) = state.known.iter_mut().find(|known| known.number() == number) else {
                 continue;

@@ -414,6 +414,9 @@ pub trait Store: Clone + Send + Sync + 'static {
         session: Row,
     ) -> impl Future<Output = Result<Vec<(String, u64)>, StoreError>> + Send;
 
+    /// The parts that may say what is to be done, in the order of the session.
+    fn plans(&self, session: Row) -> impl Future<Output = Result<Vec<Part>, StoreError>> + Send;
+
     /// A turn without its parts, and what is known of them without reading them.
     fn skeleton(
         &self,

@@ -5,12 +5,12 @@ use serde_json::Value;
 
 use super::{ansi, diff, format, json, markdown, tools};
 use crate::block::{
-    Block, Check, Code, Field, Fold, Icon, List, ListItem, Node, Notice as NoticeBlock, Span, Tone,
-    Tree, TreeDetail,
+    Block, Code, Field, Fold, Icon, List, ListItem, Node, Notice as NoticeBlock, Span, Tone, Tree,
+    TreeDetail,
 };
 use crate::part::{
     Agent, AgentState, Agents, Body, Compaction, Failure, File, McpSnapshot, Notice, Patch,
-    Reasoning, SourceLink, TaskList, TaskState, Text,
+    Reasoning, SourceLink, TaskList, Text,
 };
 
 /// Agents beyond this many are counted (R-003-27).
@@ -158,12 +158,7 @@ pub fn node(agent: &Agent) -> Node {
 
 fn task_list(list: &TaskList) -> Block {
     let items = list.items.iter().map(|item| {
-        let check = match item.state {
-            TaskState::Pending => Check::Open,
-            TaskState::Running => Check::Running,
-            TaskState::Completed => Check::Done,
-            TaskState::Cancelled => Check::Cancelled,
-        };
+        let check = item.state.into();
         tools::task_item(check, &item.text)
     });
     Block::List(List { start: None, tight: true, items: items.collect() })

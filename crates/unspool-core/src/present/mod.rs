@@ -80,7 +80,10 @@ pub fn session(summary: &Summary, prices: &Prices) -> Vec<Block> {
     let all = Some(summary.usage_with_agents).filter(|all| *all != usage);
     field("with agents", all.map(usage_text));
     field("tags", Some(summary.tags.join(", ")));
-    field("cost", cost_text(&summary.spending_with_agents, prices));
+    let cost = cost_text(&summary.spending_with_agents, prices);
+    let own = cost_text(&summary.spending, prices).filter(|own| Some(own) != cost.as_ref());
+    field("cost", cost);
+    field("without agents", own);
     field("started by", session.parent.as_ref().map(started_by));
     field("forked from", session.forked_from.as_ref().map(|from| from.session.to_string()));
     vec![Block::Heading { level: 1, spans: vec![Span::plain(title)] }, Block::Fields { fields }]

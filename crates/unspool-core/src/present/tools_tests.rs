@@ -1,10 +1,10 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::block::{Block, DiffKind, text_of};
+use crate::block::{Block, Check, DiffKind, ListItem, text_of};
 use crate::json::Json;
 use crate::lines::{LineOptions, layout};
-use crate::part::{Answer, Decision};
+use crate::part::{Answer, Body, Decision};
 use crate::plain::paint;
 
 fn tool(name: &str, input: Value) -> Tool {
@@ -335,4 +335,48 @@ fn the_registry_names_each_tool_once() {
         assert!(REGISTRY[..at].iter().all(|(other, _)| other != name), "{name}");
         assert!(name.chars().all(|c| c.is_ascii_lowercase()), "{name}");
     }
+}
+
+#[test]
+fn r_003_43_what_is_to_be_done_follows_from_the_calls() {
+    let call = |name: &str, input: &str, result: &str, state: ToolState| {
+        Body::Tool(Box::new(Tool {
+            name: name.to_owned(),
+            state,
+            input: Some(Json::from(serde_json::from_str::<Value>(input).unwrap())),
+            result: Some(Json::from(serde_json::from_str::<Value>(result).unwrap())),
+            ..Tool::default()
+        }))
+    };
+    let shown = |calls: &[Body]| {
+        let mut tasks = Tasks::default();
+        calls.iter().for_each(|body| tasks.take(body));
+        let Block::List(list) = tasks.block() else { panic!("no list") };
+        let text = |item: &ListItem| {
+            let Block::Paragraph { spans } = &item.blocks[0] else { panic!("no words") };
+            (item.check.unwrap(), text_of(spans))
+        };
+        (tasks.counts(), list.items.iter().map(text).collect::<Vec<_>>())
+    };
+    let todo = r#"{"todos": [{"content": "a", "status": "completed"}, {"content": "b"}]}"#;
+    let plan = r#"{"plan": [{"step": "c", "status": "in_progress"}]}"#;
+    let done = ToolState::Completed;
+    let first = call("TodoWrite", todo, "{}", done);
+    let task = |check, text: &str| (check, text.to_owned());
+    let two = vec![task(Check::Done, "a"), task(Check::Open, "b")];
+    assert_eq!(shown(std::slice::from_ref(&first)), ((2, 1), two.clone()));
+    // A list that was refused changes nothing; one that was taken stands for all before it.
+    let refused = call("TodoWrite", plan, "{}", ToolState::Failed);
+    assert_eq!(shown(&[first.clone(), refused]).1, two);
+    let other = call("update_plan", plan, "{}", done);
+    assert_eq!(shown(&[first, other]).1, [task(Check::Running, "c")]);
+    // One by one, by the ids that they were given.
+    let create = |subject: &str, id: &str| {
+        let input = format!(r#"{{"subject": "{subject}"}}"#);
+        call("TaskCreate", &input, &format!(r#"{{"task": {{"id": "{id}"}}}}"#), done)
+    };
+    let update = r#"{"taskId": "2", "status": "completed", "subject": "y"}"#;
+    let calls = [create("w", "1"), create("x", "2"), call("TaskUpdate", update, "{}", done)];
+    assert_eq!(shown(&calls), ((2, 1), vec![task(Check::Open, "w"), task(Check::Done, "y")]));
+    assert_eq!(shown(&[call("Bash", "{}", "{}", done)]).0, (0, 0));
 }

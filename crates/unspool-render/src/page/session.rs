@@ -4,6 +4,7 @@ use maud::{Markup, html};
 use unspool_core::block::{Block, text_of};
 use unspool_core::id::{TurnId, digest};
 use unspool_core::present::outline::Outline;
+use unspool_core::present::tools::Tasks;
 use unspool_core::present::{self, Item, TurnView, format};
 use unspool_core::price::Prices;
 use unspool_core::summary::Summary;
@@ -22,6 +23,8 @@ pub struct Session<'a> {
     pub window: Window<'a>,
     /// How to go on with it in its agent.
     pub resume: Option<String>,
+    /// What is to be done, as far as it is known.
+    pub tasks: &'a Tasks,
 }
 
 /// Some turns of a session.
@@ -57,9 +60,12 @@ pub fn session(page: &Session<'_>, choice: &Choice<'_>) -> Markup {
     let turns = turns(&id, &page.window);
     let head = session_head(summary, page.prices);
     let main = html! {
-        div.session data-session=(id) data-seq=(page.seq) data-version=(version(&head, &turns))
+        div.session data-session=(id) data-seq=(page.seq) data-version=(version(&[&head, &turns, &self::tasks(page.tasks)]))
             data-only=[choice.only.map(safe)] {
-            nav.outline aria-label="Outline" { (outline(&page.window)) }
+            div.side {
+                nav.outline aria-label="Outline" { (outline(&page.window)) }
+                (tasks(page.tasks))
+            }
             article.transcript {
                 (head)
                 (actions(page, choice))
@@ -74,8 +80,9 @@ pub fn session(page: &Session<'_>, choice: &Choice<'_>) -> Markup {
 }
 
 /// Tells one state of a window from another.
-fn version(head: &Markup, turns: &Markup) -> String {
-    format!("{:016x}", digest(turns.0.as_bytes()) ^ digest(head.0.as_bytes()).rotate_left(1))
+fn version(pieces: &[&Markup]) -> String {
+    let add = |sum: u64, piece: &&Markup| sum.rotate_left(1) ^ digest(piece.0.as_bytes());
+    format!("{:016x}", pieces.iter().fold(0, add))
 }
 
 /// The turns, with links to those around them.
@@ -190,6 +197,21 @@ fn actions(page: &Session<'_>, choice: &Choice<'_>) -> Markup {
     }
 }
 
+/// What is to be done: beside the transcript, and always in sight (R-003-43).
+pub fn tasks(tasks: &Tasks) -> Markup {
+    let (count, done) = tasks.counts();
+    html! {
+        aside.tasks id="tasks" aria-label="Tasks" hidden[count == 0] {
+            @if count > 0 {
+                details open {
+                    summary { "Tasks " span.dim { (done) " of " (count) } }
+                    (blocks(&[tasks.block()]))
+                }
+            }
+        }
+    }
+}
+
 /// Looking for words in this session.
 fn find_here() -> Markup {
     html! {
@@ -234,10 +256,11 @@ pub fn window(page: &Session<'_>) -> (Markup, String) {
     let id = page.summary.session.id.to_string();
     let turns = turns(&id, &page.window);
     let head = session_head(page.summary, page.prices);
-    let version = version(&head, &turns);
+    let version = version(&[&head, &turns, &self::tasks(page.tasks)]);
     let painted = html! {
         div.window data-seq=(page.seq) data-version=(version) {
             (head)
+            (self::tasks(page.tasks))
             ol.entries { @for view in page.window.turns { (outline_entry(view)) } }
             div.turns { (turns) }
         }

@@ -8,6 +8,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use unspool_core::id::{Id, PartId};
+use unspool_core::present::tools::Tasks;
 use unspool_core::session::{Session, Turn};
 use unspool_engine::window::{Ask, Only, Position, Shown, Wanted, window as load_window};
 use unspool_render::page;
@@ -84,12 +85,20 @@ async fn load<S: Store>(
     Ok(load_window(&app.store, stored, ask, settled).await?)
 }
 
+/// What is to be done in a session.
+async fn tasks<S: Store>(app: &App<S>, stored: &StoredSession) -> Result<Tasks, Problem> {
+    let mut tasks = Tasks::default();
+    app.store.plans(stored.row).await?.iter().for_each(|part| tasks.take(&part.body));
+    Ok(tasks)
+}
+
 /// Lays out what was loaded.
 fn lay<S: Store, T>(
     app: &App<S>,
     stored: &StoredSession,
     shown: &Shown,
     prompts: &[page::Prompt],
+    tasks: &Tasks,
     paint: impl FnOnce(&page::Session<'_>) -> T,
 ) -> T {
     paint(&page::Session {
@@ -103,6 +112,7 @@ fn lay<S: Store, T>(
             prompts,
         },
         resume: resume(&stored.summary.session),
+        tasks,
     })
 }
 
@@ -126,7 +136,9 @@ pub async fn session<S: Store>(
         })
         .collect();
     let choice = page::Choice { only: asked.only.as_deref() };
-    Ok(html(&lay(&app, &stored, &shown, &prompts, |page| page::session(page, &choice))))
+    Ok(html(&lay(&app, &stored, &shown, &prompts, &tasks(&app, &stored).await?, |page| {
+        page::session(page, &choice)
+    })))
 }
 
 /// The tools of a session, to choose one. Counted only for who wants to choose: it takes a look at
@@ -149,7 +161,12 @@ pub async fn window<S: Store>(
 ) -> Result<Response, Trouble> {
     let stored = find(&app, &id).await?;
     let shown = load(&app, &stored, &asked).await?;
-    let (painted, version) = lay(&app, &stored, &shown, &[], page::window);
+    // Told with what is loaded anew; who only loads more of the session has them.
+    let tasks = match asked.to.is_some() {
+        true => tasks(&app, &stored).await?,
+        false => Tasks::default(),
+    };
+    let (painted, version) = lay(&app, &stored, &shown, &[], &tasks, page::window);
     let tag = format!("W/\"{version}\"");
     let known = headers.get(IF_NONE_MATCH).and_then(|value| value.to_str().ok());
     if known.is_some_and(|known| known.contains(&tag)) {
@@ -163,7 +180,7 @@ pub async fn inline<S: Store>(State(app): State<Arc<App<S>>>, Path(id): Path<Str
     let stored = find(&app, &id).await?;
     let asked = Asked { turn: Some(0), ..Asked::default() };
     let shown = load(&app, &stored, &asked).await?;
-    Ok(html(&lay(&app, &stored, &shown, &[], page::inline)))
+    Ok(html(&lay(&app, &stored, &shown, &[], &Tasks::default(), page::inline)))
 }
 /// How to go on with a session in its agent.
 fn resume(session: &Session) -> Option<String> {

@@ -91,6 +91,13 @@ impl Known {
         self.skeleton.parts.iter().rposition(|bone| bone.id == part)
     }
 
+    /// Whether any of these parts may say what is to be done.
+    pub fn plans(&self, parts: &FxHashSet<PartId>) -> bool {
+        let bones = parts.iter().filter_map(|part| self.position(*part));
+        let tools = bones.filter_map(|at| self.skeleton.parts.get(at)?.tool.as_deref());
+        tools.into_iter().any(present::tools::is_plan)
+    }
+
     /// Another skeleton of the same turn.
     pub fn replace(&mut self, skeleton: Skeleton) {
         self.skeleton = skeleton;

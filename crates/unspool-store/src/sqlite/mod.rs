@@ -199,6 +199,10 @@ impl Store for Sqlite {
         self.reading(move |connection| windows::tools(connection, session)).await
     }
 
+    async fn plans(&self, session: Row) -> Result<Vec<Part>, StoreError> {
+        self.reading(move |connection| windows::plans(connection, session)).await
+    }
+
     async fn skeleton(&self, session: Row, number: u32) -> Result<Option<Skeleton>, StoreError> {
         self.reading(move |connection| windows::skeleton(connection, session, number)).await
     }

@@ -61,6 +61,29 @@ pub fn tools(connection: &Connection, session: Row) -> Result<Vec<(String, u64)>
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
+/// As agents spell the tools that say what is to be done: few enough to be looked up by index.
+const PLANS: &str =
+    "'TodoWrite', 'todowrite', 'TaskCreate', 'TaskUpdate', 'update_plan', 'write_todos'";
+/// Of more calls than this the last ones tell how it stands.
+const PLANNED: usize = 400;
+
+pub fn plans(connection: &Connection, session: Row) -> Result<Vec<Part>, StoreError> {
+    let sql = format!(
+        "SELECT part.row FROM turn JOIN part ON part.turn = turn.row
+         WHERE turn.session = ?1 AND turn.tools > 0 AND part.tool IN ({PLANS}) AND NOT part.hidden
+         ORDER BY turn.number DESC, part.place DESC LIMIT {PLANNED}"
+    );
+    let mut statement = connection.prepare_cached(&sql)?;
+    let rows: Vec<Row> =
+        statement.query_map([session], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    let mut loader = Loader::new(connection);
+    let mut parts = Vec::with_capacity(rows.len());
+    for row in rows.into_iter().rev() {
+        parts.extend(loader.readable(row)?.map(|loaded| loaded.part));
+    }
+    Ok(parts)
+}
+
 pub fn skeleton(
     connection: &Connection,
     session: Row,

@@ -6,6 +6,7 @@ use unspool_core::id::SessionId;
 use unspool_core::part::{Body, Text};
 use unspool_core::present;
 use unspool_core::present::activity::Activity;
+use unspool_core::present::tools::Tasks;
 use unspool_core::price::Prices;
 use unspool_core::session::{SessionState, Transcript};
 use unspool_core::summary::{Completeness, Summary};
@@ -203,12 +204,16 @@ fn render(transcript: &Transcript) -> String {
     let options = present::Options::of(&transcript.session);
     let turns: Vec<_> = transcript.turns.iter().map(|turn| present::turn(turn, &options)).collect();
     let prices = Prices::listed();
+    let mut tasks = Tasks::default();
+    let parts = transcript.turns.iter().flat_map(|turn| &turn.parts);
+    parts.for_each(|part| tasks.take(&part.body));
     let page = page::Session {
         summary: &summary,
         prices: &prices,
         seq: 0,
         window: page::Window { turns: &turns, earlier: None, later: None, prompts: &[] },
         resume: None,
+        tasks: &tasks,
     };
     page::session(&page, &page::Choice { only: None }).into_string()
 }

@@ -14,7 +14,7 @@ mod shell;
 mod web;
 
 pub use media::file_reference;
-pub use plan::task as task_item;
+pub use plan::{Tasks, task as task_item};
 
 use call::{Call, Shown};
 
@@ -23,6 +23,15 @@ use crate::part::{Tool, ToolState};
 use crate::present::{ansi, format};
 
 type Presenter = fn(&Call) -> Shown;
+
+/// Those that say what is to be done.
+static PLANS: &[(&str, Presenter)] = &[
+    ("todowrite", plan::todos),
+    ("writetodos", plan::todos),
+    ("updateplan", plan::todos),
+    ("taskcreate", plan::create),
+    ("taskupdate", plan::update),
+];
 
 /// Those that change files.
 static EDITS: &[(&str, Presenter)] = &[
@@ -63,11 +72,6 @@ static REGISTRY: &[(&str, Presenter)] = &[
     ("grepsearch", search::grep),
     ("rg", search::grep),
     ("toolsearch", search::tools),
-    ("todowrite", plan::todos),
-    ("writetodos", plan::todos),
-    ("updateplan", plan::todos),
-    ("taskcreate", plan::create),
-    ("taskupdate", plan::update),
     ("tasklist", plan::list),
     ("taskget", plan::list),
     ("exitplanmode", plan::exit),
@@ -97,9 +101,15 @@ pub fn is_edit(name: &str) -> bool {
     EDITS.iter().any(|(known, _)| *known == plain)
 }
 
+/// Whether a tool of this name says what is to be done.
+pub fn is_plan(name: &str) -> bool {
+    let plain = plain(name);
+    PLANS.iter().any(|(known, _)| *known == plain)
+}
+
 fn presenter(name: &str) -> Presenter {
     let plain = plain(name);
-    let found = REGISTRY.iter().chain(EDITS).find(|(known, _)| *known == plain);
+    let found = REGISTRY.iter().chain(EDITS).chain(PLANS).find(|(known, _)| *known == plain);
     match found {
         Some((_, presenter)) => *presenter,
         None if name.starts_with("mcp__") => generic::mcp,

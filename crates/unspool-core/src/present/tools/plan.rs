@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::call::{Call, Shown};
 use crate::block::{Block, Check, List, ListItem, Span};
+use crate::part::{Body, TaskItem};
 use crate::present::{ansi, format, markdown};
 
 /// A whole to-do list at once.
@@ -25,11 +26,14 @@ pub fn todos(call: &Call) -> Shown {
 }
 
 fn item(todo: &Value) -> Option<ListItem> {
+    told(todo).map(|(text, check)| task(check, text))
+}
+
+fn told(todo: &Value) -> Option<(&str, Check)> {
     let text = ["content", "step", "text", "description", "subject"]
         .iter()
         .find_map(|key| todo.get(key)?.as_str())?;
-    let check = check(todo.get("status").and_then(Value::as_str).unwrap_or_default());
-    Some(task(check, text))
+    Some((text, check(todo.get("status").and_then(Value::as_str).unwrap_or_default())))
 }
 
 /// An item of a task list.
@@ -50,6 +54,69 @@ fn check(status: &str) -> Check {
         "in_progress" | "in-progress" | "running" => Check::Running,
         "cancelled" | "canceled" | "deleted" => Check::Cancelled,
         _ => Check::Open,
+    }
+}
+
+/// What is to be done in a session, as its calls have told it so far.
+#[derive(Default)]
+pub struct Tasks(Vec<Task>);
+
+struct Task {
+    id: Option<String>,
+    text: String,
+    check: Check,
+}
+
+impl Tasks {
+    /// Takes in a part, in the order of the session. Most say nothing of tasks.
+    pub fn take(&mut self, body: &Body) {
+        if let Body::TaskList(list) = body {
+            let task = |item: &TaskItem| Task {
+                id: item.id.clone(),
+                text: item.text.clone(),
+                check: item.state.into(),
+            };
+            self.0 = list.items.iter().map(task).collect();
+        }
+        let Body::Tool(tool) = body else { return };
+        let call = Call::new(tool);
+        if !super::is_plan(&tool.name) || call.is_failed() {
+            return;
+        }
+        let list =
+            ["todos", "plan", "items"].iter().find_map(|key| call.input.get(key)?.as_array());
+        let (id, subject) =
+            (call.text(&["taskId", "task_id", "id"]), call.text(&["subject", "title"]));
+        if let Some(list) = list.filter(|list| !list.is_empty()) {
+            self.0 = list.iter().filter_map(Task::read).collect();
+        } else if let Some(held) =
+            self.0.iter_mut().find(|task| id.is_some() && task.id.as_deref() == id)
+        {
+            held.text = subject.map_or_else(|| std::mem::take(&mut held.text), str::to_owned);
+            held.check = call.text(&["status"]).map_or(held.check, check);
+        } else if let Some(subject) = subject {
+            let id = call.result.pointer("/task/id").and_then(Value::as_str).or(id);
+            let (id, text) = (id.map(str::to_owned), subject.to_owned());
+            self.0.push(Task { id, text, check: Check::Open });
+        }
+    }
+
+    /// How many there are, and how many of them are done.
+    pub fn counts(&self) -> (usize, usize) {
+        (self.0.len(), self.0.iter().filter(|task| task.check == Check::Done).count())
+    }
+
+    pub fn block(&self) -> Block {
+        let items = self.0.iter().map(|one| task(one.check, &super::line(&one.text))).collect();
+        Block::List(List { start: None, tight: true, items })
+    }
+}
+
+impl Task {
+    fn read(todo: &Value) -> Option<Task> {
+        let (text, check) = told(todo)?;
+        let id = todo.get("id").and_then(Value::as_str).map(str::to_owned);
+        Some(Task { id, text: text.to_owned(), check })
     }
 }
 
