@@ -291,8 +291,8 @@ test("a sub-agent's transcript opens where it was started", async (t) => {
   const shown = await inline.innerText();
   assert.match(shown, /Angle one: inspect the cache module/);
   assert.match(shown, /Looking at the cache module\..*Read.*src\/cache\.ts.*Cache report: the TTL compare mixes/s);
-  // The same parts, in the same order, as on the page of its own session.
-  const parts = (holder) => holder.locator(".part[data-at]").evaluateAll((all) => all.map((part) => part.id));
+  // The same parts, painted the same, in the same order as on the page of its own session (R-000-25).
+  const parts = (holder) => holder.locator(".part[data-at]").evaluateAll((all) => all.map((part) => part.outerHTML));
   const here = await parts(inline);
   const other = await page.context().newPage();
   await other.goto(new URL(`/s/${id}`, page.url()).href);
