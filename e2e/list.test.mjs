@@ -135,7 +135,7 @@ test("search while typing, the palette, the help, by keys alone", async (t) => {
   await page.keyboard.press("j");
   await page.keyboard.press("Enter");
   await page.waitForSelector(".turn");
-  assert.match(page.url(), /\/s\/\w+\?part=(\w+)#p-\1$/);
+  assert.match(page.url(), /\/s\/\w+\?turn=\d+&part=(\w+)#p-\1$/);
 
   await page.keyboard.press("g");
   await page.keyboard.press("s");

@@ -79,7 +79,7 @@ test("the demo, from the list to one part of one session", async (t) => {
   assert.equal(await page.locator(".find input").inputValue(), "ttl compare mixes");
   const hit = page.locator(".hit-row a", { hasText: "Cache report" }).first();
   const link = await hit.getAttribute("href");
-  assert.match(link, /^\/s\/\w+\?part=\w+#p-\w+$/);
+  assert.match(link, /^\/s\/\w+\?turn=\d+&part=\w+#p-\w+$/);
   await hit.click();
   await page.waitForSelector(".turn");
   const target = page.locator(new URL(link, server.origin).hash.replace("#", "#"));
@@ -198,9 +198,10 @@ test("a session by keys alone: from the list to a part, its Markdown, its record
   await page.keyboard.press("?");
   const help = page.locator("dialog.help[open]");
   const told = await help.innerText();
-  for (const name of ["Next or previous part", "Copy the part as Markdown", "Next error", "Find in this session", "Search everything"]) {
+  for (const name of ["Next or previous part", "Copy the part as Markdown", "Next error", "Find in this session", "Stats"]) {
     assert.ok(told.includes(name), `${name} in ${told}`);
   }
+  assert.ok(!told.includes("Search everything"), "this page has that key for itself");
   assert.deepEqual(await help.locator("h3").allInnerTexts(), ["This page", "Everywhere"]);
   await page.keyboard.press("Escape");
   await until("the help is gone", async () => (await help.count()) === 0);
@@ -265,6 +266,9 @@ test("find in a session, show only some of it, usage per step", async (t) => {
   await page.locator(".actions select").selectOption("edits");
   await page.waitForURL(/only=edits/);
   assert.equal(await page.locator(".turns .part.tool").count(), await page.locator(".turns .part.tool:has(.diff, figure.code)").count());
+  // The tools are counted when somebody wants to choose one.
+  await page.locator(".actions select").focus();
+  await page.waitForSelector("option[value='tool:Bash']", { state: "attached" });
   await page.locator(".actions select").selectOption("tool:Bash");
   await page.waitForURL(/only=tool%3ABash/);
   for (const name of await page.locator(".turns .card-head .name").allInnerTexts()) assert.equal(name, "Bash");
