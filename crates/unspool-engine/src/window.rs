@@ -158,7 +158,7 @@ pub struct Shown {
 }
 
 /// A session that is looked at.
-pub struct Look<'a, S: Store> {
+struct Look<'a, S: Store> {
     store: &'a S,
     stored: &'a StoredSession,
     only: Option<&'a Only>,

@@ -316,9 +316,7 @@ impl<S: Store> Room<S> {
         }
         let fresh = self.refresh(state, stored, opened, turns, heads)?;
         if state.known.iter().any(|known| known.plans(&parts)) {
-            let mut tasks = Tasks::default();
-            let told = wait(self.app.store.plans(stored.row))?;
-            told.iter().for_each(|part| tasks.take(&part.body));
+            let tasks: Tasks = wait(self.app.store.plans(stored.row))?.iter().collect();
             acts.push(Act::Tasks { html: page::tasks(&tasks).into_string() });
         }
         for Fresh { number, after } in fresh {

@@ -380,3 +380,10 @@ fn r_003_43_what_is_to_be_done_follows_from_the_calls() {
     assert_eq!(shown(&calls), ((2, 1), vec![task(Check::Open, "w"), task(Check::Done, "y")]));
     assert_eq!(shown(&[call("Bash", "{}", "{}", done)]).0, (0, 0));
 }
+
+#[test]
+fn every_spelling_of_a_plan_is_known_and_every_plan_is_spelled() {
+    assert!(PLAN_TOOLS.iter().all(|name| is_plan(name)));
+    let spelled = |known: &str| PLAN_TOOLS.iter().any(|name| plain(name) == known);
+    assert!(PLANS.iter().all(|(known, _)| spelled(known)));
+}

@@ -109,12 +109,7 @@ impl Asked {
 
     /// Whether somebody has this already.
     pub fn knows(&self, tag: &str) -> bool {
-        let all =
-            self.headers.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
-        let mut known = all.flat_map(|value| value.split(',')).map(str::trim);
-        // What is compressed or not is the same for us: a strong mark is as good as a weak one.
-        let bare = tag.trim_start_matches("W/");
-        known.any(|known| known == "*" || known.trim_start_matches("W/") == bare)
+        is_known(&self.headers, tag)
     }
 
     /// The same question from another place on, for a `Link` header.
@@ -164,6 +159,15 @@ fn check(name: &str, kind: Kind, value: &str) -> Result<(), Problem> {
     };
     let value: String = value.chars().take(80).collect();
     Err(Problem::new(StatusCode::BAD_REQUEST, format!("{name} cannot be {value:?}: {wanted}")))
+}
+
+/// Whether who asks says that it has what this tag stands for.
+pub fn is_known(headers: &HeaderMap, tag: &str) -> bool {
+    let all = headers.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
+    let mut known = all.flat_map(|value| value.split(',')).map(str::trim);
+    // What is compressed or not is the same for us: a strong mark is as good as a weak one.
+    let bare = tag.trim_start_matches("W/");
+    known.any(|known| known == "*" || known.trim_start_matches("W/") == bare)
 }
 
 fn flag(value: &str) -> Option<bool> {

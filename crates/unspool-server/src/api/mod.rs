@@ -31,7 +31,7 @@ use answer::Answer;
 use asked::Asked;
 use route::{Endpoint, ROUTES, Route};
 
-pub use asked::escaped;
+pub use asked::{escaped, is_known};
 pub use openapi::{openapi, table};
 
 /// Everything of the table, and nothing else.

@@ -8,12 +8,13 @@ mod stats;
 mod welcome;
 
 use axum::extract::Path;
-use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{Html, IntoResponse, Response};
 use maud::Markup;
 use unspool_render::{assets, page};
 
+use crate::api::is_known;
 use crate::problem::Problem;
 
 pub use part::{copied, find, raw};
@@ -51,9 +52,8 @@ pub async fn asset(Path(name): Path<String>, headers: HeaderMap) -> Response {
         return Problem::new(StatusCode::NOT_FOUND, "there is no such file; load the page again")
             .into_response();
     };
-    let known = headers.get(IF_NONE_MATCH).and_then(|value| value.to_str().ok());
     let digest = [(ETAG, asset.digest.as_str()), (CACHE_CONTROL, "no-cache")];
-    if known.is_some_and(|known| known.contains(&asset.digest)) {
+    if is_known(&headers, &asset.digest) {
         return (StatusCode::NOT_MODIFIED, digest).into_response();
     }
     (digest, [(CONTENT_TYPE, asset.media_type)], asset.content.as_str()).into_response()

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::{Path, Query, State};
-use axum::http::header::{ETAG, IF_NONE_MATCH};
+use axum::http::header::ETAG;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
@@ -16,7 +16,7 @@ use unspool_store::contract::{Store, StoredSession};
 
 use super::{Page, Trouble, html};
 use crate::App;
-use crate::api::find;
+use crate::api::{find, is_known};
 use crate::problem::Problem;
 use crate::room::settle;
 
@@ -87,9 +87,7 @@ async fn load<S: Store>(
 
 /// What is to be done in a session.
 async fn tasks<S: Store>(app: &App<S>, stored: &StoredSession) -> Result<Tasks, Problem> {
-    let mut tasks = Tasks::default();
-    app.store.plans(stored.row).await?.iter().for_each(|part| tasks.take(&part.body));
-    Ok(tasks)
+    Ok(app.store.plans(stored.row).await?.iter().collect())
 }
 
 /// Lays out what was loaded.
@@ -168,8 +166,7 @@ pub async fn window<S: Store>(
     };
     let (painted, version) = lay(&app, &stored, &shown, &[], &tasks, page::window);
     let tag = format!("W/\"{version}\"");
-    let known = headers.get(IF_NONE_MATCH).and_then(|value| value.to_str().ok());
-    if known.is_some_and(|known| known.contains(&tag)) {
+    if is_known(&headers, &tag) {
         return Ok((StatusCode::NOT_MODIFIED, [(ETAG, tag)]).into_response());
     }
     Ok(([(ETAG, tag)], html(&painted)).into_response())
@@ -182,6 +179,7 @@ pub async fn inline<S: Store>(State(app): State<Arc<App<S>>>, Path(id): Path<Str
     let shown = load(&app, &stored, &asked).await?;
     Ok(html(&lay(&app, &stored, &shown, &[], &Tasks::default(), page::inline)))
 }
+
 /// How to go on with a session in its agent.
 fn resume(session: &Session) -> Option<String> {
     // An id is the agent's own text: only what no shell reads anything into is offered.

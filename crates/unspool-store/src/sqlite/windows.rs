@@ -7,6 +7,7 @@ use rusqlite::{Connection, OptionalExtension};
 use rustc_hash::FxHashSet;
 use unspool_core::id::{PartId, StepId, TurnId};
 use unspool_core::part::{Kind, Part, Place, ToolState};
+use unspool_core::present::tools::PLAN_TOOLS;
 use unspool_core::session::Turn;
 use unspool_core::skeleton::{Bone, Skeleton};
 
@@ -61,16 +62,14 @@ pub fn tools(connection: &Connection, session: Row) -> Result<Vec<(String, u64)>
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// As agents spell the tools that say what is to be done: few enough to be looked up by index.
-const PLANS: &str =
-    "'TodoWrite', 'todowrite', 'TaskCreate', 'TaskUpdate', 'update_plan', 'write_todos'";
 /// Of more calls than this the last ones tell how it stands.
 const PLANNED: usize = 400;
 
 pub fn plans(connection: &Connection, session: Row) -> Result<Vec<Part>, StoreError> {
+    let names = PLAN_TOOLS.map(|name| format!("'{name}'")).join(", ");
     let sql = format!(
         "SELECT part.row FROM turn JOIN part ON part.turn = turn.row
-         WHERE turn.session = ?1 AND turn.tools > 0 AND part.tool IN ({PLANS}) AND NOT part.hidden
+         WHERE turn.session = ?1 AND turn.tools > 0 AND part.tool IN ({names}) AND NOT part.hidden
          ORDER BY turn.number DESC, part.place DESC LIMIT {PLANNED}"
     );
     let mut statement = connection.prepare_cached(&sql)?;

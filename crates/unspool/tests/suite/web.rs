@@ -204,9 +204,7 @@ fn render(transcript: &Transcript) -> String {
     let options = present::Options::of(&transcript.session);
     let turns: Vec<_> = transcript.turns.iter().map(|turn| present::turn(turn, &options)).collect();
     let prices = Prices::listed();
-    let mut tasks = Tasks::default();
-    let parts = transcript.turns.iter().flat_map(|turn| &turn.parts);
-    parts.for_each(|part| tasks.take(&part.body));
+    let tasks: Tasks = transcript.turns.iter().flat_map(|turn| &turn.parts).collect();
     let page = page::Session {
         summary: &summary,
         prices: &prices,

@@ -24,6 +24,10 @@ use crate::present::{ansi, format};
 
 type Presenter = fn(&Call) -> Shown;
 
+/// As agents spell the tools that say what is to be done: an archive looks them up by index.
+pub const PLAN_TOOLS: [&str; 6] =
+    ["TodoWrite", "todowrite", "TaskCreate", "TaskUpdate", "update_plan", "write_todos"];
+
 /// Those that say what is to be done.
 static PLANS: &[(&str, Presenter)] = &[
     ("todowrite", plan::todos),

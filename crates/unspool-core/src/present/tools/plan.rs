@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::call::{Call, Shown};
 use crate::block::{Block, Check, List, ListItem, Span};
-use crate::part::{Body, TaskItem};
+use crate::part::{Body, Part, TaskItem};
 use crate::present::{ansi, format, markdown};
 
 /// A whole to-do list at once.
@@ -65,6 +65,14 @@ struct Task {
     id: Option<String>,
     text: String,
     check: Check,
+}
+
+impl<'a> FromIterator<&'a Part> for Tasks {
+    fn from_iter<I: IntoIterator<Item = &'a Part>>(parts: I) -> Tasks {
+        let mut tasks = Tasks::default();
+        parts.into_iter().for_each(|part| tasks.take(&part.body));
+        tasks
+    }
 }
 
 impl Tasks {
