@@ -1,13 +1,14 @@
 // How fast the web is, measured from outside on the real program in a real browser. `scripts/bench web`
-// builds the program and runs this; a word chooses one measurement: list, long, paint, subscribers.
+// builds the program and runs this; a word chooses one measurement: list, many, long, paint, subscribers.
 
+import { spawnSync } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
 import { appendFile, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { Log } from "./made.mjs";
-import { closeBrowser, open, serve, until } from "./program.mjs";
+import { closeBrowser, open, root, serve, until } from "./program.mjs";
 
 const folders = [];
 const ends = [];
@@ -90,6 +91,28 @@ async function list() {
   await server.stop();
 }
 
+// ---- the list of very many sessions, in a browser ----
+
+async function many() {
+  const [data, home] = [await folder(), await folder()];
+  const made = spawnSync("cargo", ["run", "--quiet", "--release", "-p", "unspool-store", "--example", "many", "--", data, "50000"], { cwd: root, stdio: ["ignore", "ignore", "inherit"] });
+  if (made.status !== 0) throw new Error("the sessions could not be made");
+  const server = await serve(test, data, ["--port", "0"], home);
+  await pause(2000);
+  const times = [];
+  for (let nth = 0; nth < 40; nth += 1) times.push((await ask(server, "/")).first);
+  row("first page of 50,000 sessions, first byte, median", ms(share(times, 0.5)), "");
+  row("first page of 50,000 sessions, first byte, 95 %", ms(share(times, 0.95)), "");
+  const page = await open(test, { viewport: { width: 1280, height: 900 } });
+  await page.goto(server.address);
+  await pause(2500);
+  const { rate, slow } = await scroll(page, 100);
+  row("scrolling through 50,000 sessions, frames a second", rate.toFixed(1), "60");
+  row("scrolling through them, time between frames, 95 %", ms(slow), "17 ms");
+  row("scrolling through them, rows in the page", await page.locator(".row").count(), "bounded");
+  await server.stop();
+}
+
 // ---- a session of 100,000 parts ----
 
 /** So many parts in turns of different lengths; one turn has a fifth of them. */
@@ -151,6 +174,8 @@ async function long() {
 
   // Scrolling with the wheel, 6,000 pixels a second, up and up through what has to be loaded; and, in
   // the same browser, back through what is there: that is as fast as this machine draws.
+  // The browser takes the page before this one apart a second later, and draws nothing meanwhile.
+  await pause(2500);
   const loading = await scroll(page, -100);
   const count = await page.locator("[data-at]").count();
   await page.evaluate(() => { for (const gap of document.querySelectorAll(".gap")) gap.remove(); scrollTo(0, 0); });
@@ -290,7 +315,7 @@ async function subscribers() {
   await server.stop();
 }
 
-const all = { list, long, paint, subscribers };
+const all = { list, many, long, paint, subscribers };
 try {
   for (const [name, measure] of Object.entries(all)) {
     if (wanted.length === 0 || wanted.includes(name)) await measure();

@@ -50,6 +50,11 @@ pub struct Size {
     pub long: u64,
 }
 
+impl Size {
+    /// What is loaded while its reader scrolls: so little that it can be put in between two frames.
+    pub const MORE: Size = Size { parts: 24, block: 24, long: 48 };
+}
+
 impl Default for Size {
     fn default() -> Size {
         Size { parts: 160, block: BLOCK, long: 320 }

@@ -27,12 +27,20 @@ export class Cursor {
     });
     this.bar.addEventListener("click", (event) => event.stopPropagation());
     document.body.append(this.bar);
-    addEventListener("scroll", () => this.bar.classList.remove("shown"), { passive: true });
+    // Nobody points at what moves under the pointer.
+    let still;
+    addEventListener("scroll", () => {
+      if (!this.moving) this.bar.classList.remove("shown");
+      this.moving = true;
+      clearTimeout(still);
+      still = setTimeout(() => { this.moving = false; if (this.under?.matches(":hover")) this.hover(this.under); }, 150);
+    }, { passive: true });
   }
 
   /** The bar floats over the page: no part of the transcript holds it. */
   hover(piece) {
     this.under = piece;
+    if (this.moving) return;
     const box = piece.getBoundingClientRect();
     if (box.height === 0) return;
     this.bar.classList.add("shown");

@@ -2,8 +2,8 @@
 // where a fresh page would have it. However long the session is, only so much is in the page.
 
 /** With more parts than this, what is far away is let go. */
-const MOST = 600;
-const KEPT = 420;
+const MOST = 260;
+const KEPT = 200;
 /** Nothing nearer than this, in pixels, is let go. */
 const NEAR = 2400;
 const END = "4294967295.9223372036854775807";
@@ -15,10 +15,25 @@ export function element(html) {
   return pattern.content.firstElementChild;
 }
 
+/** The first of some elements that is in sight. */
+function inSight(list) {
+  return [...list].find((one) => { const box = one.getBoundingClientRect(); return box.bottom > 60 && box.height > 0; });
+}
+
+/** What the reader looks at. Nothing within a closed fold is measured: that would lay it out. */
+function lookedAt(turns) {
+  let found = inSight(turns.children);
+  while (found?.matches(".turn, details.reasoning[open]")) {
+    const within = inSight((found.querySelector(":scope > .inside") ?? found).children);
+    if (!within) break;
+    found = within;
+  }
+  return found;
+}
+
 /** Does something, and leaves what the reader looks at where it is. */
 export function inPlace(turns, deed) {
-  const shown = (one) => { const box = one.getBoundingClientRect(); return box.bottom > 60 && box.height > 0; };
-  const anchor = [...turns.querySelectorAll("[data-at], .turn-head")].find(shown);
+  const anchor = lookedAt(turns);
   const before = anchor?.getBoundingClientRect().top;
   deed();
   if (!anchor?.isConnected) return;
@@ -71,7 +86,7 @@ export class View {
     this.wait = 250;
     this.sight = new IntersectionObserver((entries) => {
       for (const { isIntersecting, target } of entries) if (isIntersecting) this.fill(target);
-    }, { rootMargin: "900px 0px" });
+    }, { rootMargin: "1600px 0px" });
     this.turns.addEventListener("click", (event) => {
       const gap = event.target.closest(".gap");
       if (gap && this.owns(gap)) { event.preventDefault(); this.fill(gap); }
@@ -125,13 +140,10 @@ export class View {
     }
     if (!gap.isConnected || era !== this.era) return;
     inPlace(this.turns, () => {
-      if (kind === "inside") {
-        gap.replaceWith(...(loaded.querySelector(".inside")?.children ?? []));
-      } else {
-        this.join(loaded, kind, gap);
-        this.trim(kind === "before" ? "after" : "before");
-      }
+      if (kind === "inside") gap.replaceWith(...(loaded.querySelector(".inside")?.children ?? []));
+      else this.join(loaded, kind, gap);
     });
+    if (kind !== "inside") this.later(() => this.trim(kind === "before" ? "after" : "before"));
     this.told.entries?.(loaded.querySelectorAll(".entries > li"));
     this.told.put?.();
     this.watchGaps();
@@ -172,24 +184,34 @@ export class View {
       return back ? box.bottom < -NEAR : box.top > innerHeight + NEAR;
     };
     const order = (list) => back ? list : list.toReversed();
-    let last = null;
+    // All is measured before anything goes: what goes moves the rest.
+    const gone = [];
+    let [cut, far] = [null, []];
     for (const section of order(this.sections())) {
       const items = [...section.children].filter(isItem);
-      const far = [];
       for (const item of order(items)) {
         if (count <= KEPT || !isFar(item)) break;
         far.push(item);
         count -= weight(item);
       }
-      if (far.length === items.length && isFar(section)) {
-        section.remove();
-        last = section;
-        continue;
-      }
-      if (last) this.edge(end, last.dataset.number);
-      if (far.length > 0) this.cut(section, far, end);
-      break;
+      if (far.length < items.length || !isFar(section)) { cut = section; break; }
+      gone.push(section);
+      far = [];
     }
+    if (cut && far.length === [...cut.children].filter(isItem).length) far.pop();
+    if (gone.length + far.length === 0) return;
+    inPlace(this.turns, () => {
+      for (const section of gone) section.remove();
+      if (gone.length > 0) this.edge(end, gone.at(-1).dataset.number);
+      if (far.length > 0) this.cut(cut, far, end);
+    });
+    this.watchGaps();
+  }
+
+  /** In a frame of its own, so that none takes long. */
+  later(deed) {
+    const { era } = this;
+    requestAnimationFrame(() => setTimeout(() => { if (era === this.era && !this.queue) deed(); }));
   }
 
   dropGaps(parent, kind) {

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use unspool_core::id::{Id, PartId};
 use unspool_core::present::tools::Tasks;
 use unspool_core::session::{Session, Turn};
-use unspool_engine::window::{Ask, Only, Position, Shown, Wanted, window as load_window};
+use unspool_engine::window::{Ask, Only, Position, Shown, Size, Wanted, window as load_window};
 use unspool_render::page;
 use unspool_store::contract::{Store, StoredSession};
 
@@ -81,7 +81,11 @@ async fn load<S: Store>(
     let wanted = asked.wanted(app, stored).await?;
     let (only, ended) = (asked.only()?, stored.summary.ended);
     let settled = |turns: &mut [Turn]| settle(turns, ended);
-    let ask = Ask { only: only.as_ref(), ..Ask::from(wanted) };
+    let size = match wanted {
+        Wanted::Before(_) | Wanted::After(_) | Wanted::Inside(_) => Size::MORE,
+        _ => Size::default(),
+    };
+    let ask = Ask { wanted, only: only.as_ref(), size };
     Ok(load_window(&app.store, stored, ask, settled).await?)
 }
 
