@@ -2,16 +2,17 @@
 //! painters (terminal lines, HTML, plain text) draw them and decide nothing else. Text in a
 //! block is still the agent's own and hostile: a painter escapes it for its surface.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::id::SessionId;
 use crate::part::TaskState;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 pub use crate::part::{Decision, QuestionKind};
 
 /// One piece of what a person sees.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(tag = "block", rename_all = "kebab-case")]
 pub enum Block {
     /// A newline inside a span is a line break.
@@ -47,7 +48,7 @@ pub enum Block {
 }
 
 /// A stretch of text in one style.
-#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Span {
     pub text: String,
     #[serde(flatten)]
@@ -55,20 +56,20 @@ pub struct Span {
 }
 
 /// What a span means. Painters choose the colours.
-#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Look {
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_false")]
     pub strong: bool,
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_false")]
     pub emphasis: bool,
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_false")]
     pub strike: bool,
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_false")]
     pub code: bool,
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_false")]
     pub dim: bool,
     /// A path on disk.
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_false")]
     pub path: bool,
     /// Always `http:`, `https:` or `mailto:` and free of spaces and control characters.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -138,7 +139,7 @@ pub fn text_of(spans: &[Span]) -> String {
 }
 
 /// What a colour is to say. R-003-50 and C-18 give the colours for two themes.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Tone {
     Pending,
@@ -157,7 +158,7 @@ pub enum Tone {
 }
 
 /// The icon of a state, as in R-003-51. Only `Running` may blink (C-18).
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Icon {
     Pending,
@@ -192,15 +193,15 @@ impl Icon {
 }
 
 /// The word that says how a tool call stands (R-000-21).
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Badge {
-    pub word: &'static str,
+    pub word: Cow<'static, str>,
     pub tone: Tone,
     /// The state's own word, where it says more than the badge: denied, interrupted.
-    pub state: Option<&'static str>,
+    pub state: Option<Cow<'static, str>>,
 }
 
-#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct List {
     /// The first number of a numbered list.
     pub start: Option<u64>,
@@ -209,7 +210,7 @@ pub struct List {
     pub items: Vec<ListItem>,
 }
 
-#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct ListItem {
     pub check: Option<Check>,
     pub blocks: Vec<Block>,
@@ -227,7 +228,7 @@ impl From<TaskState> for Check {
 }
 
 /// The box before an item of a task list.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Check {
     Open,
@@ -236,7 +237,7 @@ pub enum Check {
     Cancelled,
 }
 
-#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Code {
     pub language: Option<String>,
     pub text: String,
@@ -244,14 +245,14 @@ pub struct Code {
     pub first_line: Option<u64>,
 }
 
-#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Table {
     pub alignments: Vec<Alignment>,
     pub header: Vec<Vec<Span>>,
     pub rows: Vec<Vec<Vec<Span>>>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Alignment {
     #[default]
@@ -262,7 +263,7 @@ pub enum Alignment {
 }
 
 /// What changed in one file.
-#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Diff {
     pub path: Option<String>,
     pub language: Option<String>,
@@ -280,12 +281,12 @@ impl Diff {
     }
 }
 
-#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Hunk {
     pub lines: Vec<DiffLine>,
 }
 
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct DiffLine {
     pub kind: DiffKind,
     /// The line's number before and after, where known.
@@ -294,7 +295,7 @@ pub struct DiffLine {
     pub spans: Vec<DiffSpan>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DiffKind {
     Context,
@@ -303,14 +304,14 @@ pub enum DiffKind {
 }
 
 /// A stretch of a changed line; `changed` marks the words that differ.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct DiffSpan {
     pub text: String,
     pub changed: bool,
 }
 
 /// What a program printed, with its colours as data: no surface ever sees an escape.
-#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Terminal {
     pub lines: Vec<Vec<AnsiRun>>,
     /// Lines left out because there were too many.
@@ -318,34 +319,34 @@ pub struct Terminal {
     pub exit_code: Option<i64>,
 }
 
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct AnsiRun {
     pub text: String,
     #[serde(flatten)]
     pub style: AnsiStyle,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct AnsiStyle {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub foreground: Option<Color>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub background: Option<Color>,
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_false")]
     pub bold: bool,
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_false")]
     pub dim: bool,
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_false")]
     pub italic: bool,
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_false")]
     pub underline: bool,
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_false")]
     pub inverse: bool,
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_false")]
     pub strike: bool,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Color {
     /// The terminal's palette; 0 to 15 are the named colours.
@@ -353,7 +354,7 @@ pub enum Color {
     Rgb(u8, u8, u8),
 }
 
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Field {
     pub name: String,
     pub value: Vec<Span>,
@@ -366,14 +367,14 @@ impl Field {
 }
 
 /// Sub-agents (R-003-27). All nodes are here; a painter shows the first `shown` and "+N".
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Tree {
     pub detail: TreeDetail,
     pub shown: usize,
     pub nodes: Vec<Node>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TreeDetail {
     /// Something still runs: show notes and children.
@@ -381,7 +382,7 @@ pub enum TreeDetail {
     Compact,
 }
 
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Node {
     /// The agent's own id.
     pub key: String,
@@ -390,21 +391,21 @@ pub struct Node {
     pub icon: Icon,
     pub label: Vec<Span>,
     /// The state's word.
-    pub state: &'static str,
+    pub state: Cow<'static, str>,
     /// What it is doing now.
     pub note: Vec<Span>,
     pub children: Vec<Node>,
 }
 
 /// Something that happened, or went wrong. Not the model's words.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Notice {
     pub tone: Tone,
     pub code: Option<String>,
     pub text: String,
 }
 
-#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct FileReference {
     pub name: Option<String>,
     pub media_type: Option<String>,
@@ -416,7 +417,7 @@ pub struct FileReference {
 }
 
 /// Something that a person can open.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Fold {
     pub title: Vec<Span>,
     /// One line that stands for the whole while it is closed.
@@ -427,7 +428,7 @@ pub struct Fold {
 }
 
 /// A tool call.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Card {
     pub badge: Badge,
     pub icon: Icon,
@@ -441,14 +442,14 @@ pub struct Card {
 }
 
 /// What the agent asked a person. With an answer it is a record, without one it is open.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Question {
     pub kind: QuestionKind,
     pub items: Vec<QuestionItem>,
     pub answer: Option<Answer>,
 }
 
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct QuestionItem {
     pub header: Option<String>,
     pub question: String,
@@ -458,14 +459,14 @@ pub struct QuestionItem {
     pub answer: Option<String>,
 }
 
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct QuestionOption {
     pub label: String,
     pub description: Option<String>,
     pub chosen: bool,
 }
 
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Answer {
     pub decision: Decision,
     pub text: String,

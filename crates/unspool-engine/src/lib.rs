@@ -13,6 +13,7 @@ pub mod hooks;
 mod known;
 pub mod lock;
 pub mod raw;
+pub mod reader;
 pub mod report;
 pub mod request;
 pub mod reread;

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
 use unspool_core::part::{Kind, Place};
 use unspool_core::present::{self, TurnView};
 use unspool_core::segment::Stretch;
@@ -40,7 +41,7 @@ impl From<Wanted> for Ask<'_> {
 }
 
 /// How much is loaded at a time.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Size {
     /// About so many parts are in a window.
     pub parts: usize,
@@ -62,7 +63,7 @@ impl Default for Size {
 }
 
 /// A place in a session.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Position {
     pub turn: u32,
     pub place: Place,
@@ -74,7 +75,8 @@ impl Position {
         Position { turn, place: Place(0) }
     }
 
-    fn end_of(turn: u32) -> Position {
+    /// Behind everything in a turn.
+    pub fn end_of(turn: u32) -> Position {
         Position { turn, place: Place(i64::MAX) }
     }
 }
@@ -98,7 +100,8 @@ impl FromStr for Position {
 }
 
 /// What somebody wants to see.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Wanted {
     /// The end of the session.
     End,
@@ -117,7 +120,8 @@ pub enum Wanted {
 }
 
 /// Which parts are wanted; all, where nothing is said.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Only {
     Kind(Kind),
     /// Calls of this tool.
@@ -154,6 +158,7 @@ impl FromStr for Only {
 }
 
 /// A window as it is shown. What is missing in a turn stands in its view.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Shown {
     pub turns: Vec<TurnView>,
     /// There are turns before the first one.

@@ -260,7 +260,7 @@ fn lay_file(file: &FileReference) -> String {
 }
 
 fn lay_card(card: &Card) -> String {
-    let state = card.badge.state.map(|state| format!(" {state}")).unwrap_or_default();
+    let state = card.badge.state.as_ref().map(|state| format!(" {state}")).unwrap_or_default();
     let head = format!(
         "**{}** {} `{}`{state}",
         escaped(&card.title),

@@ -15,11 +15,11 @@ use tokio::time::{Instant, sleep_until};
 use unspool_core::id::{SessionId, digest};
 use unspool_core::live::SILENCE;
 use unspool_core::session::SessionState;
+use unspool_engine::reader::activity;
 use unspool_render::page;
 use unspool_store::contract::{SessionFilter, Store, StoreError, StoredSession};
 
 use crate::asked::Asked;
-use crate::pages::activity;
 use crate::{App, News};
 
 /// How often rows are painted.

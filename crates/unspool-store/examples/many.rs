@@ -25,7 +25,7 @@ fn main() {
     let mut arguments = std::env::args().skip(1);
     let folder = arguments.next().unwrap();
     let count: usize = arguments.next().unwrap().parse().unwrap();
-    let path = Path::new(&folder).join("archive.db");
+    let path = Path::new(&folder).join("unspool.db");
     std::fs::create_dir_all(&folder).unwrap();
     if !path.exists() {
         make(&path, count);

@@ -26,8 +26,8 @@ pub fn lay(card: &Card, frame: &Frame) -> Vec<Line> {
 }
 
 fn head(card: &Card, frame: &Frame) -> Vec<Line> {
-    let mut badge = Line::of(card.badge.word, Style::tone(card.badge.tone).strong());
-    if let Some(state) = card.badge.state {
+    let mut badge = Line::of(&card.badge.word, Style::tone(card.badge.tone).strong());
+    if let Some(state) = &card.badge.state {
         badge.push(&format!(" {state}"), Style::tone(card.badge.tone));
     }
     if let Some(duration) = card.duration_ms {

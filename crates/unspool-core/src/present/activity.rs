@@ -1,5 +1,7 @@
 //! What a session that is live does now, in one line: from the newest parts of its last turn.
 
+use serde::{Deserialize, Serialize};
+
 use super::{body, format};
 use crate::block::{Block, text_of};
 use crate::part::{Body, Part, Tool};
@@ -8,7 +10,8 @@ use crate::session::Turn;
 /// So much of a command or of a question is told.
 const LONGEST: usize = 120;
 
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Activity {
     /// `Bash: npm test`, `writing`, `thinking`, `2 sub-agents`.
     Working { what: String },

@@ -76,12 +76,15 @@ impl Family {
         let going = matches!(node.icon, Icon::Pending | Icon::Running | Icon::Background);
         // A background agent is ended by its own end, and its own session knows it first.
         if let (true, Some(end)) = (going, member.end) {
-            (node.icon, node.state) = match end {
-                TurnState::Completed => (Icon::Completed, "completed"),
-                TurnState::Failed => (Icon::Failed, "failed"),
-                TurnState::Interrupted => (Icon::Interrupted, "interrupted"),
-                TurnState::Running | TurnState::Unknown => (node.icon, node.state),
+            let ended = match end {
+                TurnState::Completed => Some((Icon::Completed, "completed")),
+                TurnState::Failed => Some((Icon::Failed, "failed")),
+                TurnState::Interrupted => Some((Icon::Interrupted, "interrupted")),
+                TurnState::Running | TurnState::Unknown => None,
             };
+            if let Some((icon, state)) = ended {
+                (node.icon, node.state) = (icon, state.into());
+            }
         }
         if !member.last_tools.is_empty() {
             node.note = vec![Span::plain(member.last_tools.join(", "))];

@@ -150,7 +150,7 @@ pub fn node(agent: &Agent) -> Node {
         key: agent.id.clone(),
         icon,
         label,
-        state: agent.state.name(),
+        state: agent.state.name().into(),
         note: note.map(Span::plain).into_iter().collect(),
         children: Vec::new(),
     }

@@ -1,7 +1,7 @@
 //! A turn in one line, with what people look for in it: the prompt, errors, edits, sub-agents; and
 //! a map of it, a mark for each part or for a few that stand together.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::format;
 use crate::block::{Block, text_of};
@@ -12,7 +12,7 @@ use crate::skeleton::Bone;
 /// No map has more marks than this.
 const MARKS: usize = 160;
 
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Outline {
     pub number: u32,
     /// The first words of the prompt.
@@ -24,7 +24,7 @@ pub struct Outline {
 }
 
 /// A place on the map: the most telling of the parts that it stands for.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Mark {
     pub part: PartId,
     pub what: Landmark,
@@ -32,7 +32,7 @@ pub struct Mark {
 }
 
 /// What a mark shows, the least telling first.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Landmark {
     Other,

@@ -320,13 +320,16 @@ fn unknown_tools() {
 // R-000-21: the words are exactly these.
 #[test]
 fn badges() {
-    let word = |state| (badge(state).word, badge(state).state);
-    assert_eq!(word(ToolState::Pending), ("[RUNNING]", None));
-    assert_eq!(word(ToolState::Running), ("[RUNNING]", None));
-    assert_eq!(word(ToolState::Completed), ("[OK]", None));
-    assert_eq!(word(ToolState::Failed), ("[FAILED]", None));
-    assert_eq!(word(ToolState::Denied), ("[FAILED]", Some("denied")));
-    assert_eq!(word(ToolState::Interrupted), ("[FAILED]", Some("interrupted")));
+    let says = |state, word: &str, more: Option<&str>| {
+        let badge = badge(state);
+        assert_eq!((badge.word.as_ref(), badge.state.as_deref()), (word, more));
+    };
+    says(ToolState::Pending, "[RUNNING]", None);
+    says(ToolState::Running, "[RUNNING]", None);
+    says(ToolState::Completed, "[OK]", None);
+    says(ToolState::Failed, "[FAILED]", None);
+    says(ToolState::Denied, "[FAILED]", Some("denied"));
+    says(ToolState::Interrupted, "[FAILED]", Some("interrupted"));
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use rustc_hash::{FxHashMap, FxHasher};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::agents::Family;
 use super::outline::Outline;
@@ -21,7 +21,7 @@ use crate::session::{Trigger, Turn, TurnState, Usage};
 use crate::skeleton::{Bone, Skeleton};
 
 /// A turn as it is shown.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct TurnView {
     pub id: TurnId,
     pub header: TurnHeader,
@@ -34,7 +34,7 @@ pub struct TurnView {
     pub outline: Outline,
 }
 
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct TurnHeader {
     pub number: u32,
     pub trigger: Trigger,
@@ -51,7 +51,7 @@ pub struct TurnHeader {
     pub inherited: bool,
 }
 
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(tag = "item", rename_all = "kebab-case")]
 pub enum Item {
     Part(PartView),
@@ -59,7 +59,7 @@ pub enum Item {
 }
 
 /// One part as it is shown.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct PartView {
     pub id: PartId,
     pub kind: Kind,
@@ -74,11 +74,13 @@ pub struct PartView {
     pub tool: Option<Arc<str>>,
     /// It is the last of its step.
     pub step_end: Option<StepFoot>,
+    pub started: Option<Timestamp>,
+    pub ended: Option<Timestamp>,
     pub blocks: Vec<Block>,
 }
 
 /// What a model call used, said where it ends.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct StepFoot {
     /// The n-th of its turn.
     pub number: usize,
@@ -87,7 +89,7 @@ pub struct StepFoot {
 }
 
 /// A reasoning block: closed by default (R-004-13), with its parts in order.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct ReasoningView {
     /// The part that it begins with, loaded or not.
     pub id: PartId,
@@ -361,6 +363,8 @@ fn view(part: &Part, after_text: bool) -> PartView {
         before: 0,
         tool: Bone::of(part).tool,
         step_end: None,
+        started: part.started,
+        ended: part.ended,
         blocks: self::part(part),
     }
 }

@@ -17,7 +17,7 @@ pub fn paint(card: &Card) -> Markup {
             span.duration { (format::duration(duration)) }
         }
         span.badge.(tone_class(card.badge.tone)) { (card.badge.word) }
-        @if let Some(state) = card.badge.state {
+        @if let Some(state) = &card.badge.state {
             span.state.(tone_class(card.badge.tone)) { (state) }
         }
     };

@@ -20,7 +20,7 @@ use crate::problem::Problem;
 pub use part::{copied, find, raw};
 pub use search::found;
 pub use session::{inline, session, tools, window};
-pub use sessions::{activity, rows, sessions, suggested};
+pub use sessions::{rows, sessions, suggested};
 pub use stats::stats;
 pub use welcome::{Guide, OpenDemo, demo};
 

@@ -9,7 +9,8 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use unspool_core::id::{Id, PartId};
 use unspool_core::present::tools::Tasks;
-use unspool_core::session::{Session, Turn};
+use unspool_core::session::Turn;
+use unspool_engine::reader::resume;
 use unspool_engine::window::{Ask, Only, Position, Shown, Size, Wanted, window as load_window};
 use unspool_render::page;
 use unspool_store::contract::{Store, StoredSession};
@@ -182,20 +183,4 @@ pub async fn inline<S: Store>(State(app): State<Arc<App<S>>>, Path(id): Path<Str
     let asked = Asked { turn: Some(0), ..Asked::default() };
     let shown = load(&app, &stored, &asked).await?;
     Ok(html(&lay(&app, &stored, &shown, &[], &Tasks::default(), page::inline)))
-}
-
-/// How to go on with a session in its agent.
-fn resume(session: &Session) -> Option<String> {
-    // An id is the agent's own text: only what no shell reads anything into is offered.
-    let id = &session.agent_session_id;
-    let plain = id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
-    let command = match session.agent.as_str() {
-        "claude-code" => format!("claude --resume {id}"),
-        "codex" => format!("codex resume {id}"),
-        "opencode" => format!("opencode --session {id}"),
-        "copilot" => format!("copilot --resume {id}"),
-        "gemini" => format!("gemini --resume {id}"),
-        _ => return None,
-    };
-    (plain && session.parent.is_none()).then_some(command)
 }

@@ -7,9 +7,10 @@ use jiff::Timestamp;
 use unspool_core::live::SILENCE;
 use unspool_core::present::activity::Activity;
 use unspool_core::session::SessionState;
+use unspool_engine::reader::activity;
 use unspool_render::page::{self, Choices, Offered};
 use unspool_store::choices::{Choices as Counted, ChoicesRequest};
-use unspool_store::contract::{SessionFilter, Store, StoreError, StoredSession, Window};
+use unspool_store::contract::{SessionFilter, Store, StoreError, StoredSession};
 use unspool_store::search::SearchRequest;
 
 use super::{Page, html, search, welcome};
@@ -25,21 +26,6 @@ const PROJECTS: usize = 40;
 const SUGGESTED: usize = 8;
 /// How far back a list may reach.
 pub const TIMES: [&str; 3] = ["today", "7d", "30d"];
-
-/// What a session that is live does now.
-pub async fn activity<S: Store>(
-    store: &S,
-    stored: &StoredSession,
-) -> Result<Option<Activity>, StoreError> {
-    if stored.summary.session.state != SessionState::Live {
-        return Ok(None);
-    }
-    // Numbers begin at 0 or at 1: the last turn is one of these two.
-    let last = u32::try_from(stored.summary.turns).unwrap_or(u32::MAX);
-    let window = Window::From { number: last.saturating_sub(1), count: 2 };
-    let turns = store.turns(stored.row, window).await?;
-    Ok(turns.last().map(Activity::of))
-}
 
 /// A session with what it does now.
 struct Shown {

@@ -165,7 +165,7 @@ pub fn badge(state: ToolState) -> Badge {
         }
     };
     let says_more = matches!(state, ToolState::Denied | ToolState::Interrupted);
-    Badge { word, tone, state: says_more.then(|| state.name()) }
+    Badge { word: word.into(), tone, state: says_more.then(|| state.name().into()) }
 }
 
 fn icon(state: ToolState) -> Icon {

@@ -1,0 +1,246 @@
+//! What a reader asks of the archive, and what it is answered: lists, windows of sessions, hits of a
+//! search. Both can be written down, so that it does not matter whether who asks stands in the same
+//! process or at the other end of a connection.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use unspool_core::block::Block;
+use unspool_core::id::{PartId, SessionId};
+use unspool_core::live;
+use unspool_core::part::Place;
+use unspool_core::present;
+use unspool_core::present::activity::Activity;
+use unspool_core::price::Prices;
+use unspool_core::session::{Session, SessionState, Turn};
+use unspool_store::contract::{After, SessionFilter, Store, StoreError, StoredSession, Window};
+use unspool_store::search::{Hit, SearchRequest};
+
+use crate::window::{Ask, Only, Shown, Size, Wanted, window};
+
+/// Something that a reader wants to see.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Wish {
+    /// Sessions, newest first, behind this one.
+    List { after: Option<After>, limit: u64 },
+    /// One session at a glance: our id, a unique start of it, or the agent's own id.
+    Session { id: String },
+    /// A stretch of a session.
+    Window { session: SessionId, wanted: Wanted, only: Option<Only>, size: Size },
+    /// Words, in one session or in all of them.
+    Search { query: String, session: Option<SessionId>, limit: usize },
+    /// Where a part stands, for who knows its id alone.
+    Locate { session: SessionId, part: PartId },
+}
+
+/// What a reader is answered.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Answer {
+    List {
+        sessions: Vec<Glance>,
+        more: bool,
+    },
+    /// None, where there is no such session, or more than one.
+    Session(Option<Box<Glance>>),
+    Window(Box<Loaded>),
+    Found(Vec<Found>),
+    Located(Option<(u32, Place)>),
+    /// What went wrong, and what to do about it.
+    Failed(String),
+}
+
+/// A session in a list.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Glance {
+    pub id: SessionId,
+    pub agent: String,
+    pub title: String,
+    pub project: Option<String>,
+    pub models: Vec<String>,
+    pub tags: Vec<String>,
+    pub started: Option<Timestamp>,
+    pub ended: Option<Timestamp>,
+    pub state: SessionState,
+    pub activity: Option<Activity>,
+    pub turns: u64,
+    pub parts: u64,
+    pub tools: u64,
+    pub errors: u64,
+    /// Together with its sub-agents.
+    pub tokens: u64,
+    pub cost: String,
+    pub sub_agent: bool,
+    pub seq: u64,
+    /// How to go on with it in its agent.
+    pub resume: Option<String>,
+}
+
+/// A stretch of a session with the session's own head.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Loaded {
+    pub glance: Glance,
+    pub head: Vec<Block>,
+    pub shown: Shown,
+}
+
+/// A part, or a title, in which something was found.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Found {
+    pub session: SessionId,
+    pub agent: String,
+    pub title: Option<String>,
+    pub turn: Option<u32>,
+    /// Negative for what the user said.
+    pub place: Option<Place>,
+    pub kind: String,
+    pub tool: Option<String>,
+    pub at: Option<i64>,
+    pub snippet: String,
+    /// Where the matches are in the snippet: bytes, in order.
+    pub ranges: Vec<(usize, usize)>,
+}
+
+/// Answers from an archive. What fails is an answer too.
+pub async fn answer<S: Store>(store: &S, prices: &Prices, wish: Wish) -> Answer {
+    match look(store, prices, wish).await {
+        Ok(answer) => answer,
+        Err(error) => Answer::Failed(error.to_string()),
+    }
+}
+
+async fn look<S: Store>(store: &S, prices: &Prices, wish: Wish) -> Result<Answer, StoreError> {
+    match wish {
+        Wish::List { after, limit } => {
+            let filter = SessionFilter {
+                after,
+                limit: Some(limit),
+                without_agents: true,
+                ..SessionFilter::default()
+            };
+            let found = store.sessions(filter).await?;
+            let more = found.len() as u64 >= limit;
+            let mut sessions = Vec::with_capacity(found.len());
+            for stored in &found {
+                sessions.push(glance(store, prices, stored).await?);
+            }
+            Ok(Answer::List { sessions, more })
+        }
+        Wish::Session { id } => {
+            let mut found = store.find(id).await?;
+            let only = found.pop().filter(|_| found.is_empty());
+            Ok(Answer::Session(match only {
+                Some(stored) => Some(Box::new(glance(store, prices, &stored).await?)),
+                None => None,
+            }))
+        }
+        Wish::Window { session, wanted, only, size } => {
+            let Some(stored) = stored(store, session).await? else {
+                return Ok(Answer::Failed("this session is no longer in the archive".to_owned()));
+            };
+            let ask = Ask { wanted, only: only.as_ref(), size };
+            let last = stored.summary.ended.or(stored.summary.started);
+            let settle = |turns: &mut [Turn]| live::settle(turns, last, Timestamp::now());
+            let shown = window(store, &stored, ask, settle).await?;
+            let head = present::session(&stored.summary, prices);
+            let glance = glance(store, prices, &stored).await?;
+            Ok(Answer::Window(Box::new(Loaded { glance, head, shown })))
+        }
+        Wish::Search { query, session, limit } => {
+            let request = SearchRequest { session, limit, ..SearchRequest::new(&query) };
+            let found = store.search(request).await?;
+            Ok(Answer::Found(found.hits.into_iter().map(Found::from).collect()))
+        }
+        Wish::Locate { session, part } => {
+            let Some(stored) = stored(store, session).await? else {
+                return Ok(Answer::Located(None));
+            };
+            Ok(Answer::Located(store.locate(stored.row, None, part).await?))
+        }
+    }
+}
+
+async fn stored<S: Store>(
+    store: &S,
+    session: SessionId,
+) -> Result<Option<StoredSession>, StoreError> {
+    Ok(store.find(session.to_string()).await?.pop())
+}
+
+async fn glance<S: Store>(
+    store: &S,
+    prices: &Prices,
+    stored: &StoredSession,
+) -> Result<Glance, StoreError> {
+    let summary = &stored.summary;
+    let session = &summary.session;
+    Ok(Glance {
+        id: session.id,
+        agent: session.agent.clone(),
+        title: summary.title.clone().unwrap_or_else(|| session.agent_session_id.clone()),
+        project: session.facts.project.clone(),
+        models: summary.models.clone(),
+        tags: summary.tags.clone(),
+        started: summary.started,
+        ended: summary.ended,
+        state: session.state,
+        activity: activity(store, stored).await?,
+        turns: summary.turns,
+        parts: summary.parts,
+        tools: summary.tools,
+        errors: summary.errors,
+        tokens: summary.usage_with_agents.total(),
+        cost: present::short_cost(&summary.spending_with_agents, prices),
+        sub_agent: stored.is_agent(),
+        seq: stored.seq,
+        resume: resume(session),
+    })
+}
+
+/// What a session that is live does now.
+pub async fn activity<S: Store>(
+    store: &S,
+    stored: &StoredSession,
+) -> Result<Option<Activity>, StoreError> {
+    if stored.summary.session.state != SessionState::Live {
+        return Ok(None);
+    }
+    // Numbers begin at 0 or at 1: the last turn is one of these two.
+    let last = u32::try_from(stored.summary.turns).unwrap_or(u32::MAX);
+    let window = Window::From { number: last.saturating_sub(1), count: 2 };
+    let turns = store.turns(stored.row, window).await?;
+    Ok(turns.last().map(Activity::of))
+}
+
+/// How to go on with a session in its agent.
+pub fn resume(session: &Session) -> Option<String> {
+    // An id is the agent's own text: only what no shell reads anything into is offered.
+    let id = &session.agent_session_id;
+    let plain = id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
+    let command = match session.agent.as_str() {
+        "claude-code" => format!("claude --resume {id}"),
+        "codex" => format!("codex resume {id}"),
+        "opencode" => format!("opencode --session {id}"),
+        "copilot" => format!("copilot --resume {id}"),
+        "gemini" => format!("gemini --resume {id}"),
+        _ => return None,
+    };
+    (plain && session.parent.is_none()).then_some(command)
+}
+
+impl From<Hit> for Found {
+    fn from(hit: Hit) -> Found {
+        Found {
+            session: hit.session,
+            agent: hit.agent,
+            title: hit.title,
+            turn: hit.turn,
+            place: hit.place,
+            kind: hit.kind,
+            tool: hit.tool,
+            at: hit.at,
+            snippet: hit.snippet.text,
+            ranges: hit.snippet.ranges.iter().map(|range| (range.start, range.end)).collect(),
+        }
+    }
+}

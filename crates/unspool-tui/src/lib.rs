@@ -1,0 +1,5 @@
+//! The terminal application. A link brings sessions (`link`), the state folds what happens to it
+//! (`state`), the view draws the state and changes nothing (`view`).
+
+pub mod event;
+pub mod link;
