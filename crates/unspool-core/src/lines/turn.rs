@@ -14,7 +14,7 @@ pub fn turn_lines(view: &TurnView, width: usize, options: &LineOptions) -> Vec<L
     let mut lines = vec![header_line(&view.header, width)];
     if !view.user.is_empty() {
         lines.push(Line::default());
-        lines.extend(user_lines(&view.user, &frame));
+        lines.extend(lay_user(&view.user, &frame));
     }
     let mut last: Option<&Item> = None;
     for item in &view.items {
@@ -76,7 +76,12 @@ pub fn header_line(header: &TurnHeader, width: usize) -> Line {
     line
 }
 
-fn user_lines(blocks: &[Block], frame: &Frame) -> Vec<Line> {
+/// Lays what the user said out in `width` columns.
+pub fn user_lines(blocks: &[Block], width: usize, options: &LineOptions) -> Vec<Line> {
+    lay_user(blocks, &Frame::new(width, options))
+}
+
+fn lay_user(blocks: &[Block], frame: &Frame) -> Vec<Line> {
     let style = Style::tone(Tone::User).strong();
     let mut inner = frame.clone();
     inner.base = Style::tone(Tone::User);
@@ -84,7 +89,7 @@ fn user_lines(blocks: &[Block], frame: &Frame) -> Vec<Line> {
 }
 
 /// Items that stand under one another without a space.
-fn is_dense(item: &Item) -> bool {
+pub fn is_dense(item: &Item) -> bool {
     match item {
         Item::Reasoning(_) => false,
         Item::Part(part) => match part.kind {
@@ -123,7 +128,7 @@ fn lay_part(part: &PartView, frame: &Frame) -> Vec<Line> {
             frame.inside(mark, ("  ", Style::default()), |frame| blocks::lay(&part.blocks, frame))
         }
         Kind::Reasoning => part.blocks.iter().flat_map(|block| lay_thought(block, frame)).collect(),
-        Kind::Interjection => user_lines(&part.blocks, frame),
+        Kind::Interjection => lay_user(&part.blocks, frame),
         Kind::Agent => lay_agents(&part.blocks, frame),
         Kind::Tool
         | Kind::TaskList

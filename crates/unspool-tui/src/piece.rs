@@ -1,0 +1,302 @@
+//! Pieces of a transcript: the head of a turn, the user's words, a part, a reasoning block. Each is
+//! laid out when somebody looks at it, and again only when it or the width has changed.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use unspool_core::block::{Block, Card, Node, Tone};
+use unspool_core::id::{PartId, SessionId, TurnId};
+use unspool_core::lines::{self, Line, LineOptions, Style};
+use unspool_core::part::{Kind, Place};
+use unspool_core::present::{Item, PartView, TurnHeader, TurnView, format};
+use unspool_core::session::TurnState;
+use unspool_engine::window::Position;
+
+/// Which piece it is, whatever it shows.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Key {
+    Head,
+    Turn(TurnId),
+    User(TurnId),
+    Item(PartId),
+    Foot(TurnId),
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub enum Content {
+    /// The head of the session.
+    Head(Vec<Block>),
+    Turn(TurnHeader),
+    User(Vec<Block>),
+    Item(Item),
+    /// What a turn took, once it is over (R-003-25).
+    Foot(TurnHeader),
+}
+
+/// How much of a piece is shown.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fold {
+    /// One line.
+    Closed,
+    /// The beginning of long output.
+    Short,
+    Open,
+}
+
+/// So many lines of output are shown of what is neither closed nor open.
+const SHORT: usize = 8;
+
+pub struct Piece {
+    pub key: Key,
+    pub position: Position,
+    pub content: Content,
+    /// Stands under the piece before it without a space.
+    pub dense: bool,
+    laid: RefCell<Option<Laid>>,
+}
+
+struct Laid {
+    width: usize,
+    fold: Fold,
+    lines: Rc<Vec<Line>>,
+}
+
+impl Piece {
+    fn new(key: Key, position: Position, content: Content) -> Piece {
+        Piece { key, position, content, dense: false, laid: RefCell::default() }
+    }
+
+    pub fn head(blocks: Vec<Block>) -> Piece {
+        Piece::new(Key::Head, Position::start_of(0), Content::Head(blocks))
+    }
+
+    /// The pieces of a turn.
+    pub fn of_turn(view: TurnView) -> Vec<Piece> {
+        let TurnView { id, header, user, items, after, .. } = view;
+        let number = header.number;
+        let start = Position::start_of(number);
+        let ended = !matches!(header.state, TurnState::Running | TurnState::Unknown);
+        let foot = (ended && after == 0 && !items.is_empty()).then(|| header.clone());
+        let mut pieces = vec![Piece::new(Key::Turn(id), start, Content::Turn(header))];
+        if !user.is_empty() {
+            pieces.push(Piece::new(Key::User(id), start, Content::User(user)));
+        }
+        let mut last_dense = false;
+        for item in items {
+            let Some((key, place)) = place_of(&item) else { continue };
+            let dense = lines::is_dense(&item);
+            let position = Position { turn: number, place };
+            let mut piece = Piece::new(key, position, Content::Item(item));
+            piece.dense = dense && last_dense;
+            last_dense = dense;
+            pieces.push(piece);
+        }
+        if let Some(header) = foot {
+            pieces.push(Piece::new(Key::Foot(id), Position::end_of(number), Content::Foot(header)));
+        }
+        pieces
+    }
+
+    /// Takes over what was laid out of the same piece, if it still is the same.
+    pub fn inherit(&mut self, old: Piece) {
+        if self.content == old.content && self.dense == old.dense {
+            self.laid = old.laid;
+        }
+    }
+
+    /// Colours came, or a part of what is within was changed: it is to be laid out again.
+    pub fn forget(&self) {
+        self.laid.replace(None);
+    }
+
+    /// How much is shown unless somebody chose. What went wrong, what was changed and what waits
+    /// for an answer is in sight; other calls are one line, as on the page.
+    pub fn usual_fold(&self) -> Fold {
+        let Content::Item(item) = &self.content else { return Fold::Open };
+        match item {
+            Item::Reasoning(_) => Fold::Closed,
+            Item::Part(part) => match part.kind {
+                Kind::Tool => match card(part) {
+                    Some(card) if is_telling(card) => Fold::Short,
+                    Some(_) => Fold::Closed,
+                    None => Fold::Short,
+                },
+                Kind::Reasoning
+                | Kind::Agent
+                | Kind::Compaction
+                | Kind::SkillLoad
+                | Kind::McpSnapshot
+                | Kind::ContextInfo
+                | Kind::Data => Fold::Short,
+                Kind::Text
+                | Kind::Interjection
+                | Kind::TaskList
+                | Kind::File
+                | Kind::Source
+                | Kind::Patch
+                | Kind::Notice
+                | Kind::Error => Fold::Open,
+            },
+        }
+    }
+
+    /// Its kind, for what is folded and looked for by kind.
+    pub fn kind(&self) -> Option<Kind> {
+        match &self.content {
+            Content::Item(Item::Part(part)) => Some(part.kind),
+            Content::Item(Item::Reasoning(_)) => Some(Kind::Reasoning),
+            Content::Head(_) | Content::Turn(_) | Content::User(_) | Content::Foot(_) => None,
+        }
+    }
+
+    pub fn is_error(&self) -> bool {
+        self.parts().iter().any(|part| {
+            part.kind == Kind::Error || card(part).is_some_and(|card| card.badge.tone == Tone::Failed)
+        })
+    }
+
+    pub fn is_edit(&self) -> bool {
+        let changes = |block: &Block| matches!(block, Block::Diff(_));
+        self.parts().iter().any(|part| {
+            part.blocks.iter().any(changes)
+                || card(part).is_some_and(|card| card.body.iter().any(changes))
+        })
+    }
+
+    /// The parts that stand in it.
+    pub fn parts(&self) -> &[PartView] {
+        match &self.content {
+            Content::Item(Item::Part(part)) => std::slice::from_ref(part),
+            Content::Item(Item::Reasoning(block)) => &block.parts,
+            Content::Head(_) | Content::Turn(_) | Content::User(_) | Content::Foot(_) => &[],
+        }
+    }
+
+    /// Still growing or running.
+    pub fn is_open(&self) -> bool {
+        self.parts().iter().any(|part| part.open)
+    }
+
+    /// The sub-agents that are shown in it and have sessions of their own.
+    pub fn agents(&self) -> Vec<(String, SessionId)> {
+        let mut found = Vec::new();
+        for block in self.parts().iter().flat_map(|part| &part.blocks) {
+            if let Block::Tree(tree) = block {
+                tree.nodes.iter().for_each(|node| agents_of(node, &mut found));
+            }
+        }
+        found
+    }
+
+    /// Its lines in so many columns.
+    pub fn lines(&self, width: usize, fold: Fold) -> Rc<Vec<Line>> {
+        let mut laid = self.laid.borrow_mut();
+        if let Some(laid) = laid.as_ref().filter(|laid| laid.width == width && laid.fold == fold) {
+            return Rc::clone(&laid.lines);
+        }
+        let lines = Rc::new(self.lay(width, fold));
+        *laid = Some(Laid { width, fold, lines: Rc::clone(&lines) });
+        lines
+    }
+
+    fn lay(&self, width: usize, fold: Fold) -> Vec<Line> {
+        let output_lines = match fold {
+            Fold::Closed | Fold::Short => Some(SHORT),
+            Fold::Open => None,
+        };
+        let options = LineOptions { expand: fold == Fold::Open, output_lines };
+        let mut laid = match &self.content {
+            Content::Head(blocks) => lines::layout(blocks, width, &options),
+            Content::Turn(header) => vec![turn_line(header, width)],
+            Content::User(blocks) => lines::user_lines(blocks, width, &options),
+            Content::Item(item) => lines::item_lines(item, width, &options),
+            Content::Foot(header) => vec![foot_line(header)],
+        };
+        if fold == Fold::Closed {
+            laid.truncate(1);
+        }
+        if !self.dense && !laid.is_empty() {
+            laid.insert(0, Line::default());
+        }
+        laid
+    }
+
+    /// Its text, as lines that hold everything: what a search in the session sees.
+    pub fn text(&self, width: usize) -> String {
+        unspool_core::plain::paint(&self.lay(width, Fold::Open))
+    }
+}
+
+fn place_of(item: &Item) -> Option<(Key, Place)> {
+    match item {
+        Item::Part(part) => Some((Key::Item(part.id), part.place)),
+        Item::Reasoning(block) => Some((Key::Item(block.id), block.parts.first()?.place)),
+    }
+}
+
+fn card(part: &PartView) -> Option<&Card> {
+    part.blocks.iter().find_map(|block| if let Block::Card(card) = block { Some(&**card) } else { None })
+}
+
+fn is_telling(card: &Card) -> bool {
+    let asked = card.question.as_ref().is_some_and(|question| question.answer.is_none());
+    let shows = |block: &Block| matches!(block, Block::Diff(_) | Block::List(_));
+    asked || card.badge.tone == Tone::Failed || card.body.iter().any(shows)
+}
+
+fn agents_of(node: &Node, found: &mut Vec<(String, SessionId)>) {
+    if let Some(session) = node.session {
+        found.push((unspool_core::block::text_of(&node.label), session));
+    }
+    node.children.iter().for_each(|child| agents_of(child, found));
+}
+
+/// `── 3 · user · 14:03:22 · claude-opus-4 ──`: what is known when a turn begins.
+fn turn_line(header: &TurnHeader, width: usize) -> Line {
+    let measure = width.min(lines::MEASURE);
+    let mut line = Line::of("── ", Style::gutter());
+    line.push(&format!("Turn {}", header.number), Style { strong: true, ..Style::default() });
+    let muted = Style::tone(Tone::Muted);
+    let mut fact = |text: &str, style: Style| {
+        line.push(" · ", Style::gutter());
+        line.push(text, style);
+    };
+    let trigger = match header.number {
+        0 => "before the first prompt",
+        _ => header.trigger.name(),
+    };
+    fact(trigger, muted.clone());
+    if header.state != TurnState::Completed {
+        fact(header.state.name(), Style::tone(header.tone));
+    }
+    if header.abandoned {
+        fact("abandoned", Style::tone(Tone::Warning));
+    }
+    if header.inherited {
+        fact("from the session before", muted.clone());
+    }
+    if let Some(started) = header.started {
+        fact(&started.strftime("%H:%M:%S").to_string(), muted.clone());
+    }
+    for model in &header.models {
+        fact(model, muted.clone());
+    }
+    let mut line = lines::clip(line, measure.saturating_sub(3));
+    let rest = measure.saturating_sub(line.width() + 1);
+    line.push(&format!(" {}", "─".repeat(rest)), Style::gutter());
+    line
+}
+
+/// `12.4 s · 1,729 tokens`
+fn foot_line(header: &TurnHeader) -> Line {
+    let mut facts = Vec::new();
+    facts.extend(header.duration_ms.map(format::duration));
+    let tokens = header.usage.total();
+    if tokens > 0 {
+        facts.push(format!("{} tokens", format::number(tokens)));
+    }
+    if header.state != TurnState::Completed {
+        facts.push(header.state.name().to_owned());
+    }
+    Line::of(&facts.join(" · "), Style::tone(Tone::Muted))
+}
