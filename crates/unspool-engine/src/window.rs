@@ -63,7 +63,7 @@ impl Default for Size {
 }
 
 /// A place in a session.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Position {
     pub turn: u32,
     pub place: Place,

@@ -2,5 +2,9 @@
 //! (`state`), the view draws the state and changes nothing (`view`).
 
 pub mod event;
+pub mod keys;
 pub mod link;
+pub mod list;
+pub mod piece;
 pub mod scroll;
+pub mod transcript;

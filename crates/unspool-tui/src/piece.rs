@@ -4,6 +4,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use jiff::Timestamp;
 use unspool_core::block::{Block, Card, Node, Tone};
 use unspool_core::id::{PartId, SessionId, TurnId};
 use unspool_core::lines::{self, Line, LineOptions, Style};
@@ -67,19 +68,20 @@ impl Piece {
     }
 
     pub fn head(blocks: Vec<Block>) -> Piece {
-        Piece::new(Key::Head, Position::start_of(0), Content::Head(blocks))
+        Piece::new(Key::Head, Position { turn: 0, place: Place(i64::MIN) }, Content::Head(blocks))
     }
 
     /// The pieces of a turn.
     pub fn of_turn(view: TurnView) -> Vec<Piece> {
         let TurnView { id, header, user, items, after, .. } = view;
         let number = header.number;
-        let start = Position::start_of(number);
+        // Before all parts, in this order.
+        let before = |place: i64| Position { turn: number, place: Place(place) };
         let ended = !matches!(header.state, TurnState::Running | TurnState::Unknown);
         let foot = (ended && after == 0 && !items.is_empty()).then(|| header.clone());
-        let mut pieces = vec![Piece::new(Key::Turn(id), start, Content::Turn(header))];
+        let mut pieces = vec![Piece::new(Key::Turn(id), before(-2), Content::Turn(header))];
         if !user.is_empty() {
-            pieces.push(Piece::new(Key::User(id), start, Content::User(user)));
+            pieces.push(Piece::new(Key::User(id), before(-1), Content::User(user)));
         }
         let mut last_dense = false;
         for item in items {
@@ -169,6 +171,16 @@ impl Piece {
             Content::Item(Item::Part(part)) => std::slice::from_ref(part),
             Content::Item(Item::Reasoning(block)) => &block.parts,
             Content::Head(_) | Content::Turn(_) | Content::User(_) | Content::Foot(_) => &[],
+        }
+    }
+
+    /// When it happened.
+    pub fn time(&self) -> Option<Timestamp> {
+        match &self.content {
+            Content::Turn(header) => header.started,
+            Content::Foot(header) => header.ended,
+            Content::Item(_) => self.parts().iter().find_map(|part| part.started),
+            Content::Head(_) | Content::User(_) => None,
         }
     }
 

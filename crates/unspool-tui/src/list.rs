@@ -1,0 +1,230 @@
+//! The list of sessions: live ones on top, narrowed down while somebody types, in groups or not.
+
+use std::cmp::Reverse;
+
+use jiff::Timestamp;
+use rustc_hash::FxHashMap;
+use unspool_core::id::SessionId;
+use unspool_core::session::SessionState;
+use unspool_engine::reader::{Glance, Wish};
+
+/// So many are asked for at first, to have something to show, and then at a time.
+const FIRST: u64 = 120;
+const MORE: u64 = 4000;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Grouping {
+    None,
+    Project,
+    Day,
+}
+
+impl Grouping {
+    pub fn next(self) -> Grouping {
+        match self {
+            Grouping::None => Grouping::Project,
+            Grouping::Project => Grouping::Day,
+            Grouping::Day => Grouping::None,
+        }
+    }
+}
+
+/// A line of the list.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Row {
+    /// The head of a group, and how many are in it.
+    Group(String, usize),
+    /// The n-th of all sessions.
+    Session(usize),
+}
+
+pub struct List {
+    pub all: Vec<Glance>,
+    pub rows: Vec<Row>,
+    /// The row that is chosen.
+    pub at: usize,
+    /// The row at the top.
+    pub top: usize,
+    pub filter: String,
+    pub grouping: Grouping,
+    /// All sessions are here.
+    pub complete: bool,
+    /// Where each one is.
+    index: FxHashMap<SessionId, usize>,
+}
+
+impl List {
+    pub fn new() -> (List, Wish) {
+        let list = List {
+            all: Vec::new(),
+            rows: Vec::new(),
+            at: 0,
+            top: 0,
+            filter: String::new(),
+            grouping: Grouping::None,
+            complete: false,
+            index: FxHashMap::default(),
+        };
+        (list, Wish::List { after: None, limit: FIRST })
+    }
+
+    pub fn chosen(&self) -> Option<&Glance> {
+        match self.rows.get(self.at)? {
+            Row::Session(nth) => self.all.get(*nth),
+            Row::Group(..) => None,
+        }
+    }
+
+    /// Takes in some more of the list. Says what to ask next.
+    pub fn take(&mut self, sessions: Vec<Glance>, more: bool) -> Option<Wish> {
+        let last = sessions.last().map(|last| {
+            (last.started.map(Timestamp::as_millisecond), last.id)
+        });
+        for glance in sessions {
+            self.hold(glance);
+        }
+        self.complete |= !more;
+        self.arrange();
+        let after = last.filter(|_| more)?;
+        Some(Wish::List { after: Some(after), limit: MORE })
+    }
+
+    /// A session as it is now; it may be a new one. None: it is gone.
+    pub fn put(&mut self, id: SessionId, glance: Option<Glance>) {
+        match glance {
+            Some(glance) if glance.sub_agent => return,
+            Some(glance) => self.hold(glance),
+            None => {
+                let Some(at) = self.index.get(&id) else { return };
+                self.all.remove(*at);
+                let places = self.all.iter().enumerate().map(|(at, held)| (held.id, at));
+                self.index = places.collect();
+            }
+        }
+        self.arrange();
+    }
+
+    fn hold(&mut self, glance: Glance) {
+        let at = self.index.get(&glance.id).copied();
+        match at.and_then(|at| self.all.get_mut(at)) {
+            Some(held) => *held = glance,
+            None => {
+                self.index.insert(glance.id, self.all.len());
+                self.all.push(glance);
+            }
+        }
+    }
+
+    pub fn set_filter(&mut self, filter: &str) {
+        filter.clone_into(&mut self.filter);
+        self.at = 0;
+        self.arrange();
+        self.at = self.rows.iter().position(|row| matches!(row, Row::Session(_))).unwrap_or(0);
+    }
+
+    pub fn group(&mut self) {
+        self.grouping = self.grouping.next();
+        self.arrange();
+    }
+
+    /// Puts the sessions in their order. The one that is chosen stays chosen.
+    fn arrange(&mut self) {
+        let chosen = self.chosen().map(|glance| glance.id);
+        let words: Vec<String> =
+            self.filter.split_whitespace().map(str::to_lowercase).collect();
+        let mut nths: Vec<usize> = (0..self.all.len()).collect();
+        nths.retain(|nth| self.all.get(*nth).is_some_and(|glance| matches(glance, &words)));
+        let order = |nth: &usize| {
+            let glance = self.all.get(*nth);
+            let live = glance.is_some_and(|glance| glance.state == SessionState::Live);
+            let last = glance.and_then(|glance| glance.ended.or(glance.started));
+            (Reverse(live), Reverse(last), glance.map(|glance| glance.id))
+        };
+        nths.sort_by_cached_key(order);
+        self.rows.clear();
+        match self.grouping {
+            Grouping::None => self.rows.extend(nths.into_iter().map(Row::Session)),
+            Grouping::Project | Grouping::Day => {
+                let mut groups: Vec<(String, Vec<usize>)> = Vec::new();
+                for nth in nths {
+                    let Some(glance) = self.all.get(nth) else { continue };
+                    let name = group_of(glance, self.grouping);
+                    match groups.iter_mut().find(|(held, _)| *held == name) {
+                        Some((_, nths)) => nths.push(nth),
+                        None => groups.push((name, vec![nth])),
+                    }
+                }
+                for (name, nths) in groups {
+                    self.rows.push(Row::Group(name, nths.len()));
+                    self.rows.extend(nths.into_iter().map(Row::Session));
+                }
+            }
+        }
+        let is_chosen = |row: &Row| match row {
+            Row::Session(nth) => self.all.get(*nth).map(|glance| glance.id) == chosen,
+            Row::Group(..) => false,
+        };
+        let kept = chosen.and_then(|_| self.rows.iter().position(is_chosen));
+        // Nobody has moved yet: the first one is chosen, whichever it is.
+        if self.at > 0 || self.top > 0 {
+            self.at = kept.unwrap_or(self.at);
+        } else {
+            self.at = self.rows.iter().position(|row| matches!(row, Row::Session(_))).unwrap_or(0);
+        }
+        self.at = self.at.min(self.rows.len().saturating_sub(1));
+    }
+
+    /// Moves by so many sessions.
+    pub fn by(&mut self, rows: isize) {
+        let last = self.rows.len().saturating_sub(1);
+        let mut at = self.at.saturating_add_signed(rows).min(last);
+        let step: isize = if rows < 0 { -1 } else { 1 };
+        // Heads of groups cannot be chosen.
+        while matches!(self.rows.get(at), Some(Row::Group(..))) {
+            match at.checked_add_signed(step).filter(|next| *next <= last) {
+                Some(next) => at = next,
+                None => return,
+            }
+        }
+        self.at = at;
+    }
+
+    /// The first row on a screen of so many.
+    pub fn settle(&mut self, view: usize) {
+        if self.at < self.top {
+            self.top = self.at;
+        }
+        // The head of its group is in sight with the first of a group.
+        if self.at == self.top && self.at > 0 && matches!(self.rows.get(self.at - 1), Some(Row::Group(..))) {
+            self.top = self.at - 1;
+        }
+        if self.at >= self.top + view.max(1) {
+            self.top = self.at + 1 - view.max(1);
+        }
+        self.top = self.top.min(self.rows.len().saturating_sub(view.max(1)));
+    }
+}
+
+fn matches(glance: &Glance, words: &[String]) -> bool {
+    let fields = [
+        Some(glance.title.as_str()),
+        Some(glance.agent.as_str()),
+        glance.project.as_deref(),
+    ];
+    let lists = glance.models.iter().chain(&glance.tags).map(String::as_str);
+    let texts: Vec<String> =
+        fields.into_iter().flatten().chain(lists).map(str::to_lowercase).collect();
+    words.iter().all(|word| texts.iter().any(|text| text.contains(word.as_str())))
+}
+
+fn group_of(glance: &Glance, grouping: Grouping) -> String {
+    match grouping {
+        Grouping::Day => {
+            let last = glance.ended.or(glance.started);
+            last.map_or_else(|| "no date".to_owned(), |at| at.strftime("%A, %-d %B %Y").to_string())
+        }
+        Grouping::Project | Grouping::None => {
+            glance.project.clone().unwrap_or_else(|| "no project".to_owned())
+        }
+    }
+}

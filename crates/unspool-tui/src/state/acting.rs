@@ -1,0 +1,386 @@
+//! What each action does, on the screen that is in sight.
+
+use crossterm::event::{KeyCode, KeyEvent};
+use unspool_core::id::SessionId;
+use unspool_core::present::Item;
+use unspool_engine::reader::Wish;
+use unspool_engine::window::{Position, Wanted};
+use unspool_render::markdown;
+
+use super::{Asker, Deed, Overlay, Purpose, Screen, State};
+use crate::keys::Action;
+use crate::piece::{Content, Fold};
+use crate::transcript::Transcript;
+use crate::transcript::moving::{Landmark, Way};
+
+impl State {
+    pub(super) fn act(&mut self, action: Action) -> Vec<Deed> {
+        match action {
+            Action::Quit => return vec![Deed::Quit],
+            Action::Suspend => return vec![Deed::Suspend],
+            Action::Redraw => return vec![Deed::Redraw],
+            Action::Help => self.overlay = Some(Overlay::Help { top: 0 }),
+            Action::Mouse => {
+                self.mouse = !self.mouse;
+                self.say(if self.mouse { "the mouse scrolls" } else { "the mouse selects text" });
+                return vec![Deed::Mouse(self.mouse)];
+            }
+            Action::Search => {
+                let query = match self.screens.last() {
+                    Some(Screen::Search(search)) => search.query.clone(),
+                    Some(Screen::Session(_)) | None => String::new(),
+                };
+                self.begin_input(Purpose::Search, &query);
+            }
+            Action::Tag | Action::Rename | Action::Delete | Action::CopyResume | Action::Export => {
+                return self.with_session(action);
+            }
+            Action::Up
+            | Action::Down
+            | Action::LineUp
+            | Action::LineDown
+            | Action::PageUp
+            | Action::PageDown
+            | Action::HalfUp
+            | Action::HalfDown
+            | Action::Start
+            | Action::End
+            | Action::Open
+            | Action::Back
+            | Action::Filter
+            | Action::NextHit
+            | Action::PreviousHit
+            | Action::NextPrompt
+            | Action::PreviousPrompt
+            | Action::NextError
+            | Action::PreviousError
+            | Action::NextEdit
+            | Action::PreviousEdit
+            | Action::FoldKind
+            | Action::ExpandAll
+            | Action::CollapseAll
+            | Action::Agent
+            | Action::Group
+            | Action::Preview
+            | Action::CopyPart
+            | Action::Replay
+            | Action::Everything => {
+                return match self.screens.last() {
+                    Some(Screen::Session(_)) => self.act_in_session(action),
+                    Some(Screen::Search(_)) => self.act_in_search(action),
+                    None => self.act_in_list(action),
+                };
+            }
+        }
+        Vec::new()
+    }
+
+    fn act_in_list(&mut self, action: Action) -> Vec<Deed> {
+        let page = crate::view::places(self).body.max(2) as isize;
+        if let Some(rows) = rows(action, page) {
+            self.list.by(rows);
+            return Vec::new();
+        }
+        match action {
+            Action::Open | Action::Agent | Action::Replay => {
+                let Some(glance) = self.list.chosen().cloned() else { return Vec::new() };
+                return self.open(glance, action == Action::Replay);
+            }
+            Action::Filter => {
+                let filter = self.list.filter.clone();
+                self.begin_input(Purpose::Filter, &filter);
+            }
+            Action::Back => self.list.set_filter(""),
+            Action::Group => self.list.group(),
+            Action::Preview => self.with_preview = !self.with_preview,
+            // These are of a session that is open.
+            _ => {}
+        }
+        Vec::new()
+    }
+
+    fn act_in_search(&mut self, action: Action) -> Vec<Deed> {
+        let page = (crate::view::places(self).body / 2).max(2) as isize;
+        let Some(Screen::Search(search)) = self.screens.last_mut() else { return Vec::new() };
+        if let Some(rows) = rows(action, page) {
+            search.by(rows);
+            return Vec::new();
+        }
+        match action {
+            Action::Open | Action::Agent => {
+                let hit = search.hits.as_ref().and_then(|hits| hits.get(search.at)).cloned();
+                let query = search.query.clone();
+                let Some(hit) = hit else { return Vec::new() };
+                let mut transcript = Transcript::new(hit.session, None);
+                // What was looked for everywhere is looked for here.
+                let find = transcript.find(&query);
+                let wanted = match (hit.turn, hit.place) {
+                    (Some(turn), Some(place)) => Wanted::Around(Position { turn, place }),
+                    (Some(turn), None) => Wanted::From(Position::start_of(turn)),
+                    (None, _) => Wanted::End,
+                };
+                self.screens.push(Screen::Session(Box::new(transcript)));
+                let mut deeds = Vec::new();
+                deeds.extend(self.of_transcript(|held| Some(held.ask_anew(wanted))));
+                deeds.extend(
+                    find.map(|wish| self.ask(Asker::Find(hit.session, query), wish)),
+                );
+                return deeds;
+            }
+            Action::Back => {
+                self.screens.pop();
+            }
+            Action::Filter => {
+                let query = search.query.clone();
+                self.begin_input(Purpose::Search, &query);
+            }
+            _ => {}
+        }
+        Vec::new()
+    }
+
+    fn act_in_session(&mut self, action: Action) -> Vec<Deed> {
+        let Some(transcript) = self.transcript_mut() else { return Vec::new() };
+        let page = (transcript.view.max(2) - 1) as isize;
+        let seek = |what, way| move |held: &mut Transcript| held.seek(what, way);
+        let hit = |way| move |held: &mut Transcript| held.next_hit(way);
+        let asked = match action {
+            Action::Up => {
+                transcript.step(Way::Back);
+                None
+            }
+            Action::Down => {
+                transcript.step(Way::Forth);
+                None
+            }
+            Action::LineUp => {
+                transcript.by(-1);
+                None
+            }
+            Action::LineDown => {
+                transcript.by(1);
+                None
+            }
+            Action::PageUp => {
+                transcript.by(-page);
+                None
+            }
+            Action::PageDown => {
+                transcript.by(page);
+                None
+            }
+            Action::HalfUp => {
+                transcript.by(-(page / 2).max(1));
+                None
+            }
+            Action::HalfDown => {
+                transcript.by((page / 2).max(1));
+                None
+            }
+            Action::Start => self.of_transcript(Transcript::to_start),
+            Action::End => self.of_transcript(Transcript::to_end),
+            Action::Open => match transcript.chosen() {
+                Some(at) => self.of_transcript(|held| held.toggle(at)),
+                None => None,
+            },
+            Action::Back => {
+                self.leave();
+                None
+            }
+            Action::Filter => {
+                let query = transcript.find.as_ref().map(|find| find.query.clone());
+                self.begin_input(Purpose::Find, &query.unwrap_or_default());
+                None
+            }
+            Action::NextHit => self.of_transcript(hit(Way::Forth)),
+            Action::PreviousHit => self.of_transcript(hit(Way::Back)),
+            Action::NextPrompt => self.of_transcript(seek(Landmark::Prompt, Way::Forth)),
+            Action::PreviousPrompt => self.of_transcript(seek(Landmark::Prompt, Way::Back)),
+            Action::NextError => self.of_transcript(seek(Landmark::Error, Way::Forth)),
+            Action::PreviousError => self.of_transcript(seek(Landmark::Error, Way::Back)),
+            Action::NextEdit => self.of_transcript(seek(Landmark::Edit, Way::Forth)),
+            Action::PreviousEdit => self.of_transcript(seek(Landmark::Edit, Way::Back)),
+            Action::FoldKind => {
+                if let Some(at) = transcript.chosen() {
+                    transcript.fold_kind(at);
+                }
+                None
+            }
+            Action::ExpandAll => {
+                transcript.fold_all(Fold::Open);
+                None
+            }
+            Action::CollapseAll => {
+                transcript.fold_all(Fold::Closed);
+                None
+            }
+            Action::Everything => {
+                transcript.fold_all(Fold::Open);
+                self.of_transcript(Transcript::to_start)
+            }
+            Action::Agent => return self.enter_agent(),
+            Action::Replay => return self.toggle_replay(),
+            Action::CopyPart => return self.copy_part(),
+            _ => None,
+        };
+        asked.into_iter().collect()
+    }
+
+    /// Back to where the session was opened from; what is looked for is left first.
+    fn leave(&mut self) {
+        let Some(transcript) = self.transcript_mut() else { return };
+        if transcript.find.take().is_some() {
+            return;
+        }
+        if self.replay.take().is_some() {
+            if let Some(transcript) = self.transcript_mut() {
+                transcript.until = None;
+                transcript.settle();
+            }
+            return;
+        }
+        self.screens.pop();
+    }
+
+    fn enter_agent(&mut self) -> Vec<Deed> {
+        let Some(transcript) = self.transcript() else { return Vec::new() };
+        let chosen = transcript.chosen().and_then(|at| transcript.pieces.get(at));
+        let mut agents = chosen.map(crate::piece::Piece::agents).unwrap_or_default();
+        match agents.len() {
+            0 => {
+                self.say("there is no sub-agent's session in this part");
+                Vec::new()
+            }
+            1 => agents.pop().map(|(_, id)| self.enter(id)).unwrap_or_default(),
+            _ => {
+                self.overlay = Some(Overlay::Agents { of: agents, at: 0 });
+                Vec::new()
+            }
+        }
+    }
+
+    /// Into a session by its id: from its start, which is what its starter wanted of it.
+    pub(super) fn enter(&mut self, id: SessionId) -> Vec<Deed> {
+        let transcript = Transcript::new(id, None);
+        self.screens.push(Screen::Session(Box::new(transcript)));
+        let start = Position::start_of(0);
+        let asked = self.of_transcript(|held| Some(held.ask_anew(Wanted::From(start))));
+        asked.into_iter().collect()
+    }
+
+    fn copy_part(&mut self) -> Vec<Deed> {
+        let Some(transcript) = self.transcript() else { return Vec::new() };
+        let piece = transcript.chosen().and_then(|at| transcript.pieces.get(at));
+        let text = match piece.map(|piece| &piece.content) {
+            Some(Content::Item(Item::Part(part))) => markdown::part(part),
+            Some(Content::Item(Item::Reasoning(block))) => {
+                let parts: Vec<String> = block.parts.iter().map(markdown::part).collect();
+                parts.join("\n\n")
+            }
+            Some(Content::User(blocks) | Content::Head(blocks)) => markdown::blocks(blocks),
+            Some(Content::Turn(_) | Content::Foot(_)) | None => return Vec::new(),
+        };
+        self.say("copied as Markdown");
+        vec![Deed::Copy(text)]
+    }
+
+    /// The session that is meant: the one on the screen, or the one chosen in the list.
+    fn with_session(&mut self, action: Action) -> Vec<Deed> {
+        let open = self.transcript().and_then(|transcript| transcript.glance.as_ref());
+        let Some(glance) = open.or_else(|| self.list.chosen()).cloned() else { return Vec::new() };
+        match action {
+            Action::Tag => self.begin_input(Purpose::Tag(glance.id), ""),
+            Action::Rename => self.begin_input(Purpose::Rename(glance.id), &glance.title),
+            Action::Delete => self.overlay = Some(Overlay::Delete(glance.id, glance.title)),
+            Action::CopyResume => match glance.resume {
+                Some(command) => {
+                    self.say(format!("copied: {command}"));
+                    return vec![Deed::Copy(command)];
+                }
+                None => self.say("this agent has no command that resumes a session"),
+            },
+            Action::Export => {
+                self.say("writing …");
+                let wish = Wish::Markdown { session: glance.id };
+                return vec![self.ask(Asker::Export(glance.id), wish)];
+            }
+            _ => {}
+        }
+        Vec::new()
+    }
+
+    // ---- replay ----
+
+    fn toggle_replay(&mut self) -> Vec<Deed> {
+        match &mut self.replay {
+            Some(replay) => {
+                replay.pause_or_play(self.now);
+                Vec::new()
+            }
+            None => self.start_replay(),
+        }
+    }
+
+    pub(super) fn play(&mut self) {
+        let now = self.now;
+        let Some(mut replay) = self.replay.take() else { return };
+        match self.transcript_mut().filter(|held| held.until.is_some()) {
+            Some(transcript) if transcript.is_loaded() => replay.play(transcript, now),
+            Some(_) | None => {}
+        }
+        self.replay = Some(replay);
+    }
+
+    /// Keys that mean something else while a session is replayed.
+    pub(super) fn press_in_replay(&mut self, key: KeyEvent) -> Option<Vec<Deed>> {
+        let now = self.now;
+        let mut replay = self.replay.take()?;
+        let transcript = self.transcript_mut().filter(|held| held.until.is_some());
+        let Some(transcript) = transcript else {
+            self.replay = Some(replay);
+            return None;
+        };
+        let mut jump = None;
+        let mut known = true;
+        match key.code {
+            KeyCode::Char(' ' | 'p') => replay.pause_or_play(now),
+            KeyCode::Char('.' | 'l') | KeyCode::Right => replay.step(transcript, now),
+            KeyCode::Char(',' | 'h') | KeyCode::Left => replay.step_back(transcript, now),
+            KeyCode::Char('+' | '>') => replay.faster(now),
+            KeyCode::Char('-' | '<') => replay.slower(now),
+            KeyCode::Char(digit @ '0'..='9') => {
+                // A tenth of the session each, by its turns.
+                let turns = transcript.glance.as_ref().map_or(0, |glance| glance.turns);
+                let tenth = u64::from(digit.to_digit(10).unwrap_or(0));
+                let turn = u32::try_from(turns * tenth / 10).unwrap_or(0);
+                jump = Some(Position::start_of(turn));
+            }
+            _ => known = false,
+        }
+        if let Some(place) = jump {
+            replay.jumped(now);
+            transcript.until = Some(place);
+        }
+        self.replay = Some(replay);
+        if let Some(place) = jump {
+            let asked = self.of_transcript(|held| Some(held.ask_anew(Wanted::From(place))));
+            return Some(asked.into_iter().collect());
+        }
+        known.then(Vec::new)
+    }
+}
+
+/// How far an action moves in a list.
+fn rows(action: Action, page: isize) -> Option<isize> {
+    match action {
+        Action::Up | Action::LineUp => Some(-1),
+        Action::Down | Action::LineDown => Some(1),
+        Action::PageUp => Some(-page),
+        Action::PageDown => Some(page),
+        Action::HalfUp => Some(-page / 2),
+        Action::HalfDown => Some(page / 2),
+        Action::Start => Some(isize::MIN / 2),
+        Action::End => Some(isize::MAX / 2),
+        _ => None,
+    }
+}

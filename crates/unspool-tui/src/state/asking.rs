@@ -1,0 +1,128 @@
+//! Answers, and what follows from them.
+
+use unspool_engine::reader::{Answer, Glance, Wish};
+use unspool_engine::window::Wanted;
+
+use super::{Asker, Deed, Screen, State};
+use crate::link::Number;
+use crate::replay::Replay;
+use crate::transcript::Transcript;
+
+impl State {
+    pub(super) fn answered(&mut self, number: Number, answer: Answer) -> Vec<Deed> {
+        // What was asked before the connection was lost has been asked again.
+        let Some(asker) = self.asked.remove(&number) else { return Vec::new() };
+        if let Answer::Failed(what) = answer {
+            if let Asker::Window(session, _) = asker {
+                self.session_mut(session).map(Transcript::forget_asked);
+            }
+            self.say(format!("✕ {what}"));
+            return Vec::new();
+        }
+        match (asker, answer) {
+            (Asker::List, Answer::List { sessions, more }) => {
+                let next = self.list.take(sessions, more);
+                next.map(|wish| self.ask(Asker::List, wish)).into_iter().collect()
+            }
+            (Asker::Newest, Answer::List { sessions, .. }) => {
+                self.list.take(sessions, true);
+                Vec::new()
+            }
+            (Asker::Row(id), Answer::Session(glance)) => {
+                self.list.put(id, glance.map(|glance| *glance));
+                Vec::new()
+            }
+            (Asker::Preview(id), Answer::Window(loaded)) => {
+                if let Some(preview) = self.preview.as_mut().filter(|held| held.session == id) {
+                    preview.take(crate::transcript::Why::Anew(None), *loaded);
+                }
+                Vec::new()
+            }
+            (Asker::Window(session, why), Answer::Window(loaded)) => {
+                let next = self.session_mut(session).and_then(|held| held.take(why, *loaded));
+                let next = next.map(|(why, wish)| self.ask(Asker::Window(session, why), wish));
+                next.into_iter().collect()
+            }
+            (Asker::Find(session, query), Answer::Found(found)) => {
+                let taken = self.session_mut(session).map(|held| held.take_hits(&query, &found));
+                if found.is_empty() {
+                    self.say(format!("{query} is nowhere in this session"));
+                }
+                let next = taken.flatten();
+                let next = next.map(|(why, wish)| self.ask(Asker::Window(session, why), wish));
+                next.into_iter().collect()
+            }
+            (Asker::Search(query), Answer::Found(found)) => {
+                if let Some(Screen::Search(search)) = self.screens.last_mut()
+                    && search.query == query
+                {
+                    (search.hits, search.at, search.top) = (Some(found), 0, 0);
+                }
+                Vec::new()
+            }
+            (Asker::Named { replay }, Answer::Session(glance)) => match glance {
+                Some(glance) => self.open(*glance, replay),
+                None => {
+                    self.say("✕ there is no such session, or more than one");
+                    Vec::new()
+                }
+            },
+            // An answer to something else than was asked: nobody needs it.
+            (_, _) => Vec::new(),
+        }
+    }
+
+    pub(super) fn session_mut(
+        &mut self,
+        session: unspool_core::id::SessionId,
+    ) -> Option<&mut Transcript> {
+        self.screens.iter_mut().rev().find_map(|screen| match screen {
+            Screen::Session(held) if held.session == session => Some(&mut **held),
+            Screen::Session(_) | Screen::Search(_) => None,
+        })
+    }
+
+    /// Opens a session at its end, or from its start to be replayed.
+    pub(super) fn open(&mut self, glance: Glance, replay: bool) -> Vec<Deed> {
+        let transcript = Transcript::new(glance.id, Some(glance));
+        self.screens.push(Screen::Session(Box::new(transcript)));
+        if replay {
+            return self.start_replay();
+        }
+        self.of_transcript(|transcript| Some(transcript.ask_anew(Wanted::End))).into_iter().collect()
+    }
+
+    pub(super) fn start_replay(&mut self) -> Vec<Deed> {
+        let start = unspool_engine::window::Position::start_of(0);
+        self.replay = Some(Replay::new(self.now));
+        let asked = self.of_transcript(|transcript| {
+            transcript.until = Some(start);
+            Some(transcript.ask_anew(Wanted::From(start)))
+        });
+        asked.into_iter().collect()
+    }
+
+    pub(super) fn ask_preview(&mut self) -> Option<Deed> {
+        let glance = self.list.chosen()?;
+        let mut preview = Transcript::preview(glance);
+        let id = glance.id;
+        let (_, wish) = preview.ask_anew(Wanted::End);
+        self.preview = Some(preview);
+        self.fit();
+        Some(self.ask(Asker::Preview(id), wish))
+    }
+
+    /// Something may have changed that nobody told: the session on the screen, and the newest of the
+    /// list.
+    pub(super) fn look_again(&mut self) -> Vec<Deed> {
+        let list = Wish::List { after: None, limit: 200 };
+        let mut deeds = vec![self.ask(Asker::Newest, list)];
+        let loaded = self.transcript().is_some_and(Transcript::is_loaded);
+        let asked = self.of_transcript(|transcript| match loaded {
+            true => transcript.ask_refresh(),
+            false => Some(transcript.ask_anew(Wanted::End)),
+        });
+        deeds.extend(asked);
+        deeds
+    }
+}

@@ -1,0 +1,466 @@
+//! One session on the screen: a window of its pieces, where its reader is in it, what is folded and
+//! what is looked for. However long the session is, only so much of it is held.
+
+mod find;
+pub mod moving;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use unspool_core::id::SessionId;
+use unspool_core::part::{Kind, Place};
+use unspool_core::present::{Item, TurnView};
+use unspool_engine::reader::{Glance, Loaded, Wish};
+use unspool_engine::window::{Position, Shown, Size, Wanted};
+
+use crate::piece::{Content, Fold, Key, Piece};
+use crate::scroll::{Pieces, Scroll};
+
+pub use find::Find;
+
+/// With more pieces than this, what is far away is let go.
+const MOST: usize = 700;
+const KEPT: usize = 450;
+/// More is loaded when so many screens are left.
+const NEAR: usize = 3;
+/// What is loaded at first, and while its reader scrolls.
+const FIRST: Size = Size { parts: 80, block: 40, long: 200 };
+const MORE: Size = Size { parts: 120, block: 40, long: 240 };
+const END: Position = Position { turn: u32::MAX, place: Place(i64::MAX) };
+
+/// What an answer is for.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Why {
+    /// To stand here in place of what was here; at this place, where one is said.
+    Anew(Option<Position>),
+    Before,
+    After,
+    /// What is here may have changed.
+    Refresh,
+    /// Parts of a block that were left out.
+    Inside(Key),
+    /// A place like this is looked for; then what is around it is.
+    Seek,
+}
+
+/// What is asked, and what for.
+pub type Asked = (Why, Wish);
+
+pub struct Transcript {
+    pub session: SessionId,
+    pub glance: Option<Glance>,
+    pub pieces: Vec<Piece>,
+    pub scroll: Scroll,
+    /// The piece that keys speak of.
+    pub cursor: Option<Key>,
+    pub find: Option<Find>,
+    /// So many pieces came while their reader was elsewhere, and this was the first of them.
+    pub unseen: usize,
+    pub mark: Option<Key>,
+    /// Pieces behind this place are not shown yet.
+    pub until: Option<Position>,
+    pub width: usize,
+    pub view: usize,
+    size: Size,
+    folds: FxHashMap<Key, Fold>,
+    kinds: FxHashMap<Kind, Fold>,
+    /// What is not loaded begins before, and behind, these places.
+    earlier: Option<Position>,
+    later: Option<Position>,
+    asking: FxHashSet<Why>,
+    /// Something was written while we were asking.
+    stale: bool,
+}
+
+impl Pieces for Transcript {
+    fn count(&self) -> usize {
+        match self.until {
+            None => self.pieces.len(),
+            Some(until) => self.pieces.partition_point(|piece| piece.position <= until),
+        }
+    }
+
+    fn height(&self, piece: usize) -> usize {
+        self.pieces.get(piece).map_or(0, |piece| self.lines(piece).len())
+    }
+}
+
+impl Transcript {
+    pub fn new(session: SessionId, glance: Option<Glance>) -> Transcript {
+        Transcript {
+            session,
+            glance,
+            pieces: Vec::new(),
+            scroll: Scroll::at_end(),
+            cursor: None,
+            find: None,
+            unseen: 0,
+            mark: None,
+            until: None,
+            width: 80,
+            view: 20,
+            size: FIRST,
+            folds: FxHashMap::default(),
+            kinds: FxHashMap::default(),
+            earlier: None,
+            later: None,
+            asking: FxHashSet::default(),
+            stale: false,
+        }
+    }
+
+    /// Only a glimpse of its end.
+    pub fn preview(glance: &Glance) -> Transcript {
+        let size = Size { parts: 16, block: 8, long: 32 };
+        Transcript { size, ..Transcript::new(glance.id, Some(glance.clone())) }
+    }
+
+    pub fn is_loaded(&self) -> bool {
+        !self.pieces.is_empty()
+    }
+
+    /// Whether the end of the session is here.
+    pub fn has_end(&self) -> bool {
+        self.later.is_none()
+    }
+
+    pub fn lines(&self, piece: &Piece) -> std::rc::Rc<Vec<unspool_core::lines::Line>> {
+        piece.lines(self.width, self.fold_of(piece))
+    }
+
+    pub fn fold_of(&self, piece: &Piece) -> Fold {
+        let chosen = self.folds.get(&piece.key);
+        let by_kind = || piece.kind().and_then(|kind| self.kinds.get(&kind));
+        chosen.or_else(by_kind).copied().unwrap_or_else(|| piece.usual_fold())
+    }
+
+    /// The screen has so much room for it now.
+    pub fn resize(&mut self, width: usize, view: usize) {
+        if (self.width, self.view) != (width, view) {
+            (self.width, self.view) = (width, view);
+            self.settle();
+        }
+    }
+
+    pub fn settle(&mut self) {
+        let mut scroll = self.scroll;
+        scroll.settle(self, self.view);
+        self.scroll = scroll;
+        if self.scroll.following && self.has_end() && self.until.is_none() {
+            self.unseen = 0;
+        }
+    }
+
+    // ---- asking ----
+
+    fn window(&self, wanted: Wanted, size: Size) -> Wish {
+        Wish::Window { session: self.session, wanted, only: None, size }
+    }
+
+    pub fn ask_anew(&mut self, wanted: Wanted) -> Asked {
+        let place = match wanted {
+            Wanted::Around(place) | Wanted::From(place) => Some(place),
+            Wanted::End
+            | Wanted::Before(_)
+            | Wanted::After(_)
+            | Wanted::Inside(_)
+            | Wanted::Between(_, _) => None,
+        };
+        self.asking.clear();
+        let why = Why::Anew(place);
+        self.asking.insert(why);
+        (why, self.window(wanted, self.size))
+    }
+
+    /// What is here may have changed.
+    pub fn ask_refresh(&mut self) -> Option<Asked> {
+        if !self.asking.is_empty() {
+            self.stale = true;
+            return None;
+        }
+        self.asking.insert(Why::Refresh);
+        let first = self.pieces.iter().find(|piece| piece.key != Key::Head);
+        let wanted = match first {
+            None => Wanted::End,
+            Some(first) => {
+                let last = self.pieces.iter().rev().find_map(last_place);
+                let to = if self.has_end() { END } else { last.unwrap_or(END) };
+                Wanted::Between(first.position, to)
+            }
+        };
+        Some((Why::Refresh, self.window(wanted, self.size)))
+    }
+
+    /// More, where the reader comes near to what is not loaded.
+    pub fn ask_more(&mut self) -> Option<Asked> {
+        if !self.asking.is_empty() || !self.is_loaded() {
+            return None;
+        }
+        let near = self.view * NEAR;
+        if let Some(earlier) = self.earlier {
+            let above: usize = self.lines_before(self.scroll.top.piece, near);
+            if above < near {
+                self.asking.insert(Why::Before);
+                return Some((Why::Before, self.window(Wanted::Before(earlier), MORE)));
+            }
+        }
+        if let Some(later) = self.later {
+            let below: usize = self.lines_behind(self.scroll.top.piece, near + self.view);
+            if below < near + self.view {
+                self.asking.insert(Why::After);
+                return Some((Why::After, self.window(Wanted::After(later), MORE)));
+            }
+        }
+        None
+    }
+
+    fn lines_before(&self, piece: usize, enough: usize) -> usize {
+        let mut sum = 0;
+        for at in (0..piece).rev() {
+            sum += self.height(at);
+            if sum >= enough {
+                break;
+            }
+        }
+        sum
+    }
+
+    fn lines_behind(&self, piece: usize, enough: usize) -> usize {
+        let mut sum = 0;
+        // Of what is replayed, what is not shown yet is near too.
+        for at in piece..self.pieces.len() {
+            sum += self.height(at);
+            if sum >= enough {
+                break;
+            }
+        }
+        sum
+    }
+
+    /// The connection was lost: nothing that was asked will be answered.
+    pub fn forget_asked(&mut self) {
+        self.asking.clear();
+    }
+
+    // ---- answers ----
+
+    /// Takes in what was loaded. Says what is to be asked next.
+    pub fn take(&mut self, why: Why, loaded: Loaded) -> Option<Asked> {
+        // What was asked for before the reader went elsewhere is of no use.
+        if !self.asking.remove(&why) {
+            return None;
+        }
+        let Loaded { glance, head, shown } = loaded;
+        if why == Why::Seek {
+            let found = shown.turns.iter().flat_map(|turn| {
+                turn.items.iter().map(|item| (turn.header.number, item))
+            });
+            let place = found.filter_map(|(turn, item)| {
+                Some(Position { turn, place: first_place(item)? })
+            });
+            let place = place.last()?;
+            return Some(self.ask_anew(Wanted::Around(place)));
+        }
+        self.glance = Some(glance);
+        let (earlier, later) = edges(&shown);
+        match why {
+            Why::Anew(place) => {
+                self.pieces.clear();
+                self.adopt(head, shown, Vec::new());
+                (self.earlier, self.later) = (earlier, later);
+                self.scroll = Scroll::at_end();
+                (self.unseen, self.mark) = (0, None);
+                match place {
+                    Some(place) => self.go_to(place),
+                    None => self.settle(),
+                }
+            }
+            Why::Refresh => {
+                let old = std::mem::take(&mut self.pieces);
+                let had_end = self.has_end();
+                let place = self.place(&old);
+                let known: FxHashSet<Key> = old.iter().map(|piece| piece.key).collect();
+                self.adopt(head, shown, old);
+                // The edges are where they were, but for an end that moved on.
+                if had_end {
+                    self.later = later;
+                }
+                self.return_to(place);
+                self.count_unseen(&known);
+                self.settle();
+            }
+            Why::Before => {
+                let place = self.place(&self.pieces);
+                let new: Vec<Piece> = shown.turns.into_iter().flat_map(Piece::of_turn).collect();
+                let keys: FxHashSet<Key> = new.iter().map(|piece| piece.key).collect();
+                let head = self.pieces.first().is_some_and(|piece| piece.key == Key::Head);
+                let rest = self.pieces.split_off(usize::from(head));
+                self.pieces.extend(new);
+                self.pieces.extend(rest.into_iter().filter(|piece| !keys.contains(&piece.key)));
+                self.earlier = earlier;
+                self.return_to(place);
+                self.trim_end();
+                self.settle();
+            }
+            Why::After => {
+                let keys: FxHashSet<Key> = self.pieces.iter().map(|piece| piece.key).collect();
+                let new = shown.turns.into_iter().flat_map(Piece::of_turn);
+                self.pieces.extend(new.filter(|piece| !keys.contains(&piece.key)));
+                self.later = later;
+                self.trim_start();
+                self.settle();
+            }
+            Why::Inside(key) => self.fill(key, shown),
+            Why::Seek => {}
+        }
+        if std::mem::take(&mut self.stale) { self.ask_refresh() } else { None }
+    }
+
+    /// Makes these the pieces; what has not changed stays laid out.
+    fn adopt(
+        &mut self,
+        head: Vec<unspool_core::block::Block>,
+        shown: Shown,
+        old: Vec<Piece>,
+    ) {
+        let mut old: FxHashMap<Key, Piece> =
+            old.into_iter().map(|piece| (piece.key, piece)).collect();
+        let turns = shown.turns.into_iter().flat_map(Piece::of_turn);
+        let pieces = std::iter::once(Piece::head(head)).chain(turns).map(|mut piece| {
+            if let Some(old) = old.remove(&piece.key) {
+                piece.inherit(old);
+            }
+            piece
+        });
+        self.pieces = pieces.collect();
+    }
+
+    /// Where the reader is: the first piece in sight that will stay, and the line of it.
+    fn place(&self, pieces: &[Piece]) -> Option<(Key, usize)> {
+        let piece = pieces.get(self.scroll.top.piece)?;
+        Some((piece.key, self.scroll.top.line))
+    }
+
+    fn return_to(&mut self, place: Option<(Key, usize)>) {
+        let Some((key, line)) = place else { return };
+        if let Some(at) = self.at(key) {
+            self.scroll.top = crate::scroll::Spot { piece: at, line };
+        }
+    }
+
+    /// Which piece it is now.
+    pub fn at(&self, key: Key) -> Option<usize> {
+        self.pieces.iter().position(|piece| piece.key == key)
+    }
+
+    fn count_unseen(&mut self, known: &FxHashSet<Key>) {
+        if self.scroll.following && self.until.is_none() {
+            return;
+        }
+        let is_new = |piece: &&Piece| matches!(piece.key, Key::Item(_)) && !known.contains(&piece.key);
+        let mut fresh = self.pieces.iter().filter(is_new).map(|piece| piece.key);
+        if let Some(first) = fresh.next() {
+            self.unseen += 1 + fresh.count();
+            if self.mark.is_none() {
+                self.mark = Some(first);
+            }
+        }
+    }
+
+    /// Lets go of what is far behind the screen.
+    fn trim_end(&mut self) {
+        if self.pieces.len() <= MOST {
+            return;
+        }
+        let screen = self.scroll.top.piece + self.view;
+        self.pieces.truncate(KEPT.max(screen + self.view));
+        while self.pieces.last().is_some_and(|piece| last_place(piece).is_none()) {
+            self.pieces.pop();
+        }
+        self.later = self.pieces.last().and_then(last_place);
+        self.scroll.following = false;
+    }
+
+    /// Lets go of what is far before the screen.
+    fn trim_start(&mut self) {
+        if self.pieces.len() <= MOST {
+            return;
+        }
+        let place = self.place(&self.pieces);
+        let far = self.scroll.top.piece.saturating_sub(self.view);
+        let gone = (self.pieces.len() - KEPT).min(far);
+        if gone <= 1 {
+            return;
+        }
+        let gone = (0..=gone).rev().find(|at| {
+            self.pieces.get(*at).is_some_and(|piece| matches!(piece.key, Key::Turn(_) | Key::Item(_)))
+        });
+        let Some(gone) = gone else { return };
+        self.pieces.drain(..gone);
+        self.earlier = self.pieces.first().map(|piece| piece.position);
+        self.return_to(place);
+    }
+
+    /// Puts parts of a block where they were left out.
+    fn fill(&mut self, key: Key, shown: Shown) {
+        let mut found = shown.turns.into_iter().flat_map(|turn| turn.items).filter_map(|item| {
+            if let Item::Reasoning(block) = item { Some(block.parts) } else { None }
+        });
+        let Some(parts) = found.next() else { return };
+        let Some(at) = self.at(key) else { return };
+        let Some(Content::Item(Item::Reasoning(block))) =
+            self.pieces.get_mut(at).map(|piece| &mut piece.content)
+        else {
+            return;
+        };
+        let held: FxHashSet<_> = block.parts.iter().map(|part| part.id).collect();
+        let Some(gap) = block.parts.iter().position(|part| part.before > 0) else { return };
+        if let Some(part) = block.parts.get_mut(gap) {
+            part.before = 0;
+        }
+        let new = parts.into_iter().filter(|part| !held.contains(&part.id));
+        block.parts.splice(gap..gap, new);
+        self.pieces.iter().filter(|piece| piece.key == key).for_each(Piece::forget);
+        self.settle();
+    }
+}
+
+fn first_place(item: &Item) -> Option<Place> {
+    match item {
+        Item::Part(part) => Some(part.place),
+        Item::Reasoning(block) => block.parts.first().map(|part| part.place),
+    }
+}
+
+/// The place behind which what follows a piece is.
+fn last_place(piece: &Piece) -> Option<Position> {
+    match &piece.content {
+        Content::Item(_) => {
+            let place = piece.parts().last()?.place;
+            Some(Position { turn: piece.position.turn, place })
+        }
+        Content::Foot(_) => Some(piece.position),
+        Content::Head(_) | Content::Turn(_) | Content::User(_) => None,
+    }
+}
+
+/// Where what is not loaded begins, before and behind.
+fn edges(shown: &Shown) -> (Option<Position>, Option<Position>) {
+    let cut_before = |turn: &TurnView| {
+        let first = turn.items.first()?;
+        let missing = match first {
+            Item::Part(part) => part.before,
+            Item::Reasoning(block) => block.before,
+        };
+        let place = first_place(first)?;
+        (missing > 0).then_some(Position { turn: turn.header.number, place })
+    };
+    let cut_behind = |turn: &TurnView| {
+        let last = match turn.items.last()? {
+            Item::Part(part) => part.place,
+            Item::Reasoning(block) => block.parts.last()?.place,
+        };
+        (turn.after > 0).then_some(Position { turn: turn.header.number, place: last })
+    };
+    let earlier = shown.turns.first().and_then(cut_before).or(shown.earlier);
+    let later = shown.turns.last().and_then(cut_behind).or(shown.later);
+    (earlier, later)
+}

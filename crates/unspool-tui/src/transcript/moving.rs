@@ -1,0 +1,311 @@
+//! Movements of a person through a session: by lines, pieces, prompts, errors and edits; and what
+//! is opened and closed.
+
+use unspool_core::present::Item;
+use unspool_engine::reader::Wish;
+use unspool_engine::window::{Only, Position, Size, Wanted};
+
+use super::{Asked, Transcript, Why};
+use crate::piece::{Content, Fold, Key, Piece};
+use crate::scroll::{Pieces, end_top};
+
+/// To where.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Way {
+    Back,
+    Forth,
+}
+
+/// What is looked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Landmark {
+    Prompt,
+    Error,
+    Edit,
+}
+
+impl Landmark {
+    fn is(self, piece: &Piece) -> bool {
+        match self {
+            Landmark::Prompt => matches!(piece.key, Key::Turn(_)),
+            Landmark::Error => piece.is_error(),
+            Landmark::Edit => piece.is_edit(),
+        }
+    }
+}
+
+impl Transcript {
+    fn scrolled(&mut self, deed: impl FnOnce(&mut crate::scroll::Scroll, &Transcript)) {
+        let mut scroll = self.scroll;
+        deed(&mut scroll, self);
+        self.scroll = scroll;
+        self.settle();
+    }
+
+    pub fn by(&mut self, lines: isize) {
+        self.scrolled(|scroll, me| scroll.by(me, me.view, lines));
+        self.cursor_in_sight();
+    }
+
+    pub fn to_start(&mut self) -> Option<Asked> {
+        if self.earlier.is_some() {
+            return Some(self.ask_anew(Wanted::From(Position::start_of(0))));
+        }
+        self.scrolled(|scroll, me| scroll.to_start(me, me.view));
+        self.cursor = self.pieces.iter().find(|piece| piece.key != Key::Head).map(|piece| piece.key);
+        None
+    }
+
+    pub fn to_end(&mut self) -> Option<Asked> {
+        if self.later.is_some() {
+            return Some(self.ask_anew(Wanted::End));
+        }
+        self.scrolled(|scroll, me| scroll.to_end(me, me.view));
+        self.cursor = self.pieces.last().map(|piece| piece.key);
+        None
+    }
+
+    /// The piece that keys speak of; the first one in sight, where none was chosen.
+    pub fn chosen(&self) -> Option<usize> {
+        let chosen = self.cursor.and_then(|key| self.at(key)).filter(|at| *at < self.count());
+        chosen.or_else(|| self.in_sight().into_iter().find(|at| self.can_choose(*at)))
+    }
+
+    fn can_choose(&self, at: usize) -> bool {
+        let kept = |piece: &Piece| !matches!(piece.key, Key::Head | Key::Foot(_));
+        self.pieces.get(at).is_some_and(kept) && self.height(at) > 0
+    }
+
+    /// The pieces of which something is on the screen.
+    pub fn in_sight(&self) -> Vec<usize> {
+        let top = self.scroll.top;
+        let mut room = self.view + top.line;
+        let mut found = Vec::new();
+        for at in top.piece..self.count() {
+            if room == 0 {
+                break;
+            }
+            found.push(at);
+            room = room.saturating_sub(self.height(at));
+        }
+        found
+    }
+
+    /// A cursor that was scrolled out of sight is where the reader is.
+    fn cursor_in_sight(&mut self) {
+        let Some(at) = self.cursor.and_then(|key| self.at(key)) else { return };
+        let seen = self.in_sight();
+        let (Some(first), Some(last)) = (seen.first(), seen.last()) else { return };
+        if at < *first || at > *last {
+            let mut near: Box<dyn Iterator<Item = &usize>> =
+                if at < *first { Box::new(seen.iter()) } else { Box::new(seen.iter().rev()) };
+            let next = near.find(|at| self.can_choose(**at)).copied();
+            self.cursor = next.and_then(|at| self.pieces.get(at)).map(|piece| piece.key);
+        }
+    }
+
+    pub fn choose(&mut self, at: usize) {
+        self.cursor = self.pieces.get(at).map(|piece| piece.key);
+        self.scrolled(|scroll, me| scroll.show(me, me.view, at));
+    }
+
+    /// To the next piece; through one that is higher than the screen, line by line.
+    pub fn step(&mut self, way: Way) {
+        let Some(from) = self.chosen() else { return };
+        if self.cursor.is_none() {
+            self.choose(from);
+            return;
+        }
+        if self.height(from) > self.view && self.is_more_of(from, way) {
+            let half = (self.view / 2).max(1) as isize;
+            self.by(if way == Way::Back { -half } else { half });
+            return;
+        }
+        let next = match way {
+            Way::Back => (0..from).rev().find(|at| self.can_choose(*at)),
+            Way::Forth => (from + 1..self.count()).find(|at| self.can_choose(*at)),
+        };
+        match (next, way) {
+            (Some(at), _) => self.choose(at),
+            (None, Way::Back) => self.by(-1),
+            (None, Way::Forth) => self.by(isize::MAX),
+        }
+    }
+
+    /// Whether some of a piece is beyond the screen's edge.
+    fn is_more_of(&self, at: usize, way: Way) -> bool {
+        let top = self.scroll.top;
+        match way {
+            Way::Back => top.piece == at && top.line > 0,
+            Way::Forth => {
+                let bottom = crate::scroll::forward(self, top, self.view);
+                bottom.piece == at && bottom.line < self.height(at).saturating_sub(1)
+            }
+        }
+    }
+
+    /// To the next prompt, error or edit; beyond what is loaded, if it must be.
+    pub fn seek(&mut self, what: Landmark, way: Way) -> Option<Asked> {
+        let from = match what {
+            // From the prompt at hand, wherever in its turn the reader is.
+            Landmark::Prompt => self.scroll.top.piece,
+            Landmark::Error | Landmark::Edit => self.chosen()?,
+        };
+        let is = |at: &usize| self.pieces.get(*at).is_some_and(|piece| what.is(piece));
+        let here = |at: &usize| what == Landmark::Prompt && *at == from && self.scroll.top.line > 1;
+        let found = match way {
+            Way::Back => (0..=from).rev().find(|at| is(at) && (*at < from || here(at))),
+            Way::Forth => (from + 1..self.count()).find(is),
+        };
+        if let Some(at) = found {
+            self.cursor = self.pieces.get(at).map(|piece| piece.key);
+            match what {
+                Landmark::Prompt => {
+                    self.scrolled(|scroll, me| scroll.show_at_top(me, me.view, at));
+                }
+                Landmark::Error | Landmark::Edit => self.choose(at),
+            }
+            return None;
+        }
+        let edge = match way {
+            Way::Back => self.earlier?,
+            Way::Forth => self.later?,
+        };
+        match (what, way) {
+            (Landmark::Prompt, Way::Back) => {
+                let turn = if edge.place.0 <= 0 { edge.turn.saturating_sub(1) } else { edge.turn };
+                Some(self.ask_anew(Wanted::From(Position::start_of(turn))))
+            }
+            (Landmark::Prompt, Way::Forth) => {
+                Some(self.ask_anew(Wanted::From(Position::start_of(edge.turn.saturating_add(1)))))
+            }
+            (Landmark::Error, _) => Some(self.ask_seek(Only::Errors, edge, way)),
+            (Landmark::Edit, _) => Some(self.ask_seek(Only::Edits, edge, way)),
+        }
+    }
+
+    fn ask_seek(&mut self, only: Only, edge: Position, way: Way) -> Asked {
+        let wanted = match way {
+            Way::Back => Wanted::Before(edge),
+            Way::Forth => Wanted::After(edge),
+        };
+        self.asking.clear();
+        self.asking.insert(Why::Seek);
+        let size = Size { parts: 1, block: 1, long: 0 };
+        (Why::Seek, Wish::Window { session: self.session, wanted, only: Some(only), size })
+    }
+
+    /// To a place that is loaded: the piece that holds it, opened.
+    pub fn go_to(&mut self, place: Position) {
+        let holds = |piece: &&Piece| {
+            piece.position.turn == place.turn
+                && piece.position <= place
+                && !matches!(piece.key, Key::Head | Key::Foot(_))
+        };
+        let Some(key) = self.pieces.iter().rev().find(holds).map(|piece| piece.key) else {
+            self.settle();
+            return;
+        };
+        if matches!(key, Key::Item(_)) {
+            self.folds.insert(key, Fold::Open);
+        }
+        self.cursor = Some(key);
+        if let Some(at) = self.at(key) {
+            self.scroll.following = false;
+            self.scrolled(|scroll, me| {
+                let end = end_top(me, me.view);
+                let above = me.view / 4;
+                let target = crate::scroll::Spot { piece: at, line: 0 };
+                scroll.top = crate::scroll::back(me, target, above).min(end);
+                if matches!(key, Key::Turn(_)) {
+                    scroll.top = target.min(end);
+                }
+                scroll.following = false;
+            });
+        }
+    }
+
+    pub fn is_held(&self, place: Position) -> bool {
+        let mut held = self.pieces.iter().filter(|piece| piece.key != Key::Head);
+        let first = held.next().map(|piece| piece.position);
+        let last = self.pieces.iter().rev().find_map(super::last_place);
+        first.zip(last).is_some_and(|(first, last)| first <= place && place <= last)
+    }
+
+    // ---- folding ----
+
+    /// Opens a piece, or closes it. What its reader looks at stays where it is.
+    pub fn toggle(&mut self, at: usize) -> Option<Asked> {
+        let piece = self.pieces.get(at)?;
+        let (key, position) = (piece.key, piece.position);
+        let Content::Item(item) = &piece.content else { return None };
+        let next = match self.fold_of(piece) {
+            Fold::Open => match piece.usual_fold() {
+                Fold::Open => Fold::Closed,
+                usual => usual,
+            },
+            Fold::Closed | Fold::Short => Fold::Open,
+        };
+        let gap = if let Item::Reasoning(block) = item {
+            block.parts.iter().find(|part| part.before > 0).map(|part| part.place)
+        } else {
+            None
+        };
+        self.folds.insert(key, next);
+        self.cursor = Some(key);
+        self.stay();
+        let place = gap.filter(|_| next == Fold::Open)?;
+        let why = Why::Inside(key);
+        if !self.asking.is_empty() {
+            return None;
+        }
+        self.asking.insert(why);
+        let wanted = Wanted::Inside(Position { turn: position.turn, place });
+        Some((why, self.window(wanted, self.size)))
+    }
+
+    /// Opens or closes everything of the kind of a piece.
+    pub fn fold_kind(&mut self, at: usize) {
+        let Some(piece) = self.pieces.get(at) else { return };
+        let Some(kind) = piece.kind() else { return };
+        let next = match self.fold_of(piece) {
+            Fold::Open => Fold::Closed,
+            Fold::Closed | Fold::Short => Fold::Open,
+        };
+        self.kinds.insert(kind, next);
+        let folds = std::mem::take(&mut self.folds);
+        let kept = |key: &Key| {
+            self.at(*key).and_then(|at| self.pieces.get(at)?.kind()) != Some(kind)
+        };
+        self.folds = folds.into_iter().filter(|(key, _)| kept(key)).collect();
+        self.stay();
+    }
+
+    /// Everything opened, or everything as usual.
+    pub fn fold_all(&mut self, fold: Fold) {
+        self.folds.clear();
+        self.kinds.clear();
+        if fold != Fold::Short {
+            let foldable = [
+                unspool_core::part::Kind::Tool,
+                unspool_core::part::Kind::Reasoning,
+                unspool_core::part::Kind::Agent,
+                unspool_core::part::Kind::Compaction,
+                unspool_core::part::Kind::SkillLoad,
+                unspool_core::part::Kind::McpSnapshot,
+                unspool_core::part::Kind::ContextInfo,
+                unspool_core::part::Kind::Data,
+            ];
+            self.kinds.extend(foldable.map(|kind| (kind, fold)));
+        }
+        self.stay();
+    }
+
+    /// After a card was opened by its reader: they stay where they are, at the end only if that is
+    /// still in sight.
+    fn stay(&mut self) {
+        let end = end_top(self, self.view);
+        self.scroll.following = self.scroll.following && self.scroll.top >= end;
+        self.settle();
+    }
+}

@@ -1,0 +1,125 @@
+//! Draws the state. Reads it and changes nothing.
+
+mod list;
+mod overlay;
+mod search;
+mod session;
+mod status;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use unspool_core::lines::{Line, Style};
+
+use crate::paint;
+use crate::state::{Screen, State};
+use crate::theme::Theme;
+
+/// The list shares the screen with a glimpse of a session when it is so wide.
+const WIDE: u16 = 110;
+
+/// Where things are, in lines and columns.
+pub struct Places {
+    /// The first line below the head.
+    pub top: usize,
+    /// So many lines are between the head and the foot.
+    pub body: usize,
+    /// So many columns has the glimpse at the right.
+    pub preview: Option<usize>,
+}
+
+pub fn places(state: &State) -> Places {
+    let (width, height) = state.size;
+    let foot = 1 + u16::from(state.replay.is_some());
+    let preview = state.with_preview && width >= WIDE && state.screens.is_empty();
+    Places {
+        top: 1,
+        body: usize::from(height.saturating_sub(1 + foot)),
+        preview: preview.then(|| usize::from(width) * 2 / 5),
+    }
+}
+
+/// A link that is in sight.
+pub use crate::paint::Link;
+
+/// Draws everything; says which links are in sight.
+pub fn draw(state: &State, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Vec<Link> {
+    buffer.set_style(area, theme.base());
+    let mut canvas = Canvas { theme, buffer, links: Vec::new() };
+    let places = places(state);
+    let head = Rect { height: area.height.min(1), ..area };
+    let top = area.y + places.top as u16;
+    let body = Rect { y: top, height: places.body as u16, ..area }.intersection(area);
+    status::head(state, head, &mut canvas);
+    match state.screens.last() {
+        Some(Screen::Session(transcript)) => {
+            session::draw(state, transcript, body, &mut canvas);
+        }
+        Some(Screen::Search(search)) => search::draw(search, body, &mut canvas),
+        None => {
+            let right = places.preview.map_or(0, |columns| columns as u16);
+            let left = Rect { width: body.width.saturating_sub(right), ..body };
+            list::draw(state, left, &mut canvas);
+            if right > 0 {
+                let right = Rect { x: left.right(), width: right, ..body };
+                list::preview(state, right, &mut canvas);
+            }
+        }
+    }
+    let rest = Rect { y: body.bottom(), height: area.bottom().saturating_sub(body.bottom()), ..area };
+    status::foot(state, rest, &mut canvas);
+    if let Some(overlay) = &state.overlay {
+        overlay::draw(state, overlay, area, &mut canvas);
+        // What lies under it is no longer in sight.
+        canvas.links.clear();
+    }
+    canvas.links
+}
+
+/// What is drawn on.
+struct Canvas<'a> {
+    theme: &'a Theme,
+    buffer: &'a mut Buffer,
+    links: Vec<Link>,
+}
+
+impl Canvas<'_> {
+    /// Draws a line at the top of an area.
+    fn line(&mut self, line: &Line, area: Rect) {
+        if area.height > 0 && area.width > 0 {
+            paint::draw(line, Rect { height: 1, ..area }, self.buffer, self.theme);
+        }
+    }
+
+    /// Draws text in one style, cut where there is no more room.
+    fn text(&mut self, text: &str, style: Style, area: Rect) {
+        let line = Line::of(&unspool_core::lines::cut(text, usize::from(area.width)), style);
+        self.line(&line, area);
+    }
+
+    fn fill(&mut self, area: Rect, style: ratatui::style::Style) {
+        self.buffer.set_style(area.intersection(self.buffer.area), style);
+    }
+
+    fn clear(&mut self, area: Rect) {
+        let area = area.intersection(self.buffer.area);
+        for y in area.top()..area.bottom() {
+            for x in area.left()..area.right() {
+                if let Some(cell) = self.buffer.cell_mut((x, y)) {
+                    cell.reset();
+                }
+            }
+        }
+        self.fill(area, self.theme.base());
+    }
+}
+
+/// The n-th line of an area.
+fn nth(area: Rect, line: usize) -> Rect {
+    let y = area.y.saturating_add(u16::try_from(line).unwrap_or(u16::MAX));
+    Rect { y, height: 1, ..area }.intersection(area)
+}
+
+fn inset(area: Rect, columns: u16) -> Rect {
+    let columns = columns.min(area.width);
+    Rect { x: area.x + columns, width: area.width - columns, ..area }
+}

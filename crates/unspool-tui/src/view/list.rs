@@ -1,0 +1,195 @@
+//! The list of sessions, and a glimpse of the one that is chosen.
+
+use jiff::Timestamp;
+use ratatui::layout::Rect;
+use unspool_core::block::Tone;
+use unspool_core::lines::{self, Line, Style};
+use unspool_core::present::activity::Activity;
+use unspool_core::present::format;
+use unspool_core::session::SessionState;
+use unspool_engine::reader::Glance;
+
+use super::{Canvas, inset, nth, session};
+use crate::list::{Grouping, Row};
+use crate::state::State;
+
+pub fn draw(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
+    let list = &state.list;
+    if list.rows.is_empty() {
+        empty(state, area, canvas);
+        return;
+    }
+    let columns = Columns::fit(usize::from(area.width), list.grouping);
+    let now = Timestamp::now();
+    for (y, row) in list.rows.iter().skip(list.top).take(usize::from(area.height)).enumerate() {
+        let place = nth(area, y);
+        match row {
+            Row::Group(name, count) => {
+                let mut line = Line::of(" ", Style::default());
+                let name = lines::cut(name, usize::from(area.width).saturating_sub(10));
+                line.push(&name, Style { strong: true, ..Style::default() });
+                line.push(&format!("  {count}"), Style::tone(Tone::Muted));
+                canvas.line(&line, place);
+            }
+            Row::Session(nth) => {
+                let Some(glance) = list.all.get(*nth) else { continue };
+                let chosen = list.top + y == list.at;
+                if chosen {
+                    canvas.fill(place, canvas.theme.selection());
+                }
+                canvas.line(&columns.line(glance, now, state.beat()), place);
+                if chosen {
+                    canvas.fill(place, canvas.theme.selection());
+                }
+            }
+        }
+    }
+}
+
+fn empty(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
+    let muted = Style::tone(Tone::Muted);
+    let lines = match (&*state.list.filter, state.list.complete) {
+        (_, false) => vec!["looking …".to_owned()],
+        ("", true) => vec![
+            "No sessions yet.".to_owned(),
+            String::new(),
+            "Run an agent (claude, codex, opencode, copilot, gemini) and it shows up here".to_owned(),
+            "while it works. `unspool doctor` says where it is looked for.".to_owned(),
+        ],
+        (filter, true) => vec![format!("No session has {filter} in its title, project, agent, model or tags."), "Esc shows all; s searches in what was said.".to_owned()],
+    };
+    for (y, text) in lines.iter().enumerate() {
+        canvas.text(text, muted.clone(), inset(nth(area, y + 1), 2));
+    }
+}
+
+pub fn preview(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
+    for y in 0..usize::from(area.height) {
+        canvas.text("│", Style::gutter(), nth(area, y));
+    }
+    if let Some(preview) = state.preview.as_ref().filter(|preview| preview.is_loaded()) {
+        session::pieces(state, preview, None, inset(area, 1), canvas);
+    }
+}
+
+/// Which columns there is room for, and how wide they are.
+struct Columns {
+    title: usize,
+    agent: usize,
+    project: usize,
+    model: usize,
+    turns: usize,
+    tokens: usize,
+    cost: usize,
+    age: usize,
+}
+
+impl Columns {
+    fn fit(width: usize, grouping: Grouping) -> Columns {
+        let mut columns =
+            Columns { title: 0, agent: 0, project: 0, model: 0, turns: 0, tokens: 0, cost: 0, age: 5 };
+        // The glyph before, a space behind.
+        let mut left = width.saturating_sub(4 + columns.age);
+        let least = 24;
+        // The most telling first; each only where the title keeps its room.
+        let project = if grouping == Grouping::Project { 0 } else { 16 };
+        let wanted: [(&mut usize, usize); 6] = [
+            (&mut columns.agent, 12),
+            (&mut columns.project, project),
+            (&mut columns.tokens, 7),
+            (&mut columns.cost, 8),
+            (&mut columns.turns, 5),
+            (&mut columns.model, 18),
+        ];
+        for (column, width) in wanted {
+            if width > 0 && left >= least + width + 2 {
+                *column = width;
+                left -= width + 2;
+            }
+        }
+        columns.title = left;
+        columns
+    }
+
+    fn line(&self, glance: &Glance, now: Timestamp, beat: usize) -> Line {
+        let (glyph, tone) = match (&glance.activity, glance.state) {
+            (Some(Activity::Waiting { .. }), _) => ("?", Tone::Warning),
+            (_, SessionState::Live) => (if beat % 2 == 0 { "◐" } else { "◑" }, Tone::Running),
+            (_, SessionState::Idle | SessionState::Ended) if glance.errors > 0 => ("●", Tone::Muted),
+            (_, SessionState::Idle | SessionState::Ended) => ("●", Tone::Ok),
+        };
+        let mut line = Line::of(" ", Style::default());
+        line.push(glyph, Style::tone(tone));
+        line.push(" ", Style::default());
+        let mut title = Line::of(&format::first_line(&glance.title, 200), Style::default());
+        for tag in &glance.tags {
+            title.push(&format!("  #{tag}"), Style::tone(Tone::Accent));
+        }
+        // What a live one does now matters more than how it began.
+        match &glance.activity {
+            Some(Activity::Working { what }) => title.push(&format!("  {what}"), Style::tone(Tone::Running)),
+            Some(Activity::Waiting { question }) => {
+                title.push(&format!("  waits: {question}"), Style::tone(Tone::Warning));
+            }
+            None => {}
+        }
+        let title = lines::clip(title, self.title);
+        let pad = self.title.saturating_sub(title.width());
+        title.runs.into_iter().for_each(|run| line.push(&run.text, run.style));
+        line.push(&" ".repeat(pad), Style::default());
+        let muted = Style::tone(Tone::Muted);
+        let project = glance.project.as_deref().unwrap_or_default();
+        let project = project.trim_end_matches('/').rsplit(['/', '\\']).next().unwrap_or_default();
+        let model = glance.models.last().map_or("", String::as_str);
+        left(&mut line, &glance.agent, self.agent, muted.clone());
+        left(&mut line, project, self.project, muted.clone());
+        left(&mut line, model, self.model, muted.clone());
+        right(&mut line, &format::number(glance.turns), self.turns, muted.clone());
+        right(&mut line, &short_number(glance.tokens), self.tokens, muted.clone());
+        right(&mut line, &glance.cost, self.cost, muted.clone());
+        let last = glance.ended.or(glance.started);
+        let age = last.map(|last| age(last, now)).unwrap_or_default();
+        right(&mut line, &age, self.age.saturating_sub(1), muted);
+        line
+    }
+}
+
+fn left(line: &mut Line, text: &str, width: usize, style: Style) {
+    if width > 0 {
+        let text = lines::cut(text, width);
+        let pad = width.saturating_sub(lines::width(&text));
+        line.push(&format!("  {text}{}", " ".repeat(pad)), style);
+    }
+}
+
+fn right(line: &mut Line, text: &str, width: usize, style: Style) {
+    if width > 0 {
+        let text = lines::cut(text, width);
+        let pad = width.saturating_sub(lines::width(&text));
+        line.push(&format!("  {}{text}", " ".repeat(pad)), style);
+    }
+}
+
+/// `847`, `12.3k`, `4.1M`
+pub fn short_number(count: u64) -> String {
+    match count {
+        0 => String::new(),
+        1..1_000 => count.to_string(),
+        1_000..1_000_000 => format!("{:.1}k", count as f64 / 1e3),
+        _ => format!("{:.1}M", count as f64 / 1e6),
+    }
+}
+
+/// `3m`, `5h`, `2d`, `4w`, `2y`
+pub fn age(at: Timestamp, now: Timestamp) -> String {
+    let seconds = now.duration_since(at).as_secs().max(0);
+    let (minute, hour, day) = (60, 3600, 86400);
+    match seconds {
+        s if s < minute => "now".to_owned(),
+        s if s < hour => format!("{}m", s / minute),
+        s if s < day => format!("{}h", s / hour),
+        s if s < 14 * day => format!("{}d", s / day),
+        s if s < 364 * day => format!("{}w", s / (7 * day)),
+        s => format!("{}y", s / (364 * day)),
+    }
+}

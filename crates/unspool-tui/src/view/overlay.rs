@@ -1,0 +1,134 @@
+//! What lies over everything: help, a line that is typed, a question, a choice.
+
+use ratatui::layout::Rect;
+use unspool_core::block::Tone;
+use unspool_core::lines::{self, Line, Style};
+
+use super::{Canvas, inset, nth};
+use crate::keys::ACTIONS;
+use crate::state::{Input, Overlay, Purpose, State};
+
+pub fn draw(state: &State, overlay: &Overlay, area: Rect, canvas: &mut Canvas<'_>) {
+    match overlay {
+        Overlay::Help { top } => help(state, *top, area, canvas),
+        Overlay::Input(input) => typed(input, area, canvas),
+        Overlay::Delete(_, title) => {
+            let title = lines::cut(title, usize::from(area.width).saturating_sub(40).max(8));
+            let text = format!(" delete “{title}” from the archive?  y yes · any other key no ");
+            let row = nth(area, usize::from(area.height).saturating_sub(1));
+            canvas.clear(row);
+            canvas.text(&text, Style { strong: true, ..Style::tone(Tone::Failed) }, row);
+        }
+        Overlay::Agents { of, at } => {
+            let rows: Vec<Line> = of
+                .iter()
+                .enumerate()
+                .map(|(nth, (name, _))| {
+                    let mark = if nth == *at { "▸ " } else { "  " };
+                    let mut line = Line::of(mark, Style::tone(Tone::Accent));
+                    line.push(name, Style::default());
+                    line
+                })
+                .collect();
+            boxed("Sub-agents", &rows, *at, area, canvas);
+        }
+    }
+}
+
+fn help(state: &State, top: usize, area: Rect, canvas: &mut Canvas<'_>) {
+    let keyed = |action| state.keys.of(action).join(" ");
+    let widest = ACTIONS.iter().map(|action| lines::width(&keyed(action.0))).max().unwrap_or(0);
+    let mut rows: Vec<Line> = ACTIONS
+        .iter()
+        .map(|(action, _, _, what)| {
+            let keys = keyed(*action);
+            let pad = widest.saturating_sub(lines::width(&keys));
+            let mut line = Line::of(&format!("{keys}{}", " ".repeat(pad)), Style::tone(Tone::Accent));
+            line.push(&format!("  {what}"), Style::default());
+            line
+        })
+        .collect();
+    rows.push(Line::default());
+    for told in [
+        "While a session is replayed: space pauses, , and . step by part, + and - change the",
+        "speed, 0 to 9 jump to a tenth of it, esc ends.",
+        "With the mouse: the wheel scrolls, a click opens. Hold shift to select text, or press m.",
+    ] {
+        rows.push(Line::of(told, Style::tone(Tone::Muted)));
+    }
+    boxed_from("Keys", &rows, top, area, canvas);
+}
+
+fn boxed(title: &str, rows: &[Line], at: usize, area: Rect, canvas: &mut Canvas<'_>) {
+    let room = usize::from(area.height).saturating_sub(2).max(1);
+    boxed_from(title, rows, at.saturating_sub(room.saturating_sub(1)), area, canvas);
+}
+
+/// Rows in a frame, in the middle.
+fn boxed_from(title: &str, rows: &[Line], top: usize, area: Rect, canvas: &mut Canvas<'_>) {
+    let widest = rows.iter().map(Line::width).max().unwrap_or(0) + 4;
+    let width = widest.min(usize::from(area.width)) as u16;
+    let height = (rows.len() + 2).min(usize::from(area.height)) as u16;
+    let frame = Rect {
+        x: area.x + (area.width - width) / 2,
+        y: area.y + (area.height - height) / 2,
+        width,
+        height,
+    };
+    canvas.clear(frame);
+    let inner = usize::from(width).saturating_sub(2);
+    let bar = |left: &str, right: &str, text: &str| {
+        let text = lines::cut(text, inner.saturating_sub(2));
+        let rest = inner.saturating_sub(lines::width(&text) + usize::from(!text.is_empty()) * 2);
+        let text = if text.is_empty() { text } else { format!(" {text} ") };
+        format!("{left}{text}{}{right}", "─".repeat(rest))
+    };
+    let edge = Style::gutter();
+    let last = usize::from(height).saturating_sub(1);
+    let shown = usize::from(height).saturating_sub(2);
+    let top = top.min(rows.len().saturating_sub(shown));
+    let more = if top + shown < rows.len() { "↓ more" } else { "" };
+    canvas.text(&bar("╭", "╮", title), edge.clone(), nth(frame, 0));
+    canvas.text(&bar("╰", "╯", more), edge.clone(), nth(frame, last));
+    for (y, row) in rows.iter().skip(top).take(shown).enumerate() {
+        let place = nth(frame, y + 1);
+        canvas.text("│", edge.clone(), place);
+        canvas.text("│", edge.clone(), inset(place, width.saturating_sub(1)));
+        let room = Rect { width: width.saturating_sub(4), ..inset(place, 2) };
+        canvas.line(&lines::clip(row.clone(), usize::from(room.width)), room);
+    }
+}
+
+fn typed(input: &Input, area: Rect, canvas: &mut Canvas<'_>) {
+    let (label, hint) = match input.what {
+        Purpose::Filter => ("filter", "title, project, agent, model, tag"),
+        Purpose::Find => ("find", "in this session"),
+        Purpose::Search => ("search", "words, \"exact\", begin*, -not"),
+        Purpose::Tag(_) => ("tag", "words; -word takes one away"),
+        Purpose::Rename(_) => ("name", "empty: what the agent calls it"),
+    };
+    let row = nth(area, usize::from(area.height).saturating_sub(1));
+    canvas.clear(row);
+    canvas.fill(row, canvas.theme.status());
+    let mut line = Line::of(&format!(" {label} "), Style { strong: true, ..Style::tone(Tone::Accent) });
+    let before = input.text.get(..input.at).unwrap_or_default();
+    // The cursor stays in sight: what is far before it gives way.
+    let room = usize::from(row.width).saturating_sub(line.width() + 2);
+    let mut shown = before;
+    while lines::width(shown) > room {
+        let mut letters = shown.chars();
+        letters.next();
+        shown = letters.as_str();
+    }
+    line.push(shown, Style::default());
+    let cursor = line.width();
+    line.push(input.text.get(input.at..).unwrap_or_default(), Style::default());
+    if input.text.is_empty() {
+        line.push(&format!(" {hint}"), Style::tone(Tone::Muted));
+    }
+    canvas.line(&line, row);
+    let x = row.x.saturating_add(cursor as u16).min(row.right().saturating_sub(1));
+    if let Some(cell) = canvas.buffer.cell_mut((x, row.y)) {
+        cell.modifier.insert(ratatui::style::Modifier::REVERSED);
+    }
+}

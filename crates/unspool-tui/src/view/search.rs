@@ -1,0 +1,69 @@
+//! Hits in all sessions: two lines each.
+
+use ratatui::layout::Rect;
+use unspool_core::block::Tone;
+use unspool_core::lines::{self, Line, Style};
+use unspool_core::present::format;
+use unspool_engine::reader::Found;
+
+use super::{Canvas, inset, nth};
+use crate::state::Search;
+
+pub fn draw(search: &Search, area: Rect, canvas: &mut Canvas<'_>) {
+    let muted = Style::tone(Tone::Muted);
+    let Some(hits) = &search.hits else {
+        canvas.text("searching …", muted, inset(nth(area, 1), 2));
+        return;
+    };
+    if hits.is_empty() {
+        let text = format!("Nothing has {} in it. Words can be \"exact\", begin*, or -not.", search.query);
+        canvas.text(&text, muted, inset(nth(area, 1), 2));
+        return;
+    }
+    let rows = usize::from(area.height) / 2;
+    for (y, hit) in hits.iter().skip(search.top).take(rows).enumerate() {
+        let (first, second) = (nth(area, 2 * y), nth(area, 2 * y + 1));
+        let chosen = search.top + y == search.at;
+        canvas.line(&head(hit, usize::from(area.width)), inset(first, 1));
+        let cells = inset(second, 3);
+        let line = snippet(hit);
+        canvas.line(&line, cells);
+        if chosen {
+            canvas.fill(first, canvas.theme.selection());
+            canvas.fill(second, canvas.theme.selection());
+        }
+        mark(hit, cells, canvas);
+    }
+}
+
+fn head(hit: &Found, width: usize) -> Line {
+    let muted = Style::tone(Tone::Muted);
+    let title = format::first_line(hit.title.as_deref().unwrap_or("untitled"), 120);
+    let mut line = Line::of(&lines::cut(&title, width / 2), Style { strong: true, ..Style::default() });
+    let what = hit.tool.as_deref().unwrap_or(&hit.kind);
+    line.push(&format!("  {what}"), Style::tone(Tone::Accent));
+    if let Some(turn) = hit.turn {
+        line.push(&format!("  turn {turn}"), muted.clone());
+    }
+    line.push(&format!("  {}", hit.agent), muted.clone());
+    let at = hit.at.and_then(|at| jiff::Timestamp::from_millisecond(at).ok());
+    if let Some(at) = at {
+        line.push(&format!("  {}", at.strftime("%Y-%m-%d %H:%M")), muted);
+    }
+    line
+}
+
+fn snippet(hit: &Found) -> Line {
+    Line::of(&hit.snippet, Style::default())
+}
+
+/// Marks what was found; a snippet has no characters that are not drawn.
+fn mark(hit: &Found, area: Rect, canvas: &mut Canvas<'_>) {
+    for (start, end) in &hit.ranges {
+        let before = hit.snippet.get(..*start).map_or(0, lines::width);
+        let width = hit.snippet.get(*start..*end).map_or(0, lines::width);
+        let x = area.x.saturating_add(before as u16);
+        let place = Rect { x, width: width as u16, ..area }.intersection(area);
+        canvas.fill(place, canvas.theme.hit());
+    }
+}

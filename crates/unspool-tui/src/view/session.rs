@@ -1,0 +1,119 @@
+//! A session: the pieces that are in sight.
+
+use ratatui::layout::Rect;
+use unspool_core::block::Tone;
+use unspool_core::lines::{Line, Style};
+
+use super::{Canvas, inset, nth};
+use crate::paint;
+use crate::piece::Key;
+use crate::scroll::Pieces;
+use crate::state::State;
+use crate::transcript::Transcript;
+
+pub fn draw(state: &State, transcript: &Transcript, area: Rect, canvas: &mut Canvas<'_>) {
+    if !transcript.is_loaded() {
+        canvas.text("loading …", Style::tone(Tone::Muted), inset(nth(area, 1), 3));
+        return;
+    }
+    let chosen = transcript.chosen().filter(|_| transcript.cursor.is_some());
+    pieces(state, transcript, chosen, area, canvas);
+    if transcript.unseen > 0 && area.height > 2 {
+        let noun = if transcript.unseen == 1 { "part" } else { "parts" };
+        let text = format!(" ↓ {} new {noun} · G ", transcript.unseen);
+        let width = unspool_core::lines::width(&text).min(usize::from(area.width)) as u16;
+        let line = nth(area, usize::from(area.height) - 1);
+        let place = Rect { x: area.x + (area.width - width) / 2, width, ..line };
+        canvas.clear(place);
+        canvas.text(&text, Style { inverse: true, ..Style::tone(Tone::Accent) }, place);
+    }
+}
+
+/// Draws what is in sight of a transcript, in an area as high as its view.
+pub fn pieces(
+    state: &State,
+    transcript: &Transcript,
+    chosen: Option<usize>,
+    area: Rect,
+    canvas: &mut Canvas<'_>,
+) {
+    let words = transcript.find.as_ref().map(|find| find.words()).unwrap_or_default();
+    let top = transcript.scroll.top;
+    let mut y = 0;
+    let height = usize::from(area.height);
+    for at in top.piece..transcript.count() {
+        let Some(piece) = transcript.pieces.get(at) else { break };
+        let lines = transcript.lines(piece);
+        let skipped = if at == top.piece { top.line } else { 0 };
+        for (nth_line, line) in lines.iter().enumerate().skip(skipped) {
+            if y >= height {
+                return;
+            }
+            let row = nth(area, y);
+            let text = inset(row, 2);
+            if chosen == Some(at) && !line.is_blank() {
+                paint::draw(&Line::of("▎", Style::default()), row, canvas.buffer, canvas.theme);
+                canvas.fill(Rect { width: 1, ..row }, canvas.theme.rail());
+            }
+            if transcript.mark == Some(piece.key) && nth_line == 0 {
+                let rule = format!("{} new ", "─".repeat(usize::from(text.width).saturating_sub(8)));
+                canvas.text(&rule, Style::tone(Tone::Accent), text);
+            }
+            // What runs may blink, and nothing else does (C-18).
+            if piece.is_open() && state.beat() % 2 == 1 && has_running_glyph(line) {
+                canvas.line(&blinked(line), text);
+            } else {
+                canvas.line(line, text);
+            }
+            canvas.links.extend(paint::links(line, text.x, text.y, text.width, canvas.theme));
+            mark_words(&words, text, canvas, is_current(transcript, at));
+            y += 1;
+        }
+    }
+}
+
+fn is_current(transcript: &Transcript, at: usize) -> bool {
+    let key = transcript.pieces.get(at).map(|piece| piece.key);
+    matches!(key, Some(Key::Item(_) | Key::User(_))) && key == transcript.cursor
+}
+
+const RUNNING: &str = "◐";
+
+fn has_running_glyph(line: &Line) -> bool {
+    line.runs.first().is_some_and(|run| run.text.starts_with(RUNNING))
+}
+
+fn blinked(line: &Line) -> Line {
+    let mut line = line.clone();
+    if let Some(run) = line.runs.first_mut() {
+        run.text = run.text.replacen(RUNNING, "◑", 1);
+    }
+    line
+}
+
+/// Marks the words that are looked for in what was drawn on a row.
+fn mark_words(words: &[String], row: Rect, canvas: &mut Canvas<'_>, current: bool) {
+    if words.is_empty() {
+        return;
+    }
+    // Cells and not bytes: a character may be lower-cased to several.
+    let mut text = String::new();
+    let mut columns = Vec::new();
+    for x in row.left()..row.right() {
+        let Some(cell) = canvas.buffer.cell((x, row.y)) else { continue };
+        for letter in cell.symbol().chars().flat_map(char::to_lowercase) {
+            columns.extend(std::iter::repeat_n(x, letter.len_utf8()));
+            text.push(letter);
+        }
+    }
+    let style = if current { canvas.theme.current_hit() } else { canvas.theme.hit() };
+    for word in words {
+        for (start, found) in text.match_indices(word.as_str()) {
+            let cells = columns.get(start..start + found.len()).unwrap_or_default();
+            if let (Some(first), Some(last)) = (cells.first(), cells.last()) {
+                let width = last - first + 1;
+                canvas.buffer.set_style(Rect { x: *first, y: row.y, width, height: 1 }, style);
+            }
+        }
+    }
+}

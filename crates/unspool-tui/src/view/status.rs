@@ -1,0 +1,185 @@
+//! The line at the top and what stands at the bottom: where one is, what the agent does now, time,
+//! tokens, model, connection.
+
+use jiff::Timestamp;
+use ratatui::layout::Rect;
+use unspool_core::block::Tone;
+use unspool_core::lines::{self, Line, Style};
+use unspool_core::present::activity::Activity;
+use unspool_core::present::format;
+use unspool_core::session::SessionState;
+use unspool_engine::reader::Glance;
+
+use super::list::short_number;
+use super::{Canvas, nth};
+use crate::list::Grouping;
+use crate::replay::Replay;
+use crate::scroll::Pieces;
+use crate::state::{Screen, State};
+use crate::transcript::Transcript;
+
+pub fn head(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
+    canvas.fill(area, canvas.theme.status());
+    let mut line = Line::of(" ◐ ", Style::tone(Tone::Accent));
+    let strong = Style { strong: true, ..Style::default() };
+    let muted = Style::tone(Tone::Muted);
+    if state.screens.is_empty() {
+        line.push("Unspool", strong);
+        let list = &state.list;
+        let live = list.all.iter().filter(|glance| glance.state == SessionState::Live).count();
+        let more = if list.complete { "" } else { "+" };
+        line.push(&format!("  {}{more} sessions", format::number(list.all.len() as u64)), muted.clone());
+        if live > 0 {
+            line.push(&format!(" · {live} live"), Style::tone(Tone::Running));
+        }
+        match list.grouping {
+            Grouping::None => {}
+            Grouping::Project => line.push(" · by project", muted.clone()),
+            Grouping::Day => line.push(" · by day", muted.clone()),
+        }
+        if !list.filter.is_empty() {
+            line.push(&format!(" · /{}", list.filter), Style::tone(Tone::Accent));
+        }
+    }
+    // The way from the list to what is in sight.
+    for (at, screen) in state.screens.iter().enumerate() {
+        if at > 0 {
+            line.push(" › ", Style::gutter());
+        }
+        let last = at + 1 == state.screens.len();
+        let style = if last { strong.clone() } else { muted.clone() };
+        match screen {
+            Screen::Session(transcript) => {
+                let title = transcript.glance.as_ref().map_or("…", |glance| &glance.title);
+                let most = if last { 200 } else { 18 };
+                line.push(&format::first_line(title, most), style);
+            }
+            Screen::Search(search) => line.push(&format!("search: {}", search.query), style),
+        }
+    }
+    let line = lines::clip(line, usize::from(area.width));
+    canvas.line(&line, area);
+}
+
+pub fn foot(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
+    let mut at = 0;
+    if let (Some(replay), Some(transcript)) = (&state.replay, state.transcript()) {
+        timeline(state, replay, transcript, nth(area, 0), canvas);
+        at = 1;
+    }
+    let row = nth(area, at);
+    canvas.fill(row, canvas.theme.status());
+    let (left, right) = match (&state.said, &state.lost) {
+        (Some((said, _)), _) => (Line::of(&format!(" {said}"), tone_of(said)), Line::default()),
+        (None, Some(why)) => {
+            (Line::of(&format!(" not connected: {why}"), Style::tone(Tone::Failed)), Line::default())
+        }
+        (None, None) => facts(state),
+    };
+    let room = usize::from(row.width).saturating_sub(right.width() + 1);
+    canvas.line(&lines::clip(left, room), row);
+    let width = right.width().min(usize::from(row.width)) as u16;
+    canvas.line(&right, Rect { x: row.right().saturating_sub(width), width, ..row });
+}
+
+fn tone_of(said: &str) -> Style {
+    Style::tone(if said.starts_with('✕') { Tone::Failed } else { Tone::Accent })
+}
+
+fn facts(state: &State) -> (Line, Line) {
+    let muted = Style::tone(Tone::Muted);
+    let mut left = Line::of(" ", Style::default());
+    let mut keys = Line::default();
+    let name = state.name.as_deref().map(|name| format!("{name} · ")).unwrap_or_default();
+    match state.screens.last() {
+        Some(Screen::Session(transcript)) => {
+            if let Some(glance) = &transcript.glance {
+                session_facts(&mut left, glance);
+            }
+            if let Some(find) = &transcript.find {
+                let count = find.hits.as_ref().map(Vec::len);
+                let at = find.at + 1;
+                let text = match count {
+                    None => format!(" · /{} …", find.query),
+                    Some(0) => format!(" · /{} nothing", find.query),
+                    Some(count) => format!(" · /{} {at} of {count}", find.query),
+                };
+                left.push(&text, Style::tone(Tone::Accent));
+            }
+            keys.push(&format!("{name}enter open  [ ] prompts  / find  ? help "), muted);
+        }
+        Some(Screen::Search(search)) => {
+            let count = search.hits.as_ref().map_or(0, Vec::len);
+            left.push(&format::count(count, "hit"), muted.clone());
+            keys.push(&format!("{name}enter open  / again  esc back "), muted);
+        }
+        None => {
+            if let Some(glance) = state.list.chosen() {
+                session_facts(&mut left, glance);
+            }
+            keys.push(&format!("{name}enter open  / filter  s search  ? help "), muted);
+        }
+    }
+    (left, keys)
+}
+
+fn session_facts(line: &mut Line, glance: &Glance) {
+    let muted = Style::tone(Tone::Muted);
+    let fact = |line: &mut Line, text: &str, style: Style| {
+        if line.width() > 1 {
+            line.push(" · ", Style::gutter());
+        }
+        line.push(text, style);
+    };
+    match (&glance.activity, glance.state) {
+        (Some(Activity::Working { what }), _) => fact(line, &format!("◐ {what}"), Style::tone(Tone::Running)),
+        (Some(Activity::Waiting { question }), _) => {
+            fact(line, &format!("? waits: {question}"), Style::tone(Tone::Warning));
+        }
+        (None, state) => fact(line, state.name(), muted.clone()),
+    }
+    let end = match glance.state {
+        SessionState::Live => Some(Timestamp::now()),
+        SessionState::Idle | SessionState::Ended => glance.ended,
+    };
+    let elapsed = glance.started.zip(end).map(|(from, to)| to.duration_since(from).as_millis());
+    if let Some(elapsed) = elapsed.and_then(|elapsed| u64::try_from(elapsed).ok()) {
+        fact(line, &format::duration(elapsed), muted.clone());
+    }
+    if glance.tokens > 0 {
+        fact(line, &format!("{} tokens", short_number(glance.tokens)), muted.clone());
+    }
+    if !glance.cost.is_empty() {
+        fact(line, &glance.cost, muted.clone());
+    }
+    if let Some(model) = glance.models.last() {
+        fact(line, model, muted);
+    }
+}
+
+/// `▶ 4×  2026-05-31 12:01:44  ━━━━━━●──────  turn 3 of 12`
+fn timeline(
+    state: &State,
+    replay: &Replay,
+    transcript: &Transcript,
+    area: Rect,
+    canvas: &mut Canvas<'_>,
+) {
+    canvas.fill(area, canvas.theme.status());
+    let turns = transcript.glance.as_ref().map_or(0, |glance| glance.turns).max(1);
+    let last = transcript.pieces.get(transcript.count().saturating_sub(1));
+    let turn = u64::from(last.map_or(0, |piece| piece.position.turn));
+    let mut line = Line::of(if replay.playing { " ▶ " } else { " ⏸ " }, Style::tone(Tone::Accent));
+    line.push(&format!("{}×  ", replay.speed), Style::default());
+    let time = replay.time(state.now).map(|time| time.strftime("%Y-%m-%d %H:%M:%S").to_string());
+    line.push(&time.unwrap_or_else(|| "…".to_owned()), Style::default());
+    let told = format!("  turn {turn} of {turns}  space , . + - 0-9 ");
+    let room = usize::from(area.width).saturating_sub(line.width() + lines::width(&told) + 3);
+    if room >= 8 {
+        let done = usize::try_from(turn * room as u64 / turns).unwrap_or(0).min(room - 1);
+        line.push(&format!("  {}●", "━".repeat(done)), Style::tone(Tone::Accent));
+        line.push(&"─".repeat(room - 1 - done), Style::gutter());
+    }
+    line.push(&told, Style::tone(Tone::Muted));
+    canvas.line(&lines::clip(line, usize::from(area.width)), area);
+}
