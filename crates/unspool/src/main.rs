@@ -4,6 +4,7 @@ mod archive;
 mod chart;
 mod command;
 mod config;
+mod keeper;
 mod paint;
 mod progress;
 mod table;

@@ -2,7 +2,6 @@
 
 mod demo;
 mod guide;
-mod keeper;
 mod password;
 mod secret;
 
@@ -15,11 +14,12 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use tokio::net::TcpListener;
 use unspool_engine::lock::DataFolder;
-use unspool_server::{App, Door};
+use unspool_server::{App, Door, News};
+use unspool_store::sqlite::Sqlite;
 
 use crate::archive::Archive;
 use crate::config;
-use keeper::Keeper;
+use crate::keeper::{Heard, Keeper};
 
 /// Where it listens unless told otherwise.
 const PORT: u16 = 7787;
@@ -115,7 +115,7 @@ impl Serve {
             let folder = keeper.folder()?;
             app.guide(guide::guide(folder.path(), keeper.environment(), here));
         }
-        keeper.keep(Arc::clone(&app));
+        keep(keeper, &app);
         writeln!(io::stdout(), "{address}")?;
         io::stdout().flush()?;
         if self.open {
@@ -123,6 +123,16 @@ impl Serve {
         }
         Ok(unspool_server::serve(app, listener, ended()).await?)
     }
+}
+
+/// Keeps the archive up to date, and tells everybody what is written.
+fn keep(keeper: Keeper, app: &Arc<App<Sqlite>>) {
+    let app = Arc::clone(app);
+    keeper.keep(move |heard| match heard {
+        Heard::Written(published) => app.tell(News::written(published)),
+        Heard::Missed => app.tell(News::Missed),
+        Heard::Failed(error) => eprintln!("unspool: {error:#}"),
+    });
 }
 
 /// Says in plain words what it means to be reached from elsewhere.

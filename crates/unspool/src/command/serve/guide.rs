@@ -11,11 +11,11 @@ use unspool_server::{App, Door, Guide, Looked, OpenDemo};
 use unspool_sources::agents::AGENTS;
 use unspool_sources::discover::Environment;
 
-use super::demo;
-use super::keeper::Keeper;
 use super::secret::token;
+use super::{demo, keep};
 use crate::archive::Archive;
 use crate::config;
+use crate::keeper::Keeper;
 
 /// `here` says whether all who come are on this machine: nobody else could reach the demo.
 pub fn guide(folder: &Path, environment: &Environment, here: bool) -> Guide {
@@ -59,7 +59,7 @@ async fn open(folder: PathBuf) -> Result<String> {
     let door = Door::new(token(&keeper.folder()?)?, listener.local_addr()?.port());
     let address = door.address();
     let app = App::new(keeper.read()?, config::prices()?, door);
-    keeper.keep(Arc::clone(&app));
+    keep(keeper, &app);
     tokio::spawn(unspool_server::serve(app, listener, std::future::pending()));
     Ok(address)
 }

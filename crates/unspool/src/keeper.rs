@@ -1,5 +1,5 @@
-//! Keeps the archive up to date while it is served, and tells the server what is written: by us,
-//! or by another process that records. When that one ends, we go on in its place.
+//! Keeps the archive up to date while it is looked at, and tells what is written: by us, or by
+//! another process that records. When that one ends, we go on in its place.
 
 use std::sync::Arc;
 use std::thread;
@@ -14,8 +14,8 @@ use unspool_engine::socket::{Follower, Message};
 use unspool_engine::spool;
 use unspool_engine::sync::{Candidate, Known, sync};
 use unspool_engine::watch::Watch;
-use unspool_server::{App, News};
 use unspool_sources::discover::{Environment, discover};
+use unspool_store::recorder::Published;
 use unspool_store::sqlite::Sqlite;
 
 use crate::archive::{Archive, Recording};
@@ -23,6 +23,20 @@ use crate::config;
 
 /// Before something that failed is tried again.
 const PAUSE: Duration = Duration::from_secs(2);
+
+/// What a keeper tells.
+#[derive(Debug)]
+pub enum Heard {
+    Written(Published),
+    /// Something was left out, or written by somebody who does not tell: look again.
+    Missed,
+    /// It could not go on, and tries again after a pause. Who listens says it to people: the
+    /// terminal may be somebody else's.
+    Failed(anyhow::Error),
+}
+
+/// Where it tells, from several threads.
+type Tell = Arc<dyn Fn(Heard) + Send + Sync>;
 
 pub struct Keeper {
     archive: Archive,
@@ -49,7 +63,8 @@ impl Keeper {
     }
 
     /// Goes on for as long as the process lives.
-    pub fn keep(mut self, app: Arc<App<Sqlite>>) {
+    pub fn keep(mut self, tell: impl Fn(Heard) + Send + Sync + 'static) {
+        let tell: Tell = Arc::new(tell);
         thread::spawn(move || {
             loop {
                 let recording = match self.recording.take() {
@@ -57,29 +72,29 @@ impl Keeper {
                     None => self.archive.record_now(),
                 };
                 let outcome = match recording {
-                    Ok(Some(recording)) => self.record(&recording, &app),
-                    Ok(None) => self.follow(&app),
+                    Ok(Some(recording)) => self.record(&recording, &tell),
+                    Ok(None) => self.follow(&tell),
                     Err(error) => Err(error),
                 };
                 // What was written meanwhile, nobody told us.
-                app.tell(News::Missed);
+                tell(Heard::Missed);
                 if let Err(error) = outcome {
-                    eprintln!("unspool: {error:#}");
+                    tell(Heard::Failed(error));
                     thread::sleep(PAUSE);
                 }
             }
         });
     }
 
-    fn record(&self, recording: &Recording, app: &Arc<App<Sqlite>>) -> Result<()> {
+    fn record(&self, recording: &Recording, tell: &Tell) -> Result<()> {
         let recorder = &recording.recorder;
         let mut written = recorder.subscribe();
-        let told = Arc::clone(app);
+        let tell = Arc::clone(tell);
         thread::spawn(move || {
             loop {
                 match written.blocking_recv() {
-                    Ok(published) => told.tell(News::written(published)),
-                    Err(RecvError::Lagged(_)) => told.tell(News::Missed),
+                    Ok(published) => tell(Heard::Written(published)),
+                    Err(RecvError::Lagged(_)) => tell(Heard::Missed),
                     Err(RecvError::Closed) => return,
                 }
             }
@@ -97,17 +112,17 @@ impl Keeper {
     }
 
     #[cfg(unix)]
-    fn follow(&self, app: &App<Sqlite>) -> Result<()> {
+    fn follow(&self, tell: &Tell) -> Result<()> {
         let Some(mut follower) = Follower::connect(&self.archive.folder()?)? else {
             // It has begun just now, or is ending.
             thread::sleep(Duration::from_millis(100));
             return Ok(());
         };
-        app.tell(News::Missed);
+        tell(Heard::Missed);
         while let Some(message) = follower.next_message()? {
             match message {
-                Message::Written(published) => app.tell(News::written(published)),
-                Message::Missed => app.tell(News::Missed),
+                Message::Written(published) => tell(Heard::Written(published)),
+                Message::Missed => tell(Heard::Missed),
                 Message::Hello(_) | Message::Answered(_) => {}
             }
         }
@@ -115,7 +130,7 @@ impl Keeper {
     }
 
     #[cfg(not(unix))]
-    fn follow(&self, _: &App<Sqlite>) -> Result<()> {
+    fn follow(&self, _: &Tell) -> Result<()> {
         thread::sleep(PAUSE);
         Ok(())
     }
