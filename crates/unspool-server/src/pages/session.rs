@@ -84,7 +84,7 @@ async fn load<S: Store>(
     let settled = |turns: &mut [Turn]| settle(turns, ended);
     let size = match wanted {
         Wanted::Before(_) | Wanted::After(_) | Wanted::Inside(_) => Size::MORE,
-        _ => Size::default(),
+        Wanted::End | Wanted::Around(_) | Wanted::From(_) | Wanted::Between(..) => Size::default(),
     };
     let ask = Ask { wanted, only: only.as_ref(), size };
     Ok(load_window(&app.store, stored, ask, settled).await?)
