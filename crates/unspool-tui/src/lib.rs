@@ -1,10 +1,17 @@
 //! The terminal application. A link brings sessions (`link`), the state folds what happens to it
 //! (`state`), the view draws the state and changes nothing (`view`).
 
+pub mod app;
 pub mod event;
 pub mod keys;
 pub mod link;
-pub mod list;
-pub mod piece;
-pub mod scroll;
-pub mod transcript;
+mod list;
+pub mod paint;
+mod piece;
+mod replay;
+mod screen;
+mod scroll;
+mod state;
+pub mod theme;
+mod transcript;
+mod view;

@@ -9,7 +9,7 @@ use unspool_core::id::SessionId;
 use unspool_engine::reader::{Answer, Wish};
 use unspool_engine::request::Request;
 
-pub use local::Local;
+pub use local::{Changer, Local};
 
 /// A wish by its number, so that an answer finds who asked.
 pub type Number = u64;

@@ -3,6 +3,7 @@
 
 mod acting;
 mod asking;
+mod export;
 mod typing;
 
 use std::time::{Duration, Instant};
@@ -99,7 +100,7 @@ pub enum Asker {
     Search(String),
     /// The session that was named on the command line.
     Named { replay: bool },
-    Export,
+    Export(SessionId),
 }
 
 pub struct State {
@@ -129,6 +130,7 @@ pub struct State {
     refresh_due: Option<Instant>,
     refreshed: Instant,
     preview_due: Option<Instant>,
+    export: Option<export::Export>,
     began: Instant,
 }
 
@@ -156,6 +158,7 @@ impl State {
             refresh_due: None,
             refreshed: now,
             preview_due: None,
+            export: None,
             began: now,
         };
         let deeds = vec![state.ask(Asker::List, wish)];

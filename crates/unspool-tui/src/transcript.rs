@@ -443,7 +443,7 @@ fn last_place(piece: &Piece) -> Option<Position> {
 }
 
 /// Where what is not loaded begins, before and behind.
-fn edges(shown: &Shown) -> (Option<Position>, Option<Position>) {
+pub fn edges(shown: &Shown) -> (Option<Position>, Option<Position>) {
     let cut_before = |turn: &TurnView| {
         let first = turn.items.first()?;
         let missing = match first {

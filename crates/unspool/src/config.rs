@@ -13,6 +13,17 @@
 //! input = 1.0
 //! output = 4.0
 //! cache_read = 0.1
+//!
+//! [terminal]
+//! # auto, mocha, latte, 16 (the terminal's own colours) or mono.
+//! theme = "latte"
+//! # Glyphs of what runs do not move; the mouse stays the terminal's.
+//! motion = false
+//! mouse = false
+//!
+//! # Other keys for an action; `?` shows the actions, docs/terminal.md their names.
+//! [terminal.keys]
+//! next-prompt = ["}", "ctrl-n"]
 //! ```
 
 use std::collections::BTreeMap;
@@ -31,6 +42,23 @@ pub struct Config {
     homes: Vec<PathBuf>,
     prices: BTreeMap<String, Price>,
     poll: bool,
+    pub terminal: Terminal,
+}
+
+/// How the terminal application looks and which keys it has.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Terminal {
+    pub theme: Option<String>,
+    pub motion: bool,
+    pub mouse: bool,
+    pub keys: BTreeMap<String, Vec<String>>,
+}
+
+impl Default for Terminal {
+    fn default() -> Terminal {
+        Terminal { theme: None, motion: true, mouse: true, keys: BTreeMap::new() }
+    }
 }
 
 impl Config {

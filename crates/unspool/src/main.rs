@@ -34,6 +34,7 @@ enum Command {
     Import(command::import::Import),
     List(command::list::List),
     Show(command::show::Show),
+    Replay(command::terminal::Replay),
     Search(command::search::Search),
     Stats(command::stats::Stats),
     Export(command::export::Export),
@@ -55,6 +56,7 @@ fn main() -> ExitCode {
         Some(Command::Import(import)) => import.run(&archive),
         Some(Command::List(list)) => list.run(&archive),
         Some(Command::Show(show)) => show.run(&archive),
+        Some(Command::Replay(replay)) => replay.run(&archive),
         Some(Command::Search(search)) => search.run(&archive),
         Some(Command::Stats(stats)) => stats.run(&archive),
         Some(Command::Export(export)) => export.run(&archive),
@@ -69,6 +71,7 @@ fn main() -> ExitCode {
             // A thread may still wait for input: it is not waited for.
             return ExitCode::SUCCESS;
         }
+        None if command::terminal::is_there() => command::terminal::open(&archive, None),
         None => Cli::command().print_help().map_err(Into::into),
     };
     match outcome {

@@ -3,7 +3,6 @@
 use crossterm::event::{KeyCode, KeyEvent};
 use unspool_core::id::SessionId;
 use unspool_core::present::Item;
-use unspool_engine::reader::Wish;
 use unspool_engine::window::{Position, Wanted};
 use unspool_render::markdown;
 
@@ -299,11 +298,7 @@ impl State {
                 }
                 None => self.say("this agent has no command that resumes a session"),
             },
-            Action::Export => {
-                self.say("writing …");
-                let wish = Wish::Markdown { session: glance.id };
-                return vec![self.ask(Asker::Export(glance.id), wish)];
-            }
+            Action::Export => return self.export(glance.id),
             _ => {}
         }
         Vec::new()

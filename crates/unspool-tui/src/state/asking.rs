@@ -43,6 +43,7 @@ impl State {
                 let next = next.map(|(why, wish)| self.ask(Asker::Window(session, why), wish));
                 next.into_iter().collect()
             }
+            (Asker::Export(session), Answer::Window(loaded)) => self.take_stretch(session, *loaded),
             (Asker::Find(session, query), Answer::Found(found)) => {
                 let taken = self.session_mut(session).map(|held| held.take_hits(&query, &found));
                 if found.is_empty() {

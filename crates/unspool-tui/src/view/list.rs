@@ -90,7 +90,7 @@ impl Columns {
             Columns { title: 0, agent: 0, project: 0, model: 0, turns: 0, tokens: 0, cost: 0, age: 5 };
         // The glyph before, a space behind.
         let mut left = width.saturating_sub(4 + columns.age);
-        let least = 24;
+        let least = 38;
         // The most telling first; each only where the title keeps its room.
         let project = if grouping == Grouping::Project { 0 } else { 16 };
         let wanted: [(&mut usize, usize); 6] = [

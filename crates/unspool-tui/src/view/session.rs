@@ -65,7 +65,7 @@ pub fn pieces(
             } else {
                 canvas.line(line, text);
             }
-            canvas.links.extend(paint::links(line, text.x, text.y, text.width, canvas.theme));
+            canvas.links.extend(paint::links([(line, text)]));
             mark_words(&words, text, canvas, is_current(transcript, at));
             y += 1;
         }

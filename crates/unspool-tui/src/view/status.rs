@@ -24,7 +24,7 @@ pub fn head(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
     let strong = Style { strong: true, ..Style::default() };
     let muted = Style::tone(Tone::Muted);
     if state.screens.is_empty() {
-        line.push("Unspool", strong);
+        line.push("Unspool", strong.clone());
         let list = &state.list;
         let live = list.all.iter().filter(|glance| glance.state == SessionState::Live).count();
         let more = if list.complete { "" } else { "+" };

@@ -15,6 +15,7 @@ pub mod show;
 pub mod stats;
 pub mod sync;
 pub mod tag;
+pub mod terminal;
 
 use std::io::{self, IsTerminal, Write};
 

@@ -1,0 +1,102 @@
+//! `unspool` by itself, and `unspool replay`: the terminal application over all sessions.
+
+use std::io::{IsTerminal, stdin, stdout};
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use unspool_engine::report::Progress;
+use unspool_engine::request::{Done, Request};
+use unspool_tui::app::{self, Options};
+use unspool_tui::event::Event;
+use unspool_tui::keys::Keys;
+use unspool_tui::link::{Changer, Ear, Local, Told};
+use unspool_tui::theme::Theme;
+
+use crate::archive::Archive;
+use crate::config::{self, Config};
+use crate::keeper::{Heard, Keeper};
+
+/// Whether there is a terminal to take.
+pub fn is_there() -> bool {
+    stdin().is_terminal() && stdout().is_terminal()
+}
+
+/// Play a session back with its own timing
+///
+/// Space pauses, , and . step by part, + and - change the speed from 1 to 64 times, 0 to 9 jump to a
+/// tenth of it.
+#[derive(Args)]
+pub struct Replay {
+    /// Its id, a unique start of it, or the agent's own id
+    session: String,
+}
+
+impl Replay {
+    pub fn run(self, archive: &Archive) -> Result<()> {
+        if !is_there() {
+            bail!("there is no terminal to replay in; `unspool show` writes a session out");
+        }
+        // What cannot be found is said before the terminal is taken.
+        let stored = crate::archive::find(&archive.read()?, &self.session)?;
+        open(archive, Some((stored.summary.session.id.to_string(), true)))
+    }
+}
+
+/// Opens the application over this machine's archive, and keeps that up to date.
+pub fn open(archive: &Archive, session: Option<(String, bool)>) -> Result<()> {
+    let options = options(session)?;
+    let folder = archive.folder()?;
+    let keeper = Keeper::begin(
+        Archive::new(Some(folder.path().to_owned())),
+        config::environment(&folder)?,
+    )?;
+    let (ear, events) = app::events();
+    let changer = changer(Archive::new(Some(folder.path().to_owned())));
+    let link = Local::new(keeper.read()?, config::prices()?, changer, ear.clone())
+        .context("cannot start")?;
+    let told = ear.clone();
+    let begin = move || keeper.keep(move |heard| tell(&told, heard));
+    Ok(app::run(&link, &ear, &events, options, begin)?)
+}
+
+fn tell(ear: &Ear, heard: Heard) {
+    let told = match heard {
+        Heard::Written(published) => {
+            Told::Written { session: published.session, growth: unspool_tui::link::Growth::State }
+        }
+        Heard::Missed => Told::Missed,
+        Heard::Failed(error) => Told::Done(Err(format!("{error:#}"))),
+    };
+    // Nobody hears while the application ends.
+    let _ = ear.send(Event::Told(told));
+}
+
+fn changer(archive: Archive) -> Changer {
+    Arc::new(move |request: Request| {
+        let what = match &request {
+            Request::Tag { .. } => "tagged",
+            Request::Rename { .. } => "renamed",
+            Request::Delete { .. } => "deleted",
+            Request::Take { .. } | Request::TakeText { .. } | Request::TakeAgents { .. } => "read",
+        };
+        let done: Result<Done> =
+            archive.writing().and_then(|mut writing| writing.ask(request, &Progress::default()));
+        done.map(|_| what.to_owned()).map_err(|error| format!("{error:#}"))
+    })
+}
+
+/// What the configuration and the environment say of the terminal.
+fn options(session: Option<(String, bool)>) -> Result<Options> {
+    let chosen = Config::load()?.terminal;
+    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let theme = match chosen.theme.as_deref() {
+        None | Some("auto") => Theme::detect(variable),
+        Some(_) if variable("NO_COLOR").is_some() => Theme::detect(variable),
+        Some(name) => Theme::named(name).with_context(|| {
+            format!("there is no theme {name}; the config file may say auto, mocha, latte, 16 or mono")
+        })?,
+    };
+    let keys = Keys::new(chosen.keys).context("in the config file, below [terminal.keys]")?;
+    Ok(Options { theme, keys, motion: chosen.motion, mouse: chosen.mouse, session })
+}
