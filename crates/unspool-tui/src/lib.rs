@@ -3,3 +3,5 @@
 
 pub mod event;
 pub mod link;
+pub mod paint;
+pub mod theme;

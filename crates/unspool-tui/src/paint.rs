@@ -1,0 +1,94 @@
+//! Lines as cells of the screen. What a line says is free of control characters already; here it
+//! is held against that once more, because this is where a terminal begins.
+
+use std::num::NonZeroU16;
+
+use ratatui::buffer::{Buffer, CellDiffOption, CellWidth};
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text;
+use unicode_segmentation::UnicodeSegmentation;
+use unspool_core::lines::{self, Line, visible};
+
+use crate::theme::Theme;
+
+pub use self::links::{Link, Links, links};
+
+mod links;
+
+/// More accents than this on one letter are there to do harm.
+const LONGEST_SIGN: usize = 32;
+
+/// A line as text of ratatui, where a widget wants it.
+pub fn paint(line: &Line, theme: &Theme) -> text::Line<'static> {
+    let spans = line.runs.iter().map(|run| {
+        let text = visible(&run.text).into_owned();
+        text::Span::styled(text, theme.style(&run.style))
+    });
+    text::Line::from(spans.collect::<Vec<text::Span<'static>>>())
+}
+
+/// Draws a line into the first row of an area, over what stands there, and says how many columns
+/// it took. What does not fit is left out; no sign is cut in two.
+pub fn draw(line: &Line, area: Rect, buffer: &mut Buffer, theme: &Theme) -> u16 {
+    let area = area.intersection(buffer.area);
+    if area.is_empty() {
+        return 0;
+    }
+    let mut style = Style::default();
+    let mut last = None;
+    walk(line, area, |at, sign, x, width| {
+        if last != Some(at) {
+            style = line.runs.get(at).map(|run| theme.style(&run.style)).unwrap_or_default();
+            last = Some(at);
+        }
+        if let Some(cell) = buffer.cell_mut((x, area.y)) {
+            cell.set_symbol(sign).set_style(style);
+            // ratatui 0.30.2 counts the sound marks of narrow kana twice, and would not draw what
+            // stands behind them.
+            if sign.len() > 1 && sign.cell_width() != width {
+                let width = NonZeroU16::new(width).map(CellDiffOption::ForcedWidth);
+                cell.set_diff_option(width.unwrap_or_default());
+            }
+        }
+        // The other half of a wide sign is nobody else's.
+        for x in x.saturating_add(1)..x.saturating_add(width) {
+            if let Some(cell) = buffer.cell_mut((x, area.y)) {
+                cell.set_symbol(" ").set_style(style);
+            }
+        }
+    })
+}
+
+/// Goes over the signs of a line that fit into an area: the number of its run, the sign, its
+/// column and its width. Says how many columns were taken.
+fn walk(line: &Line, area: Rect, mut each: impl FnMut(usize, &str, u16, u16)) -> u16 {
+    let mut x = area.x;
+    for (at, run) in line.runs.iter().enumerate() {
+        let text = visible(&run.text);
+        for sign in text.graphemes(true) {
+            let width = u16::try_from(lines::width(sign)).unwrap_or(u16::MAX);
+            if width > area.right().saturating_sub(x) {
+                return x - area.x;
+            }
+            // What takes no room by itself would hide in a neighbour's cell.
+            if width > 0 {
+                each(at, shortened(sign), x, width);
+                x += width;
+            }
+        }
+    }
+    x - area.x
+}
+
+fn shortened(sign: &str) -> &str {
+    if sign.len() <= LONGEST_SIGN {
+        return sign;
+    }
+    let end = sign.char_indices().nth(LONGEST_SIGN).map_or(sign.len(), |(at, _)| at);
+    sign.get(..end).unwrap_or(sign)
+}
+
+#[cfg(test)]
+#[path = "paint_tests.rs"]
+mod tests;

@@ -1,0 +1,167 @@
+//! Links that a terminal can follow (OSC 8). A cell of ratatui cannot hold one, so after a frame
+//! was drawn the cells of each link are printed again inside of it: as they are on the screen, and
+//! only where something has changed since.
+
+use std::io::{self, Write};
+
+use crossterm::cursor::{RestorePosition, SavePosition};
+use crossterm::queue;
+use ratatui::backend::{Backend, CrosstermBackend};
+use ratatui::buffer::{Buffer, Cell};
+use ratatui::layout::Rect;
+use unspool_core::block::safe_link;
+use unspool_core::id::digest;
+use unspool_core::lines::{Line, width};
+
+use super::walk;
+
+/// Longer ones are cut off by some terminals, and then lead elsewhere.
+const LONGEST_URL: usize = 2000;
+
+/// A link on the screen: one row of it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Link {
+    pub x: u16,
+    pub y: u16,
+    pub width: u16,
+    /// What can be read there.
+    pub text: String,
+    pub url: String,
+}
+
+/// The links of lines, each drawn into the first row of its area.
+pub fn links<'a>(lines: impl IntoIterator<Item = (&'a Line, Rect)>) -> Vec<Link> {
+    let mut found: Vec<Link> = Vec::new();
+    for (line, area) in lines {
+        if area.is_empty() || line.runs.iter().all(|run| run.style.link.is_none()) {
+            continue;
+        }
+        walk(line, area, |run, sign, x, width| {
+            let url = line.runs.get(run).and_then(|run| run.style.link.as_deref());
+            let Some(url) = url else { return };
+            match found.last_mut() {
+                Some(link) if link.y == area.y && link.x + link.width == x && link.url == url => {
+                    link.text.push_str(sign);
+                    link.width += width;
+                }
+                Some(_) | None => found.push(Link {
+                    x,
+                    y: area.y,
+                    width,
+                    text: sign.to_owned(),
+                    url: url.to_owned(),
+                }),
+            }
+        });
+    }
+    found
+}
+
+/// The links that the terminal knows of.
+#[derive(Debug, Default)]
+pub struct Links {
+    written: Vec<Written>,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+struct Written {
+    x: u16,
+    y: u16,
+    url: String,
+    /// What stood there. When a cell changes, ratatui prints it anew, and its link is gone.
+    cells: Vec<Cell>,
+}
+
+impl Links {
+    /// Nothing that was written stands any more: the screen was cleared.
+    pub fn forget(&mut self) {
+        self.written.clear();
+    }
+
+    /// Tells the terminal of the links in a frame that was just drawn. Where something lies over a
+    /// link it is none.
+    pub fn write(
+        &mut self,
+        out: &mut impl Write,
+        links: &[Link],
+        buffer: &Buffer,
+    ) -> io::Result<()> {
+        let now: Vec<Written> = links.iter().filter_map(|link| on_screen(link, buffer)).collect();
+        let before = std::mem::take(&mut self.written);
+        let gone: Vec<Written> = before
+            .iter()
+            .filter(|link| !now.contains(link))
+            .map(|link| Written { cells: row(buffer, link), ..link.clone() })
+            .collect();
+        // A link that has lost a cell to one that is gone is told again.
+        let is_new = |link: &&Written| {
+            !before.contains(link) || gone.iter().any(|gone| overlaps(gone, link))
+        };
+        let new: Vec<&Written> = now.iter().filter(is_new).collect();
+        if !gone.is_empty() || !new.is_empty() {
+            queue!(out, SavePosition)?;
+            for link in &gone {
+                print(out, link)?;
+            }
+            for link in new {
+                write!(out, "\x1b]8;id={:x};{}\x1b\\", digest(link.url.as_bytes()), link.url)?;
+                print(out, link)?;
+                out.write_all(b"\x1b]8;;\x1b\\")?;
+            }
+            queue!(out, RestorePosition)?;
+            out.flush()?;
+        }
+        self.written = now;
+        Ok(())
+    }
+}
+
+/// The link as it is on the screen, if it can be followed and nothing lies over it.
+fn on_screen(link: &Link, buffer: &Buffer) -> Option<Written> {
+    let url = printable(&link.url)?;
+    let cells = cells(buffer, link.x, link.y, link.width);
+    let shown: String = seen(link.x, &cells).map(|(_, cell)| cell.symbol()).collect();
+    (shown == link.text).then_some(Written { x: link.x, y: link.y, url, cells })
+}
+
+/// What a terminal takes as an address: ASCII, and nothing that ends the sequence.
+fn printable(url: &str) -> Option<String> {
+    let url = safe_link(url)?;
+    let mut out = String::with_capacity(url.len());
+    for byte in url.bytes() {
+        match byte {
+            0x21..=0x7e => out.push(char::from(byte)),
+            _ => out.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    (out.len() <= LONGEST_URL).then_some(out)
+}
+
+fn row(buffer: &Buffer, link: &Written) -> Vec<Cell> {
+    cells(buffer, link.x, link.y, u16::try_from(link.cells.len()).unwrap_or(u16::MAX))
+}
+
+fn cells(buffer: &Buffer, x: u16, y: u16, width: u16) -> Vec<Cell> {
+    let columns = x..x.saturating_add(width);
+    columns.filter_map(|x| buffer.cell((x, y)).cloned()).collect()
+}
+
+fn overlaps(one: &Written, other: &Written) -> bool {
+    let end = |link: &Written| usize::from(link.x) + link.cells.len();
+    one.y == other.y && usize::from(one.x) < end(other) && usize::from(other.x) < end(one)
+}
+
+/// The cells of a row from a column on that can be seen: not the other halves of wide signs.
+fn seen(x: u16, cells: &[Cell]) -> impl Iterator<Item = (u16, &Cell)> {
+    let mut hidden = 0;
+    (x..).zip(cells).filter(move |(_, cell)| {
+        let is_seen = hidden == 0;
+        hidden = if is_seen { width(cell.symbol()) } else { hidden }.saturating_sub(1);
+        is_seen
+    })
+}
+
+fn print(out: &mut impl Write, link: &Written) -> io::Result<()> {
+    let seen = seen(link.x, &link.cells).map(|(x, cell)| (x, link.y, cell));
+    CrosstermBackend::new(out).draw(seen)
+}

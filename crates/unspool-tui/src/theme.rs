@@ -1,0 +1,274 @@
+//! Colours. A role or a tone says what something is; a theme says how that looks. Catppuccin in
+//! true colour, with the tokens of the web's style sheet; the terminal's own sixteen colours where
+//! it knows no more; and none at all, where nobody wants any.
+
+mod mix;
+mod tokens;
+
+use ratatui::style::{Color, Modifier, Style};
+use unspool_core::block::{self, Tone};
+use unspool_core::lines::{self, Role, Token};
+
+use self::mix::{Rgb, colour, mixed, nearest, of_index};
+use self::tokens::{Sheet, Tokens};
+
+/// How things look.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Theme {
+    pub name: &'static str,
+    depth: Depth,
+    tokens: Tokens,
+}
+
+/// What a terminal can show.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Depth {
+    /// Any colour; this is the ground that they stand on.
+    True(Rgb),
+    Sixteen,
+    None,
+}
+
+impl Theme {
+    /// Catppuccin Mocha: dark. The tones are those of R-003-50.
+    pub const fn mocha() -> Theme {
+        Theme::of(&tokens::MOCHA)
+    }
+
+    /// Catppuccin Latte: light, its tones deepened so that they can be read as text.
+    pub const fn latte() -> Theme {
+        Theme::of(&tokens::LATTE)
+    }
+
+    const fn of(sheet: &Sheet) -> Theme {
+        let depth = Depth::True(mix::rgb(sheet.base));
+        Theme { name: sheet.name, depth, tokens: Tokens::of(sheet) }
+    }
+
+    /// The terminal's own colours, which can be read on its own ground, light or dark.
+    pub const fn sixteen() -> Theme {
+        Theme { name: "16", depth: Depth::Sixteen, tokens: tokens::SIXTEEN }
+    }
+
+    /// No colour at all (NO_COLOR): weight, lines and words say what colours would.
+    pub const fn mono() -> Theme {
+        Theme { name: "mono", depth: Depth::None, tokens: tokens::MONO }
+    }
+
+    /// The theme of a name that a person may give; `auto` looks at the environment.
+    pub fn named(name: &str) -> Option<Theme> {
+        match name {
+            "mocha" => Some(Theme::mocha()),
+            "latte" => Some(Theme::latte()),
+            "16" => Some(Theme::sixteen()),
+            "mono" => Some(Theme::mono()),
+            "auto" => Some(Theme::detect(|name| std::env::var(name).ok())),
+            _ => None,
+        }
+    }
+
+    /// The names that [`Theme::named`] knows.
+    pub const NAMES: [&'static str; 5] = ["auto", "mocha", "latte", "16", "mono"];
+
+    /// What the environment says of the terminal.
+    pub fn detect(variable: impl Fn(&str) -> Option<String>) -> Theme {
+        let is_set = |name: &str| variable(name).is_some_and(|value| !value.is_empty());
+        if is_set("NO_COLOR") {
+            return Theme::mono();
+        }
+        match variable("COLORTERM").as_deref() {
+            Some("truecolor" | "24bit") if is_light(variable("COLORFGBG")) => Theme::latte(),
+            Some("truecolor" | "24bit") => Theme::mocha(),
+            Some(_) | None => Theme::sixteen(),
+        }
+    }
+
+    /// How a stretch of a line looks, on top of what stands below it.
+    pub fn style(&self, look: &lines::Style) -> Style {
+        let mut style = self.role(look.role);
+        if let Some(colour) = look.foreground.and_then(|colour| self.chosen(colour)) {
+            style = style.fg(colour);
+        }
+        if let Some(colour) = look.background.and_then(|colour| self.chosen(colour)) {
+            style = style.bg(colour);
+        }
+        if look.dim {
+            style = self.dimmed(style, look.role);
+        }
+        for (wanted, modifier) in [
+            (look.strong, Modifier::BOLD),
+            (look.emphasis, Modifier::ITALIC),
+            (look.underline, Modifier::UNDERLINED),
+            (look.strike, Modifier::CROSSED_OUT),
+            (look.inverse, Modifier::REVERSED),
+        ] {
+            if wanted {
+                style = style.add_modifier(modifier);
+            }
+        }
+        style
+    }
+
+    fn role(&self, role: Role) -> Style {
+        let tokens = &self.tokens;
+        match role {
+            Role::Plain | Role::Path => Style::new(),
+            Role::Heading => Style::new().add_modifier(Modifier::BOLD),
+            Role::Code => tokens.accent.remove_modifier(Modifier::BOLD),
+            Role::Link => tokens.running.add_modifier(Modifier::UNDERLINED),
+            Role::Gutter => tokens.muted,
+            Role::Added => tokens.added,
+            Role::Removed => tokens.removed,
+            Role::AddedWord => tokens.added_word,
+            Role::RemovedWord => tokens.removed_word,
+            Role::Tone(tone) => self.tone(tone),
+            Role::Badge(tone) => self.badge(tone),
+            Role::Token(token) => self.token(token),
+        }
+    }
+
+    /// How a state looks (R-003-50).
+    pub fn tone(&self, tone: Tone) -> Style {
+        let tokens = &self.tokens;
+        match tone {
+            Tone::Pending => tokens.pending,
+            Tone::Running => tokens.running,
+            Tone::Ok => tokens.ok,
+            Tone::Failed => tokens.failed,
+            Tone::Interrupted => tokens.interrupted,
+            Tone::Background | Tone::Muted => tokens.muted,
+            Tone::Accent => tokens.accent,
+            Tone::Warning => tokens.warning,
+            Tone::User => tokens.user,
+            Tone::Added => tokens.added,
+            Tone::Removed => tokens.removed,
+        }
+    }
+
+    /// How the word of a state in brackets looks: amber, cyan or magenta (R-000-21).
+    pub fn badge(&self, tone: Tone) -> Style {
+        let tokens = &self.tokens;
+        match tone {
+            Tone::Pending | Tone::Running => tokens.badge_running,
+            Tone::Ok => tokens.badge_ok,
+            Tone::Failed | Tone::Interrupted => tokens.badge_failed,
+            // No badge has these.
+            Tone::Background
+            | Tone::Muted
+            | Tone::Accent
+            | Tone::Warning
+            | Tone::User
+            | Tone::Added
+            | Tone::Removed => self.tone(tone),
+        }
+    }
+
+    /// The same as in the page.
+    fn token(&self, token: Token) -> Style {
+        let tokens = &self.tokens;
+        match token {
+            Token::Plain => Style::new(),
+            Token::Keyword => tokens.user,
+            Token::String => tokens.ok,
+            Token::Comment => tokens.muted.add_modifier(Modifier::ITALIC),
+            // Without colours only what leads through code is set apart.
+            Token::Number
+            | Token::Literal
+            | Token::Function
+            | Token::Tag
+            | Token::Type
+            | Token::Attribute
+            | Token::Property
+                if self.depth == Depth::None =>
+            {
+                Style::new()
+            }
+            Token::Number | Token::Literal => tokens.warning,
+            Token::Function | Token::Tag => tokens.running,
+            Token::Type => tokens.interrupted,
+            Token::Attribute | Token::Property => tokens.accent,
+        }
+    }
+
+    /// In a lower voice: nearer to the ground. What stands back already does not stand back more.
+    fn dimmed(&self, style: Style, role: Role) -> Style {
+        let quiet = [self.tokens.muted, self.tokens.pending].contains(&style);
+        let stands_back = quiet || role == Role::Token(Token::Comment);
+        match (self.depth, style.fg) {
+            (_, _) if stands_back => style,
+            (Depth::True(_), None) => style.patch(self.tokens.subtext),
+            (Depth::True(base), Some(Color::Rgb(r, g, b))) => {
+                style.fg(colour(mixed((r, g, b), 0xb3, base)))
+            }
+            (Depth::True(_) | Depth::Sixteen | Depth::None, _) => style.add_modifier(Modifier::DIM),
+        }
+    }
+
+    /// A colour that a program chose, as far as the theme has it.
+    fn chosen(&self, colour: block::Color) -> Option<Color> {
+        let ansi = |index: u8| self.tokens.ansi.get(usize::from(index)).copied();
+        match (self.depth, colour) {
+            (Depth::None, _) => None,
+            (Depth::True(_) | Depth::Sixteen, block::Color::Indexed(index @ 0..=15)) => ansi(index),
+            (Depth::True(_), block::Color::Indexed(index)) => Some(Color::Indexed(index)),
+            (Depth::True(_), block::Color::Rgb(r, g, b)) => Some(Color::Rgb(r, g, b)),
+            (Depth::Sixteen, block::Color::Indexed(index)) => ansi(nearest(of_index(index))),
+            (Depth::Sixteen, block::Color::Rgb(r, g, b)) => ansi(nearest((r, g, b))),
+        }
+    }
+
+    /// The ground, and text on it.
+    pub fn base(&self) -> Style {
+        self.tokens.base
+    }
+
+    /// What says little.
+    pub fn muted(&self) -> Style {
+        self.tokens.muted
+    }
+
+    /// What leads.
+    pub fn accent(&self) -> Style {
+        self.tokens.accent
+    }
+
+    /// Below what is chosen in a list, or marked.
+    pub fn selection(&self) -> Style {
+        self.tokens.selection
+    }
+
+    /// The rail beside the part that the keys are about.
+    pub fn rail(&self) -> Style {
+        self.tokens.accent
+    }
+
+    /// Lines between panes.
+    pub fn border(&self) -> Style {
+        self.tokens.border
+    }
+
+    /// Below words that were looked for.
+    pub fn hit(&self) -> Style {
+        self.tokens.hit
+    }
+
+    /// Below the one of them that is looked at.
+    pub fn current_hit(&self) -> Style {
+        self.tokens.current_hit
+    }
+
+    /// The bar at the edge of the screen.
+    pub fn status(&self) -> Style {
+        self.tokens.status
+    }
+}
+
+/// `foreground;background`, at times with something between, by numbers of the palette.
+fn is_light(colours: Option<String>) -> bool {
+    let ground = colours.as_deref().and_then(|colours| colours.rsplit(';').next());
+    matches!(ground.and_then(|ground| ground.trim().parse().ok()), Some(7_u8 | 9..=15))
+}
+
+#[cfg(test)]
+#[path = "theme_tests.rs"]
+mod tests;

@@ -1,0 +1,202 @@
+use unspool_core::lines::Style as Look;
+
+use super::*;
+
+const THEMES: [Theme; 4] = [Theme::mocha(), Theme::latte(), Theme::sixteen(), Theme::mono()];
+
+fn hex(style: Style) -> String {
+    let Some(Color::Rgb(r, g, b)) = style.fg else { panic!("{style:?}") };
+    format!("#{r:02x}{g:02x}{b:02x}")
+}
+
+#[test]
+fn r_003_50_states_have_their_colours() {
+    let theme = Theme::mocha();
+    for (tone, wanted) in [
+        (Tone::Running, "#89b4fa"),
+        (Tone::Ok, "#a6e3a1"),
+        (Tone::Failed, "#f38ba8"),
+        (Tone::Interrupted, "#f9e2af"),
+        (Tone::Pending, "#585b70"),
+        (Tone::Background, "#6c7086"),
+        (Tone::Muted, "#6c7086"),
+        (Tone::Accent, "#94e2d5"),
+    ] {
+        assert_eq!(hex(theme.style(&Look::tone(tone))), wanted, "{tone:?}");
+    }
+}
+
+#[test]
+fn r_000_21_badges_are_amber_cyan_and_magenta() {
+    let badge = |theme: &Theme, tone| theme.style(&Look::role(Role::Badge(tone)));
+    let mocha = Theme::mocha();
+    assert_eq!(hex(badge(&mocha, Tone::Running)), "#f9c46b");
+    assert_eq!(hex(badge(&mocha, Tone::Pending)), "#f9c46b");
+    assert_eq!(hex(badge(&mocha, Tone::Ok)), "#89dceb");
+    assert_eq!(hex(badge(&mocha, Tone::Failed)), "#f5a3e0");
+    assert_eq!(hex(badge(&mocha, Tone::Interrupted)), "#f5a3e0");
+    let sixteen = Theme::sixteen();
+    assert_eq!(badge(&sixteen, Tone::Running).fg, Some(Color::Yellow));
+    assert_eq!(badge(&sixteen, Tone::Ok).fg, Some(Color::Cyan));
+    assert_eq!(badge(&sixteen, Tone::Failed).fg, Some(Color::Magenta));
+}
+
+/// The page and the terminal have one palette. In the dark the page's pending and muted are
+/// lighter than R-003-50 has them, because it writes whole sentences in them.
+#[test]
+fn c_18_the_tokens_are_those_of_the_page() {
+    let css = include_str!("../../unspool-render/assets/theme.css");
+    let token = |name: &str, at: usize| {
+        let line = css.lines().find(|line| line.trim().starts_with(&format!("--{name}:")));
+        let values = line.unwrap().split_once("light-dark(").unwrap().1;
+        let value = values.split([',', ')']).nth(at).unwrap().trim();
+        u32::from_str_radix(value.trim_start_matches('#'), 16).unwrap()
+    };
+    for (at, sheet) in [(0, &tokens::LATTE), (1, &tokens::MOCHA)] {
+        for (name, ours) in [
+            ("base", sheet.base),
+            ("mantle", sheet.mantle),
+            ("surface-1", sheet.surface_1),
+            ("subtext", sheet.subtext),
+            ("text", sheet.text),
+            ("running", sheet.running),
+            ("ok", sheet.ok),
+            ("failed", sheet.failed),
+            ("interrupted", sheet.interrupted),
+            ("accent", sheet.accent),
+            ("warning", sheet.warning),
+            ("user", sheet.user),
+            ("badge-running", sheet.badge_running),
+            ("badge-ok", sheet.badge_ok),
+            ("badge-failed", sheet.badge_failed),
+            ("added", sheet.ok),
+            ("removed", sheet.failed),
+            ("added-word", sheet.added_word),
+            ("removed-word", sheet.removed_word),
+            ("select", sheet.select),
+            ("hit", sheet.hit),
+            ("hit-strong", sheet.hit_strong),
+        ] {
+            assert_eq!(ours, token(name, at), "{name} of {}", sheet.name);
+        }
+        for (index, ours) in sheet.ansi.iter().enumerate() {
+            assert_eq!(*ours, token(&format!("ansi-{index}"), at), "{index} of {}", sheet.name);
+        }
+    }
+    assert_eq!(tokens::LATTE.pending, token("pending", 0));
+    assert_eq!(tokens::LATTE.muted, token("muted", 0));
+}
+
+#[test]
+fn the_environment_chooses() {
+    let with = |variables: &'static [(&str, &str)]| {
+        let found = |name: &str| variables.iter().find(|(of, _)| *of == name);
+        Theme::detect(|name| found(name).map(|(_, value)| (*value).to_owned())).name
+    };
+    assert_eq!(with(&[]), "16");
+    assert_eq!(with(&[("COLORTERM", "truecolor")]), "mocha");
+    assert_eq!(with(&[("COLORTERM", "24bit"), ("COLORFGBG", "15;0")]), "mocha");
+    assert_eq!(with(&[("COLORTERM", "24bit"), ("COLORFGBG", "0;15")]), "latte");
+    assert_eq!(with(&[("COLORTERM", "24bit"), ("COLORFGBG", "0;default;7")]), "latte");
+    assert_eq!(with(&[("COLORTERM", "24bit"), ("COLORFGBG", "0;default")]), "mocha");
+    assert_eq!(with(&[("COLORTERM", "truecolor"), ("NO_COLOR", "1")]), "mono");
+    assert_eq!(with(&[("COLORTERM", "truecolor"), ("NO_COLOR", "")]), "mocha");
+    for name in Theme::NAMES {
+        assert!(Theme::named(name).is_some_and(|theme| name == "auto" || theme.name == name));
+    }
+    assert!(Theme::named("pink").is_none());
+}
+
+#[test]
+fn programs_get_the_colours_that_there_are() {
+    let red = Look { foreground: Some(block::Color::Indexed(1)), ..Look::default() };
+    let pink = Look { foreground: Some(block::Color::Rgb(250, 10, 10)), ..Look::default() };
+    let cube = Look { background: Some(block::Color::Indexed(21)), ..Look::default() };
+    assert_eq!(hex(Theme::mocha().style(&red)), "#f38ba8");
+    assert_eq!(hex(Theme::latte().style(&red)), "#bb0e35");
+    assert_eq!(hex(Theme::mocha().style(&pink)), "#fa0a0a");
+    assert_eq!(Theme::mocha().style(&cube).bg, Some(Color::Indexed(21)));
+    let sixteen = Theme::sixteen();
+    assert_eq!(sixteen.style(&red).fg, Some(Color::Red));
+    assert_eq!(sixteen.style(&pink).fg, Some(Color::LightRed));
+    assert_eq!(sixteen.style(&cube).bg, Some(Color::Blue));
+    for index in 0..=255 {
+        let look = Look { foreground: Some(block::Color::Indexed(index)), ..Look::default() };
+        assert!(NAMED_COLOURS.contains(&sixteen.style(&look).fg.unwrap()));
+        assert_eq!(Theme::mono().style(&look).fg, None);
+    }
+}
+
+const NAMED_COLOURS: [Color; 16] = tokens::SIXTEEN.ansi;
+
+#[test]
+fn no_color_means_none() {
+    let theme = Theme::mono();
+    let styles = [theme.base(), theme.selection(), theme.hit(), theme.current_hit()]
+        .into_iter()
+        .chain([theme.status(), theme.border(), theme.rail(), theme.muted(), theme.accent()])
+        .chain(roles().map(|role| theme.style(&Look::role(role))));
+    for style in styles {
+        for colour in [style.fg, style.bg].into_iter().flatten() {
+            assert_eq!(colour, Color::Reset);
+        }
+    }
+}
+
+#[test]
+fn what_is_dim_stands_back_but_never_twice() {
+    for theme in THEMES {
+        for role in roles() {
+            let loud = theme.style(&Look::role(role));
+            let dim = theme.style(&Look { dim: true, ..Look::role(role) });
+            let stands_back = loud == theme.muted()
+                || loud == theme.tone(Tone::Pending)
+                || role == Role::Token(Token::Comment);
+            assert_eq!(loud == dim, stands_back, "{} {role:?}", theme.name);
+        }
+    }
+}
+
+fn roles() -> impl Iterator<Item = Role> {
+    let tones = [
+        Tone::Pending,
+        Tone::Running,
+        Tone::Ok,
+        Tone::Failed,
+        Tone::Interrupted,
+        Tone::Background,
+        Tone::Muted,
+        Tone::Accent,
+        Tone::Warning,
+        Tone::User,
+        Tone::Added,
+        Tone::Removed,
+    ];
+    let tokens = [
+        Token::Plain,
+        Token::Keyword,
+        Token::String,
+        Token::Comment,
+        Token::Number,
+        Token::Literal,
+        Token::Function,
+        Token::Type,
+        Token::Tag,
+        Token::Attribute,
+        Token::Property,
+    ];
+    let plain = [
+        Role::Plain,
+        Role::Heading,
+        Role::Code,
+        Role::Link,
+        Role::Path,
+        Role::Gutter,
+        Role::Added,
+        Role::Removed,
+        Role::AddedWord,
+        Role::RemovedWord,
+    ];
+    let tones = tones.into_iter().flat_map(|tone| [Role::Tone(tone), Role::Badge(tone)]);
+    plain.into_iter().chain(tones).chain(tokens.map(Role::Token))
+}
