@@ -5,15 +5,15 @@
 
 mod blocks;
 mod card;
+mod colours;
 mod diff;
 mod table;
 mod turn;
 mod wrap;
 
-use unicode_width::UnicodeWidthStr;
-
-pub use turn::{header_line, is_dense, item_lines, turn_lines, user_lines};
-pub use wrap::{clip, cut, visible, width};
+pub use colours::{Colours, Stretches, Token};
+pub use turn::{header_line, item_lines, turn_lines};
+pub use wrap::{cut, visible, width};
 
 use crate::block::{AnsiStyle, Block, Color, Look, Tone};
 
@@ -22,23 +22,25 @@ pub const MEASURE: usize = 110;
 
 /// How much is shown.
 #[derive(Clone, Copy, Debug)]
-pub struct LineOptions {
+pub struct LineOptions<'a> {
     /// Open every fold.
     pub expand: bool,
     /// How many lines of a tool's output are shown. `None` shows all.
     pub output_lines: Option<usize>,
+    /// Who knows the colours of code. They change no character (R-001-38).
+    pub colours: Option<&'a dyn Colours>,
 }
 
-impl Default for LineOptions {
-    fn default() -> LineOptions {
-        LineOptions { expand: false, output_lines: Some(12) }
+impl Default for LineOptions<'_> {
+    fn default() -> Self {
+        LineOptions { expand: false, output_lines: Some(12), colours: None }
     }
 }
 
-impl LineOptions {
+impl LineOptions<'_> {
     /// Everything that there is.
-    pub fn everything() -> LineOptions {
-        LineOptions { expand: true, output_lines: None }
+    pub fn everything() -> Self {
+        LineOptions { expand: true, output_lines: None, colours: None }
     }
 }
 
@@ -88,6 +90,11 @@ pub enum Role {
     AddedWord,
     RemovedWord,
     Tone(Tone),
+    /// The word in brackets that says how a tool call stands. Its colours are not those of the
+    /// state's icon (R-000-21, R-003-50).
+    Badge(Tone),
+    /// A stretch of code in its colour.
+    Token(Token),
 }
 
 impl Style {
@@ -151,21 +158,24 @@ impl Line {
         line
     }
 
-    /// Adds text, made safe for a terminal.
+    /// Adds text, made safe for a terminal. What goes on with the last sign of the line, as an
+    /// accent does, belongs to that sign's run: a run is made of whole signs.
     pub fn push(&mut self, text: &str, style: Style) {
         let text = wrap::visible_from(text, || self.width());
-        if text.is_empty() {
-            return;
+        let mut text: &str = &text;
+        if let Some(run) = self.runs.last_mut() {
+            let (joined, rest) = text.split_at(wrap::going_on(&run.text, text));
+            run.text.push_str(if run.style == style { text } else { joined });
+            text = if run.style == style { "" } else { rest };
         }
-        match self.runs.last_mut() {
-            Some(run) if run.style == style => run.text.push_str(&text),
-            Some(_) | None => self.runs.push(Run { text: text.into_owned(), style }),
+        if !text.is_empty() {
+            self.runs.push(Run { text: text.to_owned(), style });
         }
     }
 
     /// How many columns the line takes.
     pub fn width(&self) -> usize {
-        self.runs.iter().map(|run| run.text.width()).sum()
+        self.runs.iter().map(|run| width(&run.text)).sum()
     }
 
     /// The line's text without its styles.
@@ -179,15 +189,15 @@ impl Line {
 }
 
 /// Lays blocks out in `width` columns.
-pub fn layout(blocks: &[Block], width: usize, options: &LineOptions) -> Vec<Line> {
+pub fn layout(blocks: &[Block], width: usize, options: &LineOptions<'_>) -> Vec<Line> {
     blocks::lay(blocks, &Frame::new(width, options))
 }
 
 /// Where something is laid out.
 #[derive(Clone)]
-struct Frame {
+struct Frame<'a> {
     width: usize,
-    options: LineOptions,
+    options: LineOptions<'a>,
     /// The style of plain text here.
     base: Style,
     /// Inside a tool's card: long output is cut.
@@ -196,8 +206,8 @@ struct Frame {
     names_files: bool,
 }
 
-impl Frame {
-    fn new(width: usize, options: &LineOptions) -> Frame {
+impl<'a> Frame<'a> {
+    fn new(width: usize, options: &LineOptions<'a>) -> Frame<'a> {
         let width = width.max(MIN_WIDTH);
         Frame {
             width,
@@ -208,7 +218,7 @@ impl Frame {
         }
     }
 
-    fn dim(&self) -> Frame {
+    fn dim(&self) -> Frame<'a> {
         let mut frame = self.clone();
         frame.base.dim = true;
         frame
@@ -225,9 +235,9 @@ impl Frame {
         &self,
         first: (&str, Style),
         rest: (&str, Style),
-        lay: impl FnOnce(&Frame) -> Vec<Line>,
+        lay: impl FnOnce(&Frame<'_>) -> Vec<Line>,
     ) -> Vec<Line> {
-        let margin = first.0.width().max(rest.0.width());
+        let margin = width(first.0).max(width(rest.0));
         if self.width < margin + MIN_WIDTH {
             return lay(self);
         }
@@ -243,7 +253,7 @@ impl Frame {
         prefixed.collect()
     }
 
-    fn indented(&self, lay: impl FnOnce(&Frame) -> Vec<Line>) -> Vec<Line> {
+    fn indented(&self, lay: impl FnOnce(&Frame<'_>) -> Vec<Line>) -> Vec<Line> {
         self.inside(("  ", Style::default()), ("  ", Style::default()), lay)
     }
 }

@@ -11,6 +11,7 @@ use rustc_hash::FxHashMap;
 use syntect::parsing::{ParseState, Scope, ScopeStack, SyntaxSet};
 use syntect::util::LinesWithEndings;
 use unspool_core::id::digest;
+use unspool_core::lines::{Stretches, Token};
 
 use crate::text::safe;
 
@@ -20,43 +21,24 @@ const LONGEST_LINE: usize = 800;
 /// What was painted last is kept, up to so many bytes: a text that grows is painted again and again.
 const KEPT: usize = 16 * 1024 * 1024;
 
-/// What a stretch of code is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Token {
-    Plain,
-    Keyword,
-    String,
-    Comment,
-    Number,
-    Literal,
-    Function,
-    Type,
-    Tag,
-    Attribute,
-    /// The name of a field.
-    Property,
-}
-
-impl Token {
-    fn class(self) -> Option<&'static str> {
-        match self {
-            Token::Plain => None,
-            Token::Keyword => Some("hl-k"),
-            Token::String => Some("hl-s"),
-            Token::Comment => Some("hl-c"),
-            Token::Number => Some("hl-n"),
-            Token::Literal => Some("hl-l"),
-            Token::Function => Some("hl-f"),
-            Token::Type => Some("hl-t"),
-            Token::Tag => Some("hl-g"),
-            Token::Attribute => Some("hl-a"),
-            Token::Property => Some("hl-p"),
-        }
+fn class(token: Token) -> Option<&'static str> {
+    match token {
+        Token::Plain => None,
+        Token::Keyword => Some("hl-k"),
+        Token::String => Some("hl-s"),
+        Token::Comment => Some("hl-c"),
+        Token::Number => Some("hl-n"),
+        Token::Literal => Some("hl-l"),
+        Token::Function => Some("hl-f"),
+        Token::Type => Some("hl-t"),
+        Token::Tag => Some("hl-g"),
+        Token::Attribute => Some("hl-a"),
+        Token::Property => Some("hl-p"),
     }
 }
 
 /// The stretches of a text: joined, they are the text. None where there is nothing to say.
-pub fn tokens(language: &str, text: &str) -> Option<Vec<(Token, Range<usize>)>> {
+pub fn tokens(language: &str, text: &str) -> Option<Stretches> {
     if matches!(language, "json" | "jsonc" | "jsonl") {
         return Some(json::tokens(text));
     }
@@ -66,7 +48,7 @@ pub fn tokens(language: &str, text: &str) -> Option<Vec<(Token, Range<usize>)>> 
     let syntax = SYNTAXES.find_syntax_by_token(language)?;
     let mut state = ParseState::new(syntax);
     let mut stack = ScopeStack::new();
-    let mut found = Stretches::default();
+    let mut found = Found::default();
     let mut start = 0;
     for line in LinesWithEndings::from(text) {
         let mut at = 0;
@@ -92,9 +74,9 @@ pub fn warm() {
 
 /// Neighbours of one kind are one.
 #[derive(Default)]
-struct Stretches(Vec<(Token, Range<usize>)>);
+struct Found(Stretches);
 
-impl Stretches {
+impl Found {
     fn add(&mut self, token: Token, range: Range<usize>) {
         match self.0.last_mut() {
             _ if range.is_empty() => {}
@@ -168,7 +150,7 @@ pub fn paint(language: Option<&str>, text: &str) -> Markup {
     let painted = html! {
         @for (token, range) in tokens {
             @let text = text.get(range).unwrap_or_default();
-            @match token.class() {
+            @match class(token) {
                 Some(class) => span class=(class) { (safe(text)) },
                 None => (safe(text)),
             }

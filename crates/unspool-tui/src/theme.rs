@@ -7,7 +7,7 @@ mod tokens;
 
 use ratatui::style::{Color, Modifier, Style};
 use unspool_core::block::{self, Tone};
-use unspool_core::lines::{self, Role};
+use unspool_core::lines::{self, Role, Token};
 
 use self::mix::{Rgb, colour, mixed, nearest, of_index};
 use self::tokens::{Sheet, Tokens};
@@ -122,6 +122,8 @@ impl Theme {
             Role::AddedWord => tokens.added_word,
             Role::RemovedWord => tokens.removed_word,
             Role::Tone(tone) => self.tone(tone),
+            Role::Badge(tone) => self.badge(tone),
+            Role::Token(token) => self.token(token),
         }
     }
 
@@ -161,10 +163,37 @@ impl Theme {
         }
     }
 
+    /// The same as in the page.
+    fn token(&self, token: Token) -> Style {
+        let tokens = &self.tokens;
+        match token {
+            Token::Plain => Style::new(),
+            Token::Keyword => tokens.user,
+            Token::String => tokens.ok,
+            Token::Comment => tokens.muted.add_modifier(Modifier::ITALIC),
+            // Without colours only what leads through code is set apart.
+            Token::Number
+            | Token::Literal
+            | Token::Function
+            | Token::Tag
+            | Token::Type
+            | Token::Attribute
+            | Token::Property
+                if self.depth == Depth::None =>
+            {
+                Style::new()
+            }
+            Token::Number | Token::Literal => tokens.warning,
+            Token::Function | Token::Tag => tokens.running,
+            Token::Type => tokens.interrupted,
+            Token::Attribute | Token::Property => tokens.accent,
+        }
+    }
+
     /// In a lower voice: nearer to the ground. What stands back already does not stand back more.
     fn dimmed(&self, style: Style, role: Role) -> Style {
         let quiet = [self.tokens.muted, self.tokens.pending].contains(&style);
-        let stands_back = quiet || false;
+        let stands_back = quiet || role == Role::Token(Token::Comment);
         match (self.depth, style.fg) {
             (_, _) if stands_back => style,
             (Depth::True(_), None) => style.patch(self.tokens.subtext),

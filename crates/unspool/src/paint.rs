@@ -54,7 +54,7 @@ pub fn turns(
 }
 
 impl Style {
-    fn options(&self) -> LineOptions {
+    fn options(&self) -> LineOptions<'static> {
         if self.full { LineOptions::everything() } else { LineOptions::default() }
     }
 }
@@ -108,7 +108,8 @@ fn colour_of(colour: block::Color) -> Color {
 fn role(role: Role) -> Ansi {
     let colour = |colour: AnsiColor| Ansi::new().fg_color(Some(colour.into()));
     match role {
-        Role::Plain | Role::Path => Ansi::new(),
+        // `show` colours no code: it would wait for the grammars.
+        Role::Plain | Role::Path | Role::Token(_) => Ansi::new(),
         Role::Heading => Ansi::new().bold(),
         Role::Code => colour(AnsiColor::Cyan),
         Role::Link => colour(AnsiColor::Blue).underline(),
@@ -117,7 +118,7 @@ fn role(role: Role) -> Ansi {
         Role::Removed => colour(AnsiColor::Red),
         Role::AddedWord => colour(AnsiColor::Green).bold().underline(),
         Role::RemovedWord => colour(AnsiColor::Red).bold().underline(),
-        Role::Tone(tone) => match tone {
+        Role::Tone(tone) | Role::Badge(tone) => match tone {
             Tone::Running | Tone::Interrupted | Tone::Warning => colour(AnsiColor::Yellow),
             Tone::Ok => colour(AnsiColor::Cyan),
             Tone::Failed => colour(AnsiColor::Magenta),

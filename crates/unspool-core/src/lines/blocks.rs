@@ -1,8 +1,7 @@
 //! Each block's own layout. One arm per block; a new block fails to compile until it has one.
 
-use unicode_width::UnicodeWidthStr;
-
-use super::wrap::{Break, clip, span_line, span_lines, wrap};
+use super::colours::Coloured;
+use super::wrap::{Break, clip, span_line, span_lines, width, wrap};
 use super::{Frame, Line, Role, Style, card, diff, table};
 use crate::block::{
     Block, Check, Code, Field, FileReference, Fold, List, ListItem, Node, Notice, Span, Terminal,
@@ -11,7 +10,7 @@ use crate::block::{
 use crate::present::format;
 
 /// Lays blocks out below one another.
-pub fn lay(blocks: &[Block], frame: &Frame) -> Vec<Line> {
+pub fn lay(blocks: &[Block], frame: &Frame<'_>) -> Vec<Line> {
     let mut lines = Vec::new();
     let mut last: Option<&Block> = None;
     for block in blocks {
@@ -54,7 +53,7 @@ fn is_dense(block: &Block) -> bool {
     }
 }
 
-fn lay_block(block: &Block, frame: &Frame) -> Vec<Line> {
+fn lay_block(block: &Block, frame: &Frame<'_>) -> Vec<Line> {
     match block {
         Block::Paragraph { spans } => paragraph(spans, frame),
         Block::Heading { level, spans } => heading(*level, spans, frame),
@@ -83,12 +82,12 @@ fn lay_block(block: &Block, frame: &Frame) -> Vec<Line> {
     }
 }
 
-pub fn paragraph(spans: &[Span], frame: &Frame) -> Vec<Line> {
+pub fn paragraph(spans: &[Span], frame: &Frame<'_>) -> Vec<Line> {
     let lines = span_lines(spans, &frame.base).into_iter();
     lines.flat_map(|line| wrap(line, frame.width, Break::Words)).collect()
 }
 
-fn heading(level: u8, spans: &[Span], frame: &Frame) -> Vec<Line> {
+fn heading(level: u8, spans: &[Span], frame: &Frame<'_>) -> Vec<Line> {
     let mut inner = frame.clone();
     inner.base = Style { dim: frame.base.dim, ..Style::role(Role::Heading).strong() };
     let mark = format!("{} ", "#".repeat(usize::from(level.clamp(1, 6))));
@@ -97,7 +96,7 @@ fn heading(level: u8, spans: &[Span], frame: &Frame) -> Vec<Line> {
     })
 }
 
-fn lay_list(list: &List, frame: &Frame) -> Vec<Line> {
+fn lay_list(list: &List, frame: &Frame<'_>) -> Vec<Line> {
     let mut lines = Vec::new();
     let last = list.start.map(|start| start + list.items.len().saturating_sub(1) as u64);
     let digits = last.map_or(0, |last| last.to_string().len());
@@ -116,7 +115,7 @@ fn lay_list(list: &List, frame: &Frame) -> Vec<Line> {
     lines
 }
 
-fn lay_item(item: &ListItem, number: Option<u64>, digits: usize, frame: &Frame) -> Vec<Line> {
+fn lay_item(item: &ListItem, number: Option<u64>, digits: usize, frame: &Frame<'_>) -> Vec<Line> {
     let (mark, style) = match (item.check, number) {
         (Some(Check::Open), _) => ("☐ ".to_owned(), Style::gutter()),
         (Some(Check::Running), _) => ("◐ ".to_owned(), Style::tone(Tone::Running)),
@@ -125,7 +124,7 @@ fn lay_item(item: &ListItem, number: Option<u64>, digits: usize, frame: &Frame) 
         (None, Some(number)) => (format!("{number:>digits$}. "), Style::gutter()),
         (None, None) => ("• ".to_owned(), Style::gutter()),
     };
-    let hang = " ".repeat(mark.width());
+    let hang = " ".repeat(width(&mark));
     let laid = frame.inside((&mark, style.clone()), (&hang, Style::default()), |frame| {
         // A tight item's text and its sub-list stand together.
         let tight = item.blocks.len() <= 1 || matches!(item.blocks.get(1), Some(Block::List(_)));
@@ -138,7 +137,7 @@ fn lay_item(item: &ListItem, number: Option<u64>, digits: usize, frame: &Frame) 
 }
 
 /// How many lines may be shown here, where that is limited.
-pub fn cut_limit(frame: &Frame) -> Option<usize> {
+pub fn cut_limit(frame: &Frame<'_>) -> Option<usize> {
     frame.options.output_lines.filter(|_| frame.in_card)
 }
 
@@ -147,7 +146,7 @@ pub fn more(count: usize, noun: &str) -> Line {
     Line::of(&format!("… +{}", format::count(count, noun)), Style::gutter())
 }
 
-fn lay_code(code: &Code, frame: &Frame) -> Vec<Line> {
+fn lay_code(code: &Code, frame: &Frame<'_>) -> Vec<Line> {
     let source: Vec<&str> = code.text.split('\n').collect();
     let limit = cut_limit(frame).unwrap_or(usize::MAX);
     // A block of code has its place to tell it apart; colour is for code inside a sentence.
@@ -155,12 +154,16 @@ fn lay_code(code: &Code, frame: &Frame) -> Vec<Line> {
     let digits = code
         .first_line
         .map_or(0, |first| first.saturating_add(source.len().min(limit) as u64).to_string().len());
+    let mut colours = Coloured::of(code, frame.options.colours);
+    let mut start = 0;
     let mut lines = Vec::new();
     for (at, text) in source.iter().enumerate() {
         if lines.len() >= limit && at + 1 < source.len() {
             lines.push(more(source.len() - at, "line"));
             break;
         }
+        let from = start;
+        start += text.len() + 1;
         let text = text.strip_suffix('\r').unwrap_or(text);
         let number =
             code.first_line.map(|first| format!("{:>digits$}  ", first.saturating_add(at as u64)));
@@ -170,7 +173,7 @@ fn lay_code(code: &Code, frame: &Frame) -> Vec<Line> {
         lines.extend(frame.inside(
             (&number, Style::gutter()),
             (&hang, Style::default()),
-            |frame| limited(Line::of(text, style.clone()), frame.width, room, Break::Anywhere),
+            |frame| limited(colours.line(from, text, &style), frame.width, room, Break::Anywhere),
         ));
     }
     lines
@@ -185,7 +188,7 @@ pub fn limited(line: Line, width: usize, room: usize, mode: Break) -> Vec<Line> 
     wrap(line, width, mode)
 }
 
-fn lay_terminal(terminal: &Terminal, frame: &Frame) -> Vec<Line> {
+fn lay_terminal(terminal: &Terminal, frame: &Frame<'_>) -> Vec<Line> {
     let limit = cut_limit(frame).unwrap_or(usize::MAX);
     let total = terminal.lines.len();
     let failed = terminal.exit_code.is_some_and(|code| code != 0);
@@ -219,8 +222,8 @@ fn lay_terminal(terminal: &Terminal, frame: &Frame) -> Vec<Line> {
     lines
 }
 
-fn lay_fields(fields: &[Field], frame: &Frame) -> Vec<Line> {
-    let widest = fields.iter().map(|field| field.name.width()).max().unwrap_or(0).min(18);
+fn lay_fields(fields: &[Field], frame: &Frame<'_>) -> Vec<Line> {
+    let widest = fields.iter().map(|field| width(&field.name)).max().unwrap_or(0).min(18);
     let mut lines = Vec::new();
     let is_narrow = frame.width < widest + 2 + super::MIN_WIDTH;
     for field in fields {
@@ -230,7 +233,7 @@ fn lay_fields(fields: &[Field], frame: &Frame) -> Vec<Line> {
             continue;
         }
         let mut name = clip(Line::of(&field.name, Style::gutter()), widest).text();
-        name.push_str(&" ".repeat(widest.saturating_sub(name.width()) + 2));
+        name.push_str(&" ".repeat(widest.saturating_sub(width(&name)) + 2));
         let hang = " ".repeat(widest + 2);
         let laid = frame.inside((&name, Style::gutter()), (&hang, Style::default()), |frame| {
             paragraph(&field.value, frame)
@@ -240,7 +243,7 @@ fn lay_fields(fields: &[Field], frame: &Frame) -> Vec<Line> {
     lines
 }
 
-fn lay_tree(tree: &Tree, frame: &Frame) -> Vec<Line> {
+fn lay_tree(tree: &Tree, frame: &Frame<'_>) -> Vec<Line> {
     let shown = if frame.options.expand { tree.nodes.len() } else { tree.shown };
     // The first ones stand by themselves, as cards do; those that they started hang below.
     let mut lines: Vec<Line> = tree
@@ -255,7 +258,7 @@ fn lay_tree(tree: &Tree, frame: &Frame) -> Vec<Line> {
     lines
 }
 
-fn lay_nodes(nodes: &[Node], detail: TreeDetail, frame: &Frame) -> Vec<Line> {
+fn lay_nodes(nodes: &[Node], detail: TreeDetail, frame: &Frame<'_>) -> Vec<Line> {
     let mut lines = Vec::new();
     for (at, node) in nodes.iter().enumerate() {
         let is_last = at + 1 == nodes.len();
@@ -268,7 +271,7 @@ fn lay_nodes(nodes: &[Node], detail: TreeDetail, frame: &Frame) -> Vec<Line> {
 }
 
 /// A node, and below it, from a column on, what it does and whom it started.
-fn lay_node(node: &Node, below: &str, detail: TreeDetail, frame: &Frame) -> Vec<Line> {
+fn lay_node(node: &Node, below: &str, detail: TreeDetail, frame: &Frame<'_>) -> Vec<Line> {
     let mut head = Line::of(node.icon.glyph(), Style::tone(node.icon.tone()));
     head.push(" ", Style::default());
     let label = span_line(&node.label, &frame.base);
@@ -288,7 +291,7 @@ fn lay_node(node: &Node, below: &str, detail: TreeDetail, frame: &Frame) -> Vec<
     lines
 }
 
-fn lay_notice(notice: &Notice, frame: &Frame) -> Vec<Line> {
+fn lay_notice(notice: &Notice, frame: &Frame<'_>) -> Vec<Line> {
     let mark = match notice.tone {
         Tone::Failed => "✕ ",
         Tone::Warning | Tone::Interrupted => "! ",
@@ -321,7 +324,7 @@ fn lay_notice(notice: &Notice, frame: &Frame) -> Vec<Line> {
     lines
 }
 
-fn lay_file(file: &FileReference, frame: &Frame) -> Vec<Line> {
+fn lay_file(file: &FileReference, frame: &Frame<'_>) -> Vec<Line> {
     let name = file.name.as_deref().or(file.media_type.as_deref()).unwrap_or("file");
     let mut spans = vec![Span::plain("▣ ").dim(), Span::plain(name).path()];
     if let (Some(span), Some(link)) = (spans.last_mut(), &file.link) {
@@ -335,7 +338,7 @@ fn lay_file(file: &FileReference, frame: &Frame) -> Vec<Line> {
 }
 
 /// A fold on one line while it is closed; `glyph` in place of the usual triangle.
-pub fn lay_fold(fold: &Fold, glyph: Option<&str>, frame: &Frame) -> Vec<Line> {
+pub fn lay_fold(fold: &Fold, glyph: Option<&str>, frame: &Frame<'_>) -> Vec<Line> {
     let open = fold.open || frame.options.expand;
     let has_body = !fold.blocks.is_empty();
     let usual = if open && has_body { "▾" } else { "▸" };

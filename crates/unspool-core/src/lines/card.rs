@@ -1,15 +1,13 @@
 //! Cards of tool calls, and the questions that lie over them.
 
-use unicode_width::UnicodeWidthStr;
-
-use super::wrap::{Break, clip, span_line, tail, wrap};
+use super::wrap::{Break, clip, span_line, tail, width, wrap};
 use super::{Frame, Line, Role, Style, blocks};
 use crate::block::{Block, Card, Question, QuestionItem, Span, Tone};
 use crate::part::Decision;
 use crate::present::format;
 
 /// The head on one line with the badge at its right end, the body behind a rail.
-pub fn lay(card: &Card, frame: &Frame) -> Vec<Line> {
+pub fn lay(card: &Card, frame: &Frame<'_>) -> Vec<Line> {
     let mut lines = head(card, frame);
     let rail = ("  │ ", Style::gutter());
     let mut inner = frame.clone();
@@ -25,8 +23,8 @@ pub fn lay(card: &Card, frame: &Frame) -> Vec<Line> {
     lines
 }
 
-fn head(card: &Card, frame: &Frame) -> Vec<Line> {
-    let mut badge = Line::of(&card.badge.word, Style::tone(card.badge.tone).strong());
+fn head(card: &Card, frame: &Frame<'_>) -> Vec<Line> {
+    let mut badge = Line::of(&card.badge.word, Style::role(Role::Badge(card.badge.tone)).strong());
     if let Some(state) = &card.badge.state {
         badge.push(&format!(" {state}"), Style::tone(card.badge.tone));
     }
@@ -47,14 +45,14 @@ fn head(card: &Card, frame: &Frame) -> Vec<Line> {
 }
 
 /// Icon, title and summary. A path gives way at its start, so that its name stays in sight.
-fn title(card: &Card, room: usize, frame: &Frame) -> Line {
+fn title(card: &Card, room: usize, frame: &Frame<'_>) -> Line {
     let mut line = Line::of(&format!("{} ", card.icon.glyph()), Style::tone(card.icon.tone()));
     line.push(&card.title, frame.base.clone().strong());
     let mut summary = span_line(&card.summary, &frame.base);
     let excess = (line.width() + 2 + summary.width()).saturating_sub(room);
     let path = summary.runs.iter_mut().find(|run| run.style.role == Role::Path);
-    if let Some(path) = path.filter(|path| excess > 0 && path.text.width() > excess + 8) {
-        path.text = tail(&path.text, path.text.width() - excess);
+    if let Some(path) = path.filter(|path| excess > 0 && width(&path.text) > excess + 8) {
+        path.text = tail(&path.text, width(&path.text) - excess);
     }
     if !summary.is_blank() {
         line.push("  ", Style::default());
@@ -64,7 +62,7 @@ fn title(card: &Card, room: usize, frame: &Frame) -> Line {
 }
 
 /// An open question in full; an answered one as a compact record (R-003-12).
-pub fn lay_question(question: &Question, frame: &Frame) -> Vec<Line> {
+pub fn lay_question(question: &Question, frame: &Frame<'_>) -> Vec<Line> {
     let mut lines = Vec::new();
     let is_open = question.answer.is_none();
     for item in &question.items {
@@ -107,7 +105,7 @@ pub fn lay_question(question: &Question, frame: &Frame) -> Vec<Line> {
     lines
 }
 
-fn options(item: &QuestionItem, frame: &Frame) -> Vec<Line> {
+fn options(item: &QuestionItem, frame: &Frame<'_>) -> Vec<Line> {
     let mut lines = Vec::new();
     for option in &item.options {
         let mark = match (item.multi_select, option.chosen) {

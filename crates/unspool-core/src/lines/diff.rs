@@ -5,7 +5,7 @@ use super::wrap::{Break, clip};
 use super::{Frame, Line, Role, Style};
 use crate::block::{Diff, DiffKind, DiffLine};
 
-pub fn lay(diff: &Diff, frame: &Frame) -> Vec<Line> {
+pub fn lay(diff: &Diff, frame: &Frame<'_>) -> Vec<Line> {
     let mut lines = Vec::new();
     if let Some(path) = diff.path.as_deref().filter(|_| frame.names_files) {
         lines.push(clip(Line::of(path, Style::role(Role::Path).strong()), frame.width));
@@ -36,7 +36,7 @@ fn number(line: &DiffLine) -> Option<u64> {
     line.new.or(line.old)
 }
 
-fn lay_line(line: &DiffLine, digits: usize, room: usize, frame: &Frame) -> Vec<Line> {
+fn lay_line(line: &DiffLine, digits: usize, room: usize, frame: &Frame<'_>) -> Vec<Line> {
     let (mark, role, word) = match line.kind {
         DiffKind::Context => ("  ", Role::Plain, Role::Plain),
         DiffKind::Added => ("+ ", Role::Added, Role::AddedWord),

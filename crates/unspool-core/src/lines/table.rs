@@ -8,7 +8,7 @@ const SEPARATOR: &str = " │ ";
 /// Narrower columns than this say nothing; the table becomes a list of records then.
 const MIN_COLUMN: usize = 6;
 
-pub fn lay(table: &Table, frame: &Frame) -> Vec<Line> {
+pub fn lay(table: &Table, frame: &Frame<'_>) -> Vec<Line> {
     let columns = table.rows.iter().map(Vec::len).chain([table.header.len()]).max().unwrap_or(0);
     if columns == 0 {
         return Vec::new();
@@ -94,7 +94,7 @@ fn lay_row(
 }
 
 /// Each row as fields, where the columns have no room beside one another.
-fn records(table: &Table, frame: &Frame) -> Vec<Line> {
+fn records(table: &Table, frame: &Frame<'_>) -> Vec<Line> {
     let mut lines = Vec::new();
     for (at, row) in table.rows.iter().enumerate() {
         if at > 0 {

@@ -1,7 +1,5 @@
 //! Turns: a rule with the facts, the user's words, and the items in their order.
 
-use unicode_width::UnicodeWidthStr;
-
 use super::wrap::clip;
 use super::{Frame, Line, LineOptions, Style, blocks};
 use crate::block::{Block, Tone};
@@ -9,7 +7,7 @@ use crate::part::Kind;
 use crate::present::{Item, PartView, ReasoningView, TurnHeader, TurnView, format};
 
 /// Lays a turn out in `width` columns.
-pub fn turn_lines(view: &TurnView, width: usize, options: &LineOptions) -> Vec<Line> {
+pub fn turn_lines(view: &TurnView, width: usize, options: &LineOptions<'_>) -> Vec<Line> {
     let frame = Frame::new(width, options);
     let mut lines = vec![header_line(&view.header, width)];
     if !view.user.is_empty() {
@@ -32,7 +30,7 @@ pub fn turn_lines(view: &TurnView, width: usize, options: &LineOptions) -> Vec<L
 }
 
 /// Lays one item of a turn out in `width` columns.
-pub fn item_lines(item: &Item, width: usize, options: &LineOptions) -> Vec<Line> {
+pub fn item_lines(item: &Item, width: usize, options: &LineOptions<'_>) -> Vec<Line> {
     lay_item(item, &Frame::new(width, options))
 }
 
@@ -66,7 +64,7 @@ pub fn header_line(header: &TurnHeader, width: usize) -> Line {
     }
     // Models come last and only where they fit whole.
     for model in &header.models {
-        if line.width() + model.width() + 6 <= measure {
+        if line.width() + super::width(model) + 6 <= measure {
             dot(&mut line, model, muted.clone());
         }
     }
@@ -76,12 +74,7 @@ pub fn header_line(header: &TurnHeader, width: usize) -> Line {
     line
 }
 
-/// Lays what the user said out in `width` columns.
-pub fn user_lines(blocks: &[Block], width: usize, options: &LineOptions) -> Vec<Line> {
-    lay_user(blocks, &Frame::new(width, options))
-}
-
-fn lay_user(blocks: &[Block], frame: &Frame) -> Vec<Line> {
+fn user_lines(blocks: &[Block], frame: &Frame<'_>) -> Vec<Line> {
     let style = Style::tone(Tone::User).strong();
     let mut inner = frame.clone();
     inner.base = Style::tone(Tone::User);
@@ -113,14 +106,14 @@ pub fn is_dense(item: &Item) -> bool {
     }
 }
 
-fn lay_item(item: &Item, frame: &Frame) -> Vec<Line> {
+fn lay_item(item: &Item, frame: &Frame<'_>) -> Vec<Line> {
     match item {
         Item::Part(part) => lay_part(part, frame),
         Item::Reasoning(reasoning) => lay_reasoning(reasoning, frame),
     }
 }
 
-fn lay_part(part: &PartView, frame: &Frame) -> Vec<Line> {
+fn lay_part(part: &PartView, frame: &Frame<'_>) -> Vec<Line> {
     match part.kind {
         Kind::Text => {
             let mark = if part.bullet { "◆ " } else { "  " };
@@ -146,7 +139,7 @@ fn lay_part(part: &PartView, frame: &Frame) -> Vec<Line> {
 }
 
 /// The tree, and behind a rail, as in a card, what the agents were told and what they brought.
-fn lay_agents(shown: &[Block], frame: &Frame) -> Vec<Line> {
+fn lay_agents(shown: &[Block], frame: &Frame<'_>) -> Vec<Line> {
     let Some((tree, rest)) = shown.split_first() else { return Vec::new() };
     let mut lines = blocks::lay(std::slice::from_ref(tree), frame);
     let mut inner = frame.clone();
@@ -156,7 +149,7 @@ fn lay_agents(shown: &[Block], frame: &Frame) -> Vec<Line> {
     lines
 }
 
-fn lay_thought(block: &Block, frame: &Frame) -> Vec<Line> {
+fn lay_thought(block: &Block, frame: &Frame<'_>) -> Vec<Line> {
     if let Block::Fold(fold) = block {
         return blocks::lay_fold(fold, Some("◌"), frame);
     }
@@ -165,7 +158,7 @@ fn lay_thought(block: &Block, frame: &Frame) -> Vec<Line> {
 
 /// The block's title with its first words, and below it, in their order, its tools and what
 /// was thought between them. Opened, the whole of its reasoning stands there too.
-fn lay_reasoning(view: &ReasoningView, frame: &Frame) -> Vec<Line> {
+fn lay_reasoning(view: &ReasoningView, frame: &Frame<'_>) -> Vec<Line> {
     let muted = Style::tone(Tone::Muted);
     let mut head = Line::of("◌ ", muted.clone());
     head.push(&view.title, Style { emphasis: true, ..muted.clone() });

@@ -28,7 +28,7 @@ pub fn visible_from(text: &str, column: impl FnOnce() -> usize) -> Cow<'_, str> 
     for c in text.chars() {
         match c {
             '\t' => {
-                at += out[counted..].width();
+                at += width(&out[counted..]);
                 let spaces = TAB - at % TAB;
                 (0..spaces).for_each(|_| out.push(' '));
                 at += spaces;
@@ -123,6 +123,8 @@ pub fn clip(line: Line, width: usize) -> Line {
 
 struct Cell<'a> {
     text: &'a str,
+    /// Where it starts in its run.
+    start: usize,
     width: usize,
     run: usize,
 }
@@ -130,17 +132,20 @@ struct Cell<'a> {
 fn cells(line: &Line) -> impl Iterator<Item = Cell<'_>> {
     let runs = line.runs.iter().enumerate();
     runs.flat_map(|(run, styled)| {
-        let signs = styled.text.graphemes(true);
-        signs.map(move |text| Cell { text, width: text.width(), run })
+        let signs = styled.text.grapheme_indices(true);
+        signs.map(move |(start, text)| Cell { text, start, width: sign_width(text), run })
     })
 }
 
-/// Cells back into runs, without the spaces at their end.
+/// Cells that stand beside one another back into runs, without the spaces at their end.
 fn gather(line: &Line, cells: &[Cell<'_>]) -> Line {
     let blank = cells.iter().rev().take_while(|cell| cell.text == " ").count();
     let mut out = Line::default();
-    for cell in &cells[..cells.len() - blank] {
-        out.push(cell.text, line.runs[cell.run].style.clone());
+    for cells in cells[..cells.len() - blank].chunk_by(|one, next| one.run == next.run) {
+        if let (Some(first), Some(last)) = (cells.first(), cells.last()) {
+            let run = &line.runs[first.run];
+            out.push(&run.text[first.start..last.start + last.text.len()], run.style.clone());
+        }
     }
     out
 }
@@ -150,7 +155,7 @@ pub fn tail(text: &str, width: usize) -> String {
     let mut used = 1;
     let mut from = text.len();
     for (at, sign) in text.grapheme_indices(true).rev() {
-        used += sign.width();
+        used += sign_width(sign);
         if used > width {
             break;
         }
@@ -159,20 +164,36 @@ pub fn tail(text: &str, width: usize) -> String {
     format!("…{}", &text[from..])
 }
 
-/// What a text takes on a grid.
+/// What a text takes on a grid: the sum of what its signs take, since a terminal draws them one by
+/// one. Whole words may take less where a font joins letters; no terminal does.
 pub fn width(text: &str) -> usize {
-    text.width()
+    if text.is_ascii() { text.len() } else { text.graphemes(true).map(sign_width).sum() }
+}
+
+fn sign_width(sign: &str) -> usize {
+    if sign.is_ascii() { sign.len() } else { sign.width() }
+}
+
+/// How much of the start of `text` belongs to the last sign of what stands before it.
+pub fn going_on(before: &str, text: &str) -> usize {
+    if text.as_bytes().first().is_none_or(u8::is_ascii) {
+        return 0;
+    }
+    let last = before.graphemes(true).next_back().unwrap_or_default();
+    let next = text.graphemes(true).next().unwrap_or_default();
+    let is_one = !last.is_empty() && format!("{last}{next}").graphemes(true).count() == 1;
+    if is_one { next.len() } else { 0 }
 }
 
 /// The start of a text that fits, with a sign where it was cut.
 pub fn cut(text: &str, room: usize) -> String {
-    if text.width() <= room {
+    if width(text) <= room {
         return text.to_owned();
     }
     let mut used = 1;
     let mut to = 0;
     for (at, sign) in text.grapheme_indices(true) {
-        used += sign.width();
+        used += sign_width(sign);
         if used > room {
             break;
         }

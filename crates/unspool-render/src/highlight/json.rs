@@ -1,12 +1,10 @@
 //! JSON by hand: most of what tools are given is JSON, some of it is long, and it may be cut off.
 
-use std::ops::Range;
+use super::{Found, Stretches, Token};
 
-use super::{Stretches, Token};
-
-pub fn tokens(text: &str) -> Vec<(Token, Range<usize>)> {
+pub fn tokens(text: &str) -> Stretches {
     let bytes = text.as_bytes();
-    let mut found = Stretches::default();
+    let mut found = Found::default();
     let mut at = 0;
     while let Some(byte) = bytes.get(at) {
         let (token, end) = match byte {
