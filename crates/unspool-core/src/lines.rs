@@ -12,8 +12,8 @@ mod turn;
 mod wrap;
 
 pub use colours::{Colours, Stretches, Token};
-pub use turn::{header_line, item_lines, turn_lines};
-pub use wrap::{cut, visible, width};
+pub use turn::{header_line, is_dense, item_lines, turn_lines, user_lines};
+pub use wrap::{clip, cut, visible, width};
 
 use crate::block::{AnsiStyle, Block, Color, Look, Tone};
 

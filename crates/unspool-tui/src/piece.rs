@@ -7,7 +7,7 @@ use std::rc::Rc;
 use jiff::Timestamp;
 use unspool_core::block::{Block, Card, Node, Tone};
 use unspool_core::id::{PartId, SessionId, TurnId};
-use unspool_core::lines::{self, Line, LineOptions, Style};
+use unspool_core::lines::{self, Colours, Line, LineOptions, Style};
 use unspool_core::part::{Kind, Place};
 use unspool_core::present::{Item, PartView, TurnHeader, TurnView, format};
 use unspool_core::session::TurnState;
@@ -201,22 +201,22 @@ impl Piece {
     }
 
     /// Its lines in so many columns.
-    pub fn lines(&self, width: usize, fold: Fold) -> Rc<Vec<Line>> {
+    pub fn lines(&self, width: usize, fold: Fold, colours: Option<&dyn Colours>) -> Rc<Vec<Line>> {
         let mut laid = self.laid.borrow_mut();
         if let Some(laid) = laid.as_ref().filter(|laid| laid.width == width && laid.fold == fold) {
             return Rc::clone(&laid.lines);
         }
-        let lines = Rc::new(self.lay(width, fold));
+        let lines = Rc::new(self.lay(width, fold, colours));
         *laid = Some(Laid { width, fold, lines: Rc::clone(&lines) });
         lines
     }
 
-    fn lay(&self, width: usize, fold: Fold) -> Vec<Line> {
+    fn lay(&self, width: usize, fold: Fold, colours: Option<&dyn Colours>) -> Vec<Line> {
         let output_lines = match fold {
             Fold::Closed | Fold::Short => Some(SHORT),
             Fold::Open => None,
         };
-        let options = LineOptions { expand: fold == Fold::Open, output_lines };
+        let options = LineOptions { expand: fold == Fold::Open, output_lines, colours };
         let mut laid = match &self.content {
             Content::Head(blocks) => lines::layout(blocks, width, &options),
             Content::Turn(header) => vec![turn_line(header, width)],
@@ -231,11 +231,6 @@ impl Piece {
             laid.insert(0, Line::default());
         }
         laid
-    }
-
-    /// Its text, as lines that hold everything: what a search in the session sees.
-    pub fn text(&self, width: usize) -> String {
-        unspool_core::plain::paint(&self.lay(width, Fold::Open))
     }
 }
 

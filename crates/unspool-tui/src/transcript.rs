@@ -4,8 +4,12 @@
 mod find;
 pub mod moving;
 
+use std::rc::Rc;
+
 use rustc_hash::{FxHashMap, FxHashSet};
+use unspool_core::block::Block;
 use unspool_core::id::SessionId;
+use unspool_core::lines::{Colours, Line};
 use unspool_core::part::{Kind, Place};
 use unspool_core::present::{Item, TurnView};
 use unspool_engine::reader::{Glance, Loaded, Wish};
@@ -41,6 +45,9 @@ pub enum Why {
     Seek,
 }
 
+/// Who knows the colours of code, where somebody does.
+pub type Colouring = Option<Rc<dyn Colours>>;
+
 /// What is asked, and what for.
 pub type Asked = (Why, Wish);
 
@@ -59,6 +66,7 @@ pub struct Transcript {
     pub until: Option<Position>,
     pub width: usize,
     pub view: usize,
+    colours: Colouring,
     size: Size,
     folds: FxHashMap<Key, Fold>,
     kinds: FxHashMap<Kind, Fold>,
@@ -84,7 +92,7 @@ impl Pieces for Transcript {
 }
 
 impl Transcript {
-    pub fn new(session: SessionId, glance: Option<Glance>) -> Transcript {
+    pub fn new(session: SessionId, glance: Option<Glance>, colours: Colouring) -> Transcript {
         Transcript {
             session,
             glance,
@@ -97,6 +105,7 @@ impl Transcript {
             until: None,
             width: 80,
             view: 20,
+            colours,
             size: FIRST,
             folds: FxHashMap::default(),
             kinds: FxHashMap::default(),
@@ -108,9 +117,9 @@ impl Transcript {
     }
 
     /// Only a glimpse of its end.
-    pub fn preview(glance: &Glance) -> Transcript {
+    pub fn preview(glance: &Glance, colours: Colouring) -> Transcript {
         let size = Size { parts: 16, block: 8, long: 32 };
-        Transcript { size, ..Transcript::new(glance.id, Some(glance.clone())) }
+        Transcript { size, ..Transcript::new(glance.id, Some(glance.clone()), colours) }
     }
 
     pub fn is_loaded(&self) -> bool {
@@ -122,8 +131,8 @@ impl Transcript {
         self.later.is_none()
     }
 
-    pub fn lines(&self, piece: &Piece) -> std::rc::Rc<Vec<unspool_core::lines::Line>> {
-        piece.lines(self.width, self.fold_of(piece))
+    pub fn lines(&self, piece: &Piece) -> Rc<Vec<Line>> {
+        piece.lines(self.width, self.fold_of(piece), self.colours.as_deref())
     }
 
     pub fn fold_of(&self, piece: &Piece) -> Fold {
@@ -317,7 +326,7 @@ impl Transcript {
     /// Makes these the pieces; what has not changed stays laid out.
     fn adopt(
         &mut self,
-        head: Vec<unspool_core::block::Block>,
+        head: Vec<Block>,
         shown: Shown,
         old: Vec<Piece>,
     ) {

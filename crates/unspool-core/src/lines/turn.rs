@@ -74,7 +74,12 @@ pub fn header_line(header: &TurnHeader, width: usize) -> Line {
     line
 }
 
-fn user_lines(blocks: &[Block], frame: &Frame<'_>) -> Vec<Line> {
+/// Lays what the user said out in `width` columns.
+pub fn user_lines(blocks: &[Block], width: usize, options: &LineOptions<'_>) -> Vec<Line> {
+    lay_user(blocks, &Frame::new(width, options))
+}
+
+fn lay_user(blocks: &[Block], frame: &Frame<'_>) -> Vec<Line> {
     let style = Style::tone(Tone::User).strong();
     let mut inner = frame.clone();
     inner.base = Style::tone(Tone::User);
