@@ -11,6 +11,7 @@ mod piece;
 mod replay;
 mod screen;
 mod scroll;
+pub mod stage;
 mod state;
 pub mod theme;
 mod transcript;

@@ -132,6 +132,8 @@ pub struct State {
     refreshed: Instant,
     preview_due: Option<Instant>,
     export: Option<export::Export>,
+    /// The sessions that were to be changed.
+    changing: Vec<SessionId>,
     began: Instant,
 }
 
@@ -161,6 +163,7 @@ impl State {
             refreshed: now,
             preview_due: None,
             export: None,
+            changing: Vec::new(),
             began: now,
         };
         let deeds = vec![state.ask(Asker::List, wish)];
@@ -176,6 +179,11 @@ impl State {
         self.next += 1;
         self.asked.insert(self.next, asker);
         Deed::Ask(self.next, wish)
+    }
+
+    fn change(&mut self, session: SessionId, request: Request) -> Vec<Deed> {
+        self.changing.push(session);
+        vec![Deed::Change(request)]
     }
 
     pub fn say(&mut self, what: impl Into<String>) {
@@ -290,7 +298,11 @@ impl State {
                     Ok(what) => what,
                     Err(what) => format!("✕ {what}"),
                 });
-                self.look_again()
+                let mut deeds = self.look_again();
+                for id in std::mem::take(&mut self.changing) {
+                    deeds.push(self.ask(Asker::Row(id), Wish::Session { id: id.to_string() }));
+                }
+                deeds
             }
         }
     }

@@ -166,7 +166,9 @@ impl Transcript {
 
     pub fn ask_anew(&mut self, wanted: Wanted) -> Asked {
         let place = match wanted {
-            Wanted::Around(place) | Wanted::From(place) => Some(place),
+            Wanted::Around(place) => Some(place),
+            // Whole turns, with their heads.
+            Wanted::From(place) => Some(Position { place: Place(-2), ..place }),
             Wanted::End
             | Wanted::Before(_)
             | Wanted::After(_)
@@ -403,8 +405,9 @@ impl Transcript {
             self.pieces.get(*at).is_some_and(|piece| matches!(piece.key, Key::Turn(_) | Key::Item(_)))
         });
         let Some(gone) = gone else { return };
-        self.pieces.drain(..gone);
-        self.earlier = self.pieces.first().map(|piece| piece.position);
+        // The head of the session stays: it is above all of it.
+        self.earlier = self.pieces.get(gone).map(|piece| piece.position);
+        self.pieces.drain(1..gone.max(1));
         self.return_to(place);
     }
 

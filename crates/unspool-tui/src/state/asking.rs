@@ -29,6 +29,13 @@ impl State {
                 Vec::new()
             }
             (Asker::Row(id), Answer::Session(glance)) => {
+                if glance.is_none() {
+                    // It was deleted, by us or by somebody else.
+                    self.screens.retain(|screen| match screen {
+                        Screen::Session(held) => held.session != id,
+                        Screen::Search(_) => true,
+                    });
+                }
                 self.list.put(id, glance.map(|glance| *glance));
                 Vec::new()
             }

@@ -21,7 +21,7 @@ impl State {
         match self.overlay.take() {
             Some(Overlay::Input(input)) => self.type_into(input, key),
             Some(Overlay::Delete(id, title)) => match key.code {
-                KeyCode::Char('y') => vec![Deed::Change(Request::Delete { session: id })],
+                KeyCode::Char('y') => self.change(id, Request::Delete { session: id }),
                 // Anything else is no.
                 _ => {
                     self.say(format!("{title} was kept"));
@@ -184,11 +184,11 @@ impl State {
                 if add.is_empty() && remove.is_empty() {
                     return Vec::new();
                 }
-                vec![Deed::Change(Request::Tag { session, add, remove })]
+                self.change(session, Request::Tag { session, add, remove })
             }
             Purpose::Rename(session) => {
                 let name = (!text.is_empty()).then_some(text);
-                vec![Deed::Change(Request::Rename { session, name })]
+                self.change(session, Request::Rename { session, name })
             }
         }
     }

@@ -61,7 +61,8 @@ impl Transcript {
             return Some(self.ask_anew(Wanted::End));
         }
         self.scrolled(|scroll, me| scroll.to_end(me, me.view));
-        self.cursor = self.pieces.last().map(|piece| piece.key);
+        let last = (0..self.count()).rev().find(|at| self.can_choose(*at));
+        self.cursor = last.and_then(|at| self.pieces.get(at)).map(|piece| piece.key);
         None
     }
 
@@ -202,10 +203,18 @@ impl Transcript {
                 && piece.position <= place
                 && !matches!(piece.key, Key::Head | Key::Foot(_))
         };
-        let Some(key) = self.pieces.iter().rev().find(holds).map(|piece| piece.key) else {
+        let held = self.pieces.iter().rev().find(holds);
+        let next = || self.pieces.iter().find(|piece| piece.position >= place);
+        let Some(key) = held.or_else(next).map(|piece| piece.key) else {
             self.settle();
             return;
         };
+        let first = self.pieces.iter().find(|piece| piece.key != Key::Head).map(|piece| piece.key);
+        if Some(key) == first && self.earlier.is_none() {
+            self.cursor = first;
+            self.scrolled(|scroll, me| scroll.to_start(me, me.view));
+            return;
+        }
         if matches!(key, Key::Item(_)) {
             self.folds.insert(key, Fold::Open);
         }

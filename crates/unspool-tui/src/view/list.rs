@@ -121,18 +121,24 @@ impl Columns {
         let mut line = Line::of(" ", Style::default());
         line.push(glyph, Style::tone(tone));
         line.push(" ", Style::default());
-        let mut title = Line::of(&format::first_line(&glance.title, 200), Style::default());
+        let mut more = Line::default();
         for tag in &glance.tags {
-            title.push(&format!("  #{tag}"), Style::tone(Tone::Accent));
+            more.push(&format!("  #{tag}"), Style::tone(Tone::Accent));
         }
         // What a live one does now matters more than how it began.
         match &glance.activity {
-            Some(Activity::Working { what }) => title.push(&format!("  {what}"), Style::tone(Tone::Running)),
+            Some(Activity::Working { what }) => {
+                more.push(&format!("  {what}"), Style::tone(Tone::Running));
+            }
             Some(Activity::Waiting { question }) => {
-                title.push(&format!("  waits: {question}"), Style::tone(Tone::Warning));
+                more.push(&format!("  waits: {question}"), Style::tone(Tone::Warning));
             }
             None => {}
         }
+        let title = Line::of(&format::first_line(&glance.title, 200), Style::default());
+        let room = self.title.saturating_sub(more.width()).max(self.title / 2);
+        let mut title = lines::clip(title, room);
+        more.runs.into_iter().for_each(|run| title.push(&run.text, run.style));
         let title = lines::clip(title, self.title);
         let pad = self.title.saturating_sub(title.width());
         title.runs.into_iter().for_each(|run| line.push(&run.text, run.style));

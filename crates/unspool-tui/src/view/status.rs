@@ -93,20 +93,22 @@ fn facts(state: &State) -> (Line, Line) {
     let name = state.name.as_deref().map(|name| format!("{name} · ")).unwrap_or_default();
     match state.screens.last() {
         Some(Screen::Session(transcript)) => {
-            if let Some(glance) = &transcript.glance {
-                session_facts(&mut left, glance);
-            }
+            let mut hint = "enter open  [ ] prompts  / find  ? help";
             if let Some(find) = &transcript.find {
                 let count = find.hits.as_ref().map(Vec::len);
                 let at = find.at + 1;
                 let text = match count {
-                    None => format!(" · /{} …", find.query),
-                    Some(0) => format!(" · /{} nothing", find.query),
-                    Some(count) => format!(" · /{} {at} of {count}", find.query),
+                    None => format!("/{} …", find.query),
+                    Some(0) => format!("/{} nothing", find.query),
+                    Some(count) => format!("/{} {at} of {count}", find.query),
                 };
                 left.push(&text, Style::tone(Tone::Accent));
+                hint = "n N next and previous  esc done";
             }
-            keys.push(&format!("{name}enter open  [ ] prompts  / find  ? help "), muted);
+            if let Some(glance) = &transcript.glance {
+                session_facts(&mut left, glance);
+            }
+            keys.push(&format!("{name}{hint} "), muted);
         }
         Some(Screen::Search(search)) => {
             let count = search.hits.as_ref().map_or(0, Vec::len);

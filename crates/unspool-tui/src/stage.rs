@@ -1,0 +1,114 @@
+//! The application without a terminal, and with a clock that whoever holds it moves: what was asked
+//! is answered at once. For tests and measurements.
+
+use std::time::{Duration, Instant};
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use unspool_core::price::Prices;
+use unspool_engine::reader::answer;
+use unspool_store::blocking::wait;
+use unspool_store::contract::Store;
+
+use crate::event::Event;
+use crate::keys::{Keys, KeysError};
+use crate::link::Told;
+use crate::state::{Deed, State};
+use crate::theme::Theme;
+use crate::view;
+
+pub struct Stage<S: Store> {
+    store: S,
+    prices: Prices,
+    state: State,
+    theme: Theme,
+    now: Instant,
+    /// What it wanted done beside asking.
+    pub done: Vec<Deed>,
+}
+
+impl<S: Store> Stage<S> {
+    pub fn new(store: S, size: (u16, u16), theme: Theme) -> Result<Stage<S>, KeysError> {
+        let now = Instant::now();
+        let (mut state, deeds) = State::new(Keys::new([])?, size, now);
+        state.motion = false;
+        let prices = Prices::default();
+        let mut stage = Stage { store, prices, state, theme, now, done: Vec::new() };
+        stage.perform(deeds);
+        Ok(stage)
+    }
+
+    fn perform(&mut self, deeds: Vec<Deed>) {
+        let mut waiting = deeds;
+        while let Some(deed) = waiting.pop() {
+            match deed {
+                Deed::Ask(number, wish) => {
+                    let answer = wait(answer(&self.store, &self.prices, wish));
+                    let told = Event::Told(Told::Answered(number, answer));
+                    waiting.extend(self.state.take(told, self.now));
+                }
+                deed => self.done.push(deed),
+            }
+        }
+    }
+
+    pub fn take(&mut self, event: Event) {
+        let deeds = self.state.take(event, self.now);
+        self.perform(deeds);
+    }
+
+    /// Presses keys: letters as they are, others by their codes.
+    pub fn press(&mut self, keys: &str) {
+        for letter in keys.chars() {
+            let code = match letter {
+                '\n' => KeyCode::Enter,
+                '\x1b' => KeyCode::Esc,
+                letter => KeyCode::Char(letter),
+            };
+            self.take(Event::Key(KeyEvent::new(code, KeyModifiers::NONE)));
+        }
+    }
+
+    pub fn resize(&mut self, width: u16, height: u16) {
+        self.take(Event::Resize(width, height));
+    }
+
+    /// Lets time go by.
+    pub fn pass(&mut self, time: Duration) {
+        self.now += time;
+        let deeds = self.state.tick(self.now);
+        self.perform(deeds);
+    }
+
+    pub fn draw(&self) -> Buffer {
+        let (width, height) = self.state.size;
+        let area = Rect::new(0, 0, width, height);
+        let mut buffer = Buffer::empty(area);
+        view::draw(&self.state, &self.theme, area, &mut buffer);
+        buffer
+    }
+
+    /// What a person reads on the screen.
+    pub fn text(&self) -> String {
+        let buffer = self.draw();
+        let mut out = String::new();
+        for y in 0..buffer.area.height {
+            let mut row = String::new();
+            let mut hidden = 0;
+            for x in 0..buffer.area.width {
+                let Some(cell) = buffer.cell((x, y)) else { continue };
+                // The second half of a wide sign is no sign.
+                if hidden > 0 {
+                    hidden -= 1;
+                    continue;
+                }
+                row.push_str(cell.symbol());
+                hidden = unspool_core::lines::width(cell.symbol()).saturating_sub(1);
+            }
+            out.push_str(row.trim_end());
+            out.push('\n');
+        }
+        out
+    }
+}

@@ -1,0 +1,400 @@
+//! The terminal application in a real pseudo-terminal: the program as a person has it, keys as they
+//! press them, and what they see.
+
+use std::io::{Read, Write};
+use std::num::NonZeroU16;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
+
+use crate::home::{Machine, lines, recorded};
+
+const PROJECT: &str = ".claude/projects/-home-dev-weather-app";
+const LOOP: &str = "claude-code/discovery-loop/log.jsonl";
+/// Nothing takes so long, on however slow a machine.
+const DEADLINE: Duration = Duration::from_secs(60);
+
+/// The program in a terminal of its own.
+struct Terminal {
+    child: Box<dyn Child + Send + Sync>,
+    master: Box<dyn MasterPty + Send>,
+    keys: Box<dyn Write + Send>,
+    told: Receiver<Vec<u8>>,
+    screen: vt100::Parser,
+    /// Everything that the program ever wrote.
+    raw: Vec<u8>,
+}
+
+impl Terminal {
+    fn open(machine: &Machine, size: (u16, u16), arguments: &[&str]) -> Terminal {
+        let (cols, rows) = size;
+        let pty = native_pty_system()
+            .openpty(PtySize { rows, cols, pixel_width: 0, pixel_height: 0 })
+            .unwrap();
+        let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_unspool"));
+        command.env_clear();
+        command.env("HOME", machine.home());
+        command.env("TERM", "xterm-256color");
+        command.env("COLORTERM", "truecolor");
+        command.arg("--data");
+        command.arg(machine.data("archive"));
+        command.args(arguments);
+        let child = pty.slave.spawn_command(command).unwrap();
+        drop(pty.slave);
+        let mut output = pty.master.try_clone_reader().unwrap();
+        let (tell, told) = channel();
+        thread::spawn(move || {
+            let mut buffer = [0; 65536];
+            while let Ok(count @ 1..) = output.read(&mut buffer) {
+                if tell.send(buffer[..count].to_vec()).is_err() {
+                    return;
+                }
+            }
+        });
+        let keys = pty.master.take_writer().unwrap();
+        let some = |count: u16| NonZeroU16::new(count).unwrap();
+        let screen = vt100::Parser::new(some(rows), some(cols), 0);
+        Terminal { child, master: pty.master, keys, told, screen, raw: Vec::new() }
+    }
+
+    fn take(&mut self, wait: Duration) {
+        if let Ok(bytes) = self.told.recv_timeout(wait) {
+            self.screen.process(&bytes);
+            self.raw.extend(bytes);
+        }
+    }
+
+    /// What is on the screen, without what nobody sees.
+    fn text(&self) -> String {
+        let rows = self.screen.screen().contents();
+        rows.lines().map(|row| format!("{}\n", row.trim_end())).collect()
+    }
+
+    /// Waits until the screen is so.
+    #[track_caller]
+    fn until(&mut self, what: &str, is: impl Fn(&str) -> bool) -> String {
+        let begun = Instant::now();
+        loop {
+            let text = self.text();
+            if is(&text) {
+                return text;
+            }
+            assert!(begun.elapsed() < DEADLINE, "{what} never came:\n{text}");
+            self.take(Duration::from_millis(20));
+        }
+    }
+
+    #[track_caller]
+    fn shows(&mut self, what: &str) -> String {
+        self.until(what, |text| text.contains(what))
+    }
+
+    #[track_caller]
+    fn hides(&mut self, what: &str) -> String {
+        self.until(&format!("the end of {what}"), |text| !text.contains(what))
+    }
+
+    fn press(&mut self, keys: &str) {
+        self.keys.write_all(keys.as_bytes()).unwrap();
+        self.keys.flush().unwrap();
+    }
+
+    fn resize(&mut self, cols: u16, rows: u16) {
+        let some = |count: u16| NonZeroU16::new(count).unwrap();
+        self.screen.screen_mut().set_size(some(rows), some(cols));
+        self.master.resize(PtySize { rows, cols, pixel_width: 0, pixel_height: 0 }).unwrap();
+    }
+
+    /// Waits for its end.
+    #[track_caller]
+    fn ends(&mut self) -> u32 {
+        let begun = Instant::now();
+        loop {
+            self.take(Duration::from_millis(20));
+            if let Some(status) = self.child.try_wait().unwrap() {
+                self.take(Duration::from_millis(200));
+                return status.exit_code();
+            }
+            assert!(begun.elapsed() < DEADLINE, "it goes on:\n{}", self.text());
+        }
+    }
+
+    /// The terminal is as it was: the first screen, a cursor, no mouse, no pasting in brackets.
+    #[track_caller]
+    fn is_given_back(&self) {
+        let screen = self.screen.screen();
+        assert!(!screen.alternate_screen(), "the alternate screen");
+        assert!(!screen.hide_cursor(), "the cursor");
+        assert_eq!(screen.mouse_protocol_mode(), vt100::MouseProtocolMode::None);
+        assert!(!screen.bracketed_paste(), "pasting in brackets");
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+const ENTER: &str = "\r";
+const ESC: &str = "\x1b";
+
+fn machine(logs: &[(&str, &str)]) -> Machine {
+    let machine = Machine::new();
+    for (fixture, name) in logs {
+        machine.put(fixture, &format!("{PROJECT}/{name}.jsonl"));
+    }
+    machine
+}
+
+// The first slice: list, open, scroll.
+#[test]
+fn a_session_is_listed_opened_and_scrolled() {
+    let machine = machine(&[(LOOP, "one"), ("claude-code/question-answered/log.jsonl", "two")]);
+    let mut terminal = Terminal::open(&machine, (100, 30), &[]);
+    let list = terminal.shows("2 sessions");
+    assert!(list.contains("weather-app"), "{list}");
+    terminal.press("/forecast");
+    terminal.press(ENTER);
+    terminal.shows("/forecast");
+    terminal.press(ENTER);
+    let end = terminal.until("the end of the session", |text| text.contains("tokens") && text.contains("[OK]"));
+    assert!(!end.contains("── Turn 1"), "it opens at its end:\n{end}");
+    terminal.press("g");
+    terminal.shows("── Turn 1");
+    terminal.press("G");
+    terminal.hides("── Turn 1");
+    terminal.press("q");
+    assert_eq!(terminal.ends(), 0);
+    terminal.is_given_back();
+}
+
+#[test]
+fn a_log_that_grows_is_followed_and_nobody_is_moved() {
+    let machine = Machine::new();
+    let log = recorded(LOOP);
+    let all = lines(&log);
+    let path = format!("{PROJECT}/growing.jsonl");
+    let half = all.len() / 2;
+    all[..half].iter().for_each(|line| machine.append(&path, line));
+    let mut terminal = Terminal::open(&machine, (90, 14), &[]);
+    terminal.shows("1 sessions");
+    terminal.press(ENTER);
+    let before = terminal.shows("[ ] prompts");
+    // At the end: what is written comes into sight.
+    let (next, last) = all[half..].split_at((all.len() - half) / 2);
+    next.iter().for_each(|line| machine.append(&path, line));
+    terminal.until("what was written", |text| text != before && !text.contains("new part"));
+    // Elsewhere: nothing moves, and what came is counted.
+    terminal.press("g");
+    terminal.shows("session ");
+    let start = terminal.text();
+    last.iter().for_each(|line| machine.append(&path, line));
+    let counted = terminal.shows("new part");
+    let body = |text: &str| text.lines().take(10).map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(body(&counted)[1..8], body(&start)[1..8]);
+    // Back at the end: followed again.
+    terminal.press("G");
+    terminal.hides("new part");
+}
+
+#[test]
+fn parts_are_folded_found_and_jumped_to() {
+    let machine = machine(&[(LOOP, "one")]);
+    let mut terminal = Terminal::open(&machine, (100, 40), &[]);
+    terminal.shows("1 sessions");
+    terminal.press(ENTER);
+    terminal.shows("[ ] prompts");
+    // An error is in sight with what it says; its output can be closed and opened.
+    terminal.press("g");
+    terminal.shows("── Turn 1");
+    terminal.press("e");
+    terminal.shows("[FAILED]");
+    let closed = terminal.text();
+    terminal.press("+");
+    let open = terminal.until("everything open", |text| text != closed);
+    terminal.press("-");
+    terminal.until("everything closed", |text| text != open);
+    // Found in all of the session, and marked.
+    terminal.press("/");
+    terminal.shows("in this session");
+    terminal.press("weather");
+    terminal.press(ENTER);
+    // The next one from where one is, and round and round.
+    terminal.shows("/weather 4 of 7");
+    terminal.press("n");
+    terminal.shows("/weather 5 of 7");
+    terminal.press("NNNNN");
+    terminal.shows("/weather 7 of 7");
+    terminal.press(ESC);
+    terminal.hides("/weather 7 of 7");
+    // Help.
+    terminal.press("?");
+    terminal.shows("next prompt");
+    terminal.press(ESC);
+    terminal.hides("next prompt");
+}
+
+#[test]
+fn everything_is_searched_and_a_hit_opens_at_its_part() {
+    let machine = machine(&[
+        (LOOP, "one"),
+        ("claude-code/question-answered/log.jsonl", "two"),
+        ("claude-code/images-read-by-tools/log.jsonl", "three"),
+    ]);
+    let mut terminal = Terminal::open(&machine, (110, 30), &[]);
+    terminal.shows("3 sessions");
+    terminal.press("s");
+    terminal.shows("-not");
+    terminal.press("radar");
+    terminal.press(ENTER);
+    let hits = terminal.until("hits", |text| text.contains("hits") && text.contains("radar.png"));
+    assert!(hits.contains("search: radar"), "{hits}");
+    terminal.press(ENTER);
+    terminal.shows("/radar 1 of");
+    // Back through the hits to the list.
+    terminal.press(ESC);
+    terminal.hides("/radar 1 of");
+    terminal.press(ESC);
+    terminal.shows("hits");
+    terminal.press(ESC);
+    terminal.shows("3 sessions");
+}
+
+#[test]
+fn sessions_are_tagged_renamed_and_deleted() {
+    let machine = machine(&[(LOOP, "one"), ("claude-code/question-answered/log.jsonl", "two")]);
+    let mut terminal = Terminal::open(&machine, (120, 20), &[]);
+    terminal.shows("2 sessions");
+    terminal.press("t");
+    terminal.shows("takes one away");
+    terminal.press("keep");
+    terminal.press(ENTER);
+    terminal.shows("#keep");
+    terminal.press("R");
+    terminal.press("\x15a name of my own");
+    terminal.press(ENTER);
+    terminal.shows("a name of my own");
+    // Deleting asks, and anything but yes is no.
+    terminal.press("X");
+    terminal.shows("from the archive?");
+    terminal.press("n");
+    terminal.shows("was kept");
+    terminal.press("X");
+    terminal.shows("from the archive?");
+    terminal.press("y");
+    terminal.shows("1 sessions");
+    let listed = machine.json("archive", &["list"]);
+    assert_eq!(listed.as_array().unwrap().len(), 1);
+}
+
+// R-X-15, R-001-32: with its own times, step by step.
+#[test]
+fn a_session_is_replayed() {
+    let machine = machine(&[(LOOP, "one")]);
+    machine.ok("archive", &["sync"]);
+    let id = machine.json("archive", &["list"])[0]["id"].as_str().unwrap().to_owned();
+    let mut terminal = Terminal::open(&machine, (100, 30), &["replay", &id]);
+    terminal.shows("1×");
+    terminal.press(" ");
+    terminal.shows("⏸");
+    let paused = terminal.text();
+    terminal.press(".");
+    let first = terminal.until("a part more", |text| text != paused);
+    terminal.press(".");
+    let second = terminal.until("another part more", |text| text != first);
+    terminal.press(",");
+    let back = terminal.until("a part less", |text| text != second);
+    assert_eq!(back.lines().take(26).collect::<Vec<_>>(), first.lines().take(26).collect::<Vec<_>>());
+    terminal.press("++++++");
+    terminal.shows("64×");
+    terminal.press(" ");
+    // It ends by itself, with everything in sight.
+    terminal.until("its end", |text| text.contains("⏸") && text.contains("tokens"));
+    terminal.press(ESC);
+    terminal.hides("64×");
+}
+
+#[test]
+fn a_sub_agent_is_entered_and_left() {
+    let machine = Machine::new();
+    let case = crate::case::root().join("fixtures/claude-code/subagents-parallel-and-background");
+    let log = std::fs::read_to_string(case.join("log.jsonl")).unwrap();
+    let session = log.lines().find_map(|line| {
+        let record: serde_json::Value = serde_json::from_str(line).ok()?;
+        record["sessionId"].as_str().map(str::to_owned)
+    });
+    let session = session.unwrap();
+    machine.write(&format!("{PROJECT}/{session}.jsonl"), log.as_bytes());
+    let agents = machine.home().join(format!("{PROJECT}/{session}/subagents"));
+    crate::home::copy(&case.join("subagents"), &agents);
+    let mut terminal = Terminal::open(&machine, (100, 40), &[]);
+    terminal.shows("1 sessions");
+    terminal.press(ENTER);
+    terminal.shows("[ ] prompts");
+    terminal.press("g");
+    terminal.shows("── Turn 1");
+    // To the part with the agents, then into the first of them.
+    for _ in 0..40 {
+        terminal.press("j");
+        terminal.press("a");
+        terminal.take(Duration::from_millis(60));
+        if terminal.text().contains("Sub-agents") || terminal.text().contains(" › ") {
+            break;
+        }
+    }
+    if terminal.text().contains("Sub-agents") {
+        terminal.press(ENTER);
+    }
+    let inside = terminal.shows(" › ");
+    assert!(inside.contains("started by"), "{inside}");
+    terminal.press(ESC);
+    terminal.hides(" › ");
+    terminal.shows("── Turn");
+}
+
+#[test]
+fn any_size_will_do() {
+    let machine = machine(&[(LOOP, "one"), ("claude-code/odd-output/log.jsonl", "two")]);
+    let mut terminal = Terminal::open(&machine, (40, 10), &[]);
+    terminal.shows("2 sessions");
+    terminal.press("j");
+    terminal.press(ENTER);
+    terminal.until("a session", |text| !text.contains("2 sessions"));
+    for (cols, rows) in [(200, 60), (40, 10), (80, 24), (10, 3), (300, 80), (60, 15)] {
+        terminal.resize(cols, rows);
+        terminal.press("g");
+        terminal.press("G");
+        terminal.until("something", |text| text.trim().len() > 2);
+    }
+    terminal.press(ESC);
+    terminal.shows("2 sessions");
+    // No control character of a program came through: what was drawn are cells.
+    assert!(!terminal.text().contains('\x07'));
+}
+
+#[test]
+fn the_terminal_is_given_back_whoever_ends_it() {
+    for signal in ["TERM", "HUP", "INT"] {
+        let machine = machine(&[(LOOP, "one")]);
+        let mut terminal = Terminal::open(&machine, (80, 24), &[]);
+        terminal.shows("1 sessions");
+        let id = terminal.child.process_id().unwrap();
+        let sent = std::process::Command::new("kill")
+            .args([&format!("-{signal}"), &id.to_string()])
+            .status();
+        assert!(sent.unwrap().success());
+        terminal.ends();
+        terminal.is_given_back();
+    }
+    // Ctrl-C is a key.
+    let machine = machine(&[(LOOP, "one")]);
+    let mut terminal = Terminal::open(&machine, (80, 24), &[]);
+    terminal.shows("1 sessions");
+    terminal.press("\x03");
+    assert_eq!(terminal.ends(), 0);
+    terminal.is_given_back();
+}
