@@ -2,6 +2,9 @@
 //! search. Both can be written down, so that it does not matter whether who asks stands in the same
 //! process or at the other end of a connection.
 
+mod growth;
+pub mod wire;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use unspool_core::block::Block;
@@ -15,7 +18,12 @@ use unspool_core::session::{Session, SessionState, Turn};
 use unspool_store::contract::{After, SessionFilter, Store, StoreError, StoredSession, Window};
 use unspool_store::search::{Hit, SearchRequest};
 
-use crate::window::{Ask, Only, Shown, Size, Wanted, window};
+use crate::window::{Ask, MOST, Only, Shown, Size, Wanted, window};
+
+pub use growth::{Growth, growth};
+
+/// No more sessions or hits than this are given to somebody elsewhere at a time.
+const MANY: usize = 500;
 
 /// Something that a reader wants to see.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -31,6 +39,25 @@ pub enum Wish {
     Search { query: String, session: Option<SessionId>, limit: usize },
     /// Where a part stands, for who knows its id alone.
     Locate { session: SessionId, part: PartId },
+}
+
+impl Wish {
+    /// The same, of no more than one server can bear from each of many readers.
+    pub fn bounded(self) -> Wish {
+        match self {
+            Wish::List { after, limit } => Wish::List { after, limit: limit.min(MANY as u64) },
+            Wish::Search { query, session, limit } => {
+                Wish::Search { query, session, limit: limit.min(MANY) }
+            }
+            Wish::Window { session, wanted, only, size: Size { parts, block, long } } => {
+                let most = usize::try_from(MOST).unwrap_or(usize::MAX);
+                let (parts, block) = (parts.min(most), block.min(most));
+                let size = Size { parts, block, long: long.min(MOST) };
+                Wish::Window { session, wanted, only, size }
+            }
+            Wish::Session { .. } | Wish::Locate { .. } => self,
+        }
+    }
 }
 
 /// What a reader is answered.

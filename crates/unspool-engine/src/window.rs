@@ -23,7 +23,7 @@ use cut::{BLOCK, Cut, Edge, count_wanted};
 /// So many turns are looked through for what is wanted, at a time.
 const PATIENCE: usize = 400;
 /// No window from one place to another begins a turn behind so many parts.
-const MOST: u64 = 4000;
+pub const MOST: u64 = 4000;
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug)]

@@ -1,9 +1,10 @@
 //! The one socket for everything live: somebody says which session, since when and in which form,
-//! and is told everything from there, without a gap or a repeat.
+//! and is told everything from there, without a gap or a repeat. A reader asks again and again.
 
 mod changes;
 mod frames;
 mod html;
+mod read;
 
 use std::sync::Arc;
 
@@ -13,18 +14,20 @@ use axum::response::Response;
 use serde::Deserialize;
 use serde_json::json;
 use unspool_core::id::SessionId;
+use unspool_engine::reader::wire::LONGEST_WISH;
 use unspool_store::contract::Store;
 
 use crate::{App, api, feed};
 
-/// What somebody may ask for. Nothing that is asked for is longer than this.
-const LONGEST: usize = 64 * 1024;
 /// What is read from a socket at a time: little, since there may be thousands of them.
 const READ: usize = 4 * 1024;
 
 #[derive(Debug, Deserialize)]
 struct Wish {
-    subscribe: String,
+    /// To ask, and to be told what is written; nothing else counts then.
+    #[serde(default)]
+    read: bool,
+    subscribe: Option<String>,
     #[serde(default)]
     form: Form,
     since: Option<u64>,
@@ -43,7 +46,7 @@ enum Form {
 }
 
 pub async fn connect<S: Store>(State(app): State<Arc<App<S>>>, up: WebSocketUpgrade) -> Response {
-    let up = up.max_message_size(LONGEST).max_frame_size(LONGEST);
+    let up = up.max_message_size(LONGEST_WISH).max_frame_size(LONGEST_WISH);
     up.read_buffer_size(READ).write_buffer_size(0).on_upgrade(move |socket| async move {
         // Somebody who is gone is no error of ours.
         let _ = talk(app, socket).await;
@@ -55,15 +58,18 @@ async fn talk<S: Store>(app: Arc<App<S>>, mut socket: WebSocket) -> Result<(), a
     let text = wish;
     let wish: Wish = match serde_json::from_str(&text) {
         Ok(wish) => wish,
-        Err(error) => {
-            let what = format!("{error}; ask for {{\"subscribe\": SESSION, \"form\": \"json\"}}");
-            return say(&mut socket, json!({ "type": "error", "detail": what })).await;
-        }
+        Err(error) => return misunderstand(&mut socket, &error.to_string()).await,
     };
-    if wish.subscribe == "sessions" {
+    if wish.read {
+        return read::tell(app, socket).await;
+    }
+    let Some(subscribe) = wish.subscribe else {
+        return misunderstand(&mut socket, "nothing is asked for").await;
+    };
+    if subscribe == "sessions" {
         return feed::tell(app, socket, &text).await;
     }
-    let stored = match api::find(&app, &wish.subscribe).await {
+    let stored = match api::find(&app, &subscribe).await {
         Ok(stored) => stored,
         Err(problem) => {
             let what = json!({ "type": "error", "detail": problem.detail() });
@@ -76,6 +82,11 @@ async fn talk<S: Store>(app: Arc<App<S>>, mut socket: WebSocket) -> Result<(), a
         Form::Json => changes::tell(app, socket, id, wish.since).await,
         Form::Frames => frames::tell(app, socket, id).await,
     }
+}
+
+async fn misunderstand(socket: &mut WebSocket, why: &str) -> Result<(), axum::Error> {
+    let what = format!("{why}; ask for {{\"subscribe\": SESSION, \"form\": \"json\"}}");
+    say(socket, json!({ "type": "error", "detail": what })).await
 }
 
 /// The next text that somebody sends.

@@ -2,6 +2,7 @@
 //! Either is asked with wishes and answers in its own time; what is written meanwhile is told too.
 
 mod local;
+mod remote;
 
 use std::sync::mpsc::Sender;
 
@@ -10,6 +11,8 @@ use unspool_engine::reader::{Answer, Wish};
 use unspool_engine::request::Request;
 
 pub use local::{Changer, Local};
+pub use remote::{Remote, RemoteError, Secrets};
+pub use unspool_engine::reader::Growth;
 
 /// A wish by its number, so that an answer finds who asked.
 pub type Number = u64;
@@ -31,15 +34,6 @@ pub enum Told {
     Lost(String),
     /// Something that was to be changed is, or is not.
     Done(Result<String, String>),
-}
-
-/// How urgent it is to look at what was written.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Growth {
-    /// Text grew: it may wait a little (C-20).
-    Text,
-    /// A state changed, or something began or ended: at once.
-    State,
 }
 
 /// The other side.

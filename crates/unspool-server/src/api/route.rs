@@ -250,7 +250,7 @@ pub const ROUTES: &[Route] = &[
     Route {
         path: "/api/live",
         endpoint: Endpoint::Live,
-        summary: "A WebSocket: one session as it grows",
+        summary: "A WebSocket: sessions as they grow, and all of this as a reader asks for it",
         parameters: &[],
         answer: Gives::Socket,
     },

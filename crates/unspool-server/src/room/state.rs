@@ -3,6 +3,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 use unspool_core::change::{Change, TurnPatch};
 use unspool_core::id::{PartId, SessionId, TurnId};
+use unspool_engine::reader::{Growth, growth};
 use unspool_store::contract::Relative;
 use unspool_store::recorder::Published;
 
@@ -64,8 +65,10 @@ impl State {
             return Urgency::State;
         };
         changes.iter().for_each(|change| self.note(change));
-        let grew = |change: &Change| matches!(change, Change::PartGrew { .. });
-        if changes.iter().all(grew) { Urgency::Text } else { Urgency::State }
+        match growth(published) {
+            Growth::Text => Urgency::Text,
+            Growth::State => Urgency::State,
+        }
     }
 
     pub fn turn_of(&self, part: PartId) -> Option<TurnId> {

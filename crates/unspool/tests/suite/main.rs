@@ -30,6 +30,7 @@ mod order_gemini;
 mod order_opencode;
 mod order_rows;
 mod raw;
+mod reading;
 mod schema;
 mod screens;
 mod served;

@@ -1,0 +1,60 @@
+//! How soon a reader should look at what was written.
+
+use serde::{Deserialize, Serialize};
+use unspool_core::change::Change;
+use unspool_store::recorder::Published;
+
+/// How urgent it is to look at what was written.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Growth {
+    /// Text grew: it may wait a little (C-20).
+    Text,
+    /// A state changed, or something began or ended: at once.
+    State,
+}
+
+/// What a publication is of: text where all of it makes open parts longer and does nothing else.
+pub fn growth(published: &Published) -> Growth {
+    let grew = |change: &Change| matches!(change, Change::PartGrew { .. });
+    match &published.changes {
+        Some(changes) if changes.iter().all(grew) => Growth::Text,
+        // Nobody can say what it was, where nobody listened.
+        Some(_) | None => Growth::State,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use unspool_core::change::{Growing, Oddity};
+    use unspool_core::id::{Id, PartId, SessionId};
+
+    use super::*;
+
+    fn published(changes: Option<Vec<Change>>) -> Published {
+        Published {
+            session: SessionId::of("claude-code", "a"),
+            agent: "claude-code".to_owned(),
+            agent_session_id: "a".to_owned(),
+            from_seq: 1,
+            seq: 2,
+            changes: changes.map(Arc::new),
+        }
+    }
+
+    #[test]
+    fn only_what_makes_open_parts_longer_may_wait() {
+        let part = PartId(Id::derive([b"part".as_slice()]));
+        let grew = |field| Change::PartGrew { part, field, text: "more".to_owned() };
+        let text = vec![grew(Growing::Text), grew(Growing::Output)];
+        let closed = Change::PartTold { part, patch: Box::default() };
+        assert_eq!(growth(&published(Some(text.clone()))), Growth::Text);
+        assert_eq!(growth(&published(Some([text, vec![closed]].concat()))), Growth::State);
+        let counted = Change::Counted { what: Oddity::Duplicate };
+        assert_eq!(growth(&published(Some(vec![counted]))), Growth::State);
+        assert_eq!(growth(&published(None)), Growth::State);
+        assert!(Growth::State > Growth::Text, "the more urgent is the greater");
+    }
+}

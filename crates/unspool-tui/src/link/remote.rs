@@ -1,0 +1,268 @@
+//! A server elsewhere, read over its socket. It has a thread of its own, which connects again and
+//! again when the connection is lost.
+
+mod address;
+mod dial;
+mod error;
+
+use std::collections::VecDeque;
+use std::thread;
+use std::time::Duration;
+
+use futures_util::stream::{SplitSink, SplitStream};
+use futures_util::{SinkExt, StreamExt};
+use serde::Deserialize;
+use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
+use tokio::time::{Instant, interval, sleep_until, timeout};
+use tokio_tungstenite::tungstenite::{Bytes, Error, Message};
+use unspool_engine::reader::wire::{LONGEST_WISH, Said, Wished};
+use unspool_engine::reader::{Answer, Wish};
+use unspool_engine::request::Request;
+
+pub use address::{Address, Secrets};
+pub use error::RemoteError;
+
+use super::{Ear, Link, Number, Told};
+use crate::event::Event;
+use dial::{Dialler, Socket};
+
+/// Between two attempts to connect: longer each time.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(5));
+/// So many wishes are kept while there is no connection: the last ones.
+const KEPT: usize = 32;
+/// So often the server is made to say something.
+const BEAT: Duration = Duration::from_secs(10);
+/// Who says nothing for so long is gone.
+const SILENCE: Duration = Duration::from_secs(30);
+
+pub struct Remote {
+    name: String,
+    wishes: UnboundedSender<(Number, Wish)>,
+    ear: Ear,
+}
+
+impl Remote {
+    /// Connects to a server, by the address that it printed or any other of its pages. Blocks until
+    /// the connection stands; from then on it is connected again whenever it is lost, for as long as
+    /// the link lives. A token in the address stands before one in the secrets.
+    pub fn connect(address: &str, secrets: Secrets, ear: Ear) -> Result<Remote, RemoteError> {
+        let (address, token) = Address::read(address)?;
+        let secrets = Secrets { token: token.or(secrets.token), ..secrets };
+        let name = address.name();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let mut dialler = Dialler::new(address, secrets);
+        let socket = runtime.block_on(dialler.dial())?;
+        let (wishes, wished) = mpsc::unbounded_channel();
+        let reader = Reader { dialler, wished, kept: VecDeque::new(), ear: ear.clone() };
+        thread::Builder::new()
+            .name("server".to_owned())
+            .spawn(move || runtime.block_on(reader.go_on(socket)))?;
+        Ok(Remote { name, wishes, ear })
+    }
+}
+
+impl Link for Remote {
+    fn ask(&self, number: Number, wish: Wish) {
+        // Nobody answers while the application ends.
+        let _ = self.wishes.send((number, wish));
+    }
+
+    fn change(&self, _: Request) {
+        let name = &self.name;
+        let what = format!(
+            "{name} is read only: changes are made on the machine that records; run unspool there"
+        );
+        let _ = self.ear.send(Event::Told(Told::Done(Err(what))));
+    }
+
+    fn name(&self) -> Option<&str> {
+        Some(&self.name)
+    }
+}
+
+/// Why a connection is over.
+enum Over {
+    /// Nobody asks any more, or nobody listens.
+    Ended,
+    Lost(String),
+}
+
+struct Reader {
+    dialler: Dialler,
+    wished: UnboundedReceiver<(Number, Wish)>,
+    kept: VecDeque<(Number, Wish)>,
+    ear: Ear,
+}
+
+impl Reader {
+    async fn go_on(mut self, mut socket: Socket) {
+        loop {
+            let why = match self.talk(socket).await {
+                Over::Ended => return,
+                Over::Lost(why) => why,
+            };
+            if !tell(&self.ear, Told::Lost(why)) {
+                return;
+            }
+            socket = match self.connect_again().await {
+                Some(socket) => socket,
+                None => return,
+            };
+            if !tell(&self.ear, Told::Connected) {
+                return;
+            }
+        }
+    }
+
+    async fn talk(&mut self, socket: Socket) -> Over {
+        let (out, heard) = socket.split();
+        let ear = self.ear.clone();
+        // Side by side: who waits until it may send still hears, so that nobody waits for ever.
+        tokio::select! {
+            over = self.ask(out) => over,
+            over = hear(heard, &ear) => over,
+        }
+    }
+
+    async fn ask(&mut self, mut out: SplitSink<Socket, Message>) -> Over {
+        let mut beat = interval(BEAT);
+        loop {
+            let message = match self.kept.pop_front() {
+                Some((number, wish)) => self.message(number, wish),
+                None => tokio::select! {
+                    wished = self.wished.recv() => match wished {
+                        Some((number, wish)) => self.message(number, wish),
+                        None => {
+                            let _ = out.close().await;
+                            return Over::Ended;
+                        }
+                    },
+                    _ = beat.tick() => Some(Message::Ping(Bytes::new())),
+                },
+            };
+            if let Some(message) = message
+                && let Err(error) = out.send(message).await
+            {
+                return Over::Lost(why(&error));
+            }
+        }
+    }
+
+    /// A wish as it is sent. Nothing, where the server would hang up instead of answering.
+    fn message(&self, number: Number, wish: Wish) -> Option<Message> {
+        let what = match serde_json::to_string(&Wished { number, wish }) {
+            Ok(text) if text.len() <= LONGEST_WISH => return Some(Message::text(text)),
+            Ok(_) => "this is too long to be asked; ask for less".to_owned(),
+            Err(error) => format!("this cannot be asked: {error}"),
+        };
+        tell(&self.ear, Told::Answered(number, Answer::Failed(what)));
+        None
+    }
+
+    /// Tries until it succeeds. None, if nobody wants it any more.
+    async fn connect_again(&mut self) -> Option<Socket> {
+        let (mut pause, longest) = PAUSES;
+        loop {
+            let due = Instant::now() + pause;
+            loop {
+                tokio::select! {
+                    () = sleep_until(due) => break,
+                    wished = self.wished.recv() => {
+                        let (number, wish) = wished?;
+                        self.keep(number, wish);
+                    }
+                }
+            }
+            let dialled = self.dialler.dial().await;
+            while let Ok((number, wish)) = self.wished.try_recv() {
+                self.keep(number, wish);
+            }
+            // Whatever is wrong may be mended there: a token that was lost, another version.
+            if let Ok(socket) = dialled {
+                return Some(socket);
+            }
+            pause = (pause * 2).min(longest);
+        }
+    }
+
+    fn keep(&mut self, number: Number, wish: Wish) {
+        self.kept.push_back((number, wish));
+        if self.kept.len() > KEPT {
+            self.kept.pop_front();
+        }
+    }
+}
+
+async fn hear(mut heard: SplitStream<Socket>, ear: &Ear) -> Over {
+    loop {
+        let text = match timeout(SILENCE, heard.next()).await {
+            Err(_) => return Over::Lost("the server has been silent for too long".to_owned()),
+            Ok(None | Some(Ok(Message::Close(_)))) => {
+                return Over::Lost("the server ended the connection".to_owned());
+            }
+            Ok(Some(Err(error))) => return Over::Lost(why(&error)),
+            Ok(Some(Ok(Message::Text(text)))) => text,
+            Ok(Some(Ok(
+                Message::Binary(_) | Message::Ping(_) | Message::Pong(_) | Message::Frame(_),
+            ))) => continue,
+        };
+        let told = match understand(&text) {
+            Ok(Some(told)) => told,
+            Ok(None) => continue,
+            Err(why) => return Over::Lost(why),
+        };
+        if !tell(ear, told) {
+            return Over::Ended;
+        }
+    }
+}
+
+/// What a server said. What it says that we do not know is for others; an error is its last word.
+fn understand(text: &str) -> Result<Option<Told>, String> {
+    /// An answer, whatever it is.
+    #[derive(Deserialize)]
+    struct Numbered {
+        number: Number,
+    }
+    match serde_json::from_str(text) {
+        Ok(Said::Answer { number, answer }) => Ok(Some(Told::Answered(number, answer))),
+        Ok(Said::Written { session, growth }) => Ok(Some(Told::Written { session, growth })),
+        Ok(Said::Missed) => Ok(Some(Told::Missed)),
+        Ok(Said::Ready { .. }) => Ok(None),
+        Ok(Said::Error { detail }) => Err(detail),
+        Err(error) => Ok(serde_json::from_str(text).ok().map(|Numbered { number }| {
+            let what = format!("the answer cannot be understood: {error}");
+            Told::Answered(number, Answer::Failed(what))
+        })),
+    }
+}
+
+fn why(error: &Error) -> String {
+    format!("the connection was lost: {error}")
+}
+
+/// False, if nobody listens any more.
+fn tell(ear: &Ear, told: Told) -> bool {
+    ear.send(Event::Told(told)).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_understood_still_finds_who_asked() {
+        let failed = |text| match understand(text) {
+            Ok(Some(Told::Answered(number, Answer::Failed(what)))) => (number, what),
+            other => panic!("{other:?}"),
+        };
+        let (number, what) = failed(r#"{"type":"answer","number":7,"answer":{"sung":[]}}"#);
+        assert!(number == 7 && what.contains("sung"), "{what}");
+        for other in [r#"{"type":"news"}"#, "{", r#"{"type":"ready","version":"0"}"#] {
+            assert!(matches!(understand(other), Ok(None)), "{other}");
+        }
+        assert!(matches!(understand(r#"{"type":"missed"}"#), Ok(Some(Told::Missed))));
+        let over = understand(r#"{"type":"error","detail":"enough"}"#);
+        assert_eq!(over.err().as_deref(), Some("enough"));
+    }
+}

@@ -1,0 +1,126 @@
+//! Where a server is, as its address says it, and what lets us in there.
+
+use super::RemoteError;
+
+/// Secrets that are not in an address. What is empty is none.
+#[derive(Clone, Default)]
+pub struct Secrets {
+    /// What stands in the file `token` of the server's data folder.
+    pub token: Option<String>,
+    /// What was set with `unspool serve --set-password`.
+    pub password: Option<String>,
+}
+
+impl Secrets {
+    /// What the environment holds, so that no secret need stand on a command line.
+    pub fn of_process() -> Secrets {
+        let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
+        Secrets { token: variable("UNSPOOL_TOKEN"), password: variable("UNSPOOL_PASSWORD") }
+    }
+}
+
+/// Whom to connect to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Address {
+    /// A name or an address, in brackets where it has colons.
+    host: String,
+    pub port: u16,
+}
+
+impl Address {
+    /// Reads an address as `unspool serve` prints it, or as a browser shows it, and the token that
+    /// it may have. Which page it is of is no matter.
+    pub fn read(text: &str) -> Result<(Address, Option<String>), RemoteError> {
+        let text = text.trim();
+        // What follows may be a secret, and is never shown.
+        let shown = text.split(['?', '#']).next().unwrap_or_default();
+        let wrong = || RemoteError::Address { address: shown.to_owned() };
+        let (scheme, rest) = text.split_once("://").ok_or_else(wrong)?;
+        match scheme.to_ascii_lowercase().as_str() {
+            "http" => {}
+            "https" => return Err(RemoteError::Encrypted { address: shown.to_owned() }),
+            _ => return Err(wrong()),
+        }
+        let at = rest.split(['/', '?', '#']).next().unwrap_or_default();
+        let (host, port) = match at.rsplit_once(':') {
+            Some((host, port)) if !port.contains(']') => (host, port.parse().map_err(|_| wrong())?),
+            Some(_) | None => (at, 80),
+        };
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
+        let six = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+        let is_host = match six {
+            Some(six) => six.parse::<std::net::Ipv6Addr>().is_ok(),
+            None => !host.is_empty() && host.chars().all(plain),
+        };
+        if !is_host || port == 0 {
+            return Err(wrong());
+        }
+        let query = rest.split('#').next().and_then(|rest| rest.split_once('?'));
+        let fields = query.map(|(_, query)| query).unwrap_or_default().split('&');
+        let token = fields.filter_map(|field| field.strip_prefix("token=")).next();
+        let token = token.filter(|token| !token.is_empty()).map(str::to_owned);
+        Ok((Address { host: host.to_owned(), port }, token))
+    }
+
+    /// For names to be looked up.
+    pub fn host(&self) -> &str {
+        self.host.trim_start_matches('[').trim_end_matches(']')
+    }
+
+    /// What it is called.
+    pub fn name(&self) -> String {
+        let Address { host, port } = self;
+        format!("{host}:{port}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> (String, String, Option<String>) {
+        let (address, token) = Address::read(text).unwrap_or_else(|error| panic!("{error}"));
+        (address.host().to_owned(), address.name(), token)
+    }
+
+    #[test]
+    fn addresses_are_those_that_are_printed_and_those_of_browsers() {
+        let of = |host: &str, name: &str, token: Option<&str>| {
+            (host.to_owned(), name.to_owned(), token.map(str::to_owned))
+        };
+        for (text, meant) in [
+            ("http://127.0.0.1:7787/?token=abc", of("127.0.0.1", "127.0.0.1:7787", Some("abc"))),
+            (" http://desk.example:7787\n", of("desk.example", "desk.example:7787", None)),
+            ("http://desk/", of("desk", "desk:80", None)),
+            (
+                "HTTP://[2001:db8::5]:81/s/x?a=1&token=t#token=u",
+                of("2001:db8::5", "[2001:db8::5]:81", Some("t")),
+            ),
+            ("http://localhost:1?token=", of("localhost", "localhost:1", None)),
+        ] {
+            assert_eq!(read(text), meant, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_address_is_refused_without_its_secret() {
+        for text in [
+            "127.0.0.1:7787",
+            "ws://127.0.0.1:7787?token=secret",
+            "http://?token=secret",
+            "http://:7787?token=secret",
+            "http://a b:7787/?token=secret",
+            "http://me:secret@desk:7787/",
+            "http://desk:0/",
+            "http://desk:99999/",
+            "http://[::1:7787/",
+            "https://desk/?token=secret",
+            "",
+        ] {
+            let refused = Address::read(text).map_err(|error| error.to_string());
+            let said = refused.err().unwrap_or_else(|| panic!("{text}"));
+            assert!(said.contains("http://127.0.0.1:7787"), "{said}");
+            assert!(!said.contains("token=secret"), "{said}");
+        }
+    }
+}

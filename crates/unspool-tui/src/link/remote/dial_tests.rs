@@ -1,0 +1,41 @@
+use std::net::TcpListener;
+use std::sync::mpsc::channel;
+use std::thread;
+
+use tokio_tungstenite::accept_async;
+
+use super::*;
+use crate::link::Remote;
+
+/// A server that hears one text, says one text, and hangs up. Gives its address.
+fn says(text: &'static str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let (stream, _) = listener.accept().unwrap();
+            stream.set_nonblocking(true).unwrap();
+            let mut socket = accept_async(TcpStream::from_std(stream).unwrap()).await.unwrap();
+            let heard = socket.next().await.unwrap().unwrap();
+            assert_eq!(heard, Message::text(READ));
+            socket.send(Message::text(text)).await.unwrap();
+        });
+    });
+    address
+}
+
+#[test]
+fn another_version_is_told_with_what_to_do() {
+    for (text, theirs) in [
+        (r#"{"type":"ready","version":"9.9.9"}"#, "9.9.9"),
+        (r#"{"type":"error","detail":"missing field `subscribe`"}"#, "an older version"),
+        (r#"{"type":"ready"}"#, "another version"),
+        ("hello", "another version"),
+    ] {
+        let (ear, _told) = channel();
+        let refused = Remote::connect(&says(text), Secrets::default(), ear).err();
+        let said = refused.unwrap_or_else(|| panic!("{text}")).to_string();
+        assert!(said.contains(theirs) && said.contains("install"), "{said}");
+    }
+}

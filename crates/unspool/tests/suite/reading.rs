@@ -1,0 +1,407 @@
+//! The terminal application at the other end of a connection: what it reads of a server is what it
+//! would read of the archive, it is told of what is written, and it comes back when the server does.
+
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::process::Stdio;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json, to_value};
+use unspool_core::id::SessionId;
+use unspool_core::part::Place;
+use unspool_core::present::Item;
+use unspool_core::price::Prices;
+use unspool_engine::reader::{Answer, Growth, Wish, answer};
+use unspool_engine::request::Request;
+use unspool_engine::window::{Only, Position, Size, Wanted};
+use unspool_store::blocking::wait;
+use unspool_store::sqlite::Sqlite;
+use unspool_tui::event::Event;
+use unspool_tui::link::{Link, Remote, RemoteError, Secrets, Told};
+
+use crate::case::root;
+use crate::home::{Machine, lines, recorded};
+use crate::served::{Server, Socket};
+
+const LOG: &str = ".claude/projects/-home-dev-weather-app/log.jsonl";
+const LOOP: &str = "claude-code/discovery-loop/log.jsonl";
+/// Nothing takes so long, on however slow a machine.
+const DEADLINE: Duration = Duration::from_secs(60);
+
+/// A link, and what it tells.
+struct Reader {
+    link: Remote,
+    told: Receiver<Event>,
+    number: u64,
+}
+
+impl Reader {
+    fn connect(address: &str, secrets: Secrets) -> Result<Reader, RemoteError> {
+        let (ear, told) = channel();
+        Ok(Reader { link: Remote::connect(address, secrets, ear)?, told, number: 0 })
+    }
+
+    fn of(server: &Server) -> Reader {
+        Reader::connect(&address(server), Secrets::default()).unwrap_or_else(|e| panic!("{e}"))
+    }
+
+    #[track_caller]
+    fn next(&self) -> Told {
+        match self.told.recv_timeout(DEADLINE).unwrap() {
+            Event::Told(told) => told,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Asks, and waits for the answer; what else is told meanwhile is no matter.
+    #[track_caller]
+    fn ask(&mut self, wish: Wish) -> Answer {
+        self.number += 1;
+        self.link.ask(self.number, wish);
+        self.answer()
+    }
+
+    #[track_caller]
+    fn answer(&self) -> Answer {
+        loop {
+            match self.next() {
+                Told::Answered(number, answer) if number == self.number => return answer,
+                Told::Written { .. } | Told::Missed => {}
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+}
+
+/// As the server printed it.
+fn address(server: &Server) -> String {
+    format!("http://127.0.0.1:{}/?token={}", server.port, server.token)
+}
+
+fn local(machine: &Machine) -> Server {
+    let log = root().join("fixtures").join(LOOP);
+    machine.ok("data", &["import", log.to_str().unwrap()]);
+    Server::begin(machine, "data", &[])
+}
+
+const LIST: Wish = Wish::List { after: None, limit: 10 };
+
+/// Everything that the application asks of one session.
+fn wishes(session: SessionId, archive: &Sqlite, prices: &Prices) -> Vec<Wish> {
+    let whole = Size { parts: 2000, block: 2000, long: 4000 };
+    let ask = |wanted, only, size| Wish::Window { session, wanted, only, size };
+    let Answer::Window(loaded) = wait(answer(archive, prices, ask(Wanted::End, None, whole)))
+    else {
+        panic!("{session} has no window")
+    };
+    let mut places: Vec<(Position, _)> = Vec::new();
+    for turn in &loaded.shown.turns {
+        let at = |place: Place| Position { turn: turn.header.number, place };
+        for item in &turn.items {
+            match item {
+                Item::Part(part) => places.push((at(part.place), part.id)),
+                Item::Reasoning(block) => {
+                    places.extend(block.parts.iter().map(|part| (at(part.place), part.id)));
+                }
+            }
+        }
+    }
+    let mut wishes = vec![
+        Wish::Session { id: session.to_string() },
+        Wish::Search { query: "the".to_owned(), session: Some(session), limit: 50 },
+        ask(Wanted::End, Some(Only::Errors), whole),
+    ];
+    let (first, middle, last) = match &places[..] {
+        [] => Default::default(),
+        all => (all.first(), all.get(all.len() / 2), all.last()),
+    };
+    wishes.extend(middle.map(|(_, part)| Wish::Locate { session, part: *part }));
+    for parts in [3, 160] {
+        let size = Size { parts, block: parts, long: 2 * parts as u64 };
+        wishes.push(ask(Wanted::End, None, size));
+        if let (Some((first, _)), Some((middle, _)), Some((last, _))) = (first, middle, last) {
+            wishes.push(ask(Wanted::Around(*middle), None, size));
+            wishes.push(ask(Wanted::Before(*middle), None, size));
+            wishes.push(ask(Wanted::After(*middle), None, size));
+            wishes.push(ask(Wanted::Between(*first, *middle), None, size));
+            wishes.push(ask(Wanted::Between(*middle, *last), None, size));
+        }
+    }
+    wishes
+}
+
+#[test]
+fn what_is_read_over_a_connection_is_what_is_read_of_the_archive() {
+    let machine = Machine::new();
+    for agent in ["claude-code", "codex", "opencode", "copilot", "gemini", "ai-sdk", "rows"] {
+        let folder = root().join("fixtures").join(agent);
+        machine.run("data", &["import", folder.to_str().unwrap()], "");
+    }
+    let server = Server::begin(&machine, "data", &[]);
+    let archive = Sqlite::open_to_read(&machine.data("data").join("unspool.db")).unwrap();
+    let prices = Prices::with(BTreeMap::new());
+    let mut reader = Reader::of(&server);
+    assert_eq!(reader.link.name(), Some(&*format!("127.0.0.1:{}", server.port)));
+
+    let (mut compared, mut pictures) = (0, 0);
+    let mut same = |wish: Wish| -> Answer {
+        let here = wait(answer(&archive, &prices, wish.clone()));
+        let there = reader.ask(wish.clone());
+        compared += 1;
+        // Pictures are not sent: no terminal shows them. All else is the same, also in types.
+        if format!("{here:?}").contains("preview: Some(") {
+            pictures += 1;
+        } else {
+            assert_eq!(there, here, "{wish:?}");
+        }
+        assert_eq!(to_value(&there).unwrap(), to_value(&here).unwrap(), "{wish:?}");
+        there
+    };
+
+    let all: Value = server.json("/api/sessions?limit=1000");
+    let ids: Vec<SessionId> = all
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| SessionId(it["id"].as_str().unwrap().parse().unwrap()))
+        .collect();
+    assert!(ids.len() > 50, "{}", ids.len());
+    let Answer::List { sessions, .. } = same(Wish::List { after: None, limit: 500 }) else {
+        panic!("no list")
+    };
+    assert!(sessions.len() > 40 && sessions.iter().all(|it| !it.sub_agent));
+    assert!(matches!(same(Wish::List { after: None, limit: 3 }), Answer::List { more: true, .. }));
+    for query in ["the", "read \"weather\"", "nothing that anybody ever said"] {
+        same(Wish::Search { query: query.to_owned(), session: None, limit: 100 });
+    }
+    assert_eq!(same(Wish::Session { id: "nobody".to_owned() }), Answer::Session(None));
+    for id in &ids {
+        for wish in wishes(*id, &archive, &prices) {
+            assert!(!matches!(same(wish.clone()), Answer::Failed(_)), "{wish:?}");
+        }
+    }
+    assert!(compared > 10 * ids.len() && pictures * 10 < compared, "{pictures} of {compared}");
+}
+
+#[test]
+fn more_than_a_server_gives_is_not_given() {
+    let machine = Machine::new();
+    let server = local(&machine);
+    let mut reader = Reader::of(&server);
+    let Answer::List { sessions, more } = reader.ask(Wish::List { after: None, limit: u64::MAX })
+    else {
+        panic!("no list")
+    };
+    assert!(sessions.len() == 1 && !more);
+    let (id, huge) = (sessions[0].id, Size { parts: usize::MAX, block: 0, long: u64::MAX });
+    let wish = Wish::Window { session: id, wanted: Wanted::End, only: None, size: huge };
+    assert!(matches!(reader.ask(wish), Answer::Window(_)));
+    // What would be hung up on is not sent.
+    let query = "x".repeat(70_000);
+    let Answer::Failed(what) = reader.ask(Wish::Search { query, session: None, limit: 1 }) else {
+        panic!("it was asked")
+    };
+    assert!(what.contains("ask for less"), "{what}");
+    assert!(matches!(reader.ask(LIST), Answer::List { .. }), "it goes on");
+    // Nothing is changed from afar.
+    reader.link.change(Request::Delete { session: id });
+    match reader.next() {
+        Told::Done(Err(what)) => assert!(what.contains("run unspool there"), "{what}"),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn what_is_written_is_told_within_a_second() {
+    let machine = Machine::new();
+    let text = recorded(LOOP);
+    let lines = lines(&text);
+    let (begun, rest) = lines.split_at(lines.len() / 2);
+    machine.write(LOG, &begun.concat());
+    let server = Server::begin(&machine, "data", &[]);
+    let mut reader = Reader::of(&server);
+    let begun = Instant::now();
+    let session = loop {
+        match reader.ask(LIST) {
+            Answer::List { sessions, .. } if !sessions.is_empty() => break sessions[0].id,
+            other => assert!(begun.elapsed() < DEADLINE, "{other:?}"),
+        }
+    };
+    let mut quickest = DEADLINE;
+    let mut told = 0;
+    for line in rest {
+        machine.append(LOG, line);
+        let appended = Instant::now();
+        // Not every record says something new of the session.
+        while let Ok(event) = reader.told.recv_timeout(Duration::from_secs(1)) {
+            if let Event::Told(Told::Written { session: of, growth }) = event {
+                assert_eq!((of, growth), (session, Growth::State));
+                quickest = quickest.min(appended.elapsed());
+                told += 1;
+                break;
+            }
+        }
+    }
+    assert!(told > rest.len() / 2 && quickest < Duration::from_secs(1), "{told}, {quickest:?}");
+}
+
+#[test]
+fn a_server_that_is_started_again_is_read_again() {
+    let machine = Machine::new();
+    let server = local(&machine);
+    let mut reader = Reader::of(&server);
+    let before = reader.ask(LIST);
+    let port = server.port.to_string();
+    // It is killed, and says no good-bye.
+    drop(server);
+    let why = loop {
+        match reader.next() {
+            Told::Lost(why) => break why,
+            Told::Written { .. } | Told::Missed => {}
+            other => panic!("{other:?}"),
+        }
+    };
+    assert!(!why.is_empty());
+    // Asked while nobody is there.
+    reader.number = 77;
+    reader.link.ask(77, LIST);
+    let mut command = machine.command("data", &["serve", "--port", &port]);
+    command.stderr(Stdio::null());
+    let (_server, _) = Server::begin_with(command);
+    assert!(matches!(reader.next(), Told::Connected), "told once that it is lost");
+    assert_eq!(reader.answer(), before);
+    assert_eq!(reader.ask(LIST), before);
+}
+
+#[track_caller]
+fn refused(address: &str, secrets: Secrets) -> String {
+    Reader::connect(address, secrets).err().unwrap_or_else(|| panic!("{address}")).to_string()
+}
+
+#[test]
+fn who_is_not_known_is_told_what_to_do() {
+    let machine = Machine::new();
+    let server = local(&machine);
+    let plain = format!("http://127.0.0.1:{}", server.port);
+    let token = |token: &str| Secrets { token: Some(token.to_owned()), ..Secrets::default() };
+    let password = |it: &str| Secrets { password: Some(it.to_owned()), ..Secrets::default() };
+
+    let said = refused(&plain, Secrets::default());
+    assert!(said.contains("UNSPOOL_TOKEN") && said.contains("UNSPOOL_PASSWORD"), "{said}");
+    for (address, secrets) in [
+        (format!("{plain}/?token=wrong"), Secrets::default()),
+        (plain.clone(), token("wrong")),
+        (plain.clone(), token("wr\nong")),
+        // What stands in the address counts.
+        (format!("{plain}/?token=wrong"), token(&server.token)),
+    ] {
+        let said = refused(&address, secrets);
+        assert!(said.contains("does not take this token"), "{said}");
+    }
+    let said = refused(&plain, password("correct horse"));
+    assert!(said.contains("has no password"), "{said}");
+    let mut reader =
+        Reader::connect(&plain, token(&server.token)).unwrap_or_else(|e| panic!("{e}"));
+    assert!(matches!(reader.ask(LIST), Answer::List { .. }));
+
+    // One that has a password.
+    machine.run("far", &["serve", "--set-password"], "correct horse battery\n");
+    let mut command = machine.command("far", &["serve", "--port", "0", "--listen", "0.0.0.0"]);
+    command.stderr(Stdio::null());
+    let (far, _) = Server::begin_with(command);
+    let plain = format!("http://127.0.0.1:{}", far.port);
+    let said = refused(&plain, Secrets::default());
+    assert!(said.contains("UNSPOOL_PASSWORD"), "{said}");
+    // A log-in, also where a token was tried first.
+    let secrets = Secrets { token: Some("wrong".to_owned()), ..password("correct horse battery") };
+    let mut reader = Reader::connect(&plain, secrets).unwrap_or_else(|e| panic!("{e}"));
+    assert!(matches!(reader.ask(LIST), Answer::List { .. }));
+    let said = refused(&plain, password("wrong"));
+    assert!(said.contains("does not take this password"), "{said}");
+    let said = refused(&plain, password("correct horse battery"));
+    assert!(said.contains("wait") && said.contains(" s "), "{said}");
+    drop(far);
+    let said = refused(&plain, Secrets::default());
+    assert!(said.contains("nothing answers") && said.contains("unspool serve"), "{said}");
+}
+
+#[test]
+fn what_is_no_server_of_ours_is_told_so() {
+    for says in [
+        "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi",
+        "HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\n\r\n",
+        "SSH-2.0-OpenSSH_9.6\r\n\r\n",
+    ] {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let _ = stream.read(&mut [0; 4096]);
+            let _ = stream.write_all(says.as_bytes());
+        });
+        let said = refused(&address, Secrets::default());
+        assert!(said.contains("no unspool server") && said.contains("mend"), "{said}");
+    }
+}
+
+#[test]
+fn wishes_that_make_no_sense_are_refused() {
+    let machine = Machine::new();
+    let server = local(&machine);
+    let open = || {
+        let mut socket = Socket::open(&server);
+        socket.say(br#"{"read":true}"#);
+        let ready: Value = serde_json::from_str(&socket.hear().unwrap()).unwrap();
+        assert_eq!(ready, json!({ "type": "ready", "version": env!("CARGO_PKG_VERSION") }));
+        socket
+    };
+    // News may come between.
+    let hear = |socket: &mut Socket| loop {
+        let told: Value = serde_json::from_str(&socket.hear()?).unwrap();
+        if told["type"] != "missed" && told["type"] != "written" {
+            return Some(told);
+        }
+    };
+    let mut socket = open();
+    // One that is not known is answered: who asked may be of another version.
+    socket.say(br#"{"number":3,"wish":{"sing":{}}}"#);
+    let told = hear(&mut socket).unwrap();
+    assert_eq!((&told["type"], &told["number"]), (&json!("answer"), &json!(3)));
+    assert!(told["answer"]["failed"].as_str().unwrap().contains("same version"), "{told}");
+    socket.say(br#"{"number":4,"wish":{"list":{"after":null,"limit":1}}}"#);
+    assert_eq!(hear(&mut socket).unwrap()["answer"]["list"]["sessions"][0]["agent"], "claude-code");
+    // Without a number there is nobody to answer.
+    for nonsense in ["{", "[]", r#"{"wish":{}}"#, r#"{"number":"x","wish":{}}"#] {
+        let mut socket = open();
+        socket.say(nonsense.as_bytes());
+        let told = hear(&mut socket).unwrap();
+        assert_eq!(told["type"], "error", "{nonsense}: {told}");
+        assert!(told["detail"].as_str().unwrap().contains("wish"), "{told}");
+        assert_eq!(hear(&mut socket), None, "{nonsense}");
+    }
+    // Larger than 64 KiB: hung up.
+    let query = "x".repeat(70_000);
+    let wish = json!({ "number": 1, "wish": { "search": { "query": query } } });
+    let mut socket = open();
+    socket.say(wish.to_string().as_bytes());
+    assert_eq!(hear(&mut socket), None);
+    // More wishes than wait at a time: all are answered, in their order.
+    let mut socket = open();
+    for number in 0..100 {
+        let wish = json!({ "number": number, "wish": { "session": { "id": "nobody" } } });
+        socket.say(wish.to_string().as_bytes());
+    }
+    for number in 0..100 {
+        assert_eq!(hear(&mut socket).unwrap()["number"], number);
+    }
+    // Who does not want to read must want something else.
+    for nothing in [r#"{"read":false}"#, "{}"] {
+        let mut socket = Socket::open(&server);
+        socket.say(nothing.as_bytes());
+        let told = socket.hear().unwrap();
+        assert!(told.contains("\"type\":\"error\"") && told.contains("subscribe"), "{told}");
+    }
+}
