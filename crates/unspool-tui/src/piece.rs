@@ -90,7 +90,10 @@ impl Piece {
             let position = Position { turn: number, place };
             let mut piece = Piece::new(key, position, Content::Item(item));
             piece.dense = dense && last_dense;
-            last_dense = dense;
+            // A call whose agents stand for it is nowhere.
+            if !piece.parts().iter().all(|part| part.blocks.is_empty()) {
+                last_dense = dense;
+            }
             pieces.push(piece);
         }
         if let Some(header) = foot {

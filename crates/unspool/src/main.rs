@@ -23,6 +23,9 @@ struct Cli {
     /// Where Unspool keeps its own data
     #[arg(long, global = true, value_name = "DIR", env = "UNSPOOL_DATA")]
     data: Option<PathBuf>,
+    /// Read from a running `unspool serve`, here or on another machine, by the address it prints
+    #[arg(long, value_name = "URL")]
+    connect: Option<String>,
     #[command(subcommand)]
     command: Option<Command>,
 }
@@ -48,7 +51,12 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let Cli { data, command } = Cli::parse();
+    let Cli { data, connect, command } = Cli::parse();
+    let reads = matches!(command, None | Some(Command::Replay(_)));
+    if connect.is_some() && !reads {
+        let what = "--connect is for the terminal application and for replay";
+        Cli::command().error(clap::error::ErrorKind::ArgumentConflict, what).exit();
+    }
     let archive = Archive::new(data);
     let outcome = match command {
         Some(Command::Serve(serve)) => serve.run(&archive),
@@ -56,7 +64,7 @@ fn main() -> ExitCode {
         Some(Command::Import(import)) => import.run(&archive),
         Some(Command::List(list)) => list.run(&archive),
         Some(Command::Show(show)) => show.run(&archive),
-        Some(Command::Replay(replay)) => replay.run(&archive),
+        Some(Command::Replay(replay)) => replay.run(&archive, connect.as_deref()),
         Some(Command::Search(search)) => search.run(&archive),
         Some(Command::Stats(stats)) => stats.run(&archive),
         Some(Command::Export(export)) => export.run(&archive),
@@ -70,6 +78,9 @@ fn main() -> ExitCode {
             hook.run(&archive);
             // A thread may still wait for input: it is not waited for.
             return ExitCode::SUCCESS;
+        }
+        None if connect.is_some() => {
+            command::terminal::connect(connect.as_deref().unwrap_or_default(), None)
         }
         None if command::terminal::is_there() => command::terminal::open(&archive, None),
         None => Cli::command().print_help().map_err(Into::into),

@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use unspool_engine::reader::growth;
 use unspool_engine::report::Progress;
 use unspool_engine::request::{Done, Request};
 use unspool_tui::app::{self, Options};
 use unspool_tui::event::Event;
 use unspool_tui::keys::Keys;
-use unspool_tui::link::{Changer, Ear, Local, Told};
+use unspool_tui::link::{Changer, Ear, Local, Remote, Secrets, Told};
 use unspool_tui::theme::Theme;
 
 use crate::archive::Archive;
@@ -33,7 +34,10 @@ pub struct Replay {
 }
 
 impl Replay {
-    pub fn run(self, archive: &Archive) -> Result<()> {
+    pub fn run(self, archive: &Archive, address: Option<&str>) -> Result<()> {
+        if let Some(address) = address {
+            return connect(address, Some((self.session, true)));
+        }
         if !is_there() {
             bail!("there is no terminal to replay in; `unspool show` writes a session out");
         }
@@ -41,6 +45,17 @@ impl Replay {
         let stored = crate::archive::find(&archive.read()?, &self.session)?;
         open(archive, Some((stored.summary.session.id.to_string(), true)))
     }
+}
+
+/// Opens the application over what a server has, on this machine or another.
+pub fn connect(address: &str, session: Option<(String, bool)>) -> Result<()> {
+    if !is_there() {
+        bail!("there is no terminal to open; open {address} in a browser");
+    }
+    let options = options(session)?;
+    let (ear, events) = app::events();
+    let link = Remote::connect(address, Secrets::of_process(), ear.clone())?;
+    Ok(app::run(&link, &ear, &events, options, || {})?)
 }
 
 /// Opens the application over this machine's archive, and keeps that up to date.
@@ -63,7 +78,7 @@ pub fn open(archive: &Archive, session: Option<(String, bool)>) -> Result<()> {
 fn tell(ear: &Ear, heard: Heard) {
     let told = match heard {
         Heard::Written(published) => {
-            Told::Written { session: published.session, growth: unspool_tui::link::Growth::State }
+            Told::Written { session: published.session, growth: growth(&published) }
         }
         Heard::Missed => Told::Missed,
         Heard::Failed(error) => Told::Done(Err(format!("{error:#}"))),
