@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::process::Stdio;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -17,7 +18,9 @@ use unspool_core::price::Prices;
 use unspool_engine::reader::{Answer, Growth, Wish, answer};
 use unspool_engine::request::Request;
 use unspool_engine::window::{Only, Position, Size, Wanted};
+use unspool_server::{App, Door, News};
 use unspool_store::blocking::wait;
+use unspool_store::recorder::Published;
 use unspool_store::sqlite::Sqlite;
 use unspool_tui::event::Event;
 use unspool_tui::link::{Link, Remote, RemoteError, Secrets, Told};
@@ -404,4 +407,72 @@ fn wishes_that_make_no_sense_are_refused() {
         let told = socket.hear().unwrap();
         assert!(told.contains("\"type\":\"error\"") && told.contains("subscribe"), "{told}");
     }
+}
+
+#[test]
+fn who_does_not_listen_is_told_that_something_was_missed() {
+    // R-X-14: whatever comes meanwhile, a slow reader holds no memory, and no answer is lost.
+    let machine = Machine::new();
+    let log = root().join("fixtures").join(LOOP);
+    machine.ok("data", &["import", log.to_str().unwrap()]);
+    let archive = Sqlite::open_to_read(&machine.data("data").join("unspool.db")).unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
+    let at = listener.local_addr().unwrap();
+    let door = Door::new("token".to_owned(), at.port());
+    let app = App::new(archive, Prices::with(BTreeMap::new()), door);
+    runtime.spawn(unspool_server::serve(Arc::clone(&app), listener, std::future::pending()));
+    let stream = TcpStream::connect(at).unwrap();
+    stream.set_read_timeout(Some(DEADLINE)).unwrap();
+    let mut socket = Socket::speak(stream, at.port(), "token");
+    let hear =
+        |socket: &mut Socket| -> Value { serde_json::from_str(&socket.hear().unwrap()).unwrap() };
+    socket.say(br#"{"read":true}"#);
+    assert_eq!(hear(&mut socket)["type"], "ready");
+    socket.say(br#"{"number":0,"wish":{"list":{"after":null,"limit":1}}}"#);
+    let id = hear(&mut socket)["answer"]["list"]["sessions"][0]["id"].take();
+    let session = SessionId(id.as_str().unwrap().parse().unwrap());
+    let tell = || {
+        app.tell(News::written(Published {
+            session,
+            agent: String::new(),
+            agent_session_id: String::new(),
+            from_seq: 0,
+            seq: 1,
+            changes: None,
+        }));
+    };
+    let written = json!({ "type": "written", "session": id, "growth": "state" });
+    tell();
+    assert_eq!(hear(&mut socket), written, "who listens is told at once");
+
+    // It asks for more than a connection holds, and hears nothing of it while much is written.
+    let size = json!({ "parts": 160, "block": 160, "long": 320 });
+    let window = json!({ "session": id, "wanted": "end", "only": null, "size": size });
+    let ask = |socket: &mut Socket, number: usize| {
+        let wish = json!({ "number": number, "wish": { "window": window } });
+        socket.say(wish.to_string().as_bytes());
+    };
+    ask(&mut socket, 1);
+    let length = hear(&mut socket).to_string().len();
+    let asked = 2 + 24 * 1024 * 1024 / length;
+    (2..asked).for_each(|number| ask(&mut socket, number));
+    (0..50_000).for_each(|_| tell());
+    let (mut answered, mut missed, mut others) = (2, 0, 0);
+    while answered < asked || missed == 0 {
+        let told = hear(&mut socket);
+        match told["type"].as_str().unwrap() {
+            "answer" => {
+                assert_eq!(told["number"], answered, "in their order");
+                assert_eq!(told["answer"]["window"]["glance"]["id"], id);
+                answered += 1;
+            }
+            "missed" => missed += 1,
+            "written" => others += 1,
+            other => panic!("{other}"),
+        }
+    }
+    assert!(missed + others < 1000, "{missed}, {others}");
+    tell();
+    while hear(&mut socket) != written {}
 }

@@ -134,8 +134,11 @@ pub struct Socket(TcpStream);
 impl Socket {
     /// Connects as somebody who has the token.
     pub fn open(server: &Server) -> Socket {
-        let mut stream = server.connect();
-        let (port, token) = (server.port, &server.token);
+        Socket::speak(server.connect(), server.port, &server.token)
+    }
+
+    /// Connects over a stream.
+    pub fn speak(mut stream: TcpStream, port: u16, token: &str) -> Socket {
         write!(
             stream,
             "GET /api/live HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\nauthorization: Bearer {token}\r\n\

@@ -67,10 +67,12 @@ impl Address {
         self.host.trim_start_matches('[').trim_end_matches(']')
     }
 
-    /// What it is called.
+    /// What it is called, as browsers have it: a proxy may know its name without the usual port.
     pub fn name(&self) -> String {
-        let Address { host, port } = self;
-        format!("{host}:{port}")
+        match self {
+            Address { host, port: 80 } => host.clone(),
+            Address { host, port } => format!("{host}:{port}"),
+        }
     }
 }
 
@@ -91,7 +93,7 @@ mod tests {
         for (text, meant) in [
             ("http://127.0.0.1:7787/?token=abc", of("127.0.0.1", "127.0.0.1:7787", Some("abc"))),
             (" http://desk.example:7787\n", of("desk.example", "desk.example:7787", None)),
-            ("http://desk/", of("desk", "desk:80", None)),
+            ("http://desk/", of("desk", "desk", None)),
             (
                 "HTTP://[2001:db8::5]:81/s/x?a=1&token=t#token=u",
                 of("2001:db8::5", "[2001:db8::5]:81", Some("t")),
