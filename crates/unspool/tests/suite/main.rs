@@ -35,6 +35,7 @@ mod served;
 mod snapshots;
 mod stats;
 mod stored;
+mod surfaces;
 mod tellings;
 mod watching;
 mod web;
