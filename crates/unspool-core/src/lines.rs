@@ -190,7 +190,8 @@ impl Line {
 
 /// Lays blocks out in `width` columns.
 pub fn layout(blocks: &[Block], width: usize, options: &LineOptions<'_>) -> Vec<Line> {
-    blocks::lay(blocks, &Frame::new(width, options))
+    let frame = Frame::new(width, options);
+    frame.fitted(blocks::lay(blocks, &frame))
 }
 
 /// Where something is laid out.
@@ -222,6 +223,11 @@ impl<'a> Frame<'a> {
         let mut frame = self.clone();
         frame.base.dim = true;
         frame
+    }
+
+    /// Marks and counts of ours are not wrapped; where even they are too wide they are cut.
+    fn fitted(&self, lines: Vec<Line>) -> Vec<Line> {
+        lines.into_iter().map(|line| wrap::clip(line, self.width)).collect()
     }
 
     /// The width that is left for text, at most what reads well.

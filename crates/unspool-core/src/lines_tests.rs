@@ -190,3 +190,69 @@ proptest! {
         }
     }
 }
+
+/// Colours at any bytes, as a grammar might find them.
+#[derive(Debug)]
+struct Anywhere(Vec<usize>);
+
+impl Colours for Anywhere {
+    fn of(&self, _language: &str, text: &str) -> Option<std::sync::Arc<Stretches>> {
+        let mut ends: Vec<usize> = self.0.iter().map(|at| at % (text.len() + 1)).collect();
+        ends.sort_unstable();
+        let mut stretches = Vec::new();
+        for (at, pair) in ends.windows(2).enumerate() {
+            let token = [Token::Keyword, Token::Plain, Token::String][at % 3];
+            stretches.push((token, pair[0]..pair[1]));
+        }
+        Some(std::sync::Arc::new(stretches))
+    }
+}
+
+#[test]
+fn r_001_38_code_has_the_colours_that_are_known() {
+    let code =
+        Code { language: Some("rust".into()), text: "fn a\n\tfn b".into(), first_line: None };
+    let colours = Anywhere(vec![0, 2, 5, 9]);
+    let options = LineOptions { colours: Some(&colours), ..LineOptions::default() };
+    let lines = layout(&[Block::Code(code.clone())], 40, &options);
+    let runs = |line: &Line| -> Vec<(String, Role)> {
+        line.runs.iter().map(|run| (run.text.clone(), run.style.role)).collect()
+    };
+    let keyword = |text: &str| (text.to_owned(), Role::Token(Token::Keyword));
+    let string = |text: &str| (text.to_owned(), Role::Token(Token::String));
+    let plain = |text: &str| (text.to_owned(), Role::Plain);
+    assert_eq!(runs(&lines[0]), [plain("  "), keyword("fn"), plain(" a")]);
+    assert_eq!(runs(&lines[1]), [plain("  "), string("    fn "), plain("b")]);
+    // A block in no language has no colours.
+    let silent = Code { language: None, ..code };
+    let lines = layout(&[Block::Code(silent)], 40, &options);
+    assert!(lines.iter().all(|line| line.runs.iter().all(|run| run.style.role == Role::Plain)));
+}
+
+proptest! {
+    #[test]
+    fn r_001_38_colours_change_no_character(
+        pieces in prop::collection::vec(
+            prop::sample::select(&[
+                "a", "fn ", "\t", "  ", "\n", "\r\n", "東", "e\u{301}", "\u{301}", "👩\u{200d}", "💻",
+                "🇩", "\u{1b}", "\u{202e}", "ل", "ا", "\u{200b}", "ｶ", "\u{ff9e}", "word-word",
+            ][..]), 0..60),
+        ends in prop::collection::vec(0_usize..400, 0..30),
+        width in 12_usize..50,
+        output_lines in prop::option::of(1_usize..6),
+    ) {
+        let code = Block::Code(Code {
+            language: Some("x".into()),
+            text: pieces.concat(),
+            first_line: Some(7),
+        });
+        let colours = Anywhere(ends);
+        let plain = LineOptions { output_lines, ..LineOptions::default() };
+        let coloured = LineOptions { colours: Some(&colours), ..plain };
+        let blocks = [Block::Quote { blocks: vec![code] }];
+        prop_assert_eq!(
+            paint(&layout(&blocks, width, &plain)),
+            paint(&layout(&blocks, width, &coloured))
+        );
+    }
+}

@@ -2,6 +2,7 @@
 //! (`state`), the view draws the state and changes nothing (`view`).
 
 pub mod app;
+pub mod colours;
 pub mod event;
 pub mod keys;
 pub mod link;

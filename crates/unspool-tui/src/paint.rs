@@ -92,3 +92,7 @@ fn shortened(sign: &str) -> &str {
 #[cfg(test)]
 #[path = "paint_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "paint/hostile_tests.rs"]
+mod hostile_tests;

@@ -98,7 +98,8 @@ fn heading(level: u8, spans: &[Span], frame: &Frame<'_>) -> Vec<Line> {
 
 fn lay_list(list: &List, frame: &Frame<'_>) -> Vec<Line> {
     let mut lines = Vec::new();
-    let last = list.start.map(|start| start + list.items.len().saturating_sub(1) as u64);
+    let rest = list.items.len().saturating_sub(1) as u64;
+    let last = list.start.map(|start| start.saturating_add(rest));
     let digits = last.map_or(0, |last| last.to_string().len());
     let limit = cut_limit(frame).unwrap_or(usize::MAX);
     for (at, item) in list.items.iter().enumerate() {

@@ -71,16 +71,25 @@ pub fn lay_question(question: &Question, frame: &Frame<'_>) -> Vec<Line> {
             spans.push(Span::plain(format!("{header}  ")).dim());
         }
         spans.push(Span::plain(item.question.trim()));
-        if let Some(answer) = &item.answer {
-            spans.push(Span::plain(" → ").dim());
-            spans.push(Span::plain(answer.trim()).strong());
+        let has_options = (is_open || frame.options.expand) && !item.options.is_empty();
+        let answer = item.answer.as_ref().map(|answer| Span::plain(answer.trim()).strong());
+        // The answer stands behind what there was to choose from.
+        let (beside, below) = if has_options { (None, answer) } else { (answer, None) };
+        if let Some(answer) = beside {
+            spans.extend([Span::plain(" → ").dim(), answer]);
         }
         let mark = ("? ", Style::tone(Tone::Accent).strong());
         lines.extend(
             frame.inside(mark, ("  ", Style::default()), |frame| blocks::paragraph(&spans, frame)),
         );
-        if is_open || frame.options.expand {
+        if has_options {
             lines.extend(frame.indented(|frame| options(item, frame)));
+        }
+        if let Some(answer) = below {
+            let mark = ("→ ", Style::gutter());
+            lines.extend(frame.inside(mark, ("  ", Style::default()), |frame| {
+                blocks::paragraph(std::slice::from_ref(&answer), frame)
+            }));
         }
     }
     // Answers that stand beside their questions need no line of their own.

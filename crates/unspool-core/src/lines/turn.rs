@@ -26,12 +26,13 @@ pub fn turn_lines(view: &TurnView, width: usize, options: &LineOptions<'_>) -> V
         lines.extend(laid);
         last = Some(item);
     }
-    lines
+    frame.fitted(lines)
 }
 
 /// Lays one item of a turn out in `width` columns.
 pub fn item_lines(item: &Item, width: usize, options: &LineOptions<'_>) -> Vec<Line> {
-    lay_item(item, &Frame::new(width, options))
+    let frame = Frame::new(width, options);
+    frame.fitted(lay_item(item, &frame))
 }
 
 /// `── Turn 3 · user · completed · 12.4 s · 1,729 tokens ───`
@@ -76,7 +77,8 @@ pub fn header_line(header: &TurnHeader, width: usize) -> Line {
 
 /// Lays what the user said out in `width` columns.
 pub fn user_lines(blocks: &[Block], width: usize, options: &LineOptions<'_>) -> Vec<Line> {
-    lay_user(blocks, &Frame::new(width, options))
+    let frame = Frame::new(width, options);
+    frame.fitted(lay_user(blocks, &frame))
 }
 
 fn lay_user(blocks: &[Block], frame: &Frame<'_>) -> Vec<Line> {

@@ -37,6 +37,7 @@ mod served;
 mod snapshots;
 mod stats;
 mod stored;
+mod surfaces;
 mod tellings;
 mod terminal;
 mod watching;

@@ -1,0 +1,303 @@
+//! The surfaces say the same: for every part of every recording the terminal's lines and the page's
+//! HTML hold the same words in the same order, with every fold open. Marks that each surface has of
+//! its own are left out on both sides; each exception says why it is one.
+
+use unspool_core::lines::{self, Line, LineOptions, Role, Run};
+use unspool_core::part::Kind;
+use unspool_core::present::{self, Item, PartView};
+use unspool_render::turn::pieces;
+
+use crate::case::{all_cases, captures, fold_in, name, told_sessions};
+
+/// Wide enough that nothing wraps, and that tables stay tables.
+const WIDTH: usize = 1_000_000;
+
+/// Bullets, boxes, icons, rails, rules and signs of either surface.
+const MARKS: &str = "│┊▎•☐☑☒◐●○◉✕✓⋯◆❯▾▸◌▣→—·!?+-−#⧈─┼└├";
+
+/// What one surface says: the words, and the heads of cards, which a terminal keeps on one line.
+#[derive(Default, Debug, PartialEq)]
+struct Said {
+    words: Vec<String>,
+    heads: Vec<String>,
+}
+
+impl Said {
+    /// A head among the words.
+    const HEAD: &'static str = " \u{f8ff} ";
+
+    fn of(text: &str, heads: Vec<String>) -> Said {
+        // Line ends that stand inside of a line: a page breaks there, a terminal shows a sign.
+        let text = text.replace(['␊', '␤', '␍'], " ");
+        let words = text.split_whitespace();
+        let words = words.filter(|word| !word.chars().all(|c| MARKS.contains(c)));
+        Said { words: words.map(str::to_owned).collect(), heads }
+    }
+}
+
+/// The words of lines.
+fn of_lines(laid: &[Line]) -> Said {
+    let mut text = String::new();
+    let mut heads = Vec::new();
+    for line in laid {
+        let badge = line.runs.iter().position(|run| matches!(run.style.role, Role::Badge(_)));
+        if let Some(badge) = badge {
+            // The duration stands behind the badge here, and before it in the page.
+            let is_head =
+                |(at, run): &(usize, &Run)| *at <= badge || run.style.role != Role::Gutter;
+            let head = line.runs.iter().enumerate().filter(is_head);
+            heads.push(head.map(|(_, run)| run.text.as_str()).collect());
+            text.push_str(Said::HEAD);
+            continue;
+        }
+        // The name of a changed file: a page says it above every change, a terminal only where a
+        // card has several. The card's head has it too.
+        let is_path = |run: &Run| run.style.role == Role::Path && run.style.strong;
+        if line.runs.iter().all(|run| is_path(run) || is_mark(run)) {
+            continue;
+        }
+        line.runs.iter().for_each(|run| text.push_str(if is_mark(run) { " " } else { &run.text }));
+        text.push('\n');
+    }
+    Said::of(&text, heads)
+}
+
+/// Numbers of lines and of items, which a page has outside of its text.
+fn is_mark(run: &Run) -> bool {
+    let text = run.text.trim().trim_end_matches('.');
+    run.style.role == Role::Gutter
+        && text
+            .split_whitespace()
+            .all(|word| word.chars().all(|c| c.is_ascii_digit() || MARKS.contains(c) || c == '.'))
+}
+
+/// Elements inside of a sentence; all others stand apart from what is beside them.
+const INLINE: &[&str] = &["a", "code", "em", "mark", "s", "span", "strong"];
+/// Spans that stand apart all the same.
+const APART: &[&str] = &["name", "gist", "badge", "state", "title", "label", "icon", "box"];
+/// What a page adds: what a step cost, a link to a sub-agent's transcript, how much changed in a
+/// file, what a reader of screens hears, and the duration, which a terminal has behind the badge.
+const ADDED: &[&str] = &["step-foot", "transcript-of", "counts", "visually-hidden", "duration"];
+
+struct Element {
+    tag: String,
+    classes: Vec<String>,
+}
+
+impl Element {
+    fn is(&self, class: &str) -> bool {
+        self.classes.iter().any(|one| one == class)
+    }
+}
+
+/// The words of HTML as maud writes it.
+fn of_html(html: &str) -> Said {
+    let mut text = String::new();
+    let mut heads: Vec<String> = Vec::new();
+    let mut open: Vec<Element> = Vec::new();
+    // How deep what is left out began, and where in the text the head that is open began.
+    let (mut left_out, mut head): (Option<usize>, Option<(usize, usize)>) = (None, None);
+    let mut rest = html;
+    while let Some(at) = rest.find('<') {
+        if left_out.is_none() {
+            text.push_str(&decoded(&rest[..at]));
+        }
+        let end = at + tag_end(&rest[at..]);
+        let tag = &rest[at + 1..end - 1];
+        rest = &rest[end..];
+        if let Some(tag) = tag.strip_prefix('/') {
+            let element = open.pop().unwrap();
+            assert_eq!(element.tag, tag);
+            if left_out.is_some_and(|depth| depth > open.len()) {
+                left_out = None;
+            }
+            if stands_apart(&element, &open) && left_out.is_none() {
+                text.push(' ');
+            }
+            if let Some((_, start)) = head.filter(|(depth, _)| *depth > open.len()) {
+                heads.push(text.split_off(start));
+                text.push_str(Said::HEAD);
+                head = None;
+            }
+            continue;
+        }
+        let name = tag.split([' ', '/']).next().unwrap_or_default();
+        let classes = attribute(tag, "class").unwrap_or_default();
+        let element = Element {
+            tag: name.to_owned(),
+            classes: classes.split(' ').map(str::to_owned).collect(),
+        };
+        if stands_apart(&element, &open) && left_out.is_none() {
+            text.push(' ');
+        }
+        if matches!(name, "img" | "hr" | "br" | "input") {
+            continue;
+        }
+        let is_hidden = attribute(tag, "aria-hidden") == Some("true");
+        let is_head = element.is("card-head");
+        let is_out = is_hidden || is_added(&element, &open);
+        open.push(element);
+        if is_out && left_out.is_none() {
+            left_out = Some(open.len());
+        }
+        if is_head {
+            head = Some((open.len(), text.len()));
+        }
+    }
+    assert!(open.is_empty());
+    text.push_str(&decoded(rest));
+    Said::of(&text, heads)
+}
+
+fn tag_end(html: &str) -> usize {
+    let mut is_quoted = false;
+    for (at, byte) in html.bytes().enumerate() {
+        match byte {
+            b'"' => is_quoted = !is_quoted,
+            b'>' if !is_quoted => return at + 1,
+            _ => {}
+        }
+    }
+    panic!("a tag without an end: {html}")
+}
+
+fn attribute<'a>(tag: &'a str, name: &str) -> Option<&'a str> {
+    let start = tag.find(&format!(" {name}=\""))? + name.len() + 3;
+    tag[start..].split('"').next()
+}
+
+fn stands_apart(element: &Element, within: &[Element]) -> bool {
+    let is_option = within.iter().any(|one| one.is("options"));
+    !INLINE.contains(&element.tag.as_str())
+        || APART.iter().any(|class| element.is(class))
+        || is_option
+}
+
+fn is_added(element: &Element, within: &[Element]) -> bool {
+    let parent = within.last();
+    let grand = within.len().checked_sub(2).and_then(|at| within.get(at));
+    let inside = |class: &str| parent.is_some_and(|parent| parent.is(class));
+    ADDED.iter().any(|class| element.is(class))
+        // The language of a block of code, and the name of a changed file.
+        || (element.tag == "figcaption" && (inside("code") || inside("diff")))
+        // How many agents are folded away: all are shown.
+        || (element.tag == "summary" && inside("more"))
+        // What stands for a fold while it is closed.
+        || (element.is("gist")
+            && parent.is_some_and(|parent| parent.tag == "summary")
+            && grand.is_some_and(|grand| grand.is("fold") || grand.is("reasoning")))
+}
+
+fn decoded(text: &str) -> String {
+    assert!(!text.contains("&#"), "{text}");
+    text.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&amp;", "&")
+}
+
+/// A terminal cuts a head that is too long: what is left stands at the start and at the end.
+fn fits(terminal: &str, page: &str) -> bool {
+    let words = |text: &str| Said::of(text, Vec::new()).words.join(" ");
+    let (terminal, page) = (words(terminal), words(page));
+    let mut pieces = terminal.split('…');
+    let (first, last) = (pieces.next().unwrap_or_default(), pieces.next_back());
+    match last {
+        None => terminal == page,
+        Some(last) => {
+            page.starts_with(first.trim_end())
+                && page.ends_with(last.trim_start())
+                && pieces.all(|piece| page.contains(piece.trim()))
+        }
+    }
+}
+
+/// Where they differ, if they do.
+fn difference(terminal: &Said, page: &Said) -> Option<String> {
+    if terminal.words != page.words {
+        let alike = terminal.words.iter().zip(&page.words).take_while(|(one, other)| one == other);
+        let from = alike.count().saturating_sub(3);
+        let near = |said: &Said| said.words.iter().skip(from).take(12).cloned().collect::<Vec<_>>();
+        return Some(format!("\n  terminal: {:?}\n  page:     {:?}", near(terminal), near(page)));
+    }
+    // As many heads as there are signs for them among the words.
+    let mut heads = terminal.heads.iter().zip(&page.heads);
+    let (terminal, page) = heads.find(|(terminal, page)| !fits(terminal, page))?;
+    Some(format!("\n  terminal: {terminal}\n  page:     {page}"))
+}
+
+fn part_lines(part: &PartView) -> Vec<Line> {
+    lines::item_lines(&Item::Part(part.clone()), WIDTH, &LineOptions::everything())
+}
+
+#[test]
+fn law_6_the_surfaces_say_the_same() {
+    let mut compared = 0;
+    let mut differences = Vec::new();
+    let mut compare = |whose: &str, laid: &[Line], html: &str| {
+        let found = difference(&of_lines(laid), &of_html(html));
+        differences.extend(found.map(|found| format!("{whose}{found}")));
+        compared += 1;
+    };
+    for case in all_cases() {
+        let captures = captures(&case);
+        let order: Vec<usize> = (0..captures.len()).collect();
+        let gathering = fold_in(&captures, &order);
+        for session in told_sessions(&gathering) {
+            let transcript = session.transcript();
+            let options = present::Options::of(&transcript.session);
+            for turn in &transcript.turns {
+                let view = present::turn(turn, &options);
+                let whose = format!("{} turn {}", name(&case), view.header.number);
+                let pieces = pieces(&view);
+                let html =
+                    |id: String| pieces.iter().find(|piece| piece.id == id).unwrap().html.as_str();
+                if !view.user.is_empty() {
+                    let laid = lines::layout(&view.user, WIDTH, &LineOptions::everything());
+                    compare(&whose, &laid, html(format!("u-{}", view.id)));
+                }
+                for item in &view.items {
+                    let (parts, in_block) = match item {
+                        Item::Part(part) => (std::slice::from_ref(part), false),
+                        Item::Reasoning(block) => (block.parts.as_slice(), true),
+                    };
+                    for part in parts {
+                        let mut laid = part_lines(part);
+                        // Who has opened a block of reasoning in a page sees no second fold in it.
+                        if in_block && part.kind == Kind::Reasoning && !laid.is_empty() {
+                            laid.remove(0);
+                        }
+                        let whose = format!("{whose}, {} at {}", part.kind.name(), part.place.0);
+                        compare(&whose, &laid, html(format!("p-{}", part.id)));
+                    }
+                }
+            }
+        }
+    }
+    let first: Vec<&str> = differences.iter().take(20).map(String::as_str).collect();
+    assert!(first.is_empty(), "{} of {compared}:\n{}", differences.len(), first.join("\n"));
+    assert!(compared > 1000, "{compared}");
+}
+
+/// The comparison sees what it is there to see.
+#[test]
+fn a_lost_word_is_noticed() {
+    let said = |text: &str| Line::of(text, lines::Style::default());
+    let differ = |line: &Line, html: &str| {
+        difference(&of_lines(std::slice::from_ref(line)), &of_html(html)).is_some()
+    };
+    let page = "<p>one <code>two</code>&lt;three&gt;</p><div class=\"step-foot\">step 1</div>";
+    assert!(!differ(&said("• one two<three>"), page));
+    assert!(differ(&said("one two"), page));
+    assert!(differ(&said("two<three> one"), page));
+    assert!(differ(&said("one two<three> four"), page));
+    let mut head = said("● Bash  echo a b… ");
+    head.push("[OK]", lines::Style::role(Role::Badge(unspool_core::block::Tone::Ok)));
+    head.push(" 1.2 s", lines::Style::gutter());
+    let card = |gist: &str| {
+        format!(
+            "<div class=\"card-head\"><span class=\"name\">Bash</span>\
+             <span class=\"gist\">{gist}</span><span class=\"duration\">1.2 s</span>\
+             <span class=\"badge tone-ok\">[OK]</span></div>"
+        )
+    };
+    assert!(!differ(&head, &card("echo a bc d")));
+    assert!(differ(&head, &card("echo x bc d")));
+}
