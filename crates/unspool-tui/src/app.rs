@@ -2,10 +2,12 @@
 //! and draws. However much happens at once, keys are heard between two frames.
 
 use std::io;
+use std::rc::Rc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::colours::Painter;
 use crate::event::Event;
 use crate::keys::Keys;
 use crate::link::{Ear, Link};
@@ -48,6 +50,8 @@ pub fn run(
     let (mut state, deeds) = State::new(keys, crossterm::terminal::size()?, Instant::now());
     (state.motion, state.mouse) = (motion, mouse);
     state.name = link.name().map(str::to_owned);
+    let painter = Painter::start(ear.clone());
+    state.colours = Some(Rc::new(painter.colours().clone()));
     perform(deeds, &mut state, &mut screen, link)?;
     if let Some((id, replay)) = session {
         let deed = state.open_named(&id, replay);
@@ -136,9 +140,9 @@ fn listen(ear: Ear) {
                 Ok(crossterm::event::Event::Mouse(mouse)) => Event::Mouse(mouse),
                 Ok(crossterm::event::Event::Paste(text)) => Event::Paste(text),
                 Ok(crossterm::event::Event::Resize(width, height)) => Event::Resize(width, height),
-                Ok(
-                    crossterm::event::Event::FocusGained | crossterm::event::Event::FocusLost,
-                ) => continue,
+                Ok(crossterm::event::Event::FocusGained | crossterm::event::Event::FocusLost) => {
+                    continue;
+                }
                 // The terminal is gone.
                 Err(_) => Event::End,
             };

@@ -1,5 +1,8 @@
 //! Keys and what they do. Every action has a name, by which the configuration gives it other keys.
 
+// Of the many keys and actions each place knows some, and the others do nothing there.
+#![allow(clippy::wildcard_enum_match_arm)]
+
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use rustc_hash::FxHashMap;
 use thiserror::Error;
@@ -109,9 +112,7 @@ pub struct Keys(FxHashMap<(KeyCode, KeyModifiers), Action>);
 
 impl Keys {
     /// The usual keys, and what was chosen instead: names of actions with their keys.
-    pub fn new(
-        chosen: impl IntoIterator<Item = (String, Vec<String>)>,
-    ) -> Result<Keys, KeysError> {
+    pub fn new(chosen: impl IntoIterator<Item = (String, Vec<String>)>) -> Result<Keys, KeysError> {
         let mut keys = FxHashMap::default();
         let mut given: FxHashMap<Action, Vec<String>> = FxHashMap::default();
         for (name, list) in chosen {
@@ -241,7 +242,8 @@ mod tests {
         assert_eq!(action(KeyCode::Char('G'), KeyModifiers::SHIFT), Some(Action::Open));
         assert_eq!(action(KeyCode::Enter, KeyModifiers::NONE), None);
         assert_eq!(action(KeyCode::End, KeyModifiers::NONE), Some(Action::End));
-        let wrong = |name: &str, key: &str| Keys::new([(name.to_owned(), vec![key.to_owned()])]).err();
+        let wrong =
+            |name: &str, key: &str| Keys::new([(name.to_owned(), vec![key.to_owned()])]).err();
         assert_eq!(wrong("opne", "x"), Some(KeysError::Action("opne".to_owned())));
         assert_eq!(wrong("open", "ctrl-"), Some(KeysError::Key("ctrl-".to_owned())));
         assert_eq!(wrong("open", "hyper"), Some(KeysError::Key("hyper".to_owned())));

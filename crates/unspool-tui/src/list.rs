@@ -77,9 +77,8 @@ impl List {
 
     /// Takes in some more of the list. Says what to ask next.
     pub fn take(&mut self, sessions: Vec<Glance>, more: bool) -> Option<Wish> {
-        let last = sessions.last().map(|last| {
-            (last.started.map(Timestamp::as_millisecond), last.id)
-        });
+        let last =
+            sessions.last().map(|last| (last.started.map(Timestamp::as_millisecond), last.id));
         for glance in sessions {
             self.hold(glance);
         }
@@ -130,8 +129,7 @@ impl List {
     /// Puts the sessions in their order. The one that is chosen stays chosen.
     fn arrange(&mut self) {
         let chosen = self.chosen().map(|glance| glance.id);
-        let words: Vec<String> =
-            self.filter.split_whitespace().map(str::to_lowercase).collect();
+        let words: Vec<String> = self.filter.split_whitespace().map(str::to_lowercase).collect();
         let mut nths: Vec<usize> = (0..self.all.len()).collect();
         nths.retain(|nth| self.all.get(*nth).is_some_and(|glance| matches(glance, &words)));
         let order = |nth: &usize| {
@@ -195,7 +193,10 @@ impl List {
             self.top = self.at;
         }
         // The head of its group is in sight with the first of a group.
-        if self.at == self.top && self.at > 0 && matches!(self.rows.get(self.at - 1), Some(Row::Group(..))) {
+        if self.at == self.top
+            && self.at > 0
+            && matches!(self.rows.get(self.at - 1), Some(Row::Group(..)))
+        {
             self.top = self.at - 1;
         }
         if self.at >= self.top + view.max(1) {
@@ -206,11 +207,8 @@ impl List {
 }
 
 fn matches(glance: &Glance, words: &[String]) -> bool {
-    let fields = [
-        Some(glance.title.as_str()),
-        Some(glance.agent.as_str()),
-        glance.project.as_deref(),
-    ];
+    let fields =
+        [Some(glance.title.as_str()), Some(glance.agent.as_str()), glance.project.as_deref()];
     let lists = glance.models.iter().chain(&glance.tags).map(String::as_str);
     let texts: Vec<String> =
         fields.into_iter().flatten().chain(lists).map(str::to_lowercase).collect();

@@ -156,7 +156,8 @@ impl Piece {
 
     pub fn is_error(&self) -> bool {
         self.parts().iter().any(|part| {
-            part.kind == Kind::Error || card(part).is_some_and(|card| card.badge.tone == Tone::Failed)
+            part.kind == Kind::Error
+                || card(part).is_some_and(|card| card.badge.tone == Tone::Failed)
         })
     }
 
@@ -245,7 +246,9 @@ fn place_of(item: &Item) -> Option<(Key, Place)> {
 }
 
 fn card(part: &PartView) -> Option<&Card> {
-    part.blocks.iter().find_map(|block| if let Block::Card(card) = block { Some(&**card) } else { None })
+    part.blocks
+        .iter()
+        .find_map(|block| if let Block::Card(card) = block { Some(&**card) } else { None })
 }
 
 fn is_telling(card: &Card) -> bool {

@@ -55,12 +55,12 @@ impl Scroll {
         }
     }
 
-    pub fn to_start(&mut self, pieces: &impl Pieces, view: usize) {
+    pub fn go_to_start(&mut self, pieces: &impl Pieces, view: usize) {
         self.top = Spot::default();
         self.following = end_top(pieces, view) == self.top;
     }
 
-    pub fn to_end(&mut self, pieces: &impl Pieces, view: usize) {
+    pub fn go_to_end(&mut self, pieces: &impl Pieces, view: usize) {
         self.following = true;
         self.settle(pieces, view);
     }

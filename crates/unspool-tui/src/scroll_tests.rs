@@ -33,8 +33,8 @@ fn play(steps: &[Step]) -> (usize, bool) {
             Become(heights) => pieces = Heights(heights.to_vec()),
             Resize(lines) => view = *lines,
             By(lines) => scroll.by(&pieces, view, *lines),
-            Start => scroll.to_start(&pieces, view),
-            End => scroll.to_end(&pieces, view),
+            Start => scroll.go_to_start(&pieces, view),
+            End => scroll.go_to_end(&pieces, view),
             Show(piece) => scroll.show(&pieces, view, *piece),
         }
         scroll.settle(&pieces, view);

@@ -42,13 +42,12 @@ impl<S: Store> Stage<S> {
     fn perform(&mut self, deeds: Vec<Deed>) {
         let mut waiting = deeds;
         while let Some(deed) = waiting.pop() {
-            match deed {
-                Deed::Ask(number, wish) => {
-                    let answer = wait(answer(&self.store, &self.prices, wish));
-                    let told = Event::Told(Told::Answered(number, answer));
-                    waiting.extend(self.state.take(told, self.now));
-                }
-                deed => self.done.push(deed),
+            if let Deed::Ask(number, wish) = deed {
+                let answer = wait(answer(&self.store, &self.prices, wish));
+                let told = Event::Told(Told::Answered(number, answer));
+                waiting.extend(self.state.take(told, self.now));
+            } else {
+                self.done.push(deed);
             }
         }
     }

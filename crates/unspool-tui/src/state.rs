@@ -38,7 +38,10 @@ pub enum Deed {
     /// Into the clipboard of who sits at the terminal.
     Copy(String),
     /// Into a file in the folder that we stand in.
-    Save { name: String, text: String },
+    Save {
+        name: String,
+        text: String,
+    },
     Mouse(bool),
     Redraw,
     Suspend,
@@ -62,12 +65,17 @@ pub struct Search {
 
 /// What lies over everything.
 pub enum Overlay {
-    Help { top: usize },
+    Help {
+        top: usize,
+    },
     Input(Input),
     /// Whether to delete this session, by its title.
     Delete(SessionId, String),
     /// Which of these sub-agents to open.
-    Agents { of: Vec<(String, SessionId)>, at: usize },
+    Agents {
+        of: Vec<(String, SessionId)>,
+        at: usize,
+    },
 }
 
 /// A line that is typed.
@@ -99,7 +107,9 @@ pub enum Asker {
     Find(SessionId, String),
     Search(String),
     /// The session that was named on the command line.
-    Named { replay: bool },
+    Named {
+        replay: bool,
+    },
     Export(SessionId),
 }
 
@@ -246,10 +256,7 @@ impl State {
         let said = self.said.as_ref().map(|(_, until)| *until);
         let replay = self.replay.as_ref().and_then(|replay| replay.next_at(self.now));
         let motion = self.moves().then(|| self.now + Duration::from_millis(120));
-        [rows, said, self.refresh_due, self.preview_due, replay, motion]
-            .into_iter()
-            .flatten()
-            .min()
+        [rows, said, self.refresh_due, self.preview_due, replay, motion].into_iter().flatten().min()
     }
 
     /// Whether something on the screen moves by itself.
@@ -258,8 +265,7 @@ impl State {
         let live = |state: SessionState| state == SessionState::Live;
         let open = self.transcript().and_then(|transcript| transcript.glance.as_ref());
         let here = open.is_some_and(|glance| live(glance.state));
-        let list = self.screens.is_empty()
-            && self.list.all.iter().any(|glance| live(glance.state));
+        let list = self.screens.is_empty() && self.list.all.iter().any(|glance| live(glance.state));
         self.motion && (here || list)
     }
 

@@ -19,6 +19,7 @@ use crate::piece::{Content, Fold, Key, Piece};
 use crate::scroll::{Pieces, Scroll};
 
 pub use find::Find;
+use moving::Way;
 
 /// With more pieces than this, what is far away is let go.
 const MOST: usize = 700;
@@ -41,8 +42,8 @@ pub enum Why {
     Refresh,
     /// Parts of a block that were left out.
     Inside(Key),
-    /// A place like this is looked for; then what is around it is.
-    Seek,
+    /// The next place of a kind is looked for; then what is around it is.
+    Seek(Way),
 }
 
 /// Who knows the colours of code, where somebody does.
@@ -260,14 +261,18 @@ impl Transcript {
             return None;
         }
         let Loaded { glance, head, shown } = loaded;
-        if why == Why::Seek {
-            let found = shown.turns.iter().flat_map(|turn| {
-                turn.items.iter().map(|item| (turn.header.number, item))
-            });
-            let place = found.filter_map(|(turn, item)| {
-                Some(Position { turn, place: first_place(item)? })
-            });
-            let place = place.last()?;
+        if let Why::Seek(way) = why {
+            let found = shown
+                .turns
+                .iter()
+                .flat_map(|turn| turn.items.iter().map(|item| (turn.header.number, item)));
+            let mut place =
+                found.filter_map(|(turn, item)| Some(Position { turn, place: first_place(item)? }));
+            // The nearest one.
+            let place = match way {
+                Way::Forth => place.next(),
+                Way::Back => place.next_back(),
+            }?;
             return Some(self.ask_anew(Wanted::Around(place)));
         }
         self.glance = Some(glance);
@@ -320,18 +325,13 @@ impl Transcript {
                 self.settle();
             }
             Why::Inside(key) => self.fill(key, shown),
-            Why::Seek => {}
+            Why::Seek(_) => {}
         }
         if std::mem::take(&mut self.stale) { self.ask_refresh() } else { None }
     }
 
     /// Makes these the pieces; what has not changed stays laid out.
-    fn adopt(
-        &mut self,
-        head: Vec<Block>,
-        shown: Shown,
-        old: Vec<Piece>,
-    ) {
+    fn adopt(&mut self, head: Vec<Block>, shown: Shown, old: Vec<Piece>) {
         let mut old: FxHashMap<Key, Piece> =
             old.into_iter().map(|piece| (piece.key, piece)).collect();
         let turns = shown.turns.into_iter().flat_map(Piece::of_turn);
@@ -366,7 +366,8 @@ impl Transcript {
         if self.scroll.following && self.until.is_none() {
             return;
         }
-        let is_new = |piece: &&Piece| matches!(piece.key, Key::Item(_)) && !known.contains(&piece.key);
+        let is_new =
+            |piece: &&Piece| matches!(piece.key, Key::Item(_)) && !known.contains(&piece.key);
         let mut fresh = self.pieces.iter().filter(is_new).map(|piece| piece.key);
         if let Some(first) = fresh.next() {
             self.unseen += 1 + fresh.count();
@@ -402,7 +403,9 @@ impl Transcript {
             return;
         }
         let gone = (0..=gone).rev().find(|at| {
-            self.pieces.get(*at).is_some_and(|piece| matches!(piece.key, Key::Turn(_) | Key::Item(_)))
+            self.pieces
+                .get(*at)
+                .is_some_and(|piece| matches!(piece.key, Key::Turn(_) | Key::Item(_)))
         });
         let Some(gone) = gone else { return };
         // The head of the session stays: it is above all of it.

@@ -65,7 +65,8 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Ve
             }
         }
     }
-    let rest = Rect { y: body.bottom(), height: area.bottom().saturating_sub(body.bottom()), ..area };
+    let rest =
+        Rect { y: body.bottom(), height: area.bottom().saturating_sub(body.bottom()), ..area };
     status::foot(state, rest, &mut canvas);
     if let Some(overlay) = &state.overlay {
         overlay::draw(state, overlay, area, &mut canvas);

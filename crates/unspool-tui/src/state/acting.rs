@@ -1,5 +1,8 @@
 //! What each action does, on the screen that is in sight.
 
+// Of the many keys and actions each place knows some, and the others do nothing there.
+#![allow(clippy::wildcard_enum_match_arm)]
+
 use crossterm::event::{KeyCode, KeyEvent};
 use unspool_core::id::SessionId;
 use unspool_core::present::Item;
@@ -121,9 +124,7 @@ impl State {
                 self.screens.push(Screen::Session(Box::new(transcript)));
                 let mut deeds = Vec::new();
                 deeds.extend(self.of_transcript(|held| Some(held.ask_anew(wanted))));
-                deeds.extend(
-                    find.map(|wish| self.ask(Asker::Find(hit.session, query), wish)),
-                );
+                deeds.extend(find.map(|wish| self.ask(Asker::Find(hit.session, query), wish)));
                 return deeds;
             }
             Action::Back => {
@@ -176,8 +177,8 @@ impl State {
                 transcript.by((page / 2).max(1));
                 None
             }
-            Action::Start => self.of_transcript(Transcript::to_start),
-            Action::End => self.of_transcript(Transcript::to_end),
+            Action::Start => self.of_transcript(Transcript::go_to_start),
+            Action::End => self.of_transcript(Transcript::go_to_end),
             Action::Open => match transcript.chosen() {
                 Some(at) => self.of_transcript(|held| held.toggle(at)),
                 None => None,
@@ -215,7 +216,7 @@ impl State {
             }
             Action::Everything => {
                 transcript.fold_all(Fold::Open);
-                self.of_transcript(Transcript::to_start)
+                self.of_transcript(Transcript::go_to_start)
             }
             Action::Agent => return self.enter_agent(),
             Action::Replay => return self.toggle_replay(),

@@ -97,7 +97,9 @@ impl State {
         if replay {
             return self.start_replay();
         }
-        self.of_transcript(|transcript| Some(transcript.ask_anew(Wanted::End))).into_iter().collect()
+        self.of_transcript(|transcript| Some(transcript.ask_anew(Wanted::End)))
+            .into_iter()
+            .collect()
     }
 
     pub(super) fn start_replay(&mut self) -> Vec<Deed> {

@@ -1,6 +1,11 @@
 //! Keys, the mouse, and lines that are typed.
 
-use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+// Of the many keys and actions each place knows some, and the others do nothing there.
+#![allow(clippy::wildcard_enum_match_arm)]
+
+use crossterm::event::{
+    KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
+};
 use unicode_segmentation::UnicodeSegmentation;
 use unspool_engine::request::Request;
 
@@ -224,8 +229,13 @@ impl State {
                 let was = transcript.chosen();
                 transcript.cursor = transcript.pieces.get(spot.piece).map(|piece| piece.key);
                 // A click on what is chosen opens it.
-                if was == Some(spot.piece) || transcript.pieces.get(spot.piece).is_some_and(|piece| piece.kind().is_some()) {
-                    return self.of_transcript(|held| held.toggle(spot.piece)).into_iter().collect();
+                if was == Some(spot.piece)
+                    || transcript.pieces.get(spot.piece).is_some_and(|piece| piece.kind().is_some())
+                {
+                    return self
+                        .of_transcript(|held| held.toggle(spot.piece))
+                        .into_iter()
+                        .collect();
                 }
                 Vec::new()
             }
@@ -235,7 +245,10 @@ impl State {
                 self.act(Action::Open)
             }
             None => {
-                if places.preview.is_some_and(|preview| usize::from(column) + preview > usize::from(self.size.0)) {
+                if places
+                    .preview
+                    .is_some_and(|preview| usize::from(column) + preview > usize::from(self.size.0))
+                {
                     return self.act(Action::Open);
                 }
                 let at = self.list.top + line;

@@ -10,7 +10,7 @@ use crate::piece::{Content, Fold, Key, Piece};
 use crate::scroll::{Pieces, end_top};
 
 /// To where.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Way {
     Back,
     Forth,
@@ -47,20 +47,21 @@ impl Transcript {
         self.cursor_in_sight();
     }
 
-    pub fn to_start(&mut self) -> Option<Asked> {
+    pub fn go_to_start(&mut self) -> Option<Asked> {
         if self.earlier.is_some() {
             return Some(self.ask_anew(Wanted::From(Position::start_of(0))));
         }
-        self.scrolled(|scroll, me| scroll.to_start(me, me.view));
-        self.cursor = self.pieces.iter().find(|piece| piece.key != Key::Head).map(|piece| piece.key);
+        self.scrolled(|scroll, me| scroll.go_to_start(me, me.view));
+        self.cursor =
+            self.pieces.iter().find(|piece| piece.key != Key::Head).map(|piece| piece.key);
         None
     }
 
-    pub fn to_end(&mut self) -> Option<Asked> {
+    pub fn go_to_end(&mut self) -> Option<Asked> {
         if self.later.is_some() {
             return Some(self.ask_anew(Wanted::End));
         }
-        self.scrolled(|scroll, me| scroll.to_end(me, me.view));
+        self.scrolled(|scroll, me| scroll.go_to_end(me, me.view));
         let last = (0..self.count()).rev().find(|at| self.can_choose(*at));
         self.cursor = last.and_then(|at| self.pieces.get(at)).map(|piece| piece.key);
         None
@@ -191,9 +192,9 @@ impl Transcript {
             Way::Forth => Wanted::After(edge),
         };
         self.asking.clear();
-        self.asking.insert(Why::Seek);
+        self.asking.insert(Why::Seek(way));
         let size = Size { parts: 1, block: 1, long: 0 };
-        (Why::Seek, Wish::Window { session: self.session, wanted, only: Some(only), size })
+        (Why::Seek(way), Wish::Window { session: self.session, wanted, only: Some(only), size })
     }
 
     /// To a place that is loaded: the piece that holds it, opened.
@@ -212,7 +213,7 @@ impl Transcript {
         let first = self.pieces.iter().find(|piece| piece.key != Key::Head).map(|piece| piece.key);
         if Some(key) == first && self.earlier.is_none() {
             self.cursor = first;
-            self.scrolled(|scroll, me| scroll.to_start(me, me.view));
+            self.scrolled(|scroll, me| scroll.go_to_start(me, me.view));
             return;
         }
         if matches!(key, Key::Item(_)) {
@@ -250,8 +251,8 @@ impl Transcript {
         let Content::Item(item) = &piece.content else { return None };
         let next = match self.fold_of(piece) {
             Fold::Open => match piece.usual_fold() {
-                Fold::Open => Fold::Closed,
-                usual => usual,
+                Fold::Open | Fold::Closed => Fold::Closed,
+                Fold::Short => Fold::Short,
             },
             Fold::Closed | Fold::Short => Fold::Open,
         };
@@ -283,9 +284,8 @@ impl Transcript {
         };
         self.kinds.insert(kind, next);
         let folds = std::mem::take(&mut self.folds);
-        let kept = |key: &Key| {
-            self.at(*key).and_then(|at| self.pieces.get(at)?.kind()) != Some(kind)
-        };
+        let kept =
+            |key: &Key| self.at(*key).and_then(|at| self.pieces.get(at)?.kind()) != Some(kind);
         self.folds = folds.into_iter().filter(|(key, _)| kept(key)).collect();
         self.stay();
     }

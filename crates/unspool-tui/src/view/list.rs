@@ -53,10 +53,14 @@ fn empty(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
         ("", true) => vec![
             "No sessions yet.".to_owned(),
             String::new(),
-            "Run an agent (claude, codex, opencode, copilot, gemini) and it shows up here".to_owned(),
+            "Run an agent (claude, codex, opencode, copilot, gemini) and it shows up here"
+                .to_owned(),
             "while it works. `unspool doctor` says where it is looked for.".to_owned(),
         ],
-        (filter, true) => vec![format!("No session has {filter} in its title, project, agent, model or tags."), "Esc shows all; s searches in what was said.".to_owned()],
+        (filter, true) => vec![
+            format!("No session has {filter} in its title, project, agent, model or tags."),
+            "Esc shows all; s searches in what was said.".to_owned(),
+        ],
     };
     for (y, text) in lines.iter().enumerate() {
         canvas.text(text, muted.clone(), inset(nth(area, y + 1), 2));
@@ -86,8 +90,16 @@ struct Columns {
 
 impl Columns {
     fn fit(width: usize, grouping: Grouping) -> Columns {
-        let mut columns =
-            Columns { title: 0, agent: 0, project: 0, model: 0, turns: 0, tokens: 0, cost: 0, age: 5 };
+        let mut columns = Columns {
+            title: 0,
+            agent: 0,
+            project: 0,
+            model: 0,
+            turns: 0,
+            tokens: 0,
+            cost: 0,
+            age: 5,
+        };
         // The glyph before, a space behind.
         let mut left = width.saturating_sub(4 + columns.age);
         let least = 38;
@@ -114,8 +126,12 @@ impl Columns {
     fn line(&self, glance: &Glance, now: Timestamp, beat: usize) -> Line {
         let (glyph, tone) = match (&glance.activity, glance.state) {
             (Some(Activity::Waiting { .. }), _) => ("?", Tone::Warning),
-            (_, SessionState::Live) => (if beat % 2 == 0 { "◐" } else { "◑" }, Tone::Running),
-            (_, SessionState::Idle | SessionState::Ended) if glance.errors > 0 => ("●", Tone::Muted),
+            (_, SessionState::Live) => {
+                (if beat.is_multiple_of(2) { "◐" } else { "◑" }, Tone::Running)
+            }
+            (_, SessionState::Idle | SessionState::Ended) if glance.errors > 0 => {
+                ("●", Tone::Muted)
+            }
             (_, SessionState::Idle | SessionState::Ended) => ("●", Tone::Ok),
         };
         let mut line = Line::of(" ", Style::default());

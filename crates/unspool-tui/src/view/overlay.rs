@@ -43,7 +43,8 @@ fn help(state: &State, top: usize, area: Rect, canvas: &mut Canvas<'_>) {
         .map(|(action, _, _, what)| {
             let keys = keyed(*action);
             let pad = widest.saturating_sub(lines::width(&keys));
-            let mut line = Line::of(&format!("{keys}{}", " ".repeat(pad)), Style::tone(Tone::Accent));
+            let mut line =
+                Line::of(&format!("{keys}{}", " ".repeat(pad)), Style::tone(Tone::Accent));
             line.push(&format!("  {what}"), Style::default());
             line
         })
@@ -110,7 +111,8 @@ fn typed(input: &Input, area: Rect, canvas: &mut Canvas<'_>) {
     let row = nth(area, usize::from(area.height).saturating_sub(1));
     canvas.clear(row);
     canvas.fill(row, canvas.theme.status());
-    let mut line = Line::of(&format!(" {label} "), Style { strong: true, ..Style::tone(Tone::Accent) });
+    let mut line =
+        Line::of(&format!(" {label} "), Style { strong: true, ..Style::tone(Tone::Accent) });
     let before = input.text.get(..input.at).unwrap_or_default();
     // The cursor stays in sight: what is far before it gives way.
     let room = usize::from(row.width).saturating_sub(line.width() + 2);

@@ -16,7 +16,8 @@ pub fn draw(search: &Search, area: Rect, canvas: &mut Canvas<'_>) {
         return;
     };
     if hits.is_empty() {
-        let text = format!("Nothing has {} in it. Words can be \"exact\", begin*, or -not.", search.query);
+        let text =
+            format!("Nothing has {} in it. Words can be \"exact\", begin*, or -not.", search.query);
         canvas.text(&text, muted, inset(nth(area, 1), 2));
         return;
     }
@@ -39,7 +40,8 @@ pub fn draw(search: &Search, area: Rect, canvas: &mut Canvas<'_>) {
 fn head(hit: &Found, width: usize) -> Line {
     let muted = Style::tone(Tone::Muted);
     let title = format::first_line(hit.title.as_deref().unwrap_or("untitled"), 120);
-    let mut line = Line::of(&lines::cut(&title, width / 2), Style { strong: true, ..Style::default() });
+    let mut line =
+        Line::of(&lines::cut(&title, width / 2), Style { strong: true, ..Style::default() });
     let what = hit.tool.as_deref().unwrap_or(&hit.kind);
     line.push(&format!("  {what}"), Style::tone(Tone::Accent));
     if let Some(turn) = hit.turn {

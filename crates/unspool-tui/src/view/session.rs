@@ -56,7 +56,8 @@ pub fn pieces(
                 canvas.fill(Rect { width: 1, ..row }, canvas.theme.rail());
             }
             if transcript.mark == Some(piece.key) && nth_line == 0 {
-                let rule = format!("{} new ", "─".repeat(usize::from(text.width).saturating_sub(8)));
+                let rule =
+                    format!("{} new ", "─".repeat(usize::from(text.width).saturating_sub(8)));
                 canvas.text(&rule, Style::tone(Tone::Accent), text);
             }
             // What runs may blink, and nothing else does (C-18).

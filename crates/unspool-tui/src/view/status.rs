@@ -28,7 +28,10 @@ pub fn head(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
         let list = &state.list;
         let live = list.all.iter().filter(|glance| glance.state == SessionState::Live).count();
         let more = if list.complete { "" } else { "+" };
-        line.push(&format!("  {}{more} sessions", format::number(list.all.len() as u64)), muted.clone());
+        line.push(
+            &format!("  {}{more} sessions", format::number(list.all.len() as u64)),
+            muted.clone(),
+        );
         if live > 0 {
             line.push(&format!(" · {live} live"), Style::tone(Tone::Running));
         }
@@ -71,9 +74,10 @@ pub fn foot(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
     canvas.fill(row, canvas.theme.status());
     let (left, right) = match (&state.said, &state.lost) {
         (Some((said, _)), _) => (Line::of(&format!(" {said}"), tone_of(said)), Line::default()),
-        (None, Some(why)) => {
-            (Line::of(&format!(" not connected: {why}"), Style::tone(Tone::Failed)), Line::default())
-        }
+        (None, Some(why)) => (
+            Line::of(&format!(" not connected: {why}"), Style::tone(Tone::Failed)),
+            Line::default(),
+        ),
         (None, None) => facts(state),
     };
     let room = usize::from(row.width).saturating_sub(right.width() + 1);
@@ -134,7 +138,9 @@ fn session_facts(line: &mut Line, glance: &Glance) {
         line.push(text, style);
     };
     match (&glance.activity, glance.state) {
-        (Some(Activity::Working { what }), _) => fact(line, &format!("◐ {what}"), Style::tone(Tone::Running)),
+        (Some(Activity::Working { what }), _) => {
+            fact(line, &format!("◐ {what}"), Style::tone(Tone::Running))
+        }
         (Some(Activity::Waiting { question }), _) => {
             fact(line, &format!("? waits: {question}"), Style::tone(Tone::Warning));
         }

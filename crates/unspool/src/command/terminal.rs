@@ -62,10 +62,8 @@ pub fn connect(address: &str, session: Option<(String, bool)>) -> Result<()> {
 pub fn open(archive: &Archive, session: Option<(String, bool)>) -> Result<()> {
     let options = options(session)?;
     let folder = archive.folder()?;
-    let keeper = Keeper::begin(
-        Archive::new(Some(folder.path().to_owned())),
-        config::environment(&folder)?,
-    )?;
+    let keeper =
+        Keeper::begin(Archive::new(Some(folder.path().to_owned())), config::environment(&folder)?)?;
     let (ear, events) = app::events();
     let changer = changer(Archive::new(Some(folder.path().to_owned())));
     let link = Local::new(keeper.read()?, config::prices()?, changer, ear.clone())
@@ -109,7 +107,9 @@ fn options(session: Option<(String, bool)>) -> Result<Options> {
         None | Some("auto") => Theme::detect(variable),
         Some(_) if variable("NO_COLOR").is_some() => Theme::detect(variable),
         Some(name) => Theme::named(name).with_context(|| {
-            format!("there is no theme {name}; the config file may say auto, mocha, latte, 16 or mono")
+            format!(
+                "there is no theme {name}; the config file may say auto, mocha, latte, 16 or mono"
+            )
         })?,
     };
     let keys = Keys::new(chosen.keys).context("in the config file, below [terminal.keys]")?;

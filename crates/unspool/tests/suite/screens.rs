@@ -80,7 +80,12 @@ fn walking_through_a_long_session_shows_all_of_it_in_order() {
     let mut before = String::new();
     loop {
         let text = stage.text();
-        up.extend(steps_in(&text).into_iter().rev().filter(|step| !before.contains(&format!("step-{step} "))));
+        up.extend(
+            steps_in(&text)
+                .into_iter()
+                .rev()
+                .filter(|step| !before.contains(&format!("step-{step} "))),
+        );
         before = text;
         stage.press("K".repeat(12).as_str());
         stage.pass(Duration::from_millis(20));
@@ -95,7 +100,9 @@ fn walking_through_a_long_session_shows_all_of_it_in_order() {
     before = String::new();
     loop {
         let text = stage.text();
-        down.extend(steps_in(&text).into_iter().filter(|step| !before.contains(&format!("step-{step} "))));
+        down.extend(
+            steps_in(&text).into_iter().filter(|step| !before.contains(&format!("step-{step} "))),
+        );
         before = text;
         stage.press("J".repeat(12).as_str());
         stage.pass(Duration::from_millis(20));
@@ -111,12 +118,20 @@ fn walking_through_a_long_session_shows_all_of_it_in_order() {
     for turn in 1..=60 {
         stage.press("]");
         let head = format!("── Turn {turn} ");
-        assert!(stage.text().lines().take(4).any(|line| line.contains(&head)), "{turn}:\n{}", stage.text());
+        assert!(
+            stage.text().lines().take(4).any(|line| line.contains(&head)),
+            "{turn}:\n{}",
+            stage.text()
+        );
     }
     for turn in (1..60).rev() {
         stage.press("[");
         let head = format!("── Turn {turn} ");
-        assert!(stage.text().lines().take(4).any(|line| line.contains(&head)), "{turn}:\n{}", stage.text());
+        assert!(
+            stage.text().lines().take(4).any(|line| line.contains(&head)),
+            "{turn}:\n{}",
+            stage.text()
+        );
     }
 }
 
@@ -150,20 +165,29 @@ fn long_log(turns: u32, calls: u32) -> String {
         for call in 0..calls {
             let nth = turn * calls + call;
             let id = format!("toolu_{nth}");
-            write("assistant", serde_json::json!({
-                "id": format!("msg_{nth}"), "role": "assistant", "model": "claude-opus-5-5", "type": "message",
-                "content": [{ "type": "tool_use", "id": id, "name": "Bash", "input": { "command": format!("step-{nth} now") } }],
-                "stop_reason": "tool_use", "usage": { "input_tokens": 1, "output_tokens": 1 },
-            }));
-            write("user", serde_json::json!({ "role": "user", "content": [
+            write(
+                "assistant",
+                serde_json::json!({
+                    "id": format!("msg_{nth}"), "role": "assistant", "model": "claude-opus-5-5", "type": "message",
+                    "content": [{ "type": "tool_use", "id": id, "name": "Bash", "input": { "command": format!("step-{nth} now") } }],
+                    "stop_reason": "tool_use", "usage": { "input_tokens": 1, "output_tokens": 1 },
+                }),
+            );
+            write(
+                "user",
+                serde_json::json!({ "role": "user", "content": [
                 { "type": "tool_result", "tool_use_id": id, "content": "ok" },
-            ] }));
+            ] }),
+            );
         }
-        write("assistant", serde_json::json!({
-            "id": format!("msg_end_{turn}"), "role": "assistant", "model": "claude-opus-5-5", "type": "message",
-            "content": [{ "type": "text", "text": format!("Turn {turn} is done") }],
-            "stop_reason": "end_turn", "usage": { "input_tokens": 1, "output_tokens": 1 },
-        }));
+        write(
+            "assistant",
+            serde_json::json!({
+                "id": format!("msg_end_{turn}"), "role": "assistant", "model": "claude-opus-5-5", "type": "message",
+                "content": [{ "type": "text", "text": format!("Turn {turn} is done") }],
+                "stop_reason": "end_turn", "usage": { "input_tokens": 1, "output_tokens": 1 },
+            }),
+        );
     }
     log
 }

@@ -161,7 +161,8 @@ fn a_session_is_listed_opened_and_scrolled() {
     terminal.press(ENTER);
     terminal.shows("/forecast");
     terminal.press(ENTER);
-    let end = terminal.until("the end of the session", |text| text.contains("tokens") && text.contains("[OK]"));
+    let end = terminal
+        .until("the end of the session", |text| text.contains("tokens") && text.contains("[OK]"));
     assert!(!end.contains("── Turn 1"), "it opens at its end:\n{end}");
     terminal.press("g");
     terminal.shows("── Turn 1");
@@ -308,7 +309,10 @@ fn a_session_is_replayed() {
     let second = terminal.until("another part more", |text| text != first);
     terminal.press(",");
     let back = terminal.until("a part less", |text| text != second);
-    assert_eq!(back.lines().take(26).collect::<Vec<_>>(), first.lines().take(26).collect::<Vec<_>>());
+    assert_eq!(
+        back.lines().take(26).collect::<Vec<_>>(),
+        first.lines().take(26).collect::<Vec<_>>()
+    );
     terminal.press("++++++");
     terminal.shows("64×");
     terminal.press(" ");
