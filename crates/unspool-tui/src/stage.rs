@@ -28,6 +28,9 @@ pub struct Stage<S: Store> {
     pub done: Vec<Deed>,
 }
 
+/// What was asked and not yet answered.
+pub struct Asked(Vec<Deed>);
+
 impl<S: Store> Stage<S> {
     pub fn new(store: S, size: (u16, u16), theme: Theme) -> Result<Stage<S>, KeysError> {
         let now = Instant::now();
@@ -66,6 +69,35 @@ impl<S: Store> Stage<S> {
                 letter => KeyCode::Char(letter),
             };
             self.take(Event::Key(KeyEvent::new(code, KeyModifiers::NONE)));
+        }
+    }
+
+    /// Presses keys and leaves what is asked then to whoever holds it: a link has its own thread.
+    pub fn press_unasked(&mut self, keys: &str) -> Asked {
+        let mut asked = Asked(Vec::new());
+        for letter in keys.chars() {
+            let key = KeyEvent::new(KeyCode::Char(letter), KeyModifiers::NONE);
+            asked.0.extend(self.state.take(Event::Key(key), self.now));
+        }
+        asked
+    }
+
+    /// What a link would answer.
+    pub fn answers(&self, asked: Asked) -> Vec<Event> {
+        let wishes = asked.0.into_iter().filter_map(|deed| {
+            if let Deed::Ask(number, wish) = deed { Some((number, wish)) } else { None }
+        });
+        let answer = |(number, wish)| {
+            let answer = wait(answer(&self.store, &self.prices, wish));
+            Event::Told(Told::Answered(number, answer))
+        };
+        wishes.map(answer).collect()
+    }
+
+    /// Hears answers, and asks for nothing more.
+    pub fn hear(&mut self, answers: Vec<Event>) {
+        for event in answers {
+            self.state.take(event, self.now);
         }
     }
 

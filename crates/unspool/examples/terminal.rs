@@ -1,0 +1,391 @@
+//! How fast the terminal application is, measured from outside in a real pseudo-terminal; frames are
+//! measured inside, without one. `scripts/bench terminal` builds the program and runs this:
+//! `cargo run --release -p unspool --example terminal -- target/release/unspool`
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
+
+use std::fs::{self, OpenOptions};
+use std::io::{Read, Write};
+use std::num::NonZeroU16;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
+use serde_json::{Value, json};
+use unspool_store::sqlite::Sqlite;
+use unspool_tui::stage::Stage;
+use unspool_tui::theme::Theme;
+
+const SIZE: (u16, u16) = (200, 60);
+const PROJECT: &str = ".claude/projects/-home-dev-weather-app";
+
+fn main() {
+    let program = PathBuf::from(std::env::args().nth(1).unwrap());
+    let folder = tempfile::TempDir::new().unwrap();
+    let bench = Bench { program, folder: folder.path().to_owned() };
+    bench.many();
+    bench.long();
+    bench.live();
+}
+
+struct Bench {
+    program: PathBuf,
+    folder: PathBuf,
+}
+
+impl Bench {
+    fn home(&self, name: &str) -> PathBuf {
+        self.folder.join(name).join("home")
+    }
+
+    fn data(&self, name: &str) -> PathBuf {
+        self.folder.join(name).join("data")
+    }
+
+    fn log(&self, name: &str, file: &str) -> PathBuf {
+        let folder = self.home(name).join(PROJECT);
+        fs::create_dir_all(&folder).unwrap();
+        folder.join(file)
+    }
+
+    fn sync(&self, name: &str) {
+        let mut command = Command::new(&self.program);
+        command.arg("--data").arg(self.data(name)).arg("sync");
+        let output = command.env_clear().env("HOME", self.home(name)).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+
+    fn open(&self, name: &str) -> Terminal {
+        Terminal::open(&self.program, &self.home(name), &self.data(name))
+    }
+
+    /// The first frame of a list of 10,000 sessions.
+    fn many(&self) {
+        for nth in 0..10_000 {
+            let mut log = Log::new(&format!("{nth:08}-0000-4000-8000-000000000000"));
+            log.prompt(&format!("Prompt {nth} of many"));
+            log.say("Done");
+            fs::write(self.log("many", &format!("{nth:08}.jsonl")), log.text).unwrap();
+        }
+        self.sync("many");
+        let mut times = Vec::new();
+        for _ in 0..9 {
+            let begun = Instant::now();
+            let mut terminal = self.open("many");
+            terminal.until(|text| text.contains("of many"));
+            times.push(begun.elapsed());
+            // Not while it looks at ten thousand files: that is what it does after the first frame.
+            terminal.until(|text| text.contains("10,000 sessions"));
+        }
+        row("first frame with 10,000 sessions, median", share(&times, 0.5), "under 60 ms");
+        row("first frame with 10,000 sessions, slowest of 9", share(&times, 1.0), "under 60 ms");
+    }
+
+    /// A session of 100,000 parts: opening, scrolling, memory.
+    fn long(&self) {
+        let mut log = Log::new("11111111-0000-4000-8000-000000000000");
+        let mut made = 0;
+        for turn in 0.. {
+            log.prompt(&format!("Prompt {turn}"));
+            let own = if turn == 40 { 20_000 } else { 240 };
+            for nth in (0..own).step_by(3) {
+                log.call(
+                    nth,
+                    &format!("make step-{nth}"),
+                    &format!("step {nth}\n{}", "ok ".repeat(20)),
+                );
+                log.say(&format!(
+                    "Step **{nth}** is done:\n\n```rust\nfn step_{nth}() -> u32 {{ {nth} }}\n```"
+                ));
+                log.say("And on.");
+                made += 3;
+            }
+            if made >= 100_000 {
+                break;
+            }
+        }
+        fs::write(self.log("long", "long.jsonl"), log.text).unwrap();
+        self.sync("long");
+        let mut times = Vec::new();
+        for _ in 0..9 {
+            let mut terminal = self.open("long");
+            terminal.until(|text| text.contains("1 sessions"));
+            thread::sleep(Duration::from_millis(1500));
+            terminal.drain();
+            let begun = Instant::now();
+            terminal.press("\r");
+            terminal.until(|text| text.contains("[ ] prompts") && text.contains("is done:"));
+            times.push(begun.elapsed());
+        }
+        row("a session of 100,000 parts, opened, median", share(&times, 0.5), "under 60 ms");
+        row("a session of 100,000 parts, opened, slowest of 9", share(&times, 1.0), "under 60 ms");
+
+        let mut terminal = self.open("long");
+        terminal.until(|text| text.contains("1 sessions"));
+        thread::sleep(Duration::from_millis(1500));
+        terminal.press("\r");
+        terminal.until(|text| text.contains("[ ] prompts"));
+        for _ in 0..400 {
+            terminal.press("b");
+            thread::sleep(Duration::from_millis(15));
+            terminal.drain();
+        }
+        println!(
+            "{:<58} {:>13} MB   under 80 MB",
+            "memory after 400 screens upward, highest",
+            terminal.memory()
+        );
+        drop(terminal);
+
+        // Each frame: what a wheel does, what is loaded for it, and drawing.
+        let store = Sqlite::open_to_read(&self.data("long").join("unspool.db")).unwrap();
+        let mut stage = Stage::new(store, SIZE, Theme::named("mocha").unwrap()).unwrap();
+        stage.press("\n");
+        let (mut frames, mut loads) = (Vec::new(), Vec::new());
+        let mut shown = stage.draw();
+        for _ in 0..3000 {
+            let begun = Instant::now();
+            let asked = stage.press_unasked("K");
+            let next = stage.draw();
+            std::hint::black_box(shown.diff(&next).len());
+            frames.push(begun.elapsed());
+            shown = next;
+            // What was asked is answered by another thread, in the application.
+            let begun = Instant::now();
+            let answers = stage.answers(asked);
+            loads.push(begun.elapsed());
+            let begun = Instant::now();
+            stage.hear(answers);
+            if let Some(last) = frames.last_mut() {
+                *last += begun.elapsed();
+            }
+        }
+        row("scrolling through it, a frame at 200×60, median", share(&frames, 0.5), "");
+        row("scrolling through it, a frame at 200×60, 99 %", share(&frames, 0.99), "under 8 ms");
+        row("what is loaded beside it, slowest", share(&loads, 1.0), "");
+    }
+
+    /// Two thousand lines a second, and keys meanwhile.
+    fn live(&self) {
+        let mut log = Log::new("22222222-0000-4000-8000-000000000000");
+        for turn in 0..40 {
+            log.prompt(&format!("Prompt {turn}"));
+            log.say(&format!("Answer {turn}\n\nwith\n\nmore\n\nlines"));
+        }
+        log.prompt("Now");
+        let path = self.log("live", "live.jsonl");
+        fs::write(&path, std::mem::take(&mut log.text)).unwrap();
+        self.sync("live");
+        let mut terminal = self.open("live");
+        terminal.until(|text| text.contains("1 sessions"));
+        thread::sleep(Duration::from_millis(1000));
+        terminal.press("\r");
+        terminal.until(|text| text.contains("[ ] prompts"));
+        terminal.press(&"K".repeat(70));
+        thread::sleep(Duration::from_millis(300));
+        terminal.drain();
+        let writer = thread::spawn(move || {
+            let mut file = OpenOptions::new().append(true).open(path).unwrap();
+            let begun = Instant::now();
+            for tick in 0..800_u32 {
+                for nth in 0..20 {
+                    log.say(&format!("delta {}", tick * 20 + nth));
+                }
+                file.write_all(std::mem::take(&mut log.text).as_bytes()).unwrap();
+                let due = begun + Duration::from_millis(u64::from(tick + 1) * 10);
+                thread::sleep(due.saturating_duration_since(Instant::now()));
+            }
+            f64::from(800 * 20) / begun.elapsed().as_secs_f64()
+        });
+        let mut times = Vec::new();
+        let mut down = false;
+        while !writer.is_finished() {
+            let before = terminal.top();
+            let begun = Instant::now();
+            terminal.press(if down { "J" } else { "K" });
+            terminal.until_top_is_not(&before);
+            times.push(begun.elapsed());
+            down = !down;
+            thread::sleep(Duration::from_millis(23));
+            terminal.drain();
+        }
+        let rate = writer.join().unwrap();
+        println!("{:<58} {:>13.0} /s   2,000 /s", "lines written meanwhile", rate);
+        row("a key to the screen meanwhile, median", share(&times, 0.5), "");
+        row("a key to the screen meanwhile, 95 %", share(&times, 0.95), "under 30 ms");
+        row("a key to the screen meanwhile, slowest", share(&times, 1.0), "");
+    }
+}
+
+fn share(times: &[Duration], part: f64) -> Duration {
+    let mut sorted = times.to_vec();
+    sorted.sort_unstable();
+    let at = (sorted.len() as f64 * part) as usize;
+    sorted.get(at.min(sorted.len().saturating_sub(1))).copied().unwrap_or_default()
+}
+
+fn row(what: &str, time: Duration, goal: &str) {
+    println!("{what:<58} {:>13.1} ms   {goal}", time.as_secs_f64() * 1e3);
+}
+
+/// The program in a terminal of its own.
+struct Terminal {
+    child: Box<dyn Child + Send + Sync>,
+    _master: Box<dyn MasterPty + Send>,
+    keys: Box<dyn Write + Send>,
+    told: Receiver<Vec<u8>>,
+    screen: vt100::Parser,
+}
+
+impl Terminal {
+    fn open(program: &Path, home: &Path, data: &Path) -> Terminal {
+        let (cols, rows) = SIZE;
+        let pty = native_pty_system()
+            .openpty(PtySize { rows, cols, pixel_width: 0, pixel_height: 0 })
+            .unwrap();
+        let mut command = CommandBuilder::new(program);
+        command.env_clear();
+        command.env("HOME", home);
+        command.env("TERM", "xterm-256color");
+        command.env("COLORTERM", "truecolor");
+        command.arg("--data");
+        command.arg(data);
+        let child = pty.slave.spawn_command(command).unwrap();
+        drop(pty.slave);
+        let mut output = pty.master.try_clone_reader().unwrap();
+        let (tell, told) = channel();
+        thread::spawn(move || {
+            let mut buffer = [0; 65536];
+            while let Ok(count @ 1..) = output.read(&mut buffer) {
+                if tell.send(buffer.get(..count).unwrap_or_default().to_vec()).is_err() {
+                    return;
+                }
+            }
+        });
+        let keys = pty.master.take_writer().unwrap();
+        let some = |count: u16| NonZeroU16::new(count).unwrap();
+        let screen = vt100::Parser::new(some(rows), some(cols), 0);
+        Terminal { child, _master: pty.master, keys, told, screen }
+    }
+
+    fn take(&mut self) {
+        if let Ok(bytes) = self.told.recv_timeout(Duration::from_millis(5)) {
+            self.screen.process(&bytes);
+        }
+    }
+
+    fn drain(&mut self) {
+        while let Ok(bytes) = self.told.try_recv() {
+            self.screen.process(&bytes);
+        }
+    }
+
+    fn until(&mut self, is: impl Fn(&str) -> bool) {
+        let begun = Instant::now();
+        while !is(&self.screen.screen().contents()) {
+            assert!(
+                begun.elapsed() < Duration::from_secs(60),
+                "{}",
+                self.screen.screen().contents()
+            );
+            self.take();
+        }
+    }
+
+    /// The first lines below the head.
+    fn top(&self) -> Vec<String> {
+        self.screen.screen().rows(0, SIZE.0).skip(1).take(6).collect()
+    }
+
+    fn until_top_is_not(&mut self, before: &[String]) {
+        let begun = Instant::now();
+        while self.top() == before && begun.elapsed() < Duration::from_secs(5) {
+            self.take();
+        }
+    }
+
+    fn press(&mut self, keys: &str) {
+        self.keys.write_all(keys.as_bytes()).unwrap();
+        self.keys.flush().unwrap();
+    }
+
+    fn memory(&self) -> u64 {
+        let id = self.child.process_id().unwrap();
+        let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap();
+        let line = status.lines().find(|line| line.starts_with("VmHWM")).unwrap();
+        line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() / 1024
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A log of Claude Code.
+struct Log {
+    session: String,
+    text: String,
+    time: i64,
+    number: u64,
+    parent: Value,
+}
+
+impl Log {
+    fn new(session: &str) -> Log {
+        let (session, time) =
+            (session.to_owned(), jiff::Timestamp::now().as_millisecond() - 86_400_000);
+        Log { session, text: String::new(), time, number: 0, parent: Value::Null }
+    }
+
+    fn write(&mut self, kind: &str, message: &Value) {
+        self.time += 10;
+        self.number += 1;
+        let id = format!("00000000-0000-4000-8000-{:012}", self.number);
+        let at = jiff::Timestamp::from_millisecond(self.time).unwrap().to_string();
+        let line = json!({
+            "type": kind, "uuid": id, "parentUuid": self.parent, "sessionId": self.session,
+            "timestamp": at, "cwd": "/home/dev/weather-app", "version": "2.1.325",
+            "isSidechain": false, "userType": "external", "message": message,
+        });
+        self.parent = Value::String(id);
+        self.text.push_str(&line.to_string());
+        self.text.push('\n');
+    }
+
+    fn prompt(&mut self, text: &str) {
+        self.write("user", &json!({ "role": "user", "content": text }));
+    }
+
+    fn answer(&mut self, content: &Value, reason: &str) {
+        let id = format!("msg_{}", self.number);
+        let usage = json!({ "input_tokens": 1, "output_tokens": 1 });
+        self.write(
+            "assistant",
+            &json!({
+                "id": id, "role": "assistant", "model": "claude-opus-5-5", "type": "message",
+                "content": [content], "stop_reason": reason, "usage": usage,
+            }),
+        );
+    }
+
+    fn say(&mut self, text: &str) {
+        self.answer(&json!({ "type": "text", "text": text }), "end_turn");
+    }
+
+    fn call(&mut self, nth: usize, command: &str, output: &str) {
+        let id = format!("toolu_{}_{nth}", self.number);
+        let input = json!({ "command": command });
+        self.answer(
+            &json!({ "type": "tool_use", "id": id, "name": "Bash", "input": input }),
+            "tool_use",
+        );
+        let result = json!({ "type": "tool_result", "tool_use_id": id, "content": output });
+        self.write("user", &json!({ "role": "user", "content": [result] }));
+    }
+}
