@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 
 use crate::home::{Machine, lines, recorded};
+use crate::served::Server;
 
 const PROJECT: &str = ".claude/projects/-home-dev-weather-app";
 const LOOP: &str = "claude-code/discovery-loop/log.jsonl";
@@ -38,6 +39,7 @@ impl Terminal {
         command.env("HOME", machine.home());
         command.env("TERM", "xterm-256color");
         command.env("COLORTERM", "truecolor");
+        command.cwd(machine.home());
         command.arg("--data");
         command.arg(machine.data("archive"));
         command.args(arguments);
@@ -399,6 +401,118 @@ fn the_terminal_is_given_back_whoever_ends_it() {
     let mut terminal = Terminal::open(&machine, (80, 24), &[]);
     terminal.shows("1 sessions");
     terminal.press("\x03");
+    assert_eq!(terminal.ends(), 0);
+    terminal.is_given_back();
+}
+
+#[test]
+fn a_server_is_attached_to_and_comes_back() {
+    let machine = machine(&[(LOOP, "one"), ("claude-code/question-answered/log.jsonl", "two")]);
+    let port = {
+        let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        free.local_addr().unwrap().port().to_string()
+    };
+    let serve = || {
+        let mut command = machine.command("served", &["serve", "--port", &port]);
+        command.stderr(std::process::Stdio::null());
+        Server::begin_with(command).0
+    };
+    let server = serve();
+    let address = format!("http://127.0.0.1:{port}/?token={}", server.token);
+    let mut terminal = Terminal::open(&machine, (120, 30), &["--connect", &address]);
+    let list = terminal.until("the server's list", |text| {
+        text.contains("2 sessions") && text.contains("127.0.0.1")
+    });
+    assert!(!list.contains("token"), "{list}");
+    terminal.press(ENTER);
+    terminal.shows("[ ] prompts");
+    // What is written there is seen here.
+    let log = recorded("claude-code/web-search/log.jsonl");
+    machine.write(&format!("{PROJECT}/three.jsonl"), &log);
+    terminal.press(ESC);
+    terminal.shows("3 sessions");
+    // Nothing can be changed from here, and that is said.
+    terminal.press("t");
+    terminal.shows("takes one away");
+    terminal.press("x");
+    terminal.press(ENTER);
+    terminal.shows("read only");
+    // Lost, and found again.
+    drop(server);
+    terminal.shows("not connected");
+    machine.put("claude-code/odd-output/log.jsonl", &format!("{PROJECT}/four.jsonl"));
+    let _server = serve();
+    terminal.shows("4 sessions");
+    terminal.hides("not connected");
+}
+
+#[test]
+fn what_is_no_server_is_said_before_the_terminal_is_taken() {
+    let machine = Machine::new();
+    let mut terminal =
+        Terminal::open(&machine, (100, 20), &["--connect", "http://127.0.0.1:1/?token=x"]);
+    assert_eq!(terminal.ends(), 1);
+    assert!(terminal.text().contains("127.0.0.1:1"), "{}", terminal.text());
+    terminal.is_given_back();
+}
+
+#[test]
+fn what_is_copied_and_exported_leaves_the_screen() {
+    let machine = machine(&[(LOOP, "one")]);
+    let mut terminal = Terminal::open(&machine, (100, 30), &[]);
+    terminal.shows("1 sessions");
+    terminal.press("Y");
+    terminal.shows("copied: claude --resume");
+    let copied = |terminal: &Terminal| {
+        let text = String::from_utf8_lossy(&terminal.raw).into_owned();
+        text.matches("\x1b]52;c;").count()
+    };
+    assert_eq!(copied(&terminal), 1);
+    terminal.press(ENTER);
+    terminal.shows("[ ] prompts");
+    terminal.press("y");
+    terminal.shows("copied as Markdown");
+    assert_eq!(copied(&terminal), 2);
+    terminal.press("x");
+    let told = terminal.shows("written to unspool-");
+    let name = told.split_whitespace().find(|word| word.starts_with("unspool-")).unwrap();
+    let written = std::fs::read_to_string(machine.home().join(name)).unwrap();
+    assert!(written.starts_with("# The forecast cache keeps missing"), "{written}");
+    assert!(written.contains("## Turn 1"), "{written}");
+}
+
+#[test]
+fn it_is_suspended_and_comes_back_and_the_wheel_scrolls() {
+    let machine = machine(&[(LOOP, "one")]);
+    let mut terminal = Terminal::open(&machine, (80, 20), &[]);
+    terminal.shows("1 sessions");
+    terminal.press("\x1a");
+    let id = terminal.child.process_id().unwrap();
+    let stopped = || {
+        let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
+        status.lines().any(|line| line.starts_with("State:") && line.contains("(stopped)"))
+    };
+    let begun = Instant::now();
+    while !stopped() {
+        terminal.take(Duration::from_millis(20));
+        assert!(begun.elapsed() < DEADLINE, "it was not suspended");
+    }
+    terminal.take(Duration::from_millis(100));
+    terminal.is_given_back();
+    assert!(
+        std::process::Command::new("kill")
+            .args(["-CONT", &id.to_string()])
+            .status()
+            .unwrap()
+            .success()
+    );
+    terminal
+        .until("the screen again", |text| text.contains("1 sessions") && text.contains("? help"));
+    terminal.press(ENTER);
+    let end = terminal.shows("[ ] prompts");
+    terminal.press("\x1b[<64;10;10M");
+    terminal.until("what is above", |text| text.contains("[ ] prompts") && text != end);
+    terminal.press("q");
     assert_eq!(terminal.ends(), 0);
     terminal.is_given_back();
 }
