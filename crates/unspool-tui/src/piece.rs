@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use jiff::Timestamp;
+use rustc_hash::FxHashMap;
 use unspool_core::block::{Block, Card, Node, Tone};
 use unspool_core::id::{PartId, SessionId, TurnId};
 use unspool_core::lines::{self, Colours, Line, LineOptions, Style};
@@ -55,6 +56,45 @@ pub struct Piece {
     pub dense: bool,
     laid: RefCell<Option<Laid>>,
 }
+
+/// What a piece shows that is not its own.
+pub struct Surroundings<'a> {
+    pub colours: Option<&'a dyn Colours>,
+    pub inlines: &'a Inlines,
+}
+
+/// The transcripts of sub-agents that are shown in their places.
+pub type Inlines = FxHashMap<SessionId, Inline>;
+
+/// The end of a sub-agent's transcript.
+pub struct Inline {
+    pub turns: Vec<TurnView>,
+    /// There is more before it.
+    pub cut: bool,
+}
+
+impl Inline {
+    fn lines(&self, name: &str, width: usize, colours: Option<&dyn Colours>) -> Vec<Line> {
+        let options = LineOptions { expand: false, output_lines: Some(SHORT), colours };
+        let mut all = vec![Line::of(name, Style { strong: true, ..Style::default() })];
+        if self.cut {
+            all.push(Line::of("… its beginning is in its own transcript: a", Style::gutter()));
+        }
+        let room = width.saturating_sub(RAIL.len()).max(1);
+        for turn in &self.turns {
+            all.push(Line::default());
+            all.extend(lines::turn_lines(turn, room, &options));
+        }
+        let railed = all.into_iter().map(|line| {
+            let mut out = Line::of(RAIL, Style::tone(Tone::Accent));
+            line.runs.into_iter().for_each(|run| out.push(&run.text, run.style));
+            lines::clip(out, width)
+        });
+        railed.collect()
+    }
+}
+
+const RAIL: &str = "  ┃ ";
 
 struct Laid {
     width: usize,
@@ -205,22 +245,23 @@ impl Piece {
     }
 
     /// Its lines in so many columns.
-    pub fn lines(&self, width: usize, fold: Fold, colours: Option<&dyn Colours>) -> Rc<Vec<Line>> {
+    pub fn lines(&self, width: usize, fold: Fold, shown: &Surroundings<'_>) -> Rc<Vec<Line>> {
         let mut laid = self.laid.borrow_mut();
         if let Some(laid) = laid.as_ref().filter(|laid| laid.width == width && laid.fold == fold) {
             return Rc::clone(&laid.lines);
         }
-        let lines = Rc::new(self.lay(width, fold, colours));
+        let lines = Rc::new(self.lay(width, fold, shown));
         *laid = Some(Laid { width, fold, lines: Rc::clone(&lines) });
         lines
     }
 
-    fn lay(&self, width: usize, fold: Fold, colours: Option<&dyn Colours>) -> Vec<Line> {
+    fn lay(&self, width: usize, fold: Fold, shown: &Surroundings<'_>) -> Vec<Line> {
         let output_lines = match fold {
             Fold::Closed | Fold::Short => Some(SHORT),
             Fold::Open => None,
         };
-        let options = LineOptions { expand: fold == Fold::Open, output_lines, colours };
+        let options =
+            LineOptions { expand: fold == Fold::Open, output_lines, colours: shown.colours };
         let mut laid = match &self.content {
             Content::Head(blocks) => lines::layout(blocks, width, &options),
             Content::Turn(header) => vec![turn_line(header, width)],
@@ -230,6 +271,13 @@ impl Piece {
         };
         if fold == Fold::Closed {
             laid.truncate(1);
+        }
+        if fold == Fold::Open {
+            for (name, session) in self.agents() {
+                if let Some(inline) = shown.inlines.get(&session) {
+                    laid.extend(inline.lines(&name, width, shown.colours));
+                }
+            }
         }
         if !self.dense && !laid.is_empty() {
             laid.insert(0, Line::default());

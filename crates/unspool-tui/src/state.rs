@@ -140,6 +140,8 @@ pub struct State {
     /// When the session on the screen is to be looked at again.
     refresh_due: Option<Instant>,
     refreshed: Instant,
+    /// When sub-agents that are shown in their places are.
+    inlines_due: FxHashMap<SessionId, Instant>,
     preview_due: Option<Instant>,
     export: Option<export::Export>,
     /// The sessions that were to be changed.
@@ -171,6 +173,7 @@ impl State {
             rows_due: FxHashMap::default(),
             refresh_due: None,
             refreshed: now,
+            inlines_due: FxHashMap::default(),
             preview_due: None,
             export: None,
             changing: Vec::new(),
@@ -253,10 +256,14 @@ impl State {
     /// When it has to be woken, whatever happens.
     pub fn wake(&self) -> Option<Instant> {
         let rows = self.rows_due.values().min().copied();
+        let inlines = self.inlines_due.values().min().copied();
         let said = self.said.as_ref().map(|(_, until)| *until);
         let replay = self.replay.as_ref().and_then(|replay| replay.next_at(self.now));
         let motion = self.moves().then(|| self.now + Duration::from_millis(120));
-        [rows, said, self.refresh_due, self.preview_due, replay, motion].into_iter().flatten().min()
+        [rows, inlines, said, self.refresh_due, self.preview_due, replay, motion]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     /// Whether something on the screen moves by itself.
@@ -316,6 +323,9 @@ impl State {
     fn written(&mut self, session: SessionId, growth: Growth) {
         let now = self.now;
         self.rows_due.entry(session).or_insert(now + ROW);
+        if self.transcript().is_some_and(|transcript| transcript.has_inline(session)) {
+            self.inlines_due.entry(session).or_insert(now + TEXT);
+        }
         if self.transcript().is_some_and(|transcript| transcript.session == session) {
             let pace = match growth {
                 Growth::Text => TEXT,
@@ -324,6 +334,23 @@ impl State {
             let due = (self.refreshed + pace).max(now);
             self.refresh_due = Some(self.refresh_due.map_or(due, |held| held.min(due)));
         }
+    }
+
+    /// Sub-agents that are shown in the session on the screen, and were written to.
+    fn ask_inlines(&mut self) -> Vec<Deed> {
+        let now = self.now;
+        let due = self.inlines_due.iter().filter(|(_, due)| **due <= now).map(|(id, _)| *id);
+        let due: Vec<SessionId> = due.collect();
+        let mut deeds = Vec::new();
+        for id in due {
+            self.inlines_due.remove(&id);
+            let Some(transcript) = self.transcript().filter(|held| held.has_inline(id)) else {
+                continue;
+            };
+            let (session, (why, wish)) = (transcript.session, transcript.ask_inline(id));
+            deeds.push(self.ask(Asker::Window(session, why), wish));
+        }
+        deeds
     }
 
     /// What is to be asked now because its time has come.
@@ -345,6 +372,7 @@ impl State {
             self.preview_due = None;
             deeds.extend(self.ask_preview());
         }
+        deeds.extend(self.ask_inlines());
         deeds.extend(self.of_transcript(Transcript::ask_more));
         deeds
     }

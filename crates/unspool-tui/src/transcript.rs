@@ -15,7 +15,7 @@ use unspool_core::present::{Item, TurnView};
 use unspool_engine::reader::{Glance, Loaded, Wish};
 use unspool_engine::window::{Position, Shown, Size, Wanted};
 
-use crate::piece::{Content, Fold, Key, Piece};
+use crate::piece::{Content, Fold, Inline, Inlines, Key, Piece, Surroundings};
 use crate::scroll::{Pieces, Scroll};
 
 pub use find::Find;
@@ -29,6 +29,8 @@ const NEAR: usize = 3;
 /// What is loaded at first, and while its reader scrolls.
 const FIRST: Size = Size { parts: 80, block: 40, long: 200 };
 const MORE: Size = Size { parts: 120, block: 40, long: 240 };
+/// So many sub-agents of one piece are shown in their places.
+const INLINES: usize = 8;
 const END: Position = Position { turn: u32::MAX, place: Place(i64::MAX) };
 
 /// What an answer is for.
@@ -42,6 +44,8 @@ pub enum Why {
     Refresh,
     /// Parts of a block that were left out.
     Inside(Key),
+    /// The transcript of a sub-agent, in its place.
+    Inline(SessionId),
     /// The next place of a kind is looked for; then what is around it is.
     Seek(Way),
 }
@@ -68,6 +72,7 @@ pub struct Transcript {
     pub width: usize,
     pub view: usize,
     colours: Colouring,
+    inlines: Inlines,
     size: Size,
     folds: FxHashMap<Key, Fold>,
     kinds: FxHashMap<Kind, Fold>,
@@ -107,6 +112,7 @@ impl Transcript {
             width: 80,
             view: 20,
             colours,
+            inlines: Inlines::default(),
             size: FIRST,
             folds: FxHashMap::default(),
             kinds: FxHashMap::default(),
@@ -133,7 +139,8 @@ impl Transcript {
     }
 
     pub fn lines(&self, piece: &Piece) -> Rc<Vec<Line>> {
-        piece.lines(self.width, self.fold_of(piece), self.colours.as_deref())
+        let (colours, inlines) = (self.colours.as_deref(), &self.inlines);
+        piece.lines(self.width, self.fold_of(piece), &Surroundings { colours, inlines })
     }
 
     pub fn fold_of(&self, piece: &Piece) -> Fold {
@@ -247,6 +254,36 @@ impl Transcript {
         sum
     }
 
+    /// The sub-agents of a piece that was opened, to be shown in their places.
+    pub fn ask_inlines(&self, at: usize) -> Vec<Asked> {
+        let Some(piece) = self.pieces.get(at) else { return Vec::new() };
+        if self.fold_of(piece) != Fold::Open {
+            return Vec::new();
+        }
+        piece.agents().into_iter().take(INLINES).map(|(_, id)| self.ask_inline(id)).collect()
+    }
+
+    pub fn ask_inline(&self, session: SessionId) -> Asked {
+        let wish = Wish::Window { session, wanted: Wanted::End, only: None, size: FIRST };
+        (Why::Inline(session), wish)
+    }
+
+    /// Whether a sub-agent's transcript is shown in its place.
+    pub fn has_inline(&self, session: SessionId) -> bool {
+        self.inlines.contains_key(&session)
+    }
+
+    fn take_inline(&mut self, session: SessionId, shown: Shown) {
+        let cut = edges(&shown).0.is_some();
+        self.inlines.insert(session, Inline { turns: shown.turns, cut });
+        for piece in &self.pieces {
+            if piece.agents().iter().any(|(_, id)| *id == session) {
+                piece.forget();
+            }
+        }
+        self.stay();
+    }
+
     /// The connection was lost: nothing that was asked will be answered.
     pub fn forget_asked(&mut self) {
         self.asking.clear();
@@ -256,6 +293,10 @@ impl Transcript {
 
     /// Takes in what was loaded. Says what is to be asked next.
     pub fn take(&mut self, why: Why, loaded: Loaded) -> Option<Asked> {
+        if let Why::Inline(session) = why {
+            self.take_inline(session, loaded.shown);
+            return None;
+        }
         // What was asked for before the reader went elsewhere is of no use.
         if !self.asking.remove(&why) {
             return None;
@@ -285,6 +326,8 @@ impl Transcript {
                 self.scroll = Scroll::at_end();
                 (self.unseen, self.mark) = (0, None);
                 match place {
+                    // What is replayed is seen as it comes.
+                    Some(_) if self.until.is_some() => self.settle(),
                     Some(place) => self.go_to(place),
                     None => self.settle(),
                 }
@@ -325,7 +368,7 @@ impl Transcript {
                 self.settle();
             }
             Why::Inside(key) => self.fill(key, shown),
-            Why::Seek(_) => {}
+            Why::Seek(_) | Why::Inline(_) => {}
         }
         if std::mem::take(&mut self.stale) { self.ask_refresh() } else { None }
     }

@@ -112,7 +112,7 @@ impl Bench {
         let mut times = Vec::new();
         for _ in 0..9 {
             let mut terminal = self.open("long");
-            terminal.until(|text| text.contains("1 sessions"));
+            terminal.until(|text| text.contains("1 session"));
             thread::sleep(Duration::from_millis(1500));
             terminal.drain();
             let begun = Instant::now();
@@ -124,7 +124,7 @@ impl Bench {
         row("a session of 100,000 parts, opened, slowest of 9", share(&times, 1.0), "under 60 ms");
 
         let mut terminal = self.open("long");
-        terminal.until(|text| text.contains("1 sessions"));
+        terminal.until(|text| text.contains("1 session"));
         thread::sleep(Duration::from_millis(1500));
         terminal.press("\r");
         terminal.until(|text| text.contains("[ ] prompts"));
@@ -180,7 +180,7 @@ impl Bench {
         fs::write(&path, std::mem::take(&mut log.text)).unwrap();
         self.sync("live");
         let mut terminal = self.open("live");
-        terminal.until(|text| text.contains("1 sessions"));
+        terminal.until(|text| text.contains("1 session"));
         thread::sleep(Duration::from_millis(1000));
         terminal.press("\r");
         terminal.until(|text| text.contains("[ ] prompts"));

@@ -180,7 +180,7 @@ impl State {
             Action::Start => self.of_transcript(Transcript::go_to_start),
             Action::End => self.of_transcript(Transcript::go_to_end),
             Action::Open => match transcript.chosen() {
-                Some(at) => self.of_transcript(|held| held.toggle(at)),
+                Some(at) => return self.toggle(at),
                 None => None,
             },
             Action::Back => {
@@ -224,6 +224,17 @@ impl State {
             _ => None,
         };
         asked.into_iter().collect()
+    }
+
+    /// Opens or closes a piece; the sub-agents in it are shown in their places.
+    pub(super) fn toggle(&mut self, at: usize) -> Vec<Deed> {
+        let mut deeds: Vec<Deed> = self.of_transcript(|held| held.toggle(at)).into_iter().collect();
+        let Some(transcript) = self.transcript() else { return deeds };
+        let (session, inlines) = (transcript.session, transcript.ask_inlines(at));
+        for (why, wish) in inlines {
+            deeds.push(self.ask(Asker::Window(session, why), wish));
+        }
+        deeds
     }
 
     /// Back to where the session was opened from; what is looked for is left first.
@@ -336,33 +347,37 @@ impl State {
             self.replay = Some(replay);
             return None;
         };
-        let mut jump = None;
         let mut known = true;
+        let mut tenth = None;
         match key.code {
             KeyCode::Char(' ' | 'p') => replay.pause_or_play(now),
             KeyCode::Char('.' | 'l') | KeyCode::Right => replay.step(transcript, now),
             KeyCode::Char(',' | 'h') | KeyCode::Left => replay.step_back(transcript, now),
             KeyCode::Char('+' | '>') => replay.faster(now),
             KeyCode::Char('-' | '<') => replay.slower(now),
-            KeyCode::Char(digit @ '0'..='9') => {
-                // A tenth of the session each, by its turns.
-                let turns = transcript.glance.as_ref().map_or(0, |glance| glance.turns);
-                let tenth = u64::from(digit.to_digit(10).unwrap_or(0));
-                let turn = u32::try_from(turns * tenth / 10).unwrap_or(0);
-                jump = Some(Position::start_of(turn));
-            }
+            KeyCode::Char(digit @ '0'..='9') => tenth = digit.to_digit(10),
             _ => known = false,
         }
-        if let Some(place) = jump {
-            replay.jumped(now);
-            transcript.until = Some(place);
-        }
         self.replay = Some(replay);
-        if let Some(place) = jump {
-            let asked = self.of_transcript(|held| Some(held.ask_anew(Wanted::From(place))));
-            return Some(asked.into_iter().collect());
+        match tenth {
+            Some(tenth) => Some(self.jump_in_replay(u64::from(tenth), 10)),
+            None => known.then(Vec::new),
         }
-        known.then(Vec::new)
+    }
+
+    /// To a place on the timeline: so much of the session, by its turns.
+    pub(super) fn jump_in_replay(&mut self, part: u64, whole: u64) -> Vec<Deed> {
+        let now = self.now;
+        let Some(transcript) = self.transcript_mut() else { return Vec::new() };
+        let turns = transcript.glance.as_ref().map_or(0, |glance| glance.turns);
+        let turn = u32::try_from(turns.saturating_mul(part) / whole.max(1)).unwrap_or(0);
+        let place = Position::start_of(turn);
+        transcript.until = Some(place);
+        if let Some(replay) = &mut self.replay {
+            replay.jumped(now);
+        }
+        let asked = self.of_transcript(|held| Some(held.ask_anew(Wanted::From(place))));
+        asked.into_iter().collect()
     }
 }
 

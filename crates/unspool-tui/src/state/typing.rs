@@ -220,6 +220,9 @@ impl State {
     fn click(&mut self, column: u16, row: u16) -> Vec<Deed> {
         let places = crate::view::places(self);
         let Some(line) = usize::from(row).checked_sub(places.top) else { return Vec::new() };
+        if self.replay.is_some() && self.overlay.is_none() && line == places.body {
+            return self.jump_in_replay(u64::from(column), u64::from(self.size.0.max(1)));
+        }
         if self.overlay.is_some() || line >= places.body {
             return Vec::new();
         }

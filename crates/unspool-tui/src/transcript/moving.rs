@@ -312,7 +312,7 @@ impl Transcript {
 
     /// After a card was opened by its reader: they stay where they are, at the end only if that is
     /// still in sight.
-    fn stay(&mut self) {
+    pub(super) fn stay(&mut self) {
         let end = end_top(self, self.view);
         self.scroll.following = self.scroll.following && self.scroll.top >= end;
         self.settle();

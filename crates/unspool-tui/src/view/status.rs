@@ -27,11 +27,9 @@ pub fn head(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
         line.push("Unspool", strong.clone());
         let list = &state.list;
         let live = list.all.iter().filter(|glance| glance.state == SessionState::Live).count();
-        let more = if list.complete { "" } else { "+" };
-        line.push(
-            &format!("  {}{more} sessions", format::number(list.all.len() as u64)),
-            muted.clone(),
-        );
+        let more = if list.complete { "" } else { " and more" };
+        let count = format::count(list.all.len(), "session");
+        line.push(&format!("  {count}{more}"), muted.clone());
         if live > 0 {
             line.push(&format!(" · {live} live"), Style::tone(Tone::Running));
         }

@@ -189,7 +189,7 @@ fn a_log_that_grows_is_followed_and_nobody_is_moved() {
     let half = all.len() / 2;
     all[..half].iter().for_each(|line| machine.append(&path, line));
     let mut terminal = Terminal::open(&machine, (90, 14), &[]);
-    terminal.shows("1 sessions");
+    terminal.shows("1 session");
     terminal.press(ENTER);
     let before = terminal.shows("[ ] prompts");
     // At the end: what is written comes into sight.
@@ -213,7 +213,7 @@ fn a_log_that_grows_is_followed_and_nobody_is_moved() {
 fn parts_are_folded_found_and_jumped_to() {
     let machine = machine(&[(LOOP, "one")]);
     let mut terminal = Terminal::open(&machine, (100, 40), &[]);
-    terminal.shows("1 sessions");
+    terminal.shows("1 session");
     terminal.press(ENTER);
     terminal.shows("[ ] prompts");
     // An error is in sight with what it says; its output can be closed and opened.
@@ -294,7 +294,7 @@ fn sessions_are_tagged_renamed_and_deleted() {
     terminal.press("X");
     terminal.shows("from the archive?");
     terminal.press("y");
-    terminal.shows("1 sessions");
+    terminal.shows("1 session");
     let listed = machine.json("archive", &["list"]);
     assert_eq!(listed.as_array().unwrap().len(), 1);
 }
@@ -343,12 +343,27 @@ fn a_sub_agent_is_entered_and_left() {
     let agents = machine.home().join(format!("{PROJECT}/{session}/subagents"));
     crate::home::copy(&case.join("subagents"), &agents);
     let mut terminal = Terminal::open(&machine, (100, 40), &[]);
-    terminal.shows("1 sessions");
+    terminal.shows("1 session");
     terminal.press(ENTER);
     terminal.shows("[ ] prompts");
     terminal.press("g");
     terminal.shows("── Turn 1");
+    // In its place: what the first agent did stands below it, behind a rail.
+    for _ in 0..40 {
+        terminal.press("j");
+        terminal.press(ENTER);
+        terminal.take(Duration::from_millis(60));
+        if terminal.text().contains("┃") {
+            break;
+        }
+        terminal.press(ENTER);
+    }
+    let inline = terminal.shows("┃");
+    assert!(inline.contains("┃ ── Turn 1"), "{inline}");
+    terminal.press(ENTER);
+    terminal.hides("┃");
     // To the part with the agents, then into the first of them.
+    terminal.press("g");
     for _ in 0..40 {
         terminal.press("j");
         terminal.press("a");
@@ -392,7 +407,7 @@ fn the_terminal_is_given_back_whoever_ends_it() {
     for signal in ["TERM", "HUP", "INT"] {
         let machine = machine(&[(LOOP, "one")]);
         let mut terminal = Terminal::open(&machine, (80, 24), &[]);
-        terminal.shows("1 sessions");
+        terminal.shows("1 session");
         let id = terminal.child.process_id().unwrap();
         let sent = std::process::Command::new("kill")
             .args([&format!("-{signal}"), &id.to_string()])
@@ -404,7 +419,7 @@ fn the_terminal_is_given_back_whoever_ends_it() {
     // Ctrl-C is a key.
     let machine = machine(&[(LOOP, "one")]);
     let mut terminal = Terminal::open(&machine, (80, 24), &[]);
-    terminal.shows("1 sessions");
+    terminal.shows("1 session");
     terminal.press("\x03");
     assert_eq!(terminal.ends(), 0);
     terminal.is_given_back();
@@ -465,7 +480,7 @@ fn what_is_no_server_is_said_before_the_terminal_is_taken() {
 fn what_is_copied_and_exported_leaves_the_screen() {
     let machine = machine(&[(LOOP, "one")]);
     let mut terminal = Terminal::open(&machine, (100, 30), &[]);
-    terminal.shows("1 sessions");
+    terminal.shows("1 session");
     terminal.press("Y");
     terminal.shows("copied: claude --resume");
     let copied = |terminal: &Terminal| {
@@ -497,13 +512,13 @@ fn it_is_suspended_and_comes_back_and_the_wheel_scrolls() {
     terminal.press("bind 'set enable-bracketed-paste off'; PS1='ready> '\r");
     terminal.shows("ready> ");
     terminal.press(&format!("{program} --data {}\r", data.display()));
-    terminal.shows("1 sessions");
+    terminal.shows("1 session");
     terminal.press("\x1a");
     terminal.shows("Stopped");
     terminal.is_given_back();
     terminal.press("fg\r");
     terminal
-        .until("the screen again", |text| text.contains("1 sessions") && text.contains("? help"));
+        .until("the screen again", |text| text.contains("1 session") && text.contains("? help"));
     terminal.press(ENTER);
     let end = terminal.shows("[ ] prompts");
     terminal.press("\x1b[<64;10;10M");
