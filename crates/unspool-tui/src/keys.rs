@@ -233,6 +233,22 @@ mod tests {
         }
     }
 
+    /// Whoever adds an action adds its row to docs/terminal.md.
+    #[test]
+    fn the_documentation_has_every_action_with_its_keys() {
+        let page = include_str!("../../../docs/terminal.md");
+        let rows = page.lines().skip_while(|line| !line.starts_with("| name | keys |")).skip(2);
+        let told: Vec<&str> = rows.take_while(|line| line.starts_with('|')).collect();
+        let quoted = |keys: &str| keys.split(' ').map(|key| format!("`{key}`")).collect::<Vec<_>>();
+        let meant: Vec<String> = ACTIONS
+            .iter()
+            .map(|(_, name, keys, what)| {
+                format!("| `{name}` | {} | {what} |", quoted(keys).join(" "))
+            })
+            .collect();
+        assert_eq!(told, meant, "the table should be:\n{}", meant.join("\n"));
+    }
+
     #[test]
     fn keys_can_be_chosen() {
         let chosen = [("open".to_owned(), vec!["ctrl-x".to_owned(), "G".to_owned()])];

@@ -1,0 +1,234 @@
+//! The pictures of the terminal application in docs/images: the program in a real pseudo-terminal
+//! over the demo's sessions, keys as a person presses them, and each screen as an SVG.
+//! `scripts/pictures` builds the program and runs this:
+//! `cargo run -p unspool --example pictures -- target/debug/unspool docs/images`
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
+
+mod svg;
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::num::NonZeroU16;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
+
+/// Nothing takes so long, on however slow a machine.
+const DEADLINE: Duration = Duration::from_secs(60);
+/// Colours of code come behind the text: a screen is done when nothing has come for so long.
+const QUIET: Duration = Duration::from_millis(500);
+
+const WIDE: (u16, u16) = (140, 38);
+const USUAL: (u16, u16) = (110, 38);
+const LOW: (u16, u16) = (110, 12);
+
+fn main() {
+    let mut arguments = std::env::args_os().skip(1).map(PathBuf::from);
+    let (Some(program), Some(into)) = (arguments.next(), arguments.next()) else {
+        panic!("usage: pictures PROGRAM FOLDER");
+    };
+    let folder = tempfile::TempDir::new().unwrap();
+    let studio = Studio::new(program, folder.path(), into);
+
+    for (theme, shade) in [("mocha", "dark"), ("latte", "light")] {
+        let mut list = studio.open(WIDE, theme, &[]);
+        list.until(&["9 sessions", "enter open"]);
+        list.press_until("j", "unit helpers");
+        studio.take(&mut list, &format!("terminal-list-{shade}"));
+    }
+
+    let mut session = studio.open(USUAL, "mocha", &[]);
+    session.until(&["9 sessions"]);
+    studio.choose(&mut session, "The forecast cache keeps missing");
+    session.press("\r");
+    session.until(&["[ ] prompts"]);
+    // The edit stands in a reasoning block: that is opened.
+    session.press("gd");
+    session.until(&["▎ ◌ Reasoning (1 tool call)"]);
+    session.press("\r");
+    session.press(&"J".repeat(22));
+    session.until(&["ttlSeconds * 1000", "Write"]);
+    studio.take(&mut session, "terminal-session-dark");
+    drop(session);
+
+    let mut agents = studio.open(USUAL, "mocha", &[]);
+    agents.until(&["9 sessions"]);
+    studio.choose(&mut agents, "weather app from two angles");
+    agents.press("\r");
+    agents.until(&["[ ] prompts"]);
+    agents.press_until("j", "▎ ● general-purpose");
+    studio.take(&mut agents, "terminal-agents-dark");
+    drop(agents);
+
+    let mut search = studio.open(LOW, "mocha", &[]);
+    search.until(&["9 sessions"]);
+    // In one session: hits that are worth the same come in the order in which sessions were read.
+    search.press("scelsius\r");
+    search.until(&["esc back", "hits"]);
+    studio.take(&mut search, "terminal-search-dark");
+    drop(search);
+
+    let mut replay = studio.open(USUAL, "mocha", &["replay", "466998a9"]);
+    replay.until(&["turn 1 of 2"]);
+    replay.press(" ");
+    replay.press_until(".", "Summary so far");
+    studio.take(&mut replay, "terminal-replay-dark");
+}
+
+/// Where pictures are taken: the demo's archive, and a home in which nobody works.
+struct Studio {
+    program: PathBuf,
+    archive: PathBuf,
+    home: PathBuf,
+    into: PathBuf,
+}
+
+impl Studio {
+    fn new(program: PathBuf, folder: &Path, into: PathBuf) -> Studio {
+        // The demo writes its recordings before it says where it listens.
+        let data = folder.join("data");
+        let mut demo = Command::new(&program)
+            .args(["serve", "--demo", "--port", "0", "--data"])
+            .arg(&data)
+            .env_clear()
+            .env("HOME", folder)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut said = String::new();
+        BufReader::new(demo.stdout.take().unwrap()).read_line(&mut said).unwrap();
+        demo.kill().unwrap();
+        demo.wait().unwrap();
+        // Whatever it had stored when it was ended: this stores the rest.
+        let archive = data.join("demo");
+        let output = Command::new(&program)
+            .args(["sync", "--data"])
+            .arg(&archive)
+            .env_clear()
+            .env("HOME", archive.join("home"))
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let home = folder.join("home");
+        fs::create_dir(&home).unwrap();
+        fs::create_dir_all(&into).unwrap();
+        Studio { program, archive, home, into }
+    }
+
+    fn open(&self, size: (u16, u16), theme: &str, arguments: &[&str]) -> Terminal {
+        let config = self.home.join("config.toml");
+        fs::write(&config, format!("[terminal]\ntheme = \"{theme}\"\nmotion = false\n")).unwrap();
+        let mut command = CommandBuilder::new(&self.program);
+        command.env_clear();
+        command.env("HOME", &self.home);
+        command.env("UNSPOOL_CONFIG", config);
+        command.env("TERM", "xterm-256color");
+        command.env("COLORTERM", "truecolor");
+        command.arg("--data");
+        command.arg(&self.archive);
+        command.args(arguments);
+        Terminal::open(command, size)
+    }
+
+    /// Narrows the list to one session.
+    fn choose(&self, list: &mut Terminal, title: &str) {
+        list.press(&format!("/{title}"));
+        list.until(&[&format!("/{title}")]);
+        list.press("\r");
+    }
+
+    fn take(&self, terminal: &mut Terminal, name: &str) {
+        terminal.settle();
+        let path = self.into.join(format!("{name}.svg"));
+        fs::write(&path, svg::picture(terminal.screen.screen())).unwrap();
+        println!("{}", path.display());
+    }
+}
+
+/// The program in a terminal of its own.
+struct Terminal {
+    child: Box<dyn Child + Send + Sync>,
+    _master: Box<dyn MasterPty + Send>,
+    keys: Box<dyn Write + Send>,
+    told: Receiver<Vec<u8>>,
+    screen: vt100::Parser,
+}
+
+impl Terminal {
+    fn open(command: CommandBuilder, (cols, rows): (u16, u16)) -> Terminal {
+        let size = PtySize { rows, cols, pixel_width: 0, pixel_height: 0 };
+        let pty = native_pty_system().openpty(size).unwrap();
+        let child = pty.slave.spawn_command(command).unwrap();
+        drop(pty.slave);
+        let mut output = pty.master.try_clone_reader().unwrap();
+        let (tell, told) = channel();
+        thread::spawn(move || {
+            let mut buffer = [0; 65536];
+            while let Ok(count @ 1..) = output.read(&mut buffer) {
+                if tell.send(buffer.get(..count).unwrap_or_default().to_vec()).is_err() {
+                    return;
+                }
+            }
+        });
+        let keys = pty.master.take_writer().unwrap();
+        let some = |count: u16| NonZeroU16::new(count).unwrap();
+        let screen = vt100::Parser::new(some(rows), some(cols), 0);
+        Terminal { child, _master: pty.master, keys, told, screen }
+    }
+
+    fn text(&self) -> String {
+        self.screen.screen().contents()
+    }
+
+    /// Waits until all of these are on the screen.
+    fn until(&mut self, wanted: &[&str]) {
+        let begun = Instant::now();
+        while !wanted.iter().all(|wanted| self.text().contains(wanted)) {
+            let waited = begun.elapsed();
+            assert!(waited < DEADLINE, "{wanted:?} is not in\n{}", self.text());
+            if let Ok(bytes) = self.told.recv_timeout(Duration::from_millis(20)) {
+                self.screen.process(&bytes);
+            }
+        }
+    }
+
+    /// Presses a key again and again until this is on the screen.
+    fn press_until(&mut self, key: &str, wanted: &str) {
+        self.settle();
+        while !self.text().contains(wanted) {
+            let before = self.text();
+            self.press(key);
+            self.settle();
+            assert_ne!(self.text(), before, "{key} does not lead to {wanted:?}");
+        }
+    }
+
+    fn settle(&mut self) {
+        let begun = Instant::now();
+        while begun.elapsed() < DEADLINE {
+            match self.told.recv_timeout(QUIET) {
+                Ok(bytes) => self.screen.process(&bytes),
+                Err(RecvTimeoutError::Timeout) => return,
+                Err(RecvTimeoutError::Disconnected) => panic!("it has ended:\n{}", self.text()),
+            }
+        }
+        panic!("it does not come to rest:\n{}", self.text());
+    }
+
+    fn press(&mut self, keys: &str) {
+        self.keys.write_all(keys.as_bytes()).unwrap();
+        self.keys.flush().unwrap();
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
