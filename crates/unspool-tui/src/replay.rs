@@ -111,10 +111,46 @@ impl Replay {
         transcript.settle();
     }
 
+    /// How much of the session has been seen, by its own time.
+    pub fn progress(&self, transcript: &Transcript, now: Instant) -> f64 {
+        let (Some((from, to)), Some(time)) = (span(transcript), self.time(now)) else { return 0.0 };
+        let whole = to.duration_since(from).as_secs_f64();
+        let seen = time.duration_since(from).as_secs_f64();
+        if whole > 0.0 { (seen / whole).clamp(0.0, 1.0) } else { 1.0 }
+    }
+
+    /// To a part of the session, by its own time. Says whether what is there is loaded.
+    pub fn jump(&mut self, transcript: &mut Transcript, part: f64, now: Instant) -> bool {
+        let Some((from, to)) = span(transcript) else { return false };
+        let whole = to.duration_since(from).as_secs_f64();
+        let Ok(passed) = SignedDuration::try_from_secs_f64(whole * part) else { return false };
+        let Ok(target) = from.checked_add(passed) else { return false };
+        let times = || transcript.pieces.iter().filter_map(|piece| piece.time());
+        let begun = times().next().is_some_and(|first| first <= target);
+        let behind = times().any(|time| time >= target) || transcript.has_end();
+        if !(begun && behind) {
+            return false;
+        }
+        let came = |time: Option<Timestamp>| time.is_none_or(|time| time <= target);
+        let last = transcript.pieces.iter().take_while(|piece| came(piece.time())).last();
+        let Some(position) = last.map(|piece| piece.position) else { return false };
+        transcript.until = Some(position);
+        transcript.scroll.following = true;
+        self.set_clock(Some(target), now);
+        transcript.settle();
+        true
+    }
+
     /// Another place was loaded: time goes on from there.
     pub fn jumped(&mut self, now: Instant) {
         self.set_clock(None, now);
     }
+}
+
+/// When a session began and ended.
+fn span(transcript: &Transcript) -> Option<(Timestamp, Timestamp)> {
+    let glance = transcript.glance.as_ref()?;
+    glance.started.zip(glance.ended)
 }
 
 enum Shown {

@@ -101,6 +101,21 @@ impl Canvas<'_> {
         self.buffer.set_style(area.intersection(self.buffer.area), style);
     }
 
+    /// Marks what is chosen. What stands back would be unreadable there, and does not.
+    fn select(&mut self, area: Rect) {
+        let (muted, plain) = (self.theme.muted().fg, self.theme.base().fg);
+        let area = area.intersection(self.buffer.area);
+        for position in area.positions() {
+            if let Some(cell) = self.buffer.cell_mut(position)
+                && Some(cell.fg) == muted
+                && let Some(plain) = plain
+            {
+                cell.fg = plain;
+            }
+        }
+        self.fill(area, self.theme.selection());
+    }
+
     fn clear(&mut self, area: Rect) {
         let area = area.intersection(self.buffer.area);
         for y in area.top()..area.bottom() {

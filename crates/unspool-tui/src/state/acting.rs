@@ -365,9 +365,16 @@ impl State {
         }
     }
 
-    /// To a place on the timeline: so much of the session, by its turns.
+    /// To a place on the timeline: by the time of what is loaded, else by turns.
     pub(super) fn jump_in_replay(&mut self, part: u64, whole: u64) -> Vec<Deed> {
         let now = self.now;
+        let Some(mut replay) = self.replay.take() else { return Vec::new() };
+        let share = part as f64 / whole.max(1) as f64;
+        let held = self.transcript_mut().is_some_and(|held| replay.jump(held, share, now));
+        self.replay = Some(replay);
+        if held {
+            return Vec::new();
+        }
         let Some(transcript) = self.transcript_mut() else { return Vec::new() };
         let turns = transcript.glance.as_ref().map_or(0, |glance| glance.turns);
         let turn = u32::try_from(turns.saturating_mul(part) / whole.max(1)).unwrap_or(0);

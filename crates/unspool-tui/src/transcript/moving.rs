@@ -7,7 +7,7 @@ use unspool_engine::window::{Only, Position, Size, Wanted};
 
 use super::{Asked, Transcript, Why};
 use crate::piece::{Content, Fold, Key, Piece};
-use crate::scroll::{Pieces, end_top};
+use crate::scroll::{Pieces, Spot, end_top};
 
 /// To where.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -67,10 +67,15 @@ impl Transcript {
         None
     }
 
-    /// The piece that keys speak of; the first one in sight, where none was chosen.
+    /// The piece that keys speak of; one in sight, where none was chosen.
     pub fn chosen(&self) -> Option<usize> {
         let chosen = self.cursor.and_then(|key| self.at(key)).filter(|at| *at < self.count());
-        chosen.or_else(|| self.in_sight().into_iter().find(|at| self.can_choose(*at)))
+        let in_sight = || {
+            let mut seen = self.in_sight().into_iter().filter(|at| self.can_choose(*at));
+            // Who follows the end looks at its last piece.
+            if self.scroll.following { seen.next_back() } else { seen.next() }
+        };
+        chosen.or_else(in_sight)
     }
 
     fn can_choose(&self, at: usize) -> bool {
@@ -109,6 +114,20 @@ impl Transcript {
     pub fn choose(&mut self, at: usize) {
         self.cursor = self.pieces.get(at).map(|piece| piece.key);
         self.scrolled(|scroll, me| scroll.show(me, me.view, at));
+    }
+
+    /// Brings a piece to where there is room to read on, unless it is in such a place already.
+    fn show_well(&mut self, at: usize) {
+        let low = crate::scroll::forward(self, self.scroll.top, self.view * 2 / 3);
+        let target = Spot { piece: at, line: 0 };
+        if target >= self.scroll.top && target <= low {
+            return;
+        }
+        self.scrolled(|scroll, me| {
+            let end = end_top(me, me.view);
+            scroll.top = crate::scroll::back(me, target, me.view / 3).min(end);
+            scroll.following = false;
+        });
     }
 
     /// To the next piece; through one that is higher than the screen, line by line.
@@ -165,7 +184,7 @@ impl Transcript {
                 Landmark::Prompt => {
                     self.scrolled(|scroll, me| scroll.show_at_top(me, me.view, at));
                 }
-                Landmark::Error | Landmark::Edit => self.choose(at),
+                Landmark::Error | Landmark::Edit => self.show_well(at),
             }
             return None;
         }
@@ -225,7 +244,7 @@ impl Transcript {
             self.scrolled(|scroll, me| {
                 let end = end_top(me, me.view);
                 let above = me.view / 4;
-                let target = crate::scroll::Spot { piece: at, line: 0 };
+                let target = Spot { piece: at, line: 0 };
                 scroll.top = crate::scroll::back(me, target, above).min(end);
                 if matches!(key, Key::Turn(_)) {
                     scroll.top = target.min(end);
@@ -264,6 +283,9 @@ impl Transcript {
         self.folds.insert(key, next);
         self.cursor = Some(key);
         self.stay();
+        if next == Fold::Open {
+            self.show_well(at);
+        }
         let place = gap.filter(|_| next == Fold::Open)?;
         let why = Why::Inside(key);
         if !self.asking.is_empty() {

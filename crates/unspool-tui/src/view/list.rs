@@ -34,12 +34,9 @@ pub fn draw(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
             Row::Session(nth) => {
                 let Some(glance) = list.all.get(*nth) else { continue };
                 let chosen = list.top + y == list.at;
-                if chosen {
-                    canvas.fill(place, canvas.theme.selection());
-                }
                 canvas.line(&columns.line(glance, now, state.beat()), place);
                 if chosen {
-                    canvas.fill(place, canvas.theme.selection());
+                    canvas.select(place);
                 }
             }
         }
@@ -71,9 +68,14 @@ pub fn preview(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
     for y in 0..usize::from(area.height) {
         canvas.text("│", Style::gutter(), nth(area, y));
     }
-    if let Some(preview) = state.preview.as_ref().filter(|preview| preview.is_loaded()) {
-        session::pieces(state, preview, None, inset(area, 1), canvas);
-    }
+    let Some(preview) = state.preview.as_ref().filter(|preview| preview.is_loaded()) else {
+        return;
+    };
+    let title = preview.glance.as_ref().map_or("", |glance| &glance.title);
+    let strong = Style { strong: true, ..Style::default() };
+    canvas.text(&format::first_line(title, 200), strong, inset(nth(area, 0), 3));
+    let below = Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..area };
+    session::pieces(state, preview, None, inset(below, 1), canvas);
 }
 
 /// Which columns there is room for, and how wide they are.
@@ -101,7 +103,7 @@ impl Columns {
             age: 5,
         };
         // The glyph before, a space behind.
-        let mut left = width.saturating_sub(4 + columns.age);
+        let mut left = width.saturating_sub(5 + columns.age);
         let least = 38;
         // The most telling first; each only where the title keeps its room.
         let project = if grouping == Grouping::Project { 0 } else { 16 };
@@ -130,7 +132,7 @@ impl Columns {
                 (if beat.is_multiple_of(2) { "◐" } else { "◑" }, Tone::Running)
             }
             (_, SessionState::Idle | SessionState::Ended) if glance.errors > 0 => {
-                ("●", Tone::Muted)
+                ("●", Tone::Warning)
             }
             (_, SessionState::Idle | SessionState::Ended) => ("●", Tone::Ok),
         };

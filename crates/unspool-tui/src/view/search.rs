@@ -25,23 +25,30 @@ pub fn draw(search: &Search, area: Rect, canvas: &mut Canvas<'_>) {
     for (y, hit) in hits.iter().skip(search.top).take(rows).enumerate() {
         let (first, second) = (nth(area, 2 * y), nth(area, 2 * y + 1));
         let chosen = search.top + y == search.at;
-        canvas.line(&head(hit, usize::from(area.width)), inset(first, 1));
+        // The title of a session once, where its hits stand together.
+        let before = (search.top + y).checked_sub(1).filter(|_| y > 0);
+        let before = before.and_then(|at| hits.get(at)).map(|hit| hit.session);
+        let titled = before != Some(hit.session);
+        canvas.line(&head(hit, titled, usize::from(area.width)), inset(first, 1));
         let cells = inset(second, 3);
-        let line = snippet(hit);
-        canvas.line(&line, cells);
+        let line = Line::of(&hit.snippet, Style::default());
+        canvas.line(&lines::clip(line, usize::from(cells.width)), cells);
         if chosen {
-            canvas.fill(first, canvas.theme.selection());
-            canvas.fill(second, canvas.theme.selection());
+            canvas.select(first);
+            canvas.select(second);
         }
-        mark(hit, cells, canvas);
+        mark(hit, chosen, cells, canvas);
     }
 }
 
-fn head(hit: &Found, width: usize) -> Line {
+fn head(hit: &Found, titled: bool, width: usize) -> Line {
     let muted = Style::tone(Tone::Muted);
-    let title = format::first_line(hit.title.as_deref().unwrap_or("untitled"), 120);
-    let mut line =
-        Line::of(&lines::cut(&title, width / 2), Style { strong: true, ..Style::default() });
+    let mut line = Line::default();
+    if titled {
+        let title = format::first_line(hit.title.as_deref().unwrap_or("untitled"), 120);
+        let strong = Style { strong: true, ..Style::default() };
+        line.push(&lines::cut(&title, width / 2), strong);
+    }
     let what = hit.tool.as_deref().unwrap_or(&hit.kind);
     line.push(&format!("  {what}"), Style::tone(Tone::Accent));
     if let Some(turn) = hit.turn {
@@ -55,17 +62,14 @@ fn head(hit: &Found, width: usize) -> Line {
     line
 }
 
-fn snippet(hit: &Found) -> Line {
-    Line::of(&hit.snippet, Style::default())
-}
-
 /// Marks what was found; a snippet has no characters that are not drawn.
-fn mark(hit: &Found, area: Rect, canvas: &mut Canvas<'_>) {
+fn mark(hit: &Found, chosen: bool, area: Rect, canvas: &mut Canvas<'_>) {
     for (start, end) in &hit.ranges {
         let before = hit.snippet.get(..*start).map_or(0, lines::width);
         let width = hit.snippet.get(*start..*end).map_or(0, lines::width);
         let x = area.x.saturating_add(before as u16);
         let place = Rect { x, width: width as u16, ..area }.intersection(area);
-        canvas.fill(place, canvas.theme.hit());
+        let style = if chosen { canvas.theme.current_hit() } else { canvas.theme.hit() };
+        canvas.fill(place, style);
     }
 }

@@ -107,6 +107,9 @@ fn facts(state: &State) -> (Line, Line) {
                 left.push(&text, Style::tone(Tone::Accent));
                 hint = "n N next and previous  esc done";
             }
+            if state.replay.is_some() {
+                hint = "space pause  , . step  + - speed  0-9 jump  esc end";
+            }
             if let Some(glance) = &transcript.glance {
                 session_facts(&mut left, glance);
             }
@@ -175,14 +178,15 @@ fn timeline(
     let turns = transcript.glance.as_ref().map_or(0, |glance| glance.turns).max(1);
     let last = transcript.pieces.get(transcript.count().saturating_sub(1));
     let turn = u64::from(last.map_or(0, |piece| piece.position.turn));
-    let mut line = Line::of(if replay.playing { " ▶ " } else { " ⏸ " }, Style::tone(Tone::Accent));
+    let mut line = Line::of(if replay.playing { " ▶ " } else { " ‖ " }, Style::tone(Tone::Accent));
     line.push(&format!("{}×  ", replay.speed), Style::default());
     let time = replay.time(state.now).map(|time| time.strftime("%Y-%m-%d %H:%M:%S").to_string());
     line.push(&time.unwrap_or_else(|| "…".to_owned()), Style::default());
-    let told = format!("  turn {turn} of {turns}  space , . + - 0-9 ");
+    let told = format!("  turn {turn} of {turns} ");
     let room = usize::from(area.width).saturating_sub(line.width() + lines::width(&told) + 3);
     if room >= 8 {
-        let done = usize::try_from(turn * room as u64 / turns).unwrap_or(0).min(room - 1);
+        let done = (replay.progress(transcript, state.now) * room as f64) as usize;
+        let done = done.min(room - 1);
         line.push(&format!("  {}●", "━".repeat(done)), Style::tone(Tone::Accent));
         line.push(&"─".repeat(room - 1 - done), Style::gutter());
     }

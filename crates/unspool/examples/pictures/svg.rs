@@ -166,11 +166,6 @@ fn draw(out: &mut String, run: &Run, top: f32) {
         Some('━') => return stroke(x, middle - 1.0, width, 2.0),
         Some('│') => return stroke(centre - 0.5, top, 1.0, ROW),
         Some('▎') => return stroke(x, top, CELL / 4.0, ROW),
-        // Not in many fonts of one width.
-        Some('⏸') => {
-            stroke(x + 1.5, top + 4.0, 2.0, 10.0);
-            return stroke(x + 5.0, top + 4.0, 2.0, 10.0);
-        }
         Some('┊') => {
             for nth in 0_u8..3 {
                 stroke(centre - 0.5, top + 1.0 + 6.0 * f32::from(nth), 1.0, 3.5);

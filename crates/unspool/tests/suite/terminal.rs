@@ -308,7 +308,7 @@ fn a_session_is_replayed() {
     let mut terminal = Terminal::open(&machine, (100, 30), &["replay", &id]);
     terminal.shows("1×");
     terminal.press(" ");
-    terminal.shows("⏸");
+    terminal.shows("‖");
     let paused = terminal.text();
     terminal.press(".");
     let first = terminal.until("a part more", |text| text != paused);
@@ -320,11 +320,17 @@ fn a_session_is_replayed() {
         back.lines().take(26).collect::<Vec<_>>(),
         first.lines().take(26).collect::<Vec<_>>()
     );
+    // Half of it, by its own time: more than at the start, less than all.
+    terminal.press("5");
+    let half = terminal.until("half of it", |text| text != back);
+    assert!(half.contains("[OK]") && !half.contains("90,835 tokens"), "{half}");
+    terminal.press("0");
+    terminal.until("its start", |text| !text.contains("[OK]"));
     terminal.press("++++++");
     terminal.shows("64×");
     terminal.press(" ");
     // It ends by itself, with everything in sight.
-    terminal.until("its end", |text| text.contains("⏸") && text.contains("tokens"));
+    terminal.until("its end", |text| text.contains("‖") && text.contains("tokens"));
     terminal.press(ESC);
     terminal.hides("64×");
 }
