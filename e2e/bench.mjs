@@ -172,7 +172,7 @@ async function long() {
   row("session of 100,000 parts, first paint, slowest of 9", ms(share(paints, 1)), "under 300 ms");
   row("session of 100,000 parts, parts in the page", await page.locator("[data-at]").count(), "bounded");
 
-  // Scrolling with the wheel, 6,000 pixels a second, up and up through what has to be loaded; and, in
+  // Scrolling with the wheel, about 2,000 pixels a second, up and up through what has to be loaded; and, in
   // the same browser, back through what is there: that is as fast as this machine draws.
   // The browser takes the page before this one apart a second later, and draws nothing meanwhile.
   await pause(2500);
