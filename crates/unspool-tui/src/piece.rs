@@ -275,6 +275,7 @@ impl Piece {
         if fold == Fold::Open {
             for (name, session) in self.agents() {
                 if let Some(inline) = shown.inlines.get(&session) {
+                    laid.push(Line::default());
                     laid.extend(inline.lines(&name, width, shown.colours));
                 }
             }

@@ -61,7 +61,9 @@ fn main() {
     studio.choose(&mut agents, "weather app from two angles");
     agents.press("\r");
     agents.until(&["[ ] prompts"]);
-    agents.press_until("j", "▎ ● general-purpose");
+    agents.press_until("k", "▎ ● general-purpose");
+    agents.press("\r");
+    agents.until(&["┃ ── Turn 1"]);
     studio.take(&mut agents, "terminal-agents-dark");
     drop(agents);
 
