@@ -4,20 +4,23 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
+#[path = "../tests/suite/pty.rs"]
+mod pty;
+
 use std::fs::{self, OpenOptions};
-use std::io::{Read, Write};
-use std::num::NonZeroU16;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
+use portable_pty::CommandBuilder;
 use serde_json::{Value, json};
 use unspool_store::sqlite::Sqlite;
 use unspool_tui::stage::Stage;
 use unspool_tui::theme::Theme;
+
+use pty::Pty;
 
 const SIZE: (u16, u16) = (200, 60);
 const PROJECT: &str = ".claude/projects/-home-dev-weather-app";
@@ -232,20 +235,10 @@ fn row(what: &str, time: Duration, goal: &str) {
 }
 
 /// The program in a terminal of its own.
-struct Terminal {
-    child: Box<dyn Child + Send + Sync>,
-    _master: Box<dyn MasterPty + Send>,
-    keys: Box<dyn Write + Send>,
-    told: Receiver<Vec<u8>>,
-    screen: vt100::Parser,
-}
+struct Terminal(Pty);
 
 impl Terminal {
     fn open(program: &Path, home: &Path, data: &Path) -> Terminal {
-        let (cols, rows) = SIZE;
-        let pty = native_pty_system()
-            .openpty(PtySize { rows, cols, pixel_width: 0, pixel_height: 0 })
-            .unwrap();
         let mut command = CommandBuilder::new(program);
         command.env_clear();
         command.env("HOME", home);
@@ -253,43 +246,25 @@ impl Terminal {
         command.env("COLORTERM", "truecolor");
         command.arg("--data");
         command.arg(data);
-        let child = pty.slave.spawn_command(command).unwrap();
-        drop(pty.slave);
-        let mut output = pty.master.try_clone_reader().unwrap();
-        let (tell, told) = channel();
-        thread::spawn(move || {
-            let mut buffer = [0; 65536];
-            while let Ok(count @ 1..) = output.read(&mut buffer) {
-                if tell.send(buffer.get(..count).unwrap_or_default().to_vec()).is_err() {
-                    return;
-                }
-            }
-        });
-        let keys = pty.master.take_writer().unwrap();
-        let some = |count: u16| NonZeroU16::new(count).unwrap();
-        let screen = vt100::Parser::new(some(rows), some(cols), 0);
-        Terminal { child, _master: pty.master, keys, told, screen }
+        Terminal(Pty::open(command, SIZE))
     }
 
     fn take(&mut self) {
-        if let Ok(bytes) = self.told.recv_timeout(Duration::from_millis(5)) {
-            self.screen.process(&bytes);
-        }
+        // When nothing comes, what is there is looked at again.
+        let _ = self.0.take(Duration::from_millis(5));
     }
 
     fn drain(&mut self) {
-        while let Ok(bytes) = self.told.try_recv() {
-            self.screen.process(&bytes);
-        }
+        self.0.drain();
     }
 
     fn until(&mut self, is: impl Fn(&str) -> bool) {
         let begun = Instant::now();
-        while !is(&self.screen.screen().contents()) {
+        while !is(&self.0.screen.screen().contents()) {
             assert!(
                 begun.elapsed() < Duration::from_secs(60),
                 "{}",
-                self.screen.screen().contents()
+                self.0.screen.screen().contents()
             );
             self.take();
         }
@@ -297,7 +272,7 @@ impl Terminal {
 
     /// The first lines below the head.
     fn top(&self) -> Vec<String> {
-        self.screen.screen().rows(0, SIZE.0).skip(1).take(6).collect()
+        self.0.screen.screen().rows(0, SIZE.0).skip(1).take(6).collect()
     }
 
     fn until_top_is_not(&mut self, before: &[String]) {
@@ -308,22 +283,14 @@ impl Terminal {
     }
 
     fn press(&mut self, keys: &str) {
-        self.keys.write_all(keys.as_bytes()).unwrap();
-        self.keys.flush().unwrap();
+        self.0.press(keys);
     }
 
     fn memory(&self) -> u64 {
-        let id = self.child.process_id().unwrap();
+        let id = self.0.child.process_id().unwrap();
         let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap();
         let line = status.lines().find(|line| line.starts_with("VmHWM")).unwrap();
         line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() / 1024
-    }
-}
-
-impl Drop for Terminal {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

@@ -5,18 +5,20 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
+#[path = "../../tests/suite/pty.rs"]
+mod pty;
 mod svg;
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::num::NonZeroU16;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::thread;
+use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
-use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
+use portable_pty::CommandBuilder;
+
+use pty::Pty;
 
 /// Nothing takes so long, on however slow a machine.
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -147,44 +149,21 @@ impl Studio {
     fn take(&self, terminal: &mut Terminal, name: &str) {
         terminal.settle();
         let path = self.into.join(format!("{name}.svg"));
-        fs::write(&path, svg::picture(terminal.screen.screen())).unwrap();
+        fs::write(&path, svg::picture(terminal.0.screen.screen())).unwrap();
         println!("{}", path.display());
     }
 }
 
 /// The program in a terminal of its own.
-struct Terminal {
-    child: Box<dyn Child + Send + Sync>,
-    _master: Box<dyn MasterPty + Send>,
-    keys: Box<dyn Write + Send>,
-    told: Receiver<Vec<u8>>,
-    screen: vt100::Parser,
-}
+struct Terminal(Pty);
 
 impl Terminal {
-    fn open(command: CommandBuilder, (cols, rows): (u16, u16)) -> Terminal {
-        let size = PtySize { rows, cols, pixel_width: 0, pixel_height: 0 };
-        let pty = native_pty_system().openpty(size).unwrap();
-        let child = pty.slave.spawn_command(command).unwrap();
-        drop(pty.slave);
-        let mut output = pty.master.try_clone_reader().unwrap();
-        let (tell, told) = channel();
-        thread::spawn(move || {
-            let mut buffer = [0; 65536];
-            while let Ok(count @ 1..) = output.read(&mut buffer) {
-                if tell.send(buffer.get(..count).unwrap_or_default().to_vec()).is_err() {
-                    return;
-                }
-            }
-        });
-        let keys = pty.master.take_writer().unwrap();
-        let some = |count: u16| NonZeroU16::new(count).unwrap();
-        let screen = vt100::Parser::new(some(rows), some(cols), 0);
-        Terminal { child, _master: pty.master, keys, told, screen }
+    fn open(command: CommandBuilder, size: (u16, u16)) -> Terminal {
+        Terminal(Pty::open(command, size))
     }
 
     fn text(&self) -> String {
-        self.screen.screen().contents()
+        self.0.screen.screen().contents()
     }
 
     /// Waits until all of these are on the screen.
@@ -193,9 +172,8 @@ impl Terminal {
         while !wanted.iter().all(|wanted| self.text().contains(wanted)) {
             let waited = begun.elapsed();
             assert!(waited < DEADLINE, "{wanted:?} is not in\n{}", self.text());
-            if let Ok(bytes) = self.told.recv_timeout(Duration::from_millis(20)) {
-                self.screen.process(&bytes);
-            }
+            // When nothing comes, what is there is looked at again.
+            let _ = self.0.take(Duration::from_millis(20));
         }
     }
 
@@ -213,8 +191,8 @@ impl Terminal {
     fn settle(&mut self) {
         let begun = Instant::now();
         while begun.elapsed() < DEADLINE {
-            match self.told.recv_timeout(QUIET) {
-                Ok(bytes) => self.screen.process(&bytes),
+            match self.0.take(QUIET) {
+                Ok(()) => {}
                 Err(RecvTimeoutError::Timeout) => return,
                 Err(RecvTimeoutError::Disconnected) => panic!("it has ended:\n{}", self.text()),
             }
@@ -223,14 +201,6 @@ impl Terminal {
     }
 
     fn press(&mut self, keys: &str) {
-        self.keys.write_all(keys.as_bytes()).unwrap();
-        self.keys.flush().unwrap();
-    }
-}
-
-impl Drop for Terminal {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.0.press(keys);
     }
 }

@@ -1,15 +1,12 @@
 //! The terminal application in a real pseudo-terminal: the program as a person has it, keys as they
 //! press them, and what they see.
 
-use std::io::{Read, Write};
-use std::num::NonZeroU16;
-use std::sync::mpsc::{Receiver, channel};
-use std::thread;
 use std::time::{Duration, Instant};
 
-use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
+use portable_pty::CommandBuilder;
 
 use crate::home::{Machine, lines, recorded};
+use crate::pty::Pty;
 use crate::served::Server;
 
 const PROJECT: &str = ".claude/projects/-home-dev-weather-app";
@@ -18,15 +15,7 @@ const LOOP: &str = "claude-code/discovery-loop/log.jsonl";
 const DEADLINE: Duration = Duration::from_secs(60);
 
 /// The program in a terminal of its own.
-struct Terminal {
-    child: Box<dyn Child + Send + Sync>,
-    master: Box<dyn MasterPty + Send>,
-    keys: Box<dyn Write + Send>,
-    told: Receiver<Vec<u8>>,
-    screen: vt100::Parser,
-    /// Everything that the program ever wrote.
-    raw: Vec<u8>,
-}
+struct Terminal(Pty);
 
 impl Terminal {
     fn open(machine: &Machine, size: (u16, u16), arguments: &[&str]) -> Terminal {
@@ -38,44 +27,23 @@ impl Terminal {
     }
 
     fn with(machine: &Machine, size: (u16, u16), mut command: CommandBuilder) -> Terminal {
-        let (cols, rows) = size;
-        let pty = native_pty_system()
-            .openpty(PtySize { rows, cols, pixel_width: 0, pixel_height: 0 })
-            .unwrap();
         command.env_clear();
         command.env("HOME", machine.home());
         command.env("PATH", "/usr/bin:/bin");
         command.env("TERM", "xterm-256color");
         command.env("COLORTERM", "truecolor");
         command.cwd(machine.home());
-        let child = pty.slave.spawn_command(command).unwrap();
-        drop(pty.slave);
-        let mut output = pty.master.try_clone_reader().unwrap();
-        let (tell, told) = channel();
-        thread::spawn(move || {
-            let mut buffer = [0; 65536];
-            while let Ok(count @ 1..) = output.read(&mut buffer) {
-                if tell.send(buffer[..count].to_vec()).is_err() {
-                    return;
-                }
-            }
-        });
-        let keys = pty.master.take_writer().unwrap();
-        let some = |count: u16| NonZeroU16::new(count).unwrap();
-        let screen = vt100::Parser::new(some(rows), some(cols), 0);
-        Terminal { child, master: pty.master, keys, told, screen, raw: Vec::new() }
+        Terminal(Pty::open(command, size))
     }
 
     fn take(&mut self, wait: Duration) {
-        if let Ok(bytes) = self.told.recv_timeout(wait) {
-            self.screen.process(&bytes);
-            self.raw.extend(bytes);
-        }
+        // When nothing comes, what is there is looked at again.
+        let _ = self.0.take(wait);
     }
 
     /// What is on the screen, without what nobody sees.
     fn text(&self) -> String {
-        let rows = self.screen.screen().contents();
+        let rows = self.0.screen.screen().contents();
         rows.lines().map(|row| format!("{}\n", row.trim_end())).collect()
     }
 
@@ -104,14 +72,7 @@ impl Terminal {
     }
 
     fn press(&mut self, keys: &str) {
-        self.keys.write_all(keys.as_bytes()).unwrap();
-        self.keys.flush().unwrap();
-    }
-
-    fn resize(&mut self, cols: u16, rows: u16) {
-        let some = |count: u16| NonZeroU16::new(count).unwrap();
-        self.screen.screen_mut().set_size(some(rows), some(cols));
-        self.master.resize(PtySize { rows, cols, pixel_width: 0, pixel_height: 0 }).unwrap();
+        self.0.press(keys);
     }
 
     /// Waits for its end.
@@ -120,7 +81,7 @@ impl Terminal {
         let begun = Instant::now();
         loop {
             self.take(Duration::from_millis(20));
-            if let Some(status) = self.child.try_wait().unwrap() {
+            if let Some(status) = self.0.child.try_wait().unwrap() {
                 self.take(Duration::from_millis(200));
                 return status.exit_code();
             }
@@ -131,18 +92,11 @@ impl Terminal {
     /// The terminal is as it was: the first screen, a cursor, no mouse, no pasting in brackets.
     #[track_caller]
     fn is_given_back(&self) {
-        let screen = self.screen.screen();
+        let screen = self.0.screen.screen();
         assert!(!screen.alternate_screen(), "the alternate screen");
         assert!(!screen.hide_cursor(), "the cursor");
         assert_eq!(screen.mouse_protocol_mode(), vt100::MouseProtocolMode::None);
         assert!(!screen.bracketed_paste(), "pasting in brackets");
-    }
-}
-
-impl Drop for Terminal {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 
@@ -397,7 +351,7 @@ fn any_size_will_do() {
     terminal.press(ENTER);
     terminal.until("a session", |text| !text.contains("2 sessions"));
     for (cols, rows) in [(200, 60), (40, 10), (80, 24), (10, 3), (300, 80), (60, 15)] {
-        terminal.resize(cols, rows);
+        terminal.0.resize(cols, rows);
         terminal.press("g");
         terminal.press("G");
         terminal.until("something", |text| text.trim().len() > 2);
@@ -414,7 +368,7 @@ fn the_terminal_is_given_back_whoever_ends_it() {
         let machine = machine(&[(LOOP, "one")]);
         let mut terminal = Terminal::open(&machine, (80, 24), &[]);
         terminal.shows("1 session");
-        let id = terminal.child.process_id().unwrap();
+        let id = terminal.0.child.process_id().unwrap();
         let sent = std::process::Command::new("kill")
             .args([&format!("-{signal}"), &id.to_string()])
             .status();
@@ -490,7 +444,7 @@ fn what_is_copied_and_exported_leaves_the_screen() {
     terminal.press("Y");
     terminal.shows("copied: claude --resume");
     let copied = |terminal: &Terminal| {
-        let text = String::from_utf8_lossy(&terminal.raw).into_owned();
+        let text = String::from_utf8_lossy(&terminal.0.raw).into_owned();
         text.matches("\x1b]52;c;").count()
     };
     assert_eq!(copied(&terminal), 1);

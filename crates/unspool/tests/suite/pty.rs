@@ -1,0 +1,78 @@
+//! The program in a pseudo-terminal of its own: what it writes becomes a screen, what is pressed
+//! comes to it as keys. Tests, measurements and pictures all have it from here.
+
+use std::io::{Read, Write};
+use std::num::NonZeroU16;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
+
+use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
+
+pub struct Pty {
+    pub child: Box<dyn Child + Send + Sync>,
+    pub screen: vt100::Parser,
+    /// Everything that the program ever wrote.
+    pub raw: Vec<u8>,
+    master: Box<dyn MasterPty + Send>,
+    keys: Box<dyn Write + Send>,
+    told: Receiver<Vec<u8>>,
+}
+
+// Not everybody who includes this needs all of it.
+#[allow(dead_code)]
+impl Pty {
+    pub fn open(command: CommandBuilder, (cols, rows): (u16, u16)) -> Pty {
+        let size = PtySize { rows, cols, pixel_width: 0, pixel_height: 0 };
+        let pty = native_pty_system().openpty(size).unwrap();
+        let child = pty.slave.spawn_command(command).unwrap();
+        drop(pty.slave);
+        let mut output = pty.master.try_clone_reader().unwrap();
+        let (tell, told) = channel();
+        thread::spawn(move || {
+            let mut buffer = [0; 65536];
+            while let Ok(count @ 1..) = output.read(&mut buffer) {
+                if tell.send(buffer.get(..count).unwrap_or_default().to_vec()).is_err() {
+                    return;
+                }
+            }
+        });
+        let keys = pty.master.take_writer().unwrap();
+        let screen = vt100::Parser::new(some(rows), some(cols), 0);
+        Pty { child, screen, raw: Vec::new(), master: pty.master, keys, told }
+    }
+
+    /// Takes what was written, waiting so long for it.
+    pub fn take(&mut self, wait: Duration) -> Result<(), RecvTimeoutError> {
+        let bytes = self.told.recv_timeout(wait)?;
+        self.screen.process(&bytes);
+        self.raw.extend(bytes);
+        Ok(())
+    }
+
+    /// Takes all that was written until now.
+    pub fn drain(&mut self) {
+        while self.take(Duration::ZERO).is_ok() {}
+    }
+
+    pub fn press(&mut self, keys: &str) {
+        self.keys.write_all(keys.as_bytes()).unwrap();
+        self.keys.flush().unwrap();
+    }
+
+    pub fn resize(&mut self, cols: u16, rows: u16) {
+        self.screen.screen_mut().set_size(some(rows), some(cols));
+        self.master.resize(PtySize { rows, cols, pixel_width: 0, pixel_height: 0 }).unwrap();
+    }
+}
+
+fn some(count: u16) -> NonZeroU16 {
+    NonZeroU16::new(count).unwrap()
+}
+
+impl Drop for Pty {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
