@@ -19,6 +19,8 @@ use crate::theme::Theme;
 const FRAME: Duration = Duration::from_millis(16);
 /// So long events are taken before what they changed is drawn.
 const BATCH: Duration = Duration::from_millis(6);
+/// With fewer pieces than this there would be no room to scroll.
+const LEAST: usize = 100;
 /// With nothing to do, it looks so often.
 const IDLE: Duration = Duration::from_secs(1);
 
@@ -28,6 +30,8 @@ pub struct Options {
     pub keys: Keys,
     pub motion: bool,
     pub mouse: bool,
+    /// So many pieces of a session are held at most.
+    pub window: usize,
     /// The session to begin with, and whether to replay it.
     pub session: Option<(String, bool)>,
 }
@@ -45,13 +49,14 @@ pub fn run(
     options: Options,
     begun: impl FnOnce(),
 ) -> io::Result<()> {
-    let Options { theme, keys, motion, mouse, session } = options;
+    let Options { theme, keys, motion, mouse, window, session } = options;
     let mut screen = Screen::take(mouse)?;
     let (mut state, deeds) = State::new(keys, crossterm::terminal::size()?, Instant::now());
     (state.motion, state.mouse) = (motion, mouse);
     state.name = link.name().map(str::to_owned);
     let painter = Painter::start(ear.clone());
-    state.colours = Some(Rc::new(painter.colours().clone()));
+    state.manner.colours = Some(Rc::new(painter.colours().clone()));
+    state.manner.window = window.max(LEAST);
     perform(deeds, &mut state, &mut screen, link)?;
     if let Some((id, replay)) = session {
         let deed = state.open_named(&id, replay);

@@ -18,7 +18,7 @@ use crate::keys::Keys;
 use crate::link::{Growth, Number, Told};
 use crate::list::List;
 use crate::replay::Replay;
-use crate::transcript::{Colouring, Transcript, Why};
+use crate::transcript::{Manner, Transcript, Why};
 
 /// Text that grows is looked at so often (C-20), states at once but for what one screen can show.
 const TEXT: Duration = Duration::from_millis(100);
@@ -132,7 +132,7 @@ pub struct State {
     /// Glyphs of what runs may move (C-18).
     pub motion: bool,
     pub keys: Keys,
-    pub colours: Colouring,
+    pub manner: Manner,
     pub(crate) asked: FxHashMap<Number, Asker>,
     next: Number,
     /// Sessions that changed, and when they are to be looked at.
@@ -167,7 +167,7 @@ impl State {
             mouse: true,
             motion: true,
             keys,
-            colours: None,
+            manner: Manner::default(),
             asked: FxHashMap::default(),
             next: 0,
             rows_due: FxHashMap::default(),

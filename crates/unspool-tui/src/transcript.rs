@@ -21,9 +21,6 @@ use crate::scroll::{Pieces, Scroll};
 pub use find::Find;
 use moving::Way;
 
-/// With more pieces than this, what is far away is let go.
-const MOST: usize = 700;
-const KEPT: usize = 450;
 /// More is loaded when so many screens are left.
 const NEAR: usize = 3;
 /// What is loaded at first, and while its reader scrolls.
@@ -50,8 +47,20 @@ pub enum Why {
     Seek(Way),
 }
 
-/// Who knows the colours of code, where somebody does.
-pub type Colouring = Option<Rc<dyn Colours>>;
+/// How transcripts are shown.
+#[derive(Clone)]
+pub struct Manner {
+    /// Who knows the colours of code, where somebody does.
+    pub colours: Option<Rc<dyn Colours>>,
+    /// With more pieces than this, what is far away is let go (C-19).
+    pub window: usize,
+}
+
+impl Default for Manner {
+    fn default() -> Manner {
+        Manner { colours: None, window: 700 }
+    }
+}
 
 /// What is asked, and what for.
 pub type Asked = (Why, Wish);
@@ -71,7 +80,7 @@ pub struct Transcript {
     pub until: Option<Position>,
     pub width: usize,
     pub view: usize,
-    colours: Colouring,
+    manner: Manner,
     inlines: Inlines,
     size: Size,
     folds: FxHashMap<Key, Fold>,
@@ -98,7 +107,7 @@ impl Pieces for Transcript {
 }
 
 impl Transcript {
-    pub fn new(session: SessionId, glance: Option<Glance>, colours: Colouring) -> Transcript {
+    pub fn new(session: SessionId, glance: Option<Glance>, manner: Manner) -> Transcript {
         Transcript {
             session,
             glance,
@@ -111,7 +120,7 @@ impl Transcript {
             until: None,
             width: 80,
             view: 20,
-            colours,
+            manner,
             inlines: Inlines::default(),
             size: FIRST,
             folds: FxHashMap::default(),
@@ -124,9 +133,9 @@ impl Transcript {
     }
 
     /// Only a glimpse of its end.
-    pub fn preview(glance: &Glance, colours: Colouring) -> Transcript {
+    pub fn preview(glance: &Glance, manner: Manner) -> Transcript {
         let size = Size { parts: 16, block: 8, long: 32 };
-        Transcript { size, ..Transcript::new(glance.id, Some(glance.clone()), colours) }
+        Transcript { size, ..Transcript::new(glance.id, Some(glance.clone()), manner) }
     }
 
     pub fn is_loaded(&self) -> bool {
@@ -139,7 +148,7 @@ impl Transcript {
     }
 
     pub fn lines(&self, piece: &Piece) -> Rc<Vec<Line>> {
-        let (colours, inlines) = (self.colours.as_deref(), &self.inlines);
+        let (colours, inlines) = (self.manner.colours.as_deref(), &self.inlines);
         piece.lines(self.width, self.fold_of(piece), &Surroundings { colours, inlines })
     }
 

@@ -20,6 +20,8 @@
 //! # Glyphs of what runs do not move; the mouse stays the terminal's.
 //! motion = false
 //! mouse = false
+//! # Of a long session so many parts are held at a time; the archive has the rest.
+//! window = 700
 //!
 //! # Other keys for an action; `?` shows the actions, docs/terminal.md their names.
 //! [terminal.keys]
@@ -52,12 +54,14 @@ pub struct Terminal {
     pub theme: Option<String>,
     pub motion: bool,
     pub mouse: bool,
+    /// So many pieces of a session are held at most.
+    pub window: usize,
     pub keys: BTreeMap<String, Vec<String>>,
 }
 
 impl Default for Terminal {
     fn default() -> Terminal {
-        Terminal { theme: None, motion: true, mouse: true, keys: BTreeMap::new() }
+        Terminal { theme: None, motion: true, mouse: true, window: 700, keys: BTreeMap::new() }
     }
 }
 

@@ -113,7 +113,7 @@ impl State {
                 let hit = search.hits.as_ref().and_then(|hits| hits.get(search.at)).cloned();
                 let query = search.query.clone();
                 let Some(hit) = hit else { return Vec::new() };
-                let mut transcript = Transcript::new(hit.session, None, self.colours.clone());
+                let mut transcript = Transcript::new(hit.session, None, self.manner.clone());
                 // What was looked for everywhere is looked for here.
                 let find = transcript.find(&query);
                 let wanted = match (hit.turn, hit.place) {
@@ -272,7 +272,7 @@ impl State {
 
     /// Into a session by its id: from its start, which is what its starter wanted of it.
     pub(super) fn enter(&mut self, id: SessionId) -> Vec<Deed> {
-        let transcript = Transcript::new(id, None, self.colours.clone());
+        let transcript = Transcript::new(id, None, self.manner.clone());
         self.screens.push(Screen::Session(Box::new(transcript)));
         let start = Position::start_of(0);
         let asked = self.of_transcript(|held| Some(held.ask_anew(Wanted::From(start))));

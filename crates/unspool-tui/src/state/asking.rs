@@ -92,7 +92,7 @@ impl State {
 
     /// Opens a session at its end, or from its start to be replayed.
     pub(super) fn open(&mut self, glance: Glance, replay: bool) -> Vec<Deed> {
-        let transcript = Transcript::new(glance.id, Some(glance), self.colours.clone());
+        let transcript = Transcript::new(glance.id, Some(glance), self.manner.clone());
         self.screens.push(Screen::Session(Box::new(transcript)));
         if replay {
             return self.start_replay();
@@ -114,7 +114,7 @@ impl State {
 
     pub(super) fn ask_preview(&mut self) -> Option<Deed> {
         let glance = self.list.chosen()?;
-        let mut preview = Transcript::preview(glance, self.colours.clone());
+        let mut preview = Transcript::preview(glance, self.manner.clone());
         let id = glance.id;
         let (_, wish) = preview.ask_anew(Wanted::End);
         self.preview = Some(preview);

@@ -9,7 +9,7 @@ use unspool_engine::reader::Loaded;
 use unspool_engine::window::{Position, Shown, Wanted};
 
 use super::moving::Way;
-use super::{Asked, KEPT, MOST, Transcript, Why, edges, first_place, last_place};
+use super::{Asked, Transcript, Why, edges, first_place, last_place};
 use crate::piece::{Content, Inline, Key, Piece};
 use crate::scroll::{Scroll, Spot};
 
@@ -143,13 +143,18 @@ impl Transcript {
         }
     }
 
+    /// So many pieces stay when some are let go.
+    fn kept(&self) -> usize {
+        self.manner.window * 2 / 3
+    }
+
     /// Lets go of what is far behind the screen.
     fn trim_end(&mut self) {
-        if self.pieces.len() <= MOST {
+        if self.pieces.len() <= self.manner.window {
             return;
         }
         let screen = self.scroll.top.piece + self.view;
-        self.pieces.truncate(KEPT.max(screen + self.view));
+        self.pieces.truncate(self.kept().max(screen + self.view));
         while self.pieces.last().is_some_and(|piece| last_place(piece).is_none()) {
             self.pieces.pop();
         }
@@ -159,12 +164,12 @@ impl Transcript {
 
     /// Lets go of what is far before the screen.
     fn trim_start(&mut self) {
-        if self.pieces.len() <= MOST {
+        if self.pieces.len() <= self.manner.window {
             return;
         }
         let place = self.place(&self.pieces);
         let far = self.scroll.top.piece.saturating_sub(self.view);
-        let gone = (self.pieces.len() - KEPT).min(far);
+        let gone = (self.pieces.len() - self.kept()).min(far);
         if gone <= 1 {
             return;
         }

@@ -55,10 +55,14 @@ pub fn pieces(
                 paint::draw(&Line::of("▎", Style::default()), row, canvas.buffer, canvas.theme);
                 canvas.fill(Rect { width: 1, ..row }, canvas.theme.rail());
             }
-            if transcript.mark == Some(piece.key) && nth_line == 0 {
+            // Above what is new, where there is room: some pieces stand close together.
+            let marked = transcript.mark == Some(piece.key) && nth_line == 0;
+            if marked && line.is_blank() {
                 let rule =
                     format!("{} new ", "─".repeat(usize::from(text.width).saturating_sub(8)));
                 canvas.text(&rule, Style::tone(Tone::Accent), text);
+            } else if marked {
+                canvas.text("•", Style::tone(Tone::Accent), Rect { x: row.x + 1, width: 1, ..row });
             }
             // What runs may blink, and nothing else does (C-18).
             if piece.is_open() && state.beat() % 2 == 1 && has_running_glyph(line) {

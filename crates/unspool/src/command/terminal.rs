@@ -113,5 +113,6 @@ fn options(session: Option<(String, bool)>) -> Result<Options> {
         })?,
     };
     let keys = Keys::new(chosen.keys).context("in the config file, below [terminal.keys]")?;
-    Ok(Options { theme, keys, motion: chosen.motion, mouse: chosen.mouse, session })
+    let config::Terminal { motion, mouse, window, .. } = chosen;
+    Ok(Options { theme, keys, motion, mouse, window, session })
 }

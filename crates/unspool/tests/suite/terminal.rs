@@ -487,3 +487,25 @@ fn it_is_suspended_and_comes_back_and_the_wheel_scrolls() {
     terminal.until("the shell", |text| text.contains("ready> ") && !text.contains("[ ] prompts"));
     terminal.is_given_back();
 }
+
+#[test]
+fn the_config_file_chooses_keys_and_what_is_wrong_in_it_is_said() {
+    let machine = machine(&[(LOOP, "one")]);
+    let config = ".config/unspool/config.toml";
+    machine.write(config, b"[terminal]\nwindow = 100\n[terminal.keys]\nopen = [\"z\"]\n");
+    let mut terminal = Terminal::open(&machine, (80, 24), &[]);
+    terminal.shows("1 session");
+    terminal.press("z");
+    terminal.shows("[ ] prompts");
+    for (wrong, told) in [
+        ("[terminal]\ntheme = \"mauve\"\n", "there is no theme mauve"),
+        ("[terminal.keys]\nopne = [\"z\"]\n", "there is no action"),
+        ("[terminal.keys]\nopen = [\"hyper\"]\n", "is no key"),
+    ] {
+        machine.write(config, wrong.as_bytes());
+        let mut terminal = Terminal::open(&machine, (120, 24), &[]);
+        assert_eq!(terminal.ends(), 1, "{wrong}");
+        assert!(terminal.text().contains(told), "{wrong}: {}", terminal.text());
+        terminal.is_given_back();
+    }
+}
