@@ -164,6 +164,8 @@ async function long() {
   await page.goto(server.address);
   const paints = [];
   for (let nth = 0; nth < 9; nth += 1) {
+    // The browser takes the page before this one apart a second later, and draws nothing meanwhile.
+    await pause(2500);
     await page.goto(`${server.origin}/s/${id}${nth % 3 === 1 ? "?turn=40" : ""}`);
     await page.waitForSelector(".session[data-live=on]");
     paints.push(await page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? NaN));
@@ -174,7 +176,7 @@ async function long() {
 
   // Scrolling with the wheel, about 2,000 pixels a second, up and up through what has to be loaded; and, in
   // the same browser, back through what is there: that is as fast as this machine draws.
-  // The browser takes the page before this one apart a second later, and draws nothing meanwhile.
+  // As above.
   await pause(2500);
   const loading = await scroll(page, -100);
   const count = await page.locator("[data-at]").count();
