@@ -154,8 +154,8 @@ impl Piece {
         self.laid.replace(None);
     }
 
-    /// How much is shown unless somebody chose. What went wrong, what was changed and what waits
-    /// for an answer is in sight; other calls are one line, as on the page.
+    /// How much is shown unless somebody chose. What went wrong, what was changed and what was
+    /// asked is in sight; other calls are one line, as on the page.
     pub fn usual_fold(&self) -> Fold {
         let Content::Item(item) = &self.content else { return Fold::Open };
         match item {
@@ -301,7 +301,8 @@ fn card(part: &PartView) -> Option<&Card> {
 }
 
 fn is_telling(card: &Card) -> bool {
-    let asked = card.question.as_ref().is_some_and(|question| question.answer.is_none());
+    // What was asked is in sight, and so is what was answered: that is a record.
+    let asked = card.question.is_some();
     let shows = |block: &Block| matches!(block, Block::Diff(_) | Block::List(_));
     asked || card.badge.tone == Tone::Failed || card.body.iter().any(shows)
 }
