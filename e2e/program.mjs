@@ -76,6 +76,18 @@ export async function open(test, options = {}) {
   });
   const context = await browser.newContext({ viewport: { width: 1200, height: 800 }, ...options });
   const page = await context.newPage();
+  // A page that was just come to takes no keys until its scripts ran, however soon it shows something.
+  const press = page.keyboard.press.bind(page.keyboard);
+  page.keyboard.press = async (...key) => {
+    await page.waitForLoadState("load");
+    return press(...key);
+  };
+  const waitForSelector = page.waitForSelector.bind(page);
+  page.waitForSelector = async (...what) => {
+    const found = await waitForSelector(...what);
+    await page.waitForLoadState("load");
+    return found;
+  };
   page.troubles = [];
   page.on("pageerror", (error) => page.troubles.push(`error: ${error.message}`));
   page.on("console", (message) => {

@@ -8,7 +8,7 @@ pub mod wire;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use unspool_core::block::Block;
-use unspool_core::id::{PartId, SessionId};
+use unspool_core::id::SessionId;
 use unspool_core::live;
 use unspool_core::part::Place;
 use unspool_core::present;
@@ -37,8 +37,6 @@ pub enum Wish {
     Window { session: SessionId, wanted: Wanted, only: Option<Only>, size: Size },
     /// Words, in one session or in all of them.
     Search { query: String, session: Option<SessionId>, limit: usize },
-    /// Where a part stands, for who knows its id alone.
-    Locate { session: SessionId, part: PartId },
 }
 
 impl Wish {
@@ -55,7 +53,7 @@ impl Wish {
                 let size = Size { parts, block, long: long.min(MOST) };
                 Wish::Window { session, wanted, only, size }
             }
-            Wish::Session { .. } | Wish::Locate { .. } => self,
+            Wish::Session { .. } => self,
         }
     }
 }
@@ -72,7 +70,6 @@ pub enum Answer {
     Session(Option<Box<Glance>>),
     Window(Box<Loaded>),
     Found(Vec<Found>),
-    Located(Option<(u32, Place)>),
     /// What went wrong, and what to do about it.
     Failed(String),
 }
@@ -177,12 +174,6 @@ async fn look<S: Store>(store: &S, prices: &Prices, wish: Wish) -> Result<Answer
             let request = SearchRequest { session, limit, ..SearchRequest::new(&query) };
             let found = store.search(request).await?;
             Ok(Answer::Found(found.hits.into_iter().map(Found::from).collect()))
-        }
-        Wish::Locate { session, part } => {
-            let Some(stored) = stored(store, session).await? else {
-                return Ok(Answer::Located(None));
-            };
-            Ok(Answer::Located(store.locate(stored.row, None, part).await?))
         }
     }
 }

@@ -14,8 +14,6 @@ pub enum Event {
     Told(Told),
     /// Colours of code that was shown without are at hand.
     Coloured,
-    /// The terminal was taken away and given back: everything is to be drawn anew.
-    Resumed,
     /// Somebody wants us to end.
     End,
 }

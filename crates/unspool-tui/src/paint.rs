@@ -6,7 +6,6 @@ use std::num::NonZeroU16;
 use ratatui::buffer::{Buffer, CellDiffOption, CellWidth};
 use ratatui::layout::Rect;
 use ratatui::style::Style;
-use ratatui::text;
 use unicode_segmentation::UnicodeSegmentation;
 use unspool_core::lines::{self, Line, visible};
 
@@ -18,15 +17,6 @@ mod links;
 
 /// More accents than this on one letter are there to do harm.
 const LONGEST_SIGN: usize = 32;
-
-/// A line as text of ratatui, where a widget wants it.
-pub fn paint(line: &Line, theme: &Theme) -> text::Line<'static> {
-    let spans = line.runs.iter().map(|run| {
-        let text = visible(&run.text).into_owned();
-        text::Span::styled(text, theme.style(&run.style))
-    });
-    text::Line::from(spans.collect::<Vec<text::Span<'static>>>())
-}
 
 /// Draws a line into the first row of an area, over what stands there, and says how many columns
 /// it took. What does not fit is left out; no sign is cut in two.

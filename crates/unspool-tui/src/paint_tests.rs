@@ -53,8 +53,6 @@ fn law_8_no_cell_holds_what_a_terminal_obeys() {
     let line = Line { runs: vec![run("a\x1b[31m\u{202e}b"), run("\u{9b}c\u{200b}\u{feff}d\u{7}")] };
     let (cells, _) = drawn(&line, 40);
     assert_eq!(cells.concat().trim_end(), "a␛[31m‹U+202E›b\u{fffd}cd␇");
-    let painted = paint(&line, &Theme::mocha()).to_string();
-    assert!(!painted.chars().any(char::is_control), "{painted}");
     let zalgo = format!("x{}y", "\u{301}".repeat(5000));
     let (cells, taken) = drawn(&plain(&zalgo), 3);
     assert_eq!((cells[1].as_str(), taken), ("y", 2));

@@ -27,7 +27,21 @@ use crate::view;
 static TAKEN: AtomicBool = AtomicBool::new(false);
 static HOOK: Once = Once::new();
 
-type Out = BufWriter<Stdout>;
+type Out = BufWriter<Taken>;
+
+/// The terminal as long as it is ours: what still waits to be drawn when it is given back, by a
+/// panic in the middle of a frame, would wipe away what is said of the panic.
+struct Taken(Stdout);
+
+impl Write for Taken {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if TAKEN.load(Ordering::SeqCst) { self.0.write(bytes) } else { Ok(bytes.len()) }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
 
 /// The terminal while it is ours. It is given back when this goes.
 ///
@@ -52,7 +66,7 @@ impl Screen {
                 usual(info);
             }));
         });
-        let out = BufWriter::with_capacity(64 * 1024, io::stdout());
+        let out = BufWriter::with_capacity(64 * 1024, Taken(io::stdout()));
         let mut screen = Screen {
             backend: CrosstermBackend::new(out),
             shown: Buffer::default(),

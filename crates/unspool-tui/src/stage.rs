@@ -24,8 +24,6 @@ pub struct Stage<S: Store> {
     state: State,
     theme: Theme,
     now: Instant,
-    /// What it wanted done beside asking.
-    pub done: Vec<Deed>,
 }
 
 /// What was asked and not yet answered.
@@ -37,11 +35,12 @@ impl<S: Store> Stage<S> {
         let (mut state, deeds) = State::new(Keys::new([])?, size, now);
         state.motion = false;
         let prices = Prices::default();
-        let mut stage = Stage { store, prices, state, theme, now, done: Vec::new() };
+        let mut stage = Stage { store, prices, state, theme, now };
         stage.perform(deeds);
         Ok(stage)
     }
 
+    /// Answers what is asked. What else is wanted there is nobody to do for.
     fn perform(&mut self, deeds: Vec<Deed>) {
         let mut waiting = deeds;
         while let Some(deed) = waiting.pop() {
@@ -49,8 +48,6 @@ impl<S: Store> Stage<S> {
                 let answer = wait(answer(&self.store, &self.prices, wish));
                 let told = Event::Told(Told::Answered(number, answer));
                 waiting.extend(self.state.take(told, self.now));
-            } else {
-                self.done.push(deed);
             }
         }
     }

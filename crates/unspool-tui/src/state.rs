@@ -234,7 +234,6 @@ impl State {
                 self.recolour();
                 Vec::new()
             }
-            Event::Resumed => vec![Deed::Redraw],
             Event::End => vec![Deed::Quit],
         };
         self.fit();

@@ -227,11 +227,6 @@ impl Theme {
         self.tokens.muted
     }
 
-    /// What leads.
-    pub fn accent(&self) -> Style {
-        self.tokens.accent
-    }
-
     /// Below what is chosen in a list, or marked.
     pub fn selection(&self) -> Style {
         self.tokens.selection
@@ -240,11 +235,6 @@ impl Theme {
     /// The rail beside the part that the keys are about.
     pub fn rail(&self) -> Style {
         self.tokens.accent
-    }
-
-    /// Lines between panes.
-    pub fn border(&self) -> Style {
-        self.tokens.border
     }
 
     /// Below words that were looked for.

@@ -56,7 +56,6 @@ fn c_18_the_tokens_are_those_of_the_page() {
         for (name, ours) in [
             ("base", sheet.base),
             ("mantle", sheet.mantle),
-            ("surface-1", sheet.surface_1),
             ("subtext", sheet.subtext),
             ("text", sheet.text),
             ("running", sheet.running),
@@ -134,7 +133,7 @@ fn no_color_means_none() {
     let theme = Theme::mono();
     let styles = [theme.base(), theme.selection(), theme.hit(), theme.current_hit()]
         .into_iter()
-        .chain([theme.status(), theme.border(), theme.rail(), theme.muted(), theme.accent()])
+        .chain([theme.status(), theme.rail(), theme.muted()])
         .chain(roles().map(|role| theme.style(&Look::role(role))));
     for style in styles {
         for colour in [style.fg, style.bg].into_iter().flatten() {

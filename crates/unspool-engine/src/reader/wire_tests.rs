@@ -214,8 +214,6 @@ fn everything_that_is_said_is_what_it_was() {
         Answer::Session(Some(Box::new(glance()))),
         Answer::Window(Box::new(loaded)),
         Answer::Found(vec![found]),
-        Answer::Located(None),
-        Answer::Located(Some((3, Place(-2)))),
         Answer::Failed("why".to_owned()),
     ] {
         same(Said::Answer { number: u64::MAX, answer });

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tempfile::TempDir;
+use unspool_store::sqlite::Sqlite;
 
 use crate::case::root;
 
@@ -107,6 +108,22 @@ impl Machine {
         });
         Some(shown.collect())
     }
+}
+
+/// An archive with these recordings, opened to be read, and the folder that it lies in.
+#[track_caller]
+pub fn archive_of(paths: &[PathBuf]) -> (Sqlite, TempDir) {
+    let folder = TempDir::new().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_unspool"))
+        .arg("--data")
+        .arg(folder.path())
+        .arg("import")
+        .args(paths)
+        .env_remove("UNSPOOL_DATA")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    (Sqlite::open_to_read(&folder.path().join("unspool.db")).unwrap(), folder)
 }
 
 /// A fixture as it was recorded.

@@ -121,7 +121,6 @@ fn wishes(session: SessionId, archive: &Sqlite, prices: &Prices) -> Vec<Wish> {
         [] => Default::default(),
         all => (all.first(), all.get(all.len() / 2), all.last()),
     };
-    wishes.extend(middle.map(|(_, part)| Wish::Locate { session, part: *part }));
     for parts in [3, 160] {
         let size = Size { parts, block: parts, long: 2 * parts as u64 };
         wishes.push(ask(Wanted::End, None, size));

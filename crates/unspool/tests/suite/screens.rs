@@ -2,8 +2,7 @@
 //! against golden files beside the recordings. UNSPOOL_BLESS=1 writes them anew; read what changes.
 
 use std::fs;
-use std::path::Path;
-use std::process::Command;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use tempfile::TempDir;
@@ -12,6 +11,7 @@ use unspool_tui::stage::Stage;
 use unspool_tui::theme::Theme;
 
 use crate::case::root;
+use crate::home::archive_of;
 
 const CASES: &[&str] = &[
     "claude-code/discovery-loop",
@@ -25,18 +25,8 @@ const CASES: &[&str] = &[
 const SIZES: [(u16, u16); 3] = [(40, 10), (80, 24), (140, 45)];
 
 /// The application over an archive of one recording.
-fn stage(paths: &[&Path], size: (u16, u16)) -> (Stage<Sqlite>, TempDir) {
-    let folder = TempDir::new().unwrap();
-    let output = Command::new(env!("CARGO_BIN_EXE_unspool"))
-        .arg("--data")
-        .arg(folder.path())
-        .arg("import")
-        .args(paths)
-        .env_remove("UNSPOOL_DATA")
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let store = Sqlite::open_to_read(&folder.path().join("unspool.db")).unwrap();
+fn stage(path: PathBuf, size: (u16, u16)) -> (Stage<Sqlite>, TempDir) {
+    let (store, folder) = archive_of(&[path]);
     (Stage::new(store, size, Theme::named("mocha").unwrap()).unwrap(), folder)
 }
 
@@ -45,7 +35,7 @@ fn screens_are_as_they_were() {
     let bless = std::env::var_os("UNSPOOL_BLESS").is_some();
     for case in CASES {
         let path = root().join("fixtures").join(case);
-        let (mut stage, _folder) = stage(&[&path], SIZES[0]);
+        let (mut stage, _folder) = stage(path.clone(), SIZES[0]);
         stage.press("\n");
         let mut seen = String::new();
         for (width, height) in SIZES {
@@ -73,7 +63,7 @@ fn walking_through_a_long_session_shows_all_of_it_in_order() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("long.jsonl");
     fs::write(&path, log).unwrap();
-    let (mut stage, _archive) = stage(&[&path], (90, 30));
+    let (mut stage, _archive) = stage(path, (90, 30));
     stage.press("\n");
     // From the end to the start, half a screen at a time, and what was seen put together.
     let mut up: Vec<u32> = Vec::new();

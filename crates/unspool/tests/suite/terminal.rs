@@ -4,6 +4,12 @@
 use std::time::{Duration, Instant};
 
 use portable_pty::CommandBuilder;
+use unspool_engine::reader::Wish;
+use unspool_engine::request::Request;
+use unspool_tui::app::{self, Options};
+use unspool_tui::keys::Keys;
+use unspool_tui::link::{Link, Number};
+use unspool_tui::theme::Theme;
 
 use crate::home::{Machine, lines, recorded};
 use crate::pty::Pty;
@@ -145,11 +151,13 @@ fn a_log_that_grows_is_followed_and_nobody_is_moved() {
     let mut terminal = Terminal::open(&machine, (90, 14), &[]);
     terminal.shows("1 session");
     terminal.press(ENTER);
-    let before = terminal.shows("[ ] prompts");
+    let before = terminal.shows("Redacted reasoning");
+    assert!(!before.contains("this text does not exist"), "{before}");
     // At the end: what is written comes into sight.
     let (next, last) = all[half..].split_at((all.len() - half) / 2);
     next.iter().for_each(|line| machine.append(&path, line));
-    terminal.until("what was written", |text| text != before && !text.contains("new part"));
+    let followed = terminal.shows("this text does not exist");
+    assert!(!followed.contains("new part"), "{followed}");
     // Elsewhere: nothing moves, and what came is counted.
     terminal.press("g");
     terminal.shows("session ");
@@ -161,6 +169,7 @@ fn a_log_that_grows_is_followed_and_nobody_is_moved() {
     // Back at the end: followed again.
     terminal.press("G");
     terminal.hides("new part");
+    terminal.shows("90,835 tokens");
 }
 
 #[test]
@@ -508,4 +517,43 @@ fn the_config_file_chooses_keys_and_what_is_wrong_in_it_is_said() {
         assert!(terminal.text().contains(told), "{wrong}: {}", terminal.text());
         terminal.is_given_back();
     }
+}
+
+/// Asks for nothing: it breaks.
+struct Broken;
+
+impl Link for Broken {
+    fn ask(&self, _: Number, _: Wish) {
+        panic!("broken on purpose");
+    }
+
+    fn change(&self, _: Request) {}
+
+    fn name(&self) -> Option<&str> {
+        None
+    }
+}
+
+#[test]
+#[ignore = "the next one runs it, in a terminal"]
+fn breaks() {
+    let (ear, events) = app::events();
+    let (theme, keys) = (Theme::mocha(), Keys::new([]).unwrap());
+    let options = Options { theme, keys, motion: false, mouse: true, window: 100, session: None };
+    let _ = app::run(&Broken, &ear, &events, options, || {});
+}
+
+// What is said of a panic can be read, on a terminal that is as it was.
+#[test]
+fn a_panic_gives_the_terminal_back() {
+    let machine = Machine::new();
+    let mut command = CommandBuilder::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "terminal::breaks", "--ignored", "--nocapture"]);
+    command.env("RUST_BACKTRACE", "0");
+    let mut terminal = Terminal::with(&machine, (100, 30), command);
+    assert_ne!(terminal.ends(), 0);
+    assert!(terminal.text().contains("broken on purpose"), "{}", terminal.text());
+    let entered = b"\x1b[?1049h";
+    assert!(terminal.0.raw.windows(entered.len()).any(|bytes| bytes == entered));
+    terminal.is_given_back();
 }

@@ -2,7 +2,6 @@
 //! page of all of it shows (law 1, law 2, R-X-14).
 
 use std::collections::BTreeMap;
-use std::process::Command;
 
 use tempfile::TempDir;
 use unspool_core::present::{Item, PartView, TurnView};
@@ -14,6 +13,7 @@ use unspool_store::contract::{SessionFilter, Store, StoredSession};
 use unspool_store::sqlite::Sqlite;
 
 use crate::case::root;
+use crate::home::archive_of;
 
 /// So little that every turn is cut, and every block.
 const SMALL: Size = Size { parts: 3, block: 3, long: 0 };
@@ -35,19 +35,9 @@ struct Desk {
 impl Desk {
     /// An archive with all recordings of these agents.
     fn new(agents: &[&str]) -> Desk {
-        let folder = TempDir::new().unwrap();
         let paths = agents.iter().map(|agent| root().join("fixtures").join(agent));
-        let output = Command::new(env!("CARGO_BIN_EXE_unspool"))
-            .arg("--data")
-            .arg(folder.path())
-            .arg("import")
-            .args(paths)
-            .env_remove("UNSPOOL_DATA")
-            .output()
-            .unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        let file = folder.path().join("unspool.db");
-        Desk { store: Sqlite::open_to_read(&file).unwrap(), _folder: folder }
+        let (store, folder) = archive_of(&paths.collect::<Vec<_>>());
+        Desk { store, _folder: folder }
     }
 
     fn sessions(&self) -> Vec<StoredSession> {
