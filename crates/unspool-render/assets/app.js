@@ -25,9 +25,10 @@ document.addEventListener("click", async (event) => {
   setTimeout(() => { button.textContent = said; }, 1500);
 });
 
-/** Whether a key is meant for a field and not for the page. */
+/** Whether a key is meant for a field and not for the page. A dialog that was just closed has the focus
+ *  until the next frame. */
 export function isTyping(event) {
-  return event.target.closest("input, textarea, select, [contenteditable], dialog") !== null
+  return event.target.closest("input, textarea, select, [contenteditable], dialog[open]") !== null
     || event.ctrlKey || event.metaKey || event.altKey;
 }
 
