@@ -18,49 +18,6 @@ use unspool_store::rows::{FileRow, FileStamp, Records, Snapshot, SourceRow, Warn
 
 use crate::report::Report;
 
-/// The forms in which a session can be written.
-pub const FORMATS: &[&str] = &["jsonl"];
-
-/// One of them.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Format {
-    /// Everything that is stored, so that it can be stored again.
-    Jsonl,
-}
-
-impl Format {
-    pub const ALL: [Format; 1] = [Format::Jsonl];
-
-    pub fn of_name(name: &str) -> Option<Format> {
-        Format::ALL.into_iter().find(|format| format.name() == name)
-    }
-
-    /// What it is called, which is also how its files end.
-    pub fn name(self) -> &'static str {
-        match self {
-            Format::Jsonl => "jsonl",
-        }
-    }
-
-    pub fn media_type(self) -> &'static str {
-        match self {
-            Format::Jsonl => "application/x-ndjson",
-        }
-    }
-}
-
-/// Writes a session in some form.
-pub fn write<S: Store>(
-    store: &S,
-    stored: &StoredSession,
-    format: Format,
-    out: &mut (impl Write + ?Sized),
-) -> Result<(), ExchangeError> {
-    match format {
-        Format::Jsonl => export(store, stored, out),
-    }
-}
-
 /// What every head begins with: the version of the lines that follow.
 pub const MARK: &str = "{\"unspool\":1,";
 /// So many turns are loaded at once.

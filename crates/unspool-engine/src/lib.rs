@@ -7,6 +7,7 @@ pub mod attach;
 mod claim;
 pub mod desk;
 pub mod exchange;
+pub mod export;
 pub mod family;
 pub mod follow;
 pub mod hooks;

@@ -9,6 +9,7 @@ pub mod chart;
 pub mod highlight;
 pub mod markdown;
 pub mod page;
+pub mod project;
 pub mod text;
 pub mod turn;
 

@@ -1,7 +1,6 @@
 //! The table of routes as an OpenAPI document, and as the table in the docs.
 
 use serde_json::{Map, Value, json};
-use unspool_engine::exchange::Format;
 
 use super::route::{Gives, Parameter, ROUTES, Route, path_parameter};
 use super::schema::{self, named};
@@ -82,8 +81,8 @@ fn responses(gives: Gives) -> Value {
             json!({ "200": document(list, headers), "304": unchanged, "default": problem })
         }
         Gives::File => {
-            let forms =
-                Format::ALL.into_iter().map(|form| (form.media_type().to_owned(), json!({})));
+            let forms = unspool_render::project::ALL.iter();
+            let forms = forms.map(|form| (form.media_type.to_owned(), json!({})));
             let content: Map<String, Value> = forms.collect();
             json!({ "200": { "description": "A file", "content": content }, "default": problem })
         }

@@ -201,11 +201,14 @@ pub const ROUTES: &[Route] = &[
         path: "/api/sessions/{id}/export",
         endpoint: Endpoint::Export,
         summary: "One session as a file: what `unspool export` writes",
-        parameters: &[must(
-            "to",
-            Kind::OneOf(unspool_engine::exchange::FORMATS),
-            "the form; jsonl has everything that is stored, and `unspool import` takes it back",
-        )],
+        parameters: &[
+            must(
+                "to",
+                Kind::OneOf(unspool_render::project::NAMES),
+                "the form; jsonl has everything that is stored, and `unspool import` takes it back",
+            ),
+            may("sdk", Kind::OneOf(&["5", "6", "7"]), "the version of the AI SDK that reads it"),
+        ],
         answer: Gives::File,
     },
     Route {

@@ -6,6 +6,8 @@ use serde::Serialize;
 use unspool_core::document::{SessionDocument, TurnDocument};
 use unspool_core::id::{Id, SessionId, digest};
 use unspool_core::session::Turn;
+use unspool_engine::export;
+use unspool_render::project::{Options, Projection, Sdk};
 use unspool_store::contract::{
     After, SessionFilter, Store, StoreError, StoredSession, StoredWarning, Window,
 };
@@ -181,12 +183,14 @@ impl Stretch {
 
 pub async fn export<S: Store>(app: &Arc<App<S>>, asked: &Asked) -> Result<Answer, Problem> {
     let stored = find(app, asked.in_path("id")).await?;
-    let format = asked.text("to").and_then(unspool_engine::exchange::Format::of_name);
-    let format = format.ok_or_else(|| Problem::bad("to is no form"))?;
-    let name = format!("unspool-{}.{}", stored.summary.session.id, format.name());
+    let projection = asked.text("to").and_then(Projection::named);
+    let projection = projection.ok_or_else(|| Problem::bad("to is no form"))?;
+    let name = format!("unspool-{}.{}", stored.summary.session.id, projection.extension);
+    let sdk = if asked.text("sdk") == Some("7") { Sdk::Seven } else { Sdk::Common };
+    let options = Options { sdk, prices: app.prices.clone() };
     let store = app.store.clone();
     let body = super::stream::written_by(move |out| {
-        unspool_engine::exchange::write(&store, &stored, format, out).map_err(std::io::Error::other)
+        export::write(&store, &stored, projection, &options, out).map_err(std::io::Error::other)
     });
-    Ok(Answer::File { name, media_type: format.media_type(), body })
+    Ok(Answer::File { name, media_type: projection.media_type, body })
 }

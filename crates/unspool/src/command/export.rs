@@ -1,17 +1,20 @@
 //! `unspool export`: sessions in another form.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
-use unspool_engine::exchange::{self, FORMATS, Format};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use unspool_engine::export;
+use unspool_render::project::{ALL, Options, Projection, Sdk, Way};
 use unspool_store::blocking::wait;
-use unspool_store::contract::{SessionFilter, Store};
+use unspool_store::contract::{SessionFilter, Store, StoredSession};
+use unspool_store::sqlite::Sqlite;
 
 use crate::archive::{Archive, find};
+use crate::config;
 
 /// Write sessions in another form
 #[derive(Args)]
@@ -22,17 +25,21 @@ pub struct Export {
     /// Every session of the archive
     #[arg(long)]
     all: bool,
-    /// The form: jsonl has everything that is stored, and `unspool import` takes it back
-    #[arg(long, value_name = "FORMAT", value_parser = format())]
-    to: Format,
-    /// Write to this file instead of standard output
+    /// The form
+    #[arg(long, value_name = "FORMAT", value_parser = projection())]
+    to: &'static Projection,
+    /// Write to this file instead of standard output; several sessions go into a folder
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// The version of the AI SDK that is to read it: 7 adds what older ones would refuse
+    #[arg(long, value_name = "VERSION", value_parser = ["5", "6", "7"])]
+    sdk: Option<String>,
 }
 
-fn format() -> impl TypedValueParser<Value = Format> {
-    let known = PossibleValuesParser::new(FORMATS);
-    known.try_map(|name| Format::of_name(&name).ok_or("there is no such form"))
+fn projection() -> impl TypedValueParser<Value = &'static Projection> {
+    let known = ALL.iter().map(|one| PossibleValue::new(one.name).help(one.about));
+    let known = PossibleValuesParser::new(known);
+    known.try_map(|name| Projection::named(&name).ok_or("there is no such form"))
 }
 
 impl Export {
@@ -45,28 +52,68 @@ impl Export {
         if sessions.is_empty() {
             bail!("there is nothing to export: the archive has no sessions");
         }
+        let sdk = if self.sdk.as_deref() == Some("7") { Sdk::Seven } else { Sdk::Common };
+        let prices = config::prices()?;
+        let writing =
+            Writing { store: &store, projection: self.to, options: Options { sdk, prices } };
+        // Only lines can stand below lines; anything else is one session a file.
+        let together = matches!(self.to.way, Way::Stored) || sessions.len() == 1;
         match self.output {
-            Some(path) => {
-                // Written beside it first: half an export must not look like one.
-                let partial = path.with_extension("partial");
-                let context = || format!("cannot write {}", path.display());
-                let file = File::create(&partial).with_context(context)?;
-                let mut out = BufWriter::new(file);
-                for stored in &sessions {
-                    exchange::write(&store, stored, self.to, &mut out)?;
-                }
-                out.into_inner().map_err(|error| error.into_error())?.sync_all()?;
-                std::fs::rename(&partial, &path).with_context(context)?;
-                eprintln!("unspool: {} sessions are in {}", sessions.len(), path.display());
+            Some(path) if together && !path.is_dir() => {
+                writing.file(&path, &sessions)?;
+                eprintln!("unspool: {} in {}", counted(sessions.len()), path.display());
             }
-            None => {
-                let mut out = BufWriter::new(io::stdout().lock());
+            Some(folder) => {
+                let context = || format!("cannot make the folder {}", folder.display());
+                fs::create_dir_all(&folder).with_context(context)?;
                 for stored in &sessions {
-                    exchange::write(&store, stored, self.to, &mut out)?;
+                    let (id, form) = (stored.summary.session.id, self.to.extension);
+                    writing
+                        .file(&folder.join(format!("{id}.{form}")), std::slice::from_ref(stored))?;
                 }
+                eprintln!("unspool: {} in {}", counted(sessions.len()), folder.display());
+            }
+            None if together => {
+                let mut out = BufWriter::new(io::stdout().lock());
+                writing.all(&sessions, &mut out)?;
                 out.flush()?;
             }
+            None => bail!(
+                "{} sessions as {} are as many files; say which folder they go into with -o FOLDER",
+                sessions.len(),
+                self.to.name
+            ),
         }
         Ok(())
+    }
+}
+
+fn counted(sessions: usize) -> String {
+    if sessions == 1 { "1 session is".to_owned() } else { format!("{sessions} sessions are") }
+}
+
+struct Writing<'a> {
+    store: &'a Sqlite,
+    projection: &'static Projection,
+    options: Options,
+}
+
+impl Writing<'_> {
+    fn all(&self, sessions: &[StoredSession], out: &mut dyn Write) -> Result<()> {
+        for stored in sessions {
+            export::write(self.store, stored, self.projection, &self.options, out)?;
+        }
+        Ok(())
+    }
+
+    fn file(&self, path: &Path, sessions: &[StoredSession]) -> Result<()> {
+        // Written beside it first: half an export must not look like one.
+        let mut partial = path.as_os_str().to_owned();
+        partial.push(".partial");
+        let context = || format!("cannot write {}", path.display());
+        let mut out = BufWriter::new(File::create(&partial).with_context(context)?);
+        self.all(sessions, &mut out)?;
+        out.into_inner().map_err(|error| error.into_error())?.sync_all()?;
+        fs::rename(&partial, path).with_context(context)
     }
 }

@@ -9,7 +9,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("unspool-sources", &["unspool-core"]),
     ("unspool-store", &["unspool-core"]),
     ("unspool-render", &["unspool-core"]),
-    ("unspool-engine", &["unspool-core", "unspool-sources", "unspool-store"]),
+    ("unspool-engine", &["unspool-core", "unspool-sources", "unspool-store", "unspool-render"]),
     ("unspool-live", &["unspool-core", "unspool-sources", "unspool-store", "unspool-render"]),
     (
         "unspool-server",

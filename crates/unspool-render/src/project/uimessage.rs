@@ -1,0 +1,139 @@
+//! Messages of the Vercel AI SDK (`UIMessage[]`): a message of the user and one of the assistant
+//! for each turn, the assistant's parts in order, with the steps between them. What the SDK has a
+//! part for becomes one; everything else becomes a `data-*` part at its place.
+//!
+//! Nothing is written that a validator would take away again: by default only what versions 5, 6
+//! and 7 read alike.
+
+mod part;
+mod tool;
+
+use std::io::Write;
+
+use jiff::Timestamp;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use unspool_core::part::Body;
+use unspool_core::session::{Session, Turn, TurnState, Usage};
+
+use super::{Options, ProjectError, Projection, Sdk, Story, Way};
+pub use part::UiPart;
+
+pub const PROJECTION: Projection = Projection {
+    name: "uimessage",
+    extension: "json",
+    media_type: "application/json",
+    about: "messages of the Vercel AI SDK 5, 6 and 7 (`--sdk 7`: with what only that one knows)",
+    way: Way::Told(write),
+};
+
+#[derive(Serialize, Clone, PartialEq, Debug)]
+pub struct UiMessage {
+    pub id: String,
+    pub role: &'static str,
+    pub metadata: Value,
+    pub parts: Vec<UiPart>,
+}
+
+fn write(mut story: Story<'_>, options: &Options, out: &mut dyn Write) -> Result<(), ProjectError> {
+    let mut between = "[\n";
+    while let Some(turn) = story.next_turn()? {
+        for message in messages(&story.head.session, &turn, options.sdk) {
+            out.write_all(between.as_bytes())?;
+            serde_json::to_writer(&mut *out, &message).map_err(std::io::Error::from)?;
+            between = ",\n";
+        }
+    }
+    if between == "[\n" {
+        out.write_all(b"[")?;
+    }
+    out.write_all(b"\n]\n")?;
+    Ok(())
+}
+
+/// The messages of a turn: what the user said, and what came of it.
+pub fn messages(session: &Session, turn: &Turn, sdk: Sdk) -> Vec<UiMessage> {
+    let mut messages = Vec::new();
+    let parts: Vec<UiPart> = part::said(session, turn);
+    if !parts.is_empty() {
+        let id = format!("{}-user", turn.id);
+        messages.push(UiMessage { id, role: "user", metadata: asked(session, turn), parts });
+    }
+    if !turn.parts.is_empty() {
+        messages.push(reply(session, turn, sdk));
+    }
+    messages
+}
+
+/// The assistant's message of a turn.
+pub fn reply(session: &Session, turn: &Turn, sdk: Sdk) -> UiMessage {
+    UiMessage {
+        id: turn.id.to_string(),
+        role: "assistant",
+        metadata: metadata(session, turn),
+        parts: part::told(session, turn, sdk),
+    }
+}
+
+/// What every message says of where it comes from (R-001-24).
+fn asked(session: &Session, turn: &Turn) -> Value {
+    let facts = &session.facts;
+    let mut all = Map::new();
+    let mut put = |name: &str, value: Option<Value>| {
+        if let Some(value) = value {
+            all.insert(name.to_owned(), value);
+        }
+    };
+    put("agent", Some(json!(session.agent)));
+    put("sessionId", Some(json!(session.agent_session_id)));
+    put("version", facts.version.as_ref().map(|version| json!(version)));
+    put("cwd", facts.project.as_ref().map(|project| json!(project)));
+    put("gitBranch", facts.branch.as_ref().map(|branch| json!(branch)));
+    put("createdAt", turn.started.map(time));
+    put("trigger", Some(json!(turn.trigger.name())));
+    // Rewound away: it happened, and no later model call was told of it.
+    put("abandoned", turn.abandoned.then_some(json!(true)));
+    put("inherited", turn.inherited.then_some(json!(true)));
+    Value::Object(all)
+}
+
+fn metadata(session: &Session, turn: &Turn) -> Value {
+    let mut all = asked(session, turn);
+    let failed = turn.parts.iter().any(|part| matches!(part.body, Body::Error(_)));
+    all["state"] = json!(turn.state.name());
+    if failed || turn.state == TurnState::Failed {
+        // R-001-23
+        all["error"] = json!(true);
+    }
+    if let Some(ended) = turn.ended {
+        all["endedAt"] = time(ended);
+    }
+    if let [model, ..] = turn.models().as_slice() {
+        all["model"] = json!(model);
+    }
+    let usage = turn.usage();
+    if usage != Usage::default() {
+        all["totalUsage"] = told_usage(usage);
+    }
+    all
+}
+
+/// As version 6 and later count: the input with what came from the cache.
+fn told_usage(usage: Usage) -> Value {
+    let input = usage.input.saturating_add(usage.cache_read).saturating_add(usage.cache_write);
+    json!({
+        "inputTokens": input,
+        "inputTokenDetails": {
+            "noCacheTokens": usage.input,
+            "cacheReadTokens": usage.cache_read,
+            "cacheWriteTokens": usage.cache_write,
+        },
+        "outputTokens": usage.output,
+        "outputTokenDetails": { "reasoningTokens": usage.reasoning },
+        "totalTokens": usage.total(),
+    })
+}
+
+fn time(at: Timestamp) -> Value {
+    json!(format!("{at:.3}"))
+}

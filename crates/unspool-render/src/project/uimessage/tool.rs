@@ -1,0 +1,140 @@
+//! Tool calls in the states of the SDK, each with exactly the fields that it may have (R-001-04).
+
+use std::borrow::Cow;
+
+use serde_json::{Value, json};
+use unspool_core::json::{Json, mended};
+use unspool_core::part::{Answer, Decision, QuestionKind, Tool, ToolState};
+use unspool_core::session::Session;
+
+use super::part::UiPart;
+use crate::project::Sdk;
+
+pub fn part(session: &Session, tool: &Tool, sdk: Sdk) -> UiPart {
+    let input = tool.input.as_ref().map(safe);
+    let part = UiPart {
+        tool_call_id: Some(tool.call_id.clone()),
+        provider_executed: tool.provider_executed.then_some(true),
+        title: tool.title.clone().filter(|_| sdk >= Sdk::Seven),
+        ..UiPart::new(format!("tool-{}", tool.name))
+    };
+    let whole = || Some(input.clone().unwrap_or_else(|| unfinished(tool)));
+    let newer = sdk >= Sdk::Seven;
+    let asked = approval(tool).filter(|_| newer);
+    match tool.state {
+        ToolState::Pending => UiPart { state: Some("input-streaming"), ..part },
+        ToolState::Running => {
+            let state = match (&asked, &tool.answer) {
+                (Some(_), Some(_)) => "approval-responded",
+                (Some(_), None) => "approval-requested",
+                (None, _) => "input-available",
+            };
+            UiPart { state: Some(state), input: whole(), approval: asked, ..part }
+        }
+        ToolState::Completed => UiPart {
+            state: Some("output-available"),
+            input: whole(),
+            output: Some(output(session, tool)),
+            approval: allowed(asked),
+            ..part
+        },
+        ToolState::Denied if newer => {
+            let reason = tool.answer.as_ref().map(|answer| answer.text.as_str());
+            let reason = reason.or(tool.output.as_deref());
+            let mut approval = json!({ "id": request(tool), "approved": false });
+            if let Some(reason) = reason.filter(|reason| !reason.is_empty()) {
+                approval["reason"] = json!(reason);
+            }
+            let state = Some("output-denied");
+            UiPart { state, input: whole(), approval: Some(approval), ..part }
+        }
+        ToolState::Failed | ToolState::Denied => {
+            let usual = if tool.state == ToolState::Denied { "denied" } else { "failed" };
+            failed(part, input, tool.output.as_deref().unwrap_or(usual), allowed(asked))
+        }
+        // Without a word of what became of it, it is a call without a result (R-001-20).
+        ToolState::Interrupted => match &tool.output {
+            Some(output) => failed(part, input, output, allowed(asked)),
+            None => UiPart { state: Some("input-available"), input: whole(), ..part },
+        },
+    }
+}
+
+fn failed(part: UiPart, input: Option<Json>, error: &str, approval: Option<Value>) -> UiPart {
+    let (state, error_text) = (Some("output-error"), Some(error.to_owned()));
+    UiPart { state, input, error_text, approval, ..part }
+}
+
+/// An input that was never whole, as the text that it was.
+fn unfinished(tool: &Tool) -> Json {
+    if tool.input_text.is_empty() {
+        return Json::from(Value::Null);
+    }
+    Json::string(&tool.input_text)
+}
+
+/// What the model was told. An application's own results are that; agents keep for themselves more
+/// than they tell.
+fn output(session: &Session, tool: &Tool) -> Json {
+    let own = tool.result.as_ref().filter(|_| session.agent == "ai-sdk" || tool.output.is_none());
+    match (own, &tool.output) {
+        (Some(result), _) => safe(result),
+        (None, Some(output)) => Json::string(output),
+        (None, None) => Json::string(""),
+    }
+}
+
+fn request(tool: &Tool) -> String {
+    let own = tool.question.as_ref().and_then(|question| question.request_id.clone());
+    own.unwrap_or_else(|| format!("approval-{}", tool.call_id))
+}
+
+/// The question whether the call may run, with its answer.
+fn approval(tool: &Tool) -> Option<Value> {
+    let question = tool.question.as_ref()?;
+    if question.kind != QuestionKind::Permission {
+        return None;
+    }
+    let mut approval = json!({ "id": request(tool) });
+    if let Some(Answer { decision, text, .. }) = &tool.answer {
+        let approved = match decision {
+            Decision::Allowed | Decision::Answered => true,
+            Decision::Denied | Decision::Declined => false,
+        };
+        approval["approved"] = json!(approved);
+        if !text.is_empty() {
+            approval["reason"] = json!(text);
+        }
+    }
+    Some(approval)
+}
+
+/// A call that ran was allowed to; no validator takes anything else.
+fn allowed(approval: Option<Value>) -> Option<Value> {
+    approval.filter(|approval| approval["approved"] == true)
+}
+
+/// JSON that the SDK takes: it refuses keys that would reach into the prototypes of a program, and
+/// half a surrogate pair is no text. Such a value is kept as the text that it was.
+pub fn safe(json: &Json) -> Json {
+    let text = mended(json.text());
+    if (text.contains("proto") || text.contains("\\u")) && reaches(&json.value()) {
+        return Json::string(&text);
+    }
+    match text {
+        Cow::Borrowed(_) => json.clone(),
+        Cow::Owned(text) => Json::checked(&text),
+    }
+}
+
+fn reaches(value: &Value) -> bool {
+    match value {
+        Value::Object(fields) => {
+            fields.contains_key("__proto__")
+                || fields.get("constructor").is_some_and(|own| own.get("prototype").is_some())
+                || fields.values().any(reaches)
+        }
+        Value::Array(items) => items.iter().any(reaches),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    }
+}
