@@ -141,7 +141,7 @@ fn state(open: bool) -> Option<&'static str> {
 }
 
 fn said_text(text: &Text, sdk: Sdk) -> UiPart {
-    let citations = (sdk >= Sdk::Seven && !text.citations.is_empty()).then(|| &text.citations);
+    let citations = (sdk >= Sdk::Seven && !text.citations.is_empty()).then_some(&text.citations);
     UiPart {
         text: Some(text.text.clone()),
         state: state(text.open),
