@@ -3,8 +3,10 @@
 
 use std::io;
 
+use jiff::Timestamp;
 use thiserror::Error;
 use unspool_core::id::SessionId;
+use unspool_core::live::settle;
 use unspool_core::session::Turn;
 use unspool_render::project::{Library, Options, ProjectError, Projection, Story, Way};
 use unspool_store::blocking::wait;
@@ -48,7 +50,8 @@ struct Shelf<'a, S> {
 
 impl<S: Store> Shelf<'_, S> {
     fn tell(&self, stored: &StoredSession) -> Story<'_> {
-        let turns = Turns { store: self.store, row: stored.row, next: 0, loaded: Vec::new() };
+        let (row, last) = (stored.row, stored.summary.ended);
+        let turns = Turns { store: self.store, row, last, next: 0, loaded: Vec::new() };
         Story::new(stored.summary.clone(), turns, self)
     }
 }
@@ -69,6 +72,8 @@ fn unread(error: StoreError) -> ProjectError {
 struct Turns<'a, S> {
     store: &'a S,
     row: i64,
+    /// When something happened in the session for the last time.
+    last: Option<Timestamp>,
     next: u32,
     /// Those that are loaded and were not taken, the next one last.
     loaded: Vec<Turn>,
@@ -81,7 +86,10 @@ impl<S: Store> Iterator for Turns<'_, S> {
         if self.loaded.is_empty() {
             let window = Window::From { number: self.next, count: TURNS };
             match wait(self.store.turns(self.row, window)) {
-                Ok(turns) => self.loaded = turns,
+                Ok(mut turns) => {
+                    settle(&mut turns, self.last, Timestamp::now());
+                    self.loaded = turns;
+                }
                 Err(error) => return Some(Err(unread(error))),
             }
             self.loaded.reverse();

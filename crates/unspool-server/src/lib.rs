@@ -20,7 +20,7 @@ use axum::Router;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
 use tokio::net::TcpListener;
-use tokio::sync::broadcast;
+use tokio::sync::{broadcast, watch};
 use tower_http::compression::CompressionLayer;
 use unspool_core::price::Prices;
 use unspool_store::contract::Store;
@@ -43,6 +43,8 @@ pub struct App<S: Store> {
     pub prices: Prices,
     pub door: Door,
     news: broadcast::Sender<News>,
+    /// Told when the server is to end: who streams to somebody must stop.
+    over: watch::Sender<()>,
     rooms: Rooms,
     feed: Feed,
     guide: OnceLock<Guide>,
@@ -56,6 +58,7 @@ impl<S: Store> App<S> {
             prices,
             door,
             news,
+            over: watch::Sender::default(),
             rooms: Rooms::default(),
             feed: Feed::default(),
             guide: OnceLock::new(),
@@ -82,6 +85,11 @@ pub async fn serve<S: Store>(
 ) -> std::io::Result<()> {
     // The first page with code in it need not wait.
     thread::spawn(unspool_render::highlight::warm);
+    let ending = app.clone();
+    let over = async move {
+        over.await;
+        ending.over.send_replace(());
+    };
     let service = router(app).into_make_service_with_connect_info::<SocketAddr>();
     axum::serve(listener, service).with_graceful_shutdown(over).await
 }

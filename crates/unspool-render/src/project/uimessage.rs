@@ -6,6 +6,7 @@
 //! and 7 read alike.
 
 mod part;
+pub mod stream;
 mod tool;
 
 use std::io::Write;

@@ -20,6 +20,10 @@ pub enum Answer {
         tag: String,
         next: Option<String>,
     },
+    /// A stream of events, for clients of the AI SDK.
+    Events(Body),
+    /// There is nothing, and that is no mistake.
+    Nothing,
     File {
         name: String,
         media_type: &'static str,
@@ -74,6 +78,16 @@ impl IntoResponse for Answer {
                 }
                 response
             }
+            Answer::Events(body) => {
+                let head = [
+                    (CONTENT_TYPE.as_str(), "text/event-stream"),
+                    ("x-vercel-ai-ui-message-stream", "v1"),
+                    // Proxies must not wait for more.
+                    ("x-accel-buffering", "no"),
+                ];
+                (head, body).into_response()
+            }
+            Answer::Nothing => StatusCode::NO_CONTENT.into_response(),
             Answer::File { name, media_type, body } => {
                 let name = format!("attachment; filename=\"{name}\"");
                 let head = [(CONTENT_TYPE, media_type.to_owned()), (CONTENT_DISPOSITION, name)];

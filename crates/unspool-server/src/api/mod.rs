@@ -5,6 +5,7 @@
 
 mod answer;
 mod asked;
+mod chat;
 mod openapi;
 mod route;
 mod schema;
@@ -48,6 +49,7 @@ pub fn router<S: Store>() -> Router<Arc<App<S>>> {
             | Endpoint::Part
             | Endpoint::Messages
             | Endpoint::Export
+            | Endpoint::Chat
             | Endpoint::Search
             | Endpoint::Stats
             | Endpoint::Document => {
@@ -84,6 +86,7 @@ async fn answer<S: Store>(
         Endpoint::Part => turns::part(&app, asked).await,
         Endpoint::Messages => turns::messages(&app, asked).await,
         Endpoint::Export => sessions::export(&app, asked).await,
+        Endpoint::Chat => chat::stream(&app, asked).await,
         Endpoint::Search => whole::search(&app, asked).await,
         Endpoint::Stats => whole::stats(&app, asked).await,
         Endpoint::Document | Endpoint::Live => Answer::json(asked, &openapi()),

@@ -86,6 +86,11 @@ fn responses(gives: Gives) -> Value {
             let content: Map<String, Value> = forms.collect();
             json!({ "200": { "description": "A file", "content": content }, "default": problem })
         }
+        Gives::Events => json!({
+            "200": { "description": "A UI message stream", "content": { "text/event-stream": {} } },
+            "204": { "description": "No turn goes on" },
+            "default": problem,
+        }),
         Gives::Socket => json!({
             "101": { "description": "A WebSocket" }, "default": problem,
         }),

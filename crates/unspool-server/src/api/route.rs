@@ -25,6 +25,7 @@ pub enum Endpoint {
     Part,
     Messages,
     Export,
+    Chat,
     Search,
     Stats,
     Live,
@@ -70,6 +71,8 @@ pub enum Gives {
     Many(&'static str),
     /// A file to be kept.
     File,
+    /// A UI message stream of the AI SDK.
+    Events,
     /// A WebSocket.
     Socket,
 }
@@ -82,6 +85,11 @@ const fn must(name: &'static str, kind: Kind, what: &'static str) -> Parameter {
     Parameter { name, kind, required: true, what }
 }
 
+const SDK: Parameter = may(
+    "sdk",
+    Kind::OneOf(&["5", "6", "7"]),
+    "the version of the AI SDK that reads it: 7 is told what older ones would refuse",
+);
 const AGENT: Parameter = may("agent", Kind::Text, "only this agent's: claude-code, codex, …");
 const PROJECT: Parameter =
     may("project", Kind::Text, "only of projects whose folder has this in its path");
@@ -207,9 +215,23 @@ pub const ROUTES: &[Route] = &[
                 Kind::OneOf(unspool_render::project::NAMES),
                 "the form; jsonl has everything that is stored, and `unspool import` takes it back",
             ),
-            may("sdk", Kind::OneOf(&["5", "6", "7"]), "the version of the AI SDK that reads it"),
+            SDK,
         ],
         answer: Gives::File,
+    },
+    Route {
+        path: "/api/chat/{id}/stream",
+        endpoint: Endpoint::Chat,
+        summary: "The turn that goes on, for clients of the AI SDK: what was said so far, then as it grows; 204 if none does",
+        parameters: &[
+            may(
+                "turn",
+                Kind::Number { least: 0, most: u32::MAX as u64 },
+                "the turn with this number instead, whether it is over or not",
+            ),
+            SDK,
+        ],
+        answer: Gives::Events,
     },
     Route {
         path: "/api/search",

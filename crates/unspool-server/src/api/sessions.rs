@@ -7,7 +7,7 @@ use unspool_core::document::{SessionDocument, TurnDocument};
 use unspool_core::id::{Id, SessionId, digest};
 use unspool_core::session::Turn;
 use unspool_engine::export;
-use unspool_render::project::{Options, Projection, Sdk};
+use unspool_render::project::{Options, Projection};
 use unspool_store::contract::{
     After, SessionFilter, Store, StoreError, StoredSession, StoredWarning, Window,
 };
@@ -15,6 +15,7 @@ use unspool_store::rows::Records;
 
 use super::answer::{Answer, tag, written};
 use super::asked::Asked;
+use super::chat::sdk;
 use super::find;
 use super::route::MOST;
 use crate::App;
@@ -186,8 +187,7 @@ pub async fn export<S: Store>(app: &Arc<App<S>>, asked: &Asked) -> Result<Answer
     let projection = asked.text("to").and_then(Projection::named);
     let projection = projection.ok_or_else(|| Problem::bad("to is no form"))?;
     let name = format!("unspool-{}.{}", stored.summary.session.id, projection.extension);
-    let sdk = if asked.text("sdk") == Some("7") { Sdk::Seven } else { Sdk::Common };
-    let options = Options { sdk, prices: app.prices.clone() };
+    let options = Options { sdk: sdk(asked), prices: app.prices.clone() };
     let store = app.store.clone();
     let body = super::stream::written_by(move |out| {
         export::write(&store, &stored, projection, &options, out).map_err(std::io::Error::other)

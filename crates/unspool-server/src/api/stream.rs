@@ -16,7 +16,7 @@ const PIECE: usize = 64 * 1024;
 /// Has a body written on a thread of its own. If that fails, the connection is cut: half of it must
 /// not look like all of it.
 pub fn written_by(write: impl FnOnce(&mut dyn Write) -> io::Result<()> + Send + 'static) -> Body {
-    let (out, pieces) = mpsc::channel(WAITING);
+    let (out, body) = pieces();
     tokio::task::spawn_blocking(move || {
         let mut writer = BufWriter::with_capacity(PIECE, Pieces(out.clone()));
         let outcome = write(&mut writer).and_then(|()| writer.flush());
@@ -25,10 +25,16 @@ pub fn written_by(write: impl FnOnce(&mut dyn Write) -> io::Result<()> + Send + 
             let _ = out.blocking_send(Err(error));
         }
     });
-    Body::new(Written(pieces))
+    body
 }
 
-type Piece = io::Result<Bytes>;
+/// A body, and where what stands in it is sent from.
+pub fn pieces() -> (mpsc::Sender<Piece>, Body) {
+    let (out, pieces) = mpsc::channel(WAITING);
+    (out, Body::new(Written(pieces)))
+}
+
+pub type Piece = io::Result<Bytes>;
 
 struct Pieces(mpsc::Sender<Piece>);
 

@@ -59,7 +59,7 @@ fn number(asked: &Asked) -> u32 {
     asked.in_path("number").parse().unwrap_or(u32::MAX)
 }
 
-fn no_turn(stored: &StoredSession, number: u32) -> Problem {
+pub fn no_turn(stored: &StoredSession, number: u32) -> Problem {
     let id = stored.summary.session.id;
     let what = format!("session {id} has no turn {number}; /api/sessions/{id}/turns lists them");
     Problem::missing(what)

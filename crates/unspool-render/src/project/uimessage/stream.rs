@@ -1,0 +1,302 @@
+//! A message as the stream of chunks from which a client of the AI SDK makes that very message: all
+//! of it at once, or what is new since the last time.
+
+use serde::Serialize;
+use serde_json::Value;
+use unspool_core::json::Json;
+
+use super::part::UiPart;
+use super::{Sdk, UiMessage};
+
+/// One event of a stream. Which fields there are depends on what it is.
+#[derive(Serialize, Clone, PartialEq, Debug, Default)]
+#[serde(rename_all = "camelCase")]
+pub struct Chunk {
+    #[serde(rename = "type")]
+    pub kind: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message_metadata: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub finish_reason: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delta: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_call_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provider_executed: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input: Option<Json>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output: Option<Json>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error_text: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub approval_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub approved: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub media_type: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data: Option<Json>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parts: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub citations: Option<Vec<Json>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provider_metadata: Option<Value>,
+}
+
+impl Chunk {
+    fn new(kind: impl Into<String>) -> Chunk {
+        Chunk { kind: kind.into(), ..Chunk::default() }
+    }
+
+    /// As an event of a stream.
+    pub fn event(&self) -> String {
+        format!("data: {}\n\n", serde_json::to_string(self).unwrap_or_default())
+    }
+}
+
+/// How a stream ends, beside what was told.
+pub const DONE: &str = "data: [DONE]\n\n";
+
+/// What was told cannot become what is so now: something changed in the middle. Who listens must
+/// begin anew.
+#[derive(PartialEq, Eq, Debug)]
+pub struct Rewritten;
+
+/// Tells one message, as it grows.
+pub struct Teller {
+    sdk: Sdk,
+    told: Option<UiMessage>,
+    in_step: bool,
+}
+
+impl Teller {
+    pub fn new(sdk: Sdk) -> Teller {
+        Teller { sdk, told: None, in_step: false }
+    }
+
+    pub fn sdk(&self) -> Sdk {
+        self.sdk
+    }
+
+    /// What is new.
+    pub fn tell(&mut self, message: UiMessage) -> Result<Vec<Chunk>, Rewritten> {
+        let mut out = Vec::new();
+        let told = self.told.take();
+        let before = told.as_ref().map_or(&[][..], |told| &told.parts);
+        match &told {
+            None => out.push(Chunk {
+                message_id: Some(message.id.clone()),
+                message_metadata: Some(message.metadata.clone()),
+                ..Chunk::new("start")
+            }),
+            Some(told) if told.metadata != message.metadata => out.push(Chunk {
+                message_metadata: Some(message.metadata.clone()),
+                ..Chunk::new("message-metadata")
+            }),
+            Some(_) => {}
+        }
+        if before.len() > message.parts.len() {
+            return Err(Rewritten);
+        }
+        let step = before.iter().rposition(|part| part.kind == "step-start");
+        for (nth, (old, new)) in before.iter().zip(&message.parts).enumerate() {
+            if old != new {
+                let here = step.is_none_or(|step| nth > step);
+                grown(nth, old, new, here, &mut out)?;
+            }
+        }
+        for (nth, part) in message.parts.iter().enumerate().skip(before.len()) {
+            self.begun(nth, part, &mut out);
+        }
+        self.told = Some(message);
+        Ok(out)
+    }
+
+    /// The end of the message.
+    pub fn end(&mut self) -> Vec<Chunk> {
+        let mut out = Vec::new();
+        if std::mem::take(&mut self.in_step) {
+            out.push(Chunk::new("finish-step"));
+        }
+        let state = self.told.as_ref().map(|told| &told.metadata["state"]);
+        let finish_reason = match state.and_then(Value::as_str) {
+            Some("completed") => Some("stop"),
+            Some("failed") => Some("error"),
+            Some("interrupted") if self.sdk >= Sdk::Seven => Some("interrupted"),
+            Some("interrupted") => Some("other"),
+            Some(_) | None => None,
+        };
+        out.push(Chunk { finish_reason, ..Chunk::new("finish") });
+        out
+    }
+
+    /// A part that was not told yet.
+    fn begun(&mut self, nth: usize, part: &UiPart, out: &mut Vec<Chunk>) {
+        match part.kind.as_str() {
+            "step-start" => {
+                if std::mem::replace(&mut self.in_step, true) {
+                    out.push(Chunk::new("finish-step"));
+                }
+                out.push(Chunk::new("start-step"));
+            }
+            "text" | "reasoning" => {
+                out.push(Chunk {
+                    id: name(nth, part),
+                    ..Chunk::new(format!("{}-start", part.kind))
+                });
+                said(nth, part, part.text.as_deref().unwrap_or_default(), out);
+            }
+            kind if kind.starts_with("tool-") => called(part, out),
+            _ => out.push(thing(part)),
+        }
+    }
+}
+
+/// What text and thoughts are called in the stream. Thoughts keep it.
+fn name(nth: usize, part: &UiPart) -> Option<String> {
+    part.id.clone().or_else(|| Some(nth.to_string()))
+}
+
+/// More of a text, and its end.
+fn said(nth: usize, part: &UiPart, more: &str, out: &mut Vec<Chunk>) {
+    let chunk =
+        |what: &str| Chunk { id: name(nth, part), ..Chunk::new(format!("{}-{what}", part.kind)) };
+    if !more.is_empty() {
+        out.push(Chunk { delta: Some(more.to_owned()), ..chunk("delta") });
+    }
+    if part.state == Some("done") {
+        out.push(Chunk {
+            provider_metadata: part.provider_metadata.clone(),
+            citations: part.citations.clone(),
+            ..chunk("end")
+        });
+    }
+}
+
+/// A call, and what became of it.
+fn called(part: &UiPart, out: &mut Vec<Chunk>) {
+    let call = |kind: &str| Chunk {
+        tool_call_id: part.tool_call_id.clone(),
+        tool_name: part.kind.strip_prefix("tool-").map(str::to_owned),
+        title: part.title.clone(),
+        provider_executed: part.provider_executed,
+        ..Chunk::new(kind)
+    };
+    match &part.input {
+        Some(input) => {
+            out.push(Chunk { input: Some(input.clone()), ..call("tool-input-available") });
+        }
+        None => out.push(call("tool-input-start")),
+    }
+    ended(part, out);
+}
+
+/// What became of a call that was told.
+fn ended(part: &UiPart, out: &mut Vec<Chunk>) {
+    let tool_call_id = &part.tool_call_id;
+    if let Some(approval) = &part.approval {
+        let text = |name: &str| approval[name].as_str().map(str::to_owned);
+        let tool_call_id = tool_call_id.clone();
+        let asked = Chunk::new("tool-approval-request");
+        out.push(Chunk { approval_id: text("id"), tool_call_id, ..asked });
+        if let Some(approved) = approval["approved"].as_bool() {
+            out.push(Chunk {
+                approval_id: text("id"),
+                approved: Some(approved),
+                reason: text("reason"),
+                ..Chunk::new("tool-approval-response")
+            });
+        }
+    }
+    let end = |kind: &str| Chunk { tool_call_id: tool_call_id.clone(), ..Chunk::new(kind) };
+    match part.state {
+        Some("output-available") => {
+            out.push(Chunk { output: part.output.clone(), ..end("tool-output-available") });
+        }
+        Some("output-error") => {
+            out.push(Chunk { error_text: part.error_text.clone(), ..end("tool-output-error") });
+        }
+        Some("output-denied") => out.push(end("tool-output-denied")),
+        Some(_) | None => {}
+    }
+}
+
+/// A part that is one thing by itself.
+fn thing(part: &UiPart) -> Chunk {
+    Chunk {
+        id: part.id.clone(),
+        source_id: part.source_id.clone(),
+        url: part.url.clone(),
+        title: part.title.clone(),
+        media_type: part.media_type.clone(),
+        data: part.data.clone(),
+        parts: part.parts.clone(),
+        provider_metadata: part.provider_metadata.clone(),
+        ..Chunk::new(part.kind.clone())
+    }
+}
+
+/// A part of which something was told. `here` says that it is of the step that is going on: only
+/// there a client finds a call again.
+fn grown(
+    nth: usize,
+    old: &UiPart,
+    new: &UiPart,
+    here: bool,
+    out: &mut Vec<Chunk>,
+) -> Result<(), Rewritten> {
+    if old.kind != new.kind {
+        return Err(Rewritten);
+    }
+    match new.kind.as_str() {
+        "text" | "reasoning" => {
+            let (before, now) = (old.text.as_deref(), new.text.as_deref());
+            let more = now.unwrap_or_default().strip_prefix(before.unwrap_or_default());
+            let more = more.filter(|_| here && old.state == Some("streaming") && old.id == new.id);
+            said(nth, new, more.ok_or(Rewritten)?, out);
+            Ok(())
+        }
+        kind if kind.starts_with("tool-") => {
+            let same = old.tool_call_id == new.tool_call_id;
+            if !same || !here && (old.input != new.input || old.title != new.title) {
+                return Err(Rewritten);
+            }
+            if old.input == new.input && old.title == new.title {
+                ended(new, out);
+            } else {
+                called(new, out);
+            }
+            Ok(())
+        }
+        kind if kind.starts_with("data-") && old.id.is_some() && old.id == new.id => {
+            out.push(thing(new));
+            Ok(())
+        }
+        _ => Err(Rewritten),
+    }
+}
+
+/// A message that is over, as a whole.
+pub fn whole(message: UiMessage, sdk: Sdk) -> Vec<Chunk> {
+    let mut teller = Teller::new(sdk);
+    let mut chunks = teller.tell(message).unwrap_or_default();
+    chunks.extend(teller.end());
+    chunks
+}

@@ -1,0 +1,149 @@
+//! For clients of the AI SDK: a turn as a UI message stream. One that is over is told at once; one
+//! that goes on is told as far as it is, and then as it grows.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Bytes;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::mpsc;
+use tokio::time::sleep;
+use unspool_core::id::SessionId;
+use unspool_core::session::{Turn, TurnState};
+use unspool_render::project::Sdk;
+use unspool_render::project::uimessage::stream::{Chunk, DONE, Teller, whole};
+use unspool_render::project::uimessage::{UiMessage, reply};
+use unspool_store::contract::{Store, StoredSession, Window};
+
+use super::answer::Answer;
+use super::asked::Asked;
+use super::find;
+use super::stream::{Piece, pieces};
+use super::turns::no_turn;
+use crate::App;
+use crate::news::News;
+use crate::problem::Problem;
+use crate::room::settle;
+
+/// How often text is told.
+const PACE: Duration = Duration::from_millis(100);
+/// Who hears nothing for so long is told that we are there.
+const SILENCE: Duration = Duration::from_secs(15);
+
+/// The version that a client says it is.
+pub fn sdk(asked: &Asked) -> Sdk {
+    if asked.text("sdk") == Some("7") { Sdk::Seven } else { Sdk::Common }
+}
+
+pub async fn stream<S: Store>(app: &Arc<App<S>>, asked: &Asked) -> Result<Answer, Problem> {
+    // Listened to before it is loaded: nothing falls between.
+    let news = app.news.subscribe();
+    let stored = find(app, asked.in_path("id")).await?;
+    let number = match asked.number("turn").and_then(|number| u32::try_from(number).ok()) {
+        Some(number) => number,
+        // Who comes back wants the turn that goes on, if there is one.
+        None => match app.store.sizes(stored.row).await?.pop() {
+            Some(last) => last.number,
+            None => return Ok(Answer::Nothing),
+        },
+    };
+    let turn = load(app, &stored, number).await?.ok_or_else(|| no_turn(&stored, number))?;
+    let going = turn.state == TurnState::Running;
+    if asked.text("turn").is_none() && !going {
+        return Ok(Answer::Nothing);
+    }
+    let sdk = sdk(asked);
+    let message = reply(&stored.summary.session, &turn, sdk);
+    let (out, body) = pieces();
+    if going {
+        let session = stored.summary.session.id;
+        let following = Following { app: app.clone(), session, number, out };
+        tokio::spawn(following.tell(news, Teller::new(sdk), message));
+    } else {
+        // All of it is there: it waits in the channel, whoever reads it and when.
+        let _ = out.try_send(Ok(events(&whole(message, sdk), DONE)));
+    }
+    Ok(Answer::Events(body))
+}
+
+async fn load<S: Store>(
+    app: &App<S>,
+    stored: &StoredSession,
+    number: u32,
+) -> Result<Option<Turn>, Problem> {
+    let mut turns = app.store.turns(stored.row, Window::Turn(number)).await?;
+    settle(&mut turns, stored.summary.ended);
+    Ok(turns.pop())
+}
+
+fn events(chunks: &[Chunk], end: &str) -> Bytes {
+    let mut text: String = chunks.iter().map(Chunk::event).collect();
+    text.push_str(end);
+    Bytes::from(text)
+}
+
+/// A turn that goes on, and somebody who listens.
+struct Following<S: Store> {
+    app: Arc<App<S>>,
+    session: SessionId,
+    number: u32,
+    out: mpsc::Sender<Piece>,
+}
+
+impl<S: Store> Following<S> {
+    async fn tell(
+        self,
+        mut news: tokio::sync::broadcast::Receiver<News>,
+        mut teller: Teller,
+        first: UiMessage,
+    ) {
+        let sdk = teller.sdk();
+        let mut next = Some(first);
+        let mut over = self.app.over.subscribe();
+        loop {
+            if let Some(message) = next.take() {
+                let running = message.metadata["state"] == TurnState::Running.name();
+                // Something changed in the middle. Who listens comes back and hears all of it.
+                let Ok(chunks) = teller.tell(message) else { return self.cut().await };
+                let piece = match running {
+                    true if chunks.is_empty() => Bytes::new(),
+                    true => events(&chunks, ""),
+                    false => events(&[chunks, teller.end()].concat(), DONE),
+                };
+                if !piece.is_empty() && self.out.send(Ok(piece)).await.is_err() || !running {
+                    return;
+                }
+            }
+            tokio::select! {
+                told = news.recv() => match told {
+                    Ok(News::Written(told)) if told.session != self.session => continue,
+                    Ok(_) | Err(RecvError::Lagged(_)) => {
+                        sleep(PACE).await;
+                        // What came meanwhile is seen together.
+                        news = self.app.news.subscribe();
+                    }
+                    Err(RecvError::Closed) => return,
+                },
+                () = sleep(SILENCE) => {
+                    let alive = Bytes::from_static(b": still there\n\n");
+                    if self.out.send(Ok(alive)).await.is_err() {
+                        return;
+                    }
+                }
+                () = self.out.closed() => return,
+                _ = over.changed() => return self.cut().await,
+            }
+            let Ok(stored) = find(&self.app, &self.session.to_string()).await else { return };
+            let Ok(Some(turn)) = load(&self.app, &stored, self.number).await else {
+                return self.cut().await;
+            };
+            next = Some(reply(&stored.summary.session, &turn, sdk));
+        }
+    }
+
+    /// Ends the connection without an end of the message.
+    async fn cut(&self) {
+        let cut = std::io::Error::from(std::io::ErrorKind::ConnectionReset);
+        let _ = self.out.send(Err(cut)).await;
+    }
+}
