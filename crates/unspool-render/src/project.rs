@@ -2,7 +2,13 @@
 //! line of [`ALL`]; the command line, the REST route and the table in the documentation are made
 //! from that list.
 
+mod fixture;
+mod html;
+mod json;
+mod markdown;
+mod shown;
 pub mod story;
+mod text;
 pub mod uimessage;
 
 use std::error::Error;
@@ -17,6 +23,8 @@ pub use story::{Library, Story};
 pub struct Projection {
     /// What it is called on the command line and in addresses.
     pub name: &'static str,
+    /// What people call it, in menus.
+    pub title: &'static str,
     /// How its files end.
     pub extension: &'static str,
     pub media_type: &'static str,
@@ -37,7 +45,15 @@ pub enum Way {
 type Tell = fn(Story<'_>, &Options, &mut dyn io::Write) -> Result<(), ProjectError>;
 
 /// All of them, in the order in which they are listed.
-pub const ALL: &[Projection] = &[uimessage::PROJECTION, STORED];
+pub const ALL: &[Projection] = &[
+    markdown::PROJECTION,
+    html::PROJECTION,
+    text::PROJECTION,
+    json::PROJECTION,
+    uimessage::PROJECTION,
+    fixture::PROJECTION,
+    STORED,
+];
 
 /// Their names.
 pub const NAMES: &[&str] = &{
@@ -52,6 +68,7 @@ pub const NAMES: &[&str] = &{
 
 const STORED: Projection = Projection {
     name: "jsonl",
+    title: "Archive (JSON lines)",
     extension: "jsonl",
     media_type: "application/x-ndjson",
     about: "everything that is stored, never redacted; `unspool import` takes it back",

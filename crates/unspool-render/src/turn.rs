@@ -145,6 +145,22 @@ fn piece(id: String, paint: impl FnOnce(&str) -> Markup) -> Piece {
     Piece { id, within: None, is_shell: false, html }
 }
 
+/// The beginning of a turn that is written piece by piece: its head and the user's words.
+pub fn opening(view: &TurnView) -> String {
+    lead(view).into_iter().map(|piece| piece.html).collect()
+}
+
+/// One item of a turn, with all that stands in it.
+pub fn item(view: &TurnView, item: &Item) -> Markup {
+    let number = view.header.number;
+    match item {
+        Item::Part(part) => paint_part(part, number),
+        Item::Reasoning(block) => {
+            shell(block, html! { @for part in &block.parts { (inner(part, number)) } })
+        }
+    }
+}
+
 /// The id of a part's element.
 fn part_id(view: &PartView) -> String {
     format!("p-{}", view.id)
@@ -155,7 +171,7 @@ fn block_id(view: &ReasoningView) -> String {
     format!("g-{}", view.id)
 }
 
-fn label(header: &TurnHeader) -> String {
+pub fn label(header: &TurnHeader) -> String {
     match header.number {
         0 => "Before the first prompt".to_owned(),
         number => format!("Turn {number}"),

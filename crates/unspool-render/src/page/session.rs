@@ -11,6 +11,7 @@ use unspool_core::summary::Summary;
 
 use super::shell;
 use crate::block::blocks;
+use crate::project;
 use crate::text::safe;
 use crate::turn::{Gap, gap, turn, turn_id};
 
@@ -188,9 +189,14 @@ fn actions(page: &Session<'_>, choice: &Choice<'_>) -> Markup {
                 summary { "Export" }
                 ul {
                     li { button type="button" data-act="markdown" { "Copy as Markdown" } }
-                    li { a href={ "/s/" (id) "/markdown" } download={ (id) ".md" } { "Markdown" } }
-                    li { a href={ "/api/sessions/" (id) } download={ (id) ".json" } { "JSON" } }
-                    li { a href={ "/api/sessions/" (id) "/export?to=jsonl" } download={ (id) ".jsonl" } { "Archive (JSONL)" } }
+                    @for form in project::ALL {
+                        li {
+                            a href={ "/api/sessions/" (id) "/export?to=" (form.name) }
+                                download={ "unspool-" (id) "." (form.extension) } title=(form.about) {
+                                (form.title)
+                            }
+                        }
+                    }
                 }
             }
         }

@@ -22,6 +22,7 @@ pub use part::UiPart;
 
 pub const PROJECTION: Projection = Projection {
     name: "uimessage",
+    title: "AI SDK messages",
     extension: "json",
     media_type: "application/json",
     about: "messages of the Vercel AI SDK 5, 6 and 7 (`--sdk 7`: with what only that one knows)",

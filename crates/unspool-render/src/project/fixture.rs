@@ -1,0 +1,55 @@
+//! A small recording for a test of somebody's own (R-001-32): each turn as what was asked, the
+//! stream of chunks that came, one after the other, and the message that they must amount to.
+
+use std::io::Write;
+
+use serde::Serialize;
+
+use super::uimessage::stream::{Chunk, whole};
+use super::uimessage::{UiMessage, messages};
+use super::{Options, ProjectError, Projection, Story, Way};
+
+pub const PROJECTION: Projection = Projection {
+    name: "fixture",
+    title: "Fixture for a test",
+    extension: "fixture.json",
+    media_type: "application/json",
+    about: "a recording for a test: each turn's prompt, its stream chunk by chunk, and the message that it makes",
+    way: Way::Told(write),
+};
+
+#[derive(Serialize)]
+struct Recorded {
+    turn: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prompt: Option<UiMessage>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    chunks: Vec<Chunk>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<UiMessage>,
+}
+
+fn write(mut story: Story<'_>, options: &Options, out: &mut dyn Write) -> Result<(), ProjectError> {
+    let head = &story.head.session;
+    writeln!(out, "{{\"fixture\":1,")?;
+    writeln!(out, "\"agent\":{},", serde_json::Value::from(head.agent.as_str()))?;
+    writeln!(out, "\"session\":{},", serde_json::Value::from(head.agent_session_id.as_str()))?;
+    write!(out, "\"turns\":[")?;
+    let mut between = "\n";
+    while let Some(turn) = story.next_turn()? {
+        let mut told = messages(&story.head.session, &turn, options.sdk);
+        let message = told.pop_if(|last| last.role == "assistant");
+        let chunks = message.clone().map(|message| whole(message, options.sdk));
+        let recorded = Recorded {
+            turn: turn.number,
+            prompt: told.pop(),
+            chunks: chunks.unwrap_or_default(),
+            message,
+        };
+        out.write_all(between.as_bytes())?;
+        serde_json::to_writer(&mut *out, &recorded).map_err(std::io::Error::from)?;
+        between = ",\n";
+    }
+    out.write_all(b"\n]}\n")?;
+    Ok(())
+}

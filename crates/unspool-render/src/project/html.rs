@@ -1,0 +1,193 @@
+//! One file that can be sent to somebody: the page of the session with its styles, without a
+//! network. What is far down is kept as text until somebody comes near it, so that a session of a
+//! hundred thousand parts opens.
+
+use std::io::Write;
+
+use maud::{DOCTYPE, PreEscaped, html};
+use unspool_core::id::SessionId;
+use unspool_core::present::{Item, format};
+use unspool_core::summary::Summary;
+
+use super::shown::Shown;
+use super::{Options, ProjectError, Projection, Story, Way};
+use crate::page::session_head;
+use crate::text::safe;
+use crate::{assets, turn};
+
+pub const PROJECTION: Projection = Projection {
+    name: "html",
+    title: "HTML, one file",
+    extension: "html",
+    media_type: "text/html; charset=utf-8",
+    about: "one file with the page as the browser shows it, sub-agents included, without a network",
+    way: Way::Told(write),
+};
+
+/// So many parts stand in the page from the beginning.
+const AT_ONCE: usize = 1500;
+/// The others come so many at a time.
+const LATER: usize = 60;
+/// So many sub-agents are taken along.
+const MOST_AGENTS: usize = 500;
+
+const SCRIPT: &str = include_str!("../../assets/saved.js");
+
+fn write(story: Story<'_>, options: &Options, out: &mut dyn Write) -> Result<(), ProjectError> {
+    let title = title(&story.head);
+    let style = assets::find("style.css").map_or("", |style| style.content.as_str());
+    // Nothing runs but what stands here, and nothing is loaded.
+    let policy = format!(
+        "default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{}'; \
+         base-uri 'none'; form-action 'none'",
+        base64(&digest(SCRIPT))
+    );
+    let head = html! {
+        (DOCTYPE)
+        head {
+            meta charset="utf-8";
+            meta http-equiv="Content-Security-Policy" content=(policy);
+            meta name="viewport" content="width=device-width, initial-scale=1";
+            meta name="color-scheme" content="dark light";
+            meta name="referrer" content="no-referrer";
+            title { (title) " · Unspool" }
+            style { (PreEscaped(style)) }
+        }
+    };
+    out.write_all(head.into_string().as_bytes())?;
+    out.write_all(b"<body class=\"saved\"><main id=\"main\">")?;
+    let mut page = Page { options, out, written: 0 };
+    let mut known = vec![story.head.session.id];
+    let mut waiting = page.session(story, &mut known)?;
+    while !waiting.is_empty() {
+        let agent = waiting.remove(0);
+        waiting.extend(page.session(agent, &mut known)?);
+    }
+    let out = page.out;
+    writeln!(out, "</main><script>{SCRIPT}</script></body></html>")?;
+    Ok(())
+}
+
+fn title(head: &Summary) -> String {
+    let title = head.title.as_deref().unwrap_or(&head.session.agent_session_id);
+    format::first_line(&safe(title), 120)
+}
+
+struct Page<'o> {
+    options: &'o Options,
+    out: &'o mut dyn Write,
+    /// So many parts were written.
+    written: usize,
+}
+
+impl Page<'_> {
+    /// Writes a session; gives the sub-agents that it started, unless they are known.
+    fn session<'a>(
+        &mut self,
+        story: Story<'a>,
+        known: &mut Vec<SessionId>,
+    ) -> Result<Vec<Story<'a>>, ProjectError> {
+        let id = story.head.session.id;
+        let head = session_head(&story.head, &self.options.prices).into_string();
+        // Of several sessions in one page only the first has the head.
+        let head = head.replacen(" id=\"session-head\"", "", 1);
+        write!(
+            self.out,
+            "<article class=\"transcript\" id=\"s-{id}\">{head}<div class=\"turns\">"
+        )?;
+        let mut shown = Shown { story };
+        let mut agents = Vec::new();
+        while let Some((view, started)) = shown.next_with_agents()? {
+            for id in started {
+                let Some(agent) = shown.story.sub_agent(&id)? else { continue };
+                let session = agent.head.session.id;
+                if known.len() <= MOST_AGENTS && !known.contains(&session) {
+                    known.push(session);
+                    agents.push(agent);
+                }
+            }
+            let (id, label) = (turn::turn_id(&view), turn::label(&view.header));
+            write!(self.out, "<section class=\"turn\" id=\"{id}\" aria-label=\"{label}\">")?;
+            self.put(&turn::opening(&view))?;
+            let mut some = String::new();
+            let mut count = 0;
+            for item in &view.items {
+                some.push_str(&turn::item(&view, item).into_string());
+                count += match item {
+                    Item::Part(_) => 1,
+                    Item::Reasoning(block) => block.parts.len(),
+                };
+                if count >= LATER {
+                    self.parts(&some, count)?;
+                    some.clear();
+                    count = 0;
+                }
+            }
+            self.parts(&some, count)?;
+            self.out.write_all(b"</section>")?;
+        }
+        self.out.write_all(b"</div></article>\n")?;
+        Ok(agents)
+    }
+
+    /// Some parts of a turn: as they are, or for later.
+    fn parts(&mut self, html: &str, count: usize) -> Result<(), ProjectError> {
+        self.written += count;
+        if self.written <= AT_ONCE {
+            return self.put(html);
+        }
+        // Nothing in it may end the element that it waits in.
+        let kept = local(html).replace("</", "<\\/");
+        write!(
+            self.out,
+            "<div class=\"later\" data-parts=\"{count}\"></div><script type=\"text/plain\">{kept}</script>"
+        )?;
+        Ok(())
+    }
+
+    fn put(&mut self, html: &str) -> Result<(), ProjectError> {
+        self.out.write_all(local(html).as_bytes())?;
+        Ok(())
+    }
+}
+
+/// Links to sessions lead to where they stand in this page. What an agent wrote has no quotes in
+/// attributes, so this is ours alone.
+fn local(html: &str) -> String {
+    html.replace(" href=\"/s/", " href=\"#s-")
+}
+
+fn digest(text: &str) -> Vec<u8> {
+    let hex = unspool_core::id::sha256(text.as_bytes());
+    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
+    hex.as_bytes().chunks(2).filter_map(byte).collect()
+}
+
+fn base64(bytes: &[u8]) -> String {
+    const SIGNS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut out = String::new();
+    for three in bytes.chunks(3) {
+        let bits = three.iter().fold(0, |bits, byte| bits << 8 | u32::from(*byte));
+        let bits = bits << (8 * (3 - three.len()));
+        for nth in 0..4 {
+            let sign = SIGNS[(bits >> (18 - 6 * nth) & 63) as usize];
+            out.push(if nth <= three.len() { char::from(sign) } else { '=' });
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Figures of RFC 4648.
+    #[test]
+    fn base64_is_that_of_everybody() {
+        for (text, wanted) in
+            [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg==")]
+        {
+            assert_eq!(base64(text.as_bytes()), wanted);
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! Markdown for an issue or a pull request: reasoning and the output of tools folded, diffs fenced
+//! as diffs.
+
+use std::io::Write;
+
+use unspool_core::block::Block;
+use unspool_core::present;
+
+use super::shown::Shown;
+use super::{Options, ProjectError, Projection, Story, Way};
+use crate::markdown;
+
+pub const PROJECTION: Projection = Projection {
+    name: "markdown",
+    title: "Markdown",
+    extension: "md",
+    media_type: "text/markdown; charset=utf-8",
+    about: "Markdown to be read in a pull request, with reasoning and tool output folded",
+    way: Way::Told(write),
+};
+
+fn write(story: Story<'_>, options: &Options, out: &mut dyn Write) -> Result<(), ProjectError> {
+    let head = present::session(&story.head, &options.prices);
+    let (title, facts): (Vec<Block>, Vec<Block>) =
+        head.into_iter().partition(|block| matches!(block, Block::Heading { .. }));
+    for blocks in [title, facts] {
+        out.write_all(markdown::blocks(&blocks).as_bytes())?;
+        out.write_all(b"\n\n")?;
+    }
+    let mut shown = Shown { story };
+    while let Some(view) = shown.next_turn()? {
+        out.write_all(markdown::turn(&view).as_bytes())?;
+        out.write_all(b"\n")?;
+    }
+    Ok(())
+}
