@@ -5,6 +5,7 @@ use unspool_core::block::{
     Block, Card, Check, Code, Decision, Diff, DiffKind, FileReference, List, Node, Question, Span,
     Table, Terminal, text_of,
 };
+use unspool_core::part::Kind;
 use unspool_core::present::{Item, PartView, TurnView, format};
 
 /// A turn: the user's words, then its parts in order.
@@ -17,7 +18,7 @@ pub fn turn(view: &TurnView) -> String {
         match item {
             Item::Part(part) => out.push(self::part(part)),
             Item::Reasoning(block) => {
-                let inside: Vec<String> = block.parts.iter().map(self::part).collect();
+                let inside: Vec<String> = block.parts.iter().map(inner).collect();
                 out.push(folded(&block.title, &inside.join("\n\n")));
             }
         }
@@ -29,6 +30,16 @@ pub fn turn(view: &TurnView) -> String {
 /// One part.
 pub fn part(view: &PartView) -> String {
     blocks(&view.blocks)
+}
+
+/// A part of a reasoning block: who has opened the block needs no second fold.
+fn inner(view: &PartView) -> String {
+    match view.blocks.as_slice() {
+        [Block::Fold(fold)] if view.kind == Kind::Reasoning && !fold.blocks.is_empty() => {
+            blocks(&fold.blocks)
+        }
+        all => blocks(all),
+    }
 }
 
 pub fn blocks(all: &[Block]) -> String {
@@ -73,7 +84,9 @@ fn block(one: &Block) -> String {
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 8);
     let mut starts = true;
-    for c in text.chars() {
+    let mut signs = text.chars().peekable();
+    while let Some(c) = signs.next() {
+        let digits = starts && out.ends_with(|before: char| before.is_ascii_digit());
         match c {
             '\n' => {
                 // A line break that stays one.
@@ -82,8 +95,9 @@ fn escaped(text: &str) -> String {
                 continue;
             }
             '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '|' | '~' => out.push('\\'),
-            '#' | '+' | '-' | '=' if starts => out.push('\\'),
-            '.' | ')' if out.ends_with(|before: char| before.is_ascii_digit()) && starts => {
+            '#' | '+' | '-' | '=' if starts && !digits => out.push('\\'),
+            // A number at the start of a line, and only before a space.
+            '.' | ')' if digits && signs.peek().is_none_or(|next| next.is_whitespace()) => {
                 out.push('\\');
             }
             '&' => {

@@ -29,6 +29,7 @@ mod order_copilot;
 mod order_gemini;
 mod order_opencode;
 mod order_rows;
+mod projections;
 mod pty;
 mod raw;
 mod reading;

@@ -1,0 +1,186 @@
+//! What leaves: every projection of every fixture is the same each time, is what its form says it
+//! is, and has every part's words, as often as they were said and in the order in which they were.
+
+use serde_json::Value;
+use unspool_core::lines::{LineOptions, layout};
+use unspool_core::part::{Body, Part};
+use unspool_core::session::Transcript;
+use unspool_core::{plain, present};
+use unspool_render::project::{self, ALL, Options, Projection, Sdk, Story, Way};
+
+use crate::case::{all_cases, assert_none, captures, fold_in, name, root, told_sessions};
+
+/// Forms that have only some of the words.
+const SHORT: [&str; 1] = ["d2"];
+/// Forms that typeset what they show, for people.
+const TYPESET: [&str; 3] = ["markdown", "html", "text"];
+
+pub fn projected(projection: &Projection, transcript: &Transcript, options: &Options) -> String {
+    let Way::Told(tell) = projection.way else { panic!("{} is stored", projection.name) };
+    let mut out = Vec::new();
+    tell(Story::of(transcript), options, &mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+fn told() -> impl Iterator<Item = &'static Projection> {
+    ALL.iter().filter(|projection| matches!(projection.way, Way::Told(_)))
+}
+
+fn letters(text: &str) -> String {
+    text.chars().filter(|c| c.is_alphanumeric()).collect()
+}
+
+/// What stands in a file of some form, without what belongs to the form.
+fn read(projection: &Projection, text: &str) -> String {
+    match projection.extension {
+        "json" | "fixture.json" => {
+            let value: Value = serde_json::from_str(text)
+                .unwrap_or_else(|error| panic!("{} is no JSON: {error}", projection.name));
+            let mut out = String::new();
+            strings(&value, &mut out);
+            out
+        }
+        "html" => {
+            let body = text.split_once("</style>").unwrap().1.replace("<\\/", "</");
+            let mut out = String::new();
+            let mut inside = false;
+            for c in body.chars() {
+                match c {
+                    '<' => inside = true,
+                    '>' => inside = false,
+                    c if !inside => out.push(c),
+                    _ => {}
+                }
+            }
+            decoded(&out)
+        }
+        _ => decoded(text),
+    }
+}
+
+fn decoded(text: &str) -> String {
+    let signs = [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&amp;", "&")];
+    signs.into_iter().fold(text.to_owned(), |text, (from, to)| text.replace(from, to))
+}
+
+fn strings(value: &Value, out: &mut String) {
+    match value {
+        Value::String(text) => out.push_str(text),
+        Value::Array(items) => items.iter().for_each(|item| strings(item, out)),
+        Value::Object(fields) => fields.values().for_each(|field| strings(field, out)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// What a part says, as it stands in a form.
+fn words(body: &Body, typeset: bool) -> Option<String> {
+    let text = match body {
+        Body::Text(text) if typeset => {
+            let shown = present::markdown::blocks(&text.text);
+            plain::paint(&layout(&shown, 100_000, &LineOptions::everything()))
+        }
+        Body::Text(text) => text.text.clone(),
+        Body::Reasoning(reasoning) if !reasoning.redacted => reasoning.text.clone(),
+        _ => return None,
+    };
+    Some(letters(&text)).filter(|text| !text.is_empty())
+}
+
+/// The first words that are not where they should be.
+fn lost(transcript: &Transcript, projection: &Projection, text: &str) -> Option<String> {
+    let typeset = TYPESET.contains(&projection.name);
+    let found = letters(&read(projection, text));
+    let mut rest = found.as_str();
+    for turn in &transcript.turns {
+        let bodies = turn.user.iter().chain(turn.parts.iter().map(|part: &Part| &part.body));
+        for wanted in bodies.filter_map(|body| words(body, typeset)) {
+            match rest.find(&wanted) {
+                Some(at) => rest = &rest[at + wanted.len()..],
+                None => return Some(wanted.chars().take(120).collect()),
+            }
+        }
+    }
+    None
+}
+
+#[test]
+fn law_1_no_projection_loses_or_moves_a_word() {
+    let mut wrong = Vec::new();
+    let mut seen = 0;
+    for case in all_cases() {
+        let captures = captures(&case);
+        let order: Vec<usize> = (0..captures.len()).collect();
+        let gathering = fold_in(&captures, &order);
+        for gathered in told_sessions(&gathering) {
+            let transcript = &gathered.transcript();
+            for projection in told() {
+                let options = Options::default();
+                let text = projected(projection, transcript, &options);
+                let what = format!("{} as {}", name(&case), projection.name);
+                if text != projected(projection, transcript, &options) {
+                    wrong.push(format!("{what} differs from time to time"));
+                }
+                seen += 1;
+                if SHORT.contains(&projection.name) {
+                    continue;
+                }
+                if let Some(words) = lost(transcript, projection, &text) {
+                    wrong.push(format!("{what} has not, or not here: {words}"));
+                }
+            }
+        }
+    }
+    assert!(seen > 1000, "{seen}");
+    assert_none(wrong);
+}
+
+// The comparison sees what it is there to see.
+#[test]
+fn a_word_that_moved_is_noticed() {
+    let case = root().join("fixtures/ai-sdk/multi-step-interleaved");
+    let gathering = fold_in(&captures(&case), &[0, 1]);
+    let mut transcript = told_sessions(&gathering).next().unwrap().transcript();
+    let parts = &mut transcript.turns.last_mut().unwrap().parts;
+    let told: Vec<usize> =
+        (0..parts.len()).filter(|at| words(&parts[*at].body, false).is_some()).collect();
+    let [first, .., last] = speaking.as_slice() else { panic!("{speaking:?}") };
+    let mut moved = transcript.clone();
+    let moving = moved.turns.last_mut().unwrap();
+    let (one, other) = (moving.parts[*first].body.clone(), moving.parts[*last].body.clone());
+    moving.parts[*first].body = other;
+    moving.parts[*last].body = one;
+    for projection in told().filter(|one| !SHORT.contains(&one.name)) {
+        let text = projected(projection, &transcript, &Options::default());
+        assert_eq!(lost(&transcript, projection, &text), None, "{}", projection.name);
+        assert!(lost(&moved, projection, &text).is_some(), "{}", projection.name);
+    }
+}
+
+#[test]
+fn the_documentation_has_every_form() {
+    let page = std::fs::read_to_string(root().join("docs/exports.md")).unwrap();
+    assert!(
+        page.contains(&project::table()),
+        "put this into docs/exports.md:\n{}",
+        project::table()
+    );
+    for projection in ALL {
+        assert!(Projection::named(projection.name).is_some());
+        assert_eq!(ALL.iter().filter(|other| other.name == projection.name).count(), 1);
+    }
+}
+
+#[test]
+fn what_only_newer_versions_know_is_left_to_them() {
+    let case = root().join("fixtures/ai-sdk/output-denied");
+    let gathering = fold_in(&captures(&case), &[0, 1]);
+    let transcript = told_sessions(&gathering).next().unwrap().transcript();
+    let form = Projection::named("uimessage").unwrap();
+    let common = projected(form, &transcript, &Options::default());
+    let newer = projected(form, &transcript, &Options { sdk: Sdk::Seven, ..Options::default() });
+    assert!(!common.contains("output-denied") && common.contains("output-error"), "{common}");
+    assert!(
+        newer.contains("\"state\":\"output-denied\"") && newer.contains("\"approved\":false"),
+        "{newer}"
+    );
+}
