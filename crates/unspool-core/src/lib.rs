@@ -19,6 +19,7 @@ pub mod part;
 pub mod plain;
 pub mod present;
 pub mod price;
+pub mod redact;
 pub mod segment;
 pub mod session;
 pub mod skeleton;

@@ -1,0 +1,382 @@
+//! The value that a name is given: in an `.env` file, in JSON, YAML or a program, as an option of
+//! a command, in an address, in a sentence. Whether it is a secret depends on which of these it is.
+
+use super::naming::Class;
+use super::value::{Shape, is_code, is_id, is_ordinary, is_path, is_placeholder, is_wordy};
+
+const LONGEST_VALUE: usize = 512;
+const WIDEST_GAP: usize = 40;
+
+/// How a value stands with its name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Setting {
+    /// `DB_PASSWORD=…`: a constant, without spaces.
+    Environment,
+    /// `--password …`
+    Option,
+    /// `?token=…&`
+    Query,
+    /// `"password": "…"`, and a field of JSON.
+    Field,
+    /// `<password>…</password>`
+    Markup,
+    /// `password = "…"`
+    Literal,
+    /// `password: …`, on a line of its own.
+    Line,
+    /// `password: …`, anywhere.
+    Loose,
+    /// `the password is …`
+    Sentence,
+}
+
+impl Setting {
+    /// Where a value stands, and nothing else: neither prose nor a program.
+    fn is_strong(self) -> bool {
+        match self {
+            Setting::Environment
+            | Setting::Option
+            | Setting::Query
+            | Setting::Field
+            | Setting::Markup => true,
+            Setting::Literal | Setting::Line | Setting::Loose | Setting::Sentence => false,
+        }
+    }
+
+    fn is_quoted(self) -> bool {
+        match self {
+            Setting::Field | Setting::Literal => true,
+            Setting::Environment
+            | Setting::Option
+            | Setting::Query
+            | Setting::Markup
+            | Setting::Line
+            | Setting::Loose
+            | Setting::Sentence => false,
+        }
+    }
+}
+
+/// A value and how it stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Value {
+    pub(super) start: usize,
+    pub(super) end: usize,
+    pub(super) setting: Setting,
+}
+
+/// Whether a value is a secret.
+pub(super) fn is_secret(class: Class, setting: Setting, value: &str) -> bool {
+    if value.len() < 4 || value.len() > 2 * LONGEST_VALUE || is_placeholder(value) {
+        return false;
+    }
+    let spaces = value.chars().any(char::is_whitespace);
+    if class == Class::Phrase {
+        let words = value.split_whitespace().count() >= 3 && setting.is_quoted();
+        return if spaces { words } else { value.len() >= 6 && !is_ordinary(value) };
+    }
+    if spaces
+        || value.chars().any(char::is_control)
+        || is_path(value)
+        || is_code(value, setting.is_quoted())
+        || is_ordinary(value)
+        || is_id(value)
+    {
+        return false;
+    }
+    let shape = Shape::of(value);
+    let number = shape.digits == shape.length;
+    match class {
+        Class::Password => {
+            if number {
+                return setting.is_strong() && shape.length >= 4;
+            }
+            // A label begins with a capital: "Password": "Passwort".
+            let label = shape.is_word() && shape.large > 0 && shape.large < shape.length;
+            match setting {
+                Setting::Environment | Setting::Option => !label || shape.length >= 10,
+                Setting::Field | Setting::Query | Setting::Markup | Setting::Line => {
+                    shape.length >= 6 && !label
+                }
+                Setting::Literal => shape.length >= 6 && !shape.is_word() && !is_named(value),
+                Setting::Loose => shape.length >= 8 && shape.digits > 0 && shape.letters() > 0,
+                Setting::Sentence => is_striking(&shape),
+            }
+        }
+        Class::Phrase => false,
+        Class::Secret => {
+            let random = shape.is_random() && !is_wordy(value);
+            let chosen = shape.length >= 8 && !number && !(shape.is_word() && shape.large > 0);
+            match setting {
+                Setting::Environment | Setting::Option => !number && shape.length >= 6,
+                Setting::Field | Setting::Query | Setting::Markup => {
+                    random || (chosen && shape.length >= 10 && !is_named(value))
+                }
+                Setting::Literal | Setting::Line | Setting::Loose => random,
+                Setting::Sentence => random && is_striking(&shape),
+            }
+        }
+        Class::Token | Class::Key => {
+            let random = shape.is_random() && !is_wordy(value);
+            match setting {
+                Setting::Environment | Setting::Option => {
+                    !number
+                        && shape.length >= 8
+                        && (random || (shape.length >= 20 && !is_wordy(value)))
+                }
+                Setting::Field
+                | Setting::Query
+                | Setting::Markup
+                | Setting::Literal
+                | Setting::Line => random,
+                Setting::Loose => random && shape.length >= 12,
+                Setting::Sentence => random && shape.length >= 12 && is_striking(&shape),
+            }
+        }
+    }
+}
+
+/// In the middle of a sentence only what no sentence has.
+fn is_striking(shape: &Shape) -> bool {
+    let kinds = [shape.small, shape.large, shape.digits, shape.others];
+    let kinds = kinds.iter().filter(|count| **count > 0).count();
+    shape.digits > 0
+        && shape.letters() > 0
+        && (shape.length >= 16 || (shape.length >= 8 && kinds >= 2))
+}
+
+/// A name of something, as programs have them: `user_password`, `reset-password`.
+fn is_named(value: &str) -> bool {
+    is_wordy(value) && value.contains(['-', '_', '.', ':', '/'])
+}
+
+/// Finds the value that the name at `from..to` is given.
+pub(super) fn value_of(text: &str, from: usize, to: usize) -> Option<Value> {
+    let bytes = text.as_bytes();
+    let at = |index: usize| bytes.get(index).copied().unwrap_or_default();
+    let name = text.get(from..to)?;
+    let constant = !name.bytes().any(|byte| byte.is_ascii_lowercase())
+        || (from >= 7 && text.get(from - 7..from).is_some_and(|word| word == "export "));
+    let before = from.checked_sub(1).map(at).unwrap_or_default();
+    let option = name.starts_with('-');
+
+    let mut next = to;
+    let quoted_name = quote(bytes, next).filter(|_| !constant || at(next) != b'`');
+    if let Some((_, length)) = quoted_name {
+        next += length;
+    }
+    if quoted_name.is_some() && at(next) == b']' {
+        next += 1;
+    }
+    let gap = spaces(bytes, next);
+    let spaced = gap > next;
+    let mut setting = match at(gap) {
+        b'=' if at(gap + 1) == b'>' => {
+            next = gap + 2;
+            Setting::Loose
+        }
+        b'=' => {
+            next = gap + 1;
+            while at(next) == b'=' {
+                next += 1;
+            }
+            if option {
+                Setting::Option
+            } else if matches!(before, b'?' | b'&') && !spaced {
+                Setting::Query
+            } else if constant && !spaced && !matches!(at(next), b' ' | b'\t') {
+                Setting::Environment
+            } else {
+                Setting::Loose
+            }
+        }
+        b':' if at(gap + 1) == b':' => return None,
+        b':' => {
+            next = gap + 1 + usize::from(at(gap + 1) == b'=');
+            if starts_line(bytes, from) { Setting::Line } else { Setting::Loose }
+        }
+        b'>' if before == b'<' && !spaced => {
+            next = gap + 1;
+            Setting::Markup
+        }
+        b',' if quoted_name.is_some() => {
+            next = gap + 1;
+            if let Some(pair) = after_word(bytes, next, "value") {
+                next = pair;
+            }
+            Setting::Loose
+        }
+        b'|' if spaced => {
+            next = gap + 1;
+            Setting::Loose
+        }
+        b'\n' | b'\r' => {
+            // `- name: DB_PASSWORD`, and on the next line `value: …`.
+            next = after_word(bytes, gap, "value")?;
+            Setting::Line
+        }
+        _ if option && spaced => {
+            next = gap;
+            Setting::Option
+        }
+        b'i' | b'w' if spaced => {
+            let verb = ["is ", "was ", "is: "]
+                .into_iter()
+                .find(|verb| bytes[gap..].starts_with(verb.as_bytes()))?;
+            next = gap + verb.len();
+            Setting::Sentence
+        }
+        _ => return None,
+    };
+    next = spaces(bytes, next);
+    if let Some(after) = after_type(bytes, next, setting) {
+        next = after;
+        setting = Setting::Loose;
+    }
+    // b"…", r"…"
+    if matches!(at(next), b'b' | b'r' | b'u') && matches!(at(next + 1), b'"' | b'\'') {
+        next += 1;
+    }
+    if let Some((depth, length)) = quote(bytes, next) {
+        let mark = at(next + length - 1);
+        let start = next + length;
+        let end = closing(bytes, start, depth, mark);
+        let setting = match setting {
+            Setting::Environment
+            | Setting::Option
+            | Setting::Query
+            | Setting::Markup
+            | Setting::Sentence => setting,
+            Setting::Field | Setting::Line => Setting::Field,
+            Setting::Literal | Setting::Loose => {
+                if quoted_name.is_some() {
+                    Setting::Field
+                } else {
+                    Setting::Literal
+                }
+            }
+        };
+        return piece(text, start, end, setting);
+    }
+    let end = open_end(bytes, next, setting);
+    if setting == Setting::Line && !ends_line(bytes, end) {
+        setting = Setting::Loose;
+    }
+    piece(text, next, end, setting)
+}
+
+fn piece(text: &str, start: usize, end: usize, setting: Setting) -> Option<Value> {
+    let end = text.floor_char_boundary(end);
+    (start < end && text.is_char_boundary(start)).then_some(Value { start, end, setting })
+}
+
+/// A quote, escaped as often as it may be: how many backslashes, and its length.
+fn quote(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
+    let depth = bytes.get(at..)?.iter().take(16).take_while(|byte| **byte == b'\\').count();
+    let mark = bytes.get(at + depth)?;
+    matches!(mark, b'"' | b'\'' | b'`').then_some((depth, depth + 1))
+}
+
+/// Where a quoted value ends: at the quote that is escaped as often as the first one.
+fn closing(bytes: &[u8], start: usize, depth: usize, mark: u8) -> usize {
+    let most = bytes.len().min(start + 2 * LONGEST_VALUE);
+    let mut slashes = 0;
+    for (at, byte) in bytes.iter().enumerate().take(most).skip(start) {
+        if *byte == mark && slashes <= depth {
+            return at - slashes;
+        }
+        if *byte == b'\n' {
+            return at;
+        }
+        slashes = if *byte == b'\\' { slashes + 1 } else { 0 };
+    }
+    most
+}
+
+/// Where a value without quotes ends.
+fn open_end(bytes: &[u8], start: usize, setting: Setting) -> usize {
+    let most = bytes.len().min(start + LONGEST_VALUE);
+    let mut end = start;
+    while end < most {
+        let byte = bytes[end];
+        let next = bytes.get(end + 1).copied().unwrap_or_default();
+        let stops = match byte {
+            b' ' | b'\t' | b'\n' | b'\r' | b'"' | b'\'' | b'`' | b'<' | b'>' | 0 => true,
+            b'\\' => matches!(next, b'n' | b'r' | b't' | b'"' | b'\'' | b'\\' | b'\n' | b'u'),
+            b'&' => setting == Setting::Query || next == b'&',
+            b'#' => setting == Setting::Query,
+            b';' | b',' | b')' | b'}' | b']' | b'|' => {
+                setting != Setting::Environment && setting != Setting::Option
+                    || matches!(next, b' ' | b'\t' | b'\n' | b'\r' | b'"' | b'\'' | b'\\' | 0)
+            }
+            0x1b => true,
+            _ => false,
+        };
+        if stops {
+            break;
+        }
+        end += 1;
+    }
+    while end > start && matches!(bytes[end - 1], b'.' | b':' | b'!' | b'?' | b',') {
+        end -= 1;
+    }
+    end
+}
+
+fn spaces(bytes: &[u8], from: usize) -> usize {
+    let gap = bytes.get(from..).unwrap_or_default().iter().take(WIDEST_GAP);
+    from + gap.take_while(|byte| matches!(byte, b' ' | b'\t')).count()
+}
+
+/// `…, "value": ` or a line `value: `: where the value begins.
+fn after_word(bytes: &[u8], from: usize, word: &str) -> Option<usize> {
+    let rest = bytes.get(from..)?;
+    let filling = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | b'"' | b'\'' | b'\\');
+    let gap = rest.iter().take(WIDEST_GAP).take_while(|byte| filling(byte)).count();
+    let rest = rest.get(gap..)?;
+    let found = rest.get(..word.len())?.eq_ignore_ascii_case(word.as_bytes());
+    let after = rest.get(word.len()..)?;
+    let quotes =
+        after.iter().take(16).take_while(|byte| matches!(byte, b'"' | b'\'' | b'\\')).count();
+    let colon = after.get(quotes).is_some_and(|byte| matches!(byte, b':' | b'='));
+    (found && colon).then_some(from + gap + word.len() + quotes + 1)
+}
+
+/// `token: string = "…"`: what stands behind the type.
+fn after_type(bytes: &[u8], from: usize, setting: Setting) -> Option<usize> {
+    if !matches!(setting, Setting::Line | Setting::Loose) {
+        return None;
+    }
+    let rest = bytes.get(from..)?;
+    let typed = |byte: &u8| byte.is_ascii_alphabetic() || b"&<>[]?|' ".contains(byte);
+    let length = rest.iter().take(WIDEST_GAP).take_while(|byte| typed(byte)).count();
+    let assigns = rest.get(length) == Some(&b'=') && rest.get(length + 1) != Some(&b'=');
+    (length >= 2 && assigns).then(|| spaces(bytes, from + length + 1))
+}
+
+/// Whether nothing stands before the name but what editors, diffs and lists put there.
+fn starts_line(bytes: &[u8], from: usize) -> bool {
+    let before = bytes.get(from.saturating_sub(WIDEST_GAP)..from).unwrap_or_default();
+    for byte in before.iter().rev() {
+        match byte {
+            b'\n' | b'\r' => return true,
+            b' ' | b'\t' | b'-' | b'+' | b'"' | b'\'' | b'|' | b'>' | b'*' => {}
+            b'0'..=b'9' | b':' => {}
+            // The arrow that stands behind line numbers.
+            0xE2 | 0x86 | 0x92 => {}
+            b'n' | b'\\' => return true,
+            _ => return false,
+        }
+    }
+    from <= WIDEST_GAP
+}
+
+fn ends_line(bytes: &[u8], end: usize) -> bool {
+    let rest = bytes.get(spaces(bytes, end)..).unwrap_or_default();
+    match rest.first() {
+        None | Some(b'\n' | b'\r' | b'#' | b'"') => true,
+        Some(b',') => matches!(rest.get(1), None | Some(b'\n' | b'\r')),
+        Some(b'\\') => matches!(rest.get(1), Some(b'n' | b'r')),
+        Some(_) => false,
+    }
+}

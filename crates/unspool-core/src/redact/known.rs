@@ -1,0 +1,180 @@
+//! The secrets of one export: what each is called, and where else it stands.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+
+use aho_corasick::{AhoCorasick, MatchKind};
+use rustc_hash::FxHashMap;
+
+use super::Edit;
+use super::report::{Replaced, Report};
+use super::value::{MARK, Shape, is_ordinary, is_wordy};
+
+/// So many secrets are looked for everywhere; hostile text may name more.
+const MOST_SWEPT: usize = 4096;
+/// So many new ones are looked for one by one, before the automaton is built anew.
+const MOST_FRESH: usize = 16;
+/// A shorter secret may be part of a longer word by chance.
+const LONG: usize = 16;
+
+#[derive(Default)]
+pub(super) struct Known {
+    secrets: Vec<Secret>,
+    /// Each secret's place, by what it is.
+    places: FxHashMap<String, usize>,
+    numbers: FxHashMap<String, u32>,
+    /// Those that are looked for everywhere.
+    swept: Vec<usize>,
+    /// Finds the first of `swept`.
+    automaton: Option<AhoCorasick>,
+    /// How many it finds.
+    built: usize,
+}
+
+struct Secret {
+    text: String,
+    /// What stands in its place.
+    mark: String,
+}
+
+impl Known {
+    pub(super) fn is_empty(&self) -> bool {
+        self.secrets.is_empty()
+    }
+
+    /// Writes what stands in a secret's place.
+    pub(super) fn mark(&self, secret: usize, out: &mut String) {
+        if let Some(secret) = self.secrets.get(secret) {
+            out.push_str(&secret.mark);
+        }
+    }
+
+    /// The secret's number in the report, a new one if nobody has seen it.
+    pub(super) fn learn(
+        &mut self,
+        kind: &str,
+        secret: &str,
+        open: usize,
+        report: &mut Report,
+    ) -> usize {
+        let identity = identity(kind, secret);
+        if let Some(place) = self.places.get(identity.as_ref()) {
+            return *place;
+        }
+        let place = self.secrets.len();
+        self.places.insert(identity.into_owned(), place);
+        let number = self.numbers.entry(kind.to_owned()).or_default();
+        *number += 1;
+        let mark = format!("{MARK}{kind}:{number}]");
+        let shown = secret.get(..open).filter(|shown| !shown.is_empty());
+        let mut hint = shown.map(|shown| format!("{shown}… ")).unwrap_or_default();
+        // Writing to a string cannot fail.
+        let _ = write!(hint, "({} characters)", secret.chars().count());
+        report.secrets.push(Replaced {
+            kind: kind.to_owned(),
+            number: *number,
+            count: 0,
+            places: Vec::new(),
+            hint,
+        });
+        if self.swept.len() < MOST_SWEPT && is_telling(kind, secret) {
+            self.swept.push(place);
+        }
+        self.secrets.push(Secret { text: secret.to_owned(), mark });
+        place
+    }
+
+    /// Adds the places where known secrets stand without anything that says so.
+    pub(super) fn sweep(&mut self, text: &str, edits: &mut Vec<Edit>) {
+        if self.swept.is_empty() {
+            return;
+        }
+        if self.swept.len() - self.built > MOST_FRESH {
+            let texts = self.swept.iter().filter_map(|at| self.secrets.get(*at));
+            self.automaton = AhoCorasick::builder()
+                .match_kind(MatchKind::LeftmostLongest)
+                .build(texts.map(|secret| &secret.text))
+                .ok();
+            self.built = if self.automaton.is_some() { self.swept.len() } else { self.built };
+        }
+        let mut found: Vec<Edit> = Vec::new();
+        for swept in self.automaton.iter().flat_map(|automaton| automaton.find_iter(text)) {
+            if let Some(secret) = self.swept.get(swept.pattern().as_usize()) {
+                found.push(Edit { start: swept.start(), end: swept.end(), secret: *secret });
+            }
+        }
+        for place in self.swept.get(self.built..).unwrap_or_default() {
+            let Some(secret) = self.secrets.get(*place) else { continue };
+            for (start, piece) in text.match_indices(secret.text.as_str()) {
+                found.push(Edit { start, end: start + piece.len(), secret: *place });
+            }
+        }
+        found.retain(|edit| stands_alone(text, *edit));
+        if found.is_empty() {
+            return;
+        }
+        found.sort_by_key(|edit| (edit.start, usize::MAX - edit.end));
+        merge(edits, found);
+    }
+
+    #[cfg(test)]
+    pub(super) fn secrets(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.secrets.iter().map(|secret| (secret.mark.as_str(), secret.text.as_str()))
+    }
+}
+
+/// Puts what was swept between what the rules found, which counts more.
+fn merge(edits: &mut Vec<Edit>, found: Vec<Edit>) {
+    let mut merged: Vec<Edit> = Vec::with_capacity(edits.len() + found.len());
+    let mut kept = edits.iter().copied().peekable();
+    for edit in found {
+        while let Some(before) = kept.next_if(|kept| kept.end <= edit.start) {
+            merged.push(before);
+        }
+        let behind = merged.last().is_none_or(|last| last.end <= edit.start);
+        if behind && kept.peek().is_none_or(|next| edit.end <= next.start) {
+            merged.push(edit);
+        }
+    }
+    merged.extend(kept);
+    *edits = merged;
+}
+
+/// Whether a secret gives itself away by nothing but itself. A password that is a word may stand
+/// anywhere and mean nothing.
+fn is_telling(kind: &str, secret: &str) -> bool {
+    let shape = Shape::of(secret);
+    if kind == "home" || is_ordinary(secret) || secret.contains(MARK) {
+        return false;
+    }
+    let mixed = shape.digits > 0 && shape.letters() > 0 || shape.others > 0 && shape.letters() > 0;
+    shape.length >= 8 && mixed && !(is_wordy(secret) && shape.digits == 0)
+}
+
+fn stands_alone(text: &str, edit: Edit) -> bool {
+    if edit.end - edit.start >= LONG {
+        return true;
+    }
+    let bytes = text.as_bytes();
+    let word = |at: Option<usize>| {
+        at.and_then(|at| bytes.get(at)).is_some_and(|byte| byte.is_ascii_alphanumeric())
+    };
+    !word(edit.start.checked_sub(1)) && !word(Some(edit.end))
+}
+
+/// What makes two secrets the same: a key is the same key however its lines end, a home is the
+/// same home however its path is written.
+fn identity<'a>(kind: &str, secret: &'a str) -> Cow<'a, str> {
+    match kind {
+        "private-key" => {
+            let lines = secret.replace("\\n", "").replace("\\r", "");
+            let kept = lines.chars().filter(|c| c.is_ascii_alphanumeric() || "+/=".contains(*c));
+            Cow::Owned(kept.collect())
+        }
+        "home" => {
+            let name = secret.rsplit(['/', '\\', '-']).next().unwrap_or(secret);
+            Cow::Owned(format!("home {name}"))
+        }
+        _ => Cow::Borrowed(secret),
+    }
+}

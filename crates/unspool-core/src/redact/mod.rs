@@ -1,0 +1,167 @@
+//! Secrets taken out of what is exported: keys, tokens, passwords, private keys. Each becomes
+//! `[redacted:kind:number]`, and the same secret becomes the same everywhere in one export, also
+//! where nothing but another place tells that it is one.
+//!
+//! [`Rules`] are compiled once. A [`Redactor`] is the state of one export: it walks sessions,
+//! turns and parts and says in its [`Report`] what it replaced, never what it was.
+//!
+//! ```
+//! use unspool_core::redact::{Redactor, Rules};
+//!
+//! let rules = Rules::standard();
+//! let mut redactor = Redactor::new(&rules);
+//! let text = redactor.text("export DB_PASSWORD=correct7horse");
+//! assert_eq!(text, "export DB_PASSWORD=[redacted:password:1]");
+//! ```
+
+mod assign;
+mod json;
+mod known;
+mod naming;
+mod providers;
+mod report;
+mod rules;
+mod scan;
+mod special;
+mod value;
+mod walk;
+
+use std::borrow::Cow;
+
+pub use report::{Owner, Replaced, Report, Spot};
+pub use rules::{OwnRule, Rule, RuleError, Rules};
+
+use crate::json::Json;
+use known::Known;
+use scan::{Context, is_clean, scan};
+
+/// What is replaced may make something beside it look like a secret. It settles after two rounds;
+/// this only bounds what nobody has seen.
+const ROUNDS: usize = 6;
+
+/// One export.
+pub struct Redactor<'r> {
+    rules: &'r Rules,
+    known: Known,
+    report: Report,
+    /// Where the text stands that is being looked at.
+    spot: Spot,
+    /// Secrets are only gathered, so that they are known wherever they stand.
+    gathering: bool,
+}
+
+/// A piece of a text, and the secret that it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Edit {
+    start: usize,
+    end: usize,
+    secret: usize,
+}
+
+/// A piece of a text, and how long it has become.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Moved {
+    start: usize,
+    end: usize,
+    length: usize,
+}
+
+impl<'r> Redactor<'r> {
+    pub fn new(rules: &'r Rules) -> Redactor<'r> {
+        Redactor {
+            rules,
+            known: Known::default(),
+            report: Report::default(),
+            spot: Spot::default(),
+            gathering: false,
+        }
+    }
+
+    /// What was replaced so far.
+    pub fn report(&self) -> &Report {
+        &self.report
+    }
+
+    /// A text that stands alone.
+    pub fn text<'t>(&mut self, text: &'t str) -> Cow<'t, str> {
+        self.spot = Spot::default();
+        match self.replaced(text, Context::default(), &mut |_| {}) {
+            Some(text) => Cow::Owned(text),
+            None => Cow::Borrowed(text),
+        }
+    }
+
+    /// A piece of JSON that stands alone: all of it but the strings that hold secrets stays as it
+    /// is, byte for byte.
+    pub fn json(&mut self, json: &Json) -> Json {
+        self.spot = Spot::default();
+        self.replaced_json(json.text(), "")
+            .map_or_else(|| json.clone(), |text| Json::checked(&text))
+    }
+
+    /// The text without its secrets; `None` where it has none. Each round of edits is told.
+    fn replaced(
+        &mut self,
+        text: &str,
+        context: Context<'_>,
+        told: &mut dyn FnMut(&[Moved]),
+    ) -> Option<String> {
+        let mut current: Option<String> = None;
+        for _ in 0..ROUNDS {
+            let text = current.as_deref().unwrap_or(text);
+            let edits = self.edits(text, context);
+            if edits.is_empty() {
+                break;
+            }
+            let mut out = String::with_capacity(text.len());
+            let mut moved = Vec::with_capacity(edits.len());
+            let mut copied = 0;
+            for edit in &edits {
+                out.push_str(text.get(copied..edit.start).unwrap_or_default());
+                let begin = out.len();
+                self.known.mark(edit.secret, &mut out);
+                moved.push(Moved { start: edit.start, end: edit.end, length: out.len() - begin });
+                copied = edit.end;
+            }
+            out.push_str(text.get(copied..).unwrap_or_default());
+            self.count(&edits);
+            told(&moved);
+            current = Some(out);
+        }
+        current
+    }
+
+    fn count(&mut self, edits: &[Edit]) {
+        if self.gathering {
+            return;
+        }
+        for edit in edits {
+            if let Some(secret) = self.report.secrets.get_mut(edit.secret) {
+                secret.replaced_at(&self.spot);
+            }
+        }
+    }
+
+    /// What is to be replaced in a text, in order.
+    fn edits(&mut self, text: &str, context: Context<'_>) -> Vec<Edit> {
+        let mut edits = Vec::new();
+        for span in scan(self.rules, text, context) {
+            let Some(secret) = text.get(span.start..span.end) else { continue };
+            let secret = self.known.learn(span.kind, secret, span.open, &mut self.report);
+            edits.push(Edit { start: span.start, end: span.end, secret });
+        }
+        if !context.opaque {
+            self.known.sweep(text, &mut edits);
+        }
+        edits
+    }
+
+    /// Whether there is nothing to look for in a text, at the cost of one pass.
+    fn is_clean(&self, text: &str) -> bool {
+        self.known.is_empty() && is_clean(self.rules, text)
+    }
+}
+
+#[cfg(test)]
+#[path = "redact_tests.rs"]
+mod tests;

@@ -1,0 +1,271 @@
+//! Names that say that their value is secret: `DB_PASSWORD`, `clientSecret`, `x-api-key`.
+
+/// What a name says of its value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Class {
+    /// A person may have chosen it: it need not look random.
+    Password,
+    /// Several words.
+    Phrase,
+    Secret,
+    Token,
+    Key,
+}
+
+impl Class {
+    pub(super) fn kind(self) -> &'static str {
+        match self {
+            Class::Password => "password",
+            Class::Phrase => "passphrase",
+            Class::Secret => "secret",
+            Class::Token => "token",
+            Class::Key => "api-key",
+        }
+    }
+}
+
+const LONGEST_NAME: usize = 64;
+const MOST_WORDS: usize = 12;
+
+/// What may follow the word that matters.
+const SUFFIXES: &[&str] = &[
+    "base",
+    "base64",
+    "b64",
+    "value",
+    "prod",
+    "production",
+    "dev",
+    "development",
+    "staging",
+    "stage",
+    "test",
+    "testing",
+    "live",
+    "old",
+    "new",
+    "current",
+    "default",
+    "plain",
+    "plaintext",
+    "raw",
+    "str",
+    "env",
+    "main",
+    "backup",
+    "local",
+    "v1",
+    "v2",
+];
+
+/// Tokens of language, of design and of pages open nothing.
+const HARMLESS_TOKENS: &[&str] = &[
+    "page",
+    "next",
+    "continuation",
+    "sync",
+    "cancel",
+    "cancellation",
+    "pagination",
+    "eos",
+    "bos",
+    "pad",
+    "unk",
+    "sep",
+    "mask",
+    "cls",
+    "stop",
+    "end",
+    "start",
+    "first",
+    "last",
+    "special",
+    "design",
+    "theme",
+    "color",
+    "css",
+    "prev",
+    "previous",
+    "lexer",
+    "parser",
+    "syntax",
+    "cursor",
+    "resume",
+    "per",
+    "max",
+];
+
+/// `X key`, where X says that it opens something.
+const OPENING: &[&str] = &[
+    "api",
+    "access",
+    "secret",
+    "private",
+    "signing",
+    "encryption",
+    "master",
+    "auth",
+    "account",
+    "shared",
+    "service",
+    "admin",
+    "deploy",
+    "app",
+    "application",
+    "client",
+    "server",
+    "license",
+    "storage",
+    "subscription",
+    "webhook",
+    "session",
+    "hmac",
+    "jwt",
+    "aes",
+    "role",
+    "security",
+    "decryption",
+];
+
+const HARMLESS_KEYS: &[&str] = &[
+    "public",
+    "primary",
+    "foreign",
+    "cache",
+    "sort",
+    "partition",
+    "row",
+    "column",
+    "unique",
+    "idempotency",
+    "object",
+    "hot",
+    "arrow",
+    "map",
+    "dict",
+    "group",
+    "index",
+    "lookup",
+    "host",
+    "query",
+    "json",
+    "i18n",
+];
+
+/// The name that a word at `start..end` is part of. `None` where it is longer than any name is.
+pub(super) fn around(text: &str, start: usize, end: usize) -> Option<(usize, usize)> {
+    let bytes = text.as_bytes();
+    let belongs = |at: usize| {
+        let byte = bytes.get(at).copied().unwrap_or_default();
+        byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.')
+    };
+    let word_start = text[start..end].find(|c: char| c != ' ').map_or(start, |at| start + at);
+    let mut from = start;
+    while from > 0 && belongs(from - 1) {
+        from -= 1;
+        if start - from > LONGEST_NAME {
+            return None;
+        }
+    }
+    // `\nPASSWORD` of an escaped text is a line's end and a name.
+    if from > 0 && bytes.get(from - 1) == Some(&b'\\') && from < word_start {
+        from += usize::from(matches!(bytes.get(from), Some(b'n' | b'r' | b't')));
+    }
+    // The literals end in a quote or a sign where that tells them from longer words.
+    let mut to = end;
+    while to > start && !belongs(to - 1) {
+        to -= 1;
+    }
+    while belongs(to) {
+        to += 1;
+        if to - end.min(to) > LONGEST_NAME {
+            return None;
+        }
+    }
+    while to > from && matches!(bytes.get(to - 1), Some(b'.' | b'-')) {
+        to -= 1;
+    }
+    (from < to).then_some((from, to))
+}
+
+/// What a name says of its value, if anything.
+pub(super) fn classify(name: &str) -> Option<Class> {
+    let mut words = [""; MOST_WORDS];
+    let mut count = split(name, &mut words);
+    let is = |word: &str, list: &[&str]| list.iter().any(|other| word.eq_ignore_ascii_case(other));
+    while count > 1 {
+        let last = words[count - 1];
+        if !is(last, SUFFIXES) && !last.bytes().all(|byte| byte.is_ascii_digit()) {
+            break;
+        }
+        count -= 1;
+    }
+    let words = &words[..count];
+    let (last, before) = words.split_last()?;
+    let ends = |endings: &[&str]| {
+        endings.iter().any(|ending| {
+            let start = last.len().wrapping_sub(ending.len());
+            last.get(start..).is_some_and(|end| end.eq_ignore_ascii_case(ending))
+        })
+    };
+    let any_before = |list: &[&str]| before.iter().any(|word| is(word, list));
+    if ends(&["password", "passwd", "passwort", "passcode", "pwd"]) || is(last, &["pass", "pw"]) {
+        return Some(Class::Password);
+    }
+    if ends(&["passphrase", "mnemonic"]) {
+        return Some(Class::Phrase);
+    }
+    if ends(&["secret", "credential", "credentials"]) {
+        return Some(Class::Secret);
+    }
+    if ends(&["token"]) {
+        return (!any_before(HARMLESS_TOKENS)).then_some(Class::Token);
+    }
+    if ends(&["apikey", "accesskey", "secretkey", "privatekey", "accountkey", "authkey"])
+        || ends(&["signingkey", "encryptionkey", "masterkey"])
+        || is(last, &["auth", "authorization"])
+    {
+        return Some(Class::Key);
+    }
+    if is(last, &["key"]) && !any_before(HARMLESS_KEYS) {
+        let opens = before.last().is_some_and(|word| is(word, OPENING));
+        let constant = !before.is_empty() && !name.bytes().any(|byte| byte.is_ascii_lowercase());
+        return (opens || constant).then_some(Class::Key);
+    }
+    None
+}
+
+/// Cuts a name into its words: at signs, and where small letters end.
+fn split<'a>(name: &'a str, words: &mut [&'a str; MOST_WORDS]) -> usize {
+    let bytes = name.as_bytes();
+    let mut count = 0;
+    let mut start = 0;
+    let mut put = |from: usize, to: usize| {
+        if let Some(word) = name.get(from..to)
+            && !word.is_empty()
+        {
+            if count == MOST_WORDS {
+                words.rotate_left(1);
+                count -= 1;
+            }
+            words[count] = word;
+            count += 1;
+        }
+        count
+    };
+    for (at, byte) in bytes.iter().enumerate() {
+        let next = bytes.get(at + 1).copied().unwrap_or_default();
+        let previous = at.checked_sub(1).and_then(|at| bytes.get(at)).copied().unwrap_or_default();
+        if matches!(byte, b'_' | b'-' | b'.' | b' ') {
+            put(start, at);
+            start = at + 1;
+        } else if byte.is_ascii_uppercase()
+            && (previous.is_ascii_lowercase()
+                || (previous.is_ascii_uppercase() && next.is_ascii_lowercase()))
+        {
+            put(start, at);
+            start = at;
+        }
+    }
+    put(start, bytes.len())
+}

@@ -1,0 +1,340 @@
+//! One pass over one text: which pieces of it are secrets, and of which kind. Clean text costs
+//! the search for words that lead to a rule, and nothing more.
+
+use super::assign::{Setting, is_secret, value_of};
+use super::naming::{Class, around, classify};
+use super::rules::{Back, Check, Lead, Rule, Rules, Weight};
+use super::special;
+use super::value::{MARK, Shape, decoded, is_path, is_placeholder, is_sample};
+
+/// After so many tries in one unbroken run of letters, a rule gives it up: without a limit, text
+/// that begins a key again and again would be read to its end each time.
+const TRIES: u8 = 4;
+
+/// A secret in a text.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Span<'r> {
+    pub(super) start: usize,
+    pub(super) end: usize,
+    pub(super) kind: &'r str,
+    /// How many characters of its beginning are public.
+    pub(super) open: usize,
+    pub(super) weight: Weight,
+    /// Of two rules that find the same, the first.
+    order: u16,
+}
+
+/// What is known of where a text stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Context<'a> {
+    /// The name of the field whose whole value it is.
+    pub(super) name: Option<&'a str>,
+    /// An opaque value of the vendor's, of which only keys known by their looks may be missing.
+    pub(super) opaque: bool,
+}
+
+/// Whether no rule can find anything in this text, or in JSON that is written so.
+pub(super) fn is_clean(rules: &Rules, text: &str) -> bool {
+    let Some(words) = &rules.shared.words else { return false };
+    rules.own.is_empty()
+        && words.find_overlapping_iter(text).all(|found| {
+            let lead = rules.shared.leads.get(found.pattern().as_usize());
+            !rules.homes && lead == Some(&Lead::Home)
+        })
+}
+
+/// The secrets of a text, in order, none of which overlap.
+pub(super) fn scan<'r>(rules: &'r Rules, text: &str, context: Context<'_>) -> Vec<Span<'r>> {
+    let mut scan = Scan {
+        rules,
+        text,
+        found: Vec::new(),
+        marks: Vec::new(),
+        named_to: 0,
+        run: (0, 0),
+        tries: Vec::new(),
+    };
+    for rule in rules.own.iter() {
+        scan.own(rule);
+    }
+    if let Some(name) = context.name {
+        scan.field(name);
+    }
+    if let Some(words) = &rules.shared.words {
+        for found in words.find_overlapping_iter(text) {
+            let Some(lead) = rules.shared.leads.get(found.pattern().as_usize()) else { continue };
+            scan.follow(*lead, found.start(), found.end(), context.opaque);
+        }
+    }
+    let Scan { mut found, marks, .. } = scan;
+    // What was replaced before stays as it is.
+    found.retain(|span| {
+        let after = marks.partition_point(|(_, end)| *end <= span.start);
+        marks.get(after).is_none_or(|(start, _)| span.end <= *start)
+    });
+    settle(found)
+}
+
+/// Of those that overlap, the ones that count more.
+fn settle(mut found: Vec<Span<'_>>) -> Vec<Span<'_>> {
+    if found.len() < 2 {
+        return found;
+    }
+    found.sort_by_key(|span| (span.weight, span.start, usize::MAX - span.end, span.order));
+    let mut settled: Vec<Span<'_>> = Vec::with_capacity(found.len());
+    for weight in Weight::ALL {
+        let mut merged: Vec<Span<'_>> = Vec::with_capacity(found.len());
+        let mut kept = settled.iter().copied().peekable();
+        for span in found.iter().filter(|span| span.weight == weight) {
+            while let Some(before) = kept.next_if(|kept| kept.end <= span.start) {
+                merged.push(before);
+            }
+            let behind = merged.last().is_none_or(|last| last.end <= span.start);
+            if behind && kept.peek().is_none_or(|next| span.end <= next.start) {
+                merged.push(*span);
+            }
+        }
+        merged.extend(kept);
+        settled = merged;
+    }
+    settled
+}
+
+struct Scan<'r, 't> {
+    rules: &'r Rules,
+    text: &'t str,
+    found: Vec<Span<'r>>,
+    /// What stands for secrets already.
+    marks: Vec<(usize, usize)>,
+    /// Names up to here have been looked at.
+    named_to: usize,
+    /// The run of letters in which a rule was tried last.
+    run: (usize, usize),
+    /// How often each rule was tried in it.
+    tries: Vec<(u16, u8)>,
+}
+
+impl<'r> Scan<'r, '_> {
+    fn push(&mut self, start: usize, end: usize, kind: &'r str, weight: Weight) {
+        self.found.push(Span { start, end, kind, open: 0, weight, order: u16::MAX });
+    }
+
+    /// A rule of a person's own looks at everything.
+    fn own(&mut self, rule: &'r Rule) {
+        for found in rule.regex.captures_iter(self.text) {
+            let Some(secret) = found.name("secret").or(found.get(1)).or(found.get(0)) else {
+                continue;
+            };
+            if !secret.is_empty() {
+                self.push(secret.start(), secret.end(), &rule.kind, Weight::Own);
+            }
+        }
+    }
+
+    fn follow(&mut self, lead: Lead, start: usize, end: usize, opaque: bool) {
+        match lead {
+            Lead::Rule(at) => {
+                let Some(rule) = self.rules.shared.rules.get(usize::from(at)) else { return };
+                if !opaque || rule.weight == Weight::Known && rule.open > 3 {
+                    self.known(at, rule, start);
+                }
+            }
+            Lead::Escape => {}
+            Lead::Mark => {
+                if let Some(length) = mark(&self.text[start..]) {
+                    self.marks.push((start, start + length));
+                }
+            }
+            Lead::Home => {
+                if self.rules.homes
+                    && !opaque
+                    && let Some((from, to)) = special::home(self.text, start, end)
+                {
+                    self.push(from, to, "home", Weight::Own);
+                }
+            }
+            Lead::Block => {
+                if let Some(to) = special::key_block(self.text, start) {
+                    self.push(start, to, "private-key", Weight::Own);
+                }
+            }
+            Lead::Cookie if opaque => {}
+            Lead::Cookie => {
+                if let Some(from) = special::cookie_value(self.text, end) {
+                    for (from, to) in special::cookies(self.text, from) {
+                        self.push(from, to, "cookie", Weight::Placed);
+                    }
+                }
+            }
+            Lead::Name if opaque => {}
+            Lead::Name => self.name(start, end),
+        }
+    }
+
+    /// A key that is known by its looks.
+    fn known(&mut self, number: u16, rule: &'r Rule, word: usize) {
+        let bytes = self.text.as_bytes();
+        let before = bytes.get(..word).unwrap_or_default().iter().rev();
+        let letter = |byte: &&u8| byte.is_ascii_alphanumeric() || b"_-.~*".contains(byte);
+        let start = word
+            - match rule.back {
+                Back::Nothing => 0,
+                Back::Letters(most) => before.take(most).take_while(letter).count(),
+                Back::Digits(most) => before.take(most).take_while(|b| b.is_ascii_digit()).count(),
+            };
+        if !rule.anywhere && !self.begins(start) || !self.may_try(number, word) {
+            return;
+        }
+        let end = self.text.floor_char_boundary(start.saturating_add(rule.window));
+        let Some(found) = rule.regex.captures(&self.text[start..end]) else { return };
+        let Some(secret) = found.get(1).or(found.get(0)) else { return };
+        let (from, mut to) = (start + secret.start(), start + secret.end());
+        // Cut off by the window: the rest belongs to it.
+        if to == end && rule.weight == Weight::Known {
+            to += bytes[to..]
+                .iter()
+                .take_while(|b| b.is_ascii_alphanumeric() || b"_-.=+/".contains(b))
+                .count();
+        }
+        // A sentence's full stop is none of it.
+        while to > from
+            && rule.weight != Weight::Known
+            && matches!(bytes[to - 1], b'.' | b',' | b';' | b')')
+        {
+            to -= 1;
+        }
+        if holds(rule, &self.text[from..to]) {
+            let open = if secret.start() == 0 { rule.open } else { 0 };
+            self.found.push(Span {
+                start: from,
+                end: to,
+                kind: &rule.kind,
+                open,
+                weight: rule.weight,
+                order: number,
+            });
+        }
+    }
+
+    /// Whether a word may begin here: not in the middle of another one.
+    fn begins(&self, at: usize) -> bool {
+        let bytes = self.text.as_bytes();
+        let before = |back: usize| {
+            at.checked_sub(back).and_then(|at| bytes.get(at)).copied().unwrap_or(b' ')
+        };
+        if !before(1).is_ascii_alphanumeric() {
+            return true;
+        }
+        let escaped = before(2) == b'\\' && matches!(before(1), b'n' | b'r' | b't');
+        let percent =
+            before(3) == b'%' && before(2).is_ascii_hexdigit() && before(1).is_ascii_hexdigit();
+        // The end of a colour: ESC [ 3 2 m, as it is or as JSON writes it.
+        let colour = before(1) == b'm' && {
+            let digits = bytes[..at - 1]
+                .iter()
+                .rev()
+                .take(12)
+                .take_while(|b| b.is_ascii_digit() || **b == b';');
+            before(digits.count() + 2) == b'['
+        };
+        escaped || percent || colour
+    }
+
+    fn may_try(&mut self, rule: u16, at: usize) -> bool {
+        if at >= self.run.1 {
+            let bytes = self.text.as_bytes().get(at..).unwrap_or_default();
+            let belongs = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+            let length = bytes.iter().take_while(|byte| belongs(byte)).count();
+            self.run = (at, at + length);
+            self.tries.clear();
+        }
+        if let Some((_, tries)) = self.tries.iter_mut().find(|(other, _)| *other == rule) {
+            *tries += 1;
+            return *tries <= TRIES;
+        }
+        self.tries.push((rule, 1));
+        true
+    }
+
+    /// Something that is named as a secret.
+    fn name(&mut self, start: usize, end: usize) {
+        if start < self.named_to {
+            return;
+        }
+        let Some((from, to)) = around(self.text, start, end) else { return };
+        let Some(class) = self.text.get(from..to).and_then(classify) else { return };
+        self.named_to = to;
+        if let Some(value) = value_of(self.text, from, to)
+            && is_secret(class, value.setting, &self.text[value.start..value.end])
+        {
+            self.push(value.start, value.end, class.kind(), Weight::Named);
+        }
+    }
+
+    /// The text is the whole value of a field.
+    fn field(&mut self, name: &str) {
+        let text = self.text;
+        let trimmed = text.trim();
+        let start = text.len() - text.trim_start().len();
+        if name.len() <= 64 && name.to_ascii_lowercase().ends_with("cookie") {
+            for (from, to) in special::cookies(text, start) {
+                self.push(from, to, "cookie", Weight::Placed);
+            }
+        }
+        if let Some(class) = classify(name) {
+            let setting = if name.starts_with('-') { Setting::Option } else { Setting::Field };
+            if is_secret(class, setting, trimmed) {
+                self.push(start, start + trimmed.len(), class.kind(), Weight::Named);
+            } else if class == Class::Key {
+                self.scheme(start, trimmed);
+            }
+        }
+    }
+
+    /// `Token …`, `ApiKey …`: the value of an authorization.
+    fn scheme(&mut self, start: usize, value: &str) {
+        if let Some((scheme, secret)) = value.split_once(' ')
+            && scheme.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'-')
+            && is_secret(Class::Token, Setting::Field, secret)
+        {
+            let from = start + scheme.len() + 1;
+            self.push(from, from + secret.len(), Class::Token.kind(), Weight::Named);
+        }
+    }
+}
+
+/// How long what stands for a secret is, if the text begins with it.
+fn mark(text: &str) -> Option<usize> {
+    let inner = text.strip_prefix(MARK)?;
+    let end = inner.as_bytes().iter().take(64).position(|byte| *byte == b']')?;
+    let (kind, number) = inner.get(..end)?.split_once(':')?;
+    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    let number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    (!kind.is_empty() && kind.bytes().all(plain) && number).then_some(MARK.len() + end + 1)
+}
+
+/// What a rule asks for beside its pattern.
+fn holds(rule: &Rule, secret: &str) -> bool {
+    let body = secret.get(rule.open.min(secret.len())..).unwrap_or_default();
+    let shape = Shape::of(body);
+    match rule.check {
+        Check::None => !is_sample(body),
+        Check::Mixed => !is_sample(body) && shape.digits > 0 && shape.letters() > 0,
+        Check::Random => {
+            !is_sample(body)
+                && shape.digits > 0
+                && shape.small > 0
+                && shape.large > 0
+                && shape.entropy >= 3.0
+        }
+        Check::Chosen => {
+            let words = ["password", "pass", "pwd", "secret", "token", "pw", "passwd"];
+            !is_placeholder(secret)
+                && !is_path(secret)
+                && !words.iter().any(|word| secret.eq_ignore_ascii_case(word))
+        }
+        Check::Pair => decoded(secret).is_some_and(|pair| {
+            pair.contains(&b':') && pair.iter().all(|byte| (0x20..0x7f).contains(byte))
+        }),
+    }
+}

@@ -1,0 +1,366 @@
+//! Whether a value that stands where a secret would is one: not a placeholder, not code, not a
+//! path, not a word.
+
+/// What takes the place of a secret begins so.
+pub(super) const MARK: &str = "[redacted:";
+
+/// Values that people write where a secret would stand, and words that are none.
+const ORDINARY: &[&str] = &[
+    "admin",
+    "allow",
+    "anonymous",
+    "array",
+    "async",
+    "await",
+    "basic",
+    "bearer",
+    "bool",
+    "boolean",
+    "bytes",
+    "changeit",
+    "changeme",
+    "change-me",
+    "change_me",
+    "const",
+    "correct",
+    "default",
+    "delete",
+    "denied",
+    "deny",
+    "disabled",
+    "dummy",
+    "email",
+    "empty",
+    "enabled",
+    "env",
+    "environment",
+    "error",
+    "expired",
+    "export",
+    "expected",
+    "failed",
+    "failure",
+    "false",
+    "field",
+    "fixme",
+    "forgot",
+    "function",
+    "generate",
+    "generated",
+    "hidden",
+    "identifier",
+    "ignored",
+    "import",
+    "incorrect",
+    "input",
+    "integer",
+    "invalid",
+    "keychain",
+    "keyring",
+    "keyword",
+    "literal",
+    "login",
+    "match",
+    "missing",
+    "never",
+    "newpassword",
+    "nil",
+    "none",
+    "null",
+    "number",
+    "numeric",
+    "object",
+    "oauth",
+    "oauth2",
+    "omitted",
+    "operator",
+    "optional",
+    "pass",
+    "password",
+    "passwords",
+    "passwort",
+    "placeholder",
+    "plain",
+    "private",
+    "prompt",
+    "public",
+    "punctuation",
+    "random",
+    "read",
+    "redacted",
+    "removed",
+    "replace",
+    "required",
+    "reset",
+    "return",
+    "root",
+    "sample",
+    "secret",
+    "secrets",
+    "session",
+    "set",
+    "show",
+    "static",
+    "str",
+    "string",
+    "struct",
+    "success",
+    "symbol",
+    "template",
+    "text",
+    "todo",
+    "token",
+    "tokens",
+    "true",
+    "type",
+    "undefined",
+    "unknown",
+    "unset",
+    "unused",
+    "user",
+    "username",
+    "valid",
+    "value",
+    "verify",
+    "void",
+    "whitespace",
+    "write",
+    "wrong",
+];
+
+/// Ids that agents and models give; they look random and open nothing.
+const IDS: &[&str] = &[
+    "toolu_",
+    "call_",
+    "msg_",
+    "req_",
+    "resp_",
+    "item_",
+    "chatcmpl-",
+    "run_",
+    "thread_",
+    "step_",
+    "srvtoolu_",
+    "session_",
+    "prt_",
+    "ses_",
+    "evt_",
+    "file-",
+];
+
+/// How a value is made.
+pub(super) struct Shape {
+    pub(super) length: usize,
+    pub(super) small: usize,
+    pub(super) large: usize,
+    pub(super) digits: usize,
+    pub(super) others: usize,
+    /// Bits in each character.
+    pub(super) entropy: f64,
+}
+
+impl Shape {
+    pub(super) fn of(value: &str) -> Shape {
+        let mut counts = [0u32; 256];
+        let (mut small, mut large, mut digits) = (0, 0, 0);
+        for byte in value.bytes() {
+            counts[usize::from(byte)] += 1;
+            small += usize::from(byte.is_ascii_lowercase());
+            large += usize::from(byte.is_ascii_uppercase());
+            digits += usize::from(byte.is_ascii_digit());
+        }
+        let length = value.len();
+        let share = |count: u32| f64::from(count) / length.max(1) as f64;
+        let entropy = counts.iter().filter(|count| **count > 0).map(|count| share(*count));
+        let entropy = entropy.map(|share| -share * share.log2()).sum();
+        Shape { length, small, large, digits, others: length - small - large - digits, entropy }
+    }
+
+    pub(super) fn letters(&self) -> usize {
+        self.small + self.large
+    }
+
+    /// Nothing but letters.
+    pub(super) fn is_word(&self) -> bool {
+        self.letters() == self.length
+    }
+
+    /// As no person would write it.
+    pub(super) fn is_random(&self) -> bool {
+        let mixed = self.digits >= 2 && self.letters() >= 2 && self.entropy >= 2.5;
+        let long = self.digits >= 1 && self.letters() >= 4 && self.entropy >= 3.2;
+        let letters = self.small >= 4 && self.large >= 4 && self.entropy >= 4.0;
+        (self.length >= 8 && mixed) || (self.length >= 16 && long) || (self.length >= 24 && letters)
+    }
+}
+
+/// What stands where a secret would, and is none: `<token>`, `${TOKEN}`, `xxxx`, `your-api-key`.
+pub(super) fn is_placeholder(value: &str) -> bool {
+    if value.is_empty() || value.contains(MARK) || value.contains("REDACTED") {
+        return true;
+    }
+    let first = value.as_bytes().first().copied().unwrap_or_default();
+    if matches!(first, b'$' | b'<' | b'{' | b'%' | b'(' | b'[' | b'&' | b'\\') || is_dull(value) {
+        return true;
+    }
+    if ["${", "{{", "$(", "<%", "%s", "%v", "{}", "...", "…", "***", "•••"]
+        .iter()
+        .any(|part| value.contains(part))
+    {
+        return true;
+    }
+    let small = value.to_ascii_lowercase();
+    let words = [
+        "your-",
+        "your_",
+        "yours",
+        "my-",
+        "my_",
+        "xxx",
+        "example",
+        "placeholder",
+        "changeme",
+        "change-me",
+        "change_me",
+        "replace-",
+        "replace_",
+        "insert-",
+        "insert_",
+        "dummy",
+        "-here",
+        "_here",
+        "not-a-",
+        "fake-",
+        "fake_",
+        "enter-",
+        "some-",
+        "some_",
+        "todo",
+    ];
+    small == "your" || words.iter().any(|word| small.contains(word)) || small.starts_with("your")
+}
+
+/// Hardly more than one character, again and again.
+fn is_dull(value: &str) -> bool {
+    let mut seen: Vec<char> = Vec::with_capacity(4);
+    for character in value.chars() {
+        if !seen.contains(&character) {
+            if seen.len() == 3 {
+                return false;
+            }
+            seen.push(character);
+        }
+    }
+    seen.len() <= 1 || (seen.len() <= 3 && value.len() >= 12)
+}
+
+/// Whether what a key has behind its public part is made up: `ghp_xxxxxxxx`, `AKIAIOSFODNN7EXAMPLE`.
+pub(super) fn is_sample(key: &str) -> bool {
+    let large = key.to_ascii_uppercase();
+    key.contains(MARK)
+        || is_dull(key)
+        || ["EXAMPLE", "XXXXXX", "YOUR_", "YOUR-", "PLACEHOLDER", "000000000000", "REDACTED"]
+            .iter()
+            .any(|word| large.contains(word))
+}
+
+/// A path or an address.
+pub(super) fn is_path(value: &str) -> bool {
+    let starts = ["/", "./", "../", "~/", "~\\", "file:", "data:", "vault:", "op://", "arn:"];
+    let ends = [
+        ".pem", ".key", ".json", ".txt", ".yaml", ".yml", ".env", ".toml", ".rs", ".py", ".js",
+        ".ts", ".go", ".md", ".html", ".crt", ".pub", ".com", ".org", ".svg", ".png",
+    ];
+    let drive = value.len() > 2 && value.as_bytes().get(1..3) == Some(b":\\");
+    let base64 =
+        value.len() >= 40 && !value.contains('.') && value.bytes().any(|b| b.is_ascii_digit());
+    (starts.iter().any(|start| value.starts_with(start)) && !base64)
+        || value.contains("://")
+        || drive
+        || ends.iter().any(|end| value.ends_with(end))
+}
+
+/// A piece of a program: a call, a field, an index.
+pub(super) fn is_code(value: &str, quoted: bool) -> bool {
+    let calls = value.contains("()") || value.ends_with('(') || value.contains("](");
+    if calls || value.contains("::") || value.contains("->") || value.contains("=>") {
+        return true;
+    }
+    if quoted {
+        return false;
+    }
+    let names = |part: &str| {
+        let mut bytes = part.bytes();
+        bytes.next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_')
+            && bytes.all(|b| b.is_ascii_alphanumeric() || b == b'_')
+    };
+    let field = value.split('.').count() > 1
+        && value.split('.').all(|part| names(part) && !Shape::of(part).is_random());
+    field
+        || value.contains(['(', '[', '{'])
+        || value.starts_with(['@', '*', '!', '#', '?', ':', '='])
+}
+
+/// Words put together, as names of models and packages are: `claude-sonnet-4-5-20250929`.
+pub(super) fn is_wordy(value: &str) -> bool {
+    let parts =
+        value.split(['-', '_', '.', ':', '/', ' ', ',', '+']).filter(|part| !part.is_empty());
+    let mut count = 0;
+    let mut words = 0;
+    for part in parts {
+        count += 1;
+        let letters = part.bytes().filter(u8::is_ascii_alphabetic).count();
+        let digits = part.bytes().filter(u8::is_ascii_digit).count();
+        let plain = letters + digits == part.len();
+        let word = plain && letters >= 2 && digits <= 2 && letters <= 14 && !is_jumbled(part);
+        let number = plain && letters <= 1 && digits <= 8;
+        if !word && !number {
+            return false;
+        }
+        words += usize::from(word);
+    }
+    count >= 1 && words >= 1
+}
+
+/// Large and small letters as no word has them.
+fn is_jumbled(word: &str) -> bool {
+    let bytes = word.as_bytes();
+    let turns = bytes.windows(2).filter(|pair| match pair {
+        [a, b] => a.is_ascii_lowercase() && b.is_ascii_uppercase(),
+        _ => false,
+    });
+    let vowels = bytes.iter().filter(|b| b"aeiouyAEIOUY".contains(b)).count();
+    turns.count() > 3 || (bytes.len() >= 6 && vowels == 0)
+}
+
+pub(super) fn is_ordinary(value: &str) -> bool {
+    ORDINARY.iter().any(|word| word.eq_ignore_ascii_case(value))
+}
+
+pub(super) fn is_id(value: &str) -> bool {
+    IDS.iter().any(|prefix| value.starts_with(prefix))
+}
+
+/// The beginning of what a base 64 text says; `None` where it is none.
+pub(super) fn decoded(text: &str) -> Option<Vec<u8>> {
+    let mut out = Vec::with_capacity(text.len() * 3 / 4);
+    let (mut bits, mut held) = (0u32, 0u32);
+    for byte in text.bytes().filter(|byte| *byte != b'=') {
+        let value = match byte {
+            b'A'..=b'Z' => byte - b'A',
+            b'a'..=b'z' => byte - b'a' + 26,
+            b'0'..=b'9' => byte - b'0' + 52,
+            b'+' | b'-' => 62,
+            b'/' | b'_' => 63,
+            _ => return None,
+        };
+        bits = bits << 6 | u32::from(value);
+        held += 6;
+        if held >= 8 {
+            held -= 8;
+            out.push((bits >> held) as u8);
+            bits &= (1 << held) - 1;
+        }
+    }
+    Some(out)
+}

@@ -1,0 +1,383 @@
+//! Every field of a session that may hold what an agent or a person wrote. Structures are taken
+//! apart field by field, so that a new field does not compile until somebody has decided whether
+//! secrets may stand in it. Ids, names of tools, digests and evidence stay as they are.
+
+use super::report::{Owner, Spot};
+use super::scan::Context;
+use super::{Moved, Redactor};
+use crate::event::EndReason;
+use crate::json::Json;
+use crate::part::{
+    Agent, Agents, Answer, Body, Compaction, ContextInfo, Data, Failure, File, Interjection,
+    McpServer, McpSnapshot, Notice, Part, Patch, Question, QuestionItem, QuestionOption, Reasoning,
+    SkillLoad, SourceLink, TaskItem, TaskList, Text, Tool,
+};
+use crate::session::{
+    End, Facts, PromptPiece, Provenance, Session, Step, Title, Transcript, Turn, TurnOrigin,
+};
+
+impl Redactor<'_> {
+    /// A whole session. Secrets that only a later turn gives away are replaced in earlier ones.
+    pub fn transcript(&mut self, transcript: &mut Transcript) {
+        self.twice(|this| {
+            let Transcript { session, turns } = &mut *transcript;
+            this.walk_session(session);
+            turns.iter_mut().for_each(|turn| this.walk_turn(turn));
+        });
+    }
+
+    /// The head of a session.
+    pub fn session(&mut self, session: &mut Session) {
+        self.twice(|this| this.walk_session(session));
+    }
+
+    /// One turn. What earlier turns gave away is known; what later ones will is not.
+    pub fn turn(&mut self, turn: &mut Turn) {
+        self.twice(|this| this.walk_turn(turn));
+    }
+
+    /// What the turns to come give away, gathered before the first one is redacted: for exports
+    /// that do not hold a session as a whole.
+    pub fn gather(&mut self, turn: &mut Turn) {
+        self.gathering = true;
+        self.walk_turn(turn);
+        self.gathering = false;
+    }
+
+    /// Once to know all secrets, and again to replace them. What has none is looked at once.
+    fn twice(&mut self, mut walk: impl FnMut(&mut Self)) {
+        self.gathering = true;
+        walk(self);
+        self.gathering = false;
+        if !self.known.is_empty() {
+            walk(self);
+        }
+        self.spot = Spot::default();
+    }
+
+    fn walk_session(&mut self, session: &mut Session) {
+        self.spot = Spot { turn: None, owner: Owner::Session, field: String::new() };
+        let Session {
+            id: _,
+            agent: _,
+            agent_session_id: _,
+            facts,
+            state: _,
+            parent: _,
+            forked_from: _,
+        } = session;
+        let Facts {
+            project,
+            branch,
+            version: _,
+            title,
+            cost_usd: _,
+            started: _,
+            parent: _,
+            forked_from: _,
+            outcomes_only: _,
+            ranks: _,
+            strangers: _,
+        } = facts;
+        self.optional("project", project);
+        self.optional("branch", branch);
+        if let Some(Title { text, origin: _ }) = title {
+            self.string("title", text);
+        }
+    }
+
+    fn walk_turn(&mut self, turn: &mut Turn) {
+        let Turn {
+            id: _,
+            number,
+            trigger: _,
+            user,
+            thinking_mode: _,
+            state: _,
+            abandoned: _,
+            inherited: _,
+            started: _,
+            ended: _,
+            steps,
+            parts,
+            origin,
+        } = turn;
+        let TurnOrigin {
+            names: _,
+            at: _,
+            ranks: _,
+            ends,
+            deferred,
+            thinking: _,
+            // White space.
+            held: _,
+            kept: _,
+        } = origin;
+        self.spot = Spot { turn: Some(*number), owner: Owner::User, field: String::new() };
+        user.iter_mut().for_each(|body| self.body(body));
+        for Step { id, name: _, at: _, model: _, usage: _, stop_reason: _, provenance } in steps {
+            self.spot.owner = Owner::Step(*id);
+            if let Some(provenance) = provenance {
+                self.provenance(provenance);
+            }
+        }
+        for Part { id, place: _, step: _, started: _, ended: _, evidence: _, origin: _, body } in
+            parts
+        {
+            self.spot.owner = Owner::Part(*id);
+            self.body(body);
+        }
+        self.spot.owner = Owner::Turn;
+        for End { reason, at: _ } in ends.iter_mut().chain(deferred).flatten() {
+            match reason {
+                EndReason::Failed(why) => self.optional("end", why),
+                EndReason::Completed
+                | EndReason::Interrupted
+                | EndReason::Idle
+                | EndReason::Superseded => {}
+            }
+        }
+    }
+
+    fn body(&mut self, body: &mut Body) {
+        match body {
+            Body::Text(Text { text, open: _, citations }) => {
+                self.string("text", text);
+                self.each("citations", citations, |this, field, citation| {
+                    this.document(field, citation)
+                });
+            }
+            Body::Reasoning(reasoning) => self.reasoning(reasoning),
+            Body::Tool(tool) => self.tool(tool),
+            Body::Agent(Agents { call_id: _, agents }) => {
+                self.each("agents", agents, |this, field, agent| {
+                    let Agent { id: _, name, task, state: _, background: _, activity, ranks: _ } =
+                        agent;
+                    this.string(&format!("{field}.name"), name);
+                    this.string(&format!("{field}.task"), task);
+                    this.optional(&format!("{field}.activity"), activity);
+                });
+            }
+            Body::Interjection(Interjection { text }) => self.string("text", text),
+            Body::TaskList(TaskList { items }) => {
+                self.each("items", items, |this, field, TaskItem { id: _, text, state: _ }| {
+                    this.string(&format!("{field}.text"), text);
+                });
+            }
+            Body::SkillLoad(SkillLoad { name: _, call_id: _, text }) => self.string("text", text),
+            Body::McpSnapshot(McpSnapshot { servers }) => {
+                self.each(
+                    "servers",
+                    servers,
+                    |this, field, McpServer { name: _, status, tools: _ }| {
+                        this.optional(&format!("{field}.status"), status);
+                    },
+                );
+            }
+            Body::ContextInfo(ContextInfo { title, text }) => {
+                self.string("title", title);
+                self.string("text", text);
+            }
+            Body::Compaction(Compaction {
+                trigger: _,
+                tokens_before: _,
+                tokens_after: _,
+                duration_ms: _,
+                summary,
+            }) => self.string("summary", summary),
+            Body::File(File { name, media_type: _, url, text }) => {
+                self.optional("name", name);
+                self.url("url", url);
+                self.optional("text", text);
+            }
+            Body::Source(SourceLink { url, title, quote }) => {
+                self.url("url", url);
+                self.optional("title", title);
+                self.optional("quote", quote);
+            }
+            Body::Patch(Patch { path, diff, call_id: _ }) => {
+                self.optional("path", path);
+                self.string("diff", diff);
+            }
+            Body::Notice(Notice { code: _, text }) => self.string("text", text),
+            Body::Error(Failure { code: _, status: _, text }) => self.string("text", text),
+            Body::Data(Data { kind: _, payload }) => self.document("payload", payload),
+        }
+    }
+
+    fn reasoning(&mut self, reasoning: &mut Reasoning) {
+        let Reasoning { text, open: _, redacted: _, signature, duration_ms: _ } = reasoning;
+        self.string("text", text);
+        if let Some(signature) = signature {
+            // The vendor checks it: it must come back as it was, unless it is a key itself.
+            self.value("signature", signature, Context { name: None, opaque: true });
+        }
+    }
+
+    fn tool(&mut self, tool: &mut Tool) {
+        let Tool {
+            call_id: _,
+            parent_call_id: _,
+            name: _,
+            input,
+            input_text,
+            state: _,
+            output,
+            result,
+            exit_code: _,
+            duration_ms: _,
+            question,
+            answer,
+            provider_executed: _,
+            title,
+        } = tool;
+        self.optional("title", title);
+        if let Some(input) = input {
+            self.document("input", input);
+        }
+        if !input_text.is_empty() {
+            // It may break off anywhere.
+            if input_text.trim_start().starts_with(['{', '[']) {
+                if let Some(text) = self.replaced_json(input_text, "input_text")
+                    && !self.gathering
+                {
+                    *input_text = text;
+                }
+            } else {
+                self.string("input_text", input_text);
+            }
+        }
+        self.optional("output", output);
+        if let Some(result) = result {
+            self.document("result", result);
+        }
+        if let Some(Question { request_id: _, kind: _, items }) = question {
+            self.each("question", items, |this, field, item| {
+                let QuestionItem { header, question, options, multi_select: _ } = item;
+                this.optional(&format!("{field}.header"), header);
+                this.string(&format!("{field}.question"), question);
+                for QuestionOption { label, description } in options {
+                    this.string(&format!("{field}.option"), label);
+                    this.optional(&format!("{field}.option"), description);
+                }
+            });
+        }
+        if let Some(Answer { decision: _, text, choices, observed: _ }) = answer {
+            self.string("answer", text);
+            for (question, choice) in choices {
+                self.string("answer", question);
+                self.string("answer", choice);
+            }
+        }
+    }
+
+    /// The pieces of a prompt, and the prompt. Where each piece stands is found again.
+    fn provenance(&mut self, provenance: &mut Provenance) {
+        let Provenance { pieces, final_prompt, snapshots: _ } = provenance;
+        let whole = final_prompt.clone().unwrap_or_default();
+        let places: Vec<Option<(usize, usize)>> =
+            pieces.iter().map(|piece| place_in(&whole, piece.span)).collect();
+        let same: Vec<bool> = pieces
+            .iter()
+            .zip(&places)
+            .map(|(piece, place)| {
+                place.and_then(|(from, to)| whole.get(from..to)) == Some(piece.value.as_str())
+            })
+            .collect();
+        self.each("prompt", pieces, |this, field, PromptPiece { kind: _, value, span: _ }| {
+            this.string(field, value);
+        });
+        let Some(prompt) = final_prompt else { return };
+        "final_prompt".clone_into(&mut self.spot.field);
+        let mut places = places;
+        let replaced = self.replaced(prompt, Context::default(), &mut |edits| {
+            places.iter_mut().flatten().for_each(|(from, to)| {
+                *from = moved(edits, *from, false);
+                *to = moved(edits, *to, true);
+            });
+        });
+        let Some(replaced) = replaced.filter(|_| !self.gathering) else { return };
+        for ((piece, place), same) in pieces.iter_mut().zip(places).zip(same) {
+            let Some((from, to)) = place else { continue };
+            let Some(value) = replaced.get(from..to) else { continue };
+            let before = replaced.get(..from).unwrap_or_default().chars().count();
+            piece.span = Some((before as u32, (before + value.chars().count()) as u32));
+            if same {
+                value.clone_into(&mut piece.value);
+            }
+        }
+        *prompt = replaced;
+    }
+
+    fn each<T>(
+        &mut self,
+        field: &str,
+        items: &mut [T],
+        mut look: impl FnMut(&mut Self, &str, &mut T),
+    ) {
+        for (at, item) in items.iter_mut().enumerate() {
+            look(self, &format!("{field}[{at}]"), item);
+        }
+    }
+
+    fn optional(&mut self, field: &str, text: &mut Option<String>) {
+        if let Some(text) = text {
+            self.string(field, text);
+        }
+    }
+
+    fn url(&mut self, field: &str, url: &mut Option<String>) {
+        if let Some(url) = url.as_mut().filter(|url| !url.starts_with("data:")) {
+            self.string(field, url);
+        }
+    }
+
+    fn string(&mut self, field: &str, text: &mut String) {
+        self.value(field, text, Context::default());
+    }
+
+    fn value(&mut self, field: &str, text: &mut String, context: Context<'_>) {
+        if !self.gathering {
+            field.clone_into(&mut self.spot.field);
+        }
+        if let Some(replaced) = self.replaced(text, context, &mut |_| {})
+            && !self.gathering
+        {
+            *text = replaced;
+        }
+    }
+
+    fn document(&mut self, field: &str, json: &mut Json) {
+        if let Some(replaced) = self.replaced_json(json.text(), field)
+            && !self.gathering
+        {
+            *json = Json::checked(&replaced);
+        }
+    }
+}
+
+/// A span in characters as one in bytes.
+fn place_in(text: &str, span: Option<(u32, u32)>) -> Option<(usize, usize)> {
+    let (from, to) = span?;
+    let place = |at: u32| {
+        let ends = std::iter::once(text.len());
+        text.char_indices().map(|(at, _)| at).chain(ends).nth(at as usize)
+    };
+    Some((place(from)?, place(to)?)).filter(|(from, to)| from <= to)
+}
+
+/// Where a place is after a round of edits: one inside of an edit goes to its beginning or its end.
+fn moved(edits: &[Moved], at: usize, to_end: bool) -> usize {
+    let mut moved = at;
+    for Moved { start, end, length } in edits {
+        if *end <= at {
+            moved = moved + length - (end - start);
+        } else if *start < at {
+            let begin = moved - (at - start);
+            return if to_end { begin + length } else { begin };
+        } else {
+            break;
+        }
+    }
+    moved
+}
