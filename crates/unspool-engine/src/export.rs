@@ -1,13 +1,16 @@
-//! Sessions of the archive in other forms: loaded a few turns at a time, and handed to whoever
-//! writes the form.
+//! Sessions of the archive in other forms: loaded a few turns at a time, without their secrets, and
+//! handed to whoever writes the form. Nothing is changed in the archive.
 
+use std::cell::RefCell;
 use std::io;
 
 use jiff::Timestamp;
 use thiserror::Error;
 use unspool_core::id::SessionId;
 use unspool_core::live::settle;
+use unspool_core::redact::{Redactor, Report, Rules};
 use unspool_core::session::Turn;
+use unspool_core::summary::Summary;
 use unspool_render::project::{Library, Options, ProjectError, Projection, Story, Way};
 use unspool_store::blocking::wait;
 use unspool_store::contract::{Store, StoreError, StoredSession, Window};
@@ -25,34 +28,71 @@ pub enum ExportError {
     Told(#[from] ProjectError),
 }
 
-/// Writes a session in some form.
+/// Writes a session in some form, without the secrets that the rules find, and says what was
+/// replaced. What is written as it is stored is never redacted: it could not be stored again.
 pub fn write<S: Store>(
     store: &S,
     stored: &StoredSession,
     projection: &Projection,
     options: &Options,
+    rules: Option<&Rules>,
     out: &mut dyn io::Write,
-) -> Result<(), ExportError> {
-    match projection.way {
-        Way::Stored => exchange::export(store, stored, out)?,
-        Way::Told(tell) => {
-            let shelf = Shelf { store };
-            tell(shelf.tell(stored), options, out)?;
+) -> Result<Report, ExportError> {
+    let tell = match projection.way {
+        Way::Stored => {
+            exchange::export(store, stored, out)?;
+            return Ok(Report::default());
         }
-    }
-    Ok(())
+        Way::Told(tell) => tell,
+    };
+    let shelf = Shelf { store, redactor: rules.map(|rules| RefCell::new(Redactor::new(rules))) };
+    shelf.gather(stored)?;
+    tell(shelf.tell(stored), options, out)?;
+    let report = shelf.redactor.map(|redactor| redactor.into_inner().report().clone());
+    Ok(report.unwrap_or_default())
 }
 
 /// The sessions of an archive, to be told.
 struct Shelf<'a, S> {
     store: &'a S,
+    /// One for everything that is told: the same secret is the same everywhere.
+    redactor: Option<RefCell<Redactor<'a>>>,
 }
 
 impl<S: Store> Shelf<'_, S> {
     fn tell(&self, stored: &StoredSession) -> Story<'_> {
+        let turns = self.turns(stored).map(|turn| {
+            let mut turn = turn?;
+            if let Some(redactor) = &self.redactor {
+                redactor.borrow_mut().turn(&mut turn);
+            }
+            Ok(turn)
+        });
+        Story::new(self.head(&stored.summary), turns, self)
+    }
+
+    fn turns(&self, stored: &StoredSession) -> Turns<'_, S> {
         let (row, last) = (stored.row, stored.summary.ended);
-        let turns = Turns { store: self.store, row, last, next: 0, loaded: Vec::new() };
-        Story::new(stored.summary.clone(), turns, self)
+        Turns { store: self.store, row, last, next: 0, loaded: Vec::new() }
+    }
+
+    fn head(&self, summary: &Summary) -> Summary {
+        let mut head = summary.clone();
+        if let Some(redactor) = &self.redactor {
+            let mut redactor = redactor.borrow_mut();
+            redactor.session(&mut head.session);
+            head.title = head.title.map(|title| redactor.text(&title).into_owned());
+        }
+        head
+    }
+
+    /// What a later turn gives away is known before the first one is told.
+    fn gather(&self, stored: &StoredSession) -> Result<(), ProjectError> {
+        let Some(redactor) = &self.redactor else { return Ok(()) };
+        for turn in self.turns(stored) {
+            redactor.borrow_mut().gather(&mut turn?);
+        }
+        Ok(())
     }
 }
 

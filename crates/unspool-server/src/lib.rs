@@ -23,6 +23,7 @@ use tokio::net::TcpListener;
 use tokio::sync::{broadcast, watch};
 use tower_http::compression::CompressionLayer;
 use unspool_core::price::Prices;
+use unspool_core::redact::Rules;
 use unspool_store::contract::Store;
 
 pub use api::{openapi, table};
@@ -41,6 +42,8 @@ const BACKLOG: usize = 4096;
 pub struct App<S: Store> {
     pub store: S,
     pub prices: Prices,
+    /// What is a secret, for what leaves.
+    pub rules: Rules,
     pub door: Door,
     news: broadcast::Sender<News>,
     /// Told when the server is to end: who streams to somebody must stop.
@@ -51,11 +54,12 @@ pub struct App<S: Store> {
 }
 
 impl<S: Store> App<S> {
-    pub fn new(store: S, prices: Prices, door: Door) -> Arc<App<S>> {
+    pub fn new(store: S, prices: Prices, rules: Rules, door: Door) -> Arc<App<S>> {
         let news = broadcast::channel(BACKLOG).0;
         Arc::new(App {
             store,
             prices,
+            rules,
             door,
             news,
             over: watch::Sender::default(),

@@ -14,6 +14,13 @@
 //! output = 4.0
 //! cache_read = 0.1
 //!
+//! # What is a secret, beside what every export knows (docs/redaction.md).
+//! [redaction]
+//! # Also the names of home folders.
+//! homes = true
+//! [redaction.rules]
+//! ticket = "TICKET-([0-9a-f]{16})"
+//!
 //! [terminal]
 //! # auto, mocha, latte, 16 (the terminal's own colours) or mono.
 //! theme = "latte"
@@ -34,6 +41,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 use unspool_core::price::{Price, Prices};
+use unspool_core::redact::{OwnRule, Rules};
 use unspool_engine::lock::DataFolder;
 use unspool_engine::watch::Notice;
 use unspool_sources::discover::Environment;
@@ -44,7 +52,17 @@ pub struct Config {
     homes: Vec<PathBuf>,
     prices: BTreeMap<String, Price>,
     poll: bool,
+    redaction: Redaction,
     pub terminal: Terminal,
+}
+
+/// What is taken out of what is exported.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Redaction {
+    homes: bool,
+    /// A regex for each kind of secret. Its group 1, or else all of it, is replaced.
+    rules: BTreeMap<String, String>,
 }
 
 /// How the terminal application looks and which keys it has.
@@ -115,6 +133,14 @@ pub fn environment(folder: &DataFolder) -> Result<Environment> {
 /// What tokens cost: the user's prices, and the list behind them.
 pub fn prices() -> Result<Prices> {
     Ok(Prices::with(Config::load()?.prices))
+}
+
+/// What is a secret: the user's rules, and those that every export has.
+pub fn redaction() -> Result<Rules> {
+    let Redaction { homes, rules } = Config::load()?.redaction;
+    let own = rules.into_iter().map(|(name, pattern)| OwnRule { name, pattern });
+    let rules = Rules::standard().homes(homes).with_own(&own.collect::<Vec<_>>());
+    rules.context("mend it below [redaction.rules] in the config file")
 }
 
 /// How `sync --watch` comes to know of changes.

@@ -9,6 +9,7 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 use unspool_core::id::SessionId;
+use unspool_core::redact::{Redactor, Rules};
 use unspool_core::session::{Turn, TurnState};
 use unspool_render::project::Sdk;
 use unspool_render::project::uimessage::stream::{Chunk, DONE, Teller, whole};
@@ -53,11 +54,12 @@ pub async fn stream<S: Store>(app: &Arc<App<S>>, asked: &Asked) -> Result<Answer
         return Ok(Answer::Nothing);
     }
     let sdk = sdk(asked);
-    let message = reply(&stored.summary.session, &turn, sdk);
+    let rules = asked.flag("redact").unwrap_or(true).then(|| app.rules.clone());
+    let message = message(&stored, turn, sdk, rules.as_ref());
     let (out, body) = pieces();
     if going {
         let session = stored.summary.session.id;
-        let following = Following { app: app.clone(), session, number, out };
+        let following = Following { app: app.clone(), session, number, rules, out };
         tokio::spawn(following.tell(news, Teller::new(sdk), message));
     } else {
         // All of it is there: it waits in the channel, whoever reads it and when.
@@ -76,6 +78,18 @@ async fn load<S: Store>(
     Ok(turns.pop())
 }
 
+/// The message of a turn as it is now, without its secrets. One that is still being written is
+/// known when it is whole: what was told of it by then is not what it becomes.
+fn message(stored: &StoredSession, mut turn: Turn, sdk: Sdk, rules: Option<&Rules>) -> UiMessage {
+    let mut session = stored.summary.session.clone();
+    if let Some(rules) = rules {
+        let mut redactor = Redactor::new(rules);
+        redactor.session(&mut session);
+        redactor.turn(&mut turn);
+    }
+    reply(&session, &turn, sdk)
+}
+
 fn events(chunks: &[Chunk], end: &str) -> Bytes {
     let mut text: String = chunks.iter().map(Chunk::event).collect();
     text.push_str(end);
@@ -87,6 +101,7 @@ struct Following<S: Store> {
     app: Arc<App<S>>,
     session: SessionId,
     number: u32,
+    rules: Option<Rules>,
     out: mpsc::Sender<Piece>,
 }
 
@@ -137,7 +152,7 @@ impl<S: Store> Following<S> {
             let Ok(Some(turn)) = load(&self.app, &stored, self.number).await else {
                 return self.cut().await;
             };
-            next = Some(reply(&stored.summary.session, &turn, sdk));
+            next = Some(message(&stored, turn, sdk, self.rules.as_ref()));
         }
     }
 

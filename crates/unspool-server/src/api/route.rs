@@ -90,6 +90,8 @@ const SDK: Parameter = may(
     Kind::OneOf(&["5", "6", "7"]),
     "the version of the AI SDK that reads it: 7 is told what older ones would refuse",
 );
+const REDACT: Parameter =
+    may("redact", Kind::Flag, "0 leaves in what looks like a secret; the archive always has it");
 const AGENT: Parameter = may("agent", Kind::Text, "only this agent's: claude-code, codex, …");
 const PROJECT: Parameter =
     may("project", Kind::Text, "only of projects whose folder has this in its path");
@@ -216,6 +218,7 @@ pub const ROUTES: &[Route] = &[
                 "the form; jsonl has everything that is stored, and `unspool import` takes it back",
             ),
             SDK,
+            REDACT,
         ],
         answer: Gives::File,
     },
@@ -230,6 +233,7 @@ pub const ROUTES: &[Route] = &[
                 "the turn with this number instead, whether it is over or not",
             ),
             SDK,
+            REDACT,
         ],
         answer: Gives::Events,
     },

@@ -189,8 +189,11 @@ pub async fn export<S: Store>(app: &Arc<App<S>>, asked: &Asked) -> Result<Answer
     let name = format!("unspool-{}.{}", stored.summary.session.id, projection.extension);
     let options = Options { sdk: sdk(asked), prices: app.prices.clone() };
     let store = app.store.clone();
+    let rules = asked.flag("redact").unwrap_or(true).then(|| app.rules.clone());
     let body = super::stream::written_by(move |out| {
-        export::write(&store, &stored, projection, &options, out).map_err(std::io::Error::other)
+        export::write(&store, &stored, projection, &options, rules.as_ref(), out)
+            .map(drop)
+            .map_err(std::io::Error::other)
     });
     Ok(Answer::File { name, media_type: projection.media_type, body })
 }

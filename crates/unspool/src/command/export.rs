@@ -1,12 +1,16 @@
 //! `unspool export`: sessions in another form.
 
+mod report;
+
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use unspool_core::id::SessionId;
+use unspool_core::redact::{Report, Rules};
 use unspool_engine::export;
 use unspool_render::project::{ALL, Options, Projection, Sdk, Way};
 use unspool_store::blocking::wait;
@@ -34,6 +38,15 @@ pub struct Export {
     /// The version of the AI SDK that is to read it: 7 adds what older ones would refuse
     #[arg(long, value_name = "VERSION", value_parser = ["5", "6", "7"])]
     sdk: Option<String>,
+    /// Leave in what looks like a secret; asks first
+    #[arg(long, conflicts_with = "dry_run")]
+    no_redact: bool,
+    /// Do not ask
+    #[arg(long, requires = "no_redact")]
+    yes: bool,
+    /// Write nothing; list what would be replaced, and where
+    #[arg(long, conflicts_with = "output")]
+    dry_run: bool,
 }
 
 fn projection() -> impl TypedValueParser<Value = &'static Projection> {
@@ -52,10 +65,27 @@ impl Export {
         if sessions.is_empty() {
             bail!("there is nothing to export: the archive has no sessions");
         }
+        if self.no_redact && !self.yes {
+            ask()?;
+        }
+        let rules = if self.no_redact { None } else { Some(config::redaction()?) };
         let sdk = if self.sdk.as_deref() == Some("7") { Sdk::Seven } else { Sdk::Common };
         let prices = config::prices()?;
-        let writing =
-            Writing { store: &store, projection: self.to, options: Options { sdk, prices } };
+        let mut writing = Writing {
+            store: &store,
+            projection: self.to,
+            options: Options { sdk, prices },
+            rules,
+            replaced: Vec::new(),
+        };
+        if self.dry_run {
+            if matches!(self.to.way, Way::Stored) {
+                let name = self.to.name;
+                bail!("{name} has everything that is stored, and nothing of it is replaced");
+            }
+            writing.all(&sessions, &mut io::sink())?;
+            return report::list(&writing.replaced);
+        }
         // Only lines can stand below lines; anything else is one session a file.
         let together = matches!(self.to.way, Way::Stored) || sessions.len() == 1;
         match self.output {
@@ -84,7 +114,22 @@ impl Export {
                 self.to.name
             ),
         }
+        report::warn(&writing.replaced);
         Ok(())
+    }
+}
+
+/// Whether secrets are really to leave. Who cannot be asked must have said so.
+fn ask() -> Result<()> {
+    if !io::stdin().is_terminal() {
+        bail!("secrets would be written as they are; say --yes if that is meant");
+    }
+    eprint!("What looks like a secret will be written as it is. Go on? [y/N] ");
+    let mut answer = String::new();
+    io::stdin().read_line(&mut answer)?;
+    match answer.trim() {
+        "y" | "Y" | "yes" => Ok(()),
+        _ => bail!("nothing was written; leave --no-redact out to have secrets replaced"),
     }
 }
 
@@ -96,17 +141,23 @@ struct Writing<'a> {
     store: &'a Sqlite,
     projection: &'static Projection,
     options: Options,
+    rules: Option<Rules>,
+    /// What was replaced, session by session.
+    replaced: Vec<(SessionId, Report)>,
 }
 
 impl Writing<'_> {
-    fn all(&self, sessions: &[StoredSession], out: &mut dyn Write) -> Result<()> {
+    fn all(&mut self, sessions: &[StoredSession], out: &mut dyn Write) -> Result<()> {
         for stored in sessions {
-            export::write(self.store, stored, self.projection, &self.options, out)?;
+            let (projection, options) = (self.projection, &self.options);
+            let rules = self.rules.as_ref();
+            let report = export::write(self.store, stored, projection, options, rules, out)?;
+            self.replaced.push((stored.summary.session.id, report));
         }
         Ok(())
     }
 
-    fn file(&self, path: &Path, sessions: &[StoredSession]) -> Result<()> {
+    fn file(&mut self, path: &Path, sessions: &[StoredSession]) -> Result<()> {
         // Written beside it first: half an export must not look like one.
         let mut partial = path.as_os_str().to_owned();
         partial.push(".partial");

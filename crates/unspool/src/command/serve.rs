@@ -110,7 +110,7 @@ impl Serve {
             }
         };
         let address = door.address();
-        let app = App::new(keeper.read()?, config::prices()?, door);
+        let app = App::new(keeper.read()?, config::prices()?, config::redaction()?, door);
         if !self.demo {
             let folder = keeper.folder()?;
             app.guide(guide::guide(folder.path(), keeper.environment(), here));

@@ -15,6 +15,7 @@ use unspool_core::id::SessionId;
 use unspool_core::part::Place;
 use unspool_core::present::Item;
 use unspool_core::price::Prices;
+use unspool_core::redact::Rules;
 use unspool_engine::reader::{Answer, Growth, Wish, answer};
 use unspool_engine::request::Request;
 use unspool_engine::window::{Only, Position, Size, Wanted};
@@ -419,7 +420,7 @@ fn who_does_not_listen_is_told_that_something_was_missed() {
     let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
     let at = listener.local_addr().unwrap();
     let door = Door::new("token".to_owned(), at.port());
-    let app = App::new(archive, Prices::with(BTreeMap::new()), door);
+    let app = App::new(archive, Prices::with(BTreeMap::new()), Rules::standard(), door);
     runtime.spawn(unspool_server::serve(Arc::clone(&app), listener, std::future::pending()));
     let stream = TcpStream::connect(at).unwrap();
     stream.set_read_timeout(Some(DEADLINE)).unwrap();

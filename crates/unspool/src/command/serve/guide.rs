@@ -58,7 +58,7 @@ async fn open(folder: PathBuf) -> Result<String> {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
     let door = Door::new(token(&keeper.folder()?)?, listener.local_addr()?.port());
     let address = door.address();
-    let app = App::new(keeper.read()?, config::prices()?, door);
+    let app = App::new(keeper.read()?, config::prices()?, config::redaction()?, door);
     keep(keeper, &app);
     tokio::spawn(unspool_server::serve(app, listener, std::future::pending()));
     Ok(address)

@@ -1,0 +1,59 @@
+//! What an export replaced, for people: never what it was.
+
+use std::collections::BTreeMap;
+use std::io::{self, BufWriter, Write};
+
+use anyhow::Result;
+use unspool_core::id::SessionId;
+use unspool_core::redact::{Owner, Replaced, Report, Spot};
+
+/// What was really replaced: a secret may be known and stand nowhere.
+fn secrets(report: &Report) -> impl Iterator<Item = &Replaced> {
+    report.secrets.iter().filter(|secret| secret.count > 0)
+}
+
+/// Says in one line that something was replaced.
+pub fn warn(replaced: &[(SessionId, Report)]) {
+    let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
+    for secret in replaced.iter().flat_map(|(_, report)| secrets(report)) {
+        *kinds.entry(&secret.kind).or_default() += 1;
+    }
+    if !kinds.is_empty() {
+        let kinds: Vec<String> =
+            kinds.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
+        let all = kinds.join(", ");
+        eprintln!("unspool: replaced what looks like a secret ({all}); --dry-run lists it");
+    }
+}
+
+/// Every secret that would be replaced, with its places.
+pub fn list(replaced: &[(SessionId, Report)]) -> Result<()> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    if replaced.iter().all(|(_, report)| secrets(report).next().is_none()) {
+        writeln!(out, "nothing in it looks like a secret")?;
+    }
+    for (session, report) in replaced {
+        for secret in secrets(report) {
+            let Replaced { kind, number, count, hint, places } = secret;
+            writeln!(out, "{session}  [redacted:{kind}:{number}]  {hint}  {count}×")?;
+            for spot in places {
+                writeln!(out, "    {}", place(spot))?;
+            }
+        }
+    }
+    out.flush()?;
+    Ok(())
+}
+
+fn place(Spot { turn, owner, field }: &Spot) -> String {
+    let turn = turn.map(|turn| format!("turn {turn}, ")).unwrap_or_default();
+    let owner = match owner {
+        Owner::Text => "title".to_owned(),
+        Owner::Session => "session".to_owned(),
+        Owner::User => "user".to_owned(),
+        Owner::Turn => "its end".to_owned(),
+        Owner::Step(id) => format!("step {id}"),
+        Owner::Part(id) => format!("part {id}"),
+    };
+    format!("{turn}{owner}  {field}").trim_end().to_owned()
+}
