@@ -73,13 +73,18 @@ impl Door {
 
     /// The address to be opened.
     pub fn address(&self) -> String {
+        format!("{}/?{TOKEN}={}", self.origin(), self.token)
+    }
+
+    /// What every address here begins with.
+    pub fn origin(&self) -> String {
         let address = self.elsewhere.as_ref().map(|elsewhere| elsewhere.address);
         let host = match address.filter(|address| !address.is_unspecified()) {
             None => "127.0.0.1".to_owned(),
             Some(IpAddr::V4(four)) => four.to_string(),
             Some(IpAddr::V6(six)) => format!("[{six}]"),
         };
-        format!("http://{host}:{}/?{TOKEN}={}", self.port, self.token)
+        format!("http://{host}:{}", self.port)
     }
 
     pub(crate) fn gate(&self) -> Option<&Gate> {

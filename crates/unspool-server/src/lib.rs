@@ -2,6 +2,7 @@
 //! live. It reads the archive and follows whoever records; it never writes.
 
 mod api;
+pub mod artifacts;
 mod asked;
 pub mod dialect;
 mod door;
@@ -26,7 +27,7 @@ use unspool_core::price::Prices;
 use unspool_core::redact::Rules;
 use unspool_store::contract::Store;
 
-pub use api::{openapi, table};
+pub use api::{openapi, session_schema, table};
 pub use door::{Door, hash_password, is_password_hash};
 pub use news::News;
 pub use pages::{Guide, OpenDemo};
@@ -37,6 +38,8 @@ use crate::room::Rooms;
 
 /// So many pieces of news may somebody who is slow be behind.
 const BACKLOG: usize = 4096;
+/// And so many drawings.
+const DRAWN: usize = 64;
 
 /// What every request sees.
 pub struct App<S: Store> {
@@ -48,6 +51,8 @@ pub struct App<S: Store> {
     news: broadcast::Sender<News>,
     /// Told when the server is to end: who streams to somebody must stop.
     over: watch::Sender<()>,
+    /// Sessions that came to rest and were drawn.
+    drawn: broadcast::Sender<artifacts::Drawn>,
     rooms: Rooms,
     feed: Feed,
     guide: OnceLock<Guide>,
@@ -63,6 +68,7 @@ impl<S: Store> App<S> {
             door,
             news,
             over: watch::Sender::default(),
+            drawn: broadcast::channel(DRAWN).0,
             rooms: Rooms::default(),
             feed: Feed::default(),
             guide: OnceLock::new(),

@@ -34,6 +34,7 @@ use route::{Endpoint, ROUTES, Route};
 
 pub use asked::{escaped, is_known};
 pub use openapi::{openapi, table};
+pub use schema::session_schema;
 
 /// Everything of the table, and nothing else.
 pub fn router<S: Store>() -> Router<Arc<App<S>>> {

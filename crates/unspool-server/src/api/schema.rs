@@ -121,6 +121,38 @@ pub fn all() -> Value {
     Value::Object(schemas)
 }
 
+/// The schema of what `unspool export --to json` writes, by itself.
+pub fn session_schema() -> Value {
+    let mut schemas = all();
+    if let Some(schemas) = schemas.as_object_mut() {
+        schemas.retain(|name, _| {
+            ["Session", "Turn", "Part", "UserPart", "Usage"].contains(&name.as_str())
+        });
+    }
+    let mut schema = object([("session", named("Session")), ("turns", list(named("Turn")))]);
+    schema["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
+    schema["title"] = json!("A session of Unspool");
+    schema["$defs"] = schemas;
+    rename(&mut schema);
+    schema
+}
+
+/// An OpenAPI document has its schemas elsewhere.
+fn rename(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            for (name, field) in fields {
+                match field.as_str().filter(|_| name == "$ref") {
+                    Some(text) => *field = text.replace("#/components/schemas/", "#/$defs/").into(),
+                    None => rename(field),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(rename),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
 fn usage(more: impl IntoIterator<Item = Field>) -> Value {
     let counts = ["input", "output", "cache_read", "cache_write", "cache_write_1h", "reasoning"];
     let costs = ["cost_usd", "estimated_cost_usd"];

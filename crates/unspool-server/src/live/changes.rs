@@ -28,6 +28,7 @@ pub async fn tell<S: Store>(
 ) -> Result<(), axum::Error> {
     // Listened to before it is loaded: nothing falls between.
     let mut news = app.news.subscribe();
+    let mut drawn = app.drawn.subscribe();
     let mut seq = match since {
         Some(since) if current(&app, id).await == Some(since) => since,
         Some(_) | None => snapshot(&app, &mut socket, id).await?,
@@ -35,6 +36,12 @@ pub async fn tell<S: Store>(
     loop {
         let told = tokio::select! {
             told = news.recv() => told,
+            told = drawn.recv() => {
+                if let Ok((session, what)) = told && session == id {
+                    socket.send(Message::Text(what)).await?;
+                }
+                continue
+            }
             heard = socket.recv() => {
                 if is_there(heard.as_ref()) { continue } else { return Ok(()) }
             }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::ws::WebSocket;
+use axum::extract::ws::{Message, WebSocket};
 use tokio::sync::broadcast::error::RecvError;
 use unspool_core::id::SessionId;
 use unspool_store::contract::{Store, Window};
@@ -19,6 +19,7 @@ pub async fn tell<S: Store>(
 ) -> Result<(), axum::Error> {
     // Listened to before it is loaded: nothing falls between.
     let mut news = app.news.subscribe();
+    let mut drawn = app.drawn.subscribe();
     let Some((mut seq, mut dialect)) = load(&app, id).await else { return Ok(()) };
     for frame in dialect.snapshot() {
         say(&mut socket, frame).await?;
@@ -26,6 +27,12 @@ pub async fn tell<S: Store>(
     loop {
         let told = tokio::select! {
             told = news.recv() => told,
+            told = drawn.recv() => {
+                if let Ok((session, what)) = told && session == id {
+                    socket.send(Message::Text(what)).await?;
+                }
+                continue
+            }
             heard = socket.recv() => {
                 if is_there(heard.as_ref()) { continue } else { return Ok(()) }
             }

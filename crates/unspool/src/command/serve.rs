@@ -115,6 +115,8 @@ impl Serve {
             let folder = keeper.folder()?;
             app.guide(guide::guide(folder.path(), keeper.environment(), here));
         }
+        let drawings = keeper.folder()?.path().join("thoughtflow");
+        tokio::spawn(unspool_server::artifacts::keep(app.clone(), drawings));
         keep(keeper, &app);
         writeln!(io::stdout(), "{address}")?;
         io::stdout().flush()?;

@@ -2,8 +2,9 @@
 //! is, and has every part's words, as often as they were said and in the order in which they were.
 
 use serde_json::Value;
+use unspool_core::json::Json;
 use unspool_core::lines::{LineOptions, layout};
-use unspool_core::part::{Body, Part};
+use unspool_core::part::{Body, Part, Text};
 use unspool_core::session::Transcript;
 use unspool_core::{plain, present};
 use unspool_render::project::{self, ALL, Options, Projection, Sdk, Story, Way};
@@ -134,6 +135,116 @@ fn law_1_no_projection_loses_or_moves_a_word() {
     assert_none(wrong);
 }
 
+// The published schema is the one that every exported session is held against.
+#[test]
+fn the_schema_says_what_is_written() {
+    let path = root().join("docs/session.schema.json");
+    let schema = unspool_server::session_schema();
+    let text = format!("{schema:#}\n");
+    if std::env::var_os("UNSPOOL_BLESS").is_some() {
+        std::fs::write(&path, &text).unwrap();
+    }
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), text, "bless it with UNSPOOL_BLESS=1");
+    let form = Projection::named("json").unwrap();
+    let mut wrong = Vec::new();
+    for case in all_cases() {
+        let captures = captures(&case);
+        let order: Vec<usize> = (0..captures.len()).collect();
+        for gathered in told_sessions(&fold_in(&captures, &order)) {
+            let text = projected(form, &gathered.transcript(), &Options::default());
+            let value: Value = serde_json::from_str(&text).unwrap();
+            for (name, part) in [("session", &value["session"]), ("turns", &value["turns"])] {
+                let told = crate::schema::check(&schema, &schema["properties"][name], part);
+                wrong.extend(told.err().map(|error| format!("{}: {error}", self::name(&case))));
+            }
+        }
+    }
+    assert_none(wrong);
+}
+
+/// Texts that mean something somewhere.
+const HOSTILE: &str = "| pipes | $dollar ${x} \"quotes\" 'single' `ticks` ```\nfence\n```\n</script><script>alert(1)</script>\
+    <img src=x onerror=alert(1)> \u{1b}[31mred\u{1b}[0m \u{1b}]8;;evil\u{7} \u{202e}bidi\u{202c} \0 nul \\ back <!-- --> ]]> \
+    </style> {{x}} %s <\\/div> &amp; &#x3c; https://evil.example javascript:alert(1)";
+
+/// A session in which everything is hostile.
+fn hostile() -> Transcript {
+    let case = root().join("fixtures/claude-code/discovery-loop");
+    let gathering = fold_in(&captures(&case), &[0]);
+    let mut transcript = told_sessions(&gathering).next().unwrap().transcript();
+    transcript.session.facts.project = Some(HOSTILE.to_owned());
+    for turn in &mut transcript.turns {
+        let said = Text { text: HOSTILE.to_owned(), ..Text::default() };
+        turn.user = vec![Body::Text(said)];
+        for (nth, part) in turn.parts.iter_mut().enumerate() {
+            match &mut part.body {
+                Body::Text(text) => text.text = format!("{nth} {HOSTILE}"),
+                Body::Reasoning(thought) => {
+                    thought.text = format!("{nth} {HOSTILE}");
+                    thought.redacted = false;
+                }
+                Body::Tool(tool) => {
+                    tool.name = format!("tool {HOSTILE}");
+                    tool.input = Json::parse(
+                        r#"{"__proto__":{"x":1},"half":"\ud83d","constructor":{"prototype":{}}}"#,
+                    );
+                    tool.output = Some(HOSTILE.repeat(3));
+                    tool.result = None;
+                }
+                _ => {}
+            }
+        }
+    }
+    transcript
+}
+
+// Law 8
+#[test]
+fn law_8_nothing_that_an_agent_wrote_breaks_a_form() {
+    let transcript = hostile();
+    for projection in told() {
+        for sdk in [Sdk::Common, Sdk::Seven] {
+            let text = projected(projection, &transcript, &Options { sdk, ..Options::default() });
+            let form = projection.name;
+            if !SHORT.contains(&form) && !TYPESET.contains(&form) {
+                assert_eq!(lost(&transcript, projection, &text), None, "{form}");
+            }
+            match projection.extension {
+                "html" => {
+                    let (_, body) = text.split_once("</style>").unwrap();
+                    assert_eq!(body.matches("<script>").count(), 1, "ours alone");
+                    assert!(!body.contains("<img src=x"), "{form}");
+                }
+                "json" | "fixture.json" => drop(read(projection, &text)),
+                _ => {
+                    let odd = text.chars().find(|c| {
+                        c.is_control() && *c != '\n' && *c != '\t'
+                            || ('\u{202a}'..='\u{202e}').contains(c)
+                    });
+                    assert_eq!(odd, None, "{form}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn lines_of_ten_megabytes_leave_whole() {
+    let mut transcript = hostile();
+    let long = "wide open ".repeat(1024 * 1024);
+    let turn = transcript.turns.last_mut().unwrap();
+    let part = turn.parts.iter_mut().find(|part| matches!(part.body, Body::Text(_))).unwrap();
+    part.body = Body::Text(Text { text: long, ..Text::default() });
+    for projection in told() {
+        let text = projected(projection, &transcript, &Options::default());
+        if SHORT.contains(&projection.name) {
+            continue;
+        }
+        let wide = letters(&read(projection, &text)).matches("wideopen").count();
+        assert!(wide >= 1024 * 1024, "{}: {wide}", projection.name);
+    }
+}
+
 // The comparison sees what it is there to see.
 #[test]
 fn a_word_that_moved_is_noticed() {
@@ -141,7 +252,7 @@ fn a_word_that_moved_is_noticed() {
     let gathering = fold_in(&captures(&case), &[0, 1]);
     let mut transcript = told_sessions(&gathering).next().unwrap().transcript();
     let parts = &mut transcript.turns.last_mut().unwrap().parts;
-    let told: Vec<usize> =
+    let speaking: Vec<usize> =
         (0..parts.len()).filter(|at| words(&parts[*at].body, false).is_some()).collect();
     let [first, .., last] = speaking.as_slice() else { panic!("{speaking:?}") };
     let mut moved = transcript.clone();
