@@ -1,61 +1,9 @@
 //! The value that a name is given: in an `.env` file, in JSON, YAML or a program, as an option of
-//! a command, in an address, in a sentence. Whether it is a secret depends on which of these it is.
+//! a command, in an address, in a sentence.
 
-use super::naming::Class;
-use super::value::{Shape, is_code, is_id, is_ordinary, is_path, is_placeholder, is_wordy};
+use super::judge::{LONGEST_VALUE, Setting};
 
-const LONGEST_VALUE: usize = 512;
 const WIDEST_GAP: usize = 40;
-
-/// How a value stands with its name.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Setting {
-    /// `DB_PASSWORD=…`: a constant, without spaces.
-    Environment,
-    /// `--password …`
-    Option,
-    /// `?token=…&`
-    Query,
-    /// `"password": "…"`, and a field of JSON.
-    Field,
-    /// `<password>…</password>`
-    Markup,
-    /// `password = "…"`
-    Literal,
-    /// `password: …`, on a line of its own.
-    Line,
-    /// `password: …`, anywhere.
-    Loose,
-    /// `the password is …`
-    Sentence,
-}
-
-impl Setting {
-    /// Where a value stands, and nothing else: neither prose nor a program.
-    fn is_strong(self) -> bool {
-        match self {
-            Setting::Environment
-            | Setting::Option
-            | Setting::Query
-            | Setting::Field
-            | Setting::Markup => true,
-            Setting::Literal | Setting::Line | Setting::Loose | Setting::Sentence => false,
-        }
-    }
-
-    fn is_quoted(self) -> bool {
-        match self {
-            Setting::Field | Setting::Literal => true,
-            Setting::Environment
-            | Setting::Option
-            | Setting::Query
-            | Setting::Markup
-            | Setting::Line
-            | Setting::Loose
-            | Setting::Sentence => false,
-        }
-    }
-}
 
 /// A value and how it stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -65,98 +13,14 @@ pub(super) struct Value {
     pub(super) setting: Setting,
 }
 
-/// Whether a value is a secret.
-pub(super) fn is_secret(class: Class, setting: Setting, value: &str) -> bool {
-    if value.len() < 4 || value.len() > 2 * LONGEST_VALUE || is_placeholder(value) {
-        return false;
-    }
-    let spaces = value.chars().any(char::is_whitespace);
-    if class == Class::Phrase {
-        let words = value.split_whitespace().count() >= 3 && setting.is_quoted();
-        return if spaces { words } else { value.len() >= 6 && !is_ordinary(value) };
-    }
-    if spaces
-        || value.chars().any(char::is_control)
-        || is_path(value)
-        || is_code(value, setting.is_quoted())
-        || is_ordinary(value)
-        || is_id(value)
-    {
-        return false;
-    }
-    let shape = Shape::of(value);
-    let number = shape.digits == shape.length;
-    match class {
-        Class::Password => {
-            if number {
-                return setting.is_strong() && shape.length >= 4;
-            }
-            // A label begins with a capital: "Password": "Passwort".
-            let label = shape.is_word() && shape.large > 0 && shape.large < shape.length;
-            match setting {
-                Setting::Environment | Setting::Option => !label || shape.length >= 10,
-                Setting::Field | Setting::Query | Setting::Markup | Setting::Line => {
-                    shape.length >= 6 && !label
-                }
-                Setting::Literal => shape.length >= 6 && !shape.is_word() && !is_named(value),
-                Setting::Loose => shape.length >= 8 && shape.digits > 0 && shape.letters() > 0,
-                Setting::Sentence => is_striking(&shape),
-            }
-        }
-        Class::Phrase => false,
-        Class::Secret => {
-            let random = shape.is_random() && !is_wordy(value);
-            let chosen = shape.length >= 8 && !number && !(shape.is_word() && shape.large > 0);
-            match setting {
-                Setting::Environment | Setting::Option => !number && shape.length >= 6,
-                Setting::Field | Setting::Query | Setting::Markup => {
-                    random || (chosen && shape.length >= 10 && !is_named(value))
-                }
-                Setting::Literal | Setting::Line | Setting::Loose => random,
-                Setting::Sentence => random && is_striking(&shape),
-            }
-        }
-        Class::Token | Class::Key => {
-            let random = shape.is_random() && !is_wordy(value);
-            match setting {
-                Setting::Environment | Setting::Option => {
-                    !number
-                        && shape.length >= 8
-                        && (random || (shape.length >= 20 && !is_wordy(value)))
-                }
-                Setting::Field
-                | Setting::Query
-                | Setting::Markup
-                | Setting::Literal
-                | Setting::Line => random,
-                Setting::Loose => random && shape.length >= 12,
-                Setting::Sentence => random && shape.length >= 12 && is_striking(&shape),
-            }
-        }
-    }
-}
-
-/// In the middle of a sentence only what no sentence has.
-fn is_striking(shape: &Shape) -> bool {
-    let kinds = [shape.small, shape.large, shape.digits, shape.others];
-    let kinds = kinds.iter().filter(|count| **count > 0).count();
-    shape.digits > 0
-        && shape.letters() > 0
-        && (shape.length >= 16 || (shape.length >= 8 && kinds >= 2))
-}
-
-/// A name of something, as programs have them: `user_password`, `reset-password`.
-fn is_named(value: &str) -> bool {
-    is_wordy(value) && value.contains(['-', '_', '.', ':', '/'])
-}
-
 /// Finds the value that the name at `from..to` is given.
 pub(super) fn value_of(text: &str, from: usize, to: usize) -> Option<Value> {
     let bytes = text.as_bytes();
     let at = |index: usize| bytes.get(index).copied().unwrap_or_default();
     let name = text.get(from..to)?;
-    let constant = !name.bytes().any(|byte| byte.is_ascii_lowercase())
-        || (from >= 7 && text.get(from - 7..from).is_some_and(|word| word == "export "));
+    let (mut listed, mut colon) = (false, false);
+    let exported = from >= 7 && text.get(from - 7..from).is_some_and(|word| word == "export ");
+    let constant = is_constant(name) || exported;
     let before = from.checked_sub(1).map(at).unwrap_or_default();
     let option = name.starts_with('-');
 
@@ -192,6 +56,7 @@ pub(super) fn value_of(text: &str, from: usize, to: usize) -> Option<Value> {
         }
         b':' if at(gap + 1) == b':' => return None,
         b':' => {
+            colon = true;
             next = gap + 1 + usize::from(at(gap + 1) == b'=');
             if starts_line(bytes, from) { Setting::Line } else { Setting::Loose }
         }
@@ -201,8 +66,10 @@ pub(super) fn value_of(text: &str, from: usize, to: usize) -> Option<Value> {
         }
         b',' if quoted_name.is_some() => {
             next = gap + 1;
-            if let Some(pair) = after_word(bytes, next, "value") {
-                next = pair;
+            match after_word(bytes, next, "value") {
+                Some(pair) => (next, colon) = (pair, true),
+                // `set("password", "…")`: one argument after the other.
+                None => listed = true,
             }
             Setting::Loose
         }
@@ -210,7 +77,7 @@ pub(super) fn value_of(text: &str, from: usize, to: usize) -> Option<Value> {
             next = gap + 1;
             Setting::Loose
         }
-        b'\n' | b'\r' => {
+        b'\n' | b'\r' | b'\\' => {
             // `- name: DB_PASSWORD`, and on the next line `value: …`.
             next = after_word(bytes, gap, "value")?;
             Setting::Line
@@ -237,6 +104,9 @@ pub(super) fn value_of(text: &str, from: usize, to: usize) -> Option<Value> {
     if matches!(at(next), b'b' | b'r' | b'u') && matches!(at(next + 1), b'"' | b'\'') {
         next += 1;
     }
+    if listed && bytes.get(next) == Some(&b'`') {
+        return None;
+    }
     if let Some((depth, length)) = quote(bytes, next) {
         let mark = at(next + length - 1);
         let start = next + length;
@@ -247,9 +117,11 @@ pub(super) fn value_of(text: &str, from: usize, to: usize) -> Option<Value> {
             | Setting::Query
             | Setting::Markup
             | Setting::Sentence => setting,
+            // `"API_SECRET": "…"`; behind an equals sign it is a program's constant.
+            Setting::Line | Setting::Loose if constant && colon => Setting::Environment,
             Setting::Field | Setting::Line => Setting::Field,
             Setting::Literal | Setting::Loose => {
-                if quoted_name.is_some() {
+                if quoted_name.is_some() && !listed {
                     Setting::Field
                 } else {
                     Setting::Literal
@@ -257,6 +129,9 @@ pub(super) fn value_of(text: &str, from: usize, to: usize) -> Option<Value> {
             }
         };
         return piece(text, start, end, setting);
+    }
+    if listed {
+        return None;
     }
     let end = open_end(bytes, next, setting);
     if setting == Setting::Line && !ends_line(bytes, end) {
@@ -331,8 +206,15 @@ fn spaces(bytes: &[u8], from: usize) -> usize {
 /// `…, "value": ` or a line `value: `: where the value begins.
 fn after_word(bytes: &[u8], from: usize, word: &str) -> Option<usize> {
     let rest = bytes.get(from..)?;
-    let filling = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | b'"' | b'\'' | b'\\');
-    let gap = rest.iter().take(WIDEST_GAP).take_while(|byte| filling(byte)).count();
+    let mut gap = 0;
+    while let Some(byte) = rest.get(gap).filter(|_| gap < WIDEST_GAP) {
+        match byte {
+            b' ' | b'\t' | b'\n' | b'\r' | b'"' | b'\'' | b'\\' => gap += 1,
+            // The end of a line, escaped.
+            b'n' | b'r' if gap > 0 && rest.get(gap - 1) == Some(&b'\\') => gap += 1,
+            _ => break,
+        }
+    }
     let rest = rest.get(gap..)?;
     let found = rest.get(..word.len())?.eq_ignore_ascii_case(word.as_bytes());
     let after = rest.get(word.len()..)?;
@@ -348,10 +230,18 @@ fn after_type(bytes: &[u8], from: usize, setting: Setting) -> Option<usize> {
         return None;
     }
     let rest = bytes.get(from..)?;
-    let typed = |byte: &u8| byte.is_ascii_alphabetic() || b"&<>[]?|' ".contains(byte);
+    let typed = |byte: &u8| byte.is_ascii_alphanumeric() || b"_:&<>[]?|' ".contains(byte);
     let length = rest.iter().take(WIDEST_GAP).take_while(|byte| typed(byte)).count();
     let assigns = rest.get(length) == Some(&b'=') && rest.get(length + 1) != Some(&b'=');
-    (length >= 2 && assigns).then(|| spaces(bytes, from + length + 1))
+    let name = rest.get(..length)?;
+    // Without a space it may be the end of base 64.
+    let apart = name.last() == Some(&b' ') || name.iter().all(u8::is_ascii_alphabetic);
+    (length >= 2 && assigns && apart).then(|| spaces(bytes, from + length + 1))
+}
+
+/// A name as constants and variables of the environment have them.
+pub(super) fn is_constant(name: &str) -> bool {
+    !name.bytes().any(|byte| byte.is_ascii_lowercase() || byte == b'-')
 }
 
 /// Whether nothing stands before the name but what editors, diffs and lists put there.

@@ -16,6 +16,7 @@
 
 mod assign;
 mod json;
+mod judge;
 mod known;
 mod naming;
 mod providers;

@@ -202,35 +202,41 @@ fn homes_only_when_asked() {
 
 #[test]
 fn hostile_text_takes_no_longer_than_its_length() {
-    const SIZE: usize = 10 << 20;
-    let many = |piece: &str| piece.repeat(SIZE / piece.len());
-    let texts = [
-        many("a"),
-        many("\""),
-        many("\\"),
-        many("\0"),
-        many("password="),
-        many("password=\""),
-        many("token: "),
-        many("-eyJ"),
-        many("sk-"),
-        many("://a:"),
-        many("://"),
-        many("curl -u "),
-        many("-----BEGIN PRIVATE KEY-----"),
-        many("-----BEGIN PRIVATE KEY-----\nAAAA\n"),
-        many("cookie: a=b;"),
-        many("AKIA"),
-        many("auth"),
-        many("_key"),
-        many("authorization: "),
-        many("{\"a\":["),
-        many("ü="),
-        many(":AA"),
-        many("1:AA"),
-        many("\\u00"),
-        many("q~"),
+    let many = |piece: &str| piece.repeat((2 << 20) / piece.len());
+    let mut texts = vec!["a".repeat(10 << 20), "\"".repeat(10 << 20), "\0".repeat(10 << 20)];
+    let pieces = [
+        "\\",
+        "password=",
+        "password=\"",
+        "token: ",
+        "-eyJ",
+        "sk-",
+        "://a:",
+        "://",
+        "curl -u ",
+        "curl ",
+        "-----BEGIN PRIVATE KEY-----",
+        "-----BEGIN PRIVATE KEY-----\nAAAA\n",
+        "cookie: a=b;",
+        "AKIA",
+        "auth",
+        "_key",
+        "authorization: ",
+        "{\"a\":[",
+        "ü=",
+        ":AA",
+        "1:AA",
+        "\\u00",
+        "q~",
+        " key",
+        "PASSWORD=aB3aB3aB3 ",
+        "\\ud800",
+        "[redacted:",
+        "mysql ",
+        "/home/a",
+        "eyJaaaaaaaaaaaaaaaa.",
     ];
+    texts.extend(pieces.into_iter().map(many));
     let rules = Rules::standard();
     for text in &texts {
         let start = Instant::now();
@@ -238,14 +244,15 @@ fn hostile_text_takes_no_longer_than_its_length() {
         redactor.text(text);
         redactor.replaced_json(text, "x");
         let taken = start.elapsed();
-        let head = &text[..20];
-        assert!(taken < Duration::from_secs(20), "{head:?} took {taken:?}");
+        let head: String = text.chars().take(20).collect();
+        assert!(taken < Duration::from_secs(10), "{head:?} took {taken:?}");
     }
 }
 
-/// Text with secrets in it, and with pieces of what leads to them.
-fn messy() -> impl Strategy<Value = String> {
-    let whole: Vec<String> = planted().into_iter().map(|case| case.text).collect();
+/// Text with secrets in it, and with pieces of what leads to them. Without marks nothing in it looks
+/// like ours, and no key is the same key with other line ends.
+fn messy(marks: bool) -> impl Strategy<Value = String> {
+    let mut whole: Vec<String> = planted().into_iter().map(|case| case.text).collect();
     let pieces = [
         "password",
         "=",
@@ -297,7 +304,12 @@ fn messy() -> impl Strategy<Value = String> {
         "<",
         ">",
     ];
-    let pieces: Vec<String> = pieces.into_iter().map(str::to_owned).collect();
+    let mut pieces: Vec<String> = pieces.into_iter().map(str::to_owned).collect();
+    if !marks {
+        let kept = |text: &String| !text.contains("redacted") && !text.contains("PRIVATE KEY");
+        whole.retain(kept);
+        pieces.retain(kept);
+    }
     let piece = prop_oneof![
         1 => prop::sample::select(whole),
         8 => prop::sample::select(pieces),
@@ -319,7 +331,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
 
     #[test]
-    fn redacting_twice_changes_nothing(text in messy()) {
+    fn redacting_twice_changes_nothing(text in messy(true)) {
         let rules = Rules::standard();
         let mut redactor = Redactor::new(&rules);
         let once = redactor.text(&text).into_owned();
@@ -329,9 +341,7 @@ proptest! {
     }
 
     #[test]
-    fn only_secrets_change(text in messy()) {
-        // A key is the same key with other line ends, and marks in the text look like ours.
-        prop_assume!(!text.contains("[redacted:") && !text.contains("PRIVATE KEY"));
+    fn only_secrets_change(text in messy(false)) {
         let rules = Rules::standard();
         let mut redactor = Redactor::new(&rules);
         let found = redactor.text(&text).into_owned();
@@ -339,7 +349,7 @@ proptest! {
     }
 
     #[test]
-    fn no_secret_is_left(text in messy()) {
+    fn no_secret_is_left(text in messy(true)) {
         let rules = Rules::standard();
         let mut redactor = Redactor::new(&rules);
         let found = redactor.text(&text).into_owned();
@@ -351,7 +361,7 @@ proptest! {
     }
 
     #[test]
-    fn json_stays_json(text in messy(), number in "-?[1-9][0-9]{0,30}(\\.[0-9]{1,20})?") {
+    fn json_stays_json(text in messy(true), number in "-?[1-9][0-9]{0,30}(\\.[0-9]{1,20})?") {
         let json = format!(
             r#"{{"b":{number}, "a" : [{}, null], "text":{}}}"#,
             Json::string(&text).text(),

@@ -1,7 +1,8 @@
 //! One pass over one text: which pieces of it are secrets, and of which kind. Clean text costs
 //! the search for words that lead to a rule, and nothing more.
 
-use super::assign::{Setting, is_secret, value_of};
+use super::assign::{is_constant, value_of};
+use super::judge::{Setting, is_secret};
 use super::naming::{Class, around, classify};
 use super::rules::{Back, Check, Lead, Rule, Rules, Weight};
 use super::special;
@@ -51,6 +52,9 @@ pub(super) fn scan<'r>(rules: &'r Rules, text: &str, context: Context<'_>) -> Ve
         found: Vec::new(),
         marks: Vec::new(),
         named_to: 0,
+        value_to: 0,
+        value_tries: 0,
+        cookies_to: 0,
         run: (0, 0),
         tries: Vec::new(),
     };
@@ -70,7 +74,10 @@ pub(super) fn scan<'r>(rules: &'r Rules, text: &str, context: Context<'_>) -> Ve
     // What was replaced before stays as it is.
     found.retain(|span| {
         let after = marks.partition_point(|(_, end)| *end <= span.start);
-        marks.get(after).is_none_or(|(start, _)| span.end <= *start)
+        let free = marks.get(after).is_none_or(|(start, _)| span.end <= *start);
+        // A secret that its own mark would say is a word.
+        let secret = text.get(span.start..span.end).unwrap_or_default();
+        free && (secret.len() < 4 || !span.kind.contains(secret) && !MARK.contains(secret))
     });
     settle(found)
 }
@@ -108,6 +115,11 @@ struct Scan<'r, 't> {
     marks: Vec<(usize, usize)>,
     /// Names up to here have been looked at.
     named_to: usize,
+    /// Where the last value ends, and how many names in it were looked at.
+    value_to: usize,
+    value_tries: u8,
+    /// Where the last cookies end.
+    cookies_to: usize,
     /// The run of letters in which a rule was tried last.
     run: (usize, usize),
     /// How often each rule was tried in it.
@@ -160,8 +172,13 @@ impl<'r> Scan<'r, '_> {
             }
             Lead::Cookie if opaque => {}
             Lead::Cookie => {
-                if let Some(from) = special::cookie_value(self.text, end) {
-                    for (from, to) in special::cookies(self.text, from) {
+                // A header may say the word again, and is read once.
+                if start >= self.cookies_to
+                    && let Some(from) = special::cookie_value(self.text, end)
+                {
+                    let (found, to) = special::cookies(self.text, from);
+                    self.cookies_to = to;
+                    for (from, to) in found {
                         self.push(from, to, "cookie", Weight::Placed);
                     }
                 }
@@ -199,7 +216,7 @@ impl<'r> Scan<'r, '_> {
         // A sentence's full stop is none of it.
         while to > from
             && rule.weight != Weight::Known
-            && matches!(bytes[to - 1], b'.' | b',' | b';' | b')')
+            && matches!(bytes[to - 1], b'.' | b',' | b';' | b')' | b':')
         {
             to -= 1;
         }
@@ -249,7 +266,7 @@ impl<'r> Scan<'r, '_> {
             self.tries.clear();
         }
         if let Some((_, tries)) = self.tries.iter_mut().find(|(other, _)| *other == rule) {
-            *tries += 1;
+            *tries = tries.saturating_add(1);
             return *tries <= TRIES;
         }
         self.tries.push((rule, 1));
@@ -264,9 +281,17 @@ impl<'r> Scan<'r, '_> {
         let Some((from, to)) = around(self.text, start, end) else { return };
         let Some(class) = self.text.get(from..to).and_then(classify) else { return };
         self.named_to = to;
-        if let Some(value) = value_of(self.text, from, to)
-            && is_secret(class, value.setting, &self.text[value.start..value.end])
-        {
+        if start < self.value_to {
+            self.value_tries = self.value_tries.saturating_add(1);
+            if self.value_tries > TRIES {
+                return;
+            }
+        }
+        let Some(value) = value_of(self.text, from, to) else { return };
+        if start >= self.value_to {
+            (self.value_to, self.value_tries) = (value.end, 0);
+        }
+        if is_secret(class, value.setting, &self.text[value.start..value.end]) {
             self.push(value.start, value.end, class.kind(), Weight::Named);
         }
     }
@@ -277,12 +302,17 @@ impl<'r> Scan<'r, '_> {
         let trimmed = text.trim();
         let start = text.len() - text.trim_start().len();
         if name.len() <= 64 && name.to_ascii_lowercase().ends_with("cookie") {
-            for (from, to) in special::cookies(text, start) {
+            for (from, to) in special::cookies(text, start).0 {
                 self.push(from, to, "cookie", Weight::Placed);
             }
         }
         if let Some(class) = classify(name) {
-            let setting = if name.starts_with('-') { Setting::Option } else { Setting::Field };
+            let constant = is_constant(name);
+            let setting = match name.starts_with('-') {
+                true => Setting::Option,
+                false if constant => Setting::Environment,
+                false => Setting::Field,
+            };
             if is_secret(class, setting, trimmed) {
                 self.push(start, start + trimmed.len(), class.kind(), Weight::Named);
             } else if class == Class::Key {

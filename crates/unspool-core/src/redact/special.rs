@@ -95,8 +95,8 @@ fn follows_end(rest: &str) -> bool {
     rest.get(gap(rest)..).is_some_and(|rest| rest.starts_with("-----END"))
 }
 
-/// The values of a `Cookie` or `Set-Cookie` header whose pairs begin at `start`.
-pub(super) fn cookies(text: &str, start: usize) -> Vec<(usize, usize)> {
+/// The values of a `Cookie` or `Set-Cookie` header whose pairs begin at `start`, and its end.
+pub(super) fn cookies(text: &str, start: usize) -> (Vec<(usize, usize)>, usize) {
     let mut found = Vec::new();
     let line = text.get(start..).unwrap_or_default();
     let ends = |byte: &u8| matches!(byte, b'\n' | b'\r' | b'"' | b'\'' | b'`' | b'\\' | 0);
@@ -113,7 +113,7 @@ pub(super) fn cookies(text: &str, start: usize) -> Vec<(usize, usize)> {
         }
         at += pair.len() + 1;
     }
-    found
+    (found, start + line.len())
 }
 
 fn is_cookie(name: &str, value: &str) -> bool {
@@ -121,7 +121,11 @@ fn is_cookie(name: &str, value: &str) -> bool {
     if attribute.iter().any(|other| other.eq_ignore_ascii_case(name)) || name.contains(' ') {
         return false;
     }
-    if value.len() < 8 || is_placeholder(value) || value.contains(char::is_whitespace) {
+    if value.len() < 8
+        || value.contains("::")
+        || is_placeholder(value)
+        || value.contains(char::is_whitespace)
+    {
         return false;
     }
     let name = name.to_ascii_lowercase();

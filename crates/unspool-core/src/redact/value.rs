@@ -5,127 +5,23 @@
 pub(super) const MARK: &str = "[redacted:";
 
 /// Values that people write where a secret would stand, and words that are none.
+#[rustfmt::skip]
 const ORDINARY: &[&str] = &[
-    "admin",
-    "allow",
-    "anonymous",
-    "array",
-    "async",
-    "await",
-    "basic",
-    "bearer",
-    "bool",
-    "boolean",
-    "bytes",
-    "changeit",
-    "changeme",
-    "change-me",
-    "change_me",
-    "const",
-    "correct",
-    "default",
-    "delete",
-    "denied",
-    "deny",
-    "disabled",
-    "dummy",
-    "email",
-    "empty",
-    "enabled",
-    "env",
-    "environment",
-    "error",
-    "expired",
-    "export",
-    "expected",
-    "failed",
-    "failure",
-    "false",
-    "field",
-    "fixme",
-    "forgot",
-    "function",
-    "generate",
-    "generated",
-    "hidden",
-    "identifier",
-    "ignored",
-    "import",
-    "incorrect",
-    "input",
-    "integer",
-    "invalid",
-    "keychain",
-    "keyring",
-    "keyword",
-    "literal",
-    "login",
-    "match",
-    "missing",
-    "never",
-    "newpassword",
-    "nil",
-    "none",
-    "null",
-    "number",
-    "numeric",
-    "object",
-    "oauth",
-    "oauth2",
-    "omitted",
-    "operator",
-    "optional",
-    "pass",
-    "password",
-    "passwords",
-    "passwort",
-    "placeholder",
-    "plain",
-    "private",
-    "prompt",
-    "public",
-    "punctuation",
-    "random",
-    "read",
-    "redacted",
-    "removed",
-    "replace",
-    "required",
-    "reset",
-    "return",
-    "root",
-    "sample",
-    "secret",
-    "secrets",
-    "session",
-    "set",
-    "show",
-    "static",
-    "str",
-    "string",
-    "struct",
-    "success",
-    "symbol",
-    "template",
-    "text",
-    "todo",
-    "token",
-    "tokens",
-    "true",
-    "type",
-    "undefined",
-    "unknown",
-    "unset",
-    "unused",
-    "user",
-    "username",
-    "valid",
-    "value",
-    "verify",
-    "void",
-    "whitespace",
-    "write",
-    "wrong",
+    "admin", "allow", "anonymous", "argument", "array", "async", "await", "basic", "bearer", "bool",
+    "boolean", "bytes", "change-me", "change_me", "changeit", "changeme", "const", "correct",
+    "credential", "credentials", "default", "delete", "denied", "deny", "disabled", "dummy",
+    "email", "empty", "enabled", "env", "environment", "error", "expected", "expired", "export",
+    "failed", "failure", "false", "field", "file", "fixme", "flag", "forgot", "from", "function",
+    "generate", "generated", "hidden", "identifier", "ignored", "import", "incorrect", "input",
+    "instead", "integer", "invalid", "keychain", "keyring", "keyword", "literal", "login", "match",
+    "missing", "never", "newpassword", "nil", "none", "null", "number", "numeric", "oauth",
+    "oauth2", "object", "omitted", "operator", "option", "optional", "options", "parameter", "pass",
+    "passwd", "password", "passwords", "passwort", "placeholder", "plain", "private", "prompt",
+    "public", "punctuation", "random", "read", "redacted", "removed", "replace", "required",
+    "reset", "return", "root", "sample", "secret", "secrets", "session", "set", "show", "static",
+    "stdin", "str", "string", "struct", "success", "symbol", "template", "text", "that", "this",
+    "todo", "token", "tokens", "true", "type", "undefined", "unknown", "unset", "unused", "user",
+    "username", "valid", "value", "verify", "void", "whitespace", "with", "write", "wrong", "your",
 ];
 
 /// Ids that agents and models give; they look random and open nothing.
@@ -312,7 +208,7 @@ pub(super) fn is_wordy(value: &str) -> bool {
         let letters = part.bytes().filter(u8::is_ascii_alphabetic).count();
         let digits = part.bytes().filter(u8::is_ascii_digit).count();
         let plain = letters + digits == part.len();
-        let word = plain && letters >= 2 && digits <= 2 && letters <= 14 && !is_jumbled(part);
+        let word = plain && letters >= 2 && digits <= 2 && !is_jumbled(part);
         let number = plain && letters <= 1 && digits <= 8;
         if !word && !number {
             return false;
@@ -322,15 +218,31 @@ pub(super) fn is_wordy(value: &str) -> bool {
     count >= 1 && words >= 1
 }
 
-/// Large and small letters as no word has them.
+/// Letters as no word has them, nor several of them written as one: `MasterKeyUsage`.
 fn is_jumbled(word: &str) -> bool {
     let bytes = word.as_bytes();
     let turns = bytes.windows(2).filter(|pair| match pair {
         [a, b] => a.is_ascii_lowercase() && b.is_ascii_uppercase(),
         _ => false,
     });
+    let words = turns.count() + 1;
     let vowels = bytes.iter().filter(|b| b"aeiouyAEIOUY".contains(b)).count();
-    turns.count() > 3 || (bytes.len() >= 6 && vowels == 0)
+    let long = bytes.len() > 14 && (vowels * 5 < bytes.len() || bytes.len() > 40);
+    (words > 2 && bytes.len() < words * 4) || (bytes.len() >= 8 && vowels == 0) || long
+}
+
+/// A number as programs write it: `0xC000090A_u32`.
+pub(super) fn is_number(value: &str) -> bool {
+    let hexadecimal = value.strip_prefix("0x").or(value.strip_prefix("0X"));
+    let plain = |text: &str| text.bytes().all(|b| b.is_ascii_hexdigit() || b"_uUlLiI".contains(&b));
+    let typed = value.trim_end_matches(|c: char| c.is_ascii_digit());
+    let typed = typed.trim_end_matches(['u', 'i', 'f', '_']);
+    let digits = typed.bytes().all(|b| b.is_ascii_digit() || b == b'_');
+    // The name of something in a registry: `1.2.840.113549`.
+    let dotted = value.contains('.') && value.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    dotted
+        || hexadecimal.is_some_and(|digits| plain(digits) && digits.len() <= 24)
+        || (typed.len() < value.len() && value.contains(['u', 'i', 'f']) && digits)
 }
 
 pub(super) fn is_ordinary(value: &str) -> bool {

@@ -381,3 +381,7 @@ fn moved(edits: &[Moved], at: usize, to_end: bool) -> usize {
     }
     moved
 }
+
+#[cfg(test)]
+#[path = "walk_tests.rs"]
+mod tests;

@@ -33,6 +33,7 @@ mod projections;
 mod pty;
 mod raw;
 mod reading;
+mod redacting;
 mod schema;
 mod screens;
 mod served;
