@@ -7,10 +7,13 @@ use std::io;
 use jiff::Timestamp;
 use thiserror::Error;
 use unspool_core::id::SessionId;
+use unspool_core::json::Json;
 use unspool_core::live::settle;
 use unspool_core::redact::{Redactor, Report, Rules};
 use unspool_core::session::Turn;
 use unspool_core::summary::Summary;
+use unspool_render::flow::Run;
+use unspool_render::project::thoughtflow::Flow;
 use unspool_render::project::{Library, Options, ProjectError, Projection, Story, Way};
 use unspool_store::blocking::wait;
 use unspool_store::contract::{Store, StoreError, StoredSession, Window};
@@ -52,6 +55,45 @@ pub fn write<S: Store>(
     Ok(report.unwrap_or_default())
 }
 
+/// Some runs of a session, and where the rest of them begins.
+pub struct Stretch {
+    pub runs: Vec<Run>,
+    /// A turn, and how many of its steps come before.
+    pub later: Option<(u32, usize)>,
+}
+
+/// The runs from a turn on, without its first steps, and no more than so many steps of all: as they
+/// are, for a page of the archive's own.
+pub fn runs<S: Store>(
+    store: &S,
+    stored: &StoredSession,
+    from: u32,
+    skip: usize,
+    most: usize,
+) -> Result<Stretch, ExportError> {
+    let shelf = Shelf { store, redactor: None };
+    let mut flow = Flow::new(shelf.tell_from(stored, from));
+    let (mut runs, mut steps) = (Vec::new(), 0);
+    while let Some(mut conversation) = flow.next_run()? {
+        let number = flow.number();
+        let before = if number == from { skip.min(conversation.steps.len()) } else { 0 };
+        conversation.steps.drain(..before);
+        let room = most - steps;
+        if conversation.steps.len() > room {
+            // A run is cut only where it fits nowhere.
+            if !runs.is_empty() {
+                return Ok(Stretch { runs, later: Some((number, before)) });
+            }
+            conversation.steps.truncate(room);
+            runs.push(Run { number, conversation, before });
+            return Ok(Stretch { runs, later: Some((number, before + room)) });
+        }
+        steps += conversation.steps.len();
+        runs.push(Run { number, conversation, before });
+    }
+    Ok(Stretch { runs, later: None })
+}
+
 /// The sessions of an archive, to be told.
 struct Shelf<'a, S> {
     store: &'a S,
@@ -61,7 +103,13 @@ struct Shelf<'a, S> {
 
 impl<S: Store> Shelf<'_, S> {
     fn tell(&self, stored: &StoredSession) -> Story<'_> {
-        let turns = self.turns(stored).map(|turn| {
+        self.tell_from(stored, 0)
+    }
+
+    /// From the turn with this number on.
+    fn tell_from(&self, stored: &StoredSession, from: u32) -> Story<'_> {
+        let turns = Turns { next: from, ..self.turns(stored) };
+        let turns = turns.map(|turn| {
             let mut turn = turn?;
             if let Some(redactor) = &self.redactor {
                 redactor.borrow_mut().turn(&mut turn);
@@ -101,6 +149,20 @@ impl<S: Store> Library for Shelf<'_, S> {
         let found = wait(self.store.find(session.to_string())).map_err(unread)?;
         let stored = found.iter().find(|stored| stored.summary.session.id == session);
         Ok(stored.map(|stored| self.tell(stored)))
+    }
+
+    fn snapshot(&self, session: SessionId, sha256: &str) -> Result<Option<Json>, ProjectError> {
+        let found = wait(self.store.find(session.to_string())).map_err(unread)?;
+        let Some(stored) = found.iter().find(|stored| stored.summary.session.id == session) else {
+            return Ok(None);
+        };
+        let archived = wait(self.store.archived(stored.row)).map_err(unread)?;
+        let known = archived.snapshots.iter().find(|snapshot| snapshot.sha256 == sha256);
+        let content = known.and_then(|snapshot| Json::parse(&snapshot.content));
+        Ok(match &self.redactor {
+            Some(redactor) => content.map(|content| redactor.borrow_mut().json(&content)),
+            None => content,
+        })
     }
 }
 

@@ -22,6 +22,7 @@ const MODULES: &[(&str, &str)] = modules![
     "app.js",
     "cursor.js",
     "find.js",
+    "flow.js",
     "follow.js",
     "list.js",
     "offer.js",
@@ -37,6 +38,7 @@ static ASSETS: LazyLock<Vec<Asset>> = LazyLock::new(|| {
         include_str!("../assets/theme.css"),
         include_str!("../assets/page.css"),
         include_str!("../assets/transcript.css"),
+        include_str!("../assets/flow.css"),
         &crate::block::terminal::palette(),
     ];
     let mut assets = vec![

@@ -6,6 +6,7 @@ pub mod address;
 pub mod assets;
 pub mod block;
 pub mod chart;
+pub mod flow;
 pub mod highlight;
 pub mod markdown;
 pub mod page;

@@ -7,6 +7,7 @@ mod search;
 mod session;
 mod sessions;
 mod stats;
+mod thoughtflow;
 mod welcome;
 
 use maud::{DOCTYPE, Markup, html};
@@ -20,6 +21,7 @@ pub use session::{
 };
 pub use sessions::{Project, Row, Sessions, Sum, more, row, sessions, suggestions};
 pub use stats::{Bar, Call, Failure, Spent, Stats, Tool, Totals, stats};
+pub use thoughtflow::{Flow, thoughtflow};
 pub use welcome::{Demo, Looked, Welcome, demo, welcome};
 
 /// A page around its main part.

@@ -2,6 +2,7 @@
 //! line of [`ALL`]; the command line, the REST route and the table in the documentation are made
 //! from that list.
 
+pub mod d2;
 mod fixture;
 mod html;
 mod json;
@@ -9,6 +10,7 @@ mod markdown;
 mod shown;
 pub mod story;
 mod text;
+pub mod thoughtflow;
 pub mod uimessage;
 
 use std::error::Error;
@@ -51,6 +53,8 @@ pub const ALL: &[Projection] = &[
     text::PROJECTION,
     json::PROJECTION,
     uimessage::PROJECTION,
+    thoughtflow::PROJECTION,
+    d2::PROJECTION,
     fixture::PROJECTION,
     STORED,
 ];

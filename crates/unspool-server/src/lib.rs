@@ -119,6 +119,8 @@ fn router<S: Store>(app: Arc<App<S>>) -> Router {
         .route("/s/{id}/tools", get(pages::tools))
         .route("/s/{id}/raw", get(pages::raw))
         .route("/s/{id}/markdown", get(pages::copied))
+        .route("/s/{id}/thoughtflow", get(pages::thoughtflow))
+        .route("/thoughtflow/{file}", get(pages::artifact))
         .route("/assets/{name}", get(pages::asset))
         .route("/login", get(door::login::form).post(door::login::enter))
         .merge(api::router())

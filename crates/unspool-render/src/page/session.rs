@@ -185,6 +185,7 @@ fn actions(page: &Session<'_>, choice: &Choice<'_>) -> Markup {
             @if let Some(resume) = &page.resume {
                 button type="button" data-copy=(resume) { "Copy resume command" }
             }
+            a href={ "/s/" (id) "/thoughtflow" } { "ThoughtFlow" }
             details.menu {
                 summary { "Export" }
                 ul {

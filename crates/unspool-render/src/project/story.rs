@@ -2,6 +2,7 @@
 //! a session of any length can be written.
 
 use unspool_core::id::SessionId;
+use unspool_core::json::Json;
 use unspool_core::session::{Transcript, Turn};
 use unspool_core::summary::{Completeness, Summary};
 
@@ -19,6 +20,11 @@ pub struct Story<'a> {
 pub trait Library {
     /// The session of a sub-agent, if there is one.
     fn open(&self, session: SessionId) -> Result<Option<Story<'_>>, ProjectError>;
+
+    /// What a snapshot says that a prompt of this session was made with.
+    fn snapshot(&self, _: SessionId, _sha256: &str) -> Result<Option<Json>, ProjectError> {
+        Ok(None)
+    }
 }
 
 /// A library without a book.
@@ -47,6 +53,11 @@ impl<'a> Story<'a> {
 
     pub fn next_turn(&mut self) -> Result<Option<Turn>, ProjectError> {
         self.turns.next().transpose()
+    }
+
+    /// What a snapshot says, where somebody keeps it.
+    pub fn snapshot(&self, sha256: &str) -> Result<Option<Json>, ProjectError> {
+        self.library.snapshot(self.head.session.id, sha256)
     }
 
     /// The session of a sub-agent that this one started.

@@ -28,13 +28,14 @@ use unspool_store::contract::{Store, StoredSession};
 use crate::App;
 use crate::live;
 use crate::problem::Problem;
-use answer::Answer;
 use asked::Asked;
 use route::{Endpoint, ROUTES, Route};
 
+pub use answer::Answer;
 pub use asked::{escaped, is_known};
 pub use openapi::{openapi, table};
 pub use schema::session_schema;
+pub use sessions::exported;
 
 /// Everything of the table, and nothing else.
 pub fn router<S: Store>() -> Router<Arc<App<S>>> {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use unspool_core::document::{SessionDocument, TurnDocument};
 use unspool_core::id::{Id, SessionId, digest};
+use unspool_core::redact::Rules;
 use unspool_core::session::Turn;
 use unspool_engine::export;
 use unspool_render::project::{Options, Projection};
@@ -186,14 +187,25 @@ pub async fn export<S: Store>(app: &Arc<App<S>>, asked: &Asked) -> Result<Answer
     let stored = find(app, asked.in_path("id")).await?;
     let projection = asked.text("to").and_then(Projection::named);
     let projection = projection.ok_or_else(|| Problem::bad("to is no form"))?;
-    let name = format!("unspool-{}.{}", stored.summary.session.id, projection.extension);
     let options = Options { sdk: sdk(asked), prices: app.prices.clone() };
-    let store = app.store.clone();
     let rules = asked.flag("redact").unwrap_or(true).then(|| app.rules.clone());
+    Ok(exported(app, stored, projection, options, rules))
+}
+
+/// A session in some form, written while it is sent.
+pub fn exported<S: Store>(
+    app: &Arc<App<S>>,
+    stored: StoredSession,
+    projection: &'static Projection,
+    options: Options,
+    rules: Option<Rules>,
+) -> Answer {
+    let name = format!("unspool-{}.{}", stored.summary.session.id, projection.extension);
+    let store = app.store.clone();
     let body = super::stream::written_by(move |out| {
         export::write(&store, &stored, projection, &options, rules.as_ref(), out)
             .map(drop)
             .map_err(std::io::Error::other)
     });
-    Ok(Answer::File { name, media_type: projection.media_type, body })
+    Answer::File { name, media_type: projection.media_type, body }
 }

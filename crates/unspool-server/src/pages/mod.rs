@@ -5,6 +5,7 @@ mod search;
 mod session;
 mod sessions;
 mod stats;
+mod thoughtflow;
 mod welcome;
 
 use axum::extract::Path;
@@ -22,6 +23,7 @@ pub use search::found;
 pub use session::{inline, session, tools, window};
 pub use sessions::{rows, sessions, suggested};
 pub use stats::stats;
+pub use thoughtflow::{artifact, thoughtflow};
 pub use welcome::{Guide, OpenDemo, demo};
 
 /// A page, or a page that says what went wrong.

@@ -11,7 +11,10 @@ use unspool_core::price::Prices;
 use unspool_core::session::{SessionState, Transcript};
 use unspool_core::summary::{Completeness, Summary};
 use unspool_render::address::Query;
+use unspool_render::flow::Run;
 use unspool_render::page;
+use unspool_render::project::Story;
+use unspool_render::project::thoughtflow::Flow;
 
 use crate::case::{all_cases, captures, fold_in, main_session, name};
 
@@ -23,6 +26,7 @@ const TAGS: &[&str] = &[
     "blockquote",
     "body",
     "button",
+    "clipPath",
     "code",
     "data",
     "dd",
@@ -54,11 +58,13 @@ const TAGS: &[&str] = &[
     "link",
     "main",
     "mark",
+    "marker",
     "meta",
     "nav",
     "ol",
     "option",
     "p",
+    "path",
     "pre",
     "rect",
     "s",
@@ -72,6 +78,7 @@ const TAGS: &[&str] = &[
     "table",
     "tbody",
     "td",
+    "text",
     "th",
     "thead",
     "time",
@@ -94,7 +101,9 @@ const ATTRIBUTES: &[&str] = &[
     "charset",
     "checked",
     "class",
+    "clip-path",
     "content",
+    "d",
     "data-act",
     "data-agent",
     "data-at",
@@ -117,10 +126,12 @@ const ATTRIBUTES: &[&str] = &[
     "data-sign",
     "data-started",
     "data-state",
+    "data-step",
     "data-tool",
     "data-turn",
     "data-version",
     "data-without",
+    "data-zoom",
     "datetime",
     "download",
     "height",
@@ -129,21 +140,30 @@ const ATTRIBUTES: &[&str] = &[
     "id",
     "lang",
     "loading",
+    "marker-end",
+    "markerHeight",
+    "markerWidth",
     "method",
     "name",
     "open",
+    "orient",
     "placeholder",
     "preserveAspectRatio",
+    "refX",
+    "refY",
     "rel",
     "required",
     "role",
+    "rx",
     "scope",
     "selected",
     "src",
     "start",
     "tabindex",
     "target",
+    "text-anchor",
     "title",
+    "transform",
     "type",
     "value",
     "viewBox",
@@ -247,6 +267,18 @@ fn check(html: &str, whose: &str) {
     }
 }
 
+/// The picture of a session's runs.
+fn drawn(transcript: &Transcript) -> String {
+    let summary = transcript.summary(Completeness::Full, &[]);
+    let document = Flow::new(Story::of(transcript)).document().unwrap();
+    let numbered = transcript.turns.iter().zip(document.conversations);
+    let runs: Vec<Run> = numbered
+        .map(|(turn, conversation)| Run { number: turn.number, conversation, before: 0 })
+        .collect();
+    let flow = page::Flow { summary: &summary, runs: &runs, earlier: true, later: Some((1, 2)) };
+    page::thoughtflow(&flow).into_string()
+}
+
 #[test]
 fn law_8_no_recording_becomes_markup() {
     // R-001-31, R-000-24: every recording has a page, made of what pages are made of.
@@ -256,6 +288,7 @@ fn law_8_no_recording_becomes_markup() {
         let gathering = fold_in(&captures, &all);
         let transcript = main_session(&gathering).transcript();
         check(&render(&transcript), &name(&case));
+        check(&drawn(&transcript), &name(&case));
     }
 }
 

@@ -1,0 +1,69 @@
+//! The runs of a session as a picture, with the ways out of it.
+
+use maud::{Markup, html};
+use unspool_core::present::format;
+use unspool_core::summary::Summary;
+
+use super::shell;
+use crate::flow::{Run, picture};
+use crate::text::safe;
+
+/// Some runs of a session.
+pub struct Flow<'a> {
+    pub summary: &'a Summary,
+    pub runs: &'a [Run],
+    /// There is something before the first of them.
+    pub earlier: bool,
+    /// Where it goes on: a turn, and how many of its steps were seen.
+    pub later: Option<(u32, usize)>,
+}
+
+/// What colours mean.
+const LEGEND: [(&str, &str); 8] = [
+    ("is-user", "user"),
+    ("is-model", "model call"),
+    ("is-said", "reply"),
+    ("is-tool", "tool call"),
+    ("is-output", "output"),
+    ("is-error", "error"),
+    ("is-prompt", "prompt"),
+    ("is-other", "everything else"),
+];
+
+pub fn thoughtflow(page: &Flow<'_>) -> Markup {
+    let session = &page.summary.session;
+    let id = session.id.to_string();
+    let title = page.summary.title.as_deref().unwrap_or(&session.agent_session_id);
+    let title = format::first_line(&safe(title), 120);
+    let empty = page.runs.iter().all(|run| run.conversation.steps.is_empty());
+    let main = html! {
+        div.flow-page {
+            header.flow-top {
+                h1 { a href={ "/s/" (id) } { (title) } }
+                div.actions role="toolbar" aria-label="Picture" {
+                    button type="button" data-zoom="out" title="Smaller (-)" hidden { "−" }
+                    button type="button" data-zoom="fit" title="All of its width (0)" hidden { "Fit" }
+                    button type="button" data-zoom="in" title="Larger (+)" hidden { "+" }
+                    a href={ "/s/" (id) } { "Transcript" }
+                    a href={ "/thoughtflow/" (id) ".json" } download={ (id) ".json" } { "ThoughtFlow (JSON)" }
+                    a href={ "/thoughtflow/" (id) ".d2" } download={ (id) ".d2" } { "Diagram (D2)" }
+                }
+                ul.flow-legend aria-label="Colours" {
+                    @for (class, name) in LEGEND { li { span.dot.(class) aria-hidden="true" {} (name) } }
+                }
+            }
+            @if page.earlier { p.flow-way { a href={ "/s/" (id) "/thoughtflow" } { "From the beginning" } } }
+            @if empty {
+                p.flow-nothing { "Nothing happened in this session." }
+            } @else {
+                div.flow-view tabindex="0" role="region" aria-label="Picture of the runs" { (picture(&id, page.runs)) }
+            }
+            @if let Some((turn, step)) = page.later {
+                p.flow-way {
+                    a href={ "/s/" (id) "/thoughtflow?turn=" (turn) "&step=" (step) } { "Later steps" }
+                }
+            }
+        }
+    };
+    shell(&title, "flow.js", main)
+}

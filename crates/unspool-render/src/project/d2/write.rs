@@ -1,0 +1,117 @@
+//! D2 as text: keys and strings that stay what they are whatever is in them, and the looks of
+//! shapes.
+
+use std::io::{self, Write};
+
+use rustc_hash::FxHashSet;
+
+use crate::project::thoughtflow::{Label, Status};
+use crate::text::safe;
+
+/// The compiler refuses keys that are much longer.
+const KEY: usize = 200;
+
+/// A string in double quotes (R-002-26). Dollars begin substitutions, in quotes too.
+pub fn quoted(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 16);
+    out.push('"');
+    for c in safe(text).chars() {
+        match c {
+            '"' | '\\' | '$' => {
+                out.push('\\');
+                out.push(c);
+            }
+            '\n' => out.push_str("\\n"),
+            '\t' => out.push_str("\\t"),
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
+/// A tooltip. The compiler shows it as it is, and yet refuses what would be broken markup if it were
+/// Markdown (seen in 0.7): no tag begins where nothing that can be seen follows the sign.
+pub fn hint(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        out.push(c);
+        let opens =
+            rest.peek().is_some_and(|next| next.is_ascii_alphabetic() || "/!?".contains(*next));
+        if c == '<' && opens {
+            out.push('\u{200b}');
+        }
+    }
+    quoted(&out)
+}
+
+/// A text in a comment: on one line.
+pub fn remark(text: &str) -> String {
+    let line = text.chars().take(KEY).collect::<String>();
+    safe(&line).replace(['\n', '\t'], " ")
+}
+
+/// Keys of a board: each is one of its own, also for a compiler that takes `A` for `a`.
+#[derive(Default)]
+pub struct Keys {
+    taken: FxHashSet<String>,
+}
+
+impl Keys {
+    /// A key, in quotes.
+    pub fn key(&mut self, id: &str) -> String {
+        let short: String = id.chars().take(KEY).collect();
+        // An underscore alone is the board above, and nothing is no key.
+        let base = if short.trim_matches(['_', ' ']).is_empty() { "step" } else { &short };
+        let mut key = base.to_owned();
+        let mut more = 1;
+        while !self.taken.insert(key.to_lowercase()) {
+            more += 1;
+            key = format!("{base} ({more})");
+        }
+        quoted(&key)
+    }
+}
+
+/// A class for each kind of step and each end of a run (R-002-24). Colours are those of the light
+/// theme: a diagram stands on white.
+pub fn classes(out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "classes: {{")?;
+    for label in Label::ALL {
+        let (shape, fill, stroke) = look(label);
+        let style = format!("style: {{ fill: \"{fill}\"; stroke: \"{stroke}\"; font-size: 16 }}");
+        writeln!(out, "  \"{}\": {{ shape: {shape}; width: 360; {style} }}", label.name())?;
+    }
+    for status in [Status::Completed, Status::Aborted, Status::Error, Status::Unknown] {
+        let stroke = match status {
+            Status::Completed => "#276a19",
+            Status::Aborted => "#825500",
+            Status::Error => "#bb0e35",
+            Status::Unknown => "#575a72",
+        };
+        let style = format!("style: {{ fill: \"#f7f8fa\"; stroke: \"{stroke}\"; font-size: 22 }}");
+        writeln!(out, "  \"run-{}\": {{ {style} }}", status.name())?;
+    }
+    writeln!(out, "  \"note\": {{ shape: text; style: {{ italic: true }} }}")?;
+    writeln!(out, "  \"back\": {{ shape: text; style: {{ bold: true; font-size: 20 }} }}")?;
+    writeln!(out, "}}")
+}
+
+/// The shape, the fill and the stroke of a step.
+fn look(label: Label) -> (&'static str, &'static str, &'static str) {
+    match label {
+        Label::UserMessage => ("rectangle", "#f1e9fc", "#7a2fd0"),
+        Label::AssistantMessage => ("rectangle", "#e4f3f4", "#0d696f"),
+        Label::AssistantCall => ("hexagon", "#e3ebfb", "#1b54c7"),
+        Label::ToolCall => ("rectangle", "#fbeade", "#9c4103"),
+        Label::ToolOutput => ("page", "#e6f3e3", "#276a19"),
+        Label::ToolError => ("page", "#fbe3e9", "#bb0e35"),
+        Label::Generic => ("rectangle", "#eff1f5", "#575a72"),
+        Label::PolicySnapshot
+        | Label::ToolSchemasSnapshot
+        | Label::ContextPreamble
+        | Label::ChannelPreamble => ("stored_data", "#eff1f5", "#825500"),
+        Label::PromptAdaptations => ("document", "#eff1f5", "#825500"),
+    }
+}

@@ -1,0 +1,127 @@
+//! ThoughtFlow: a session as runs of steps that depend on each other, as one JSON document
+//! (R-002-04). `docs/thoughtflow.md` says what becomes of what.
+
+mod document;
+mod payload;
+mod prompt;
+mod run;
+mod words;
+
+use std::io::{self, Write};
+
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+use unspool_core::document::time;
+use unspool_core::json::Json;
+use unspool_core::session::Session;
+
+use super::{Options, ProjectError, Projection, Story, Way};
+pub use document::{Conversation, Depends, Document, FlowStep, Head, Label, Status, UnknownStep};
+pub use words::{BEHIND, TITLE, Words, first_sentence, lasted};
+
+pub const PROJECTION: Projection = Projection {
+    name: "thoughtflow",
+    title: "ThoughtFlow (JSON)",
+    extension: "json",
+    media_type: "application/json",
+    about: "runs and their steps with what each depends on, as ThoughtFlow's consolidated JSON",
+    way: Way::Told(write),
+};
+
+/// The runs of a session, one at a time.
+pub struct Flow<'a> {
+    pub head: Head,
+    session: Session,
+    story: Story<'a>,
+    /// The turn that the last run is.
+    number: u32,
+    /// Snapshots that were looked up.
+    known: FxHashMap<String, Option<Json>>,
+}
+
+impl<'a> Flow<'a> {
+    pub fn new(story: Story<'a>) -> Flow<'a> {
+        let head = Head {
+            session_id: story.head.session.id.to_string(),
+            started_at: time(story.head.started),
+            ended_at: time(story.head.ended),
+        };
+        Flow {
+            head,
+            session: story.head.session.clone(),
+            story,
+            number: 0,
+            known: FxHashMap::default(),
+        }
+    }
+
+    pub fn next_run(&mut self) -> Result<Option<Conversation>, ProjectError> {
+        let Some(turn) = self.story.next_turn()? else { return Ok(None) };
+        self.number = turn.number;
+        let Flow { session, story, known, .. } = self;
+        let mut failed = None;
+        let mut content = |sha256: &str| {
+            if let Some(content) = known.get(sha256) {
+                return content.clone();
+            }
+            let content = story.snapshot(sha256).unwrap_or_else(|error| {
+                failed = Some(error);
+                None
+            });
+            known.insert(sha256.to_owned(), content.clone());
+            content
+        };
+        let conversation = run::conversation(session, &turn, &mut content);
+        failed.map_or(Ok(Some(conversation)), Err)
+    }
+
+    /// The number of the turn that was the last run.
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    pub fn document(mut self) -> Result<Document, ProjectError> {
+        let mut conversations = Vec::new();
+        while let Some(run) = self.next_run()? {
+            conversations.push(run);
+        }
+        Ok(Document { head: self.head, conversations })
+    }
+}
+
+/// One line for each step, so that two documents can be compared by their lines.
+fn write(story: Story<'_>, _: &Options, out: &mut dyn Write) -> Result<(), ProjectError> {
+    let mut flow = Flow::new(story);
+    opened(out, &flow.head, "conversations")?;
+    let mut between = "\n";
+    while let Some(mut run) = flow.next_run()? {
+        let steps = std::mem::take(&mut run.steps);
+        out.write_all(between.as_bytes())?;
+        between = ",\n";
+        let head = written(&run)?;
+        // The steps come last, and there are none.
+        out.write_all(head.strip_suffix("]}").unwrap_or(&head).as_bytes())?;
+        for (nth, step) in steps.iter().enumerate() {
+            out.write_all(if nth == 0 { b"\n" } else { b",\n" })?;
+            out.write_all(written(step)?.as_bytes())?;
+        }
+        out.write_all(b"]}")?;
+    }
+    out.write_all(b"]}\n")?;
+    Ok(())
+}
+
+/// An object up to its last field, a list that is to follow.
+fn opened(out: &mut dyn Write, head: &impl Serialize, list: &str) -> Result<(), ProjectError> {
+    let head = written(head)?;
+    let head = head.strip_suffix('}').unwrap_or(&head);
+    Ok(write!(out, "{head},\"{list}\":[")?)
+}
+
+fn written(value: &impl Serialize) -> Result<String, ProjectError> {
+    Ok(serde_json::to_string(value).map_err(io::Error::from)?)
+}
+
+#[cfg(test)]
+#[path = "thoughtflow_tests.rs"]
+mod tests;

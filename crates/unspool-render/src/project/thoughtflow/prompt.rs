@@ -1,0 +1,179 @@
+//! What the prompt of a model call was made of, where a source recorded it: snapshots by the digest
+//! of what they say, and the string itself with the place of each piece in it. Where nothing was
+//! recorded, nothing is said.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+use unspool_core::id::sha256;
+use unspool_core::json::Json;
+use unspool_core::session::{PromptPiece, Provenance, SnapshotUse};
+
+use super::document::{FlowStep, Label};
+use super::payload::Fields;
+
+/// So much of a content is shown in its place.
+const PREVIEW: usize = 200;
+
+/// Whom a run belongs to.
+pub struct Scope<'a> {
+    pub agent: &'a str,
+    pub channel: &'a str,
+}
+
+#[derive(Serialize)]
+struct Part<'a> {
+    #[serde(rename = "type")]
+    kind: &'a str,
+    value: &'a str,
+}
+
+/// Where a part stands in the final prompt: from `start` up to `end`, in characters.
+#[derive(Serialize, Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Span {
+    pub part: usize,
+    pub start: u32,
+    pub end: u32,
+}
+
+/// The call's own account of its prompt (R-002-15 to R-002-18).
+pub fn told(provenance: &Provenance) -> Json {
+    let parts: Vec<Part<'_>> = provenance
+        .pieces
+        .iter()
+        .map(|piece| Part { kind: &piece.kind, value: &piece.value })
+        .collect();
+    Fields::default()
+        .put("parts", &parts)
+        .put_known("final_prompt", provenance.final_prompt.as_ref())
+        .put("assembly", &spans(provenance))
+        .json()
+}
+
+/// The spans that are true: what stands there is the part, and no two overlap. Others are left out.
+pub fn spans(provenance: &Provenance) -> Vec<Span> {
+    let Some(prompt) = &provenance.final_prompt else { return Vec::new() };
+    let places: Vec<usize> =
+        prompt.char_indices().map(|(at, _)| at).chain([prompt.len()]).collect();
+    let place = |at: u32| places.get(at as usize).copied();
+    let mut spans: Vec<Span> = Vec::new();
+    for (part, PromptPiece { value, span, .. }) in provenance.pieces.iter().enumerate() {
+        let Some((start, end)) = *span else { continue };
+        let there = place(start).zip(place(end)).and_then(|(start, end)| prompt.get(start..end));
+        let behind = spans.last().is_none_or(|last| last.end <= start);
+        if behind && there == Some(value.as_str()) {
+            spans.push(Span { part, start, end });
+        }
+    }
+    spans
+}
+
+/// The first characters of a text.
+pub fn preview(text: &str) -> String {
+    text.chars().take(PREVIEW).collect()
+}
+
+/// What a snapshot says, where somebody keeps it.
+pub type Content<'a> = dyn FnMut(&str) -> Option<Json> + 'a;
+
+/// The steps that stand for what a prompt used: its snapshots, its preambles and its adaptations.
+pub fn used(
+    provenance: &Provenance,
+    scope: &Scope<'_>,
+    content: &mut Content<'_>,
+) -> Vec<FlowStep> {
+    let mut steps: Vec<FlowStep> = Vec::new();
+    for snapshot in &provenance.snapshots {
+        let says = content(&snapshot.sha256);
+        steps.push(recorded(snapshot, says.as_ref(), scope));
+    }
+    for piece in &provenance.pieces {
+        let kind = match piece.kind.as_str() {
+            "context_preamble" => "context",
+            "channel_preamble" => "channel",
+            _ => continue,
+        };
+        let snapshot = SnapshotUse { kind: kind.into(), sha256: sha256(piece.value.as_bytes()) };
+        let says = Json::string(&piece.value);
+        let step = recorded(&snapshot, Some(&says), scope);
+        if !steps.iter().any(|known| known.step_id == step.step_id) {
+            steps.push(step);
+        }
+    }
+    steps.push(adaptations(provenance, scope));
+    steps
+}
+
+/// The adaptations of a prompt, none included (R-002-13).
+fn adaptations(provenance: &Provenance, scope: &Scope<'_>) -> FlowStep {
+    let own = provenance.pieces.iter().filter(|piece| piece.kind == "prompt_adaptations");
+    let text = own.map(|piece| piece.value.as_str()).collect::<Vec<_>>().join("\n");
+    // Which ones they were is not recorded; that there were none, is.
+    let included = if text.is_empty() { json!([]) } else { Value::Null };
+    let payload = Fields::default()
+        .put("included_ids", &included)
+        .put("content_preview", &preview(&text))
+        .put("content_length", &text.chars().count())
+        .put("scope", &json!({ "agent": scope.agent, "channel": scope.channel }))
+        .put("modifiable", &true);
+    FlowStep {
+        step_id: format!("snp_adaptations_{}", sha256(text.as_bytes())),
+        label: Label::PromptAdaptations.name().to_owned(),
+        payload_started: Some(payload.json()),
+        ..FlowStep::default()
+    }
+}
+
+/// A snapshot by its digest: another content is another step, the same content the same (R-002-11).
+fn recorded(snapshot: &SnapshotUse, says: Option<&Json>, scope: &Scope<'_>) -> FlowStep {
+    let SnapshotUse { kind, sha256 } = snapshot;
+    let value = says.map(Json::value).unwrap_or_default();
+    let text = says.map(|says| value.as_str().unwrap_or(says.text()));
+    let shown = text.map(preview);
+    let head = Fields::default().put("version", sha256);
+    let (label, short, fields) = match kind.as_str() {
+        "policy" | "system-policy" => {
+            let fields =
+                head.put("produced_at", &value["produced_at"]).put("content_preview", &shown);
+            (Label::PolicySnapshot, "policy", fields)
+        }
+        "tools" | "tool-schemas" => {
+            let names = says.map(|_| tool_names(&value));
+            let fields = head
+                .put("count", &names.as_ref().map(Vec::len))
+                .put("names", &names)
+                .put("schemas_preview", &shown);
+            (Label::ToolSchemasSnapshot, "tools", fields)
+        }
+        "context" => (Label::ContextPreamble, "context", preamble(head, &value, shown, scope)),
+        "channel" => (Label::ChannelPreamble, "channel", preamble(head, &value, shown, scope)),
+        other => {
+            let fields = head.put("kind", other).put("content_preview", &shown);
+            (Label::Generic, other, fields)
+        }
+    };
+    FlowStep {
+        step_id: format!("snp_{short}_{sha256}"),
+        label: label.name().to_owned(),
+        payload_started: Some(fields.json()),
+        ..FlowStep::default()
+    }
+}
+
+fn preamble(head: Fields, value: &Value, shown: Option<String>, scope: &Scope<'_>) -> Fields {
+    let channel = value["channel"].as_str().unwrap_or(scope.channel);
+    let context = json!({
+        "channel": channel,
+        "currentTime": value["currentTime"],
+        "timeZone": value["timeZone"],
+    });
+    head.put("context", &context).put("content_preview", &shown)
+}
+
+/// The names of the tools in a list of schemas, whoever's form they have.
+pub fn tool_names(schemas: &Value) -> Vec<&str> {
+    let tools = schemas.as_array().map(Vec::as_slice).unwrap_or_default();
+    tools
+        .iter()
+        .map(|tool| tool["name"].as_str().or(tool["function"]["name"].as_str()).unwrap_or_default())
+        .collect()
+}

@@ -1,0 +1,310 @@
+//! A turn as a run: its parts in their order, each as the step or the steps that stand for it, and
+//! before the parts of a model call the call itself.
+//!
+//! Steps stand in the order of the parts. Clocks order nothing: where one would put a step
+//! elsewhere, it is the clock that is wrong. What a tool gave back stands behind its call and has
+//! no beginning of its own.
+
+use jiff::Timestamp;
+use rustc_hash::{FxHashMap, FxHashSet};
+use serde_json::json;
+use unspool_core::document::time;
+use unspool_core::id::StepId;
+use unspool_core::json::Json;
+use unspool_core::part::{Body, Part, Tool, ToolState};
+use unspool_core::session::{Session, Step, Trigger, Turn, TurnState};
+
+use super::document::{Conversation, Depends, FlowStep, Label, Status};
+use super::payload::{self, Fields};
+use super::prompt::{self, Content, Scope};
+
+/// No source tells of another one yet.
+const CHANNEL: &str = "text";
+
+pub fn conversation(session: &Session, turn: &Turn, content: &mut Content<'_>) -> Conversation {
+    let mut run = Run::new(session, turn);
+    run.asked();
+    let mut next = 0;
+    for part in &turn.parts {
+        if let Some(at) = part.step.and_then(|id| turn.steps.iter().position(|one| one.id == id)) {
+            // Calls that nothing came of stand before it too.
+            while next <= at {
+                run.call(next, content);
+                next += 1;
+            }
+        }
+        run.part(part);
+    }
+    while next < turn.steps.len() {
+        run.call(next, content);
+        next += 1;
+    }
+    Conversation {
+        conversation_id: turn.id.to_string(),
+        channel: CHANNEL.to_owned(),
+        status: status(turn.state),
+        started_at: time(turn.started),
+        ended_at: time(turn.ended),
+        duration_ms: duration(turn.started, turn.ended),
+        steps: run.steps,
+    }
+}
+
+fn status(state: TurnState) -> Status {
+    match state {
+        TurnState::Completed => Status::Completed,
+        TurnState::Interrupted => Status::Aborted,
+        TurnState::Failed => Status::Error,
+        TurnState::Running | TurnState::Unknown => Status::Unknown,
+    }
+}
+
+/// Milliseconds between two times as they are written, and none less than zero (R-002-06).
+fn duration(started: Option<Timestamp>, ended: Option<Timestamp>) -> Option<u64> {
+    let (started, ended) = started.zip(ended)?;
+    Some(u64::try_from(ended.as_millisecond() - started.as_millisecond()).unwrap_or(0))
+}
+
+/// A run that is being written.
+struct Run<'a> {
+    session: &'a Session,
+    turn: &'a Turn,
+    steps: Vec<FlowStep>,
+    /// What started it.
+    asked: Vec<String>,
+    /// Snapshots that stand there already: one of each (R-002-11).
+    snapshots: FxHashSet<String>,
+    model_calls: FxHashMap<StepId, String>,
+    tool_calls: FxHashMap<&'a str, String>,
+    /// What tools gave back and people said since the last model call, for the next one to read.
+    given: Vec<String>,
+}
+
+impl<'a> Run<'a> {
+    fn new(session: &'a Session, turn: &'a Turn) -> Run<'a> {
+        Run {
+            session,
+            turn,
+            steps: Vec::new(),
+            asked: Vec::new(),
+            snapshots: FxHashSet::default(),
+            model_calls: FxHashMap::default(),
+            tool_calls: FxHashMap::default(),
+            given: Vec::new(),
+        }
+    }
+
+    /// What the user said, or what else began the turn (R-002-01).
+    fn asked(&mut self) {
+        let turn = self.turn;
+        let trigger = (turn.trigger != Trigger::User).then(|| turn.trigger.name());
+        for (nth, body) in turn.user.iter().enumerate() {
+            let (label, payload) = match body {
+                Body::Text(text) => {
+                    let said = Fields::default().put("text", &text.text);
+                    (Label::UserMessage, said.put_known("trigger", trigger).json())
+                }
+                Body::Reasoning(_)
+                | Body::Tool(_)
+                | Body::Agent(_)
+                | Body::Interjection(_)
+                | Body::TaskList(_)
+                | Body::SkillLoad(_)
+                | Body::McpSnapshot(_)
+                | Body::ContextInfo(_)
+                | Body::Compaction(_)
+                | Body::File(_)
+                | Body::Source(_)
+                | Body::Patch(_)
+                | Body::Notice(_)
+                | Body::Error(_)
+                | Body::Data(_) => (Label::Generic, payload::body(self.session, body)),
+            };
+            self.ask(format!("{}-user-{nth}", turn.id), label, payload);
+        }
+        if let (true, Some(trigger)) = (turn.user.is_empty(), trigger) {
+            let payload = Fields::default().put("kind", "trigger").put("trigger", trigger).json();
+            self.ask(format!("{}-trigger", turn.id), Label::Generic, payload);
+        }
+    }
+
+    fn ask(&mut self, step_id: String, label: Label, payload: Json) {
+        self.asked.push(step_id.clone());
+        self.steps.push(FlowStep {
+            step_id,
+            label: label.name().to_owned(),
+            started_at: time(self.turn.started),
+            payload_started: Some(payload),
+            ..FlowStep::default()
+        });
+    }
+
+    /// A model call, with what its prompt used before it.
+    fn call(&mut self, at: usize, content: &mut Content<'_>) {
+        let Some(step) = self.turn.steps.get(at) else { return };
+        let mut depends_on = Depends(self.asked.clone());
+        if let Some(provenance) = &step.provenance {
+            let scope = Scope { agent: &self.session.agent, channel: CHANNEL };
+            for used in prompt::used(provenance, &scope, content) {
+                depends_on.add(&used.step_id);
+                if self.snapshots.insert(used.step_id.clone()) {
+                    self.steps.push(used);
+                }
+            }
+        }
+        // A later call reads what the one before it led to.
+        let given = std::mem::take(&mut self.given);
+        given.iter().for_each(|id| depends_on.add(id));
+        if given.is_empty()
+            && let Some(last) = self.steps.last().filter(|_| !self.model_calls.is_empty())
+            && !self.snapshots.contains(&last.step_id)
+        {
+            depends_on.add(&last.step_id);
+        }
+        let id = step.id.to_string();
+        self.model_calls.insert(step.id, id.clone());
+        let last = at + 1 == self.turn.steps.len();
+        let cancelled = last && self.turn.state == TurnState::Interrupted && self.is_open(step);
+        self.steps.push(FlowStep {
+            step_id: id,
+            label: Label::AssistantCall.name().to_owned(),
+            depends_on,
+            payload_started: Some(request(self.session, step, content)),
+            payload_completed: payload::answered(step, cancelled),
+            ..FlowStep::default()
+        });
+    }
+
+    /// Nobody saw a model call end: it gave no reason to stop, and no tool was run for it.
+    fn is_open(&self, step: &Step) -> bool {
+        let ran =
+            self.turn.parts.iter().filter(|part| part.step == Some(step.id)).any(
+                |part| matches!(&part.body, Body::Tool(tool) if tool.state != ToolState::Pending),
+            );
+        step.stop_reason.is_none() && !ran
+    }
+
+    fn part(&mut self, part: &'a Part) {
+        let depends_on = self.led_to(part);
+        let id = part.id.to_string();
+        let (label, payload) = match &part.body {
+            Body::Text(text) => (Label::AssistantMessage, payload::said(text)),
+            Body::Tool(tool) => return self.tool(part, tool, id, depends_on),
+            Body::Reasoning(_)
+            | Body::Agent(_)
+            | Body::Interjection(_)
+            | Body::TaskList(_)
+            | Body::SkillLoad(_)
+            | Body::McpSnapshot(_)
+            | Body::ContextInfo(_)
+            | Body::Compaction(_)
+            | Body::File(_)
+            | Body::Source(_)
+            | Body::Patch(_)
+            | Body::Notice(_)
+            | Body::Error(_)
+            | Body::Data(_) => (Label::Generic, payload::body(self.session, &part.body)),
+        };
+        if matches!(part.body, Body::Interjection(_)) {
+            self.given.push(id.clone());
+        }
+        self.steps.push(FlowStep {
+            step_id: id,
+            label: label.name().to_owned(),
+            depends_on,
+            started_at: time(part.started),
+            ended_at: time(part.ended),
+            duration_ms: duration(part.started, part.ended),
+            payload_started: None,
+            payload_completed: Some(payload),
+        });
+    }
+
+    /// A call and, apart from it, what became of it (R-002-09, R-002-44).
+    fn tool(&mut self, part: &Part, tool: &'a Tool, id: String, depends_on: Depends) {
+        let gave = tool.output.is_some() || tool.result.is_some();
+        let outcome = match tool.state {
+            ToolState::Pending | ToolState::Running | ToolState::Completed => {
+                gave.then_some((Label::ToolOutput, "output"))
+            }
+            // That it failed is known, whatever it said.
+            ToolState::Failed | ToolState::Denied => Some((Label::ToolError, "error")),
+            ToolState::Interrupted => gave.then_some((Label::ToolError, "error")),
+        };
+        self.tool_calls.insert(&tool.call_id, id.clone());
+        self.steps.push(FlowStep {
+            step_id: id.clone(),
+            label: Label::ToolCall.name().to_owned(),
+            depends_on,
+            started_at: time(part.started),
+            ended_at: time(part.ended),
+            duration_ms: duration(part.started, part.ended),
+            payload_started: Some(payload::called(tool)),
+            payload_completed: Some(payload::came(tool)),
+        });
+        let Some((label, suffix)) = outcome else {
+            self.given.push(id);
+            return;
+        };
+        let step_id = format!("{id}-{suffix}");
+        self.given.push(step_id.clone());
+        self.steps.push(FlowStep {
+            step_id,
+            label: label.name().to_owned(),
+            depends_on: Depends(vec![id]),
+            ended_at: time(part.ended),
+            payload_completed: Some(payload::gave(tool)),
+            ..FlowStep::default()
+        });
+    }
+
+    /// What a part came from: the tool call that it belongs to, the model call that made it, or
+    /// whatever stood before it.
+    fn led_to(&self, part: &Part) -> Depends {
+        let call = match &part.body {
+            Body::Tool(tool) => tool.parent_call_id.as_deref(),
+            Body::Agent(agents) => Some(agents.call_id.as_str()),
+            Body::SkillLoad(skill) => skill.call_id.as_deref(),
+            Body::Patch(patch) => patch.call_id.as_deref(),
+            Body::Text(_)
+            | Body::Reasoning(_)
+            | Body::Interjection(_)
+            | Body::TaskList(_)
+            | Body::McpSnapshot(_)
+            | Body::ContextInfo(_)
+            | Body::Compaction(_)
+            | Body::File(_)
+            | Body::Source(_)
+            | Body::Notice(_)
+            | Body::Error(_)
+            | Body::Data(_) => None,
+        };
+        let call = call.and_then(|id| self.tool_calls.get(id));
+        // What people say while a model works is not of its making.
+        let own = part.step.filter(|_| !matches!(part.body, Body::Interjection(_)));
+        let made = own.and_then(|step| self.model_calls.get(&step));
+        let before = self.steps.last().map(|step| &step.step_id);
+        Depends(call.or(made).or(before).cloned().into_iter().collect())
+    }
+}
+
+/// What a model was asked for.
+fn request(session: &Session, step: &Step, content: &mut Content<'_>) -> Json {
+    let provenance = step.provenance.as_ref();
+    let instructions = provenance.and_then(|known| known.final_prompt.as_deref());
+    let schemas = provenance.and_then(|known| {
+        known.snapshots.iter().find(|used| matches!(used.kind.as_str(), "tools" | "tool-schemas"))
+    });
+    let tools = schemas.and_then(|used| content(&used.sha256));
+    let tools = tools.map(|says| prompt::tool_names(&says.value()).len());
+    let arguments = json!({
+        "instructions_preview": instructions.map(prompt::preview),
+        "tools_count": tools,
+    });
+    Fields::default()
+        .put("name", &session.agent)
+        .put("model", &step.model)
+        .put("arguments", &arguments)
+        .put_known("prompt_provenance", provenance.map(prompt::told).as_ref())
+        .json()
+}

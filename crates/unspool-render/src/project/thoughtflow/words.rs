@@ -1,0 +1,224 @@
+//! What a picture of a run says of its steps: a short title, and what stands behind it. Both come
+//! from the document alone, and every character in them is one that can be seen.
+
+use std::collections::BTreeMap;
+
+use serde_json::value::RawValue;
+use unspool_core::json::Json;
+
+use super::document::{Conversation, FlowStep, Label};
+use crate::text::safe;
+
+/// Titles are no longer than this (R-002-25).
+pub const TITLE: usize = 140;
+/// What stands behind a title is no longer than this: pictures are for looking, not for reading.
+pub const BEHIND: usize = 2000;
+
+/// The fields of a payload, unread.
+struct Fields(BTreeMap<String, Box<RawValue>>);
+
+impl Fields {
+    fn of(payload: Option<&Json>) -> Fields {
+        Fields(payload.and_then(Json::read).unwrap_or_default())
+    }
+
+    fn text(&self, name: &str) -> Option<String> {
+        self.0.get(name).and_then(|raw| serde_json::from_str(raw.get()).ok())
+    }
+
+    /// A text as it is, anything else as JSON.
+    fn shown(&self, name: &str) -> Option<String> {
+        let raw = self.0.get(name)?.get();
+        if raw == "null" {
+            return None;
+        }
+        Some(self.text(name).unwrap_or_else(|| raw.to_owned()))
+    }
+}
+
+/// A step in words.
+pub struct Words {
+    pub title: String,
+    pub behind: String,
+}
+
+impl Words {
+    pub fn of(step: &FlowStep) -> Words {
+        let started = Fields::of(step.payload_started.as_ref());
+        let completed = Fields::of(step.payload_completed.as_ref());
+        let either = |name: &str| started.shown(name).or_else(|| completed.shown(name));
+        let text = || either("text").unwrap_or_default();
+        let (title, behind) = match Label::of_name(&step.label) {
+            Label::UserMessage | Label::AssistantMessage => (text(), text()),
+            Label::AssistantCall => {
+                let model = either("model").unwrap_or_else(|| "a model".to_owned());
+                (model.clone(), model_call(&model, &started, &completed))
+            }
+            Label::ToolCall => {
+                let name = either("name").unwrap_or_else(|| "a tool".to_owned());
+                let input = started.shown("arguments").or_else(|| started.shown("arguments_text"));
+                let input = input.unwrap_or_default();
+                let state = completed.shown("state").unwrap_or_default();
+                let title = started.shown("title").unwrap_or_else(|| brief(&input));
+                (format!("{name} {title}"), format!("{name} ({state})\n{input}"))
+            }
+            Label::ToolOutput | Label::ToolError => {
+                let told = completed.shown("output").or_else(|| completed.shown("result"));
+                let told = told.or_else(|| completed.shown("state")).unwrap_or_default();
+                (told.clone(), told)
+            }
+            Label::PolicySnapshot
+            | Label::ToolSchemasSnapshot
+            | Label::ContextPreamble
+            | Label::ChannelPreamble => {
+                let version: String =
+                    either("version").unwrap_or_default().chars().take(12).collect();
+                (format!("{} {version}", step.label), whole(step))
+            }
+            Label::PromptAdaptations => {
+                let length = either("content_length").unwrap_or_default();
+                (format!("adaptations, {length} characters"), whole(step))
+            }
+            Label::Generic => {
+                // A label of somebody else's says more than a kind does.
+                let own = (step.label != Label::Generic.name()).then(|| step.label.clone());
+                let kind = own.or_else(|| either("kind")).unwrap_or_default();
+                let says = ["text", "summary", "name", "code", "trigger", "title", "data_kind"];
+                let says =
+                    says.into_iter().find_map(|name| either(name).filter(|it| !it.is_empty()));
+                let hidden = || {
+                    Some("redacted".to_owned())
+                        .filter(|_| either("redacted").as_deref() == Some("true"))
+                };
+                let says = says.or_else(hidden).unwrap_or_default();
+                let title = if says.is_empty() {
+                    kind
+                } else {
+                    format!("{kind}: {}", first_sentence(&says))
+                };
+                (title, whole(step))
+            }
+        };
+        let title = first_sentence(&title);
+        let title = if title.is_empty() { step.label.clone() } else { title };
+        Words { title: safe(&title).into_owned(), behind: cut(&behind, BEHIND) }
+    }
+}
+
+/// The model, its arguments and what it answered (R-002-24).
+fn model_call(model: &str, started: &Fields, completed: &Fields) -> String {
+    let mut lines = vec![format!("model: {model}")];
+    lines.extend(started.shown("arguments").map(|arguments| format!("arguments: {arguments}")));
+    for name in ["response_id", "status", "stop_reason", "usage"] {
+        lines.extend(completed.shown(name).map(|told| format!("{name}: {told}")));
+    }
+    lines.join("\n")
+}
+
+/// All that a step carries.
+fn whole(step: &FlowStep) -> String {
+    let payloads = [&step.payload_started, &step.payload_completed].into_iter().flatten();
+    let mut lines = Vec::new();
+    for payload in payloads {
+        let fields = Fields::of(Some(payload));
+        for name in fields.0.keys() {
+            lines.extend(fields.shown(name).map(|told| format!("{name}: {told}")));
+        }
+    }
+    lines.join("\n")
+}
+
+/// The first thing that an input says.
+fn brief(input: &str) -> String {
+    let fields: Option<BTreeMap<String, Box<RawValue>>> = serde_json::from_str(input).ok();
+    let texts = fields
+        .into_iter()
+        .flatten()
+        .filter_map(|(name, raw)| Some((name, serde_json::from_str::<String>(raw.get()).ok()?)));
+    // What a call is about, by the names that tools commonly give it.
+    let about = ["command", "file_path", "path", "filePath", "pattern", "query", "url", "prompt"];
+    let mut texts: Vec<(String, String)> = texts.collect();
+    texts.sort_by_key(|(name, _)| about.iter().position(|one| one == name).unwrap_or(about.len()));
+    match texts.into_iter().next() {
+        Some((name, path)) if name.to_lowercase().contains("path") => short_path(&path),
+        Some((_, text)) => text,
+        None => input.to_owned(),
+    }
+}
+
+/// The end of a path: where it begins is the same for most.
+fn short_path(path: &str) -> String {
+    let names: Vec<&str> = path.rsplit('/').take(3).collect();
+    match names.as_slice() {
+        [file, folder, _] => format!("…/{folder}/{file}"),
+        _ => path.to_owned(),
+    }
+}
+
+/// The first sentence of a text, on one line and no longer than a title may be.
+pub fn first_sentence(text: &str) -> String {
+    let mut title = String::new();
+    let mut before = ' ';
+    for (count, c) in text.trim_start().chars().enumerate() {
+        if matches!(c, '\n' | '\r') || (c == ' ' && matches!(before, '.' | '!' | '?')) {
+            break;
+        }
+        if count + 1 == TITLE {
+            title.push('…');
+            break;
+        }
+        title.push(if c == '\t' { ' ' } else { c });
+        before = c;
+    }
+    title.trim_end().to_owned()
+}
+
+/// A text up to so many characters, saying how many are missing.
+fn cut(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        None => safe(text).into_owned(),
+        Some((at, _)) => {
+            let (kept, rest) = text.split_at(at);
+            format!("{}\n… and {} more characters", safe(kept), rest.chars().count())
+        }
+    }
+}
+
+/// A duration as a person says it.
+pub fn lasted(milliseconds: u64) -> String {
+    let seconds = milliseconds / 1000;
+    match milliseconds {
+        0..1_000 => format!("{milliseconds} ms"),
+        1_000..60_000 => format!("{seconds}.{} s", milliseconds % 1000 / 100),
+        60_000..3_600_000 => format!("{} min {} s", seconds / 60, seconds % 60),
+        _ => format!("{} h {} min", seconds / 3600, seconds / 60 % 60),
+    }
+}
+
+impl Conversation {
+    /// What a run is called in pictures: its number, how it ended, how long it took.
+    pub fn heading(&self, number: usize) -> String {
+        let mut heading = format!("Run {number} · {}", self.status.name());
+        if let Some(duration) = self.duration_ms {
+            heading.push_str(" · ");
+            heading.push_str(&lasted(duration));
+        }
+        heading
+    }
+
+    /// What leads to what, as places in `steps`. Where no step says what it depends on, each
+    /// follows the one before it (R-002-23).
+    pub fn edges(&self) -> Vec<(usize, usize)> {
+        let places: rustc_hash::FxHashMap<&str, usize> =
+            self.steps.iter().enumerate().map(|(at, step)| (step.step_id.as_str(), at)).collect();
+        let mut edges = Vec::new();
+        for (to, step) in self.steps.iter().enumerate() {
+            let from = step.depends_on.0.iter().filter_map(|id| places.get(id.as_str()));
+            edges.extend(from.filter(|from| **from != to).map(|from| (*from, to)));
+        }
+        if edges.is_empty() {
+            return (1..self.steps.len()).map(|to| (to - 1, to)).collect();
+        }
+        edges
+    }
+}

@@ -1,0 +1,73 @@
+//! The runs of a session as a picture, and as the files that others draw from (R-002-29).
+
+use std::sync::Arc;
+
+use axum::extract::{Path, Query, State};
+use axum::http::StatusCode;
+use serde::Deserialize;
+use unspool_engine::export;
+use unspool_render::page;
+use unspool_render::project::{Options, Projection};
+use unspool_store::contract::Store;
+
+use super::{Page, html};
+use crate::App;
+use crate::api::{Answer, exported, find};
+use crate::problem::Problem;
+
+/// So many steps are drawn at once.
+const STEPS: usize = 2000;
+
+/// Where the picture begins.
+#[derive(Debug, Default, Deserialize)]
+pub struct Asked {
+    turn: Option<u32>,
+    step: Option<usize>,
+}
+
+pub async fn thoughtflow<S: Store>(
+    State(app): State<Arc<App<S>>>,
+    Path(id): Path<String>,
+    Query(asked): Query<Asked>,
+) -> Page {
+    let stored = find(&app, &id).await?;
+    let (turn, step) = (asked.turn.unwrap_or(0), asked.step.unwrap_or(0));
+    let drawing = tokio::task::spawn_blocking(move || {
+        let stretch = export::runs(&app.store, &stored, turn, step, STEPS)?;
+        let flow = page::Flow {
+            summary: &stored.summary,
+            runs: &stretch.runs,
+            earlier: turn > 0 || step > 0,
+            later: stretch.later,
+        };
+        Ok::<_, export::ExportError>(html(&page::thoughtflow(&flow)))
+    });
+    let lost = |what: String| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, what);
+    let drawn = drawing.await.map_err(|error| lost(error.to_string()))?;
+    Ok(drawn.map_err(|error| lost(error.to_string()))?)
+}
+
+/// `<session>.json` and `<session>.d2`.
+pub async fn artifact<S: Store>(
+    State(app): State<Arc<App<S>>>,
+    Path(file): Path<String>,
+) -> Result<Answer, Problem> {
+    let nothing = || {
+        let what = format!("there is no {file}; there is <session>.json and <session>.d2");
+        Problem::missing(what)
+    };
+    let (id, form) = file.rsplit_once('.').ok_or_else(nothing)?;
+    let form = match form {
+        "json" => "thoughtflow",
+        "d2" => "d2",
+        _ => return Err(nothing()),
+    };
+    if id.contains(['/', '\\']) || id.contains("..") {
+        return Err(nothing());
+    }
+    let projection = Projection::named(form).ok_or_else(nothing)?;
+    let options = Options { prices: app.prices.clone(), ..Options::default() };
+    let stored = find(&app, id).await?;
+    let rules = Some(app.rules.clone());
+    Ok(exported(&app, stored, projection, options, rules))
+}

@@ -1,0 +1,315 @@
+//! Sessions as runs of steps: nothing of a recording is missing in the document, nothing stands
+//! elsewhere, and a few documents are as somebody read them. UNSPOOL_BLESS=1 writes those anew.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+use unspool_core::document::{self, settle_as_file};
+use unspool_core::json::mended;
+use unspool_core::part::{Body, Tool};
+use unspool_core::session::{Transcript, Turn};
+use unspool_render::project::thoughtflow::{Conversation, Document, FlowStep, Label};
+use unspool_render::project::{Options, Projection, Story, Way};
+
+use crate::case::{all_cases, assert_none, captures, fold_in, main_session, root, told_sessions};
+use crate::home::Machine;
+use crate::served::Server;
+
+/// One of each kind of thing, from every agent.
+const CASES: &[&str] = &[
+    "ai-sdk/approval-continuation",
+    "ai-sdk/multi-step-interleaved",
+    "ai-sdk/unicode-edge",
+    "claude-code/error-gives-up",
+    "claude-code/interrupted-mid-tool",
+    "claude-code/odd-output",
+    "claude-code/question-answered",
+    "codex/aborted-and-late-item",
+    "codex/steered",
+    "copilot/form-answered",
+    "gemini/error-stream-cut",
+    "opencode/text-between-tools",
+    "rows/calls-at-offsets",
+];
+
+pub fn export(name: &str, transcript: &Transcript) -> String {
+    let projection = Projection::named(name).unwrap();
+    let Way::Told(tell) = projection.way else { panic!("{name} is told") };
+    let mut out = Vec::new();
+    tell(Story::of(transcript), &Options::default(), &mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+/// The sessions of a case.
+pub fn transcripts(case: &Path) -> Vec<Transcript> {
+    let captures = captures(case);
+    let gathering = fold_in(&captures, &(0..captures.len()).collect::<Vec<_>>());
+    let told = told_sessions(&gathering).map(|session| {
+        let mut transcript = session.transcript();
+        settle_as_file(&mut transcript);
+        transcript
+    });
+    told.collect()
+}
+
+/// A piece of what was said or done, and what it stands for.
+type Piece = (&'static str, String);
+
+fn of_tool(tool: &Tool) -> Vec<Piece> {
+    let raw = |json: &unspool_core::json::Json| mended(json.text()).into_owned();
+    let mut pieces = vec![("call", tool.call_id.clone())];
+    pieces.extend(tool.input.as_ref().map(|input| ("input", raw(input))));
+    pieces.extend(tool.output.clone().map(|output| ("output", output)));
+    let result = tool.result.as_ref().map(raw);
+    let repeated = tool.output.as_ref().map(|output| serde_json::to_string(output).unwrap());
+    pieces.extend(
+        result.filter(|result| Some(result) != repeated.as_ref()).map(|raw| ("result", raw)),
+    );
+    pieces
+}
+
+/// What stands in the parts of a turn, in order.
+fn in_parts(turn: &Turn) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    for body in turn.user.iter().chain(turn.parts.iter().map(|part| &part.body)) {
+        match body {
+            Body::Tool(tool) => pieces.extend(of_tool(tool)),
+            Body::Text(text) => pieces.push(("text", text.text.clone())),
+            Body::Reasoning(reasoning) => pieces.push(("reasoning", reasoning.text.clone())),
+            Body::Interjection(said) => pieces.push(("interjection", said.text.clone())),
+            Body::Notice(notice) => pieces.push(("notice", notice.text.clone())),
+            Body::Error(failure) => pieces.push(("error", failure.text.clone())),
+            Body::Compaction(compaction) => pieces.push(("compaction", compaction.summary.clone())),
+            Body::Data(data) => pieces.push(("data", data.kind.clone())),
+            other => pieces.push((other.kind().name(), String::new())),
+        }
+    }
+    pieces
+}
+
+/// What stands in the steps of a run, in order. It looks at JSON alone.
+fn in_steps(run: &Conversation) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    for step in &run.steps {
+        let (started, completed) =
+            (fields(step.payload_started.as_ref()), fields(step.payload_completed.as_ref()));
+        let text = |fields: &Fields, name: &str| {
+            fields
+                .get(name)
+                .and_then(|raw| serde_json::from_str::<String>(raw).ok())
+                .unwrap_or_default()
+        };
+        match Label::of_name(&step.label) {
+            Label::UserMessage => pieces.push(("text", text(&started, "text"))),
+            Label::AssistantMessage => pieces.push(("text", text(&completed, "text"))),
+            Label::ToolCall => {
+                pieces.push(("call", text(&started, "call_id")));
+                pieces.extend(started.get("arguments").map(|raw| ("input", raw.clone())));
+            }
+            Label::ToolOutput | Label::ToolError => {
+                if completed.contains_key("output") {
+                    pieces.push(("output", text(&completed, "output")));
+                }
+                pieces.extend(completed.get("result").map(|raw| ("result", raw.clone())));
+            }
+            Label::Generic => {
+                let payload = if completed.is_empty() { &started } else { &completed };
+                let kind = text(payload, "kind");
+                if kind == "trigger" {
+                    continue;
+                }
+                let kind = unspool_core::part::Kind::of_name(&kind).unwrap().name();
+                let field = match kind {
+                    "compaction" => "summary",
+                    "data" => "data_kind",
+                    "reasoning" | "interjection" | "notice" | "error" => "text",
+                    _ => "",
+                };
+                pieces.push((kind, text(payload, field)));
+            }
+            Label::AssistantCall
+            | Label::PolicySnapshot
+            | Label::ToolSchemasSnapshot
+            | Label::ContextPreamble
+            | Label::ChannelPreamble
+            | Label::PromptAdaptations => {}
+        }
+    }
+    pieces
+}
+
+type Fields = std::collections::BTreeMap<String, String>;
+
+fn fields(payload: Option<&unspool_core::json::Json>) -> Fields {
+    let Some(payload) = payload else { return Fields::new() };
+    let raw: std::collections::BTreeMap<String, Box<serde_json::value::RawValue>> =
+        serde_json::from_str(payload.text()).unwrap();
+    raw.into_iter().map(|(name, value)| (name, value.get().to_owned())).collect()
+}
+
+// R-000: law 1 and law 4, for this projection.
+#[test]
+fn every_part_stands_in_its_run_once_and_in_order() {
+    let mut wrong = Vec::new();
+    let mut seen = 0;
+    for case in all_cases() {
+        for transcript in transcripts(&case) {
+            let read: Document = serde_json::from_str(&export("thoughtflow", &transcript)).unwrap();
+            assert_eq!(read.conversations.len(), transcript.turns.len());
+            for (turn, run) in transcript.turns.iter().zip(&read.conversations) {
+                let (expected, found) = (in_parts(turn), in_steps(run));
+                seen += expected.len();
+                if expected != found {
+                    wrong.push(format!(
+                        "{} turn {}:\n  {expected:?}\n  {found:?}",
+                        case.display(),
+                        turn.number
+                    ));
+                }
+            }
+        }
+    }
+    assert!(seen > 2000, "{seen}");
+    assert_none(wrong);
+}
+
+/// What every document keeps to, whatever it tells (R-002-02 to R-002-09).
+#[test]
+fn documents_keep_to_their_form() {
+    let top = ["conversations", "ended_at", "session_id", "started_at"];
+    let run_keys =
+        ["channel", "conversation_id", "duration_ms", "ended_at", "started_at", "status", "steps"];
+    let step_keys = [
+        "depends_on",
+        "duration_ms",
+        "ended_at",
+        "label",
+        "payload_completed",
+        "payload_started",
+        "started_at",
+        "step_id",
+    ];
+    let keys = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    for case in all_cases() {
+        for transcript in transcripts(&case) {
+            let text = export("thoughtflow", &transcript);
+            assert_eq!(text, export("thoughtflow", &transcript), "the same each time");
+            let value: Value = serde_json::from_str(&text).unwrap();
+            assert_eq!(keys(&value), top);
+            for run in value["conversations"].as_array().unwrap() {
+                let without: Vec<_> = keys(run);
+                let all = run_keys.iter().filter(|key| {
+                    **key != "duration_ms"
+                        || run["started_at"].is_string() && run["ended_at"].is_string()
+                });
+                assert!(all.eq(without.iter()), "{without:?}");
+                for step in run["steps"].as_array().unwrap() {
+                    assert!(keys(step).iter().all(|key| step_keys.contains(&key.as_str())));
+                }
+            }
+            let read: Document = serde_json::from_str(&text).unwrap();
+            for run in &read.conversations {
+                held(&case, run);
+            }
+        }
+    }
+}
+
+fn held(case: &Path, run: &Conversation) {
+    let case = case.display();
+    assert_eq!(run.unknown_steps(), [], "{case}");
+    let mut ids: Vec<&str> = run.steps.iter().map(|step| step.step_id.as_str()).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), run.steps.len(), "{case}: ids of steps are their own");
+    let label = |id: &str| {
+        let found = run.steps.iter().find(|step| step.step_id == id).unwrap();
+        Label::of_name(&found.label)
+    };
+    for (at, step) in run.steps.iter().enumerate() {
+        let FlowStep { depends_on, step_id, .. } = step;
+        for on in &depends_on.0 {
+            let there = run.steps.iter().position(|step| step.step_id == *on).unwrap();
+            assert!(there < at, "{case}: {step_id} depends on what comes after it");
+        }
+        let on: Vec<Label> = depends_on.0.iter().map(|id| label(id)).collect();
+        match Label::of_name(&step.label) {
+            Label::ToolOutput | Label::ToolError => assert_eq!(on, [Label::ToolCall], "{case}"),
+            Label::AssistantCall => {
+                // R-002-14
+                let asked = run.steps.iter().filter(|step| step.label == "user_message");
+                for asked in asked {
+                    assert!(depends_on.0.contains(&asked.step_id), "{case}: {step_id}");
+                }
+            }
+            _ => assert!(
+                at == 0 || !on.is_empty() || step.payload_started.is_some(),
+                "{case}: {step_id}"
+            ),
+        }
+        if let (Some(started), Some(ended)) = (&step.started_at, &step.ended_at) {
+            let at = |text: &str| text.parse::<jiff::Timestamp>().unwrap().as_millisecond();
+            let took = u64::try_from(at(ended) - at(started)).unwrap_or(0);
+            assert_eq!(step.duration_ms, Some(took), "{case}: {step_id}");
+        }
+    }
+}
+
+#[test]
+fn documents_of_recordings_are_as_they_were() {
+    let bless = std::env::var_os("UNSPOOL_BLESS").is_some();
+    for case in CASES {
+        let path = root().join("fixtures").join(case);
+        let captures = captures(&path);
+        let gathering = fold_in(&captures, &(0..captures.len()).collect::<Vec<_>>());
+        let mut transcript = main_session(&gathering).transcript();
+        document::settle_as_file(&mut transcript);
+        for form in ["thoughtflow", "d2"] {
+            let found = export(form, &transcript);
+            let golden = path.join(format!("{form}.txt"));
+            if bless {
+                fs::write(&golden, &found).unwrap();
+            }
+            let expected = fs::read_to_string(&golden).unwrap_or_default();
+            assert_eq!(found, expected, "{}", golden.display());
+        }
+    }
+}
+
+// R-002-29
+#[test]
+fn the_files_of_a_session_are_served() {
+    let machine = Machine::new();
+    let case = root().join("fixtures/claude-code/interrupted-mid-tool");
+    machine.ok("data", &["import", case.to_str().unwrap()]);
+    let server = Server::begin(&machine, "data", &[]);
+    let id = machine.json("data", &["list", "--json"])[0]["id"].as_str().unwrap().to_owned();
+    for (file, form, media_type) in
+        [("json", "thoughtflow", "application/json"), ("d2", "d2", "text/plain; charset=utf-8")]
+    {
+        let answer = server.get(&format!("/thoughtflow/{id}.{file}"));
+        assert_eq!(answer.header("content-type"), Some(media_type));
+        let exported = machine.ok("data", &["export", &id, "--to", form]);
+        assert_eq!(String::from_utf8(answer.body).unwrap(), exported);
+    }
+    for path in [
+        "/thoughtflow/nosuchsession.json",
+        &format!("/thoughtflow/{id}.svg"),
+        &format!("/thoughtflow/{id}"),
+        "/thoughtflow/..%2f..%2fetc%2fpasswd.json",
+        &format!("/thoughtflow/..%2f{id}.json"),
+        "/thoughtflow/...json",
+        "/thoughtflow/../../etc/passwd",
+    ] {
+        assert_eq!(server.get(path).status, 404, "{path}");
+    }
+    let page = String::from_utf8(server.get(&format!("/s/{id}/thoughtflow")).body).unwrap();
+    assert_eq!(page.matches("<a class=\"flow-step").count(), 10);
+    assert!(page.contains("Run 1 · aborted"));
+    let cut = server.get(&format!("/s/{id}/thoughtflow?turn=1&step=4"));
+    let cut = String::from_utf8(cut.body).unwrap();
+    assert_eq!(cut.matches("<a class=\"flow-step").count(), 6);
+    assert!(cut.contains("goes on from step 5") && cut.contains("From the beginning"));
+    assert_eq!(server.get("/s/nosuchsession/thoughtflow").status, 404);
+}
