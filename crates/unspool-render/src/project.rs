@@ -2,10 +2,13 @@
 //! line of [`ALL`]; the command line, the REST route and the table in the documentation are made
 //! from that list.
 
+mod atif;
+mod calls;
 mod fixture;
 mod html;
 mod json;
 mod markdown;
+mod otel;
 mod shown;
 pub mod story;
 mod text;
@@ -51,6 +54,8 @@ pub const ALL: &[Projection] = &[
     text::PROJECTION,
     json::PROJECTION,
     uimessage::PROJECTION,
+    atif::PROJECTION,
+    otel::PROJECTION,
     fixture::PROJECTION,
     STORED,
 ];
