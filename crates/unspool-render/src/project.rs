@@ -2,11 +2,14 @@
 //! line of [`ALL`]; the command line, the REST route and the table in the documentation are made
 //! from that list.
 
+mod atif;
+mod calls;
 pub mod d2;
 mod fixture;
 mod html;
 mod json;
 mod markdown;
+mod otel;
 mod shown;
 pub mod story;
 mod text;
@@ -55,6 +58,8 @@ pub const ALL: &[Projection] = &[
     uimessage::PROJECTION,
     thoughtflow::PROJECTION,
     d2::PROJECTION,
+    atif::PROJECTION,
+    otel::PROJECTION,
     fixture::PROJECTION,
     STORED,
 ];

@@ -31,6 +31,7 @@ mod order_gemini;
 mod order_opencode;
 mod order_rows;
 mod projections;
+mod projections_trace;
 mod pty;
 mod raw;
 mod reading;

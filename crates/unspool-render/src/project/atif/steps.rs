@@ -1,0 +1,342 @@
+//! The steps of a turn: what the user said, one agent step for each model call, and what else
+//! happened as steps of the user or of the system at their place. A call that such a step stands in
+//! the middle of goes on in another agent step, which says so.
+
+use jiff::Timestamp;
+use rustc_hash::FxHashSet;
+use serde_json::{Value, json};
+use unspool_core::document::{AnswerDocument, QuestionDocument};
+use unspool_core::id::SessionId;
+use unspool_core::json::Json;
+use unspool_core::part::{Agents, Body, Part, Reasoning, Text, Tool, ToolState};
+use unspool_core::price::{Prices, Spending};
+use unspool_core::session::{Session, Trigger, Turn};
+
+use super::schema::{Extra, Metrics, Reference, Step, ToolCall, ToolResult};
+use crate::project::calls::{self, Call, began, calls, document};
+
+/// Between two texts, or two thoughts, of one step.
+const BETWEEN: &str = "\n\n";
+
+/// The sub-agents that a turn speaks of, by their own ids.
+pub fn agent_ids(turn: &Turn) -> impl Iterator<Item = &str> {
+    let told = turn.parts.iter().filter_map(|part| {
+        if let Body::Agent(agents) = &part.body { Some(&agents.agents) } else { None }
+    });
+    told.flatten().map(|agent| agent.id.as_str())
+}
+
+/// The steps of a turn, without their numbers. `held` are the sub-agents whose trajectories can be
+/// referred to.
+pub fn of_turn(
+    session: &Session,
+    turn: &Turn,
+    held: &FxHashSet<String>,
+    prices: &Prices,
+) -> Vec<Step> {
+    let mut telling = Telling { session, turn, held, prices, steps: Vec::new(), open: None };
+    telling.asked();
+    for call in calls(turn) {
+        telling.call(&call);
+    }
+    telling.close();
+    let mut steps = telling.steps;
+    if let Some(first) = steps.first_mut() {
+        first.extra.unspool.trigger = Some(turn.trigger.name());
+        first.extra.unspool.turn_state = Some(turn.state.name());
+    }
+    steps
+}
+
+struct Telling<'a> {
+    session: &'a Session,
+    turn: &'a Turn,
+    held: &'a FxHashSet<String>,
+    prices: &'a Prices,
+    steps: Vec<Step>,
+    /// The agent step that parts are put into.
+    open: Option<Step>,
+}
+
+impl Telling<'_> {
+    fn step(&self, source: &'static str, at: Option<Timestamp>) -> Step {
+        let turn = self.turn;
+        let extra =
+            Extra { turn: Some(turn.number), abandoned: turn.abandoned, ..Extra::default() };
+        let mut step = Step::new(source, String::new(), extra);
+        step.timestamp = at.and_then(told_time);
+        step.is_copied_context = turn.inherited.then_some(true);
+        step
+    }
+
+    fn asked(&mut self) {
+        if self.turn.user.is_empty() {
+            return;
+        }
+        let source = match self.turn.trigger {
+            Trigger::User | Trigger::Command => "user",
+            Trigger::Hook | Trigger::Schedule | Trigger::Agent | Trigger::Continuation => "system",
+        };
+        let mut step = self.step(source, self.turn.started);
+        step.extra.unspool.prompt = true;
+        for body in &self.turn.user {
+            match body.prose() {
+                Some(text) => {
+                    join(&mut step.message, text);
+                    step.extra.unspool.parts.push(entry(body, text));
+                }
+                None => step.extra.unspool.parts.push(document(self.session, body)),
+            }
+        }
+        self.steps.push(step);
+    }
+
+    fn close(&mut self) {
+        self.steps.extend(self.open.take());
+    }
+
+    fn call(&mut self, call: &Call<'_>) {
+        self.close();
+        let mut begun = call.continues;
+        let used = call.step.is_some_and(|step| step.usage != Default::default());
+        if used && !begun {
+            self.begin(call, &mut begun, call.parts.first().copied());
+        }
+        for part in &call.parts {
+            match &part.body {
+                Body::Text(text) => self.begin(call, &mut begun, Some(part)).say(&part.body, text),
+                Body::Reasoning(thought) => self.begin(call, &mut begun, Some(part)).think(thought),
+                Body::Tool(tool) => {
+                    let result = calls::told(self.session, tool);
+                    self.begin(call, &mut begun, Some(part)).act(tool, result);
+                }
+                Body::Agent(agents) => self.delegate(part, agents),
+                Body::Interjection(said) => self.happen("user", part, &said.text),
+                Body::Compaction(compaction) => self.happen("system", part, &compaction.summary),
+                Body::ContextInfo(info) => self.happen("system", part, &info.text),
+                Body::SkillLoad(skill) => self.happen("system", part, &skill.text),
+                Body::Notice(notice) => self.happen("system", part, &notice.text),
+                Body::Error(failure) => self.happen("system", part, &failure.text),
+                Body::TaskList(_)
+                | Body::McpSnapshot(_)
+                | Body::File(_)
+                | Body::Source(_)
+                | Body::Patch(_)
+                | Body::Data(_) => self.keep(part),
+            }
+        }
+    }
+
+    /// The agent step of a call: the open one, or another.
+    fn begin(&mut self, call: &Call<'_>, begun: &mut bool, part: Option<&Part>) -> &mut Step {
+        let open = self.open.take();
+        let step = open.unwrap_or_else(|| self.another(call, std::mem::replace(begun, true), part));
+        self.open.insert(step)
+    }
+
+    fn another(&self, call: &Call<'_>, continues: bool, part: Option<&Part>) -> Step {
+        let mut step = self.step("agent", part.and_then(began));
+        let Some(told) = call.step else { return step };
+        step.model_name = told.model.as_deref().map(str::to_owned);
+        step.extra.unspool.continues = continues;
+        if !continues {
+            let spent = Spending::of_session([(told.model.as_deref(), told.usage)], None);
+            step.metrics = Metrics::of(told.usage, spent.estimated_usd(self.prices));
+            step.usage = told.usage;
+            step.llm_call_count = Some(1);
+            step.extra.unspool.stop_reason = told.stop_reason.as_deref().map(str::to_owned);
+        }
+        step
+    }
+
+    /// Something that is a step by itself.
+    fn happen(&mut self, source: &'static str, part: &Part, text: &str) {
+        self.close();
+        let mut step = self.step(source, began(part));
+        step.message = text.to_owned();
+        step.extra.unspool.parts.push(entry(&part.body, text));
+        self.steps.push(step);
+    }
+
+    /// Something that the format does not know: whole, in the step that it stands in.
+    fn keep(&mut self, part: &Part) {
+        let whole = document(self.session, &part.body);
+        if let Some(step) = &mut self.open {
+            step.extra.unspool.parts.push(whole);
+            return;
+        }
+        let mut step = self.step("system", began(part));
+        step.message = format!("[{}]", part.body.kind().name());
+        step.extra.unspool.parts.push(whole);
+        self.steps.push(step);
+    }
+
+    /// Sub-agents: referred to from the result of the call that started them.
+    fn delegate(&mut self, part: &Part, agents: &Agents) {
+        self.keep(part);
+        let references: Vec<Reference> = agents
+            .agents
+            .iter()
+            .filter(|agent| self.held.contains(&agent.id))
+            .map(|agent| Reference {
+                trajectory_id: SessionId::of(&self.session.agent, &agent.id).to_string(),
+                session_id: agent.id.clone(),
+                extra: json!({ "unspool": { "name": agent.name, "state": agent.state.name() } }),
+            })
+            .collect();
+        if references.is_empty() {
+            return;
+        }
+        let call = agents.call_id.as_str();
+        let calls = |step: &&mut Step| step.tool_calls.iter().any(|own| own.tool_call_id == call);
+        let all = self.open.iter_mut().chain(self.steps.iter_mut().rev());
+        let (step, source) = match { all }.find(calls) {
+            Some(step) => (Some(step), Some(call)),
+            // Nobody told of the call: the reference stands where the agents do.
+            None => (self.open.as_mut().or(self.steps.last_mut()), None),
+        };
+        let Some(step) = step else { return };
+        let results = &mut step.observation.get_or_insert_default().results;
+        let known = results.iter_mut().find(|result| result.source_call_id.as_deref() == source);
+        match known {
+            Some(result) => result.subagent_trajectory_ref.extend(references),
+            None => results.push(ToolResult {
+                source_call_id: source.map(str::to_owned),
+                subagent_trajectory_ref: references,
+                ..ToolResult::default()
+            }),
+        }
+    }
+}
+
+impl Step {
+    fn say(&mut self, body: &Body, text: &Text) {
+        join(&mut self.message, &text.text);
+        self.extra.unspool.parts.push(entry(body, &text.text));
+    }
+
+    fn think(&mut self, reasoning: &Reasoning) {
+        if !reasoning.text.is_empty() {
+            join(self.reasoning_content.get_or_insert_default(), &reasoning.text);
+        }
+        let mut own = json!({ "kind": "reasoning", "chars": reasoning.text.chars().count() });
+        if reasoning.redacted {
+            own["redacted"] = json!(true);
+        }
+        if let Some(signature) = &reasoning.signature {
+            own["signature"] = json!(signature);
+        }
+        if let Some(duration) = reasoning.duration_ms {
+            own["duration_ms"] = json!(duration);
+        }
+        self.extra.unspool.parts.push(Json::from(own));
+    }
+
+    fn act(&mut self, tool: &Tool, result: Option<String>) {
+        let entry = json!({ "kind": "tool", "call_id": tool.call_id });
+        self.extra.unspool.parts.push(Json::from(entry));
+        let mut own = json!({ "state": tool.state.name() });
+        let (arguments, oddity) = arguments(tool);
+        if let Some(oddity) = oddity {
+            own["input"] = json!(oddity);
+        }
+        let mut put = |name: &str, value: Option<Value>| {
+            if let Some(value) = value {
+                own[name] = value;
+            }
+        };
+        put("title", tool.title.as_ref().map(|title| json!(title)));
+        put("parent_call_id", tool.parent_call_id.as_ref().map(|parent| json!(parent)));
+        put("exit_code", tool.exit_code.map(|code| json!(code)));
+        put("duration_ms", tool.duration_ms.map(|duration| json!(duration)));
+        put("provider_executed", tool.provider_executed.then_some(json!(true)));
+        let question = tool.question.as_ref().map(QuestionDocument);
+        put("question", question.and_then(|question| serde_json::to_value(question).ok()));
+        let answer = tool.answer.as_ref().map(AnswerDocument);
+        put("answer", answer.and_then(|answer| serde_json::to_value(answer).ok()));
+        self.tool_calls.push(ToolCall {
+            tool_call_id: tool.call_id.clone(),
+            function_name: tool.name.clone(),
+            arguments,
+            extra: Some(json!({ "unspool": own })),
+        });
+        let completed = tool.state == ToolState::Completed;
+        let content = result.or_else(|| completed.then(String::new));
+        if content.is_some() {
+            let state = json!({ "unspool": { "state": tool.state.name() } });
+            self.observation.get_or_insert_default().results.push(ToolResult {
+                source_call_id: Some(tool.call_id.clone()),
+                content,
+                extra: (!completed).then_some(state),
+                ..ToolResult::default()
+            });
+        }
+    }
+}
+
+/// The input as the object that the format wants, and what was done to make it one.
+fn arguments(tool: &Tool) -> (Json, Option<&'static str>) {
+    let Some(input) = calls::input(tool) else {
+        return (Json::checked("{}"), Some("not told"));
+    };
+    if input.text().trim_start().starts_with('{') {
+        return (input, None);
+    }
+    (Json::checked(&format!("{{\"input\":{}}}", input.text())), Some("wrapped"))
+}
+
+/// A part whose text stands in the step: what it is, and how much of the text is its own.
+fn entry(body: &Body, text: &str) -> Json {
+    let mut own = json!({ "kind": body.kind().name(), "chars": text.chars().count() });
+    let mut put = |name: &str, value: Value| {
+        if !value.is_null() {
+            own[name] = value;
+        }
+    };
+    match body {
+        Body::Text(text) if !text.citations.is_empty() => {
+            put("citations", text.citations.iter().map(Json::value).collect());
+        }
+        Body::Compaction(told) => {
+            put("trigger", json!(told.trigger));
+            put("tokens_before", json!(told.tokens_before));
+            put("tokens_after", json!(told.tokens_after));
+            put("duration_ms", json!(told.duration_ms));
+        }
+        Body::ContextInfo(info) => put("title", json!(info.title)),
+        Body::SkillLoad(skill) => {
+            put("name", json!(skill.name));
+            put("call_id", json!(skill.call_id));
+        }
+        Body::Notice(notice) => put("code", json!(notice.code)),
+        Body::Error(failure) => {
+            put("code", json!(failure.code));
+            put("status", json!(failure.status));
+        }
+        Body::Text(_)
+        | Body::Interjection(_)
+        | Body::Reasoning(_)
+        | Body::Tool(_)
+        | Body::Agent(_)
+        | Body::TaskList(_)
+        | Body::McpSnapshot(_)
+        | Body::File(_)
+        | Body::Source(_)
+        | Body::Patch(_)
+        | Body::Data(_) => {}
+    }
+    Json::from(own)
+}
+
+fn join(all: &mut String, text: &str) {
+    if !all.is_empty() && !text.is_empty() {
+        all.push_str(BETWEEN);
+    }
+    all.push_str(text);
+}
+
+/// A time as the format has it; none before the year 1, which its readers do not know.
+fn told_time(at: Timestamp) -> Option<String> {
+    const YEAR_1: i64 = -62_135_596_800;
+    (at.as_second() >= YEAR_1).then(|| format!("{at:.3}"))
+}

@@ -1,0 +1,76 @@
+//! When a span began and ended. Sources tell some of the times; a span needs all of them.
+
+use jiff::{SignedDuration, Timestamp};
+use unspool_core::part::{Body, Part};
+use unspool_core::session::Turn;
+
+use crate::project::calls::began;
+
+/// Nanoseconds since 1970, where the protocol has a number for them.
+pub fn nanos(at: Timestamp) -> Option<u64> {
+    u64::try_from(at.as_nanosecond()).ok()
+}
+
+/// From when to when, and whether a source said so.
+#[derive(Clone, Copy)]
+pub struct Stretch {
+    pub start: u64,
+    pub end: u64,
+    pub estimated: bool,
+}
+
+impl Stretch {
+    /// What was told, and `near` where it was not.
+    fn of(start: Option<Timestamp>, end: Option<Timestamp>, near: u64) -> Stretch {
+        let (start, end) = (start.and_then(nanos), end.and_then(nanos));
+        let from = start.or(end.map(|end| end.min(near))).unwrap_or(near);
+        let to = end.unwrap_or(from);
+        Stretch {
+            start: from,
+            end: to.max(from),
+            estimated: start.is_none() || end.is_none() || to < from,
+        }
+    }
+
+    pub fn of_turn(turn: &Turn, near: u64) -> Stretch {
+        let first = turn.parts.iter().filter_map(began).min();
+        let last = turn.parts.iter().filter_map(|part| part.ended.or(part.started)).max();
+        let stretch = Stretch::of(turn.started.or(first), turn.ended.or(last), near);
+        let told = turn.started.is_some() && turn.ended.is_some();
+        Stretch { estimated: stretch.estimated || !told, ..stretch }
+    }
+
+    /// A model call: from the first thing that the model wrote to the last.
+    pub fn of_call(parts: &[&Part], near: u64) -> Stretch {
+        // A call to a tool is written when it begins; what comes after is the tool's own time.
+        let written = |part: &&&Part| match &part.body {
+            Body::Tool(_) => part.started,
+            Body::Text(_) | Body::Reasoning(_) | Body::File(_) | Body::Source(_) => {
+                part.ended.or(part.started)
+            }
+            Body::Agent(_)
+            | Body::Interjection(_)
+            | Body::TaskList(_)
+            | Body::SkillLoad(_)
+            | Body::McpSnapshot(_)
+            | Body::ContextInfo(_)
+            | Body::Compaction(_)
+            | Body::Patch(_)
+            | Body::Notice(_)
+            | Body::Error(_)
+            | Body::Data(_) => None,
+        };
+        let spoken = || parts.iter().filter(|part| written(part).is_some());
+        let start = spoken().filter_map(|part| part.started).min();
+        Stretch::of(start, spoken().filter_map(|part| written(&part)).max(), near)
+    }
+
+    pub fn of_tool(part: &Part, duration_ms: Option<u64>, near: u64) -> Stretch {
+        let lasted = duration_ms.and_then(|ms| i64::try_from(ms).ok());
+        let lasted = lasted.map(SignedDuration::from_millis);
+        // A duration is told: what follows from it is known.
+        let start = part.started.or_else(|| part.ended?.checked_sub(lasted?).ok());
+        let end = part.ended.or_else(|| part.started?.checked_add(lasted?).ok());
+        Stretch::of(start, end, near)
+    }
+}

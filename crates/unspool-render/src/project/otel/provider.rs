@@ -1,0 +1,36 @@
+//! Who serves a model. No source says it in the words of the conventions, so it is read from the
+//! model's name, and otherwise from the agent's.
+
+/// The value of `gen_ai.provider.name`.
+pub fn of(model: Option<&str>, agent: &str) -> &'static str {
+    model.and_then(of_model).unwrap_or(match agent {
+        "claude-code" => "anthropic",
+        "codex" => "openai",
+        "gemini" => "gcp.gemini",
+        _ => "unknown",
+    })
+}
+
+fn of_model(model: &str) -> Option<&'static str> {
+    let model = model.to_lowercase();
+    // Bedrock names a region and a maker before the model: `us.anthropic.claude-…`.
+    if model.contains("anthropic.claude") {
+        return Some("aws.bedrock");
+    }
+    let name = model.rsplit('/').next().unwrap_or(&model);
+    let known = [
+        ("claude", "anthropic"),
+        ("gpt-", "openai"),
+        ("chatgpt", "openai"),
+        ("codex", "openai"),
+        ("o1", "openai"),
+        ("o3", "openai"),
+        ("o4", "openai"),
+        ("gemini", "gcp.gemini"),
+        ("mistral", "mistral_ai"),
+        ("deepseek", "deepseek"),
+        ("grok", "x_ai"),
+        ("command", "cohere"),
+    ];
+    known.into_iter().find(|(start, _)| name.starts_with(start)).map(|(_, provider)| provider)
+}

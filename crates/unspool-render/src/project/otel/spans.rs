@@ -1,0 +1,397 @@
+//! The spans of a session, turn by turn.
+
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+use serde_json::{Value, json};
+use unspool_core::document::{AnswerDocument, QuestionDocument};
+use unspool_core::id::Id;
+use unspool_core::json::Json;
+use unspool_core::part::{Agents, Body, Part, Tool, ToolState};
+use unspool_core::session::{Session, Turn, TurnState, Usage};
+use unspool_core::telling::Name;
+
+use super::clock::{Stretch, nanos};
+use super::value::{Attributes, int, list, of_json, text};
+use super::{message, provider};
+use crate::project::calls::{self, Call, began, calls, document, prompt_tokens};
+
+const INTERNAL: u8 = 1;
+const CLIENT: u8 = 3;
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Span {
+    trace_id: String,
+    span_id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent_span_id: Option<String>,
+    name: String,
+    kind: u8,
+    start_time_unix_nano: String,
+    end_time_unix_nano: String,
+    attributes: Vec<Value>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    events: Vec<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<Value>,
+}
+
+/// Where a sub-agent's turns hang.
+pub struct Above {
+    span: String,
+    name: String,
+    id: String,
+    /// When it was started.
+    pub begin: u64,
+}
+
+/// A sub-agent that a turn started, by its own id.
+pub struct Delegation {
+    pub agent: String,
+    pub above: Above,
+}
+
+#[derive(Default)]
+pub struct Told {
+    pub spans: Vec<Span>,
+    pub delegations: Vec<Delegation>,
+}
+
+/// What is remembered from turn to turn.
+pub struct Telling {
+    session: Session,
+    trace: String,
+    above: Option<Above>,
+    /// The time that was told last: what has none is taken to be of it.
+    now: u64,
+    /// What the next model call is told that the one before was not.
+    incoming: Vec<Value>,
+}
+
+/// One turn on its way.
+struct Running<'a> {
+    turn: &'a Turn,
+    span: String,
+    told: Told,
+    events: Vec<Value>,
+    /// How many parts came so far.
+    parts: u64,
+    /// Spans of calls so far, by call id. A call inside another finds only earlier ones here, so no
+    /// two can be inside each other.
+    tools: FxHashMap<&'a str, (String, u64)>,
+}
+
+impl Telling {
+    pub fn new(session: &Session, trace: String, above: Option<Above>, now: u64) -> Telling {
+        Telling { session: session.clone(), trace, above, now, incoming: Vec::new() }
+    }
+
+    pub fn turn(&mut self, turn: &Turn) -> Told {
+        let stretch = Stretch::of_turn(turn, self.now);
+        self.now = stretch.start;
+        let asked = message::asked(&self.session, turn);
+        self.incoming.extend(asked.clone());
+        let mut running = Running {
+            turn,
+            span: self.span_id(&["turn", &turn.id.to_string()]),
+            told: Told::default(),
+            events: Vec::new(),
+            parts: 0,
+            tools: FxHashMap::default(),
+        };
+        for (nth, call) in calls(turn).iter().enumerate() {
+            self.call(&mut running, call, nth);
+        }
+        let Running { span, mut told, events, .. } = running;
+        let own = self.invocation(turn, stretch, span, asked, events);
+        told.spans.insert(0, own);
+        self.now = self.now.max(stretch.end);
+        if turn.abandoned {
+            self.incoming.clear();
+        }
+        told
+    }
+
+    fn span_id(&self, fields: &[&str]) -> String {
+        let session = self.session.id.to_string();
+        let all = ["span", &session].into_iter().chain(fields.iter().copied());
+        let id = Id::derive(all.map(str::as_bytes)).bytes();
+        id.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    fn span(
+        &self,
+        (span_id, parent): (String, Option<String>),
+        kind: u8,
+        (operation, subject): (&str, &str),
+        stretch: Stretch,
+    ) -> Span {
+        let name = if subject.is_empty() { "" } else { " " };
+        Span {
+            trace_id: self.trace.clone(),
+            span_id,
+            parent_span_id: parent,
+            name: format!("{operation}{name}{subject}"),
+            kind,
+            start_time_unix_nano: stretch.start.to_string(),
+            end_time_unix_nano: stretch.end.to_string(),
+            attributes: Vec::new(),
+            events: Vec::new(),
+            status: None,
+        }
+    }
+
+    /// What every span of an operation says.
+    fn attributes(&self, operation: &str, stretch: Stretch) -> Attributes {
+        let mut all = Attributes::default();
+        all.text("gen_ai.operation.name", operation);
+        all.text("gen_ai.conversation.id", &self.session.agent_session_id);
+        all.text("gen_ai.agent.name", self.agent_name());
+        all.maybe_text("gen_ai.agent.id", self.above.as_ref().map(|above| above.id.as_str()));
+        all.mark("unspool.time.estimated", stretch.estimated);
+        all
+    }
+
+    fn agent_name(&self) -> &str {
+        let own = self.above.as_ref().map(|above| above.name.as_str());
+        let kind = self.session.parent.as_ref().and_then(|parent| parent.kind.as_deref());
+        own.filter(|name| !name.is_empty()).or(kind).unwrap_or(&self.session.agent)
+    }
+
+    fn invocation(
+        &self,
+        turn: &Turn,
+        stretch: Stretch,
+        span_id: String,
+        asked: Option<Value>,
+        events: Vec<Value>,
+    ) -> Span {
+        let above = self.above.as_ref().map(|above| above.span.clone());
+        // What comes before the first prompt is no run of the agent.
+        let preamble = turn.number == 0 && turn.steps.is_empty() && asked.is_none();
+        let (operation, subject) =
+            if preamble { ("preamble", "") } else { ("invoke_agent", self.agent_name()) };
+        let mut span = self.span((span_id, above), INTERNAL, (operation, subject), stretch);
+        let mut all = self.attributes(operation, stretch);
+        if preamble {
+            all = Attributes::default();
+            all.mark("unspool.time.estimated", stretch.estimated);
+        } else {
+            let model = turn.models().first().copied();
+            all.text("gen_ai.provider.name", provider::of(model, &self.session.agent));
+            all.maybe_text("gen_ai.request.model", model);
+            usage(&mut all, turn.usage());
+            if let Some(asked) = asked {
+                all.put("gen_ai.input.messages", list([asked]));
+            }
+        }
+        all.text("unspool.turn.id", &turn.id.to_string());
+        all.put("unspool.turn.number", int(u64::from(turn.number)));
+        all.text("unspool.turn.trigger", turn.trigger.name());
+        all.text("unspool.turn.state", turn.state.name());
+        all.mark("unspool.turn.abandoned", turn.abandoned);
+        all.mark("unspool.turn.inherited", turn.inherited);
+        let failure = turn.parts.iter().rev().find_map(|part| {
+            if let Body::Error(failure) = &part.body { Some(failure) } else { None }
+        });
+        span.status = match turn.state {
+            TurnState::Running | TurnState::Unknown => None,
+            TurnState::Completed => Some(json!({ "code": 1 })),
+            TurnState::Failed | TurnState::Interrupted => {
+                let code = failure.and_then(|failure| failure.code.as_deref());
+                all.text("error.type", code.unwrap_or(turn.state.name()));
+                let text = failure.map_or(turn.state.name(), |failure| failure.text.as_str());
+                Some(json!({ "code": 2, "message": text }))
+            }
+        };
+        span.attributes = all.into_values();
+        span.events = events;
+        span
+    }
+
+    fn call<'a>(&mut self, running: &mut Running<'a>, call: &Call<'a>, nth: usize) {
+        let stretch = Stretch::of_call(&call.parts, self.now);
+        self.now = self.now.max(stretch.start);
+        // Where the model's own span stands, once it is known what the model said.
+        let place = running.told.spans.len();
+        let incoming = self.incoming.len();
+        let mut answer: Vec<Value> = Vec::new();
+        let mut responses: Vec<Value> = Vec::new();
+        let mut later: Vec<Value> = Vec::new();
+        for part in &call.parts {
+            running.parts += 1;
+            match &part.body {
+                Body::Text(_) | Body::Reasoning(_) | Body::File(_) | Body::Source(_) => {
+                    answer.push(message::spoken(&self.session, &part.body));
+                }
+                Body::Tool(tool) => {
+                    answer.push(message::call(tool));
+                    let response = message::response(&self.session, tool);
+                    if tool.provider_executed { &mut answer } else { &mut responses }
+                        .extend(response);
+                    self.tool(running, part, tool);
+                }
+                Body::Agent(agents) => {
+                    self.event(running, part);
+                    running.delegate(agents, self.now);
+                }
+                Body::Interjection(_) => {
+                    later.push(message::message(
+                        "user",
+                        vec![message::spoken(&self.session, &part.body)],
+                    ));
+                    self.event(running, part);
+                }
+                Body::Compaction(_) => {
+                    let parts = vec![message::spoken(&self.session, &part.body)];
+                    later.push(message::message("system", parts));
+                    self.event(running, part);
+                }
+                Body::TaskList(_)
+                | Body::SkillLoad(_)
+                | Body::McpSnapshot(_)
+                | Body::ContextInfo(_)
+                | Body::Patch(_)
+                | Body::Notice(_)
+                | Body::Error(_)
+                | Body::Data(_) => self.event(running, part),
+            }
+        }
+        let used = !call.continues && call.step.is_some_and(|step| step.usage != Usage::default());
+        if !answer.is_empty() || used {
+            let incoming = self.incoming.drain(..incoming).collect();
+            let span_id = self.span_id(&["call", &running.turn.id.to_string(), &nth.to_string()]);
+            let ids = (span_id, Some(running.span.clone()));
+            let span = self.chat(ids, call, stretch, incoming, answer);
+            running.told.spans.insert(place, span);
+        }
+        if !responses.is_empty() {
+            self.incoming.push(message::message("tool", responses));
+        }
+        self.incoming.extend(later);
+        self.now = self.now.max(stretch.end);
+    }
+
+    fn chat(
+        &self,
+        ids: (String, Option<String>),
+        call: &Call<'_>,
+        stretch: Stretch,
+        incoming: Vec<Value>,
+        answer: Vec<Value>,
+    ) -> Span {
+        let model = call.step.and_then(|step| step.model.as_deref());
+        let mut span = self.span(ids, CLIENT, ("chat", model.unwrap_or("")), stretch);
+        let mut all = self.attributes("chat", stretch);
+        all.text("gen_ai.provider.name", provider::of(model, &self.session.agent));
+        all.maybe_text("gen_ai.request.model", model);
+        all.maybe_text("gen_ai.response.model", model);
+        let stop_reason = call.step.and_then(|step| step.stop_reason.as_deref());
+        if let Some(step) = call.step {
+            if let Name::Message(id) = &step.name {
+                all.text("gen_ai.response.id", id);
+            }
+            all.mark("unspool.call.continues", call.continues);
+            if !call.continues {
+                usage(&mut all, step.usage);
+            }
+        }
+        if let Some(reason) = stop_reason {
+            all.put("gen_ai.response.finish_reasons", list([text(message::finish_reason(reason))]));
+        }
+        if !incoming.is_empty() {
+            // Not the whole history: what the call before was not told.
+            all.mark("unspool.input.incremental", true);
+            all.put("gen_ai.input.messages", list(incoming));
+        }
+        if !answer.is_empty() {
+            all.put("gen_ai.output.messages", list([message::answer(answer, stop_reason)]));
+        }
+        span.attributes = all.into_values();
+        span
+    }
+
+    fn tool<'a>(&mut self, running: &mut Running<'a>, part: &Part, tool: &'a Tool) {
+        let stretch = Stretch::of_tool(part, tool.duration_ms, self.now);
+        let parent = tool.parent_call_id.as_deref().and_then(|call| running.tools.get(call));
+        let parent = parent.map_or_else(|| running.span.clone(), |(span, _)| span.clone());
+        let span_id = self.span_id(&["part", &part.id.to_string()]);
+        let ids = (span_id.clone(), Some(parent));
+        let mut span = self.span(ids, INTERNAL, ("execute_tool", &tool.name), stretch);
+        let mut all = self.attributes("execute_tool", stretch);
+        all.text("gen_ai.tool.name", &tool.name);
+        all.text("gen_ai.tool.call.id", &tool.call_id);
+        all.text("gen_ai.tool.type", if tool.provider_executed { "extension" } else { "function" });
+        if let Some(input) = calls::input(tool) {
+            all.put("gen_ai.tool.call.arguments", of_json(&input));
+        }
+        if let Some(result) = message::result(&self.session, tool) {
+            all.put("gen_ai.tool.call.result", result);
+        }
+        all.text("unspool.tool.state", tool.state.name());
+        all.maybe_text("unspool.tool.title", tool.title.as_deref());
+        if let Some(code) = tool.exit_code {
+            all.put("unspool.tool.exit_code", json!({ "intValue": code.to_string() }));
+        }
+        if let Some(question) = &tool.question {
+            all.put("unspool.tool.question", structured(&QuestionDocument(question)));
+        }
+        if let Some(answer) = &tool.answer {
+            all.put("unspool.tool.answer", structured(&AnswerDocument(answer)));
+        }
+        span.status = match tool.state {
+            ToolState::Pending | ToolState::Running => None,
+            ToolState::Completed => Some(json!({ "code": 1 })),
+            ToolState::Failed | ToolState::Denied | ToolState::Interrupted => {
+                all.text("error.type", tool.state.name());
+                Some(json!({ "code": 2, "message": tool.state.name() }))
+            }
+        };
+        span.attributes = all.into_values();
+        running.told.spans.push(span);
+        running.tools.entry(&tool.call_id).or_insert((span_id, stretch.start));
+        self.now = self.now.max(stretch.start);
+    }
+
+    /// Whatever stands in no message, whole and at its time.
+    fn event(&self, running: &mut Running<'_>, part: &Part) {
+        let told = began(part).and_then(nanos);
+        let mut all = Attributes::default();
+        all.put("unspool.part.number", int(running.parts));
+        all.put("unspool.part", of_json(&document(&self.session, &part.body)));
+        all.mark("unspool.time.estimated", told.is_none());
+        running.events.push(json!({
+            "timeUnixNano": told.unwrap_or(self.now).to_string(),
+            "name": format!("unspool.{}", part.body.kind().name()),
+            "attributes": all.into_values(),
+        }));
+    }
+}
+
+impl Running<'_> {
+    /// The sub-agents of a call, to be told below its span.
+    fn delegate(&mut self, agents: &Agents, now: u64) {
+        let started = self.tools.get(agents.call_id.as_str()).cloned();
+        let (span, begin) = started.unwrap_or_else(|| (self.span.clone(), now));
+        for agent in &agents.agents {
+            let (name, id) = (agent.name.clone(), agent.id.clone());
+            let above = Above { span: span.clone(), name, id, begin };
+            self.told.delegations.push(Delegation { agent: agent.id.clone(), above });
+        }
+    }
+}
+
+fn structured(value: &impl Serialize) -> Value {
+    serde_json::to_value(value).map_or(json!({}), |value| of_json(&Json::from(value)))
+}
+
+fn usage(all: &mut Attributes, usage: Usage) {
+    if usage == Usage::default() {
+        return;
+    }
+    all.put("gen_ai.usage.input_tokens", int(prompt_tokens(usage)));
+    all.put("gen_ai.usage.output_tokens", int(usage.output));
+    all.count("gen_ai.usage.cache_read.input_tokens", usage.cache_read);
+    all.count("gen_ai.usage.cache_creation.input_tokens", usage.cache_write);
+    all.count("gen_ai.usage.reasoning.output_tokens", usage.reasoning);
+}

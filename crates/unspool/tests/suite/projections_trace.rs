@@ -1,0 +1,195 @@
+//! Trajectories and traces of every recording: well-formed by a reader of their own, and with all
+//! parts in the order in which they happened. Harbor and the protocol's definitions judge them too
+//! (`scripts/judge-atif`, `scripts/judge-otel`); these tests need nothing from outside.
+
+mod atif;
+mod hostile;
+mod otel;
+mod shelf;
+
+use std::fmt::Write;
+
+use serde_json::Value;
+use unspool_core::id::digest;
+use unspool_core::part::{Body, Tool};
+use unspool_core::session::{Session, Transcript};
+
+use crate::case::{all_cases, assert_none, name, root};
+use shelf::{Shelf, told};
+
+/// One part as a form must tell it: its kind, and the text that stands for it.
+type Item = (String, String);
+
+/// What a transcript has, in order.
+fn expected(transcript: &Transcript) -> Vec<Item> {
+    let session = &transcript.session;
+    let turns = transcript.turns.iter();
+    turns
+        .flat_map(|turn| {
+            let user = turn.user.iter().map(|body| (format!("user {}", kind(body)), prose(body)));
+            let parts = turn.parts.iter().map(|part| match &part.body {
+                Body::Tool(tool) => {
+                    (format!("tool {}", tool.call_id), output(session, tool).unwrap_or_default())
+                }
+                body => (kind(body), prose(body)),
+            });
+            user.chain(parts).collect::<Vec<Item>>()
+        })
+        .collect()
+}
+
+fn kind(body: &Body) -> String {
+    body.kind().name().to_owned()
+}
+
+/// The text of a part that forms write as text.
+fn prose(body: &Body) -> String {
+    match body {
+        Body::Text(part) => part.text.clone(),
+        Body::Reasoning(part) => part.text.clone(),
+        Body::Interjection(part) => part.text.clone(),
+        Body::Compaction(part) => part.summary.clone(),
+        Body::ContextInfo(part) => part.text.clone(),
+        Body::SkillLoad(part) => part.text.clone(),
+        Body::Notice(part) => part.text.clone(),
+        Body::Error(part) => part.text.clone(),
+        _ => String::new(),
+    }
+}
+
+/// What a tool gave back, as the model was told it.
+fn output(session: &Session, tool: &Tool) -> Option<String> {
+    let result = tool.result.as_ref();
+    match (result, &tool.output) {
+        (Some(result), output) if session.agent == "ai-sdk" || output.is_none() => {
+            let text = result.value().as_str().map(str::to_owned);
+            Some(text.unwrap_or_else(|| result.text().to_owned()))
+        }
+        (_, output) => output.clone(),
+    }
+}
+
+/// The first thing that differs.
+fn difference(expected: &[Item], found: &[Item]) -> Option<String> {
+    let at = expected.iter().zip(found).position(|(one, other)| one != other);
+    let at = at.or((expected.len() != found.len()).then(|| expected.len().min(found.len())))?;
+    Some(format!("part {at}: {:?} became {:?}", expected.get(at), found.get(at)))
+}
+
+/// Runs a check over every session of every case.
+fn every_session(check: impl Fn(&Shelf, &Transcript) -> Vec<String>) {
+    let (mut wrong, mut sessions, mut parts) = (Vec::new(), 0, 0);
+    for case in all_cases() {
+        let shelf = Shelf::of_case(&case);
+        for transcript in &shelf.0 {
+            let found = check(&shelf, transcript);
+            let id = &transcript.session.agent_session_id;
+            wrong.extend(
+                found.into_iter().take(3).map(|one| format!("{} {id}: {one}", name(&case))),
+            );
+            sessions += 1;
+            parts += transcript.turns.iter().map(|turn| turn.parts.len()).sum::<usize>();
+        }
+    }
+    assert!(sessions > 200 && parts > 1500, "{sessions} sessions, {parts} parts");
+    assert_none(wrong);
+}
+
+// Law 1; R-000-24, R-001-22, R-X-06, R-X-15
+#[test]
+fn trajectories_are_well_formed_and_have_every_part_in_order() {
+    every_session(|shelf, transcript| {
+        let text = told("atif", shelf, transcript);
+        let value: Value = serde_json::from_str(&text).unwrap();
+        let mut wrong = atif::problems(&value);
+        wrong.extend(difference(&expected(transcript), &atif::items(&value)));
+        wrong.extend(atif::sums(transcript, &value));
+        wrong
+    });
+}
+
+// Law 1; R-000-24, R-001-22, R-X-04, R-X-06, R-X-15
+#[test]
+fn traces_are_well_formed_and_have_every_part_in_order() {
+    every_session(|shelf, transcript| {
+        let text = told("otel", shelf, transcript);
+        let value: Value = serde_json::from_str(&text).unwrap();
+        let mut wrong = otel::problems(&value);
+        wrong.extend(difference(&expected(transcript), &otel::items(transcript, &value)));
+        wrong.extend(otel::sums(transcript, &value));
+        wrong
+    });
+}
+
+// R-X-04: what a sub-agent did stands below the call that started it, and nowhere else.
+#[test]
+fn sub_agents_stand_below_their_calls() {
+    let shelf = Shelf::of_case(&root().join("fixtures/claude-code/subagents-nested"));
+    let main = shelf.main();
+    let trajectory: Value = serde_json::from_str(&told("atif", &shelf, main)).unwrap();
+    let inside = &trajectory["subagent_trajectories"][0];
+    let deeper = &inside["subagent_trajectories"][0];
+    assert!(inside["trajectory_id"].is_string() && deeper["trajectory_id"].is_string());
+    assert!(deeper["subagent_trajectories"].is_null());
+
+    let trace: Value = serde_json::from_str(&told("otel", &shelf, main)).unwrap();
+    let spans = otel::spans(&trace);
+    let deepest = spans.iter().map(|span| otel::path(&spans, span)).max_by_key(Vec::len).unwrap();
+    let operations: Vec<&str> =
+        deepest.iter().map(|name| name.split(' ').next().unwrap()).collect();
+    let turn_and_tool = ["invoke_agent", "execute_tool"];
+    assert_eq!(operations[..4], [turn_and_tool, turn_and_tool].concat());
+    assert_eq!(operations[4], "invoke_agent");
+}
+
+const GOLDEN: &[&str] = &[
+    "claude-code/subagents-nested",
+    "claude-code/question-answered",
+    "claude-code/whitespace-only-text",
+    "codex/steered",
+    "opencode/text-between-tools",
+    "ai-sdk/provider-executed",
+];
+
+#[test]
+fn trajectories_and_traces_are_as_they_were() {
+    let bless = std::env::var_os("UNSPOOL_BLESS").is_some();
+    for case in GOLDEN {
+        let path = root().join("fixtures").join(case);
+        let shelf = Shelf::of_case(&path);
+        for (form, write) in
+            [("atif", atif::readable as fn(&Value) -> String), ("otel", otel::readable)]
+        {
+            let value = serde_json::from_str(&told(form, &shelf, shelf.main())).unwrap();
+            let found = write(&value);
+            let golden = path.join(format!("{form}.txt"));
+            if bless {
+                std::fs::write(&golden, &found).unwrap();
+            }
+            let expected = std::fs::read_to_string(&golden).unwrap_or_default();
+            assert_eq!(found, expected, "{}", golden.display());
+        }
+    }
+}
+
+/// JSON for people: one line for each field, and long texts cut with a digest of the whole.
+fn lines(out: &mut String, indent: usize, key: &str, value: &Value) {
+    let pad = "  ".repeat(indent);
+    let written = value.to_string();
+    match value {
+        Value::Object(fields) if written.len() > 100 => {
+            writeln!(out, "{pad}{key}").unwrap();
+            fields.iter().for_each(|(key, value)| lines(out, indent + 1, key, value));
+        }
+        Value::Array(values) if written.len() > 100 => {
+            writeln!(out, "{pad}{key}").unwrap();
+            values.iter().for_each(|value| lines(out, indent + 1, "-", value));
+        }
+        _ if written.chars().count() > 220 => {
+            let start: String = written.chars().take(220).collect();
+            let all = digest(written.as_bytes());
+            writeln!(out, "{pad}{key} {start}… {} bytes {all:016x}", written.len()).unwrap();
+        }
+        _ => writeln!(out, "{pad}{key} {written}").unwrap(),
+    }
+}

@@ -1,0 +1,68 @@
+//! The sessions of a case, to be told in a form.
+
+use std::path::Path;
+
+use unspool_core::document::settle_as_file;
+use unspool_core::id::SessionId;
+use unspool_core::price::Prices;
+use unspool_core::session::Transcript;
+use unspool_core::summary::Completeness;
+use unspool_render::project::{Library, Options, ProjectError, Projection, Story, Way};
+use unspool_sources::gather::Gathering;
+
+use crate::case::captures;
+
+/// The main session first.
+pub struct Shelf(pub Vec<Transcript>);
+
+impl Shelf {
+    /// All sessions of a case, with the sub-agents whose logs lie below it.
+    pub fn of_case(case: &Path) -> Shelf {
+        let mut gathering = Gathering::default();
+        for capture in captures(case) {
+            let mut reading = gathering.open(&capture.file);
+            capture.lines.iter().for_each(|line| gathering.take(&mut reading, line.line()));
+            gathering.close(reading, &mut |_| {});
+        }
+        let agents = case.join("subagents");
+        if agents.is_dir() {
+            let mut logs: Vec<_> =
+                agents.read_dir().unwrap().map(|one| one.unwrap().path()).collect();
+            logs.retain(|path| path.extension().is_some_and(|form| form == "jsonl"));
+            logs.sort();
+            for log in logs {
+                gathering.read_file(&log, &mut |_| {}).unwrap();
+            }
+        }
+        let mut sessions: Vec<Transcript> =
+            gathering.sessions.iter().map(|session| session.transcript()).collect();
+        sessions.iter_mut().for_each(settle_as_file);
+        sessions.sort_by_key(|session| session.session.parent.is_some());
+        Shelf(sessions)
+    }
+
+    pub fn main(&self) -> &Transcript {
+        &self.0[0]
+    }
+
+    fn tell<'a>(&'a self, transcript: &'a Transcript) -> Story<'a> {
+        let head = transcript.summary(Completeness::Full, &[]);
+        Story::new(head, transcript.turns.iter().cloned().map(Ok), self)
+    }
+}
+
+impl Library for Shelf {
+    fn open(&self, session: SessionId) -> Result<Option<Story<'_>>, ProjectError> {
+        let found = self.0.iter().find(|transcript| transcript.session.id == session);
+        Ok(found.map(|transcript| self.tell(transcript)))
+    }
+}
+
+/// A session in a form, without prices: they change more often than recordings.
+pub fn told(form: &str, shelf: &Shelf, transcript: &Transcript) -> String {
+    let Way::Told(tell) = Projection::named(form).unwrap().way else { panic!("{form} is stored") };
+    let mut out = Vec::new();
+    let options = Options { prices: Prices::none(), ..Options::default() };
+    tell(shelf.tell(transcript), &options, &mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
