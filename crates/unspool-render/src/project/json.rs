@@ -4,6 +4,7 @@
 use std::io::Write;
 
 use unspool_core::document::{SessionDocument, TurnDocument};
+use unspool_core::json::mended;
 
 use super::{Options, ProjectError, Projection, Story, Way};
 
@@ -27,7 +28,9 @@ fn write(mut story: Story<'_>, options: &Options, out: &mut dyn Write) -> Result
         out.write_all(between.as_bytes())?;
         let agent = &story.head.session.agent;
         let document = TurnDocument { agent, turn: &turn, prices };
-        serde_json::to_writer(&mut *out, &document).map_err(std::io::Error::from)?;
+        let text = serde_json::to_string(&document).map_err(std::io::Error::from)?;
+        // Half a surrogate pair is no text, and readers stop at it.
+        out.write_all(mended(&text).as_bytes())?;
         between = ",\n";
     }
     out.write_all(b"\n]}\n")?;

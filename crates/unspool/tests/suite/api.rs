@@ -113,7 +113,8 @@ fn every_route_answers_what_its_schema_says() {
     assert!(kinds.len() > 10, "{kinds:?}");
 
     // Every route was asked, but for what gives no JSON.
-    let files = ["/api/sessions/{id}/export", "/api/live"].map(str::to_owned);
+    let files =
+        ["/api/sessions/{id}/export", "/api/chat/{id}/stream", "/api/live"].map(str::to_owned);
     let told: BTreeSet<String> = document["paths"].as_object().unwrap().keys().cloned().collect();
     assert_eq!(told, asked.into_iter().chain(files).collect::<BTreeSet<String>>());
 }
@@ -420,7 +421,7 @@ fn what_makes_no_sense_is_refused_with_what_to_do() {
         (&format!("/api/sessions/{id}/messages?role=system"), "there are user, assistant"),
         (&format!("/api/sessions/{id}/messages?execution=1"), "20 characters"),
         (&format!("/api/sessions/{id}/export"), "to is missing"),
-        (&format!("/api/sessions/{id}/export?to=docx"), "there are jsonl"),
+        (&format!("/api/sessions/{id}/export?to=docx"), "there are markdown, html"),
         ("/api/sessions/%FF", "UTF-8"),
     ] {
         let told = server.get(path).problem(400);

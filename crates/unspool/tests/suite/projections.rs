@@ -11,8 +11,9 @@ use unspool_render::project::{self, ALL, Options, Projection, Sdk, Story, Way};
 
 use crate::case::{all_cases, assert_none, captures, fold_in, name, root, told_sessions};
 
-/// Forms that have only some of the words.
-const SHORT: [&str; 1] = ["d2"];
+/// Forms that have only some of the words, or cannot have them in their order (their own tests say
+/// what they have).
+const SHORT: [&str; 3] = ["d2", "atif", "otel"];
 /// Forms that typeset what they show, for people.
 const TYPESET: [&str; 3] = ["markdown", "html", "text"];
 
@@ -35,11 +36,9 @@ fn letters(text: &str) -> String {
 fn read(projection: &Projection, text: &str) -> String {
     match projection.extension {
         "json" | "fixture.json" => {
-            let value: Value = serde_json::from_str(text)
-                .unwrap_or_else(|error| panic!("{} is no JSON: {error}", projection.name));
-            let mut out = String::new();
-            strings(&value, &mut out);
-            out
+            let checked: Result<Value, _> = serde_json::from_str(text);
+            checked.unwrap_or_else(|error| panic!("{} is no JSON: {error}", projection.name));
+            strings(text)
         }
         "html" => {
             let body = text.split_once("</style>").unwrap().1.replace("<\\/", "</");
@@ -64,13 +63,23 @@ fn decoded(text: &str) -> String {
     signs.into_iter().fold(text.to_owned(), |text, (from, to)| text.replace(from, to))
 }
 
-fn strings(value: &Value, out: &mut String) {
-    match value {
-        Value::String(text) => out.push_str(text),
-        Value::Array(items) => items.iter().for_each(|item| strings(item, out)),
-        Value::Object(fields) => fields.values().for_each(|field| strings(field, out)),
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+/// The strings of a document, in the order in which they stand in it.
+fn strings(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('"') {
+        let mut escaped = false;
+        let end = rest[at + 1..].find(|c| {
+            let ends = c == '"' && !escaped;
+            escaped = c == '\\' && !escaped;
+            ends
+        });
+        let end = at + 1 + end.unwrap() + 1;
+        out.push_str(&serde_json::from_str::<String>(&rest[at..end]).unwrap());
+        out.push(' ');
+        rest = &rest[end..];
     }
+    out
 }
 
 /// What a part says, as it stands in a form.
@@ -350,7 +359,10 @@ fn what_only_newer_versions_know_is_left_to_them() {
     let form = Projection::named("uimessage").unwrap();
     let common = projected(form, &transcript, &Options::default());
     let newer = projected(form, &transcript, &Options { sdk: Sdk::Seven, ..Options::default() });
-    assert!(!common.contains("output-denied") && common.contains("output-error"), "{common}");
+    assert!(
+        !common.contains("\"state\":\"output-denied\"") && common.contains("output-error"),
+        "{common}"
+    );
     assert!(
         newer.contains("\"state\":\"output-denied\"") && newer.contains("\"approved\":false"),
         "{newer}"
