@@ -22,6 +22,7 @@ const CASES = [
 const ATTACKS = [
   "\"; }\n\"evil\": { link: \"javascript:alert(1)\" }", "a\\", "${x} $y $${z}", "|md\n# x\n|", "``` ||| `",
   "\u001b[31m\u0007\u0000\u0085", "\u202ertl\u2066", "<script>alert(1)</script>", "_", "null", "*", "&a: b", "...@x",
+  "&#xFFFF; \uffff <b> </p> <!-- <![CDATA[", "[x](javascript:alert(1)) ![y](javascript:alert(2))",
 ];
 
 test("what is exported is D2", async (t) => {

@@ -96,6 +96,7 @@ fn hostile() -> Vec<String> {
         "@import",
         "\u{feff}bom \u{200b} zero",
         "你好 🐦 ünï",
+        "&#xFFFF; \u{ffff}\u{fffe} <b> </p> <!-- [x](javascript:alert(1))",
     ]
     .map(str::to_owned)
     .into();

@@ -23,6 +23,8 @@ pub fn quoted(text: &str) -> String {
             }
             '\n' => out.push_str("\\n"),
             '\t' => out.push_str("\\t"),
+            // No XML may hold these, and the compiler writes XML.
+            '\u{fffe}' | '\u{ffff}' => out.push(char::REPLACEMENT_CHARACTER),
             c => out.push(c),
         }
     }
@@ -31,15 +33,19 @@ pub fn quoted(text: &str) -> String {
 }
 
 /// A tooltip. The compiler shows it as it is, and yet refuses what would be broken markup if it were
-/// Markdown (seen in 0.7): no tag begins where nothing that can be seen follows the sign.
+/// Markdown (seen in 0.7): where a tag or a character by its number would begin, a space that nobody
+/// sees says that it does not.
 pub fn hint(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text.chars().peekable();
     while let Some(c) = rest.next() {
         out.push(c);
-        let opens =
-            rest.peek().is_some_and(|next| next.is_ascii_alphabetic() || "/!?".contains(*next));
-        if c == '<' && opens {
+        let begins = rest.peek().is_some_and(|next| match c {
+            '<' => next.is_ascii_alphabetic() || "/!?".contains(*next),
+            '&' => *next == '#',
+            _ => false,
+        });
+        if begins {
             out.push('\u{200b}');
         }
     }

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use unspool_core::block::is_bidi;
+
 /// What stands between braces.
 #[derive(Debug, Default)]
 pub struct Map {
@@ -205,7 +207,7 @@ impl Reader<'_> {
                     Some('t') => text.push('\t'),
                     _ => return self.wrong("an escape that D2 does not have"),
                 },
-                Some(c) if c.is_control() || unspool_core::block::is_bidi(c) => {
+                Some(c) if c.is_control() || is_bidi(c) || matches!(c, '\u{fffe}' | '\u{ffff}') => {
                     return self.wrong(&format!("U+{:04X}", c as u32));
                 }
                 Some(c) => text.push(c),
