@@ -7,7 +7,7 @@ use aho_corasick::{AhoCorasick, MatchKind};
 use rustc_hash::FxHashMap;
 
 use super::Edit;
-use super::report::{Replaced, Report};
+use super::report::{Replaced, Report, Spot};
 use super::value::{MARK, Shape, is_ordinary, is_wordy};
 
 /// So many secrets are looked for everywhere; hostile text may name more.
@@ -35,6 +35,9 @@ struct Secret {
     text: String,
     /// What stands in its place.
     mark: String,
+    /// What the report says of it, and where in the report, once it has been replaced.
+    told: Replaced,
+    reported: Option<usize>,
 }
 
 impl Known {
@@ -49,14 +52,8 @@ impl Known {
         }
     }
 
-    /// The secret's number in the report, a new one if nobody has seen it.
-    pub(super) fn learn(
-        &mut self,
-        kind: &str,
-        secret: &str,
-        open: usize,
-        report: &mut Report,
-    ) -> usize {
+    /// Where the secret is kept, a new one if nobody has seen it.
+    pub(super) fn learn(&mut self, kind: &str, secret: &str, open: usize) -> usize {
         let identity = identity(kind, secret);
         if let Some(place) = self.places.get(identity.as_ref()) {
             return *place;
@@ -70,18 +67,25 @@ impl Known {
         let mut hint = shown.map(|shown| format!("{shown}… ")).unwrap_or_default();
         // Writing to a string cannot fail.
         let _ = write!(hint, "({} characters)", secret.chars().count());
-        report.secrets.push(Replaced {
-            kind: kind.to_owned(),
-            number: *number,
-            count: 0,
-            places: Vec::new(),
-            hint,
-        });
+        let told =
+            Replaced { kind: kind.to_owned(), number: *number, count: 0, places: Vec::new(), hint };
         if self.swept.len() < MOST_SWEPT && is_telling(kind, secret) {
             self.swept.push(place);
         }
-        self.secrets.push(Secret { text: secret.to_owned(), mark });
+        self.secrets.push(Secret { text: secret.to_owned(), mark, told, reported: None });
         place
+    }
+
+    /// Says in the report that a secret was replaced.
+    pub(super) fn report(&mut self, secret: usize, spot: &Spot, report: &mut Report) {
+        let Some(secret) = self.secrets.get_mut(secret) else { return };
+        let at = *secret.reported.get_or_insert_with(|| {
+            report.secrets.push(secret.told.clone());
+            report.secrets.len() - 1
+        });
+        if let Some(told) = report.secrets.get_mut(at) {
+            told.replaced_at(spot);
+        }
     }
 
     /// Adds the places where known secrets stand without anything that says so.

@@ -137,9 +137,7 @@ impl<'r> Redactor<'r> {
             return;
         }
         for edit in edits {
-            if let Some(secret) = self.report.secrets.get_mut(edit.secret) {
-                secret.replaced_at(&self.spot);
-            }
+            self.known.report(edit.secret, &self.spot, &mut self.report);
         }
     }
 
@@ -148,7 +146,7 @@ impl<'r> Redactor<'r> {
         let mut edits = Vec::new();
         for span in scan(self.rules, text, context) {
             let Some(secret) = text.get(span.start..span.end) else { continue };
-            let secret = self.known.learn(span.kind, secret, span.open, &mut self.report);
+            let secret = self.known.learn(span.kind, secret, span.open);
             edits.push(Edit { start: span.start, end: span.end, secret });
         }
         if !context.opaque {

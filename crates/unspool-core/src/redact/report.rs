@@ -8,7 +8,7 @@ use crate::id::{PartId, StepId};
 /// A secret that stands in thousands of places is found as well by the first hundred.
 const PLACES_KEPT: usize = 100;
 
-/// All that was replaced, in the order in which it was found.
+/// All that was replaced, in the order in which it first was.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Report {
     pub secrets: Vec<Replaced>,
