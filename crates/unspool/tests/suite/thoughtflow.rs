@@ -284,7 +284,7 @@ fn the_files_of_a_session_are_served() {
     let case = root().join("fixtures/claude-code/interrupted-mid-tool");
     machine.ok("data", &["import", case.to_str().unwrap()]);
     let server = Server::begin(&machine, "data", &[]);
-    let id = machine.json("data", &["list", "--json"])[0]["id"].as_str().unwrap().to_owned();
+    let id = machine.json("data", &["list"])[0]["id"].as_str().unwrap().to_owned();
     for (file, form, media_type) in
         [("json", "thoughtflow", "application/json"), ("d2", "d2", "text/plain; charset=utf-8")]
     {
