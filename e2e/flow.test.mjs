@@ -60,7 +60,7 @@ test("without scripts it is a picture that scrolls", async (t) => {
   await page.goto(address);
   await page.click("a[href^='/s/']");
   await page.click("a:text-is('ThoughtFlow')");
-  assert.equal(await page.locator(".flow-step").count(), 10);
+  assert.equal(await page.locator(".flow-step").count(), 9);
   assert.equal(await page.locator("[data-zoom]:visible").count(), 0);
   assert.ok(await page.locator(".flow-lane.aborted").isVisible());
 });

@@ -38,6 +38,8 @@ export function run(data, options, input = "") {
     env: { PATH: process.env.PATH, HOME: join(data, "home"), TZ: "UTC", LC_ALL: "C.UTF-8" },
     stdio: ["pipe", "ignore", "inherit"],
   });
+  // Who reads nothing may be over before it is written.
+  child.stdin.on("error", () => {});
   child.stdin.end(input);
   return new Promise((resolve) => child.once("exit", (code, signal) => resolve(code ?? signal)));
 }

@@ -80,6 +80,9 @@ fn steps_without_a_model_call_stand_below_each_other_and_results_beside() {
     assert_eq!((tool.y, user.x, tool.x, said.x), (output.y, user.x, user.x, user.x));
     assert!(output.x > tool.x);
     assert_eq!(lane.edges.len(), 3);
+    // The way back runs between the boxes.
+    let rail = tool.y + HEIGHT + 9;
+    assert!(lane.edges[2].contains(&format!("V{rail}H")), "{}", lane.edges[2]);
 }
 
 /// A picture is drawn while somebody waits, and its size is bounded.

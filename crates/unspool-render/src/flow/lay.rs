@@ -85,6 +85,7 @@ fn line(from: Box, to: Box, between: &[Box]) -> String {
             (false, _) => format!("M{right} {middle}H{gap}V{}H{x}V{y}", y - BELOW / 2),
         };
     }
+    let rail = (y - BELOW - 6).max(bottom + BELOW / 2);
     match (to.x == from.x, covered) {
         (true, false) => format!("M{center} {bottom}V{y}"),
         (true, true) => {
@@ -92,8 +93,8 @@ fn line(from: Box, to: Box, between: &[Box]) -> String {
             format!("M{left} {middle}H{}V{level}H{left}", left - PAD / 2)
         }
         // Back to the left, below all that stands there.
-        (false, false) => format!("M{center} {bottom}V{}H{x}V{y}", y - BELOW - 6),
-        (false, true) => format!("M{right} {middle}H{}V{}H{x}V{y}", right + 12, y - BELOW - 6),
+        (false, false) => format!("M{center} {bottom}V{rail}H{x}V{y}"),
+        (false, true) => format!("M{right} {middle}H{}V{rail}H{x}V{y}", right + 12),
     }
 }
 

@@ -284,7 +284,7 @@ fn the_files_of_a_session_are_served() {
     let case = root().join("fixtures/claude-code/interrupted-mid-tool");
     machine.ok("data", &["import", case.to_str().unwrap()]);
     let server = Server::begin(&machine, "data", &[]);
-    let id = machine.json("data", &["list", "--json"])[0]["id"].as_str().unwrap().to_owned();
+    let id = machine.json("data", &["list"])[0]["id"].as_str().unwrap().to_owned();
     for (file, form, media_type) in
         [("json", "thoughtflow", "application/json"), ("d2", "d2", "text/plain; charset=utf-8")]
     {
@@ -305,11 +305,11 @@ fn the_files_of_a_session_are_served() {
         assert_eq!(server.get(path).status, 404, "{path}");
     }
     let page = String::from_utf8(server.get(&format!("/s/{id}/thoughtflow")).body).unwrap();
-    assert_eq!(page.matches("<a class=\"flow-step").count(), 10);
+    assert_eq!(page.matches("<a class=\"flow-step").count(), 9);
     assert!(page.contains("Run 1 · aborted"));
     let cut = server.get(&format!("/s/{id}/thoughtflow?turn=1&step=4"));
     let cut = String::from_utf8(cut.body).unwrap();
-    assert_eq!(cut.matches("<a class=\"flow-step").count(), 6);
+    assert_eq!(cut.matches("<a class=\"flow-step").count(), 5);
     assert!(cut.contains("goes on from step 5") && cut.contains("From the beginning"));
     assert_eq!(server.get("/s/nosuchsession/thoughtflow").status, 404);
 }

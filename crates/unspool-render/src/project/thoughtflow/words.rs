@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::Value;
 use serde_json::value::RawValue;
 use unspool_core::json::Json;
 
@@ -86,11 +87,7 @@ impl Words {
                 let says = ["text", "summary", "name", "code", "trigger", "title", "data_kind"];
                 let says =
                     says.into_iter().find_map(|name| either(name).filter(|it| !it.is_empty()));
-                let hidden = || {
-                    Some("redacted".to_owned())
-                        .filter(|_| either("redacted").as_deref() == Some("true"))
-                };
-                let says = says.or_else(hidden).unwrap_or_default();
+                let says = says.or_else(|| listed(&completed)).unwrap_or_default();
                 let title = if says.is_empty() {
                     kind
                 } else {
@@ -126,6 +123,20 @@ fn whole(step: &FlowStep) -> String {
         }
     }
     lines.join("\n")
+}
+
+/// What a part says that has no text of its own.
+fn listed(part: &Fields) -> Option<String> {
+    if part.shown("redacted").as_deref() == Some("true") {
+        return Some("redacted".to_owned());
+    }
+    let list = ["agents", "items", "servers"].into_iter().find_map(|name| part.shown(name))?;
+    let list: Vec<Value> = serde_json::from_str(&list).ok()?;
+    let named = list.iter().filter_map(|one| {
+        let told = ["name", "text", "task"].map(|field| one[field].as_str().unwrap_or_default());
+        told.into_iter().find(|text| !text.is_empty())
+    });
+    Some(named.collect::<Vec<_>>().join(", ")).filter(|names| !names.is_empty())
 }
 
 /// The first thing that an input says.
