@@ -32,6 +32,8 @@ export_samples() {
     data=$(mktemp -d)
     for case in "${samples[@]}"; do
         rm -rf "$data/archive"
+        # One session goes into a folder only where there is one.
+        mkdir -p "$folder/$case"
         HOME=$data "$program" --data "$data/archive" import "fixtures/$case" > /dev/null 2>&1
         # An agent that was only warmed up leaves nothing that could be exported.
         HOME=$data "$program" --data "$data/archive" export --all --to "$form" -o "$folder/$case" > /dev/null 2> "$data/said" ||
@@ -47,7 +49,8 @@ python_with() {
     shift 2
     folder=${TMPDIR:-/tmp}/unspool-judges-$(id -u)/$name
     if [[ ! -f $folder/complete ]]; then
-        for python in python3 python3.14 python3.13 python3.12 python3.11; do
+        # pyenv has Pythons that no command leads to.
+        for python in python3 python3.14 python3.13 python3.12 python3.11 "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.*/bin/python3; do
             "$python" -c "import sys; sys.exit(sys.version_info < (${version/./, }))" 2> /dev/null && break
             python=
         done

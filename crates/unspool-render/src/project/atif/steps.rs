@@ -80,7 +80,9 @@ impl Telling<'_> {
         let mut step = self.step(source, self.turn.started);
         step.extra.unspool.prompt = true;
         for body in &self.turn.user {
-            match body.prose() {
+            // A report of something in the background is all that such a turn is begun with.
+            let report = if let Body::Notice(notice) = body { Some(&*notice.text) } else { None };
+            match body.prose().or(report) {
                 Some(text) => {
                     join(&mut step.message, text);
                     step.extra.unspool.parts.push(entry(body, text));

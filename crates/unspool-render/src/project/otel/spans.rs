@@ -175,6 +175,7 @@ impl Telling {
         let mut all = self.attributes(operation, stretch);
         if preamble {
             all = Attributes::default();
+            all.text("gen_ai.conversation.id", &self.session.agent_session_id);
             all.mark("unspool.time.estimated", stretch.estimated);
         } else {
             let model = turn.models().first().copied();

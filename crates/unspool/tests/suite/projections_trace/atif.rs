@@ -140,7 +140,7 @@ fn items_of_step(step: &Value) -> Vec<Item> {
                 (format!("tool {id}"), content.to_owned())
             }
             ("reasoning", chars) => (kind.to_owned(), thought.next(chars)),
-            (_, Value::Null) => (kind.to_owned(), String::new()),
+            (_, Value::Null) => super::otel::held(part),
             (_, chars) => (kind.to_owned(), said.next(chars)),
         };
         items.push(item);

@@ -170,8 +170,7 @@ fn plain(value: &Value) -> Value {
 /// The parts of a session in order: of messages, with events between them at their numbers.
 pub fn items(transcript: &Transcript, trace: &Value) -> Vec<Item> {
     let of_session = |span: &&&Value| {
-        let id = attributes(span).remove("gen_ai.conversation.id");
-        id.is_none_or(|id| id == transcript.session.agent_session_id.as_str())
+        attributes(span)["gen_ai.conversation.id"] == transcript.session.agent_session_id.as_str()
     };
     let all = spans(trace);
     let all: Vec<&&Value> = all.iter().filter(of_session).collect();
@@ -251,7 +250,8 @@ fn spoken(part: &Value) -> Item {
     }
 }
 
-fn held(part: &Value) -> Item {
+/// A part that stands in a form whole.
+pub fn held(part: &Value) -> Item {
     let kind = part["kind"].as_str().unwrap();
     let text = match kind {
         "interjection" | "context-info" | "skill-load" | "notice" | "error" => &part["text"],
