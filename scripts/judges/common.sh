@@ -58,7 +58,7 @@ python_with() {
         rm -rf "$folder"
         mkdir -p "$(dirname "$folder")"
         "$python" -m venv "$folder" > /dev/null 2>&1 || return 0
-        "$folder/bin/pip" install --quiet --disable-pip-version-check "$@" > /dev/null 2>&1 || return 0
+        timeout 300 "$folder/bin/pip" install --quiet --disable-pip-version-check --retries 1 --timeout 20 "$@" > /dev/null 2>&1 || return 0
         touch "$folder/complete"
     fi
     echo "$folder/bin/python"
