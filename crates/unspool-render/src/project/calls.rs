@@ -8,7 +8,7 @@ use unspool_core::document::BodyDocument;
 use unspool_core::id::StepId;
 use unspool_core::json::{Json, mended};
 use unspool_core::part::{Body, Part, Tool};
-use unspool_core::session::{Session, Step, Turn, Usage};
+use unspool_core::session::{Session, Step, Trigger, Turn, Usage};
 
 /// One model call, or a stretch of one that something else interrupted.
 pub struct Call<'a> {
@@ -52,6 +52,15 @@ pub fn calls(turn: &Turn) -> Vec<Call<'_>> {
     let rest = silent.map(|(_, step)| step);
     calls.extend(rest.map(|step| Call { step: Some(step), continues: false, parts: Vec::new() }));
     calls
+}
+
+/// Who speaks at the beginning of a turn. An agent that starts another is that one's user.
+pub fn asker(session: &Session, turn: &Turn) -> &'static str {
+    match turn.trigger {
+        Trigger::User | Trigger::Command => "user",
+        Trigger::Agent if session.parent.is_some() => "user",
+        Trigger::Hook | Trigger::Schedule | Trigger::Agent | Trigger::Continuation => "system",
+    }
 }
 
 /// All tokens of a prompt, those from a cache too.

@@ -10,10 +10,10 @@ use unspool_core::id::SessionId;
 use unspool_core::json::Json;
 use unspool_core::part::{Agents, Body, Part, Reasoning, Text, Tool, ToolState};
 use unspool_core::price::{Prices, Spending};
-use unspool_core::session::{Session, Trigger, Turn};
+use unspool_core::session::{Session, Turn};
 
 use super::schema::{Extra, Metrics, Reference, Step, ToolCall, ToolResult};
-use crate::project::calls::{self, Call, began, calls, document};
+use crate::project::calls::{self, Call, asker, began, calls, document};
 
 /// Between two texts, or two thoughts, of one step.
 const BETWEEN: &str = "\n\n";
@@ -73,11 +73,7 @@ impl Telling<'_> {
         if self.turn.user.is_empty() {
             return;
         }
-        let source = match self.turn.trigger {
-            Trigger::User | Trigger::Command => "user",
-            Trigger::Hook | Trigger::Schedule | Trigger::Agent | Trigger::Continuation => "system",
-        };
-        let mut step = self.step(source, self.turn.started);
+        let mut step = self.step(asker(self.session, self.turn), self.turn.started);
         step.extra.unspool.prompt = true;
         for body in &self.turn.user {
             // A report of something in the background is all that such a turn is begun with.

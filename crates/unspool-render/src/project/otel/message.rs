@@ -3,10 +3,10 @@
 use serde_json::Value;
 use unspool_core::json::Json;
 use unspool_core::part::{Body, File, Tool};
-use unspool_core::session::{Session, Trigger, Turn};
+use unspool_core::session::{Session, Turn};
 
 use super::value::{flag, list, object, of_json, text};
-use crate::project::calls::{self, document};
+use crate::project::calls::{self, asker, document};
 
 pub fn message(role: &str, parts: Vec<Value>) -> Value {
     object([("role", text(role)), ("parts", list(parts))])
@@ -21,7 +21,7 @@ pub fn answer(parts: Vec<Value>, stop_reason: Option<&str>) -> Value {
 }
 
 /// What vendors call the end of an answer, in the words of the conventions.
-pub fn finish_reason(told: &str) -> &str {
+fn finish_reason(told: &str) -> &str {
     match told.to_ascii_lowercase().as_str() {
         "stop" | "end_turn" | "stop_sequence" => "stop",
         "length" | "max_tokens" | "max_output_tokens" => "length",
@@ -33,12 +33,8 @@ pub fn finish_reason(told: &str) -> &str {
 
 /// What the user, or another trigger, said.
 pub fn asked(session: &Session, turn: &Turn) -> Option<Value> {
-    let role = match turn.trigger {
-        Trigger::User | Trigger::Command => "user",
-        Trigger::Hook | Trigger::Schedule | Trigger::Agent | Trigger::Continuation => "system",
-    };
     let parts = turn.user.iter().map(|body| spoken(session, body));
-    (!turn.user.is_empty()).then(|| message(role, parts.collect()))
+    (!turn.user.is_empty()).then(|| message(asker(session, turn), parts.collect()))
 }
 
 /// A part of a message that is no call.

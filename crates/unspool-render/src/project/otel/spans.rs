@@ -289,7 +289,11 @@ impl Telling {
         all.maybe_text("gen_ai.response.model", model);
         let stop_reason = call.step.and_then(|step| step.stop_reason.as_deref());
         if let Some(step) = call.step {
-            if let Name::Message(id) = &step.name {
+            // Only Claude Code names a call as the provider does; elsewhere the name is the agent's, or
+            // was put together by a decoder.
+            if let Name::Message(id) = &step.name
+                && self.session.agent == "claude-code"
+            {
                 all.text("gen_ai.response.id", id);
             }
             all.mark("unspool.call.continues", call.continues);
@@ -298,7 +302,7 @@ impl Telling {
             }
         }
         if let Some(reason) = stop_reason {
-            all.put("gen_ai.response.finish_reasons", list([text(message::finish_reason(reason))]));
+            all.put("gen_ai.response.finish_reasons", list([text(reason)]));
         }
         if !incoming.is_empty() {
             // Not the whole history: what the call before was not told.

@@ -2,7 +2,7 @@
 look at: ids, times, parents, the attributes that the conventions for generative AI require, their
 names, and the parts of messages, each by its type.
 
-usage: otel.py FILE…
+usage: traces.py FILE…
 """
 
 import json

@@ -2,7 +2,7 @@
 Harbor does not look at: that references lead somewhere, and that the order of a step's parts can be
 rebuilt from what its `extra` says.
 
-usage: atif.py harbor|atif FILE…
+usage: trajectories.py harbor|atif FILE…
 """
 
 import json
