@@ -8,6 +8,8 @@ use unspool_core::block::{
 use unspool_core::part::Kind;
 use unspool_core::present::{Item, PartView, TurnView, format};
 
+use crate::text::safe;
+
 /// A turn: the user's words, then its parts in order.
 pub fn turn(view: &TurnView) -> String {
     let mut out = Vec::new();
@@ -27,9 +29,10 @@ pub fn turn(view: &TurnView) -> String {
     format!("## Turn {}\n\n{}\n", view.header.number, out.join("\n\n"))
 }
 
-/// One part.
+/// One part. What the user said in between is the user's, as a prompt is.
 pub fn part(view: &PartView) -> String {
-    blocks(&view.blocks)
+    let written = blocks(&view.blocks);
+    if view.kind == Kind::Interjection { quoted(&written) } else { written }
 }
 
 /// A part of a reasoning block: who has opened the block needs no second fold.
@@ -84,6 +87,7 @@ fn block(one: &Block) -> String {
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 8);
     let mut starts = true;
+    let text = safe(text);
     let mut signs = text.chars().peekable();
     while let Some(c) = signs.next() {
         let digits = starts && out.ends_with(|before: char| before.is_ascii_digit());
@@ -145,7 +149,7 @@ fn span(span: &Span) -> String {
 
 /// Code in a line, whatever ticks stand in it.
 fn ticked(text: &str) -> String {
-    let text = text.replace('\n', " ");
+    let text = safe(text).replace('\n', " ");
     let ticks = "`".repeat(longest_run(&text, '`') + 1);
     let pad = if text.starts_with('`') || text.ends_with('`') { " " } else { "" };
     format!("{ticks}{pad}{text}{pad}{ticks}")
@@ -166,8 +170,7 @@ fn fence(language: Option<&str>, text: &str) -> String {
     let ticks = "`".repeat((longest_run(text, '`') + 1).max(3));
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '+' | '#' | '_');
     let language: String = language.unwrap_or_default().chars().filter(|c| plain(*c)).collect();
-    let text: String =
-        text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect();
+    let text = safe(text);
     format!("{ticks}{language}\n{}\n{ticks}", text.trim_end_matches('\n'))
 }
 

@@ -42,6 +42,14 @@ fn read(projection: &Projection, text: &str) -> String {
         }
         "html" => {
             let body = text.split_once("</style>").unwrap().1.replace("<\\/", "</");
+            // The language of a piece of code stands above it.
+            let pieces = body.split("<figcaption>").enumerate();
+            let body: String = pieces
+                .map(|(nth, piece)| match piece.split_once("</figcaption>") {
+                    Some((_, behind)) if nth > 0 => behind,
+                    Some(_) | None => piece,
+                })
+                .collect();
             let mut out = String::new();
             let mut inside = false;
             for c in body.chars() {
@@ -53,6 +61,12 @@ fn read(projection: &Projection, text: &str) -> String {
                 }
             }
             decoded(&out)
+        }
+        // A fence says which language it holds.
+        "md" => {
+            let lines =
+                text.lines().filter(|line| !line.trim_start_matches(['>', ' ']).starts_with("```"));
+            decoded(&lines.collect::<Vec<_>>().join("\n"))
         }
         _ => decoded(text),
     }
@@ -93,17 +107,23 @@ fn words(body: &Body, typeset: bool) -> Option<String> {
         Body::Reasoning(reasoning) if !reasoning.redacted => reasoning.text.clone(),
         _ => return None,
     };
-    Some(letters(&text)).filter(|text| !text.is_empty())
+    Some(text)
 }
 
 /// The first words that are not where they should be.
 fn lost(transcript: &Transcript, projection: &Projection, text: &str) -> Option<String> {
     let typeset = TYPESET.contains(&projection.name);
-    let found = letters(&read(projection, text));
+    // A page numbers its lists itself.
+    let letters = |text: &str| match projection.name {
+        "html" => letters(text).chars().filter(|c| !c.is_numeric()).collect(),
+        _ => letters(text),
+    };
+    let found: String = letters(&read(projection, text));
     let mut rest = found.as_str();
     for turn in &transcript.turns {
         let bodies = turn.user.iter().chain(turn.parts.iter().map(|part: &Part| &part.body));
-        for wanted in bodies.filter_map(|body| words(body, typeset)) {
+        let said = bodies.filter_map(|body| words(body, typeset)).map(|text| letters(&text));
+        for wanted in said.filter(|wanted| !wanted.is_empty()) {
             match rest.find(&wanted) {
                 Some(at) => rest = &rest[at + wanted.len()..],
                 None => return Some(wanted.chars().take(120).collect()),
