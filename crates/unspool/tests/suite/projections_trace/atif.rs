@@ -169,7 +169,7 @@ impl Pieces {
             return String::new();
         }
         if self.1 {
-            self.0 = self.0.strip_prefix("\n\n").expect("pieces are a line apart").to_owned();
+            self.0 = self.0.strip_prefix("\n\n").unwrap().to_owned();
         }
         self.1 = true;
         let piece: String = self.0.chars().take(chars).collect();
