@@ -107,6 +107,14 @@ fn metadata(session: &Session, turn: &Turn) -> Value {
         // R-001-23
         all["error"] = json!(true);
     }
+    // A stream has no place for the names of files, and version 5 none for anything beside them.
+    let files = turn.parts.iter().filter_map(|part| {
+        if let Body::File(file) = &part.body { Some(file.name.as_deref()) } else { None }
+    });
+    let files: Vec<Option<&str>> = files.collect();
+    if files.iter().any(Option::is_some) {
+        all["filenames"] = json!(files);
+    }
     if let Some(ended) = turn.ended {
         all["endedAt"] = time(ended);
     }

@@ -113,13 +113,7 @@ fn one(session: &Session, part: &Part, sdk: Sdk) -> UiPart {
         Body::Reasoning(reasoning) => thought(session, id, reasoning),
         Body::Tool(tool) => tool::part(session, tool, sdk),
         Body::File(told) => {
-            // A stream has no place for a file's name.
-            let metadata =
-                told.name.as_ref().map(|name| json!({ "unspool": { "filename": name } }));
-            match file(told) {
-                Some(part) => UiPart { provider_metadata: metadata, ..part },
-                None => as_data(session, &id.to_string(), &part.body, sdk),
-            }
+            file(told).unwrap_or_else(|| as_data(session, &id.to_string(), &part.body, sdk))
         }
         Body::Source(source) => cited(id, source),
         Body::Agent(_)
