@@ -14,6 +14,7 @@ mod d2;
 mod dialect;
 mod direction;
 mod door;
+mod exporting;
 mod families;
 mod golden;
 mod growing;
