@@ -58,7 +58,7 @@ fn secrets_are_replaced_listed_and_left_in_where_that_is_meant() {
         machine.run("archive", &["export", secret, "--to", "markdown", "--no-redact"], "y\n");
     assert!(!refused.status.success() && refused.stdout.is_empty());
     assert!(String::from_utf8_lossy(&refused.stderr).contains("say --yes"), "{refused:?}");
-    let meant = ["export", secret, "--to", "markdown", "--no-redact", "--yes"];
+    let meant = ["export", secret, "--to", "text", "--no-redact", "--yes"];
     assert!(machine.ok("archive", &meant).contains(&token()));
     let refused = machine.run("archive", &["export", secret, "--to", "jsonl", "--dry-run"], "");
     assert!(String::from_utf8_lossy(&refused.stderr).contains("nothing of it is replaced"));
