@@ -88,7 +88,8 @@ impl Terminal {
         loop {
             self.take(Duration::from_millis(20));
             if let Some(status) = self.0.child.try_wait().unwrap() {
-                self.take(Duration::from_millis(200));
+                // What it wrote last may come in several pieces.
+                while self.0.take(Duration::from_secs(2)).is_ok() {}
                 return status.exit_code();
             }
             assert!(begun.elapsed() < DEADLINE, "it goes on:\n{}", self.text());
