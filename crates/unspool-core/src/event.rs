@@ -127,6 +127,8 @@ pub enum EndReason {
     Idle,
     /// The next turn began, and the source never said how this one ended.
     Superseded,
+    /// The source says that nobody saw its end (R-002-07).
+    Unseen,
 }
 
 /// The vocabulary.

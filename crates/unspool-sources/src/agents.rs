@@ -17,6 +17,7 @@ pub static AGENTS: &[Agent] = &[
     Agent { name: "copilot", title: "GitHub Copilot CLI", recorded: Some(("1.0.102", "1.0.102")) },
     Agent { name: "gemini", title: "Gemini CLI", recorded: Some(("0.61.0", "0.61.0")) },
     Agent { name: "ai-sdk", title: "Vercel AI SDK", recorded: None },
+    Agent { name: "thoughtflow", title: "ThoughtFlow", recorded: None },
     Agent { name: "rows", title: "Rows of flat history", recorded: None },
 ];
 

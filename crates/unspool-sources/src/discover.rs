@@ -281,18 +281,19 @@ fn is_database(path: &Path) -> bool {
 /// number of documents that are none: those are looked into.
 fn may_be_log(path: &Path) -> bool {
     let certain = [".jsonl", ".jsonl.zst", ".sse", ".db"].iter().any(|end| ends(path, end));
-    certain || beside::is_beside(path) || (ends(path, ".json") && begins_as_chat(path))
+    certain || beside::is_beside(path) || (ends(path, ".json") && begins_as_session(path))
 }
 
-/// Whether messages stand at the beginning of a document.
-fn begins_as_chat(path: &Path) -> bool {
+/// Whether messages, or the steps of a ThoughtFlow document, stand at the beginning of a document.
+fn begins_as_session(path: &Path) -> bool {
     let mut beginning = Vec::new();
     let Ok(file) = File::open(path) else { return false };
     if file.take(8 * 1024).read_to_end(&mut beginning).is_err() {
         return false;
     }
     let holds = |name: &[u8]| memchr::memmem::find(&beginning, name).is_some();
-    holds(b"\"role\"") && (holds(b"\"parts\"") || holds(b"\"content\""))
+    let chat = holds(b"\"role\"") && (holds(b"\"parts\"") || holds(b"\"content\""));
+    chat || holds(b"\"conversations\"") && holds(b"\"session_id\"")
 }
 
 /// The logs and captures that a path stands for: the file itself with what lies beside it, or the

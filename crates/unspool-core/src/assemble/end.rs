@@ -92,6 +92,7 @@ impl Assembler {
             Some(EndReason::Completed) => (TurnState::Completed, at, None),
             Some(EndReason::Failed(why)) => (TurnState::Failed, at, why.clone()),
             Some(EndReason::Interrupted) => (TurnState::Interrupted, at, None),
+            Some(EndReason::Unseen) => (TurnState::Unknown, at, None),
             // Hooks are silent when a turn is interrupted or fails.
             Some(EndReason::Superseded) if fold.origin.at.0[1..] == [None, None] => {
                 (TurnState::Unknown, at, None)
@@ -277,7 +278,7 @@ impl Assembler {
 /// Whether an end does not say how it came about.
 fn is_vague(reason: &EndReason) -> bool {
     match reason {
-        EndReason::Idle | EndReason::Superseded => true,
+        EndReason::Idle | EndReason::Superseded | EndReason::Unseen => true,
         EndReason::Completed | EndReason::Failed(_) | EndReason::Interrupted => false,
     }
 }
@@ -289,7 +290,7 @@ fn is_weaker(held: &End, told: &End) -> bool {
         return told.at > held.at;
     }
     match (&held.reason, &told.reason) {
-        (EndReason::Superseded | EndReason::Idle, _) => true,
+        (EndReason::Superseded | EndReason::Idle | EndReason::Unseen, _) => true,
         (EndReason::Completed, EndReason::Failed(_) | EndReason::Interrupted) => true,
         (EndReason::Completed | EndReason::Failed(_) | EndReason::Interrupted, _) => false,
     }

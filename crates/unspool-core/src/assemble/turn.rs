@@ -297,7 +297,9 @@ impl Assembler {
         }
         let alone = self.tracks.iter().filter(|track| track.turns > 0).count() == 1;
         if alone && newest + 1 == self.turns.len() && self.turns[newest].number == 0 {
-            let before = self.turns[..newest].iter().rev().find(|turn| !turn.gone);
+            // What comes before the first prompt may be told of late, and has no number.
+            let counted = |turn: &&TurnFold| !turn.gone && !turn.is_preamble();
+            let before = self.turns[..newest].iter().rev().find(counted);
             let number = before.map_or(0, |turn| turn.number) + 1;
             return self.set_number(newest, number);
         }

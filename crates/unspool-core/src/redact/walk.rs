@@ -134,7 +134,8 @@ impl Redactor<'_> {
                 EndReason::Completed
                 | EndReason::Interrupted
                 | EndReason::Idle
-                | EndReason::Superseded => {}
+                | EndReason::Superseded
+                | EndReason::Unseen => {}
             }
         }
     }

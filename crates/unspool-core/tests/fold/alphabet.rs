@@ -128,6 +128,7 @@ impl Alphabet {
             EndReason::Interrupted,
             EndReason::Idle,
             EndReason::Superseded,
+            EndReason::Unseen,
         ]);
         prop_oneof![
             4 => names.prop_map(|names| started(names, vec![words("ask")]).what),

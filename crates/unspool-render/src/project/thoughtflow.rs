@@ -13,7 +13,8 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 use unspool_core::document::time;
 use unspool_core::json::Json;
-use unspool_core::session::Session;
+use unspool_core::part::Body;
+use unspool_core::session::{Session, Turn};
 
 use super::{Options, ProjectError, Projection, Story, Way};
 pub use document::{Conversation, Depends, Document, FlowStep, Head, Label, Status, UnknownStep};
@@ -27,6 +28,11 @@ pub const PROJECTION: Projection = Projection {
     about: "runs and their steps with what each depends on, as ThoughtFlow's consolidated JSON",
     way: Way::Told(write),
 };
+
+/// The agent of sessions that were read from such documents, and the kind of the part in which
+/// they keep what belongs to the session.
+const AGENT: &str = "thoughtflow";
+const KEPT: &str = "thoughtflow-session";
 
 /// The runs of a session, one at a time.
 pub struct Flow<'a> {
@@ -56,7 +62,13 @@ impl<'a> Flow<'a> {
     }
 
     pub fn next_run(&mut self) -> Result<Option<Conversation>, ProjectError> {
-        let Some(turn) = self.story.next_turn()? else { return Ok(None) };
+        let Some(mut turn) = self.story.next_turn()? else { return Ok(None) };
+        if self.session.agent == AGENT && turn.number == 0 {
+            self.take_back(&mut turn);
+            if turn.parts.is_empty() && turn.steps.is_empty() && turn.user.is_empty() {
+                return self.next_run();
+            }
+        }
         self.number = turn.number;
         let Flow { session, story, known, .. } = self;
         let mut failed = None;
@@ -73,6 +85,21 @@ impl<'a> Flow<'a> {
         };
         let conversation = run::conversation(session, &turn, &mut content);
         failed.map_or(Ok(Some(conversation)), Err)
+    }
+
+    /// A document that was read keeps whose session it was as a part before the first prompt: the
+    /// model calls have it again.
+    fn take_back(&mut self, turn: &mut Turn) {
+        #[derive(serde::Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Kept {
+            name: String,
+        }
+        turn.parts.retain(|part| {
+            let Body::Data(data) = &part.body else { return true };
+            let kept: Option<Kept> = data.payload.read().filter(|_| data.kind == KEPT);
+            kept.map(|kept| self.session.agent = kept.name).is_none()
+        });
     }
 
     /// The number of the turn that was the last run.

@@ -5,6 +5,7 @@
 //! Nothing is written that a validator would take away again: by default only what versions 5, 6
 //! and 7 read alike.
 
+mod kept;
 mod part;
 pub mod stream;
 mod tool;
@@ -58,8 +59,9 @@ pub fn messages(session: &Session, turn: &Turn, sdk: Sdk) -> Vec<UiMessage> {
     let mut messages = Vec::new();
     let parts: Vec<UiPart> = part::said(session, turn);
     if !parts.is_empty() {
-        let id = format!("{}-user", turn.id);
-        messages.push(UiMessage { id, role: "user", metadata: asked(session, turn), parts });
+        let id = kept::asked(session, turn).unwrap_or_else(|| format!("{}-user", turn.id));
+        let message = UiMessage { id, role: "user", metadata: asked(session, turn), parts };
+        messages.push(kept::restored(session, message));
     }
     if !turn.parts.is_empty() {
         messages.push(reply(session, turn, sdk));
@@ -69,12 +71,13 @@ pub fn messages(session: &Session, turn: &Turn, sdk: Sdk) -> Vec<UiMessage> {
 
 /// The assistant's message of a turn.
 pub fn reply(session: &Session, turn: &Turn, sdk: Sdk) -> UiMessage {
-    UiMessage {
-        id: turn.id.to_string(),
+    let message = UiMessage {
+        id: kept::answered(session, turn).unwrap_or_else(|| turn.id.to_string()),
         role: "assistant",
         metadata: metadata(session, turn),
         parts: part::told(session, turn, sdk),
-    }
+    };
+    kept::restored(session, message)
 }
 
 /// What every message says of where it comes from (R-001-24).

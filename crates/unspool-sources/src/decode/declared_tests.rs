@@ -105,6 +105,12 @@ const RECORDS: &[(&str, &[&str], &str)] = &[
     ),
     ("AI SDK messages", &[], r#"{"id":"m","role":"user","parts":[{"type":"text","text":"hi"}]}"#),
     ("AI SDK message stream", &[], r#"{"type":"text-delta","id":"0","delta":"hi"}"#),
+    (
+        "ThoughtFlow document",
+        &[],
+        r#"{"session_id":"s","started_at":"2026-11-15T00:28:32.334Z","ended_at":null}"#,
+    ),
+    ("ThoughtFlow document", &[], r#"{"conversation_id":"c","status":"unknown","steps":[]}"#),
     ("rows", &[], r#"{"role":"user","content":"hi"}"#),
 ];
 

@@ -14,6 +14,7 @@ mod ledger;
 pub mod opencode;
 mod outline;
 pub mod rows;
+pub mod thoughtflow;
 
 pub use emit::{Emit, Record};
 pub use fields::{Fields, json_of};
@@ -143,6 +144,7 @@ fn resume<D: Decoder + DeserializeOwned + 'static>(saved: &str) -> Option<Box<dy
 /// Every format that we read. Claude Code's stream takes whatever names a session and a type, and
 /// its hooks whatever names an event: what looks like them and says more stands before them.
 pub static FORMATS: &[Format] = &[
+    thoughtflow::DOCUMENT,
     gemini::STREAM,
     claude::LOG,
     claude::STREAM,

@@ -1,5 +1,5 @@
 //! A JSON document as lines: the elements of a list, each on a line of its own; or the fields of an
-//! object, and behind them the elements of its `messages`. Nothing but white space and the commas
+//! object, and behind them the elements of its `messages` or `conversations`. Nothing but white space and the commas
 //! between elements is changed, and no more is held than a piece of the file.
 //!
 //! ```text
@@ -10,8 +10,8 @@
 
 use std::io::{self, Read};
 
-/// The name of the list in an object that becomes lines.
-const LIST: &[u8] = b"\"messages\":";
+/// The names of lists in an object that become lines: the first of them that comes.
+const LISTS: [&[u8]; 2] = [b"\"messages\":", b"\"conversations\":"];
 
 /// Rewrites a document while it is read.
 pub struct Document<R> {
@@ -104,7 +104,7 @@ impl State {
                 self.depth = 1;
                 self.lines = Some(1);
             }
-            b'[' if self.depth == 1 && !self.listed && self.held == LIST => {
+            b'[' if self.depth == 1 && !self.listed && LISTS.contains(&&*self.held) => {
                 // The fields so far are the head.
                 self.held.clear();
                 out.extend_from_slice(b"}\n");

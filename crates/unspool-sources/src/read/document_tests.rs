@@ -42,6 +42,11 @@ fn an_object_becomes_its_head_its_messages_and_its_rest() {
     ];
     assert_eq!(lines(document, 7), expected);
     assert_eq!(lines(r#"{"messages":[]}"#, 2), ["{}", "{}"]);
+    let runs =
+        r#"{"session_id":"s","conversations":[{"steps":[]}, {"messages":[1]}],"messages":[2]}"#;
+    let expected =
+        [r#"{"session_id":"s"}"#, r#"{"steps":[]}"#, r#"{"messages":[1]}"#, r#"{"messages":[2]}"#];
+    assert_eq!(lines(runs, 5), expected, "one list becomes lines, the first");
     assert_eq!(lines(r#"{"messages":"none"}"#, 2), [r#"{"messages":"none"}"#]);
 }
 

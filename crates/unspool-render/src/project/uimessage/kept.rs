@@ -1,0 +1,93 @@
+//! Messages that were read as messages are written as they were: under their own ids, and with what
+//! our parts had no place for. It was kept as one part behind the message (`data-ai-sdk-message`),
+//! and goes back to where it came from as far as that is certain.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use unspool_core::id::Id;
+use unspool_core::json::Json;
+use unspool_core::session::{Session, Turn};
+use unspool_core::telling::Name;
+
+use super::{UiMessage, UiPart};
+
+/// The agent of such sessions, and the part that has what was kept.
+const AGENT: &str = "ai-sdk";
+const KEPT: &str = "data-ai-sdk-message";
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Kept {
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    fields: BTreeMap<String, Value>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    parts: BTreeMap<usize, BTreeMap<String, Value>>,
+}
+
+/// The id of the user's message.
+pub fn asked(session: &Session, turn: &Turn) -> Option<String> {
+    let id = turn
+        .origin
+        .names
+        .iter()
+        .find_map(|name| if let Name::Prompt(id) = name { Some(id.to_string()) } else { None });
+    own(session, id)
+}
+
+/// The id of the assistant's message: its first step is named after it.
+pub fn answered(session: &Session, turn: &Turn) -> Option<String> {
+    let step = turn.steps.first().and_then(|step| {
+        if let Name::Message(id) = &step.name { id.strip_suffix(" step 0") } else { None }
+    });
+    own(session, step.map(str::to_owned))
+}
+
+/// Messages without an id are counted, and the numbers are nobody's ids.
+fn own(session: &Session, id: Option<String>) -> Option<String> {
+    id.filter(|id| session.agent == AGENT && !id.starts_with('#'))
+}
+
+/// The message with what was kept of it.
+pub fn restored(session: &Session, mut message: UiMessage) -> UiMessage {
+    let mut all = message.parts.iter().enumerate().filter(|(_, part)| part.kind == KEPT);
+    // Where a turn has several messages, nobody knows which one a part belongs to.
+    let (Some((at, part)), None) = (all.next(), all.next()) else { return message };
+    let kept = part.data.as_ref().and_then(Json::read::<Kept>);
+    let Some(mut kept) = kept.filter(|_| session.agent == AGENT) else { return message };
+    // What the application said of it goes before what we know.
+    if let Some(Value::Object(told)) = kept.fields.get("metadata")
+        && let Value::Object(known) = &mut message.metadata
+    {
+        known.extend(told.clone());
+        kept.fields.remove("metadata");
+    }
+    for (nth, fields) in &mut kept.parts {
+        if let Some(part) = message.parts.get_mut(*nth).filter(|_| *nth < at) {
+            fields.retain(|name, value| !put_back(part, name, value));
+        }
+    }
+    kept.parts.retain(|_, fields| !fields.is_empty());
+    if kept.fields.is_empty() && kept.parts.is_empty() {
+        message.parts.remove(at);
+    } else if let Some(part) = message.parts.get_mut(at)
+        && let Ok(rest) = serde_json::to_string(&kept)
+    {
+        part.data = Some(Json::checked(&rest));
+    }
+    message
+}
+
+/// Puts a field back that we wrote ourselves: ids of ours. Others may stand for another part, as
+/// parts are not always where they were.
+fn put_back(part: &mut UiPart, name: &str, value: &Value) -> bool {
+    let Some(id) = value.as_str().filter(|id| id.parse::<Id>().is_ok()) else { return false };
+    let place = match (name, part.kind.as_str()) {
+        ("id", "reasoning" | "steering-message") => &mut part.id,
+        ("sourceId", "source-url" | "source-document") => &mut part.source_id,
+        _ => return false,
+    };
+    *place = Some(id.to_owned());
+    true
+}

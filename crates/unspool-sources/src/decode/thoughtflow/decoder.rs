@@ -1,0 +1,155 @@
+//! A document, line by line: its head, its conversations, and what stands around them.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use unspool_core::event::{EndReason, Event, What};
+use unspool_core::id::digest;
+use unspool_core::json::Json;
+use unspool_core::part::Data;
+use unspool_core::telling::{Name, Telling};
+
+use super::super::{Decoder, Emit, Fate, Fields, Record};
+use super::HEAD;
+use super::rest::{Kept, data};
+use super::run::Run;
+use super::steps::{Calls, Steps};
+
+/// What a conversation may have (R-002-04).
+pub(super) const CONVERSATION: [&str; 7] =
+    ["conversation_id", "channel", "status", "started_at", "ended_at", "duration_ms", "steps"];
+
+#[derive(Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct DocumentDecoder {
+    /// How many conversations came so far, and how many other records.
+    conversations: u32,
+    around: u32,
+    /// Digests of the ids that conversations and model calls have: each is used once.
+    ids: BTreeSet<u64>,
+    calls: Calls,
+    /// The turn of which nobody saw the end. It may still be going on, until another follows it.
+    unseen: Option<Name>,
+    /// What is kept of the session.
+    session: Kept,
+    /// When it began and ended, as the head says, and as the conversations do.
+    told: [Option<Timestamp>; 2],
+    seen: Option<(Timestamp, Timestamp)>,
+}
+
+impl Decoder for DocumentDecoder {
+    fn decode(&mut self, record: &Record<'_>, fields: &Fields<'_>, out: &mut Vec<Event>) -> Fate {
+        let mut emit = Emit::new(Telling::Log, record, None, out);
+        if fields.raw("steps").is_some_and(|steps| steps.starts_with('[')) {
+            return self.conversation(&mut emit, fields);
+        }
+        self.around = self.around.saturating_add(1);
+        if self.around == 1 && self.conversations == 0 {
+            return self.head(&mut emit, fields);
+        }
+        self.behind(&mut emit, fields)
+    }
+
+    fn save(&self) -> Option<String> {
+        serde_json::to_string(self).ok()
+    }
+}
+
+impl DocumentDecoder {
+    fn head(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
+        self.told = ["started_at", "ended_at"].map(|name| fields.time(name));
+        emit.at = self.told[0];
+        if emit.at.is_some() {
+            let (project, branch, version, cost_usd) = (None, None, None, None);
+            emit.push(What::SessionTold { project, branch, version, cost_usd });
+        }
+        emit.at = None;
+        let left = fields.each().filter(|(name, _)| !HEAD.contains(&&**name));
+        self.session.extend(left.map(|(name, value)| (name.into_owned(), Json::checked(value))));
+        self.tell_session(emit)
+    }
+
+    /// What is kept of the session stands before the first prompt.
+    fn tell_session(&self, emit: &mut Emit<'_>) -> Fate {
+        let Some(kept) = data(SESSION, &self.session).filter(|_| !self.session.is_empty()) else {
+            return Fate::Metadata;
+        };
+        emit.turn = Some(Name::Preamble);
+        emit.push(What::DataGiven(Some(Name::Record("thoughtflow session".into())), kept));
+        Fate::InParts
+    }
+
+    /// The rest of the document, or something among the conversations that is none.
+    fn behind(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
+        if fields.names().next().is_some() {
+            let name = Name::Record(format!("thoughtflow record {}", self.around).into());
+            let data = Data { kind: "thoughtflow-record".to_owned(), payload: fields.whole() };
+            emit.push(What::DataGiven(Some(name), data));
+            return Fate::InParts;
+        }
+        // The times of a session follow from those of its turns; other ones are kept. It may have
+        // begun before its first turn, and that is told with its head.
+        let [began, ended] = self.told;
+        let late = began.filter(|began| self.seen.is_some_and(|seen| seen.0 < *began));
+        let ended = ended.filter(|ended| self.seen.is_none_or(|seen| seen.1 != *ended));
+        if late.or(ended).is_none() {
+            return Fate::Metadata;
+        }
+        for (name, told) in [("started_at", late), ("ended_at", ended)] {
+            let kept = told.map(|told| Json::string(&format!("{told:.3}")));
+            self.session.extend(kept.map(|told| (name.to_owned(), told)));
+        }
+        self.tell_session(emit)
+    }
+
+    fn conversation(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
+        self.conversations = self.conversations.saturating_add(1);
+        if let Some(turn) = self.unseen.take() {
+            emit.turn = Some(turn);
+            emit.push(What::TurnEnded(EndReason::Unseen));
+        }
+        let number = self.conversations;
+        let id: Arc<str> = match fields.text("conversation_id").filter(|id| !id.is_empty()) {
+            Some(id) if self.ids.insert(digest(id.as_bytes())) => id.into(),
+            Some(id) => format!("{id} #{number}").into(),
+            None => format!("#{number}").into(),
+        };
+        let steps = Steps::of(fields, &id, &mut self.calls);
+        self.note_times(fields, &steps);
+        let agent = steps.all.iter().find(|step| step.label == "assistant_call");
+        let agent = agent.and_then(|call| call.started.string("name"));
+        if let Some(agent) = agent.filter(|_| !self.session.contains_key(AGENT)) {
+            self.session.insert(AGENT.to_owned(), Json::string(&agent));
+            self.tell_session(emit);
+        }
+        // Of our own documents a conversation that began, or has no end, is a turn even if nobody
+        // said anything.
+        let began = fields.time("started_at").is_some() || fields.is("status", "unknown");
+        let early = number == 1 && steps.asked.is_empty() && !(steps.own && began);
+        let turn = if early { Name::Preamble } else { Name::Prompt(id.clone()) };
+        emit.turn = Some(turn.clone());
+        let agent = self.session.get(AGENT).and_then(Json::read).unwrap_or_default();
+        let mut run = Run::new(&id, early, agent, &steps, &self.calls, &mut self.ids);
+        run.tell(emit, fields);
+        if !run.ended {
+            self.unseen = Some(turn);
+        }
+        Fate::InParts
+    }
+
+    fn note_times(&mut self, fields: &Fields<'_>, steps: &Steps<'_>) {
+        let of = |fields: &Fields<'_>| [fields.time("started_at"), fields.time("ended_at")];
+        let own = of(fields).into_iter();
+        for at in own.chain(steps.all.iter().flat_map(|step| of(&step.fields))).flatten() {
+            let (first, last) = self.seen.unwrap_or((at, at));
+            self.seen = Some((first.min(at), last.max(at)));
+        }
+    }
+}
+
+/// The kind of the part that has what is kept of the session, and its field with the name that the
+/// model calls have: whose session it was.
+pub(super) const SESSION: &str = "thoughtflow-session";
+const AGENT: &str = "name";

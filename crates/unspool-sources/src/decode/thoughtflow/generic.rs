@@ -1,0 +1,106 @@
+//! Steps that are generic: parts of our kinds, and how a turn ended.
+
+use std::sync::Arc;
+
+use unspool_core::event::{AgentEnd, AgentRef, SaidDetail, Voice, What};
+use unspool_core::part::Body;
+
+use super::super::{Emit, Fields};
+use super::kinds;
+use super::run::Run;
+use super::steps::{Step, name};
+
+impl Run<'_, '_> {
+    pub(super) fn generic(&mut self, emit: &mut Emit<'_>, step: &Step<'_>) -> bool {
+        let Some(payload) = step.payload() else { return false };
+        match payload.text("kind").as_deref() {
+            Some("reasoning") => self.thought(emit, step, &payload),
+            Some("agent") => self.agents(emit, &payload),
+            Some(_) | None => {
+                let given = kinds::body(&payload);
+                let given = given.and_then(|body| kinds::given(name(self.id, step), body));
+                given.map(|what| emit.push(what)).is_some()
+            }
+        }
+    }
+
+    fn thought(&mut self, emit: &mut Emit<'_>, step: &Step<'_>, payload: &Fields<'_>) -> bool {
+        let known = ["text", "duration_ms", "redacted", "signature", "open"];
+        let text = payload.string("text").unwrap_or_default();
+        let redacted = payload.flag("redacted");
+        if !kinds::has_only(payload, &known) || (text.trim().is_empty() && !redacted) {
+            return false;
+        }
+        let detail = SaidDetail {
+            signature: payload.string("signature"),
+            duration_ms: payload.number("duration_ms"),
+            redacted,
+            citations: Vec::new(),
+        };
+        self.prose(emit, step, Voice::Reasoning, text, detail);
+        true
+    }
+
+    fn agents(&mut self, emit: &mut Emit<'_>, payload: &Fields<'_>) -> bool {
+        let known = ["id", "name", "task", "state", "background", "activity", "session"];
+        let call = payload.text("call_id").filter(|id| !id.is_empty());
+        let all: Vec<Fields<'_>> = payload.list("agents").collect();
+        let ours = |agent: &Fields<'_>| kinds::has_only(agent, &known);
+        let Some(call) = call.filter(|_| !all.is_empty() && all.iter().all(ours)) else {
+            return false;
+        };
+        if !kinds::has_only(payload, &["call_id", "agents"]) {
+            return false;
+        }
+        let call: Arc<str> = call.into();
+        for told in all {
+            let id = told.text("id").filter(|id| !id.is_empty() && !id.starts_with("temp_"));
+            let agent = AgentRef { call: Some(call.clone()), id: id.map(Arc::from) };
+            let text = |name: &str| told.string(name).unwrap_or_default();
+            let background = told.flag("background");
+            let (name, task) = (text("name"), text("task"));
+            emit.push(What::AgentStarted { agent: agent.clone(), name, task, background });
+            if let Some(activity) = told.string("activity") {
+                let (agent, activity) = (agent.clone(), Some(activity));
+                emit.push(What::AgentProgressed { agent, activity, background });
+            }
+            let end = match told.text("state").as_deref() {
+                Some("completed") => AgentEnd::Completed,
+                Some("failed") => AgentEnd::Failed,
+                Some("interrupted") => AgentEnd::Interrupted,
+                Some(_) | None => continue,
+            };
+            emit.push(What::AgentEnded { agent, end });
+        }
+        true
+    }
+
+    /// The last step, where it only says how the turn ended and would be said again by the rule
+    /// that ends it.
+    pub(super) fn ending(&self, fields: &Fields<'_>) -> Option<usize> {
+        let last = self.steps.all.last().filter(|_| !self.early && self.steps.own)?;
+        if last.label != "generic" || last.began().is_some() || last.ended().is_some() {
+            return None;
+        }
+        let others = || self.steps.all.iter().filter(|step| step.index != last.index);
+        let alone = !others().any(|step| self.steps.is_part(step));
+        let explained = others().any(|step| {
+            step.completed.is("kind", "error") || step.completed.is("code", "interrupted")
+        });
+        let made = !self.steps.is_of_model(last)
+            || others().last().is_some_and(|step| step.label == "assistant_call");
+        let status = fields.text("status").unwrap_or_default();
+        let body = kinds::body(&last.completed)?;
+        let rule = if let Body::Notice(notice) = &body {
+            let is = |code: &str, text: &str| notice.code == code && notice.text == text;
+            let stopped = status == "aborted" && !explained && is("interrupted", "Interrupted");
+            stopped || status == "completed" && alone && is("no-reply", "No reply")
+        } else if let Body::Error(error) = &body {
+            let bare = error.code.is_none() && error.status.is_none();
+            status == "error" && !explained && bare
+        } else {
+            false
+        };
+        (rule && made).then_some(last.index)
+    }
+}

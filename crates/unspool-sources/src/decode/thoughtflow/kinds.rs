@@ -1,0 +1,80 @@
+//! Parts that stand in a document as `show --json` writes them: their kind, and what they say.
+
+use serde::de::DeserializeOwned;
+use unspool_core::event::What;
+use unspool_core::json::Json;
+use unspool_core::part::{Body, Data, Kind};
+use unspool_core::telling::Name;
+
+use super::super::Fields;
+
+/// A part of one of our kinds, if that is all that it is: one with other fields is somebody else's.
+pub(super) fn body(payload: &Fields<'_>) -> Option<Body> {
+    let kind = Kind::of_name(&payload.text("kind")?)?;
+    let known: &[&str] = match kind {
+        Kind::Interjection => &["text"],
+        Kind::TaskList => &["items"],
+        Kind::SkillLoad => &["name", "call_id", "text"],
+        Kind::McpSnapshot => &["servers"],
+        Kind::ContextInfo => &["title", "text"],
+        Kind::Compaction => &["trigger", "tokens_before", "tokens_after", "duration_ms", "summary"],
+        Kind::File => &["name", "media_type", "url", "text"],
+        Kind::Source => &["url", "title", "quote"],
+        Kind::Patch => &["path", "diff", "call_id"],
+        Kind::Notice => &["code", "text"],
+        Kind::Error => &["code", "status", "text"],
+        Kind::Data => &["data_kind", "payload"],
+        // These are told in other ways.
+        Kind::Text | Kind::Reasoning | Kind::Tool | Kind::Agent => return None,
+    };
+    if !has_only(payload, known) {
+        return None;
+    }
+    Some(match kind {
+        Kind::Interjection => Body::Interjection(read(payload)?),
+        Kind::TaskList => Body::TaskList(read(payload)?),
+        Kind::SkillLoad => Body::SkillLoad(read(payload)?),
+        Kind::McpSnapshot => Body::McpSnapshot(read(payload)?),
+        Kind::ContextInfo => Body::ContextInfo(read(payload)?),
+        Kind::Compaction => Body::Compaction(read(payload)?),
+        Kind::File => Body::File(read(payload)?),
+        Kind::Source => Body::Source(read(payload)?),
+        Kind::Patch => Body::Patch(read(payload)?),
+        Kind::Notice => Body::Notice(read(payload)?),
+        Kind::Error => Body::Error(read(payload)?),
+        Kind::Data => Body::Data(Data {
+            kind: payload.string("data_kind")?,
+            payload: Json::checked(payload.told("payload")?),
+        }),
+        Kind::Text | Kind::Reasoning | Kind::Tool | Kind::Agent => return None,
+    })
+}
+
+/// Whether a payload has, beside its kind, nothing but these fields.
+pub(super) fn has_only(payload: &Fields<'_>, known: &[&str]) -> bool {
+    payload.names().all(|name| name == "kind" || known.contains(&&*name))
+}
+
+fn read<T: DeserializeOwned>(payload: &Fields<'_>) -> Option<T> {
+    serde_json::from_str(payload.whole().text()).ok()
+}
+
+/// A part that is what it is.
+pub(super) fn given(name: Name, body: Body) -> Option<What> {
+    let name = Some(name);
+    Some(match body {
+        Body::Interjection(it) => What::Interjected(name, it),
+        Body::TaskList(it) => What::TasksListed(name, it),
+        Body::SkillLoad(it) => What::SkillLoaded(name, it),
+        Body::McpSnapshot(it) => What::McpListed(name, it),
+        Body::ContextInfo(it) => What::ContextAdded(name, it),
+        Body::Compaction(it) => What::Compacted(name, it),
+        Body::File(it) => What::FileGiven(name, it),
+        Body::Source(it) => What::SourceCited(name, it),
+        Body::Patch(it) => What::Patched(name, it),
+        Body::Notice(it) => What::Noticed(name, it),
+        Body::Error(it) => What::Failed(name, it),
+        Body::Data(it) => What::DataGiven(name, it),
+        Body::Text(_) | Body::Reasoning(_) | Body::Tool(_) | Body::Agent(_) => return None,
+    })
+}

@@ -1,0 +1,50 @@
+//! ThoughtFlow's consolidated documents: a session as conversations of steps. The document is cut
+//! into lines (`read::document`): its head, a line for each conversation, and what stands behind
+//! them. A conversation is a turn, and its steps are parts again, in their order (R-002-01).
+//!
+//! What our parts have no place for is kept beside the conversation, whole (`rest.rs`).
+
+mod call;
+mod decoder;
+mod generic;
+mod kinds;
+mod rest;
+mod run;
+mod steps;
+
+use unspool_core::telling::Telling;
+
+use super::{Fields, Format, Recognised, Tells, resume};
+
+pub const DOCUMENT: Format = Format {
+    agent: "thoughtflow",
+    telling: Telling::Log,
+    tells: Tells::One,
+    name: "ThoughtFlow document",
+    recognise,
+    decoder: || Box::new(decoder::DocumentDecoder::default()),
+    resume: resume::<decoder::DocumentDecoder>,
+};
+
+/// The fields of a document beside its conversations (R-002-04).
+const HEAD: [&str; 3] = ["session_id", "started_at", "ended_at"];
+
+fn recognise<'a>(fields: &Fields<'a>) -> Option<Recognised<'a>> {
+    if is_conversation(fields) {
+        return Some(Recognised::Format);
+    }
+    // Whatever else names a session says more of itself.
+    let names: Vec<_> = fields.names().collect();
+    let head =
+        names.len() == HEAD.len() && HEAD.iter().all(|wanted| names.iter().any(|n| n == wanted));
+    let id = fields.text("session_id").filter(|id| head && !id.is_empty())?;
+    Some(Recognised::Session(id))
+}
+
+fn is_conversation(fields: &Fields<'_>) -> bool {
+    let steps = fields.raw("steps").is_some_and(|steps| steps.starts_with('['));
+    steps && fields.is_text("conversation_id")
+}
+
+#[cfg(test)]
+mod tests;

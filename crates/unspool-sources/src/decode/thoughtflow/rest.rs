@@ -1,0 +1,79 @@
+//! What a document has and our parts have no place for: fields of others, ids and dependencies that
+//! do not follow from the parts, previews. It is kept as one data part behind its conversation, and
+//! what is the session's own as one before the first prompt.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use unspool_core::id::Id;
+use unspool_core::json::Json;
+use unspool_core::part::Data;
+
+use super::super::Fields;
+
+/// Fields by their names.
+pub(super) type Kept = BTreeMap<String, Json>;
+
+#[derive(Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Rest {
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub fields: Kept,
+    /// Fields of its steps, by their index.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub steps: BTreeMap<usize, Kept>,
+}
+
+impl Rest {
+    pub fn keep(&mut self, step: usize, name: &str, value: Json) {
+        self.steps.entry(step).or_default().insert(name.to_owned(), value);
+    }
+
+    /// Keeps a field of a step, if it has it.
+    pub fn keep_told(&mut self, step: usize, fields: &Fields<'_>, name: &str) {
+        if let Some(value) = fields.told(name) {
+            self.keep(step, name, Json::checked(value));
+        }
+    }
+
+    /// Keeps what a payload has beside what is known of it.
+    pub fn keep_but(&mut self, step: usize, of: &str, payload: &Fields<'_>, known: &[&str]) {
+        let Some(left) = but(payload, known) else { return };
+        self.keep(step, of, left);
+    }
+
+    pub fn data(&self, kind: &str) -> Option<Data> {
+        if self.fields.is_empty() && self.steps.is_empty() {
+            return None;
+        }
+        data(kind, self)
+    }
+}
+
+pub(super) fn data(kind: &str, what: &impl Serialize) -> Option<Data> {
+    let text = serde_json::to_string(what).ok()?;
+    Some(Data { kind: kind.to_owned(), payload: Json::parse(&text)? })
+}
+
+/// The fields of an object but the known ones, if there are any.
+fn but(fields: &Fields<'_>, known: &[&str]) -> Option<Json> {
+    let left: Kept = fields
+        .each()
+        .filter(|(name, _)| !known.contains(&&**name))
+        .map(|(name, value)| (name.into_owned(), Json::checked(value)))
+        .collect();
+    if left.is_empty() {
+        return None;
+    }
+    serde_json::to_string(&left).ok().and_then(|text| Json::parse(&text))
+}
+
+/// Whether an id is one that our own documents have. What depends on what then follows from the
+/// parts, and is not kept beside them.
+pub(super) fn is_own(id: &str) -> bool {
+    let (head, tail) = id.split_once('-').map_or((id, ""), |(head, tail)| (head, tail));
+    let known = |tail: &str| {
+        matches!(tail, "" | "output" | "error" | "trigger") || tail.starts_with("user-")
+    };
+    id.starts_with("snp_") || head.parse::<Id>().is_ok() && known(tail)
+}

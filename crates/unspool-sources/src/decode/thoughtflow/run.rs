@@ -1,0 +1,366 @@
+//! A conversation as a turn: what the user said, and each step behind it as the part that it is.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use unspool_core::event::{Call, EndReason, SaidDetail, ToolEnd, Voice, What};
+use unspool_core::id::digest;
+use unspool_core::json::Json;
+use unspool_core::part::{Body, Data, Interjection, Text, ToolState};
+use unspool_core::session::Trigger;
+use unspool_core::telling::Name;
+
+use super::super::{Emit, Fields};
+use super::decoder::CONVERSATION;
+use super::rest::Rest;
+use super::steps::{Calls, STEP, Step, Steps, name};
+use super::{call, kinds};
+
+pub(super) struct Run<'r, 'a> {
+    pub(super) id: &'r Arc<str>,
+    /// It is what came before the first prompt.
+    pub(super) early: bool,
+    /// Whose model calls they are.
+    agent: String,
+    pub(super) steps: &'r Steps<'a>,
+    calls: &'r Calls,
+    ids: &'r mut BTreeSet<u64>,
+    rest: Rest,
+    /// The calls of which an output was told: another one would take its place.
+    gave: Vec<Call>,
+    /// How it ended was told.
+    pub ended: bool,
+}
+
+impl<'r, 'a> Run<'r, 'a> {
+    pub fn new(
+        id: &'r Arc<str>,
+        early: bool,
+        agent: String,
+        steps: &'r Steps<'a>,
+        calls: &'r Calls,
+        ids: &'r mut BTreeSet<u64>,
+    ) -> Run<'r, 'a> {
+        let (rest, gave) = (Rest::default(), Vec::new());
+        Run { id, early, agent, steps, calls, ids, rest, gave, ended: false }
+    }
+
+    pub fn tell(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) {
+        self.keep_fields(fields);
+        emit.at = fields.time("started_at");
+        self.ask(emit);
+        let ending = self.ending(fields);
+        for step in &self.steps.all {
+            if !self.steps.asked.contains(&step.index) && Some(step.index) != ending {
+                self.step(emit, step);
+            }
+        }
+        emit.at = None;
+        if let Some(kept) = self.rest.data("thoughtflow-conversation") {
+            let name = Name::Record(format!("{} rest", self.id).into());
+            emit.push(What::DataGiven(Some(name), kept));
+        }
+        let why = ending.and_then(|at| self.steps.all.get(at)?.completed.string("text"));
+        let reason = match fields.text("status").as_deref() {
+            Some("completed") => EndReason::Completed,
+            Some("aborted") => EndReason::Interrupted,
+            Some("error") => EndReason::Failed(why),
+            // R-002-07: nobody saw its end.
+            Some(_) | None => return,
+        };
+        emit.at = fields.time("ended_at");
+        emit.push(What::TurnEnded(reason));
+        self.ended = true;
+    }
+
+    /// What the conversation itself has that is nowhere else.
+    fn keep_fields(&mut self, fields: &Fields<'_>) {
+        let steps = self.steps;
+        for (field, value) in fields.each() {
+            let keep = match &*field {
+                "channel" => value != "\"text\"",
+                "status" => !["completed", "aborted", "error", "unknown"]
+                    .iter()
+                    .any(|known| fields.is("status", known)),
+                "started_at" | "ended_at" | "duration_ms" => !steps.own && value != "null",
+                other => !CONVERSATION.contains(&other),
+            };
+            if keep {
+                self.rest.fields.insert(field.into_owned(), Json::checked(value));
+            }
+        }
+        // What is among the steps and is none.
+        let all: Vec<Json> = fields.read("steps").unwrap_or_default();
+        let odd = all.iter().enumerate().filter(|(_, step)| !step.text().starts_with('{'));
+        for (at, step) in odd {
+            self.rest.fields.insert(format!("steps[{at}]"), step.clone());
+        }
+    }
+
+    fn ask(&mut self, emit: &mut Emit<'_>) {
+        let mut trigger = Trigger::User;
+        let mut user = Vec::new();
+        let asked = |step: &&Step<'_>| self.steps.asked.contains(&step.index);
+        for step in self.steps.all.iter().filter(asked) {
+            let told = step
+                .text("trigger")
+                .filter(|_| step.label == "user_message" || step.trigger().is_some());
+            match told.as_deref().map(trigger_named) {
+                Some(Some(named)) => trigger = named,
+                Some(None) => self.rest.keep_told(step.index, &step.started, "trigger"),
+                None => {}
+            }
+            user.extend(self.asked(step));
+        }
+        if self.early && emit.at.is_none() {
+            return;
+        }
+        let turn = if self.early { Name::Preamble } else { Name::Prompt(self.id.clone()) };
+        emit.push(What::TurnStarted { names: vec![turn], trigger, user });
+    }
+
+    /// A piece of what the user said.
+    fn asked(&mut self, step: &Step<'_>) -> Option<Body> {
+        if step.label != "user_message" {
+            self.keep_around(step);
+            // A trigger has no words.
+            return kinds::body(&step.started);
+        }
+        let Some(text) = said(step) else {
+            return Some(Body::Data(self.whole(step)));
+        };
+        self.keep_around(step);
+        self.rest.keep_but(step.index, "payload_started", &step.started, &["text", "trigger"]);
+        self.rest.keep_but(step.index, "payload_completed", &step.completed, &["text"]);
+        Some(Body::Text(Text { text, ..Text::default() }))
+    }
+
+    /// The whole of a step for which there is no place.
+    fn whole(&self, step: &Step<'_>) -> Data {
+        let label = Some(&*step.label).filter(|label| !label.is_empty());
+        Data { kind: label.unwrap_or("thoughtflow-step").to_owned(), payload: step.fields.whole() }
+    }
+
+    fn give_whole(&self, emit: &mut Emit<'_>, step: &Step<'_>) {
+        emit.at = step.began().or(step.ended());
+        let name = name(self.id, step);
+        emit.push(What::DataGiven(Some(name), self.whole(step)));
+    }
+
+    /// Keeps what stands around the payloads of a step, where it does not follow from the parts.
+    fn keep_around(&mut self, step: &Step<'_>) {
+        for (field, value) in step.fields.each() {
+            let known = STEP.contains(&&*field);
+            let payload = field.starts_with("payload_") || field == "label";
+            if !known || !payload && !self.steps.own && value != "null" {
+                self.rest.keep(step.index, &field, Json::checked(value));
+            }
+        }
+    }
+
+    fn step(&mut self, emit: &mut Emit<'_>, step: &Step<'_>) {
+        emit.at = step.began();
+        let told = step.is_sound()
+            && match &*step.label {
+                "user_message" => self.interjected(emit, step),
+                "assistant_call" => self.model_call(emit, step),
+                "assistant_message" => self.said(emit, step),
+                "tool_call" => self.tool_call(emit, step),
+                "tool_output" | "tool_error" => self.tool_gave(emit, step),
+                "generic" => self.generic(emit, step),
+                _ if self.steps.used.contains(&step.index) => {
+                    // It is in the prompt's provenance; what it shows of itself is not.
+                    if call::shows_more(self.steps, step) {
+                        self.rest.keep_told(step.index, &step.fields, "payload_started");
+                        self.rest.keep_told(step.index, &step.fields, "payload_completed");
+                    }
+                    true
+                }
+                _ => false,
+            };
+        if told {
+            self.keep_around(step);
+        } else {
+            self.give_whole(emit, step);
+        }
+    }
+
+    /// What the user said while the model worked.
+    fn interjected(&mut self, emit: &mut Emit<'_>, step: &Step<'_>) -> bool {
+        let Some(text) = said(step) else { return false };
+        emit.push(What::Interjected(Some(name(self.id, step)), Interjection { text }));
+        self.rest.keep_but(step.index, "payload_started", &step.started, &["text"]);
+        self.rest.keep_but(step.index, "payload_completed", &step.completed, &["text"]);
+        true
+    }
+
+    fn model_call(&mut self, emit: &mut Emit<'_>, step: &Step<'_>) -> bool {
+        let (started, completed) = (&step.started, &step.completed);
+        let response = completed.text("response_id").filter(|id| !id.contains([' ', '/']));
+        let own = response.filter(|id| !id.is_empty() && self.ids.insert(digest(id.as_bytes())));
+        // A name with a space in it is nobody's id of a response.
+        let named = own.is_some();
+        let id = own.map_or_else(|| format!("{} {}", self.id, step.id).into(), Arc::from);
+        let model_call = Name::Message(id);
+        let model = started.string("model");
+        emit.push(What::StepStarted { step: model_call.clone(), model });
+        let mut known = vec!["stop_reason"];
+        known.extend(named.then_some("response_id"));
+        // That it was cancelled follows from how the turn ended.
+        known.extend(self.steps.own.then_some("status"));
+        if let Some((usage, exact)) = call::usage(&completed.fields("usage")) {
+            emit.push(What::UsageTold { step: model_call.clone(), usage });
+            known.extend(exact.then_some("usage"));
+        }
+        self.rest.keep_but(step.index, "payload_completed", completed, &known);
+        let mut known = vec!["model", "prompt_provenance"];
+        known.extend(started.is("name", &self.agent).then_some("name"));
+        let provenance = call::provenance(self.steps, step);
+        let prompt = provenance.as_ref().and_then(|known| known.final_prompt.as_deref());
+        let more = call::says_more(&started.fields("arguments"), prompt);
+        known.extend((!more).then_some("arguments"));
+        self.rest.keep_but(step.index, "payload_started", started, &known);
+        if let Some(provenance) = provenance {
+            emit.push(What::ProvenanceTold { step: model_call.clone(), provenance });
+        }
+        let stop_reason = completed.string("stop_reason");
+        emit.push(What::StepEnded { step: model_call, stop_reason });
+        true
+    }
+
+    fn said(&mut self, emit: &mut Emit<'_>, step: &Step<'_>) -> bool {
+        let Some(text) = said(step).filter(|text| !text.trim().is_empty()) else { return false };
+        let citations: Vec<Json> = step.completed.read("citations").unwrap_or_default();
+        let known = ["text", "citations", "open"];
+        self.rest.keep_but(step.index, "payload_completed", &step.completed, &known);
+        self.rest.keep_but(step.index, "payload_started", &step.started, &["text"]);
+        let detail = SaidDetail { citations, ..SaidDetail::default() };
+        self.prose(emit, step, Voice::Text, text, detail);
+        true
+    }
+
+    pub(super) fn prose(
+        &mut self,
+        emit: &mut Emit<'_>,
+        step: &Step<'_>,
+        voice: Voice,
+        text: String,
+        detail: SaidDetail,
+    ) {
+        let block = Some(name(self.id, step));
+        let open = step.completed.flag("open");
+        // It begins and ends at times of its own.
+        if open || step.began() != step.ended() {
+            emit.push(What::Grew { voice, block: block.clone(), text: text.clone() });
+        }
+        if !open {
+            emit.at = step.ended();
+            emit.push(What::Said { voice, block, text, detail });
+        }
+    }
+
+    fn tool_call(&mut self, emit: &mut Emit<'_>, step: &Step<'_>) -> bool {
+        let (started, completed) = (&step.started, &step.completed);
+        let call = self.steps.call(step);
+        let state = call::state(completed);
+        call::tell(emit, &call, started, state != Some(ToolState::Pending));
+        let mut known = call::CALLED.to_vec();
+        let mut came =
+            [&call::CAME[..], &["output", "result", "exit_code", "duration_ms"]].concat();
+        let asked = started.fields("question");
+        match call::question(&asked) {
+            Some(question) => {
+                let (tool, call) = (started.string("name").unwrap_or_default(), call.clone());
+                emit.push(What::QuestionAsked { call, tool, question, requested: true });
+            }
+            None => known.retain(|name| *name != "question"),
+        }
+        match call::answer(&completed.fields("answer")) {
+            Some(answer) => emit.push(What::QuestionAnswered { call: call.clone(), answer }),
+            None => came.retain(|name| *name != "answer"),
+        }
+        if state.is_none() {
+            came.retain(|name| *name != "state");
+        }
+        self.rest.keep_but(step.index, "payload_started", started, &known);
+        self.rest.keep_but(step.index, "payload_completed", completed, &came);
+        let outcome = call::outcome(completed);
+        if outcome.is_some() {
+            self.gave.push(call.clone());
+        }
+        let end = match (state, &outcome) {
+            (Some(state), _) => call::end(state),
+            (None, Some(_)) => Some(ToolEnd::Completed),
+            (None, None) => None,
+        };
+        if let Some(end) = end {
+            emit.at = step.ended();
+            emit.push(What::ToolEnded { call, end, outcome: outcome.unwrap_or_default() });
+        }
+        true
+    }
+
+    /// What a call gave back. One whose call nobody told is kept where it stands (R-002-44).
+    fn tool_gave(&mut self, emit: &mut Emit<'_>, step: &Step<'_>) -> bool {
+        let Some(payload) = step.payload() else { return false };
+        let known = self.steps.called(step);
+        let call = known.clone().unwrap_or_else(|| {
+            let id = step.text("call_id").filter(|id| !id.is_empty());
+            id.map_or_else(|| self.steps.call(step), |id| Call::Id(id.into()))
+        });
+        if self.gave.contains(&call) {
+            return false;
+        }
+        self.gave.push(call.clone());
+        let elsewhere = || step.text("call_id").is_some_and(|id| self.calls.has(&id));
+        if known.is_none() && !elsewhere() {
+            call::tell(emit, &call, &payload, true);
+        }
+        let outcome = call::outcome(&payload).unwrap_or_default();
+        let usual =
+            if step.label == "tool_error" { ToolState::Failed } else { ToolState::Completed };
+        let state = call::state(&payload);
+        let mut fields = call::GAVE.to_vec();
+        if state.is_none() {
+            fields.retain(|name| *name != "state");
+        }
+        if payload.has("output") {
+            fields.retain(|name| *name != "error");
+        }
+        self.rest.keep_but(step.index, "payload", &payload, &fields);
+        emit.at = step.ended().or(step.began());
+        let told = self.steps.all.iter().any(|other| {
+            other.label == "tool_call"
+                && self.steps.call(other) == call
+                && call::state(&other.completed).is_some_and(ToolState::is_terminal)
+        });
+        match call::end(state.unwrap_or(usual)).filter(|_| !told) {
+            Some(end) => emit.push(What::ToolEnded { call, end, outcome }),
+            // How it ended is with the call, or it has not ended.
+            None => emit.push(What::ToolRefined { call, outcome }),
+        }
+        true
+    }
+}
+
+/// The words of a step.
+fn said(step: &Step<'_>) -> Option<String> {
+    let one = |fields: &Fields<'_>| fields.string("text");
+    match (one(&step.started), one(&step.completed)) {
+        (Some(text), None) | (None, Some(text)) => Some(text),
+        (Some(began), Some(whole)) if began == whole => Some(whole),
+        (Some(_), Some(_)) | (None, None) => None,
+    }
+}
+
+fn trigger_named(name: &str) -> Option<Trigger> {
+    let all = [
+        Trigger::User,
+        Trigger::Command,
+        Trigger::Hook,
+        Trigger::Schedule,
+        Trigger::Agent,
+        Trigger::Continuation,
+    ];
+    all.into_iter().find(|trigger| trigger.name() == name)
+}
