@@ -204,6 +204,19 @@ pub enum Trigger {
 }
 
 impl Trigger {
+    pub const ALL: [Trigger; 6] = [
+        Trigger::User,
+        Trigger::Command,
+        Trigger::Hook,
+        Trigger::Schedule,
+        Trigger::Agent,
+        Trigger::Continuation,
+    ];
+
+    pub fn of_name(name: &str) -> Option<Trigger> {
+        Trigger::ALL.into_iter().find(|trigger| trigger.name() == name)
+    }
+
     pub fn name(self) -> &'static str {
         match self {
             Trigger::User => "user",

@@ -211,3 +211,16 @@ fn an_end_that_says_more_is_believed() {
     let run = reply([said(Text, "a"), over(Interrupted), over(Completed)]);
     assert_eq!(run.state(), "interrupted");
 }
+
+// R-002-07
+#[test]
+fn an_end_that_nobody_saw_is_unknown_until_somebody_says_more() {
+    let one = || vec![prompt("p1"), said(Text, "one"), over(EndReason::Unseen)];
+    assert_eq!(fold(one()).state(), "unknown");
+    let mut more = one();
+    more.push(over(EndReason::Interrupted));
+    assert_eq!(fold(more).state(), "interrupted");
+    let mut next = one();
+    next.push(prompt("p2"));
+    assert_eq!(fold(next).transcript().turns[0].state.name(), "unknown");
+}

@@ -5,6 +5,7 @@ use unspool_core::event::ToolEnd;
 use unspool_core::event::Voice::{Reasoning, Text};
 use unspool_core::history::{Message, Said, model_history};
 use unspool_core::part::Place;
+use unspool_core::telling::Name;
 
 use crate::script::*;
 
@@ -366,4 +367,23 @@ fn an_event_for_an_older_turn_does_not_make_it_the_current_one() {
         said(Text, "two"),
     ]);
     assert_eq!(run.turns(), [vec![r#"text:"one""#, "notice:informational"], vec![r#"text:"two""#]]);
+}
+
+#[test]
+fn what_comes_before_the_first_prompt_may_be_told_late() {
+    let mut early = data(Some("head"), "head", "{}");
+    early.turn = Some(Name::Preamble);
+    let script = vec![
+        prompt("p1"),
+        said(Text, "one"),
+        over(Completed),
+        early,
+        prompt("p2"),
+        said(Text, "two"),
+    ];
+    let turns = fold(script).transcript().turns;
+    let numbers: Vec<(u32, String)> =
+        turns.iter().map(|turn| (turn.number, turn.content())).collect();
+    let expected = [(0, ""), (1, "one"), (2, "two")];
+    assert_eq!(numbers, expected.map(|(number, text)| (number, text.to_owned())));
 }

@@ -61,7 +61,7 @@ pub fn messages(session: &Session, turn: &Turn, sdk: Sdk) -> Vec<UiMessage> {
     if !parts.is_empty() {
         let id = kept::asked(session, turn).unwrap_or_else(|| format!("{}-user", turn.id));
         let message = UiMessage { id, role: "user", metadata: asked(session, turn), parts };
-        messages.push(kept::restored(session, message));
+        messages.push(kept::restored(session, turn.user.iter(), message));
     }
     if !turn.parts.is_empty() {
         messages.push(reply(session, turn, sdk));
@@ -77,7 +77,7 @@ pub fn reply(session: &Session, turn: &Turn, sdk: Sdk) -> UiMessage {
         metadata: metadata(session, turn),
         parts: part::told(session, turn, sdk),
     };
-    kept::restored(session, message)
+    kept::restored(session, turn.parts.iter().map(|part| &part.body), message)
 }
 
 /// What every message says of where it comes from (R-001-24).

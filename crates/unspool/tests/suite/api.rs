@@ -14,7 +14,7 @@ use crate::served::Server;
 
 /// A server over sessions of every agent.
 fn over_everything(machine: &Machine) -> Server {
-    for agent in ["claude-code", "codex", "opencode", "copilot", "gemini", "ai-sdk", "rows"] {
+    for agent in unspool_sources::agents::AGENTS.iter().map(|agent| agent.name) {
         let folder = root().join("fixtures").join(agent);
         machine.run("data", &["import", folder.to_str().unwrap()], "");
     }

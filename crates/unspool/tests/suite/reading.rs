@@ -139,7 +139,7 @@ fn wishes(session: SessionId, archive: &Sqlite, prices: &Prices) -> Vec<Wish> {
 #[test]
 fn what_is_read_over_a_connection_is_what_is_read_of_the_archive() {
     let machine = Machine::new();
-    for agent in ["claude-code", "codex", "opencode", "copilot", "gemini", "ai-sdk", "rows"] {
+    for agent in unspool_sources::agents::AGENTS.iter().map(|agent| agent.name) {
         let folder = root().join("fixtures").join(agent);
         machine.run("data", &["import", folder.to_str().unwrap()], "");
     }

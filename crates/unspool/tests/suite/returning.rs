@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use unspool_core::document::settle_as_file;
 use unspool_core::json::Json;
-use unspool_core::part::{Agent, Body, Part};
+use unspool_core::part::{Agent, Body, Part, ToolState};
 use unspool_core::session::Transcript;
 use unspool_render::project::uimessage::{self, stream};
 use unspool_render::project::{Options, Projection, Sdk};
@@ -15,7 +15,7 @@ use unspool_sources::gather::Gathering;
 use unspool_sources::read::document::Document;
 use unspool_sources::read::events::Events;
 
-use crate::case::{all_cases, assert_none, name, root};
+use crate::case::{all_cases, assert_none, name, root, written};
 use crate::projections::projected;
 use crate::thoughtflow::transcripts;
 
@@ -111,11 +111,38 @@ fn is_kept(part: &Part) -> bool {
     matches!(&part.body, Body::Data(data) if data.kind == "thoughtflow-session")
 }
 
-/// Every part's kind and words, in order; not what only says how a turn ended.
+/// An output that is JSON, without the white space between its pieces.
+fn without_spaces(output: &str) -> String {
+    let json: Option<Value> = serde_json::from_str(output).ok();
+    json.map_or_else(|| output.to_owned(), |json| json.to_string())
+}
+
+/// Every part's kind and words, in order, without what only says how a turn ended: a stream says
+/// it, and a message does not. With the turn end the calls that nothing came of, and the text that
+/// was still growing.
 fn told_parts(transcript: &Transcript) -> Vec<(&'static str, String)> {
     let mut transcript = transcript.clone();
     for turn in &mut transcript.turns {
         turn.parts.retain(|part| !part.evidence.is_empty());
+        for part in &mut turn.parts {
+            match &mut part.body {
+                Body::Tool(tool) if tool.state == ToolState::Interrupted => {
+                    tool.state = ToolState::Running;
+                }
+                Body::Data(data) if data.kind == "ai-sdk-message" => {
+                    let growing = json!({ "state": "streaming" });
+                    let mut kept = data.payload.value();
+                    if let Some(parts) = kept["parts"].as_object_mut() {
+                        parts.retain(|_, part| *part != growing);
+                        if parts.is_empty() {
+                            kept.as_object_mut().unwrap().remove("parts");
+                        }
+                    }
+                    data.payload = Json::from(kept);
+                }
+                _ => {}
+            }
+        }
     }
     told(&transcript)
 }
@@ -138,7 +165,7 @@ fn told(transcript: &Transcript) -> Vec<(&'static str, String)> {
                     tool.call_id,
                     tool.state,
                     tool.input.as_ref().map(Json::value),
-                    tool.output
+                    tool.output.as_deref().map(without_spaces)
                 ),
                 Body::Agent(agents) => {
                     let one = |agent: &Agent| {
@@ -160,37 +187,48 @@ fn told(transcript: &Transcript) -> Vec<(&'static str, String)> {
     told
 }
 
+/// Here a part that another telling saw stands between those of a model call, and belongs to none:
+/// it depends on what stands before it. Read again, it belongs to the call.
+const OF_NO_CALL: [&str; 3] =
+    ["codex/exec-retried-and-failed", "gemini/error-stream-cut", "gemini/interrupted-mid-tool"];
+
 #[test]
 fn thoughtflow_documents_come_back() {
+    // R-002-01, R-002-03, R-002-07
     let form = Projection::named("thoughtflow").unwrap();
     let mut wrong = Vec::new();
     let mut seen = 0;
     for case in all_cases() {
+        let of = format!("{}/{}", name(case.parent().unwrap()), name(&case));
         for transcript in transcripts(&case) {
             let first = projected(form, &transcript, &Options::default());
             let back = returned(&first, "document.json");
             let second = projected(form, &back, &Options::default());
             let mut all = Vec::new();
             differences("", &numbered(read(&first)), &numbered(read(&second)), &mut all);
-            wrong.extend(all.into_iter().take(4).map(|(path, what)| {
-                format!("{} {path}: {what}", case.strip_prefix(root()).unwrap().display())
-            }));
+            let known = OF_NO_CALL.contains(&of.as_str());
+            all.retain(|(path, _)| !known || path != ".conversations[].steps[].depends_on");
+            wrong
+                .extend(all.into_iter().take(4).map(|(path, what)| format!("{of} {path}: {what}")));
             let (expected, found) = (told(&transcript), told(&back));
-            if expected != found {
-                let at = expected.iter().zip(&found).position(|(one, other)| one != other);
-                let at = at.unwrap_or(expected.len().min(found.len()));
-                wrong.push(format!(
-                    "{} part {at}: {:?} → {:?}",
-                    case.strip_prefix(root()).unwrap().display(),
-                    expected.get(at),
-                    found.get(at)
-                ));
-            }
+            wrong.extend(first_unlike(&expected, &found).map(|what| format!("{of} {what}")));
             seen += expected.len();
         }
     }
     assert!(seen > 2000, "{seen}");
     assert_none(wrong);
+}
+
+fn first_unlike(
+    expected: &[(&'static str, String)],
+    found: &[(&'static str, String)],
+) -> Option<String> {
+    if expected == found {
+        return None;
+    }
+    let at = expected.iter().zip(found).position(|(one, other)| one != other);
+    let at = at.unwrap_or(expected.len().min(found.len()));
+    Some(format!("part {at}: {:?} → {:?}", expected.get(at), found.get(at)))
 }
 
 // ── Messages ────────────────────────────────────────────────────────────────────────────────────
@@ -237,24 +275,90 @@ fn streams_of_messages_come_back_as_the_messages_do() {
                     events.push_str(stream::DONE);
                     let kept = returned(&document, "chat.json");
                     let streamed = returned(&events, "chat.sse");
-                    // A stream says how its turn ended, and a message does not.
                     let (kept, streamed) = (told_parts(&kept), told_parts(&streamed));
                     seen += kept.len();
-                    if kept != streamed {
-                        let at = kept.iter().zip(&streamed).position(|(one, other)| one != other);
-                        let at = at.unwrap_or(kept.len().min(streamed.len()));
-                        wrong.push(format!(
-                            "{} {sdk:?} turn {} part {at}: {:?} → {:?}",
-                            name(&case),
-                            turn.number,
-                            kept.get(at),
-                            streamed.get(at)
-                        ));
-                    }
+                    let unlike = first_unlike(&kept, &streamed);
+                    let number = turn.number;
+                    wrong.extend(
+                        unlike.map(|what| format!("{} {sdk:?} turn {number} {what}", name(&case))),
+                    );
                 }
             }
         }
     }
     assert!(seen > 2000, "{seen}");
     assert_none(wrong);
+}
+
+// ── What is not valid ───────────────────────────────────────────────────────────────────────────
+
+/// Messages and streams that the SDK refuses, each for one reason. Whatever is in them is kept, or
+/// somebody is told that it is not; nobody stops.
+#[test]
+fn nothing_is_lost_of_what_is_not_valid() {
+    // R-X: input from outside may be anything.
+    let folder = root().join("crates/unspool/tests/invalid");
+    let mut seen = 0;
+    let mut wrong = Vec::new();
+    for form in ["messages", "streams"] {
+        let files = folder.join(form).read_dir().unwrap().map(|file| file.unwrap().path());
+        for file in files {
+            seen += 1;
+            let mut gathering = Gathering::default();
+            let refused = gathering.read_file(&file, &mut |_| {}).is_err();
+            let warned = !gathering.warnings.is_empty()
+                || gathering.sessions.iter().any(|session| !session.warnings.is_empty());
+            if refused || warned {
+                continue;
+            }
+            let all: String =
+                gathering.sessions.iter().map(|session| written(&session.transcript())).collect();
+            let text = std::fs::read_to_string(&file).unwrap();
+            let mut words = Vec::new();
+            if form == "messages" {
+                words_of(&read(&text), &mut words);
+            } else {
+                let data = text.lines().filter_map(|line| line.strip_prefix("data: "));
+                for chunk in data.filter(|data| *data != "[DONE]") {
+                    words_of(&read(chunk), &mut words);
+                }
+            }
+            let lost: Vec<String> = words.into_iter().filter(|word| !all.contains(word)).collect();
+            if !lost.is_empty() {
+                wrong.push(format!("{}: {lost:?}", name(&file)));
+            }
+        }
+    }
+    assert_eq!(seen, 31 + 17);
+    assert_none(wrong);
+}
+
+/// What is said in a message or a chunk.
+fn words_of(value: &Value, out: &mut Vec<String>) {
+    const SAID: [&str; 8] =
+        ["text", "delta", "errorText", "content", "title", "url", "filename", "reason"];
+    match value {
+        Value::Array(all) => all.iter().for_each(|one| words_of(one, out)),
+        Value::Object(all) => {
+            for (name, value) in all {
+                match value {
+                    Value::String(text) if SAID.contains(&name.as_str()) => out.push(text.clone()),
+                    _ if ["input", "output", "data", "rawInput"].contains(&name.as_str()) => {
+                        strings_of(value, out);
+                    }
+                    other => words_of(other, out),
+                }
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+fn strings_of(value: &Value, out: &mut Vec<String>) {
+    match value {
+        Value::String(text) => out.push(text.clone()),
+        Value::Array(all) => all.iter().for_each(|one| strings_of(one, out)),
+        Value::Object(all) => all.values().for_each(|one| strings_of(one, out)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
 }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use unspool_core::id::Id;
 use unspool_core::json::Json;
+use unspool_core::part::Body;
 use unspool_core::session::{Session, Turn};
 use unspool_core::telling::Name;
 
@@ -50,12 +51,20 @@ fn own(session: &Session, id: Option<String>) -> Option<String> {
 }
 
 /// The message with what was kept of it.
-pub fn restored(session: &Session, mut message: UiMessage) -> UiMessage {
-    let mut all = message.parts.iter().enumerate().filter(|(_, part)| part.kind == KEPT);
+pub fn restored<'a>(
+    session: &Session,
+    bodies: impl Iterator<Item = &'a Body>,
+    mut message: UiMessage,
+) -> UiMessage {
     // Where a turn has several messages, nobody knows which one a part belongs to.
-    let (Some((at, part)), None) = (all.next(), all.next()) else { return message };
-    let kept = part.data.as_ref().and_then(Json::read::<Kept>);
-    let Some(mut kept) = kept.filter(|_| session.agent == AGENT) else { return message };
+    let own = |body: &&Body| matches!(body, Body::Data(data) if data.kind == "ai-sdk-message");
+    if session.agent != AGENT || bodies.filter(own).count() != 1 {
+        return message;
+    }
+    // One that was exported and read again is a part of the message, and stands before.
+    let last = message.parts.iter().enumerate().rfind(|(_, part)| part.kind == KEPT);
+    let Some((at, part)) = last else { return message };
+    let Some(mut kept) = part.data.as_ref().and_then(Json::read::<Kept>) else { return message };
     // What the application said of it goes before what we know.
     if let Some(Value::Object(told)) = kept.fields.get("metadata")
         && let Value::Object(known) = &mut message.metadata

@@ -83,8 +83,12 @@ impl DocumentDecoder {
             indexed(fields).map(|(index, part)| user_part(&mut rest, index, &part)).collect();
         rest.keep_fields_but(fields, &MESSAGE);
         user.extend(rest.data().map(Body::Data));
-        let names = vec![Name::Prompt(id)];
-        emit.push(What::TurnStarted { names, trigger: Trigger::User, user });
+        // Messages that we wrote say what began their turn.
+        let metadata = fields.fields("metadata");
+        let ours = metadata.is_text("agent") && metadata.is_text("sessionId");
+        let trigger = metadata.text("trigger").filter(|_| ours);
+        let trigger = trigger.and_then(|name| Trigger::of_name(&name)).unwrap_or_default();
+        emit.push(What::TurnStarted { names: vec![Name::Prompt(id)], trigger, user });
     }
 
     fn assistant(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {

@@ -1,6 +1,5 @@
 //! Tool calls and what they gave back, model calls and what their prompts were made of.
 
-use serde_json::Value;
 use unspool_core::event::{Call, Outcome, ToolCall, ToolEnd, What};
 use unspool_core::id::sha256;
 use unspool_core::json::Json;
@@ -106,9 +105,7 @@ pub(super) fn usage(told: &Fields<'_>) -> Option<(Usage, bool)> {
     let any = |names: [&str; 3]| names.into_iter().find_map(|name| told.number(name));
     let input = any(["input_tokens", "prompt_tokens", "inputTokens"]);
     let output = any(["output_tokens", "completion_tokens", "outputTokens"]);
-    if input.or(output).is_none() {
-        return None;
-    }
+    input.or(output)?;
     let (input, output) = (input.unwrap_or(0), output.unwrap_or(0));
     Some((Usage { input, output, ..Usage::default() }, false))
 }
@@ -174,8 +171,7 @@ pub(super) fn says_more(arguments: &Fields<'_>, prompt: Option<&str>) -> bool {
     let preview = |text: &str| text.chars().take(200).collect::<String>();
     arguments.each().any(|(name, value)| {
         let follows = name == "instructions_preview"
-            && prompt
-                .is_some_and(|prompt| Value::from(preview(prompt)) == Json::checked(value).value());
+            && prompt.is_some_and(|prompt| Json::checked(value).value() == preview(prompt));
         value != "null" && !follows
     })
 }

@@ -88,7 +88,7 @@ impl Run<'_, '_> {
             step.completed.is("kind", "error") || step.completed.is("code", "interrupted")
         });
         let made = !self.steps.is_of_model(last)
-            || others().last().is_some_and(|step| step.label == "assistant_call");
+            || others().next_back().is_some_and(|step| step.label == "assistant_call");
         let status = fields.text("status").unwrap_or_default();
         let body = kinds::body(&last.completed)?;
         let rule = if let Body::Notice(notice) = &body {

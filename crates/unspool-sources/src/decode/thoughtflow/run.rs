@@ -105,7 +105,7 @@ impl<'r, 'a> Run<'r, 'a> {
             let told = step
                 .text("trigger")
                 .filter(|_| step.label == "user_message" || step.trigger().is_some());
-            match told.as_deref().map(trigger_named) {
+            match told.as_deref().map(Trigger::of_name) {
                 Some(Some(named)) => trigger = named,
                 Some(None) => self.rest.keep_told(step.index, &step.started, "trigger"),
                 None => {}
@@ -351,16 +351,4 @@ fn said(step: &Step<'_>) -> Option<String> {
         (Some(began), Some(whole)) if began == whole => Some(whole),
         (Some(_), Some(_)) | (None, None) => None,
     }
-}
-
-fn trigger_named(name: &str) -> Option<Trigger> {
-    let all = [
-        Trigger::User,
-        Trigger::Command,
-        Trigger::Hook,
-        Trigger::Schedule,
-        Trigger::Agent,
-        Trigger::Continuation,
-    ];
-    all.into_iter().find(|trigger| trigger.name() == name)
 }
