@@ -132,6 +132,7 @@ pub struct PartPatch {
     pub open: Option<bool>,
     pub citations: Option<Vec<Json>>,
     pub signature: Option<String>,
+    pub signer: Option<String>,
     pub redacted: Option<bool>,
     pub duration_ms: Option<u64>,
     pub tool: Option<Box<ToolPatch>>,
@@ -189,7 +190,8 @@ impl PartPatch {
         // A body that is told anew takes no fields that were told before it.
         if later.body.is_some() {
             (self.text, self.open, self.citations) = (None, None, None);
-            (self.signature, self.redacted, self.duration_ms) = (None, None, None);
+            (self.signature, self.signer) = (None, None);
+            (self.redacted, self.duration_ms) = (None, None);
             self.tool = None;
         }
         self.evidence.extend(later.evidence);
@@ -203,6 +205,7 @@ impl PartPatch {
         take(&mut self.open, later.open);
         take(&mut self.citations, later.citations);
         take(&mut self.signature, later.signature);
+        take(&mut self.signer, later.signer);
         take(&mut self.redacted, later.redacted);
         take(&mut self.duration_ms, later.duration_ms);
         match (&mut self.tool, later.tool) {

@@ -190,6 +190,9 @@ fn body<M: SerializeMap>(map: &mut M, agent: &str, body: &Body) -> Result<(), M:
             map.serialize_entry("duration_ms", &reasoning.duration_ms)?;
             map.serialize_entry("redacted", &reasoning.redacted)?;
             map.serialize_entry("signature", &reasoning.signature)?;
+            if let Some(signer) = &reasoning.signer {
+                map.serialize_entry("signer", signer)?;
+            }
         }
         Body::Tool(tool) => {
             map.serialize_entry("call_id", &tool.call_id)?;

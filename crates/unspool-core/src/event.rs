@@ -251,6 +251,8 @@ pub enum What {
 pub struct SaidDetail {
     pub citations: Vec<Json>,
     pub signature: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signer: Option<String>,
     pub redacted: bool,
     pub duration_ms: Option<u64>,
 }
@@ -279,6 +281,7 @@ pub struct ToolCall {
 impl What {
     /// The name and the body of an event that is one part all by itself; the event back
     /// otherwise.
+    #[expect(clippy::result_large_err, reason = "the event is taken apart right behind the call")]
     pub(crate) fn into_part(self) -> Result<(Option<Name>, Body), What> {
         Ok(match self {
             What::Interjected(name, data) => (name, Body::Interjection(data)),

@@ -173,7 +173,24 @@ pub struct Reasoning {
     pub redacted: bool,
     /// The vendor's signature, or the encrypted content of a redacted block.
     pub signature: Option<String>,
+    /// Whose signature it is, as the source says it (`openai`). Without it that follows from the
+    /// agent: most run the models of one provider.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signer: Option<String>,
     pub duration_ms: Option<u64>,
+}
+
+/// Under which name a provider keeps the signature of a thought, and the whole of one that nobody
+/// may read, as the packages of the AI SDK write it.
+pub fn signature_name(signer: &str, redacted: bool) -> &'static str {
+    match signer {
+        "openai" | "azure" => "reasoningEncryptedContent",
+        "google" | "vertex" => "thoughtSignature",
+        "copilot" => "reasoningOpaque",
+        // Those that run the models of Anthropic, and whoever does as they do.
+        _ if redacted => "redactedData",
+        _ => "signature",
+    }
 }
 
 /// A tool call together with all that became of it.

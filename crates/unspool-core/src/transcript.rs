@@ -342,6 +342,7 @@ pub fn patch_part(part: &mut Part, patch: PartPatch) {
             set(&mut reasoning.open, patch.open);
             set(&mut reasoning.redacted, patch.redacted);
             set_option(&mut reasoning.signature, patch.signature);
+            set_option(&mut reasoning.signer, patch.signer);
             set_option(&mut reasoning.duration_ms, patch.duration_ms);
         }
         Body::Tool(tool) => {

@@ -214,6 +214,10 @@ impl Reading {
             let warning = self.warning(line, "invalid UTF-8 was replaced".to_owned());
             sink.warn(Some(session), warning);
         }
+        if let Err(what) = self.sessions[session.0].decoder.check(fields) {
+            let warning = Warning { bytes: Vec::new(), ..self.warning(line, what) };
+            sink.warn(Some(session), warning);
+        }
         let told = &mut self.sessions[session.0];
         let source = told.source;
         let record = Record { source, line: line.number, offset: line.offset, text };

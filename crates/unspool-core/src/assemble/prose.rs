@@ -228,6 +228,7 @@ impl Assembler {
     fn tell_detail(&mut self, head: &Head, at: At, detail: SaidDetail, patch: &mut PartPatch) {
         let ranks = &mut self.part(at).origin.ranks;
         patch.signature = ranks.take(Field::Signature, head.telling, detail.signature);
+        patch.signer = detail.signer.filter(|_| patch.signature.is_some());
         patch.duration_ms = ranks.take(Field::Duration, head.telling, detail.duration_ms);
         let citations = (!detail.citations.is_empty()).then_some(detail.citations);
         patch.citations = ranks.take(Field::Citations, head.telling, citations);
@@ -252,6 +253,7 @@ impl Assembler {
                 open: true,
                 redacted: detail.redacted,
                 signature: detail.signature.clone(),
+                signer: detail.signer.clone(),
                 duration_ms: detail.duration_ms,
             }),
         };

@@ -207,7 +207,8 @@ impl Redactor<'_> {
     }
 
     fn reasoning(&mut self, reasoning: &mut Reasoning) {
-        let Reasoning { text, open: _, redacted: _, signature, duration_ms: _ } = reasoning;
+        let Reasoning { text, open: _, redacted: _, signature, signer: _, duration_ms: _ } =
+            reasoning;
         self.string("text", text);
         if let Some(signature) = signature {
             // The vendor checks it: it must come back as it was, unless it is a key itself.

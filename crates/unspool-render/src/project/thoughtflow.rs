@@ -11,6 +11,7 @@ use std::io::{self, Write};
 
 use rustc_hash::FxHashMap;
 use serde::Serialize;
+use serde_json::Value;
 use unspool_core::document::time;
 use unspool_core::json::Json;
 use unspool_core::part::Body;
@@ -88,17 +89,14 @@ impl<'a> Flow<'a> {
     }
 
     /// A document that was read keeps whose session it was as a part before the first prompt: the
-    /// model calls have it again.
+    /// model calls have it again. What else it keeps has no other place.
     fn take_back(&mut self, turn: &mut Turn) {
-        #[derive(serde::Deserialize)]
-        #[serde(deny_unknown_fields)]
-        struct Kept {
-            name: String,
-        }
         turn.parts.retain(|part| {
             let Body::Data(data) = &part.body else { return true };
-            let kept: Option<Kept> = data.payload.read().filter(|_| data.kind == KEPT);
-            kept.map(|kept| self.session.agent = kept.name).is_none()
+            let kept: Option<serde_json::Map<String, Value>> = data.payload.read();
+            let Some(kept) = kept.filter(|_| data.kind == KEPT) else { return true };
+            let name = kept.get("name").and_then(Value::as_str);
+            name.map(|name| self.session.agent = name.to_owned()).is_none() || kept.len() > 1
         });
     }
 

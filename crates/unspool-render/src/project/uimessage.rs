@@ -7,6 +7,7 @@
 
 mod kept;
 mod part;
+mod partial;
 pub mod stream;
 mod tool;
 

@@ -237,12 +237,15 @@ fn body(kind: &str) -> (Vec<Field>, Vec<Field>) {
     let maybe_text = || maybe("string");
     let fields = match kind {
         "text" => return (vec![("text", text())], vec![("citations", list(anything()))]),
-        "reasoning" => vec![
-            ("text", text()),
-            ("duration_ms", maybe_count()),
-            ("redacted", is("boolean")),
-            ("signature", maybe_text()),
-        ],
+        "reasoning" => {
+            let fields = vec![
+                ("text", text()),
+                ("duration_ms", maybe_count()),
+                ("redacted", is("boolean")),
+                ("signature", maybe_text()),
+            ];
+            return (fields, vec![("signer", text())]);
+        }
         "tool" => tool(),
         "agent" => vec![("call_id", text()), ("agents", list(agent()))],
         "interjection" => vec![("text", text())],

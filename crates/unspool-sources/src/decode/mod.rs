@@ -34,6 +34,12 @@ pub trait Decoder: Send {
     /// Decodes one record. Says what became of it.
     fn decode(&mut self, record: &Record<'_>, fields: &Fields<'_>, out: &mut Vec<Event>) -> Fate;
 
+    /// What is wrong with a record that is read all the same: where, and what. Asked before it is
+    /// decoded.
+    fn check(&self, _fields: &Fields<'_>) -> Result<(), String> {
+        Ok(())
+    }
+
     /// What it remembers of the records so far, for `Format::resume`. It costs what it holds, so
     /// it is for the end of a batch and not for every record.
     fn save(&self) -> Option<String>;

@@ -227,7 +227,7 @@ pub fn find(connection: &Connection, text: &str) -> Result<Vec<StoredSession>, S
     let sql = format!(
         "{SESSION} WHERE (session.id >= ?1 AND session.id < ?2)
              OR (session.agent_session_id >= ?1 AND session.agent_session_id < ?2)
-         ORDER BY session.id = ?1 OR session.agent_session_id = ?1 DESC,
+         ORDER BY session.id = ?1 DESC, session.agent_session_id = ?1 DESC,
              session.started DESC, session.id LIMIT 50"
     );
     let families = Families::load(connection)?;
@@ -238,12 +238,14 @@ pub fn find(connection: &Connection, text: &str) -> Result<Vec<StoredSession>, S
     while let Some(row) = rows.next()? {
         found.push(session(connection, &families, row)?);
     }
-    let exact = |stored: &StoredSession| {
-        let session = &stored.summary.session;
-        session.agent_session_id == text || session.id.to_string() == text
-    };
-    if found.iter().any(exact) {
-        found.retain(exact);
+    // A session that was exported and read again goes by our id of the one that it was: ours is
+    // meant first, then the agent's.
+    let ours = |stored: &StoredSession| stored.summary.session.id.to_string() == text;
+    let theirs = |stored: &StoredSession| stored.summary.session.agent_session_id == text;
+    if found.iter().any(ours) {
+        found.retain(ours);
+    } else if found.iter().any(theirs) {
+        found.retain(theirs);
     }
     Ok(found)
 }

@@ -137,15 +137,12 @@ pub fn body() -> impl Strategy<Value = Body> {
     let others = prop_oneof![
         (text(), any::<bool>(), prop::collection::vec(json(), 0..3))
             .prop_map(|(text, open, citations)| Body::Text(Text { text, open, citations })),
-        (text(), any::<(bool, bool)>(), maybe(text()), any::<Option<u64>>()).prop_map(
-            |(text, (open, redacted), signature, duration_ms)| Body::Reasoning(Reasoning {
-                text,
-                open,
-                redacted,
-                signature,
-                duration_ms,
-            })
-        ),
+        (text(), any::<(bool, bool)>(), (maybe(text()), maybe(text())), any::<Option<u64>>())
+            .prop_map(
+                |(text, (open, redacted), (signature, signer), duration_ms)| Body::Reasoning(
+                    Reasoning { text, open, redacted, signature, signer, duration_ms }
+                )
+            ),
         (two(), any::<bool>()).prop_map(|((id, task), background)| {
             let agent = Agent { id, task, background, ..Agent::default() };
             Body::Agent(Agents { call_id: agent.id.clone(), agents: vec![agent.clone(), agent] })

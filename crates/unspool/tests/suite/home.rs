@@ -177,7 +177,8 @@ pub fn until<T: std::fmt::Debug>(what: &str, mut look: impl FnMut() -> Result<()
 /// Copies the files of a folder.
 pub fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
-    for entry in from.read_dir().unwrap().map(Result::unwrap) {
+    let files = from.read_dir().unwrap().map(Result::unwrap);
+    for entry in files.filter(|entry| entry.path().is_file()) {
         fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
     }
 }

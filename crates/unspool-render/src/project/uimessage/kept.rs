@@ -88,9 +88,25 @@ pub fn restored<'a>(
     message
 }
 
-/// Puts a field back that we wrote ourselves: ids of ours. Others may stand for another part, as
-/// parts are not always where they were.
+/// Puts a field back that we wrote ourselves: ids of ours, and that a text was still growing. Others
+/// may stand for another part, as parts are not always where they were.
 fn put_back(part: &mut UiPart, name: &str, value: &Value) -> bool {
+    if serde_json::to_value(&*part).is_ok_and(|now| now.get(name) == Some(value)) {
+        return true;
+    }
+    if name == "state" && value == "streaming" && matches!(&*part.kind, "text" | "reasoning") {
+        part.state = Some("streaming");
+        return true;
+    }
+    // It is the same thought if it has the same signature.
+    if name == "providerMetadata" && part.kind == "reasoning" {
+        let signature = part.provider_metadata.as_ref().and_then(signature);
+        let same = signature.is_some_and(|signature| has(value, signature));
+        if same {
+            part.provider_metadata = Some(value.clone());
+        }
+        return same;
+    }
     let Some(id) = value.as_str().filter(|id| id.parse::<Id>().is_ok()) else { return false };
     let place = match (name, part.kind.as_str()) {
         ("id", "reasoning" | "steering-message") => &mut part.id,
@@ -99,4 +115,14 @@ fn put_back(part: &mut UiPart, name: &str, value: &Value) -> bool {
     };
     *place = Some(id.to_owned());
     true
+}
+
+/// The only value that we write ourselves.
+fn signature(metadata: &Value) -> Option<&str> {
+    metadata.as_object()?.values().next()?.as_object()?.values().next()?.as_str()
+}
+
+fn has(metadata: &Value, signature: &str) -> bool {
+    let providers = metadata.as_object().into_iter().flat_map(|all| all.values());
+    providers.filter_map(Value::as_object).any(|told| told.values().any(|one| one == signature))
 }

@@ -5,7 +5,9 @@ use serde_json::{Value, json};
 use unspool_core::document::BodyDocument;
 use unspool_core::id::PartId;
 use unspool_core::json::Json;
-use unspool_core::part::{Body, Data, File, Interjection, Part, Reasoning, SourceLink, Text};
+use unspool_core::part::{
+    Body, Data, File, Interjection, Part, Reasoning, SourceLink, Text, signature_name,
+};
 use unspool_core::session::{Session, Turn};
 
 use super::tool;
@@ -40,6 +42,7 @@ pub struct UiPart {
     pub state: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<Json>,
+    /// What was written so far of an input that is not whole.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub raw_input: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -111,7 +114,7 @@ fn one(session: &Session, part: &Part, sdk: Sdk) -> UiPart {
     match &part.body {
         Body::Text(text) => said_text(text, sdk),
         Body::Reasoning(reasoning) => thought(session, id, reasoning),
-        Body::Tool(tool) => tool::part(session, tool, sdk),
+        Body::Tool(tool) => tool::part(session, id, tool, sdk),
         Body::File(told) => {
             file(told).unwrap_or_else(|| as_data(session, &id.to_string(), &part.body, sdk))
         }
@@ -151,9 +154,8 @@ fn is_citation(citation: &Json) -> bool {
 
 fn thought(session: &Session, id: PartId, reasoning: &Reasoning) -> UiPart {
     let signature = reasoning.signature.as_ref().map(|signature| {
-        let (provider, signed, hidden) = signer(&session.agent);
-        let name = if reasoning.redacted { hidden } else { signed };
-        json!({ provider: { name: signature } })
+        let signer = reasoning.signer.as_deref().unwrap_or_else(|| provider(&session.agent));
+        json!({ signer: { signature_name(signer, reasoning.redacted): signature } })
     });
     UiPart {
         id: Some(id.to_string()),
@@ -164,15 +166,19 @@ fn thought(session: &Session, id: PartId, reasoning: &Reasoning) -> UiPart {
     }
 }
 
-/// The provider whose models an agent runs, and what it calls the signature of a thought and the
-/// whole of one that nobody may read.
-fn signer(agent: &str) -> (&'static str, &'static str, &'static str) {
+/// The provider whose models an agent runs, where its log says nothing else. Where nobody knows who
+/// signed, the signature is kept, and no provider is told that it is its own.
+fn provider(agent: &str) -> &'static str {
     match agent {
-        "codex" => ("openai", "reasoningEncryptedContent", "reasoningEncryptedContent"),
-        "gemini" => ("google", "thoughtSignature", "thoughtSignature"),
-        _ => ("anthropic", "signature", "redactedData"),
+        "claude-code" => "anthropic",
+        "codex" => "openai",
+        "gemini" => "google",
+        _ => OURS,
     }
 }
+
+/// What we ourselves say of a part.
+const OURS: &str = "unspool";
 
 /// A file as something that can be fetched: an address, or its content itself.
 fn file(file: &File) -> Option<UiPart> {
@@ -217,7 +223,7 @@ fn in_address(text: &str) -> String {
 }
 
 fn cited(id: PartId, source: &SourceLink) -> UiPart {
-    let quote = source.quote.as_ref().map(|quote| json!({ "unspool": { "quote": quote } }));
+    let quote = source.quote.as_ref().map(|quote| json!({ OURS: { "quote": quote } }));
     let part = UiPart {
         source_id: Some(id.to_string()),
         title: source.title.clone(),

@@ -35,6 +35,8 @@ pub struct Chunk {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<Json>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub input_text_delta: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<Json>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_text: Option<String>,
@@ -199,6 +201,10 @@ fn called(part: &UiPart, out: &mut Vec<Chunk>) {
         provider_executed: part.provider_executed,
         ..Chunk::new(kind)
     };
+    if part.state == Some("input-streaming") {
+        out.push(call("tool-input-start"));
+        return written(part, part.raw_input.as_deref().unwrap_or_default(), out);
+    }
     match &part.input {
         Some(input) => {
             out.push(Chunk { input: Some(input.clone()), ..call("tool-input-available") });
@@ -206,6 +212,15 @@ fn called(part: &UiPart, out: &mut Vec<Chunk>) {
         None => out.push(call("tool-input-start")),
     }
     ended(part, out);
+}
+
+/// More of an input.
+fn written(part: &UiPart, more: &str, out: &mut Vec<Chunk>) {
+    if !more.is_empty() {
+        let tool_call_id = part.tool_call_id.clone();
+        let input_text_delta = Some(more.to_owned());
+        out.push(Chunk { tool_call_id, input_text_delta, ..Chunk::new("tool-input-delta") });
+    }
 }
 
 /// What became of a call that was told.
@@ -278,7 +293,14 @@ fn grown(
             if !same || !here && (old.input != new.input || old.title != new.title) {
                 return Err(Rewritten);
             }
-            if old.input == new.input && old.title == new.title {
+            if new.state == Some("input-streaming") && old.title == new.title {
+                let before = old.raw_input.as_deref().unwrap_or_default();
+                let more = new.raw_input.as_deref().unwrap_or_default().strip_prefix(before);
+                written(new, more.ok_or(Rewritten)?, out);
+            } else if old.input == new.input
+                && old.state != Some("input-streaming")
+                && old.title == new.title
+            {
                 ended(new, out);
             } else {
                 called(new, out);

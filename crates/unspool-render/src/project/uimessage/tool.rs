@@ -3,17 +3,21 @@
 use std::borrow::Cow;
 
 use serde_json::{Value, json};
+use unspool_core::id::PartId;
 use unspool_core::json::{Json, mended};
 use unspool_core::part::{Answer, Decision, QuestionKind, Tool, ToolState};
 use unspool_core::session::Session;
 
 use super::part::UiPart;
+use super::partial;
 use crate::project::Sdk;
 
-pub fn part(session: &Session, tool: &Tool, sdk: Sdk) -> UiPart {
+pub fn part(session: &Session, id: PartId, tool: &Tool, sdk: Sdk) -> UiPart {
     let input = tool.input.as_ref().map(safe);
+    // A result finds its call by the id: one that has none goes by its part's.
+    let call_id = Some(&tool.call_id).filter(|id| !id.is_empty());
     let part = UiPart {
-        tool_call_id: Some(tool.call_id.clone()),
+        tool_call_id: Some(call_id.cloned().unwrap_or_else(|| id.to_string())),
         provider_executed: tool.provider_executed.then_some(true),
         title: tool.title.clone().filter(|_| sdk >= Sdk::Seven),
         ..UiPart::new(format!("tool-{}", tool.name))
@@ -22,7 +26,7 @@ pub fn part(session: &Session, tool: &Tool, sdk: Sdk) -> UiPart {
     let newer = sdk >= Sdk::Seven;
     let asked = approval(tool).filter(|_| newer);
     match tool.state {
-        ToolState::Pending => UiPart { state: Some("input-streaming"), ..part },
+        ToolState::Pending => writing(part, tool),
         ToolState::Running => {
             let state = match (&asked, &tool.answer) {
                 (Some(_), Some(_)) => "approval-responded",
@@ -55,9 +59,17 @@ pub fn part(session: &Session, tool: &Tool, sdk: Sdk) -> UiPart {
         // Without a word of what became of it, it is a call without a result (R-001-20).
         ToolState::Interrupted => match &tool.output {
             Some(output) => failed(part, input, output, allowed(asked)),
+            None if input.is_none() && !tool.input_text.is_empty() => writing(part, tool),
             None => UiPart { state: Some("input-available"), input: whole(), ..part },
         },
     }
+}
+
+/// A call whose input is not whole. No model is told of it.
+fn writing(part: UiPart, tool: &Tool) -> UiPart {
+    let input = partial::value(&tool.input_text).filter(|input| !reaches(&input.value()));
+    let raw_input = Some(tool.input_text.clone()).filter(|text| !text.is_empty());
+    UiPart { state: Some("input-streaming"), input, raw_input, ..part }
 }
 
 fn failed(part: UiPart, input: Option<Json>, error: &str, approval: Option<Value>) -> UiPart {

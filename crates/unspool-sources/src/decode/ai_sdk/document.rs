@@ -12,6 +12,7 @@ use unspool_core::session::{Title, TitleOrigin, Trigger};
 use unspool_core::telling::{Name, Telling};
 
 use super::super::{Decoder, Emit, Fate, Fields, Record};
+use super::check;
 use super::message::{Reply, model, time, usage, user_part};
 use super::place::{Calls, Places};
 use super::rest::Rest;
@@ -26,6 +27,9 @@ pub(super) struct DocumentDecoder {
     calls: Calls,
     /// How many records came that are no messages.
     around: u32,
+    /// The latest message is a reply, and a turn has begun.
+    replying: bool,
+    began: bool,
 }
 
 impl Decoder for DocumentDecoder {
@@ -34,17 +38,26 @@ impl Decoder for DocumentDecoder {
         emit.at = time(fields);
         // A chat that is written anew is told again, by what is another source: without its name,
         // what comes before the first prompt would go to the latest turn.
-        let early = self.asked == 0 && !fields.is("role", "user");
+        let early = !self.began && !fields.is("role", "user");
         emit.turn = early.then_some(Name::Preamble);
         match fields.text("role").as_deref() {
             Some("user") => {
                 self.user(&mut emit, fields);
+                (self.began, self.replying) = (true, false);
                 Fate::InParts
             }
-            Some("assistant") => self.assistant(&mut emit, fields),
+            Some("assistant") => {
+                let fate = self.assistant(&mut emit, fields);
+                self.replying = true;
+                fate
+            }
             Some("system") => self.system(&mut emit, fields),
             _ => self.chat(&mut emit, fields),
         }
+    }
+
+    fn check(&self, fields: &Fields<'_>) -> Result<(), String> {
+        if fields.has("role") { check::message(fields) } else { Ok(()) }
     }
 
     fn save(&self) -> Option<String> {
@@ -68,6 +81,13 @@ pub(super) fn message_id(fields: &Fields<'_>, name: &str, number: &mut u32) -> A
     }
 }
 
+/// What began a turn: messages that we wrote ourselves say it.
+fn trigger(fields: &Fields<'_>) -> Option<Trigger> {
+    let metadata = fields.fields("metadata");
+    let ours = metadata.is_text("agent") && metadata.is_text("sessionId");
+    metadata.text("trigger").filter(|_| ours).and_then(|name| Trigger::of_name(&name))
+}
+
 /// Tells what no part has of a message. Says whether there is any.
 pub(super) fn tell_rest(emit: &mut Emit<'_>, places: &Places, rest: &Rest) -> bool {
     let Some(data) = rest.data() else { return false };
@@ -83,16 +103,19 @@ impl DocumentDecoder {
             indexed(fields).map(|(index, part)| user_part(&mut rest, index, &part)).collect();
         rest.keep_fields_but(fields, &MESSAGE);
         user.extend(rest.data().map(Body::Data));
-        // Messages that we wrote say what began their turn.
-        let metadata = fields.fields("metadata");
-        let ours = metadata.is_text("agent") && metadata.is_text("sessionId");
-        let trigger = metadata.text("trigger").filter(|_| ours);
-        let trigger = trigger.and_then(|name| Trigger::of_name(&name)).unwrap_or_default();
+        let trigger = trigger(fields).unwrap_or_default();
         emit.push(What::TurnStarted { names: vec![Name::Prompt(id)], trigger, user });
     }
 
     fn assistant(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
         let id = message_id(fields, "id", &mut self.replied);
+        // Of our own messages each reply is a turn. Others may write one for each step.
+        if let Some(trigger) = trigger(fields).filter(|_| self.replying) {
+            let (names, user) = (vec![Name::Record(id.clone())], Vec::new());
+            emit.turn = None;
+            emit.push(What::TurnStarted { names, trigger, user });
+            self.began = true;
+        }
         let metadata = fields.json("metadata").map(|json| json.value()).unwrap_or_default();
         let mut reply = Reply {
             message: &id,
@@ -119,10 +142,11 @@ impl DocumentDecoder {
         reply.rest.keep_fields_but(fields, &MESSAGE);
         let kept = tell_rest(emit, &reply.places, &reply.rest);
         // Nothing says that a kept message is the end of its turn, but that nothing is open. When
-        // it ended is not said: its time is when it was begun.
-        if parts && !reply.open {
+        // it ended is not said: its time is when it was begun. Our own say more.
+        let over = trigger(fields).is_some() && fields.fields("metadata").is("state", "completed");
+        if parts && (over || !reply.open) {
             emit.at = None;
-            emit.push(What::TurnEnded(EndReason::Idle));
+            emit.push(What::TurnEnded(if over { EndReason::Completed } else { EndReason::Idle }));
         }
         if parts || kept { Fate::InParts } else { Fate::Metadata }
     }

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 use unspool_core::event::{SaidDetail, Voice, What};
 use unspool_core::json::Json;
-use unspool_core::part::{Body, Data, File, Interjection, SourceLink, Text};
+use unspool_core::part::{Body, Data, File, Interjection, SourceLink, Text, signature_name};
 use unspool_core::session::Usage;
 use unspool_core::telling::Name;
 
@@ -41,14 +41,11 @@ impl Reply<'_> {
                 self.say(emit, Voice::Text, index, part, detail);
             }
             "reasoning" => {
-                let thought = Thought::of(&part.fields("providerMetadata"));
-                if !thought.is_all {
+                let empty = part.text("text").is_none_or(|text| text.is_empty());
+                let (detail, is_all) = thought(&part.fields("providerMetadata"), empty);
+                if !is_all {
                     keep(&mut self.rest, index, part, "providerMetadata");
                 }
-                let empty = part.text("text").is_none_or(|text| text.is_empty());
-                let redacted = empty && thought.signature.is_some();
-                let signature = thought.signature;
-                let detail = SaidDetail { signature, redacted, ..SaidDetail::default() };
                 self.say(emit, Voice::Reasoning, index, part, detail);
             }
             _ => match tool::tool_name(part) {
@@ -191,33 +188,31 @@ pub(super) fn user_part(rest: &mut Rest, index: u32, part: &Fields<'_>) -> Body 
     }
 }
 
-/// What a provider attached to a thought.
-pub(super) struct Thought {
-    pub signature: Option<String>,
-    /// There is nothing else, and the provider is the one that signs its thoughts.
-    pub is_all: bool,
-}
-
-impl Thought {
-    pub fn of(metadata: &Fields<'_>) -> Thought {
-        const SIGNED: [&str; 4] =
-            ["signature", "redactedData", "thoughtSignature", "reasoningEncryptedContent"];
-        let providers: Vec<_> = metadata.each().map(|(name, _)| name).collect();
-        let signature = providers.iter().find_map(|provider| {
-            let told = metadata.fields(provider);
-            SIGNED.into_iter().find_map(|name| told.string(name)).filter(|text| !text.is_empty())
-        });
-        let anthropic = metadata.fields("anthropic");
-        let own = anthropic
-            .each()
-            .all(|(name, value)| SIGNED[..2].contains(&&*name) && value.starts_with('"'));
-        let is_all = match providers.as_slice() {
-            [] => true,
-            [provider] => provider == "anthropic" && own && anthropic.each().count() == 1,
-            [..] => false,
-        };
-        Thought { signature, is_all }
-    }
+/// What a provider attached to a thought, and whether that is all there is.
+pub(super) fn thought(metadata: &Fields<'_>, empty: bool) -> (SaidDetail, bool) {
+    const SIGNED: [&str; 5] = [
+        "signature",
+        "redactedData",
+        "thoughtSignature",
+        "reasoningEncryptedContent",
+        "reasoningOpaque",
+    ];
+    let providers: Vec<_> = metadata.each().map(|(name, _)| name).collect();
+    let signed = providers.iter().find_map(|provider| {
+        let told = metadata.fields(provider);
+        let text = |name: &'static str| Some((name, told.string(name)?));
+        let (name, text) =
+            SIGNED.into_iter().filter_map(text).find(|(_, text)| !text.is_empty())?;
+        Some((provider.clone().into_owned(), name, text))
+    });
+    let Some((signer, name, signature)) = signed else {
+        return (SaidDetail::default(), providers.is_empty());
+    };
+    let alone = providers.len() == 1 && metadata.fields(&signer).each().count() == 1;
+    let is_all = alone && name == signature_name(&signer, empty);
+    // Our own exports say so where nobody knows whose it is.
+    let (signature, signer) = (Some(signature), Some(signer).filter(|name| name != "unspool"));
+    (SaidDetail { signature, signer, redacted: empty, ..SaidDetail::default() }, is_all)
 }
 
 /// When a message was made, where the application says so.

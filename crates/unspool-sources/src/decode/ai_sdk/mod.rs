@@ -4,6 +4,7 @@
 //!
 //! What our parts have no place for (`rest.rs`) is kept beside the message, whole.
 
+mod check;
 mod document;
 mod message;
 mod place;

@@ -7,7 +7,7 @@ use unspool_core::telling::Name;
 
 use super::super::fields::unescaped;
 use super::super::{Emit, Fields, Outline};
-use super::message::{Thought, voice_name};
+use super::message::{thought, voice_name};
 use super::rest::Rest;
 
 #[derive(Serialize, Deserialize)]
@@ -50,12 +50,11 @@ impl Prose {
         if let Some(metadata) = self.metadata.take() {
             let mut outline = Outline::default();
             let fields = outline.read(metadata.text()).unwrap_or_default();
-            let thought = Thought::of(&fields);
+            let (thought, is_all) = thought(&fields, self.text.is_empty());
             if self.voice == Voice::Reasoning {
-                detail.redacted = self.text.is_empty() && thought.signature.is_some();
-                detail.signature = thought.signature;
+                detail = SaidDetail { citations: detail.citations, ..thought };
             }
-            if self.voice == Voice::Text || !thought.is_all {
+            if self.voice == Voice::Text || !is_all {
                 rest.keep(self.index, "providerMetadata", metadata);
             }
         }

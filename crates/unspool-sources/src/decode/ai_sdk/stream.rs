@@ -13,6 +13,7 @@ use unspool_core::session::Trigger;
 use unspool_core::telling::{Name, Telling};
 
 use super::super::{Decoder, Emit, Fate, Fields, Record};
+use super::check;
 use super::document::{message_id, tell_rest};
 use super::message::{model, thing, usage, voice_name};
 use super::place::{Calls, Places};
@@ -75,6 +76,24 @@ impl Decoder for StreamDecoder {
         }
         let Some(message) = &mut self.message else { return Fate::Metadata };
         message.chunk(&mut emit, &mut self.calls, &kind, fields)
+    }
+
+    fn check(&self, fields: &Fields<'_>) -> Result<(), String> {
+        check::chunk(fields)?;
+        // What goes on must have begun. A call may have been made in a stream before this one.
+        let kind = fields.text("type").unwrap_or_default();
+        let began = match kind.rsplit_once('-') {
+            Some((voice @ ("text" | "reasoning"), "delta" | "end")) => {
+                let key = format!("{voice} {}", fields.text("id").unwrap_or_default());
+                self.message.as_ref().is_some_and(|message| message.open.contains_key(&key))
+            }
+            Some(("tool-input", "delta")) => {
+                let call = fields.text("toolCallId").unwrap_or_default();
+                self.message.as_ref().is_some_and(|message| message.tools.contains_key(&*call))
+            }
+            Some(_) | None => true,
+        };
+        if began { Ok(()) } else { Err(format!("{kind}: nothing of this id has begun")) }
     }
 
     fn save(&self) -> Option<String> {

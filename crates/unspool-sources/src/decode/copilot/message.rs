@@ -44,6 +44,9 @@ fn block_name(step: &Arc<str>, voice: Voice, nth: u32) -> Name {
     Name::Block(step.clone(), nth.saturating_mul(2).saturating_add(kind))
 }
 
+/// Whose it is, and the signature.
+type Signature = (&'static str, Option<String>);
+
 /// Names the blocks of one message in their order.
 struct Blocks {
     step: Arc<str>,
@@ -66,25 +69,33 @@ impl Blocks {
     }
 
     /// Reasoning of which only the encrypted form is kept is redacted.
-    fn think(&mut self, emit: &mut Emit<'_>, text: String, signature: Option<String>) -> bool {
+    fn think(&mut self, emit: &mut Emit<'_>, text: String, signature: Signature) -> bool {
+        let (signer, signature) = signature;
         let signature = signature.filter(|signature| !signature.is_empty());
+        let signer = signature.is_some().then(|| signer.to_owned());
         let redacted = text.trim().is_empty() && signature.is_some();
-        let detail = SaidDetail { signature, redacted, ..SaidDetail::default() };
+        let detail = SaidDetail { signature, signer, redacted, ..SaidDetail::default() };
         self.say(emit, Voice::Reasoning, text, detail)
     }
 
     /// A block of reasoning as its provider writes it.
     fn reasoning(&mut self, emit: &mut Emit<'_>, block: &Fields<'_>) -> bool {
         match block.text("type").as_deref() {
-            Some("redacted_thinking") => self.think(emit, String::new(), block.string("data")),
+            Some("redacted_thinking") => {
+                self.think(emit, String::new(), ("anthropic", block.string("data")))
+            }
             Some("reasoning") => {
                 let summary: Vec<String> =
                     block.list("summary").filter_map(|piece| piece.string("text")).collect();
-                self.think(emit, summary.join("\n\n"), block.string("encrypted_content"))
+                self.think(
+                    emit,
+                    summary.join("\n\n"),
+                    ("openai", block.string("encrypted_content")),
+                )
             }
             _ => {
                 let text = block.string("thinking").unwrap_or_default();
-                self.think(emit, text, block.string("signature"))
+                self.think(emit, text, ("anthropic", block.string("signature")))
             }
         }
     }
@@ -222,7 +233,9 @@ fn unordered(
     }
     if reasoning.list("blocks").next().is_none() {
         let text = data.string("reasoningText").unwrap_or_default();
-        let signature = data.string("reasoningOpaque").or_else(|| data.string("encryptedContent"));
+        // Copilot's own name for whatever the provider signed with.
+        let opaque = data.string("reasoningOpaque").map(|opaque| ("copilot", Some(opaque)));
+        let signature = opaque.unwrap_or_else(|| ("openai", data.string("encryptedContent")));
         made |= blocks.think(emit, text, signature);
     }
     let text = data.string("content").unwrap_or_default();

@@ -119,7 +119,7 @@ impl Teller {
             return self.summary(emit, message, text);
         }
         let block = Name::Block(id.clone(), 0);
-        let (signature, hidden) = signature(&part.fields("metadata"));
+        let Signed { signature, signer, hidden } = signed(&part.fields("metadata"));
         let redacted = voice == Voice::Reasoning && ended && hidden && text.trim().is_empty();
         if text.is_empty() && !redacted {
             // An attempt that failed leaves texts that have begun and never end.
@@ -131,7 +131,8 @@ impl Teller {
         }
         self.open.remove(&id);
         let duration_ms = duration(&time).filter(|_| voice == Voice::Reasoning);
-        let detail = SaidDetail { signature, redacted, duration_ms, ..SaidDetail::default() };
+        let detail =
+            SaidDetail { signature, signer, redacted, duration_ms, ..SaidDetail::default() };
         emit.push(What::Said { voice, block: Some(block), text, detail });
         Fate::InParts
     }
@@ -185,17 +186,26 @@ impl Teller {
 }
 
 /// What a provider keeps with reasoning, and whether that is the reasoning itself, not readable.
-fn signature(metadata: &Fields<'_>) -> (Option<String>, bool) {
-    for provider in ["openai", "anthropic", "google", "bedrock", "azure", "openrouter"] {
+#[derive(Default)]
+struct Signed {
+    signature: Option<String>,
+    signer: Option<String>,
+    hidden: bool,
+}
+
+fn signed(metadata: &Fields<'_>) -> Signed {
+    for provider in ["openai", "anthropic", "google", "bedrock", "azure", "openrouter", "copilot"] {
         let kept = metadata.fields(provider);
         let hidden = ["reasoningEncryptedContent", "redactedData"];
-        if let Some(text) = hidden.iter().find_map(|name| kept.string(name)) {
-            return (Some(text), true);
-        }
-        let signature = kept.string("signature").or_else(|| kept.string("thoughtSignature"));
+        let hidden = hidden.iter().find_map(|name| kept.string(name));
+        let open = || {
+            let names = ["signature", "thoughtSignature", "reasoningOpaque"];
+            names.iter().find_map(|name| kept.string(name))
+        };
+        let (signature, hidden) = (hidden.clone().or_else(open), hidden.is_some());
         if signature.is_some() {
-            return (signature, false);
+            return Signed { signature, signer: Some(provider.to_owned()), hidden };
         }
     }
-    (None, false)
+    Signed::default()
 }

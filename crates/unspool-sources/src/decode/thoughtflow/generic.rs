@@ -25,7 +25,7 @@ impl Run<'_, '_> {
     }
 
     fn thought(&mut self, emit: &mut Emit<'_>, step: &Step<'_>, payload: &Fields<'_>) -> bool {
-        let known = ["text", "duration_ms", "redacted", "signature", "open"];
+        let known = ["text", "duration_ms", "redacted", "signature", "signer", "open"];
         let text = payload.string("text").unwrap_or_default();
         let redacted = payload.flag("redacted");
         if !kinds::has_only(payload, &known) || (text.trim().is_empty() && !redacted) {
@@ -33,6 +33,7 @@ impl Run<'_, '_> {
         }
         let detail = SaidDetail {
             signature: payload.string("signature"),
+            signer: payload.string("signer"),
             duration_ms: payload.number("duration_ms"),
             redacted,
             citations: Vec::new(),
