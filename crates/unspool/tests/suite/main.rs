@@ -32,6 +32,7 @@ mod order_gemini;
 mod order_opencode;
 mod order_rows;
 mod order_thoughtflow;
+mod projected;
 mod projections;
 mod projections_trace;
 mod pty;

@@ -296,67 +296,6 @@ fn a_word_that_moved_is_noticed() {
     }
 }
 
-/// Cases whose messages and Markdown are kept as they are, to be read.
-const KEPT: [&str; 6] = [
-    "ai-sdk/multi-step-interleaved",
-    "claude-code/question-answered",
-    "codex/steered",
-    "copilot/todos-and-background-command",
-    "gemini/todos",
-    "opencode/text-between-tools",
-];
-
-// Every projection of every fixture: what it is, by its length and its digest, and for some the file
-// itself. A change shows which of them it touches.
-#[test]
-fn projections_are_as_they_were() {
-    let bless = std::env::var_os("UNSPOOL_BLESS").is_some();
-    let mut wrong = Vec::new();
-    let mut hold = |path: std::path::PathBuf, text: &str| {
-        if bless {
-            std::fs::write(&path, text).unwrap();
-        }
-        let kept = std::fs::read_to_string(&path).unwrap_or_default();
-        let differ = kept.lines().zip(text.lines()).filter(|(kept, now)| kept != now);
-        let differ: Vec<String> =
-            differ.take(5).map(|(_, now)| now.chars().take(150).collect()).collect();
-        if kept != text {
-            wrong.push(format!("{}: {differ:#?}", path.display()));
-        }
-    };
-    let mut all = String::new();
-    for case in all_cases() {
-        let source = name(case.parent().unwrap());
-        let captures = captures(&case);
-        let order: Vec<usize> = (0..captures.len()).collect();
-        let gathering = fold_in(&captures, &order);
-        for (nth, gathered) in told_sessions(&gathering).enumerate() {
-            let transcript = gathered.transcript();
-            for projection in told() {
-                let text = projected(projection, &transcript, &Options::default());
-                let (name, form) = (name(&case), projection.name);
-                let digest = unspool_core::id::digest(text.as_bytes());
-                all.push_str(&format!(
-                    "{source}/{name} {nth} {form} {} {digest:016x}\n",
-                    text.len()
-                ));
-                let is_kept = nth == 0 && KEPT.contains(&format!("{source}/{name}").as_str());
-                match form {
-                    "markdown" if is_kept => hold(case.join("export.md"), &text),
-                    // A line for each part can be read, and compared.
-                    "uimessage" if is_kept => {
-                        let text = text.replace("{\"type\":", "\n  {\"type\":");
-                        hold(case.join("uimessage.json"), &text);
-                    }
-                    _ => {}
-                }
-            }
-        }
-    }
-    hold(root().join("fixtures/projections.txt"), &all);
-    assert_none(wrong);
-}
-
 #[test]
 fn the_documentation_has_every_form() {
     let page = std::fs::read_to_string(root().join("docs/exports.md")).unwrap();

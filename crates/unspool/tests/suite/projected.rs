@@ -1,0 +1,87 @@
+//! Golden files of every projection of every fixture, beside the recordings (`projected/`): a change
+//! shows what it does to every form. They are for people to read, so they are laid out in lines, and
+//! the forms of machines as outlines in which long texts are cut and known by their digest.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use unspool_render::project::{ALL, Way};
+
+use crate::case::{all_cases, assert_none, root};
+use crate::projections_trace::shelf::{Shelf, told};
+use crate::projections_trace::{atif, otel};
+
+/// A projection as its golden file has it.
+fn readable(form: &str, text: String) -> String {
+    let read = |text: &str| -> Value { serde_json::from_str(text).unwrap() };
+    match form {
+        "atif" => atif::readable(&read(&text)),
+        "otel" => otel::readable(&read(&text)),
+        // Its styles and its script are those of every page.
+        "html" => {
+            let (_, body) = text.split_once("</style>").unwrap();
+            let (body, _) = body.rsplit_once("<script>").unwrap();
+            body.replace("><", ">\n<")
+        }
+        "json" | "uimessage" | "fixture" => text.replace("},{", "},\n{"),
+        _ => text,
+    }
+}
+
+fn golden(case: &Path, form: &str, nth: usize) -> PathBuf {
+    // Nothing here may be taken for a recording.
+    let extension = if form == "markdown" { "md" } else { "txt" };
+    let session = if nth == 0 { String::new() } else { format!("{nth}.") };
+    case.join("projected").join(format!("{session}{form}.{extension}"))
+}
+
+fn first_line_that_differs(expected: &str, found: &str) -> String {
+    let lines = expected.lines().zip(found.lines()).enumerate();
+    let unlike = lines.into_iter().find(|(_, (expected, found))| expected != found);
+    let cut = |line: &str| line.chars().take(200).collect::<String>();
+    match unlike {
+        Some((at, (expected, found))) => {
+            format!("line {}\n  - {}\n  + {}", at + 1, cut(expected), cut(found))
+        }
+        None => "one has more lines than the other".to_owned(),
+    }
+}
+
+#[test]
+fn projections_are_as_they_were() {
+    let bless = std::env::var_os("UNSPOOL_BLESS").is_some();
+    let forms: Vec<_> = ALL.iter().filter(|form| matches!(form.way, Way::Told(_))).collect();
+    let mut wrong = Vec::new();
+    let mut wanted = BTreeSet::new();
+    for case in all_cases() {
+        if bless {
+            let _ = std::fs::remove_dir_all(case.join("projected"));
+            std::fs::create_dir(case.join("projected")).unwrap();
+        }
+        let shelf = Shelf::of_case(&case);
+        for (nth, transcript) in shelf.0.iter().enumerate() {
+            for form in &forms {
+                let found = readable(form.name, told(form.name, &shelf, transcript));
+                let path = golden(&case, form.name, nth);
+                if bless {
+                    std::fs::write(&path, &found).unwrap();
+                }
+                let expected = std::fs::read_to_string(&path).unwrap_or_default();
+                if expected != found {
+                    let place = path.strip_prefix(root()).unwrap().display().to_string();
+                    wrong.push(format!("{place}: {}", first_line_that_differs(&expected, &found)));
+                }
+                wanted.insert(path);
+            }
+        }
+        let kept = case.join("projected").read_dir().into_iter().flatten();
+        let kept = kept.map(|file| file.unwrap().path());
+        wrong.extend(
+            kept.filter(|file| !wanted.contains(file))
+                .map(|file| format!("{} is of nothing", file.display())),
+        );
+    }
+    assert!(wanted.len() > 2400, "{}", wanted.len());
+    assert_none(wrong);
+}
