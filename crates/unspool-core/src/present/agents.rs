@@ -2,19 +2,71 @@
 //! their own sessions know. That is joined here, when it is shown; nothing of it is ever folded
 //! into the parent.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::body::node;
 use super::{PartView, format};
 use crate::block::{Block, Icon, Node, Span};
 use crate::id::SessionId;
 use crate::part::{Agent, Body, Kind};
-use crate::session::{Transcript, TurnState};
+use crate::session::{Transcript, Turn, TurnState};
 
 /// So many of the tools that an agent used last are named.
 const LAST_TOOLS: usize = 3;
 /// Agents may name each other as they like (law 8); no tree is deeper than this.
 const DEEPEST: usize = 12;
+
+/// So many agents are looked up for one look at a session.
+const MOST: usize = 200;
+
+/// The sub-agents that some turns speak of, nested ones included, while their own sessions are
+/// being looked up: whoever can find a session asks for the next id and adds what it found.
+#[derive(Default)]
+pub struct Search {
+    family: Family,
+    waiting: Vec<String>,
+    seen: BTreeSet<String>,
+}
+
+impl Search {
+    pub fn among(turns: &[Turn]) -> Search {
+        Search { waiting: agents_in(turns), ..Search::default() }
+    }
+
+    /// The agent to look up next.
+    pub fn next_id(&mut self) -> Option<String> {
+        while let Some(id) = self.waiting.pop() {
+            if self.seen.len() < MOST && self.seen.insert(id.clone()) {
+                return Some(id);
+            }
+        }
+        None
+    }
+
+    pub fn add(&mut self, transcript: &Transcript) {
+        self.waiting.extend(agents_in(&transcript.turns));
+        self.family.add(transcript);
+    }
+
+    pub fn family(self) -> Family {
+        self.family
+    }
+}
+
+/// The sub-agents that some turns speak of, each once and in their order: those that have ids of
+/// their own.
+pub fn agents_in(turns: &[Turn]) -> Vec<String> {
+    let mut ids: Vec<String> = Vec::new();
+    for part in turns.iter().flat_map(|turn| &turn.parts) {
+        let Body::Agent(told) = &part.body else { continue };
+        for agent in told.agents.iter().filter(|agent| !agent.id.starts_with("temp_")) {
+            if !ids.contains(&agent.id) {
+                ids.push(agent.id.clone());
+            }
+        }
+    }
+    ids
+}
 
 /// What the sessions of sub-agents say, by the agents' own ids.
 #[derive(Clone, PartialEq, Debug, Default)]

@@ -1,7 +1,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use jiff::Timestamp;
-use serde_json::Value;
+use serde_json::{Value, json};
 use unspool_core::id::{Id, PartId, SessionId, StepId, TurnId, sha256};
 use unspool_core::json::Json;
 use unspool_core::part::{Body, Part, Place, Text, Tool, ToolState};
@@ -130,7 +130,7 @@ fn provenance() -> Provenance {
     }
 }
 
-// R-002-15 to R-002-18
+// R-002-15, R-002-16, R-002-17, R-002-18
 #[test]
 fn a_prompt_is_told_with_the_spans_that_are_true() {
     let parts = vec![part("a", Some("s1"), text("because"))];
@@ -138,6 +138,11 @@ fn a_prompt_is_told_with_the_spans_that_are_true() {
     let call = &labelled(&told, "assistant_call")[0];
     let own = &call["payload_started"]["prompt_provenance"];
     let prompt: Vec<char> = own["final_prompt"].as_str().unwrap().chars().collect();
+    assert_eq!(own["final_prompt"].as_str(), provenance().final_prompt.as_deref());
+    let pieces = provenance().pieces;
+    for (told, piece) in own["parts"].as_array().unwrap().iter().zip(&pieces) {
+        assert_eq!((&told["type"], &told["value"]), (&json!(piece.kind), &json!(piece.value)));
+    }
     let assembly = own["assembly"].as_array().unwrap();
     let named: Vec<u64> = assembly.iter().map(|span| span["part"].as_u64().unwrap()).collect();
     assert_eq!(named, [0, 1, 3], "the span of the personality is not true");
@@ -209,7 +214,7 @@ fn snapshots_stand_once_in_a_run_and_by_their_digest() {
     assert_eq!(payload("policy.snapshot")["version"], "aa".repeat(32));
     assert_eq!(payload("policy.snapshot")["content_preview"], "Be good.");
     assert_eq!(payload("tool.schemas.snapshot")["count"], 2);
-    assert_eq!(payload("tool.schemas.snapshot")["names"], serde_json::json!(["Read", "Write"]));
+    assert_eq!(payload("tool.schemas.snapshot")["names"], json!(["Read", "Write"]));
     assert_eq!(payload("context.preamble")["context"]["channel"], "text");
     let adapted = payload("prompt.adaptations");
     assert_eq!((&adapted["content_length"], &adapted["modifiable"]), (&9.into(), &true.into()));
@@ -223,7 +228,7 @@ fn adaptations_are_told_when_there_are_none_and_not_when_nobody_recorded_them() 
     let told = document(&session(vec![turn(1, vec![step("s1", Some(none))], parts())]));
     let adapted = &labelled(&told, "prompt.adaptations")[0]["payload_started"];
     assert_eq!(adapted["content_length"], 0);
-    assert_eq!(adapted["included_ids"], serde_json::json!([]));
+    assert_eq!(adapted["included_ids"], json!([]));
     let told = document(&session(vec![turn(1, vec![step("s1", None)], parts())]));
     assert!(labelled(&told, "prompt.adaptations").is_empty());
     let call = &labelled(&told, "assistant_call")[0]["payload_started"];
@@ -308,7 +313,7 @@ fn dependencies_are_read_in_either_form_and_unknown_ones_are_told() {
     assert_eq!(run.unknown_steps(), [UnknownStep { step: "c", depends_on: "z" }]);
     let again = serde_json::to_value(run).unwrap();
     assert_eq!(again["steps"][1]["depends_on"], "a");
-    assert_eq!(again["steps"][2]["depends_on"], serde_json::json!(["a", "z"]));
+    assert_eq!(again["steps"][2]["depends_on"], json!(["a", "z"]));
 }
 
 #[test]
@@ -335,5 +340,5 @@ fn what_is_no_text_and_what_is_nested_deep_breaks_nothing() {
 #[test]
 fn a_session_without_a_turn_is_a_document_without_a_run() {
     let told = document(&session(Vec::new()));
-    assert_eq!(told["conversations"], serde_json::json!([]));
+    assert_eq!(told["conversations"], json!([]));
 }

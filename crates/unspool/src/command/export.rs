@@ -87,7 +87,8 @@ impl Export {
             return report::list(&writing.replaced);
         }
         // Only lines can stand below lines; anything else is one session a file.
-        let together = matches!(self.to.way, Way::Stored) || sessions.len() == 1;
+        // All sessions go into a folder even where there is only one of them today.
+        let together = matches!(self.to.way, Way::Stored) || sessions.len() == 1 && !self.all;
         match self.output {
             Some(path) if together && !path.is_dir() => {
                 writing.file(&path, &sessions)?;
@@ -109,8 +110,7 @@ impl Export {
                 out.flush()?;
             }
             None => bail!(
-                "{} sessions as {} are as many files; say which folder they go into with -o FOLDER",
-                sessions.len(),
+                "each session as {} is a file of its own; say which folder they go into with -o FOLDER",
                 self.to.name
             ),
         }

@@ -105,3 +105,25 @@ fn several_sessions_are_several_files() {
     assert_eq!(refused.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&refused.stderr).contains("markdown"), "{refused:?}");
 }
+
+// R-X-16: what an agent calls its session names no file outside of the folder that was asked for.
+#[test]
+fn files_are_named_by_our_own_ids() {
+    let machine = Machine::new();
+    let log = "{\"id\":\"../../../evil\",\"messages\":[{\"id\":\"u\",\"role\":\"user\",\
+        \"parts\":[{\"type\":\"text\",\"text\":\"Hello.\"}]}]}";
+    machine.write("chat.json", log.as_bytes());
+    machine.ok("archive", &["import", machine.home().join("chat.json").to_str().unwrap()]);
+    let listed = machine.json("archive", &["list"]);
+    let id = listed[0]["id"].as_str().unwrap();
+    assert!(id.chars().all(|c| c.is_ascii_alphanumeric()), "{id}");
+    let shown = machine.json("archive", &["show", id]);
+    assert_eq!(shown["session"]["agent_session_id"], "../../../evil");
+    for form in ["thoughtflow", "html"] {
+        let folder = machine.data(form);
+        machine.ok("archive", &["export", "--all", "--to", form, "-o", folder.to_str().unwrap()]);
+        let files: Vec<_> = folder.read_dir().unwrap().map(|file| file.unwrap().path()).collect();
+        let [file] = &files[..] else { panic!("{files:?}") };
+        assert_eq!(file.file_stem().unwrap().to_str().unwrap(), id);
+    }
+}

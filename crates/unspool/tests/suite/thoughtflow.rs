@@ -145,7 +145,8 @@ pub fn without_kept(transcript: &Transcript) -> Vec<Turn> {
     turns
 }
 
-// R-000: law 1 and law 4, for this projection.
+// R-000: law 1 and law 4, for this projection. Where the clocks of several tellings disagree, the order
+// in which things happened goes before R-002-08: steps stand as the parts do.
 #[test]
 fn every_part_stands_in_its_run_once_and_in_order() {
     let mut wrong = Vec::new();
@@ -172,7 +173,8 @@ fn every_part_stands_in_its_run_once_and_in_order() {
     assert_none(wrong);
 }
 
-/// What every document keeps to, whatever it tells (R-002-02 to R-002-09).
+/// What every document keeps to, whatever it tells (R-002-02 to R-002-09). No catalog of adaptations
+/// stands in it (R-002-40); a turn is a run, and an entry of `conversations` (C-14).
 #[test]
 fn documents_keep_to_their_form() {
     let top = ["conversations", "ended_at", "session_id", "started_at"];
@@ -289,4 +291,73 @@ fn the_files_of_a_session_are_served() {
     assert_eq!(cut.matches("<a class=\"flow-step").count(), 5);
     assert!(cut.contains("goes on from step 5") && cut.contains("From the beginning"));
     assert_eq!(server.get("/s/nosuchsession/thoughtflow").status, 404);
+}
+
+/// The steps of all runs.
+fn all_steps(document: &Value) -> Vec<&Value> {
+    let runs = document["conversations"].as_array().unwrap();
+    runs.iter().flat_map(|run| run["steps"].as_array().unwrap()).collect()
+}
+
+// R-002-42: what was slow, what failed and how often, and what led to it, from the document alone.
+#[test]
+fn the_document_answers_what_was_slow_and_what_failed() {
+    let case = root().join("fixtures/claude-code/discovery-loop");
+    let [transcript] = &transcripts(&case)[..] else { panic!("one session") };
+    let document: Value = serde_json::from_str(&export("thoughtflow", transcript)).unwrap();
+    let steps = all_steps(&document);
+    let slowest = steps.iter().max_by_key(|step| step["duration_ms"].as_u64()).unwrap();
+    let took = |part: &&unspool_core::part::Part| {
+        Some(part.ended?.as_millisecond() - part.started?.as_millisecond())
+    };
+    let parts: Vec<_> = transcript.turns.iter().flat_map(|turn| &turn.parts).collect();
+    let expected = parts.iter().max_by_key(|part| took(part)).unwrap();
+    assert_eq!(slowest["step_id"], expected.id.to_string());
+    let failed: Vec<&&Value> = steps.iter().filter(|step| step["label"] == "tool_error").collect();
+    let expected = parts.iter().filter(|part| {
+        matches!(&part.body, Body::Tool(tool) if tool.state == unspool_core::part::ToolState::Failed)
+    });
+    assert_eq!(failed.len(), expected.count());
+    assert!(failed.len() > 1, "the case has tools that fail");
+    // Back from the first of them to what was asked.
+    let mut path = Vec::new();
+    let mut waiting = vec![failed[0]["step_id"].as_str().unwrap()];
+    while let Some(id) = waiting.pop() {
+        let step = steps.iter().find(|step| step["step_id"] == id).unwrap();
+        path.push(step["label"].as_str().unwrap());
+        let on = &step["depends_on"];
+        waiting.extend(on.as_str());
+        waiting.extend(on.as_array().into_iter().flatten().filter_map(Value::as_str));
+    }
+    assert_eq!(path[..3], ["tool_error", "tool_call", "assistant_call"]);
+    assert!(path.contains(&"user_message"), "{path:?}");
+}
+
+// R-002-31: an agent that was killed, and a log with a line that is none.
+#[test]
+fn a_session_that_was_cut_off_is_drawn_as_far_as_it_came() {
+    let machine = Machine::new();
+    let log = std::fs::read_to_string(root().join("fixtures/claude-code/discovery-loop/log.jsonl"));
+    let log = log.unwrap();
+    let mut lines: Vec<&str> = log.lines().collect();
+    lines.truncate(lines.len() / 2);
+    lines.insert(lines.len() / 2, "{\"type\":\"assistant\",\"mess");
+    let text = format!("{}\n{{\"half", lines.join("\n"));
+    machine.write("cut.jsonl", text.as_bytes());
+    let file = machine.home().join("cut.jsonl");
+    let told = machine.run("data", &["import", file.to_str().unwrap()], "");
+    let told = String::from_utf8_lossy(&told.stderr).into_owned();
+    let at = format!("cut.jsonl:{}:", lines.len() / 2 + 1);
+    assert_eq!(told.matches("cut.jsonl:").count(), 1, "{told}");
+    assert!(told.contains(&at) || told.contains("not a JSON object"), "{told}");
+    let id = machine.json("data", &["list"])[0]["id"].as_str().unwrap().to_owned();
+    let shown = machine.json("data", &["show", &id]);
+    assert_eq!(shown["records"]["unreadable"], 1);
+    let document: Value =
+        serde_json::from_str(&machine.ok("data", &["export", &id, "--to", "thoughtflow"])).unwrap();
+    let run = document["conversations"].as_array().unwrap().last().unwrap();
+    assert_eq!((&run["status"], &run["ended_at"]), (&"unknown".into(), &Value::Null));
+    assert!(all_steps(&document).len() > 5);
+    let diagram = machine.ok("data", &["export", &id, "--to", "d2"]);
+    assert!(diagram.contains("unknown"), "{diagram}");
 }

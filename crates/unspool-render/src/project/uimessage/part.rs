@@ -59,6 +59,8 @@ pub struct UiPart {
     pub citations: Option<Vec<Json>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider_metadata: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub call_provider_metadata: Option<Value>,
 }
 
 impl UiPart {
@@ -178,7 +180,7 @@ fn provider(agent: &str) -> &'static str {
 }
 
 /// What we ourselves say of a part.
-const OURS: &str = "unspool";
+pub(super) const OURS: &str = "unspool";
 
 /// A file as something that can be fetched: an address, or its content itself.
 fn file(file: &File) -> Option<UiPart> {

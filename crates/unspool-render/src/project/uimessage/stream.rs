@@ -207,7 +207,11 @@ fn called(part: &UiPart, out: &mut Vec<Chunk>) {
     }
     match &part.input {
         Some(input) => {
-            out.push(Chunk { input: Some(input.clone()), ..call("tool-input-available") });
+            out.push(Chunk {
+                input: Some(input.clone()),
+                provider_metadata: part.call_provider_metadata.clone(),
+                ..call("tool-input-available")
+            });
         }
         None => out.push(call("tool-input-start")),
     }
@@ -289,18 +293,20 @@ fn grown(
             Ok(())
         }
         kind if kind.starts_with("tool-") => {
-            let same = old.tool_call_id == new.tool_call_id;
-            if !same || !here && (old.input != new.input || old.title != new.title) {
+            // What is told with the input.
+            let asked = |part: &UiPart| {
+                (part.input.clone(), part.title.clone(), part.call_provider_metadata.clone())
+            };
+            let same = asked(old) == asked(new);
+            if old.tool_call_id != new.tool_call_id || !here && !same {
                 return Err(Rewritten);
             }
-            if new.state == Some("input-streaming") && old.title == new.title {
+            let writing = Some("input-streaming");
+            if new.state == writing && old.title == new.title {
                 let before = old.raw_input.as_deref().unwrap_or_default();
                 let more = new.raw_input.as_deref().unwrap_or_default().strip_prefix(before);
                 written(new, more.ok_or(Rewritten)?, out);
-            } else if old.input == new.input
-                && old.state != Some("input-streaming")
-                && old.title == new.title
-            {
+            } else if same && old.state != writing {
                 ended(new, out);
             } else {
                 called(new, out);

@@ -8,7 +8,7 @@ use unspool_core::json::{Json, mended};
 use unspool_core::part::{Answer, Decision, QuestionKind, Tool, ToolState};
 use unspool_core::session::Session;
 
-use super::part::UiPart;
+use super::part::{OURS, UiPart};
 use super::partial;
 use crate::project::Sdk;
 
@@ -52,17 +52,31 @@ pub fn part(session: &Session, id: PartId, tool: &Tool, sdk: Sdk) -> UiPart {
             let state = Some("output-denied");
             UiPart { state, input: whole(), approval: Some(approval), ..part }
         }
-        ToolState::Failed | ToolState::Denied => {
-            let usual = if tool.state == ToolState::Denied { "denied" } else { "failed" };
-            failed(part, input, tool.output.as_deref().unwrap_or(usual), allowed(asked))
+        ToolState::Failed => {
+            failed(part, input, tool.output.as_deref().unwrap_or("failed"), allowed(asked))
+        }
+        ToolState::Denied => {
+            let part = UiPart { call_provider_metadata: ended(tool, &input), ..part };
+            failed(part, input, tool.output.as_deref().unwrap_or("denied"), None)
         }
         // Without a word of what became of it, it is a call without a result (R-001-20).
         ToolState::Interrupted => match &tool.output {
-            Some(output) => failed(part, input, output, allowed(asked)),
+            Some(output) => {
+                let part = UiPart { call_provider_metadata: ended(tool, &input), ..part };
+                failed(part, input, output, allowed(asked))
+            }
             None if input.is_none() && !tool.input_text.is_empty() => writing(part, tool),
-            None => UiPart { state: Some("input-available"), input: whole(), ..part },
+            None => {
+                let (input, state) = (whole(), Some("input-available"));
+                UiPart { state, call_provider_metadata: ended(tool, &input), input, ..part }
+            }
         },
     }
+}
+
+/// How a call ended, where the state of a part cannot say it (C-04). A stream tells it with the input.
+fn ended(tool: &Tool, input: &Option<Json>) -> Option<Value> {
+    input.as_ref().map(|_| json!({ OURS: { "state": tool.state.name() } }))
 }
 
 /// A call whose input is not whole. No model is told of it.
@@ -150,3 +164,7 @@ fn reaches(value: &Value) -> bool {
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
     }
 }
+
+#[cfg(test)]
+#[path = "tool_tests.rs"]
+mod tests;

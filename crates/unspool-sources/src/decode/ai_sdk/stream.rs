@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use unspool_core::event::{Call, EndReason, Event, ToolEnd, Voice, What};
+use unspool_core::event::{Call, EndReason, Event, Outcome, ToolEnd, Voice, What};
 use unspool_core::json::Json;
 use unspool_core::part::{Failure, Notice};
 use unspool_core::session::Trigger;
@@ -19,7 +19,7 @@ use super::message::{model, thing, usage, voice_name};
 use super::place::{Calls, Places};
 use super::prose::Prose;
 use super::rest::Rest;
-use super::tool::{answered, asked, called, ended, outcome};
+use super::tool::{answered, asked, called, ended, how_it_ended, outcome};
 
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -61,6 +61,9 @@ struct Tool {
     name: String,
     index: u32,
     over: bool,
+    /// How our own streams say that it ends.
+    #[serde(default)]
+    how: Option<ToolEnd>,
 }
 
 impl Decoder for StreamDecoder {
@@ -314,6 +317,14 @@ impl Message {
             }
             "tool-input-available" => {
                 called(emit, &call, &name, fields, fields.told("input"), true);
+                tool.how = how_it_ended(&fields.fields("providerMetadata"));
+                if tool.how == Some(ToolEnd::Interrupted) {
+                    tool.over = true;
+                    ended(emit, &call, ToolEnd::Interrupted, Outcome::default());
+                }
+                if tool.how.is_some() {
+                    return Fate::InParts;
+                }
             }
             "tool-input-error" => {
                 called(emit, &call, &name, fields, fields.told("input"), true);
@@ -342,7 +353,8 @@ impl Message {
             }
             "tool-output-error" => {
                 tool.over = true;
-                ended(emit, &call, ToolEnd::Failed, outcome(fields));
+                let how = tool.how.unwrap_or(ToolEnd::Failed);
+                ended(emit, &call, how, outcome(fields));
             }
             "tool-output-denied" => {
                 tool.over = true;
@@ -376,7 +388,7 @@ impl Message {
         }
         let index = if new { self.parts } else { u32::MAX };
         self.parts += u32::from(new);
-        self.tools.insert(id.to_owned(), Tool { name, index, over: false });
+        self.tools.insert(id.to_owned(), Tool { name, index, over: false, how: None });
     }
 
     fn keep_of_tool(&mut self, index: u32, kind: &str, fields: &Fields<'_>) {

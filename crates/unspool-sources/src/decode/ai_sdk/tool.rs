@@ -10,7 +10,7 @@ use super::super::{Emit, Fields};
 use super::rest::Rest;
 
 /// What is in our own parts of a tool part.
-const KNOWN: [&str; 11] = [
+const KNOWN: [&str; 12] = [
     "type",
     "toolName",
     "toolCallId",
@@ -22,7 +22,22 @@ const KNOWN: [&str; 11] = [
     "errorText",
     "approval",
     "rawInput",
+    // Where it has nothing but what we say ourselves.
+    "callProviderMetadata",
 ];
+
+/// How a call ended, where our own exports say it beside a state that cannot.
+pub(super) fn how_it_ended(metadata: &Fields<'_>) -> Option<ToolEnd> {
+    let ours = metadata.fields("unspool");
+    if metadata.each().count() != 1 || ours.each().count() != 1 {
+        return None;
+    }
+    match &*ours.text("state")? {
+        "denied" => Some(ToolEnd::Denied),
+        "interrupted" => Some(ToolEnd::Interrupted),
+        _ => None,
+    }
+}
 
 /// The tool of a part: `tool-NAME`, where the name may hold anything, or `dynamic-tool`.
 pub(super) fn tool_name(part: &Fields<'_>) -> Option<String> {
@@ -47,7 +62,9 @@ pub(super) fn part(
 ) -> bool {
     let state = part.text("state").unwrap_or_default();
     let id = || Call::Id(call.clone());
-    rest.keep_but(index, part, &KNOWN);
+    let metadata = part.fields("callProviderMetadata");
+    let how = how_it_ended(&metadata);
+    rest.keep_but(index, part, if how.is_some() { &KNOWN } else { &KNOWN[..11] });
     if part.is("type", "dynamic-tool") {
         rest.keep(index, "type", Json::string("dynamic-tool"));
     }
@@ -72,7 +89,10 @@ pub(super) fn part(
             return false;
         }
         "output-available" => ended(emit, call, ToolEnd::Completed, outcome),
-        "output-error" => ended(emit, call, ToolEnd::Failed, outcome),
+        "output-error" => ended(emit, call, how.unwrap_or(ToolEnd::Failed), outcome),
+        "input-available" if how == Some(ToolEnd::Interrupted) => {
+            ended(emit, call, ToolEnd::Interrupted, outcome);
+        }
         "output-denied" => ended(emit, call, ToolEnd::Denied, outcome),
         "input-streaming" | "input-available" | "approval-requested" | "approval-responded" => {
             return false;
