@@ -117,7 +117,8 @@ test("the clients make of every turn's stream what its export says, part by part
   for (const [session, messages] of common) {
     const turns = await (await server.ask(`/api/sessions/${session}/turns`)).json();
     // The messages of an application have ids of their own: replies stand in the order of the turns that have any.
-    const spoken = turns.filter((turn) => turn.parts.length > 0).map((turn) => turn.number);
+    // What the system said is a message of its own.
+    const spoken = turns.filter((turn) => turn.parts.some((part) => part.title !== "System message") || turn.user.some(({ kind }) => !["text", "file"].includes(kind))).map((turn) => turn.number);
     const replies = (all) => all.filter((message) => message.role === "assistant").map((message, nth) => [message, spoken[nth]]);
     const wanted = [
       ...versions.flatMap((version) => replies(messages).map((reply) => [version, version, ...reply])),

@@ -9,6 +9,7 @@ use unspool_core::id::StepId;
 use unspool_core::json::{Json, mended};
 use unspool_core::part::{Body, Part, Tool};
 use unspool_core::session::{Session, Step, Trigger, Turn, Usage};
+use unspool_core::telling::Name;
 
 /// One model call, or a stretch of one that something else interrupted.
 pub struct Call<'a> {
@@ -108,6 +109,24 @@ pub fn bounded(json: &Json) -> Json {
 pub fn document(session: &Session, body: &Body) -> Json {
     let text = serde_json::to_string(&BodyDocument { agent: &session.agent, body });
     text.map_or_else(|_| Json::from(Value::Null), |text| bounded(&Json::checked(&text)))
+}
+
+/// By what a call and its result find each other: one that has no id goes by its part's.
+pub fn call_id(part: &Part, tool: &Tool) -> String {
+    if tool.call_id.is_empty() { part.id.to_string() } else { tool.call_id.clone() }
+}
+
+/// Agents that have names of their own for model calls, or none: those of the provider are not known.
+const NAME_CALLS: [&str; 6] = ["codex", "opencode", "copilot", "gemini", "ai-sdk", "rows"];
+
+/// What the provider calls a model call, where that is known: Claude Code names calls as the provider
+/// does, and documents of ThoughtFlow say it.
+pub fn response_id<'s>(session: &Session, step: &'s Step) -> Option<&'s str> {
+    let Name::Message(id) = &step.name else { return None };
+    // A message that Claude Code wrote itself goes by the id of its record, and what has a space in
+    // it was put together by a decoder.
+    let made = id.contains([' ', '/']) || id.len() == 36 && id.split('-').count() == 5;
+    Some(&**id).filter(|_| !made && !NAME_CALLS.contains(&session.agent.as_str()))
 }
 
 /// When a part began, or at least when it was told.

@@ -14,7 +14,7 @@ use serde::Serialize;
 use serde_json::Value;
 use unspool_core::document::time;
 use unspool_core::json::Json;
-use unspool_core::part::Body;
+use unspool_core::part::{Body, Part};
 use unspool_core::session::{Session, Turn};
 
 use super::{Options, ProjectError, Projection, Story, Way};
@@ -34,6 +34,8 @@ pub const PROJECTION: Projection = Projection {
 /// they keep what belongs to the session.
 const AGENT: &str = "thoughtflow";
 const KEPT: &str = "thoughtflow-session";
+/// The same, for what belongs to a conversation.
+const REST: &str = "thoughtflow-conversation";
 
 /// The runs of a session, one at a time.
 pub struct Flow<'a> {
@@ -70,6 +72,7 @@ impl<'a> Flow<'a> {
                 return self.next_run();
             }
         }
+        let channel = channel(&mut turn);
         self.number = turn.number;
         let Flow { session, story, known, .. } = self;
         let mut failed = None;
@@ -84,7 +87,7 @@ impl<'a> Flow<'a> {
             known.insert(sha256.to_owned(), content.clone());
             content
         };
-        let conversation = run::conversation(session, &turn, &mut content);
+        let conversation = run::conversation(session, channel, &turn, &mut content);
         failed.map_or(Ok(Some(conversation)), Err)
     }
 
@@ -145,6 +148,30 @@ fn opened(out: &mut dyn Write, head: &impl Serialize, list: &str) -> Result<(), 
 
 fn written(value: &impl Serialize) -> Result<String, ProjectError> {
     Ok(serde_json::to_string(value).map_err(io::Error::from)?)
+}
+
+/// How the user and the agent speak with each other. Only documents of ThoughtFlow tell of another
+/// channel than text: it was kept with what else there was no place for, and goes back to its own.
+fn channel(turn: &mut Turn) -> String {
+    let told = turn.parts.iter().enumerate().rev().find_map(|(at, part)| {
+        let Body::Data(data) = &part.body else { return None };
+        let kept = Some(data.payload.value()).filter(|_| data.kind == REST)?;
+        let channel = kept["fields"]["channel"].as_str()?.to_owned();
+        Some((at, kept, channel))
+    });
+    let Some((at, mut kept, channel)) = told else { return "text".to_owned() };
+    if let Value::Object(fields) = &mut kept["fields"] {
+        fields.remove("channel");
+        if fields.is_empty() {
+            kept.as_object_mut().map(|kept| kept.remove("fields"));
+        }
+    }
+    if kept.as_object().is_some_and(serde_json::Map::is_empty) {
+        turn.parts.remove(at);
+    } else if let Some(Part { body: Body::Data(data), .. }) = turn.parts.get_mut(at) {
+        data.payload = Json::from(kept);
+    }
+    channel
 }
 
 #[cfg(test)]

@@ -80,7 +80,7 @@ fn turn(number: u32, steps: Vec<Step>, parts: Vec<Part>) -> Turn {
 fn session(turns: Vec<Turn>) -> Transcript {
     let session = Session {
         id: SessionId::of("agent", "one"),
-        agent: "agent".to_owned(),
+        agent: "claude-code".to_owned(),
         agent_session_id: "one".to_owned(),
         facts: Facts::default(),
         state: SessionState::Idle,

@@ -35,6 +35,7 @@ pub const PROJECTION: Projection = Projection {
 pub struct UiMessage {
     pub id: String,
     pub role: &'static str,
+    #[serde(skip_serializing_if = "Value::is_null")]
     pub metadata: Value,
     pub parts: Vec<UiPart>,
 }
@@ -57,15 +58,16 @@ fn write(mut story: Story<'_>, options: &Options, out: &mut dyn Write) -> Result
 
 /// The messages of a turn: what the user said, and what came of it.
 pub fn messages(session: &Session, turn: &Turn, sdk: Sdk) -> Vec<UiMessage> {
-    let mut messages = Vec::new();
+    let mut messages = kept::system(session, turn);
     let parts: Vec<UiPart> = part::said(session, turn);
     if !parts.is_empty() {
         let id = kept::asked(session, turn).unwrap_or_else(|| format!("{}-user", turn.id));
         let message = UiMessage { id, role: "user", metadata: asked(session, turn), parts };
         messages.push(kept::restored(session, turn.user.iter(), message));
     }
-    if !turn.parts.is_empty() {
-        messages.push(reply(session, turn, sdk));
+    let reply = reply(session, turn, sdk);
+    if !reply.parts.is_empty() {
+        messages.push(reply);
     }
     messages
 }
@@ -121,6 +123,11 @@ fn metadata(session: &Session, turn: &Turn) -> Value {
     }
     if let Some(ended) = turn.ended {
         all["endedAt"] = time(ended);
+    }
+    // Why the last model call stopped, as its provider or its agent says it.
+    let stopped = turn.steps.iter().rev().find_map(|step| step.stop_reason.as_ref());
+    if let Some(reason) = stopped {
+        all["stopReason"] = json!(reason);
     }
     if let [model, ..] = turn.models().as_slice() {
         all["model"] = json!(model);

@@ -240,12 +240,14 @@ pub fn find(connection: &Connection, text: &str) -> Result<Vec<StoredSession>, S
     }
     // A session that was exported and read again goes by our id of the one that it was: ours is
     // meant first, then the agent's.
-    let ours = |stored: &StoredSession| stored.summary.session.id.to_string() == text;
+    let ours = |stored: &StoredSession| stored.summary.session.id.to_string();
     let theirs = |stored: &StoredSession| stored.summary.session.agent_session_id == text;
-    if found.iter().any(ours) {
-        found.retain(ours);
+    if found.iter().any(|stored| ours(stored) == text) {
+        found.retain(|stored| ours(stored) == text);
     } else if found.iter().any(theirs) {
         found.retain(theirs);
+    } else if found.iter().any(|stored| ours(stored).starts_with(text)) {
+        found.retain(|stored| ours(stored).starts_with(text));
     }
     Ok(found)
 }

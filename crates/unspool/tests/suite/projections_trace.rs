@@ -29,7 +29,9 @@ fn expected(transcript: &Transcript) -> Vec<Item> {
             let user = turn.user.iter().map(|body| (format!("user {}", kind(body)), prose(body)));
             let parts = turn.parts.iter().map(|part| match &part.body {
                 Body::Tool(tool) => {
-                    (format!("tool {}", tool.call_id), output(session, tool).unwrap_or_default())
+                    let own = Some(tool.call_id.clone()).filter(|id| !id.is_empty());
+                    let id = own.unwrap_or_else(|| part.id.to_string());
+                    (format!("tool {id}"), output(session, tool).unwrap_or_default())
                 }
                 body => (kind(body), prose(body)),
             });

@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use unspool_core::document::settle_as_file;
 use unspool_core::json::Json;
-use unspool_core::part::{Agent, Body, Part, ToolState};
+use unspool_core::part::{Agent, Body, Data, Part, ToolState};
 use unspool_core::session::Transcript;
 use unspool_render::project::uimessage::{self, stream};
 use unspool_render::project::{Options, Projection, Sdk};
@@ -112,9 +112,19 @@ fn numbered(mut document: Value) -> Value {
     document
 }
 
-/// What is kept of whose session it was: it stands in the model calls again.
+/// What is kept of whose session it was, or of nothing but the channel: it stands where it was again.
 fn is_kept(part: &Part) -> bool {
-    matches!(&part.body, Body::Data(data) if data.kind == "thoughtflow-session")
+    let Body::Data(data) = &part.body else { return false };
+    let channel = || without_channel(data) == json!({ "fields": {} });
+    data.kind == "thoughtflow-session" || data.kind == "thoughtflow-conversation" && channel()
+}
+
+fn without_channel(data: &Data) -> Value {
+    let mut kept = data.payload.value();
+    if let Some(Value::Object(fields)) = kept.get_mut("fields") {
+        fields.remove("channel");
+    }
+    kept
 }
 
 /// An output that is JSON, without the white space between its pieces.
@@ -184,7 +194,7 @@ fn told(transcript: &Transcript) -> Vec<(&'static str, String)> {
                 Body::Error(failure) => failure.text.clone(),
                 Body::Compaction(compaction) => compaction.summary.clone(),
                 Body::ContextInfo(info) => info.text.clone(),
-                Body::Data(data) => format!("{} {}", data.kind, data.payload.value()),
+                Body::Data(data) => format!("{} {}", data.kind, without_channel(data)),
                 other => format!("{other:?}"),
             };
             told.push((body.kind().name(), words));

@@ -106,7 +106,8 @@ impl Telling<'_> {
                 Body::Reasoning(thought) => self.begin(call, &mut begun, Some(part)).think(thought),
                 Body::Tool(tool) => {
                     let result = calls::told(self.session, tool);
-                    self.begin(call, &mut begun, Some(part)).act(tool, result);
+                    let id = calls::call_id(part, tool);
+                    self.begin(call, &mut begun, Some(part)).act(&id, tool, result);
                 }
                 Body::Agent(agents) => self.delegate(part, agents),
                 Body::Interjection(said) => self.happen("user", part, &said.text),
@@ -230,8 +231,8 @@ impl Step {
         self.extra.unspool.parts.push(Json::from(own));
     }
 
-    fn act(&mut self, tool: &Tool, result: Option<String>) {
-        let entry = json!({ "kind": "tool", "call_id": tool.call_id });
+    fn act(&mut self, call_id: &str, tool: &Tool, result: Option<String>) {
+        let entry = json!({ "kind": "tool", "call_id": call_id });
         self.extra.unspool.parts.push(Json::from(entry));
         let mut own = json!({ "state": tool.state.name() });
         let (arguments, oddity) = arguments(tool);
@@ -253,7 +254,7 @@ impl Step {
         let answer = tool.answer.as_ref().map(AnswerDocument);
         put("answer", answer.and_then(|answer| serde_json::to_value(answer).ok()));
         self.tool_calls.push(ToolCall {
-            tool_call_id: tool.call_id.clone(),
+            tool_call_id: call_id.to_owned(),
             function_name: tool.name.clone(),
             arguments,
             extra: Some(json!({ "unspool": own })),
@@ -263,7 +264,7 @@ impl Step {
         if content.is_some() {
             let state = json!({ "unspool": { "state": tool.state.name() } });
             self.observation.get_or_insert_default().results.push(ToolResult {
-                source_call_id: Some(tool.call_id.clone()),
+                source_call_id: Some(call_id.to_owned()),
                 content,
                 extra: (!completed).then_some(state),
                 ..ToolResult::default()

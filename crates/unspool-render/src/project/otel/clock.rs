@@ -35,8 +35,11 @@ impl Stretch {
     pub fn of_turn(turn: &Turn, near: u64) -> Stretch {
         let first = turn.parts.iter().filter_map(began).min();
         let last = turn.parts.iter().filter_map(|part| part.ended.or(part.started)).max();
-        let stretch = Stretch::of(turn.started.or(first), turn.ended.or(last), near);
-        let told = turn.started.is_some() && turn.ended.is_some();
+        // What happened in it, happened while it ran.
+        let start = [turn.started, first].into_iter().flatten().min();
+        let end = [turn.ended, last].into_iter().flatten().max();
+        let told = (turn.started, turn.ended) == (start, end) && start.is_some() && end.is_some();
+        let stretch = Stretch::of(start, end, near);
         Stretch { estimated: stretch.estimated || !told, ..stretch }
     }
 

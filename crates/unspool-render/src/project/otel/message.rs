@@ -108,9 +108,9 @@ fn attached(file: &File) -> Option<Value> {
 }
 
 /// A call, in the answer that asks for it.
-pub fn call(tool: &Tool) -> Value {
+pub fn call(call_id: &str, tool: &Tool) -> Value {
     let arguments = calls::input(tool).map(|input| of_json(&input));
-    let id = ("id", text(&tool.call_id));
+    let id = ("id", text(call_id));
     if tool.provider_executed {
         let own = [("type", text(&tool.name))].into_iter();
         let own = object(own.chain(arguments.map(|arguments| ("arguments", arguments))));
@@ -122,9 +122,9 @@ pub fn call(tool: &Tool) -> Value {
 }
 
 /// What a call gave back, if it gave anything back.
-pub fn response(session: &Session, tool: &Tool) -> Option<Value> {
+pub fn response(session: &Session, call_id: &str, tool: &Tool) -> Option<Value> {
     let told = result(session, tool)?;
-    let id = ("id", text(&tool.call_id));
+    let id = ("id", text(call_id));
     if tool.provider_executed {
         let own = object([("type", text(&tool.name)), ("response", told)]);
         let kind = ("type", text("server_tool_call_response"));

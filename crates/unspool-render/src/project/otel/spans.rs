@@ -8,7 +8,6 @@ use unspool_core::id::Id;
 use unspool_core::json::Json;
 use unspool_core::part::{Agents, Body, Part, Tool, ToolState};
 use unspool_core::session::{Session, Turn, TurnState, Usage};
-use unspool_core::telling::Name;
 
 use super::clock::{Stretch, nanos};
 use super::value::{Attributes, int, list, of_json, text};
@@ -76,6 +75,9 @@ struct Running<'a> {
     events: Vec<Value>,
     /// How many parts came so far.
     parts: u64,
+    /// When those that came so far were over, and when the turn was.
+    over: u64,
+    end: u64,
     /// Spans of calls so far, by call id. A call inside another finds only earlier ones here, so no
     /// two can be inside each other.
     tools: FxHashMap<&'a str, (String, u64)>,
@@ -97,6 +99,8 @@ impl Telling {
             told: Told::default(),
             events: Vec::new(),
             parts: 0,
+            over: 0,
+            end: stretch.end,
             tools: FxHashMap::default(),
         };
         for (nth, call) in calls(turn).iter().enumerate() {
@@ -223,11 +227,14 @@ impl Telling {
             running.parts += 1;
             match &part.body {
                 Body::Text(_) | Body::Reasoning(_) | Body::File(_) | Body::Source(_) => {
+                    let over = part.ended.and_then(nanos).unwrap_or(0);
+                    running.over = running.over.max(over.min(running.end));
                     answer.push(message::spoken(&self.session, &part.body));
                 }
                 Body::Tool(tool) => {
-                    answer.push(message::call(tool));
-                    let response = message::response(&self.session, tool);
+                    let id = calls::call_id(part, tool);
+                    answer.push(message::call(&id, tool));
+                    let response = message::response(&self.session, &id, tool);
                     if tool.provider_executed { &mut answer } else { &mut responses }
                         .extend(response);
                     self.tool(running, part, tool);
@@ -289,13 +296,7 @@ impl Telling {
         all.maybe_text("gen_ai.response.model", model);
         let stop_reason = call.step.and_then(|step| step.stop_reason.as_deref());
         if let Some(step) = call.step {
-            // Only Claude Code names a call as the provider does; elsewhere the name is the agent's, or
-            // was put together by a decoder.
-            if let Name::Message(id) = &step.name
-                && self.session.agent == "claude-code"
-            {
-                all.text("gen_ai.response.id", id);
-            }
+            all.maybe_text("gen_ai.response.id", calls::response_id(&self.session, step));
             all.mark("unspool.call.continues", call.continues);
             if !call.continues {
                 usage(&mut all, step.usage);
@@ -325,7 +326,7 @@ impl Telling {
         let mut span = self.span(ids, INTERNAL, ("execute_tool", &tool.name), stretch);
         let mut all = self.attributes("execute_tool", stretch);
         all.text("gen_ai.tool.name", &tool.name);
-        all.text("gen_ai.tool.call.id", &tool.call_id);
+        all.text("gen_ai.tool.call.id", &calls::call_id(part, tool));
         all.text("gen_ai.tool.type", if tool.provider_executed { "extension" } else { "function" });
         if let Some(input) = calls::input(tool) {
             all.put("gen_ai.tool.call.arguments", of_json(&input));
@@ -356,9 +357,11 @@ impl Telling {
         running.told.spans.push(span);
         running.tools.entry(&tool.call_id).or_insert((span_id, stretch.start));
         self.now = self.now.max(stretch.start);
+        running.over = running.over.max(stretch.end.min(running.end));
     }
 
-    /// Whatever stands in no message, whole and at its time.
+    /// Whatever stands in no message, whole and at its time: where nobody told it, when what stands
+    /// before it was over.
     fn event(&self, running: &mut Running<'_>, part: &Part) {
         let told = began(part).and_then(nanos);
         let mut all = Attributes::default();
@@ -366,7 +369,7 @@ impl Telling {
         all.put("unspool.part", of_json(&document(&self.session, &part.body)));
         all.mark("unspool.time.estimated", told.is_none());
         running.events.push(json!({
-            "timeUnixNano": told.unwrap_or(self.now).to_string(),
+            "timeUnixNano": told.unwrap_or(self.now.max(running.over)).to_string(),
             "name": format!("unspool.{}", part.body.kind().name()),
             "attributes": all.into_values(),
         }));

@@ -5,7 +5,8 @@ use unspool_core::document::{AnswerDocument, BodyDocument, QuestionDocument};
 use unspool_core::json::{Json, mended};
 use unspool_core::part::{Body, Text, Tool};
 use unspool_core::session::{Session, Step, Usage};
-use unspool_core::telling::Name;
+
+use crate::project::calls::response_id;
 
 /// An object that is being written.
 #[derive(Default)]
@@ -58,12 +59,17 @@ pub fn said(text: &Text) -> Json {
         .json()
 }
 
+/// Not every source has one.
+fn call_id(tool: &Tool) -> Option<&String> {
+    Some(&tool.call_id).filter(|id| !id.is_empty())
+}
+
 /// What a tool was called with.
 pub fn called(tool: &Tool) -> Json {
     let unfinished = Some(&tool.input_text).filter(|text| tool.input.is_none() && !text.is_empty());
     Fields::default()
         .put("name", &tool.name)
-        .put("call_id", &tool.call_id)
+        .put_known("call_id", call_id(tool))
         .put_known("parent_call_id", tool.parent_call_id.as_ref())
         .put_known("title", tool.title.as_ref())
         .put_known("arguments", tool.input.as_ref())
@@ -91,7 +97,7 @@ pub fn gave(tool: &Tool) -> Json {
     let result = tool.result.as_ref().filter(|result| !repeats(result));
     Fields::default()
         .put("name", &tool.name)
-        .put("call_id", &tool.call_id)
+        .put_known("call_id", call_id(tool))
         .put("state", tool.state.name())
         .put_known("output", tool.output.as_ref())
         .put_known("result", result)
@@ -101,13 +107,10 @@ pub fn gave(tool: &Tool) -> Json {
 }
 
 /// What a model call gave back, and whether somebody stopped it (R-002-41).
-pub fn answered(step: &Step, cancelled: bool) -> Option<Json> {
-    let response = if let Name::Message(id) = &step.name { Some(id) } else { None };
-    // Where a source has no ids of its own for model calls, names are made of others.
-    let response = response.filter(|id| !id.contains([' ', '/']));
+pub fn answered(session: &Session, step: &Step, cancelled: bool) -> Option<Json> {
     Fields::default()
         .put_known("status", cancelled.then_some("canceled"))
-        .put_known("response_id", response)
+        .put_known("response_id", response_id(session, step))
         .put_known("stop_reason", step.stop_reason.as_ref())
         .put_known("usage", Some(&step.usage).filter(|usage| **usage != Usage::default()))
         .known()

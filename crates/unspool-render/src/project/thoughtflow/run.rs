@@ -18,15 +18,19 @@ use super::document::{Conversation, Depends, FlowStep, Label, Status};
 use super::payload::{self, Fields};
 use super::prompt::{self, Content, Scope};
 
-/// No source tells of another one yet.
-const CHANNEL: &str = "text";
-
-pub fn conversation(session: &Session, turn: &Turn, content: &mut Content<'_>) -> Conversation {
-    let mut run = Run::new(session, turn);
+pub fn conversation(
+    session: &Session,
+    channel: String,
+    turn: &Turn,
+    content: &mut Content<'_>,
+) -> Conversation {
+    let mut run = Run::new(session, channel, turn);
     run.asked();
     let mut next = 0;
+    let places: FxHashMap<StepId, usize> =
+        turn.steps.iter().enumerate().map(|(at, step)| (step.id, at)).collect();
     for part in &turn.parts {
-        if let Some(at) = part.step.and_then(|id| turn.steps.iter().position(|one| one.id == id)) {
+        if let Some(at) = part.step.and_then(|id| places.get(&id).copied()) {
             // Calls that nothing came of stand before it too.
             while next <= at {
                 run.call(next, content);
@@ -41,7 +45,7 @@ pub fn conversation(session: &Session, turn: &Turn, content: &mut Content<'_>) -
     }
     Conversation {
         conversation_id: turn.id.to_string(),
-        channel: CHANNEL.to_owned(),
+        channel: run.channel,
         status: status(turn.state),
         started_at: time(turn.started),
         ended_at: time(turn.ended),
@@ -68,6 +72,7 @@ fn duration(started: Option<Timestamp>, ended: Option<Timestamp>) -> Option<u64>
 /// A run that is being written.
 struct Run<'a> {
     session: &'a Session,
+    channel: String,
     turn: &'a Turn,
     steps: Vec<FlowStep>,
     /// What started it.
@@ -81,9 +86,10 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    fn new(session: &'a Session, turn: &'a Turn) -> Run<'a> {
+    fn new(session: &'a Session, channel: String, turn: &'a Turn) -> Run<'a> {
         Run {
             session,
+            channel,
             turn,
             steps: Vec::new(),
             asked: Vec::new(),
@@ -144,7 +150,7 @@ impl<'a> Run<'a> {
         let Some(step) = self.turn.steps.get(at) else { return };
         let mut depends_on = Depends(self.asked.clone());
         if let Some(provenance) = &step.provenance {
-            let scope = Scope { agent: &self.session.agent, channel: CHANNEL };
+            let scope = Scope { agent: &self.session.agent, channel: &self.channel };
             for used in prompt::used(provenance, &scope, content) {
                 depends_on.add(&used.step_id);
                 if self.snapshots.insert(used.step_id.clone()) {
@@ -170,7 +176,7 @@ impl<'a> Run<'a> {
             label: Label::AssistantCall.name().to_owned(),
             depends_on,
             payload_started: Some(request(self.session, step, content)),
-            payload_completed: payload::answered(step, cancelled),
+            payload_completed: payload::answered(self.session, step, cancelled),
             ..FlowStep::default()
         });
     }

@@ -8,14 +8,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use unspool_core::id::Id;
 use unspool_core::json::Json;
-use unspool_core::part::Body;
+use unspool_core::part::{Body, Part};
 use unspool_core::session::{Session, Turn};
 use unspool_core::telling::Name;
 
 use super::{UiMessage, UiPart};
 
 /// The agent of such sessions, and the part that has what was kept.
-const AGENT: &str = "ai-sdk";
+pub const AGENT: &str = "ai-sdk";
 const KEPT: &str = "data-ai-sdk-message";
 
 #[derive(Serialize, Deserialize)]
@@ -43,6 +43,33 @@ pub fn answered(session: &Session, turn: &Turn) -> Option<String> {
         if let Name::Message(id) = &step.name { id.strip_suffix(" step 0") } else { None }
     });
     own(session, step.map(str::to_owned))
+}
+
+/// What an application told the model: a part before the first prompt, which was a message.
+pub fn is_system(session: &Session, part: &Part) -> bool {
+    let told = matches!(&part.body, Body::ContextInfo(info) if info.title == "System message");
+    told && session.agent == AGENT
+}
+
+/// The messages of the system, as they were (R-001-01).
+pub fn system(session: &Session, turn: &Turn) -> Vec<UiMessage> {
+    let mut messages: Vec<UiMessage> = Vec::new();
+    for part in turn.parts.iter().filter(|part| is_system(session, part)) {
+        let Body::ContextInfo(info) = &part.body else { continue };
+        let told = UiPart { text: Some(info.text.clone()), ..UiPart::new("text") };
+        let named = part.origin.names.iter().find_map(|name| {
+            if let Name::Block(id, _) = name { id.strip_suffix(" system") } else { None }
+        });
+        let id = own(session, named.map(str::to_owned)).unwrap_or_else(|| part.id.to_string());
+        match messages.last_mut().filter(|last| last.id == id) {
+            Some(last) => last.parts.push(told),
+            None => {
+                let (role, metadata) = ("system", Value::Null);
+                messages.push(UiMessage { id, role, metadata, parts: vec![told] });
+            }
+        }
+    }
+    messages
 }
 
 /// Messages without an id are counted, and the numbers are nobody's ids.
@@ -106,6 +133,17 @@ fn put_back(part: &mut UiPart, name: &str, value: &Value) -> bool {
             part.provider_metadata = Some(value.clone());
         }
         return same;
+    }
+    let text = value.as_str().map(str::to_owned);
+    if let ("source-document", Some(text)) = (part.kind.as_str(), &text) {
+        match name {
+            "mediaType" => part.media_type = Some(text.clone()),
+            "filename" => part.filename = Some(text.clone()),
+            _ => {}
+        }
+        if ["mediaType", "filename"].contains(&name) {
+            return true;
+        }
     }
     let Some(id) = value.as_str().filter(|id| id.parse::<Id>().is_ok()) else { return false };
     let place = match (name, part.kind.as_str()) {

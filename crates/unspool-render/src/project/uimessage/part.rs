@@ -10,6 +10,7 @@ use unspool_core::part::{
 };
 use unspool_core::session::{Session, Turn};
 
+use super::kept::{AGENT, is_system};
 use super::tool;
 use crate::project::Sdk;
 
@@ -48,6 +49,8 @@ pub struct UiPart {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<Json>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub preliminary: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub error_text: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approval: Option<Value>,
@@ -69,10 +72,10 @@ impl UiPart {
     }
 }
 
-/// What the user said: text and files (R-001-06). Whatever else came with it has no place in a
-/// model's history, and stands as data.
+/// What the user said: text and files (R-001-06), and of an application's own messages everything.
 pub fn said(session: &Session, turn: &Turn) -> Vec<UiPart> {
-    let parts = turn.user.iter().enumerate().map(|(nth, body)| match body {
+    let bodies = turn.user.iter().enumerate().filter(|(_, body)| is_said(session, body));
+    let parts = bodies.map(|(nth, body)| match body {
         Body::Text(text) => UiPart { text: Some(text.text.clone()), ..UiPart::new("text") },
         Body::File(file) => UiPart {
             filename: file.name.clone(),
@@ -98,17 +101,49 @@ pub fn said(session: &Session, turn: &Turn) -> Vec<UiPart> {
 
 /// The parts of the reply, with the steps that they were made in.
 pub fn told(session: &Session, turn: &Turn, sdk: Sdk) -> Vec<UiPart> {
-    let mut parts = Vec::with_capacity(turn.parts.len() + turn.steps.len());
+    let mut parts = beside(session, turn);
     let mut step = None;
-    for part in &turn.parts {
-        // Without a step before it, calls and results would fall together into one.
-        if parts.is_empty() || (part.step.is_some() && part.step != step) {
+    let (mut in_step, mut called) = (false, false);
+    for part in turn.parts.iter().filter(|part| !is_system(session, part)) {
+        // Without a step before it, calls and results would fall together into one. What no model
+        // call made stands in the one that follows it, as long as it made no calls.
+        let begins = match (part.step, step) {
+            (Some(now), Some(before)) => now != before,
+            (Some(_), None) => !in_step || called,
+            (None, _) => !in_step && is_of_model(&part.body),
+        };
+        if begins {
             parts.push(UiPart::new("step-start"));
+            (in_step, called) = (true, false);
         }
+        called |= matches!(part.body, Body::Tool(_));
         step = part.step.or(step);
         parts.push(one(session, part, sdk));
     }
+    if !in_step && !parts.is_empty() {
+        parts.insert(0, UiPart::new("step-start"));
+    }
     parts
+}
+
+/// What a model makes: it stands in a step.
+fn is_of_model(body: &Body) -> bool {
+    matches!(
+        body,
+        Body::Text(_) | Body::Reasoning(_) | Body::Tool(_) | Body::File(_) | Body::Source(_)
+    )
+}
+
+/// What came with a prompt and is neither text nor file stands before the reply: a message of the
+/// user has no place for it (R-001-06), but for an application's own.
+fn beside(session: &Session, turn: &Turn) -> Vec<UiPart> {
+    let bodies = turn.user.iter().enumerate().filter(|(_, body)| !is_said(session, body));
+    let name = |nth: usize| format!("{}-user-{nth}", turn.id);
+    bodies.map(|(nth, body)| as_data(session, &name(nth), body, Sdk::Common)).collect()
+}
+
+fn is_said(session: &Session, body: &Body) -> bool {
+    matches!(body, Body::Text(_) | Body::File(_)) || session.agent == AGENT
 }
 
 fn one(session: &Session, part: &Part, sdk: Sdk) -> UiPart {
@@ -156,7 +191,9 @@ fn is_citation(citation: &Json) -> bool {
 
 fn thought(session: &Session, id: PartId, reasoning: &Reasoning) -> UiPart {
     let signature = reasoning.signature.as_ref().map(|signature| {
-        let signer = reasoning.signer.as_deref().unwrap_or_else(|| provider(&session.agent));
+        // A name that reaches into a program's prototypes is no provider's.
+        let told = reasoning.signer.as_deref().filter(|name| !tool::REACHES.contains(name));
+        let signer = told.unwrap_or_else(|| provider(&session.agent));
         json!({ signer: { signature_name(signer, reasoning.redacted): signature } })
     });
     UiPart {

@@ -39,6 +39,8 @@ pub struct Chunk {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<Json>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub preliminary: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub error_text: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approval_id: Option<String>,
@@ -50,6 +52,8 @@ pub struct Chunk {
     pub source_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub filename: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub media_type: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -137,9 +141,9 @@ impl Teller {
         if std::mem::take(&mut self.in_step) {
             out.push(Chunk::new("finish-step"));
         }
-        let state = self.told.as_ref().map(|told| &told.metadata["state"]);
-        let finish_reason = match state.and_then(Value::as_str) {
-            Some("completed") => Some("stop"),
+        let told = |name: &str| self.told.as_ref().and_then(|told| told.metadata[name].as_str());
+        let finish_reason = match told("state") {
+            Some("completed") => Some(told("stopReason").map_or("stop", finished)),
             Some("failed") => Some("error"),
             Some("interrupted") if self.sdk >= Sdk::Seven => Some("interrupted"),
             Some("interrupted") => Some("other"),
@@ -247,7 +251,8 @@ fn ended(part: &UiPart, out: &mut Vec<Chunk>) {
     let end = |kind: &str| Chunk { tool_call_id: tool_call_id.clone(), ..Chunk::new(kind) };
     match part.state {
         Some("output-available") => {
-            out.push(Chunk { output: part.output.clone(), ..end("tool-output-available") });
+            let (output, preliminary) = (part.output.clone(), part.preliminary);
+            out.push(Chunk { output, preliminary, ..end("tool-output-available") });
         }
         Some("output-error") => {
             out.push(Chunk { error_text: part.error_text.clone(), ..end("tool-output-error") });
@@ -263,6 +268,7 @@ fn thing(part: &UiPart) -> Chunk {
         id: part.id.clone(),
         source_id: part.source_id.clone(),
         url: part.url.clone(),
+        filename: part.filename.clone(),
         title: part.title.clone(),
         media_type: part.media_type.clone(),
         data: part.data.clone(),
@@ -318,6 +324,16 @@ fn grown(
             Ok(())
         }
         _ => Err(Rewritten),
+    }
+}
+
+/// Why a model stopped, in the words of the SDK. Providers and agents have many for it.
+fn finished(reason: &str) -> &'static str {
+    match reason.to_lowercase().replace('_', "-").as_str() {
+        "length" | "max-tokens" | "max-output-tokens" => "length",
+        "content-filter" | "refusal" | "safety" => "content-filter",
+        "tool-calls" | "tool-use" => "tool-calls",
+        _ => "stop",
     }
 }
 

@@ -28,6 +28,12 @@ pub fn part(session: &Session, id: PartId, tool: &Tool, sdk: Sdk) -> UiPart {
     match tool.state {
         ToolState::Pending => writing(part, tool),
         ToolState::Running => {
+            // What came of it so far (C-04).
+            if tool.output.is_some() {
+                let (state, preliminary) = (Some("output-available"), Some(true));
+                let (output, approval) = (Some(output(session, tool)), allowed(asked));
+                return UiPart { state, input: whole(), output, preliminary, approval, ..part };
+            }
             let state = match (&asked, &tool.answer) {
                 (Some(_), Some(_)) => "approval-responded",
                 (Some(_), None) => "approval-requested",
@@ -43,10 +49,8 @@ pub fn part(session: &Session, id: PartId, tool: &Tool, sdk: Sdk) -> UiPart {
             ..part
         },
         ToolState::Denied if newer => {
-            let reason = tool.answer.as_ref().map(|answer| answer.text.as_str());
-            let reason = reason.or(tool.output.as_deref());
             let mut approval = json!({ "id": request(tool), "approved": false });
-            if let Some(reason) = reason.filter(|reason| !reason.is_empty()) {
+            if let Some(reason) = reason(tool.answer.as_ref()).or(tool.output.as_deref()) {
                 approval["reason"] = json!(reason);
             }
             let state = Some("output-denied");
@@ -57,7 +61,8 @@ pub fn part(session: &Session, id: PartId, tool: &Tool, sdk: Sdk) -> UiPart {
         }
         ToolState::Denied => {
             let part = UiPart { call_provider_metadata: ended(tool, &input), ..part };
-            failed(part, input, tool.output.as_deref().unwrap_or("denied"), None)
+            let why = tool.output.as_deref().or(reason(tool.answer.as_ref()));
+            failed(part, input, why.unwrap_or("denied"), None)
         }
         // Without a word of what became of it, it is a call without a result (R-001-20).
         ToolState::Interrupted => match &tool.output {
@@ -122,17 +127,23 @@ fn approval(tool: &Tool) -> Option<Value> {
         return None;
     }
     let mut approval = json!({ "id": request(tool) });
-    if let Some(Answer { decision, text, .. }) = &tool.answer {
-        let approved = match decision {
+    if let Some(answer) = &tool.answer {
+        let approved = match answer.decision {
             Decision::Allowed | Decision::Answered => true,
             Decision::Denied | Decision::Declined => false,
         };
         approval["approved"] = json!(approved);
-        if !text.is_empty() {
-            approval["reason"] = json!(text);
+        if let Some(reason) = reason(Some(answer)) {
+            approval["reason"] = json!(reason);
         }
     }
     Some(approval)
+}
+
+/// Why somebody decided as they did. The decision itself is no reason.
+fn reason(answer: Option<&Answer>) -> Option<&str> {
+    let answer = answer?;
+    Some(answer.text.as_str()).filter(|text| !text.is_empty() && *text != answer.decision.name())
 }
 
 /// A call that ran was allowed to; no validator takes anything else.
@@ -152,6 +163,9 @@ pub fn safe(json: &Json) -> Json {
         Cow::Owned(text) => Json::checked(&text),
     }
 }
+
+/// Names of a program's own.
+pub const REACHES: [&str; 2] = ["__proto__", "constructor"];
 
 fn reaches(value: &Value) -> bool {
     match value {

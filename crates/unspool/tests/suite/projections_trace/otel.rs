@@ -289,7 +289,8 @@ pub fn readable(trace: &Value) -> String {
         let depth = path(&all, span).len() - 1;
         let pad = "  ".repeat(depth);
         let text = |key: &str| span[key].as_str().unwrap();
-        out += &format!("{pad}{} ({}) {}\n", text("name"), span["kind"], text("spanId"));
+        let above = span["parentSpanId"].as_str().map_or(String::new(), |id| format!(" in {id}"));
+        out += &format!("{pad}{} ({}) {}{above}\n", text("name"), span["kind"], text("spanId"));
         out += &format!("{pad}  {} .. {}\n", text("startTimeUnixNano"), text("endTimeUnixNano"));
         if let Some(status) = span.get("status") {
             super::lines(&mut out, depth + 1, "status", status);

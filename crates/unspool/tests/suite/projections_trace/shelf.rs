@@ -28,7 +28,7 @@ impl Shelf {
         if agents.is_dir() {
             let mut logs: Vec<_> =
                 agents.read_dir().unwrap().map(|one| one.unwrap().path()).collect();
-            logs.retain(|path| path.extension().is_some_and(|form| form == "jsonl"));
+            logs.retain(|path| path.is_file());
             logs.sort();
             for log in logs {
                 gathering.read_file(&log, &mut |_| {}).unwrap();
