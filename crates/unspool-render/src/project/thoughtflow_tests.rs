@@ -174,7 +174,8 @@ impl Library for Snapshots {
     }
 }
 
-// R-002-10, R-002-11, R-002-13, R-002-14
+// R-002-10, R-002-11, R-002-13, R-002-14, C-15; R-002-12: they stand where they are used, whenever they
+// were produced.
 #[test]
 fn snapshots_stand_once_in_a_run_and_by_their_digest() {
     let calls = || vec![step("s1", Some(provenance())), step("s2", Some(provenance()))];

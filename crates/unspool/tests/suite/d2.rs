@@ -31,6 +31,7 @@ fn held(document: &Document, text: &str) -> Result<Map, String> {
         let edges = run.edges();
         assert_eq!(board.edges.len(), edges.len());
         for shape in shapes.values() {
+            // R-002-25
             let title = shape.text.as_deref().unwrap();
             assert!(title.contains("all runs") || title.chars().count() <= TITLE + 8, "{title}");
             let tooltip = shape.map.as_ref().and_then(|map| map.bare("tooltip"));

@@ -327,3 +327,33 @@ fn what_only_newer_versions_know_is_left_to_them() {
         "{newer}"
     );
 }
+
+// R-001-06
+#[test]
+fn messages_have_what_their_role_may_have() {
+    let form = Projection::named("uimessage").unwrap();
+    let mut wrong = Vec::new();
+    let mut seen = [0; 3];
+    // The messages of an application are its own.
+    for case in all_cases().iter().filter(|case| name(case.parent().unwrap()) != "ai-sdk") {
+        for transcript in crate::thoughtflow::transcripts(case) {
+            let text = projected(form, &transcript, &Options::default());
+            let messages: Vec<Value> = serde_json::from_str(&text).unwrap();
+            for message in messages {
+                let kinds = message["parts"].as_array().unwrap().iter();
+                let kinds: Vec<&str> = kinds.map(|part| part["type"].as_str().unwrap()).collect();
+                let may: &[&str] = match message["role"].as_str().unwrap() {
+                    "system" => &["text"],
+                    "user" => &["text", "file"],
+                    _ => continue,
+                };
+                seen[may.len()] += 1;
+                if !kinds.iter().all(|kind| may.contains(kind)) || kinds.is_empty() {
+                    wrong.push(format!("{}: {} has {kinds:?}", name(case), message["role"]));
+                }
+            }
+        }
+    }
+    assert!(seen[2] > 200, "{seen:?}");
+    assert_none(wrong);
+}

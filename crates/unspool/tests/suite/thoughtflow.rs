@@ -180,6 +180,7 @@ fn documents_keep_to_their_form() {
     let top = ["conversations", "ended_at", "session_id", "started_at"];
     let run_keys =
         ["channel", "conversation_id", "duration_ms", "ended_at", "started_at", "status", "steps"];
+    // R-002-05
     let step_keys = [
         "depends_on",
         "duration_ms",
