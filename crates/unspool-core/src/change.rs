@@ -204,8 +204,10 @@ impl PartPatch {
         take(&mut self.text, later.text);
         take(&mut self.open, later.open);
         take(&mut self.citations, later.citations);
-        take(&mut self.signature, later.signature);
-        take(&mut self.signer, later.signer);
+        // Whose it is goes with the signature.
+        if later.signature.is_some() {
+            (self.signature, self.signer) = (later.signature, later.signer);
+        }
         take(&mut self.redacted, later.redacted);
         take(&mut self.duration_ms, later.duration_ms);
         match (&mut self.tool, later.tool) {

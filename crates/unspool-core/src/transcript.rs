@@ -341,8 +341,10 @@ pub fn patch_part(part: &mut Part, patch: PartPatch) {
             set(&mut reasoning.text, patch.text);
             set(&mut reasoning.open, patch.open);
             set(&mut reasoning.redacted, patch.redacted);
-            set_option(&mut reasoning.signature, patch.signature);
-            set_option(&mut reasoning.signer, patch.signer);
+            // Whose it is goes with the signature.
+            if patch.signature.is_some() {
+                (reasoning.signature, reasoning.signer) = (patch.signature, patch.signer);
+            }
             set_option(&mut reasoning.duration_ms, patch.duration_ms);
         }
         Body::Tool(tool) => {

@@ -27,6 +27,9 @@ pub use whole::Whole;
 /// How much is kept of a file that does not say what it is. Beyond this we know nothing of it.
 const EARLY_LIMIT: usize = 64 * 1024 * 1024;
 
+/// How many records of a file are said to be wrong one by one.
+const WRONG_LIMIT: u32 = 20;
+
 /// A session that a file tells of: its place in the reading's list of them. It is the same after
 /// the reading was saved and resumed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -96,8 +99,12 @@ pub struct Reading {
     sessions: Vec<Session>,
     /// The session that a record belongs to when it does not say.
     current: Option<Handle>,
-    /// No record said its session, so the file's name had to do; or none its format.
+    /// No record said its session, so a name had to do; or none its format.
     named_by_file: bool,
+    /// What a record calls its session that cannot know it.
+    called: Option<String>,
+    /// How much was found wrong with records that were read all the same.
+    wrong: u32,
     early: Early,
     prompts: bool,
     /// The events of one record and its outline, kept for their memory.
@@ -137,6 +144,8 @@ impl Reading {
             sessions: Vec::new(),
             current: None,
             named_by_file: false,
+            called: None,
+            wrong: 0,
             early: Early::default(),
             prompts: false,
             events: Vec::new(),
@@ -215,8 +224,7 @@ impl Reading {
             sink.warn(Some(session), warning);
         }
         if let Err(what) = self.sessions[session.0].decoder.check(fields) {
-            let warning = Warning { bytes: Vec::new(), ..self.warning(line, what) };
-            sink.warn(Some(session), warning);
+            self.tell_wrong(session, line, what, sink);
         }
         let told = &mut self.sessions[session.0];
         let source = told.source;
@@ -224,6 +232,26 @@ impl Reading {
         let fate = told.decoder.decode(&record, fields, &mut self.events);
         sink.record(Taken { session, line, fate, events: &mut self.events });
         self.events.clear();
+    }
+
+    /// Somebody who writes records in a wrong form writes all of them so: the first few are told.
+    fn tell_wrong(
+        &mut self,
+        session: Handle,
+        line: Line<'_>,
+        what: String,
+        sink: &mut (impl Sink + ?Sized),
+    ) {
+        self.wrong = self.wrong.saturating_add(1);
+        let what = match self.wrong {
+            ..=WRONG_LIMIT => what,
+            number if number == WRONG_LIMIT + 1 => {
+                format!("{what}; what more is wrong in this file is not told")
+            }
+            _ => return,
+        };
+        let warning = Warning { bytes: Vec::new(), ..self.warning(line, what) };
+        sink.warn(Some(session), warning);
     }
 
     fn warning(&self, line: Line<'_>, what: String) -> Warning {
@@ -289,6 +317,10 @@ impl Reading {
         };
         match recognised {
             Recognised::Format => self.current,
+            Recognised::Named(name) => {
+                self.called.get_or_insert_with(|| name.into_owned());
+                self.current
+            }
             // Nobody knows it before it is told.
             Recognised::Own => {
                 let own = self.own()?;
@@ -395,7 +427,8 @@ impl Reading {
         sink.warn(Some(session), warning);
     }
 
-    /// Where no record said its session, the head of the document has to do, or the file's name.
+    /// Where no record said its session, the head of the document has to do, or what a record calls
+    /// it, or the file's name.
     fn settle(&mut self, sink: &mut (impl Sink + ?Sized)) {
         if let Some(format) = self.perhaps {
             // Another record may still say otherwise.
@@ -403,7 +436,7 @@ impl Reading {
             self.decide(format, sink);
         }
         if let Some(format) = self.format.filter(|_| self.is_undecided()) {
-            let id = self.head(format).unwrap_or_else(|| {
+            let id = self.head(format).or_else(|| self.called.clone()).unwrap_or_else(|| {
                 let stem = Path::new(&self.name).file_stem().unwrap_or_default();
                 stem.to_string_lossy().into_owned()
             });
@@ -421,7 +454,8 @@ impl Reading {
             let mut outline = Outline::default();
             let fields = outline.read(&text).ok()?;
             let own = (format.recognise)(&fields).is_none();
-            fields.string("id").filter(|id| own && !id.is_empty())
+            let named = |name: &str| fields.string(name).filter(|id| own && !id.is_empty());
+            named("id").or_else(|| named("session_id"))
         })
     }
 

@@ -86,6 +86,8 @@ pub(super) struct ToolFold {
     pub asked: u64,
     /// An answer that follows from what happened, while no telling gave one.
     pub inferred: Option<Decision>,
+    /// Which log or capture its input or its output grows by.
+    pub grown_by: Option<u16>,
     /// The forms of tool and input under which the call was counted.
     pub likenesses: Vec<u64>,
 }

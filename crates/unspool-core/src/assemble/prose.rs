@@ -169,6 +169,12 @@ impl Assembler {
             if prose.source == evidence.source {
                 prose.text.push_str(&text);
                 self.out.push(Change::PartGrew { part: id, field: Growing::Text, text });
+            } else if head.telling == Telling::Log && prose.source < evidence.source {
+                // A log that was written anew says it from its beginning.
+                prose.source = evidence.source;
+                prose.text.clone_from(&text);
+                let (text, evidence) = (Some(text), vec![evidence]);
+                self.tell(at, PartPatch { text, evidence, ..PartPatch::default() });
             }
         } else if holder < Some(head.telling) {
             prose.owner = head.telling;

@@ -375,6 +375,7 @@ pub(super) fn skeleton(part: &Part) -> PartFold {
                     .question
                     .as_ref()
                     .map_or(0, |asked| crate::id::digest(format!("{:?}", asked.items).as_bytes())),
+                grown_by: grown_by(part),
                 likenesses: part.origin.alike.iter().map(|(_, content, _)| *content).collect(),
             }));
         }
@@ -398,4 +399,13 @@ pub(super) fn skeleton(part: &Part) -> PartFold {
         | Body::Data(_) => {}
     }
     fold
+}
+
+/// Which log or capture a call grows by: the latest form of a log, the capture that began it.
+fn grown_by(part: &Part) -> Option<u16> {
+    let ranks = &part.origin.ranks;
+    let teller = ranks.holder(Field::InputText).or(ranks.holder(Field::OutputText))?;
+    let mut sources =
+        part.evidence.iter().filter(|told| told.telling == teller).map(|told| told.source);
+    if teller == Telling::Log { sources.max() } else { sources.next() }
 }

@@ -76,7 +76,8 @@ impl Assembler {
     }
 
     /// Adds to a text of a call that streams. Of two tellings that stream it the stronger one is
-    /// believed, and says it from its beginning.
+    /// believed, and says it from its beginning. So does a log that was written anew; another
+    /// capture of the same stream repeats what the first one tells.
     fn grow_tool(&mut self, head: &Head, at: At, field: Growing, text: String) {
         let streams = match field {
             Growing::Input => Field::InputText,
@@ -87,8 +88,17 @@ impl Assembler {
         if !part.origin.ranks.claim(streams, head.telling) {
             return;
         }
-        if by == Some(head.telling) {
+        let source = head.evidence.source;
+        let grown_by = part.tool.as_ref().and_then(|tool| tool.grown_by).unwrap_or(source);
+        if by == Some(head.telling) && grown_by == source {
             return self.out.push(Change::PartGrew { part: id, field, text });
+        }
+        let anew = head.telling == Telling::Log && grown_by < source;
+        if by == Some(head.telling) && !anew {
+            return;
+        }
+        if let Some(tool) = &mut part.tool {
+            tool.grown_by = Some(source);
         }
         let mut tool = ToolPatch::default();
         match field {

@@ -148,16 +148,21 @@ impl<'a> Fields<'a> {
 
     /// The objects of an array.
     pub fn list(&self, name: &str) -> impl Iterator<Item = Fields<'a>> {
+        self.items(name).map(|(_, item)| item).filter(Fields::is_object)
+    }
+
+    /// Whatever is in an array: as it stands in the record, and its fields if it is an object.
+    pub fn items(&self, name: &str) -> impl Iterator<Item = (&'a str, Fields<'a>)> {
         let whole = *self;
         let array = self.find(name).filter(|at| whole.nodes[*at].kind == Kind::Array);
         let end = array.map_or(0, |at| whole.nodes[at].behind as usize);
         let mut next = array.map_or(0, |at| at + 1);
-        let values = std::iter::from_fn(move || {
+        std::iter::from_fn(move || {
             let at = Some(next).filter(|at| *at < end)?;
-            next = whole.nodes.get(at)?.behind as usize;
-            Some(Fields { at, ..whole })
-        });
-        values.filter(Fields::is_object)
+            let node = whole.nodes.get(at)?;
+            next = node.behind as usize;
+            Some((whole.source(node), Fields { at, ..whole }))
+        })
     }
 
     pub fn json(&self, name: &str) -> Option<Json> {

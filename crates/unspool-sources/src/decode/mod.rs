@@ -137,6 +137,8 @@ pub enum Recognised<'a> {
     Own,
     /// To this format; the session is not said here.
     Format,
+    /// To this format; the session is called so if nobody says it.
+    Named(Cow<'a, str>),
     /// To the session with this id; but what comes before this record and behind it looks alike
     /// in another format, and the next record decides.
     Perhaps(Cow<'a, str>),

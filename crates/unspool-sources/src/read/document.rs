@@ -1,6 +1,7 @@
 //! A JSON document as lines: the elements of a list, each on a line of its own; or the fields of an
-//! object, and behind them the elements of its `messages` or `conversations`. Nothing but white space and the commas
-//! between elements is changed, and no more is held than a piece of the file.
+//! object, and behind them the elements of its `messages`, or of its `conversations` where these are
+//! objects. Nothing but white space and the commas between elements is changed, and no more is held
+//! than a piece of the file.
 //!
 //! ```text
 //! [{"a":1}, {"b":2}]                        {"a":1}          {"id":"x"}
@@ -10,8 +11,10 @@
 
 use std::io::{self, Read};
 
-/// The names of lists in an object that become lines: the first of them that comes.
-const LISTS: [&[u8]; 2] = [b"\"messages\":", b"\"conversations\":"];
+/// The names of lists in an object that become lines: the first of them that comes. Of conversations
+/// some applications have lists of another kind, such as of their ids.
+pub(super) const MESSAGES: &[u8] = b"\"messages\":";
+pub(super) const CONVERSATIONS: &[u8] = b"\"conversations\":";
 
 /// Rewrites a document while it is read.
 pub struct Document<R> {
@@ -34,6 +37,8 @@ struct State {
     /// A string at depth one and the colon behind it: held until it is known whether they are the
     /// name of the list.
     held: Vec<u8>,
+    /// A list of conversations has begun; its first element says whether it becomes lines.
+    perhaps: bool,
     /// Fields of the object stand on this line.
     fields: bool,
     /// A comma came behind them.
@@ -86,6 +91,15 @@ impl State {
             }
             return;
         }
+        if self.perhaps && !byte.is_ascii_whitespace() {
+            self.perhaps = false;
+            if byte == b'{' {
+                self.cut(out);
+            } else {
+                self.put(b'[', out);
+                self.depth += 1;
+            }
+        }
         match byte {
             b' ' | b'\t' | b'\r' | b'\n' => {}
             // A byte order mark.
@@ -104,13 +118,9 @@ impl State {
                 self.depth = 1;
                 self.lines = Some(1);
             }
-            b'[' if self.depth == 1 && !self.listed && LISTS.contains(&&*self.held) => {
-                // The fields so far are the head.
-                self.held.clear();
-                out.extend_from_slice(b"}\n");
-                (self.fields, self.comma, self.listed) = (false, false, true);
-                self.depth = 2;
-                self.lines = Some(2);
+            b'[' if self.depth == 1 && !self.listed && self.held == MESSAGES => self.cut(out),
+            b'[' if self.depth == 1 && !self.listed && self.held == CONVERSATIONS => {
+                self.perhaps = true;
             }
             b'[' | b'{' => {
                 self.put(byte, out);
@@ -124,6 +134,15 @@ impl State {
             }
             _ => self.put(byte, out),
         }
+    }
+
+    /// The elements of this list become lines; the fields so far are the head.
+    fn cut(&mut self, out: &mut Vec<u8>) {
+        self.held.clear();
+        out.extend_from_slice(b"}\n");
+        (self.fields, self.comma, self.listed) = (false, false, true);
+        self.depth = 2;
+        self.lines = Some(2);
     }
 
     fn put(&mut self, byte: u8, out: &mut Vec<u8>) {

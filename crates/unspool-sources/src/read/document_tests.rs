@@ -48,6 +48,13 @@ fn an_object_becomes_its_head_its_messages_and_its_rest() {
         [r#"{"session_id":"s"}"#, r#"{"steps":[]}"#, r#"{"messages":[1]}"#, r#"{"messages":[2]}"#];
     assert_eq!(lines(runs, 5), expected, "one list becomes lines, the first");
     assert_eq!(lines(r#"{"messages":"none"}"#, 2), [r#"{"messages":"none"}"#]);
+    // Conversations that are no objects are a field like any other.
+    for ids in [r#"["a","b"]"#, "[]", "[[1]]", "[7]"] {
+        let document =
+            format!(r#"{{"id":"x", "conversations": {ids}, "messages":[{{"role":"user"}}]}}"#);
+        let head = format!(r#"{{"id":"x","conversations":{ids}}}"#);
+        assert_eq!(lines(&document, 1), [&head, r#"{"role":"user"}"#, "{}"]);
+    }
 }
 
 fn value() -> impl Strategy<Value = Value> {

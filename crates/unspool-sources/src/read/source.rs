@@ -10,7 +10,7 @@ use super::document::Document;
 use super::events::Events;
 use super::lines::Position;
 use super::replay::Replay;
-use super::{beside, rollout, rows};
+use super::{beside, object, rollout, rows};
 use crate::discover::Stamp;
 
 pub trait Text: Read + Seek + Send {}
@@ -91,15 +91,31 @@ fn form_of(path: &Path, file: &mut File) -> io::Result<Form> {
     let mut beginning = [0; 64];
     let length = read_some(file, &mut beginning)?;
     file.seek(SeekFrom::Start(0))?;
-    Ok(form_by(&beginning[..length]))
+    let form = form_by(&beginning[..length]);
+    // What is called so is lines, also while the first one is half written.
+    if form != Form::Lines || path.extension().is_some_and(|extension| extension == "jsonl") {
+        return Ok(form);
+    }
+    let is_document = object::is_document(file, |_| {})?;
+    file.seek(SeekFrom::Start(0))?;
+    Ok(if is_document { Form::Document } else { form })
 }
 
 /// The lines of a stream that cannot be read twice.
 pub fn lines_of(mut stream: impl Read + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
     let mut beginning = [0; 64];
     let length = read_some(&mut stream, &mut beginning)?;
-    let beginning = beginning[..length].to_vec();
-    let form = form_by(&beginning);
+    let mut beginning = beginning[..length].to_vec();
+    let mut form = form_by(&beginning);
+    if form == Form::Lines {
+        let mut seen = Vec::new();
+        let begun = std::mem::take(&mut beginning);
+        let mut text = Cursor::new(begun).chain(&mut stream);
+        if object::is_document(&mut text, |bytes| seen.extend_from_slice(bytes))? {
+            form = Form::Document;
+        }
+        beginning = seen;
+    }
     let whole = Cursor::new(beginning).chain(stream);
     Ok(match form {
         Form::Lines | Form::Packed => Box::new(whole),
@@ -108,7 +124,8 @@ pub fn lines_of(mut stream: impl Read + Send + 'static) -> io::Result<Box<dyn Re
     })
 }
 
-/// What a text begins with tells what it is. Lines of JSON begin with an object.
+/// What a text begins with tells what it is. Lines of JSON begin with an object, and so may a
+/// document (`object.rs`).
 fn form_by(beginning: &[u8]) -> Form {
     let mark = b"\xEF\xBB\xBF".as_slice();
     let beginning = beginning.strip_prefix(mark).unwrap_or(beginning).trim_ascii_start();
@@ -123,7 +140,7 @@ fn form_by(beginning: &[u8]) -> Form {
 }
 
 /// At least something, unless there is nothing.
-fn read_some(from: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
+pub(super) fn read_some(from: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     loop {
         match from.read(buffer) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

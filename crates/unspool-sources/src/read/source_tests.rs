@@ -48,3 +48,41 @@ fn streams_are_known_by_their_beginning() {
     assert_eq!(of("data: {\"a\":1}"), "");
     assert_eq!(of(""), "");
 }
+
+#[test]
+fn an_object_over_several_lines_is_a_document_whatever_it_is_called() {
+    let folder = tempfile::tempdir().unwrap();
+    let cut = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        let found = text_of(&path);
+        let mut streamed = String::new();
+        let stream = Cursor::new(text.to_owned());
+        lines_of(stream).unwrap().read_to_string(&mut streamed).unwrap();
+        assert_eq!(found, streamed, "{text}");
+        found
+    };
+    let lines = "{\"id\":\"x\"}\n{\"a\":1}\n{}\n";
+    for document in [
+        "{\"id\":\"x\",\"messages\":[{\"a\":1}]}",
+        "{\"id\":\"x\",\"messages\":[{\"a\":1}]}\n",
+        "\u{feff}{\n  \"id\": \"x\",\n  \"messages\": [\n    {\"a\": 1}\n  ]\n}\n",
+        "{\"id\":\"x\",\"conversations\":[\n{\"a\":1}\n]}\n",
+        "{\"id\":\"x\",\"conversations\":[{\"a\":1}]}",
+    ] {
+        for name in ["document", "document.txt", "document.json"] {
+            assert_eq!(cut(name, document), lines, "{name}: {document}");
+        }
+    }
+    // These are lines: one record, several, one that is being written, one that was cut.
+    for log in [
+        "{\"a\":[1]}\n",
+        "{\"messages\":[{\"a\":1}]}\n{\"messages\":[{\"b\":1}]}\n",
+        "{\"a\":{\"messages\":[{\"b\":1}]}}\n",
+        "{\"a\":1,\"b",
+        "{\"a\":1,\n{\"b\":2}\n",
+        "{\"a\":\"cut\n{\"b\":2}\n",
+    ] {
+        assert_eq!(cut("log", log), log);
+    }
+}

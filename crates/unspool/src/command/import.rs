@@ -20,8 +20,8 @@ use crate::progress::Bar;
 ///
 /// Session logs, live streams and hook payloads of Claude Code, Codex, GitHub Copilot CLI and
 /// Gemini CLI; OpenCode's database, exports and event streams; chats and streams of the Vercel AI
-/// SDK; rows of flat history; what `unspool export --to jsonl` wrote. A file is recognised by what
-/// is in it.
+/// SDK; ThoughtFlow's documents; rows of flat history; what `unspool export --to jsonl` wrote. A file
+/// is recognised by what is in it.
 #[derive(Args)]
 pub struct Import {
     /// Session logs, chats, stream or hook captures, folders of them, or - for standard input

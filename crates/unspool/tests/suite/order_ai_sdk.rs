@@ -235,16 +235,17 @@ fn a_message_and_its_stream_tell_nothing_twice() {
 #[test]
 fn a_chat_that_is_written_anew_is_told_once() {
     // R-001-28: applications write the whole document again for every message.
+    let mut writing = 0;
     for case in pairs() {
         let captures = captures(&case);
         let lines = &captures[0].lines;
         let mut gathering = Gathering::default();
-        for count in [lines.len() - 1, lines.len()] {
+        for (spaces, count) in [(2, lines.len() - 1), (1, lines.len()), (0, lines.len())] {
             let mut reading = gathering.open(&captures[0].file);
             for line in &lines[..count] {
                 // A space more makes it another source, as another head would.
                 let mut bytes = line.bytes.clone();
-                bytes.resize(bytes.len() + lines.len() - count, b' ');
+                bytes.resize(bytes.len() + spaces, b' ');
                 let line = unspool_sources::read::lines::Line { bytes: &bytes, ..line.line() };
                 gathering.take(&mut reading, line);
             }
@@ -254,5 +255,21 @@ fn a_chat_that_is_written_anew_is_told_once() {
         let once = main_session(&fold_in(&captures[..1], &[0])).transcript();
         assert_eq!(again.turns.len(), once.turns.len(), "{}", name(&case));
         assert_eq!(found(&again), found(&once), "{}", name(&case));
+        assert_eq!(inputs(&again), inputs(&once), "{}", name(&case));
+        writing += inputs(&once).iter().filter(|(_, text, _)| !text.is_empty()).count();
     }
+    assert!(writing > 0, "no input is being written");
+}
+
+/// What calls were made with, as far as it was written.
+fn inputs(transcript: &Transcript) -> Vec<(String, String, Option<Value>)> {
+    let parts = transcript.turns.iter().flat_map(|turn| &turn.parts);
+    let tools = parts.filter_map(|part| match &part.body {
+        Body::Tool(tool) => Some(tool),
+        _ => None,
+    });
+    let input = |input: &unspool_core::json::Json| input.value();
+    tools
+        .map(|tool| (tool.call_id.clone(), tool.input_text.clone(), tool.input.as_ref().map(input)))
+        .collect()
 }

@@ -1,9 +1,13 @@
 //! Law 1 for ThoughtFlow documents: what each step says, in the order of the steps, against a plain
 //! reading of the document.
 
+use std::path::Path;
+
 use serde_json::Value;
 use unspool_core::part::Body;
-use unspool_core::session::Turn;
+use unspool_core::session::{Transcript, Turn};
+use unspool_sources::gather::Gathering;
+use unspool_sources::read::document::Document;
 
 use crate::case::{captures, cases, fold_in, main_session, name};
 
@@ -104,34 +108,161 @@ fn law_1_steps_keep_their_order() {
 
 #[test]
 fn what_has_no_place_is_kept() {
+    // Law 4: every field of every conversation is in its turn, under its name or under ours.
     let case = cases("thoughtflow").into_iter().find(|case| name(case) == "written-by-others");
     let case = case.unwrap();
     let gathering = fold_in(&captures(&case), &[0]);
-    let all = format!("{:?}", main_session(&gathering).transcript());
+    let transcript = main_session(&gathering).transcript();
     let text = std::fs::read_to_string(case.join("log.json")).unwrap();
-    let mut words = Vec::new();
-    leaves(&serde_json::from_str(&text).unwrap(), &mut words);
-    assert!(words.len() > 80);
-    // Times are times, labels and states are kinds.
-    let read = |word: &str| {
-        let kinds = ["user_message", "assistant_call", "assistant_message", "tool_call"];
-        kinds.contains(&word)
-            || ["tool_output", "generic", "trigger", "schedule", "reasoning"].contains(&word)
-            || ["completed", "aborted", "denied", "policy.snapshot"].contains(&word)
-            || word == "prompt.adaptations"
-            || word == "tool_error"
-    };
-    let lost: Vec<&String> =
-        words.iter().filter(|word| !all.contains(word.as_str()) && !read(word)).collect();
-    assert_eq!(lost, Vec::<&String>::new());
+    let document: Value = serde_json::from_str(&text).unwrap();
+    let runs = document["conversations"].as_array().unwrap();
+    assert_eq!(runs.len(), transcript.turns.len());
+    let (mut lost, mut seen) = (Vec::new(), 0);
+    for (run, turn) in runs.iter().zip(&transcript.turns) {
+        let (mut told, mut held) = (Vec::new(), Vec::new());
+        leaves("", run, &mut told);
+        leaves("", &serde_json::to_value(turn).unwrap(), &mut held);
+        told.retain(|(field, value)| !is_kind(field, value));
+        seen += told.len();
+        for (field, value) in told {
+            let ours = in_our_words(&field, &value);
+            let found = held.iter().position(|(name, held)| {
+                (*name == field && *held == value)
+                    || ours.iter().any(|(own, said)| own == name && said == held)
+            });
+            // Each is there as often as it was told.
+            match found {
+                Some(at) => drop(held.swap_remove(at)),
+                None => lost.push((run["conversation_id"].clone(), field, value)),
+            }
+        }
+    }
+    assert!(seen > 120, "{seen}");
+    // Whose session it is, is kept once and not with every model call.
+    let of_session = |lost: &(Value, String, Value)| lost.1 == "name" && lost.2 == "host";
+    assert_eq!(lost.iter().filter(|lost| of_session(lost)).count(), 2);
+    lost.retain(|lost| !of_session(lost));
+    assert_eq!(lost, []);
+    let mut session = Vec::new();
+    leaves("", &serde_json::to_value(&transcript).unwrap(), &mut session);
+    for (field, value) in [
+        ("agent_session_id", "booking-2026-11-14"),
+        ("started", "2026-11-14T09:00:00Z"),
+        ("ended_at", "2026-11-14T09:03:00.000Z"),
+        ("name", "host"),
+    ] {
+        assert!(session.contains(&(field.to_owned(), value.into())), "{field}");
+    }
 }
 
-fn leaves(value: &Value, out: &mut Vec<String>) {
+/// What a field says is said by the kind of the part that its step became.
+fn is_kind(field: &str, value: &Value) -> bool {
+    const LABELS: [&str; 8] = [
+        "user_message",
+        "assistant_call",
+        "assistant_message",
+        "tool_call",
+        "tool_output",
+        "tool_error",
+        "policy.snapshot",
+        "prompt.adaptations",
+    ];
+    let text = value.as_str().unwrap_or_default();
+    match field {
+        "label" => LABELS.contains(&text) || text == "generic",
+        "kind" => ["trigger", "reasoning"].contains(&text),
+        // Where a piece of a prompt stands is with the piece.
+        "part" => true,
+        "redacted" => value == false,
+        _ => false,
+    }
+}
+
+/// The same under the names that it may have in a turn.
+fn in_our_words(field: &str, value: &Value) -> Vec<(String, Value)> {
+    let text = value.as_str().unwrap_or_default();
+    let ours = |name: &str| vec![(name.to_owned(), value.clone())];
+    match field {
+        "status" if text == "aborted" => vec![("state".to_owned(), "interrupted".into())],
+        "status" => ours("state"),
+        "conversation_id" if text == "greeting" => {
+            vec![("names".to_owned(), "preamble".into())]
+        }
+        "conversation_id" => {
+            let again = format!("{text} #4");
+            vec![("prompt".to_owned(), value.clone()), ("prompt".to_owned(), again.into())]
+        }
+        "response_id" => ours("message"),
+        "type" => ours("kind"),
+        "start" | "end" => ours("span"),
+        "version" => ours("sha256"),
+        "error" => ours("output"),
+        "call_id" => vec![("call_id".to_owned(), format!("confirm t3 {text}").into())],
+        "steps" => ours("steps[7]"),
+        _ => Vec::new(),
+    }
+}
+
+/// The values of all fields; those of a list are its field's.
+fn leaves(field: &str, value: &Value, out: &mut Vec<(String, Value)>) {
     match value {
-        Value::String(text) => out.push(text.replace(".000Z", "")),
-        Value::Number(number) => out.push(number.to_string()),
-        Value::Array(all) => all.iter().for_each(|one| leaves(one, out)),
-        Value::Object(all) => all.values().for_each(|one| leaves(one, out)),
-        Value::Null | Value::Bool(_) => {}
+        Value::Array(all) => all.iter().for_each(|one| leaves(field, one, out)),
+        Value::Object(all) => all.iter().for_each(|(name, one)| leaves(name, one, out)),
+        Value::Null => {}
+        Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+            out.push((field.to_owned(), value.clone()));
+        }
+    }
+}
+
+/// The document as it was when only this many steps of its last conversation had been made.
+fn earlier(document: &Value, steps: usize) -> String {
+    let mut document = document.clone();
+    let run = document["conversations"].as_array_mut().unwrap().last_mut().unwrap();
+    run["steps"].as_array_mut().unwrap().truncate(steps);
+    run["status"] = "unknown".into();
+    run.as_object_mut().unwrap().remove("ended_at");
+    document.to_string()
+}
+
+#[test]
+fn a_document_that_grew_is_told_once() {
+    // Law 5: its writer writes all of it again for every step.
+    for case in cases("thoughtflow") {
+        let text = std::fs::read_to_string(case.join("log.json")).unwrap();
+        let document: Value = serde_json::from_str(&text).unwrap();
+        let last = document["conversations"].as_array().unwrap().last().unwrap();
+        let steps = last["steps"].as_array().unwrap().len();
+        let mut gathering = Gathering::default();
+        let mut texts: Vec<String> = (1..=steps).map(|count| earlier(&document, count)).collect();
+        texts.push(text);
+        for (nth, text) in texts.iter().enumerate() {
+            // A document whose head differs is another source.
+            let text = text.replacen('{', &format!("{{\"saved\":{nth},"), 1);
+            let path = Path::new("log.json");
+            gathering.read(path, Document::new(text.as_bytes()), &mut |_| {}).unwrap();
+        }
+        let once = main_session(&fold_in(&captures(&case), &[0])).transcript();
+        let grown = main_session(&gathering).transcript();
+        let pieces = |transcript: &Transcript| -> Vec<Vec<Piece>> {
+            transcript.turns.iter().map(told).collect()
+        };
+        assert_eq!(pieces(&grown), pieces(&once), "{}", name(&case));
+        let states = |transcript: &Transcript| -> Vec<&'static str> {
+            transcript.turns.iter().map(|turn| turn.state.name()).collect()
+        };
+        assert_eq!(states(&grown), states(&once), "{}", name(&case));
+        // What is kept beside the steps is the latest of it, once.
+        let kept = |transcript: &Transcript| {
+            let parts = transcript.turns.iter().flat_map(|turn| &turn.parts);
+            let kept = parts.filter_map(|part| match &part.body {
+                Body::Data(data) if data.kind == "thoughtflow-conversation" => {
+                    Some(data.payload.value())
+                }
+                _ => None,
+            });
+            kept.collect::<Vec<Value>>()
+        };
+        assert_eq!(kept(&grown), kept(&once), "{}", name(&case));
     }
 }

@@ -253,6 +253,7 @@ fn first_unlike(
 fn messages_come_back() {
     let form = Projection::named("uimessage").unwrap();
     let mut wrong: BTreeMap<String, (usize, String)> = BTreeMap::new();
+    let mut seen = 0;
     for case in all_cases() {
         for transcript in transcripts(&case) {
             for sdk in [Sdk::Common, Sdk::Seven] {
@@ -264,7 +265,10 @@ fn messages_come_back() {
                 let back = returned(&first, "chat.json");
                 let second = projected(form, &back, &options);
                 let mut all = Vec::new();
-                differences("", &read(&first), &read(&second), &mut all);
+                let messages = read(&first);
+                let parts = messages.as_array().unwrap().iter().map(|one| &one["parts"]);
+                seen += parts.map(|parts| parts.as_array().unwrap().len()).sum::<usize>();
+                differences("", &messages, &read(&second), &mut all);
                 for (path, what) in all {
                     let held = wrong.entry(format!("{path} {}", name(&case))).or_insert((0, what));
                     held.0 += 1;
@@ -272,6 +276,7 @@ fn messages_come_back() {
             }
         }
     }
+    assert!(seen > 4000, "{seen}");
     assert_none(wrong.into_iter().map(|(path, what)| format!("{path} {what:?}")).collect());
 }
 

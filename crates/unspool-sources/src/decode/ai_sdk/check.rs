@@ -96,14 +96,17 @@ fn inside(fields: &Fields<'_>) -> Found {
     if !fields.told("parts").is_some_and(|parts| parts.starts_with('[')) {
         return wrong("parts", "a list is expected");
     }
-    if role != "assistant" && fields.list("parts").next().is_none() {
+    if role != "assistant" && fields.items("parts").next().is_none() {
         return wrong("parts", "there are none");
     }
-    fields.list("parts").enumerate().try_for_each(|(nth, fields)| part(&fields, nth))
+    fields.items("parts").enumerate().try_for_each(|(nth, (_, fields))| part(&fields, nth))
 }
 
 fn part(part: &Fields<'_>, nth: usize) -> Found {
     let path = format!("parts[{nth}]");
+    if !part.is_object() {
+        return wrong(&path, "an object is expected");
+    }
     let kind = part.text("type").unwrap_or_default();
     shared(part, &path)?;
     if kind.starts_with("tool-") || kind == "dynamic-tool" {

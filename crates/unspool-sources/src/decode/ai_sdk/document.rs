@@ -68,6 +68,26 @@ impl Decoder for DocumentDecoder {
 /// What our own parts have of a message. Its time, too, is kept as it was told.
 const MESSAGE: [&str; 3] = ["id", "role", "parts"];
 
+/// Keeps what no part has of a message: its other fields, and what is among its parts and is none.
+fn keep_fields(rest: &mut Rest, fields: &Fields<'_>) {
+    rest.keep_fields_but(fields, &MESSAGE);
+    for (name, value) in fields.each() {
+        let read = match &*name {
+            "id" => fields.is_text("id") || value == "null",
+            "parts" => value.starts_with('['),
+            _ => continue,
+        };
+        if !read {
+            rest.keep_field(&name, Json::checked(value));
+        }
+    }
+    let odd = fields.items("parts").enumerate().filter(|(_, (_, part))| !part.is_object());
+    for (at, (raw, _)) in odd {
+        rest.keep_field(&format!("parts[{at}]"), Json::checked(raw));
+    }
+}
+
+/// The parts of a message, as they are counted where they are written again.
 fn indexed<'a>(fields: &Fields<'a>) -> impl Iterator<Item = (u32, Fields<'a>)> {
     (0..).zip(fields.list("parts"))
 }
@@ -101,7 +121,7 @@ impl DocumentDecoder {
         let mut rest = Rest::default();
         let mut user: Vec<Body> =
             indexed(fields).map(|(index, part)| user_part(&mut rest, index, &part)).collect();
-        rest.keep_fields_but(fields, &MESSAGE);
+        keep_fields(&mut rest, fields);
         user.extend(rest.data().map(Body::Data));
         let trigger = trigger(fields).unwrap_or_default();
         emit.push(What::TurnStarted { names: vec![Name::Prompt(id)], trigger, user });
@@ -126,10 +146,9 @@ impl DocumentDecoder {
             step: None,
             open: false,
         };
-        let mut parts = false;
+        let parts = fields.items("parts").next().is_some();
         for (index, part) in indexed(fields) {
             reply.part(emit, index, &part);
-            parts = true;
         }
         if let Some(usage) = usage(&metadata) {
             if reply.step.is_none() {
@@ -139,7 +158,7 @@ impl DocumentDecoder {
                 emit.push(What::UsageTold { step, usage });
             }
         }
-        reply.rest.keep_fields_but(fields, &MESSAGE);
+        keep_fields(&mut reply.rest, fields);
         let kept = tell_rest(emit, &reply.places, &reply.rest);
         // Nothing says that a kept message is the end of its turn, but that nothing is open. When
         // it ended is not said: its time is when it was begun. Our own say more.
@@ -166,8 +185,9 @@ impl DocumentDecoder {
             let info = ContextInfo { title: "System message".to_owned(), text };
             emit.push(What::ContextAdded(Some(places.part("system")), info));
             rest.keep_but(index, &part, &["type", "text", "state"]);
+            rest.keep_no_texts(index, &part, &["state"]);
         }
-        rest.keep_fields_but(fields, &MESSAGE);
+        keep_fields(&mut rest, fields);
         tell_rest(emit, &places, &rest);
         Fate::InParts
     }

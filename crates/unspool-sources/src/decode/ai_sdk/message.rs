@@ -44,7 +44,7 @@ impl Reply<'_> {
                 let empty = part.text("text").is_none_or(|text| text.is_empty());
                 let (detail, is_all) = thought(&part.fields("providerMetadata"), empty);
                 if !is_all {
-                    keep(&mut self.rest, index, part, "providerMetadata");
+                    self.rest.keep_told(index, part, "providerMetadata");
                 }
                 self.say(emit, Voice::Reasoning, index, part, detail);
             }
@@ -88,16 +88,23 @@ impl Reply<'_> {
         let text = part.string("text").unwrap_or_default();
         let unfinished = part.is("state", "streaming");
         self.open |= unfinished;
-        let known = ["type", "text", "state", "citations", "providerMetadata"];
-        let known = if voice == Voice::Text { &known[..4] } else { &known[..] };
-        self.rest.keep_but(index, part, known);
-        if unfinished {
-            keep(&mut self.rest, index, part, "state");
+        let mut known = vec!["type"];
+        known.extend(part.is_text("text").then_some("text"));
+        known.extend(part.is("state", "done").then_some("state"));
+        match voice {
+            Voice::Text => {
+                let citations: Option<Vec<Json>> = part.read("citations");
+                known.extend(citations.map(|_| "citations"));
+            }
+            Voice::Reasoning => known.push("providerMetadata"),
         }
+        self.rest.keep_but(index, part, &known);
         if text.trim().is_empty() && !detail.redacted {
-            // No part comes of it; that it was there is kept.
-            keep(&mut self.rest, index, part, "type");
-            return keep(&mut self.rest, index, part, "text");
+            // No part comes of it; that it was there is kept, and what came with it.
+            for name in ["type", "text", "citations", "providerMetadata"] {
+                self.rest.keep_told(index, part, name);
+            }
+            return;
         }
         emit.push(What::Said { voice, block: Some(name), text, detail });
     }
@@ -107,12 +114,6 @@ pub(super) fn voice_name(voice: Voice) -> &'static str {
     match voice {
         Voice::Text => "text",
         Voice::Reasoning => "reasoning",
-    }
-}
-
-fn keep(rest: &mut Rest, index: u32, part: &Fields<'_>, name: &str) {
-    if let Some(value) = part.told(name) {
-        rest.keep(index, name, Json::checked(value));
     }
 }
 
@@ -129,6 +130,7 @@ pub(super) fn thing(
         "file" | "reasoning-file" => {
             emit.push(What::FileGiven(Some(places.part("file")), file(part)));
             rest.keep_but(index, part, &FILE);
+            rest.keep_no_texts(index, part, &FILE);
             if kind != "file" {
                 rest.keep(index, "type", Json::string(&kind));
             }
@@ -138,6 +140,7 @@ pub(super) fn thing(
             let source = SourceLink { url, title, quote: None };
             emit.push(What::SourceCited(Some(places.part("source")), source));
             rest.keep_but(index, part, &["type", "url", "title"]);
+            rest.keep_no_texts(index, part, &["url", "title"]);
         }
         "steering-message" => {
             let texts: Vec<String> =
@@ -177,11 +180,13 @@ pub(super) fn user_part(rest: &mut Rest, index: u32, part: &Fields<'_>) -> Body 
     match part.text("type").as_deref() {
         Some("text") => {
             rest.keep_but(index, part, &["type", "text", "state"]);
+            rest.keep_no_texts(index, part, &["text", "state"]);
             let text = part.string("text").unwrap_or_default();
             Body::Text(Text { text, ..Text::default() })
         }
         Some("file") => {
             rest.keep_but(index, part, &FILE);
+            rest.keep_no_texts(index, part, &FILE);
             Body::File(file(part))
         }
         Some(_) | None => Body::Data(data(part)),

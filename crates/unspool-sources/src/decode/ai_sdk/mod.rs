@@ -50,7 +50,18 @@ fn recognise_message<'a>(fields: &Fields<'a>) -> Option<Recognised<'a>> {
         return None;
     }
     let chat = CHAT.into_iter().find_map(|name| fields.text(name));
-    Some(chat.filter(|id| !id.is_empty()).map_or(Recognised::Format, Recognised::Session))
+    Some(match chat.filter(|id| !id.is_empty()) {
+        Some(id) => Recognised::Session(id),
+        None => called(&fields.fields("metadata")),
+    })
+}
+
+/// Messages that we wrote ourselves say which session they are of. It is a name and nothing more:
+/// the application that has them now may call the chat as it likes.
+fn called<'a>(metadata: &Fields<'a>) -> Recognised<'a> {
+    let session = metadata.text("sessionId").filter(|id| !id.is_empty());
+    let session = session.filter(|_| metadata.is_text("agent"));
+    session.map_or(Recognised::Format, Recognised::Named)
 }
 
 /// A chunk says nothing of its chat. Kinds with common names must look right as a whole.
@@ -77,7 +88,7 @@ fn recognise_chunk<'a>(fields: &Fields<'a>) -> Option<Recognised<'a>> {
         kind if kind.starts_with("data-") => fields.told("data").is_some(),
         _ => false,
     };
-    known.then_some(Recognised::Format)
+    known.then(|| called(&fields.fields("messageMetadata")))
 }
 
 #[cfg(test)]

@@ -54,7 +54,8 @@ impl Prose {
             if self.voice == Voice::Reasoning {
                 detail = SaidDetail { citations: detail.citations, ..thought };
             }
-            if self.voice == Voice::Text || !is_all {
+            let said = !self.text.trim().is_empty() || detail.redacted;
+            if self.voice == Voice::Text || !is_all || !said {
                 rest.keep(self.index, "providerMetadata", metadata);
             }
         }
@@ -63,6 +64,9 @@ impl Prose {
             let kind = voice_name(voice);
             rest.keep(self.index, "type", Json::string(kind));
             rest.keep(self.index, "text", Json::string(&text));
+            if let Some(citations) = written(&detail.citations) {
+                rest.keep(self.index, "citations", citations);
+            }
             return emit.push(What::BlockEnded { block: name });
         }
         if quiet || !left.is_empty() || detail != SaidDetail::default() {
@@ -71,6 +75,11 @@ impl Prose {
             emit.push(What::BlockEnded { block: name });
         }
     }
+}
+
+fn written(all: &[Json]) -> Option<Json> {
+    let text = serde_json::to_string(all).ok().filter(|_| !all.is_empty())?;
+    Json::parse(&text)
 }
 
 /// Whether a string, as it is written in JSON, ends in the first half of a surrogate pair.

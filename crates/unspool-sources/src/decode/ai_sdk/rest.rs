@@ -61,6 +61,20 @@ impl Rest {
         }
     }
 
+    /// Keeps a field of a part, if it has it.
+    pub fn keep_told(&mut self, part: u32, fields: &Fields<'_>, name: &str) {
+        if let Some(value) = fields.told(name) {
+            self.keep(part, name, Json::checked(value));
+        }
+    }
+
+    /// Keeps those fields of a part that should be texts and are not.
+    pub fn keep_no_texts(&mut self, part: u32, fields: &Fields<'_>, names: &[&str]) {
+        for name in names.iter().filter(|name| fields.has(name) && !fields.is_text(name)) {
+            self.keep_told(part, fields, name);
+        }
+    }
+
     /// All of it, if there is any.
     pub fn data(&self) -> Option<Data> {
         if self.fields.is_empty() && self.parts.is_empty() {

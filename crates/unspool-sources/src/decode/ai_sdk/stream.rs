@@ -276,8 +276,11 @@ impl Message {
         let id = fields.text("id").unwrap_or_default();
         if let Some(mut prose) = self.open.remove(&format!("{} {id}", voice_name(voice))) {
             prose.attach(fields);
-            let citations = fields.read("citations").unwrap_or_default();
-            prose.end(emit, &mut self.rest, citations);
+            let citations = fields.read("citations");
+            if citations.is_none() {
+                self.rest.keep_told(prose.index, fields, "citations");
+            }
+            prose.end(emit, &mut self.rest, citations.unwrap_or_default());
         }
     }
 
@@ -404,6 +407,10 @@ impl Message {
             "inputTextDelta",
         ];
         self.rest.drop_field(index, "preliminary");
+        self.rest.keep_no_texts(index, fields, &["toolName", "title", "errorText"]);
+        if fields.has("providerExecuted") && fields.truth("providerExecuted").is_none() {
+            self.rest.keep_told(index, fields, "providerExecuted");
+        }
         for (name, value) in fields.each().filter(|(name, _)| !KNOWN.contains(&&**name)) {
             let result = kind.starts_with("tool-output-") || kind == "tool-input-error";
             let (name, value) = match &*name {

@@ -3,9 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use unspool_core::event::Event;
+use unspool_core::part::Body;
 
 use super::*;
 use crate::decode::{Outline, Record, recognise};
+use crate::gather::Gathering;
+use crate::read::document::Document;
+use crate::read::events::Events;
 use crate::read::{lines, source};
 
 fn recordings() -> Vec<PathBuf> {
@@ -87,4 +91,184 @@ fn messages_and_chunks_are_recognised_and_nothing_else() {
     ] {
         assert_eq!(known(other).map(|(name, _)| name).filter(|name| name.starts_with("AI")), None);
     }
+}
+
+fn gathered(file: &str, text: &str) -> Gathering {
+    let mut gathering = Gathering::default();
+    let path = Path::new(file);
+    let lines: Box<dyn std::io::Read> = if file.ends_with(".sse") {
+        Box::new(Events::new(text.as_bytes()))
+    } else {
+        Box::new(Document::new(text.as_bytes()))
+    };
+    gathering.read(path, lines, &mut |_| {}).unwrap();
+    gathering
+}
+
+/// What was kept of the only reply beside its parts.
+fn kept(gathering: &Gathering) -> serde_json::Value {
+    let transcript = gathering.sessions[0].transcript();
+    let bodies = transcript
+        .turns
+        .iter()
+        .flat_map(|turn| turn.user.iter().chain(turn.parts.iter().map(|part| &part.body)));
+    let mut kept = bodies.filter_map(|body| match body {
+        Body::Data(data) if data.kind == "ai-sdk-message" => Some(data.payload.value()),
+        _ => None,
+    });
+    kept.next().unwrap_or_default()
+}
+
+#[test]
+fn a_field_of_a_part_that_is_not_what_it_should_be_is_kept() {
+    // Law 4
+    for (part, place, value) in [
+        (r#"{"type":"text","text":"x","citations":"c"}"#, "citations", r#""c""#),
+        (r#"{"type":"text","text":" ","citations":[1]}"#, "citations", "[1]"),
+        (r#"{"type":"text","text":{"a":1}}"#, "text", r#"{"a":1}"#),
+        (r#"{"type":"text","text":"x","state":"resting"}"#, "state", r#""resting""#),
+        (
+            r#"{"type":"reasoning","text":" \n","providerMetadata":{"anthropic":{"signature":"s"}}}"#,
+            "providerMetadata/anthropic/signature",
+            r#""s""#,
+        ),
+        (r#"{"type":"file","mediaType":7,"url":"u:u"}"#, "mediaType", "7"),
+        (r#"{"type":"source-url","sourceId":"s","url":"u","title":["t"]}"#, "title", r#"["t"]"#),
+        (
+            r#"{"type":"tool-x","toolCallId":"a","state":"output-available","input":1,"output":2,"title":3}"#,
+            "title",
+            "3",
+        ),
+        (
+            r#"{"type":"tool-x","toolCallId":"a","state":"output-error","errorText":"e","output":2}"#,
+            "output",
+            "2",
+        ),
+        (
+            r#"{"type":"tool-x","toolCallId":"a","state":"input-available","input":1,"approval":"yes"}"#,
+            "approval",
+            r#""yes""#,
+        ),
+    ] {
+        let chat = format!(r#"[{{"id":"m","role":"assistant","parts":[{part}]}}]"#);
+        let rest = kept(&gathered("chat.json", &chat));
+        let expected: serde_json::Value = serde_json::from_str(value).unwrap();
+        assert_eq!(rest.pointer(&format!("/parts/0/{place}")), Some(&expected), "{part}\n{rest}");
+    }
+}
+
+#[test]
+fn a_thought_of_white_space_keeps_its_signature_in_a_stream_too() {
+    let stream = r#"data: {"type":"start","messageId":"m"}
+
+data: {"type":"reasoning-start","id":"r"}
+
+data: {"type":"reasoning-delta","id":"r","delta":" "}
+
+data: {"type":"reasoning-end","id":"r","providerMetadata":{"anthropic":{"signature":"s"}}}
+
+data: {"type":"text-start","id":"t"}
+
+data: {"type":"text-end","id":"t","citations":[1]}
+
+data: {"type":"text-start","id":"u"}
+
+data: {"type":"text-delta","id":"u","delta":"x"}
+
+data: {"type":"text-end","id":"u","citations":"c"}
+
+data: {"type":"finish"}
+
+"#;
+    let rest = kept(&gathered("chat.sse", stream));
+    assert_eq!(rest["parts"]["0"]["providerMetadata"]["anthropic"]["signature"], "s", "{rest}");
+    assert_eq!(rest["parts"]["1"]["citations"], serde_json::json!([1]), "{rest}");
+    assert_eq!(rest["parts"]["2"]["citations"], "c", "{rest}");
+}
+
+#[test]
+fn parts_that_are_no_objects_are_kept_and_told_of() {
+    for role in ["user", "assistant", "system"] {
+        let chat = format!(
+            r#"[{{"id":"m","role":"{role}","parts":["hello",{{"type":"text","text":"x"}},7]}}]"#
+        );
+        let gathering = gathered("chat.json", &chat);
+        let rest = kept(&gathering);
+        assert_eq!(
+            (&rest["fields"]["parts[0]"], &rest["fields"]["parts[2]"]),
+            (&"hello".into(), &7.into())
+        );
+        let [warning] = &gathering.sessions[0].warnings[..] else { panic!("one warning") };
+        assert!(warning.what.contains("parts[0]: an object is expected"), "{}", warning.what);
+    }
+    // Parts are counted as they stand in the message.
+    let chat =
+        r#"[{"id":"m","role":"assistant","parts":[{"type":"text","text":"x"},{"type":"none"}]}]"#;
+    let gathering = gathered("chat.json", chat);
+    assert!(gathering.sessions[0].warnings[0].what.contains("parts[1].type"));
+}
+
+#[test]
+fn a_chat_that_unspool_wrote_is_named_by_its_session() {
+    let ours = |id: &str| {
+        format!(
+            r#"[{{"id":"m","role":"user","metadata":{{"agent":"codex","sessionId":"{id}"}},"parts":[{{"type":"text","text":"x"}}]}}]"#
+        )
+    };
+    let named = |file: &str, text: &str| gathered(file, text).sessions[0].agent_session_id.clone();
+    assert_eq!(named("chat.json", &ours("one")), "one");
+    assert_eq!(named("chat.json", &ours("two")), "two");
+    // It is a name: what the application calls the chat goes before it.
+    let table = ours("one").replace(r#""id":"m""#, r#""id":"m","chatId":"c""#);
+    assert_eq!(named("chat.json", &table), "c");
+    assert_eq!(named("chat.json", &format!(r#"{{"id":"h","messages":{}}}"#, ours("one"))), "h");
+    assert_eq!(named("chat.json", &ours("one").replace("sessionId", "session")), "chat");
+    let stream = "data: {\"type\":\"start\",\"messageId\":\"m\",\"messageMetadata\":{\"agent\":\"codex\",\"sessionId\":\"one\"}}\n\n";
+    assert_eq!(named("chat.sse", stream), "one");
+}
+
+#[test]
+fn a_file_in_which_all_is_wrong_says_so_a_few_times() {
+    let chunk = "data: {\"type\":\"text-delta\",\"id\":\"t\"}\n\n";
+    let begun = "data: {\"type\":\"text-start\",\"id\":\"t\"}\n\n";
+    let told = |count: usize| {
+        let gathering = gathered("chat.sse", &format!("{begun}{}", chunk.repeat(count)));
+        let warnings = &gathering.sessions[0].warnings;
+        (warnings.len(), warnings.last().unwrap().what.contains("is not told"))
+    };
+    assert_eq!(told(20), (20, false));
+    assert_eq!(told(21), (21, true));
+    assert_eq!(told(500), (21, true));
+}
+
+#[test]
+fn an_input_that_is_being_written_is_told_anew_by_a_chat_that_is_saved_anew() {
+    let mut gathering = Gathering::default();
+    for input in [r#"{\"a\":"#, r#"{\"a\":1"#] {
+        let chat = format!(
+            r#"[{{"id":"m","role":"assistant","parts":[{{"type":"tool-x","toolCallId":"k","state":"input-streaming","rawInput":"{input}"}}]}}]"#
+        );
+        gathering
+            .read(Path::new("chat.json"), Document::new(chat.as_bytes()), &mut |_| {})
+            .unwrap();
+    }
+    let transcript = gathering.sessions[0].transcript();
+    let Body::Tool(tool) = &transcript.turns[0].parts[0].body else { panic!("a call") };
+    assert_eq!(tool.input_text, r#"{"a":1"#);
+}
+
+#[test]
+fn a_signature_that_is_told_anew_is_not_said_to_be_the_old_ones() {
+    let mut gathering = Gathering::default();
+    for provider in ["anthropic", "unspool"] {
+        let chat = format!(
+            r#"[{{"id":"m","role":"assistant","parts":[{{"type":"reasoning","text":"x","providerMetadata":{{"{provider}":{{"signature":"{provider}"}}}}}}]}}]"#
+        );
+        gathering
+            .read(Path::new("chat.json"), Document::new(chat.as_bytes()), &mut |_| {})
+            .unwrap();
+    }
+    let transcript = gathering.sessions[0].transcript();
+    let Body::Reasoning(thought) = &transcript.turns[0].parts[0].body else { panic!("a thought") };
+    assert_eq!((thought.signature.as_deref(), thought.signer.as_deref()), (Some("unspool"), None));
 }

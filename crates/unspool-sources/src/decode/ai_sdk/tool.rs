@@ -65,6 +65,17 @@ pub(super) fn part(
     let metadata = part.fields("callProviderMetadata");
     let how = how_it_ended(&metadata);
     rest.keep_but(index, part, if how.is_some() { &KNOWN } else { &KNOWN[..11] });
+    rest.keep_no_texts(index, part, &["title", "errorText", "rawInput"]);
+    for (name, read) in [
+        ("providerExecuted", part.truth("providerExecuted").is_some()),
+        ("approval", part.fields("approval").is_object()),
+        // An error is what it gave back, and nothing beside it.
+        ("output", !part.is_text("errorText")),
+    ] {
+        if part.has(name) && !read {
+            rest.keep_told(index, part, name);
+        }
+    }
     if part.is("type", "dynamic-tool") {
         rest.keep(index, "type", Json::string("dynamic-tool"));
     }
@@ -72,14 +83,15 @@ pub(super) fn part(
     let raw = part.string("rawInput");
     let input = part.told("input").filter(|_| !writing);
     called(emit, call, name, part, input, !writing);
-    // An input that is being written, or that was none.
+    // An input that is being written, or that was none. Of one that is being written the SDK reads
+    // what it can: that follows.
     if input.is_none() {
         let text = raw.or_else(|| part.told("input").map(str::to_owned)).unwrap_or_default();
         if !text.is_empty() {
             emit.push(What::ToolInputGrew { call: id(), name: name.to_owned(), text });
         }
-    } else if let Some(raw) = part.told("rawInput") {
-        rest.keep(index, "rawInput", Json::checked(raw));
+    } else {
+        rest.keep_told(index, part, "rawInput");
     }
     approval(emit, call, name, &part.fields("approval"), index, rest);
     let outcome = outcome(part);
@@ -100,9 +112,7 @@ pub(super) fn part(
         _ => {
             // A state of a version to come, with whatever it has.
             for name in ["state", "output", "errorText"] {
-                if let Some(value) = part.told(name) {
-                    rest.keep(index, name, Json::checked(value));
-                }
+                rest.keep_told(index, part, name);
             }
             return false;
         }
@@ -164,7 +174,11 @@ fn approval(
         return;
     }
     let known = ["id", "approved", "reason"];
-    if approval.each().any(|(name, _)| !known.contains(&&*name)) {
+    let read = |name: &str| match name {
+        "approved" => !approval.has(name) || approval.truth(name).is_some(),
+        _ => known.contains(&name) && (!approval.has(name) || approval.is_text(name)),
+    };
+    if approval.each().any(|(name, _)| !read(&name)) {
         rest.keep(index, "approval", approval.whole());
     }
     if approval.flag("isAutomatic") {

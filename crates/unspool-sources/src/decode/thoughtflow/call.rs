@@ -1,5 +1,7 @@
 //! Tool calls and what they gave back, model calls and what their prompts were made of.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use unspool_core::event::{Call, Outcome, ToolCall, ToolEnd, What};
 use unspool_core::id::sha256;
 use unspool_core::json::Json;
@@ -7,25 +9,44 @@ use unspool_core::part::{Answer, Decision, Question, QuestionItem, QuestionKind,
 use unspool_core::session::{PromptPiece, Provenance, SnapshotUse, Usage};
 
 use super::super::{Emit, Fields};
-use super::steps::{Step, Steps, snapshot_kind};
+use super::kinds;
+use super::rest::{Kept, but, json};
+use super::steps::{Step, Steps, says_something, snapshot_kind};
 
-/// What is in our own parts of a call, of how far it came, and of what it gave back.
-pub(super) const CALLED: [&str; 8] = [
-    "name",
-    "call_id",
-    "parent_call_id",
-    "title",
-    "arguments",
-    "arguments_text",
-    "question",
-    "provider_executed",
-];
-pub(super) const CAME: [&str; 2] = ["state", "answer"];
-pub(super) const GAVE: [&str; 8] =
-    ["name", "call_id", "state", "output", "result", "error", "exit_code", "duration_ms"];
+/// The fields of a call that our own parts have. One that is not what it should be is not among
+/// them, and is kept beside them.
+pub(super) fn read_of_call(payload: &Fields<'_>) -> Vec<&'static str> {
+    let input = payload.told("arguments").is_some();
+    let read = |name: &str| match name {
+        "arguments" => input,
+        "arguments_text" => !input && payload.is_text(name),
+        "provider_executed" => payload.truth(name).is_some(),
+        _ => payload.is_text(name),
+    };
+    let names = ["name", "call_id", "parent_call_id", "title", "arguments", "arguments_text"];
+    let names = names.into_iter().chain(["provider_executed"]);
+    names.filter(|name| read(name) || !payload.has(name)).collect()
+}
+
+/// The fields of what a call gave back that our own parts have.
+pub(super) fn read_of_outcome(payload: &Fields<'_>) -> Vec<&'static str> {
+    let read = |name: &str| match name {
+        "error" => !payload.has("output"),
+        "exit_code" => payload.read::<i64>(name).is_some(),
+        "duration_ms" => payload.number(name).is_some(),
+        _ => true,
+    };
+    let names = ["output", "error", "result", "exit_code", "duration_ms"];
+    names.into_iter().filter(|name| read(name) || !payload.has(name)).collect()
+}
 
 pub(super) fn state(payload: &Fields<'_>) -> Option<ToolState> {
     ToolState::of_name(&payload.text("state")?)
+}
+
+/// Whether it says that the call failed, in place of a state.
+pub(super) fn says_error(payload: &Fields<'_>) -> bool {
+    payload.raw("error").is_some_and(|error| error != "\"\"" && error != "false")
 }
 
 /// How a call ended, if it did.
@@ -60,8 +81,9 @@ pub(super) fn tell(emit: &mut Emit<'_>, call: &Call, payload: &Fields<'_>, runni
 
 /// What a call gave back: its text, and its result where it is more than that.
 pub(super) fn outcome(payload: &Fields<'_>) -> Option<Outcome> {
-    let text = payload.string("output").or_else(|| payload.string("error"));
-    let other = payload.raw("output").or_else(|| payload.raw("error")).filter(|_| text.is_none());
+    let name = if payload.has("output") { "output" } else { "error" };
+    let text = payload.string(name);
+    let other = payload.raw(name).filter(|_| text.is_none());
     let result = payload.told("result").or(other).map(Json::checked);
     let outcome = Outcome {
         output: text.or_else(|| other.map(str::to_owned)),
@@ -100,7 +122,8 @@ pub(super) fn answer(told: &Fields<'_>) -> Option<Answer> {
 /// What a model call used: in our own words, or in those that providers have for it.
 pub(super) fn usage(told: &Fields<'_>) -> Option<(Usage, bool)> {
     if let Ok(usage) = serde_json::from_str::<Usage>(told.whole().text()) {
-        return Some((usage, true));
+        let ours = ["input", "output", "cache_read", "cache_write", "reasoning", "cache_write_1h"];
+        return Some((usage, kinds::has_only(told, &ours)));
     }
     let any = |names: [&str; 3]| names.into_iter().find_map(|name| told.number(name));
     let input = any(["input_tokens", "prompt_tokens", "inputTokens"]);
@@ -147,21 +170,57 @@ pub(super) fn provenance(steps: &Steps<'_>, call: &Step<'_>) -> Option<Provenanc
     Some(Provenance { final_prompt: told.string("final_prompt"), pieces, snapshots })
 }
 
+/// What a prompt's provenance has that ours has no place for.
+pub(super) fn left_of_provenance(told: &Fields<'_>) -> Option<Json> {
+    let mut left = Kept::new();
+    for (name, value) in told.each() {
+        let kept = match &*name {
+            "final_prompt" if told.is_text("final_prompt") || value == "null" => None,
+            "parts" if value.starts_with('[') => left_of_pieces(told),
+            "assembly" if is_assembly(told) => None,
+            _ => Some(Json::checked(value)),
+        };
+        left.extend(kept.map(|kept| (name.into_owned(), kept)));
+    }
+    if left.is_empty() { None } else { json(&left) }
+}
+
+/// What is left of each of the pieces, by its index.
+fn left_of_pieces(told: &Fields<'_>) -> Option<Json> {
+    let left = told.items("parts").enumerate().filter_map(|(index, (raw, piece))| {
+        let known: Vec<&str> =
+            ["type", "value"].into_iter().filter(|name| piece.is_text(name)).collect();
+        let kept = if piece.is_object() { but(&piece, &known) } else { Some(Json::checked(raw)) };
+        Some((index, kept?))
+    });
+    let left: BTreeMap<usize, Json> = left.collect();
+    if left.is_empty() { None } else { json(&left) }
+}
+
+/// Whether all that is said of where the pieces stand can be read: one span for each.
+fn is_assembly(told: &Fields<'_>) -> bool {
+    let pieces = told.list("parts").count() as u64;
+    let mut placed = BTreeSet::new();
+    told.raw("assembly").is_none_or(|raw| raw.starts_with('['))
+        && told.items("assembly").all(|(_, span)| {
+            let small = |name: &str| span.number(name).filter(|at| u32::try_from(*at).is_ok());
+            small("part").is_some_and(|part| part < pieces && placed.insert(part))
+                && small("start").is_some()
+                && small("end").is_some()
+                && span.names().count() == 3
+        })
+}
+
 /// Whether a snapshot that a prompt used shows something that does not follow from the prompt.
 pub(super) fn shows_more(steps: &Steps<'_>, step: &Step<'_>) -> bool {
-    if !steps.own || step.completed.is_object() {
+    if !steps.own || says_something(&step.completed) {
         return true;
     }
     if step.label == "prompt.adaptations" {
         return step.started.raw("included_ids").is_some_and(|ids| ids != "[]");
     }
-    let version = step.started.string("version");
-    let mut pieces = steps.all.iter().flat_map(|call| {
-        call.started.fields("prompt_provenance").list("parts").collect::<Vec<_>>()
-    });
-    let is_piece = pieces.any(|piece| {
-        piece.string("value").map(|value| sha256(value.as_bytes())) == version && version.is_some()
-    });
+    let version = step.started.text("version");
+    let is_piece = version.is_some_and(|version| steps.pieces.contains(&*version));
     let shown = ["produced_at", "content_preview", "schemas_preview", "count", "names"];
     !is_piece && shown.iter().any(|name| step.started.has(name))
 }

@@ -12,7 +12,6 @@ use unspool_core::part::Data;
 use unspool_core::telling::{Name, Telling};
 
 use super::super::{Decoder, Emit, Fate, Fields, Record};
-use super::HEAD;
 use super::rest::{Kept, data};
 use super::run::Run;
 use super::steps::{Calls, Steps};
@@ -66,7 +65,12 @@ impl DocumentDecoder {
             emit.push(What::SessionTold { project, branch, version, cost_usd });
         }
         emit.at = None;
-        let left = fields.each().filter(|(name, _)| !HEAD.contains(&&**name));
+        let left = fields.each().filter(|(name, value)| match &**name {
+            "session_id" => !fields.is_text("session_id"),
+            "started_at" | "ended_at" => fields.has(name) && fields.time(name).is_none(),
+            "conversations" => *value != "[]",
+            _ => true,
+        });
         self.session.extend(left.map(|(name, value)| (name.into_owned(), Json::checked(value))));
         self.tell_session(emit)
     }
@@ -83,11 +87,13 @@ impl DocumentDecoder {
 
     /// The rest of the document, or something among the conversations that is none.
     fn behind(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
-        if fields.names().next().is_some() {
+        let kept = fields.names().next().is_some();
+        if kept {
+            // It is nothing of the conversation before it.
+            emit.turn = Some(Name::Preamble);
             let name = Name::Record(format!("thoughtflow record {}", self.around).into());
             let data = Data { kind: "thoughtflow-record".to_owned(), payload: fields.whole() };
             emit.push(What::DataGiven(Some(name), data));
-            return Fate::InParts;
         }
         // The times of a session follow from those of its turns; other ones are kept. It may have
         // begun before its first turn, and that is told with its head.
@@ -95,7 +101,7 @@ impl DocumentDecoder {
         let late = began.filter(|began| self.seen.is_some_and(|seen| seen.0 < *began));
         let ended = ended.filter(|ended| self.seen.is_none_or(|seen| seen.1 != *ended));
         if late.or(ended).is_none() {
-            return Fate::Metadata;
+            return if kept { Fate::InParts } else { Fate::Metadata };
         }
         for (name, told) in [("started_at", late), ("ended_at", ended)] {
             let kept = told.map(|told| Json::string(&format!("{told:.3}")));

@@ -3,22 +3,31 @@
 use std::sync::Arc;
 
 use unspool_core::event::{AgentEnd, AgentRef, SaidDetail, Voice, What};
-use unspool_core::part::Body;
+use unspool_core::part::{Body, Patch, SkillLoad};
 
 use super::super::{Emit, Fields};
 use super::kinds;
-use super::run::Run;
+use super::run::{Prose, Run};
 use super::steps::{Step, name};
 
 impl Run<'_, '_> {
-    pub(super) fn generic(&mut self, emit: &mut Emit<'_>, step: &Step<'_>) -> bool {
-        let Some(payload) = step.payload() else { return false };
+    pub(super) fn generic(
+        &mut self,
+        emit: &mut Emit<'_>,
+        step: &Step<'_>,
+        payload: &Fields<'_>,
+    ) -> bool {
         match payload.text("kind").as_deref() {
-            Some("reasoning") => self.thought(emit, step, &payload),
-            Some("agent") => self.agents(emit, &payload),
+            Some("reasoning") => self.thought(emit, step, payload),
+            Some("agent") => self.agents(emit, step, payload),
             Some(_) | None => {
-                let given = kinds::body(&payload);
-                let given = given.and_then(|body| kinds::given(name(self.id, step), body));
+                let Some(mut body) = kinds::body(payload) else { return false };
+                if let Body::SkillLoad(SkillLoad { call_id: Some(id), .. })
+                | Body::Patch(Patch { call_id: Some(id), .. }) = &mut body
+                {
+                    *id = self.steps.id_of_call(step, id).to_string();
+                }
+                let given = kinds::given(name(self.id, step), body);
                 given.map(|what| emit.push(what)).is_some()
             }
         }
@@ -31,6 +40,21 @@ impl Run<'_, '_> {
         if !kinds::has_only(payload, &known) || (text.trim().is_empty() && !redacted) {
             return false;
         }
+        let open = payload.flag("open");
+        // What is still growing has none of these yet.
+        let read = |name: &&str| {
+            let readable = match *name {
+                "text" | "signature" | "signer" => payload.is_text(name),
+                "open" | "redacted" => payload.truth(name).is_some(),
+                _ => payload.number(name).is_some(),
+            };
+            let told =
+                !open || ["text", "open"].contains(name) || payload.truth(name) == Some(false);
+            !payload.has(name) || readable && told
+        };
+        let mut read: Vec<&str> = known.into_iter().filter(read).collect();
+        read.push("kind");
+        self.rest.keep_but(step.index, "payload", payload, &read);
         let detail = SaidDetail {
             signature: payload.string("signature"),
             signer: payload.string("signer"),
@@ -38,11 +62,11 @@ impl Run<'_, '_> {
             redacted,
             citations: Vec::new(),
         };
-        self.prose(emit, step, Voice::Reasoning, text, detail);
+        self.prose(emit, step, open, Prose { voice: Voice::Reasoning, text, detail });
         true
     }
 
-    fn agents(&mut self, emit: &mut Emit<'_>, payload: &Fields<'_>) -> bool {
+    fn agents(&mut self, emit: &mut Emit<'_>, step: &Step<'_>, payload: &Fields<'_>) -> bool {
         let known = ["id", "name", "task", "state", "background", "activity", "session"];
         let call = payload.text("call_id").filter(|id| !id.is_empty());
         let all: Vec<Fields<'_>> = payload.list("agents").collect();
@@ -53,7 +77,7 @@ impl Run<'_, '_> {
         if !kinds::has_only(payload, &["call_id", "agents"]) {
             return false;
         }
-        let call: Arc<str> = call.into();
+        let call = self.steps.id_of_call(step, &call);
         for told in all {
             let id = told.text("id").filter(|id| !id.is_empty() && !id.starts_with("temp_"));
             let agent = AgentRef { call: Some(call.clone()), id: id.map(Arc::from) };

@@ -11,6 +11,7 @@ mod kinds;
 mod rest;
 mod run;
 mod steps;
+mod tool;
 
 use unspool_core::telling::Telling;
 
@@ -33,11 +34,14 @@ fn recognise<'a>(fields: &Fields<'a>) -> Option<Recognised<'a>> {
     if is_conversation(fields) {
         return Some(Recognised::Format);
     }
-    // Whatever else names a session says more of itself.
-    let names: Vec<_> = fields.names().collect();
-    let head =
-        names.len() == HEAD.len() && HEAD.iter().all(|wanted| names.iter().any(|n| n == wanted));
-    let id = fields.text("session_id").filter(|id| head && !id.is_empty())?;
+    // Whatever else names a session says more of itself; a head with other fields is known by the
+    // conversations behind it.
+    let is_empty = fields.raw("conversations") == Some("[]");
+    let is_head = fields.names().count() == HEAD.len() && {
+        let mut names = fields.names();
+        names.all(|name| HEAD.contains(&&*name))
+    };
+    let id = fields.text("session_id").filter(|id| (is_head || is_empty) && !id.is_empty())?;
     Some(Recognised::Session(id))
 }
 

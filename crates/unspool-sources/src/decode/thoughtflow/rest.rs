@@ -51,21 +51,21 @@ impl Rest {
 }
 
 pub(super) fn data(kind: &str, what: &impl Serialize) -> Option<Data> {
-    let text = serde_json::to_string(what).ok()?;
-    Some(Data { kind: kind.to_owned(), payload: Json::parse(&text)? })
+    Some(Data { kind: kind.to_owned(), payload: json(what)? })
+}
+
+pub(super) fn json(what: &impl Serialize) -> Option<Json> {
+    Json::parse(&serde_json::to_string(what).ok()?)
 }
 
 /// The fields of an object but the known ones, if there are any.
-fn but(fields: &Fields<'_>, known: &[&str]) -> Option<Json> {
+pub(super) fn but(fields: &Fields<'_>, known: &[&str]) -> Option<Json> {
     let left: Kept = fields
         .each()
         .filter(|(name, _)| !known.contains(&&**name))
         .map(|(name, value)| (name.into_owned(), Json::checked(value)))
         .collect();
-    if left.is_empty() {
-        return None;
-    }
-    serde_json::to_string(&left).ok().and_then(|text| Json::parse(&text))
+    if left.is_empty() { None } else { json(&left) }
 }
 
 /// Whether an id is one that our own documents have. What depends on what then follows from the

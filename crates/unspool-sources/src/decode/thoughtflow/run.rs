@@ -3,17 +3,18 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use unspool_core::event::{Call, EndReason, SaidDetail, ToolEnd, Voice, What};
+use rustc_hash::FxHashSet;
+use unspool_core::event::{Call, EndReason, SaidDetail, Voice, What};
 use unspool_core::id::digest;
 use unspool_core::json::Json;
-use unspool_core::part::{Body, Data, Interjection, Text, ToolState};
+use unspool_core::part::{Body, Data, Interjection, Text};
 use unspool_core::session::Trigger;
 use unspool_core::telling::Name;
 
-use super::super::{Emit, Fields};
+use super::super::{Emit, Fields, Outline};
 use super::decoder::CONVERSATION;
 use super::rest::Rest;
-use super::steps::{Calls, STEP, Step, Steps, name};
+use super::steps::{Calls, Payload, STEP, Step, Steps, name};
 use super::{call, kinds};
 
 pub(super) struct Run<'r, 'a> {
@@ -23,11 +24,11 @@ pub(super) struct Run<'r, 'a> {
     /// Whose model calls they are.
     agent: String,
     pub(super) steps: &'r Steps<'a>,
-    calls: &'r Calls,
+    pub(super) calls: &'r Calls,
     ids: &'r mut BTreeSet<u64>,
-    rest: Rest,
+    pub(super) rest: Rest,
     /// The calls of which an output was told: another one would take its place.
-    gave: Vec<Call>,
+    pub(super) gave: FxHashSet<Call>,
     /// How it ended was told.
     pub ended: bool,
 }
@@ -41,7 +42,7 @@ impl<'r, 'a> Run<'r, 'a> {
         calls: &'r Calls,
         ids: &'r mut BTreeSet<u64>,
     ) -> Run<'r, 'a> {
-        let (rest, gave) = (Rest::default(), Vec::new());
+        let (rest, gave) = (Rest::default(), FxHashSet::default());
         Run { id, early, agent, steps, calls, ids, rest, gave, ended: false }
     }
 
@@ -82,6 +83,10 @@ impl<'r, 'a> Run<'r, 'a> {
                 "status" => !["completed", "aborted", "error", "unknown"]
                     .iter()
                     .any(|known| fields.is("status", known)),
+                "conversation_id" => !fields.is_text("conversation_id"),
+                "started_at" | "ended_at" if steps.own => {
+                    fields.has(&field) && fields.time(&field).is_none()
+                }
                 "started_at" | "ended_at" | "duration_ms" => !steps.own && value != "null",
                 other => !CONVERSATION.contains(&other),
             };
@@ -90,10 +95,9 @@ impl<'r, 'a> Run<'r, 'a> {
             }
         }
         // What is among the steps and is none.
-        let all: Vec<Json> = fields.read("steps").unwrap_or_default();
-        let odd = all.iter().enumerate().filter(|(_, step)| !step.text().starts_with('{'));
-        for (at, step) in odd {
-            self.rest.fields.insert(format!("steps[{at}]"), step.clone());
+        let odd = fields.items("steps").enumerate().filter(|(_, (_, step))| !step.is_object());
+        for (at, (raw, _)) in odd {
+            self.rest.fields.insert(format!("steps[{at}]"), Json::checked(raw));
         }
     }
 
@@ -130,8 +134,7 @@ impl<'r, 'a> Run<'r, 'a> {
             return Some(Body::Data(self.whole(step)));
         };
         self.keep_around(step);
-        self.rest.keep_but(step.index, "payload_started", &step.started, &["text", "trigger"]);
-        self.rest.keep_but(step.index, "payload_completed", &step.completed, &["text"]);
+        self.keep_beside_words(step, &["trigger"]);
         Some(Body::Text(Text { text, ..Text::default() }))
     }
 
@@ -152,7 +155,9 @@ impl<'r, 'a> Run<'r, 'a> {
         for (field, value) in step.fields.each() {
             let known = STEP.contains(&&*field);
             let payload = field.starts_with("payload_") || field == "label";
-            if !known || !payload && !self.steps.own && value != "null" {
+            let time = matches!(&*field, "started_at" | "ended_at");
+            let follows = self.steps.own && !(time && step.fields.time(&field).is_none());
+            if !known || !payload && !follows && value != "null" {
                 self.rest.keep(step.index, &field, Json::checked(value));
             }
         }
@@ -166,8 +171,10 @@ impl<'r, 'a> Run<'r, 'a> {
                 "assistant_call" => self.model_call(emit, step),
                 "assistant_message" => self.said(emit, step),
                 "tool_call" => self.tool_call(emit, step),
-                "tool_output" | "tool_error" => self.tool_gave(emit, step),
-                "generic" => self.generic(emit, step),
+                "tool_output" | "tool_error" => {
+                    self.carries(step, |run, payload| run.tool_gave(emit, step, payload))
+                }
+                "generic" => self.carries(step, |run, payload| run.generic(emit, step, payload)),
                 _ if self.steps.used.contains(&step.index) => {
                     // It is in the prompt's provenance; what it shows of itself is not.
                     if call::shows_more(self.steps, step) {
@@ -185,12 +192,49 @@ impl<'r, 'a> Run<'r, 'a> {
         }
     }
 
+    /// Has what a step carries told, if it carries anything. What was told at first and otherwise
+    /// later is kept.
+    fn carries(
+        &mut self,
+        step: &Step<'_>,
+        tell: impl FnOnce(&mut Self, &Fields<'_>) -> bool,
+    ) -> bool {
+        let both = match step.payload() {
+            None => return false,
+            Some(Payload::One(payload)) => return tell(self, &payload),
+            Some(Payload::Both(both)) => both,
+        };
+        let mut outline = Outline::default();
+        let Ok(payload) = outline.read(&both) else { return false };
+        let is_told = tell(self, &payload);
+        if is_told {
+            let held = step
+                .started
+                .each()
+                .filter(|(name, value)| payload.told(name).is_some_and(|told| told == *value));
+            let names: Vec<_> = held.map(|(name, _)| name).collect();
+            let names: Vec<&str> = names.iter().map(|name| &**name).collect();
+            self.rest.keep_but(step.index, "payload_started", &step.started, &names);
+        }
+        is_told
+    }
+
+    /// Keeps what a step with words has beside them.
+    fn keep_beside_words(&mut self, step: &Step<'_>, known: &[&'static str]) {
+        for (of, payload) in
+            [("payload_started", &step.started), ("payload_completed", &step.completed)]
+        {
+            let mut known = known.to_vec();
+            known.extend(payload.is_text("text").then_some("text"));
+            self.rest.keep_but(step.index, of, payload, &known);
+        }
+    }
+
     /// What the user said while the model worked.
     fn interjected(&mut self, emit: &mut Emit<'_>, step: &Step<'_>) -> bool {
         let Some(text) = said(step) else { return false };
         emit.push(What::Interjected(Some(name(self.id, step)), Interjection { text }));
-        self.rest.keep_but(step.index, "payload_started", &step.started, &["text"]);
-        self.rest.keep_but(step.index, "payload_completed", &step.completed, &["text"]);
+        self.keep_beside_words(step, &[]);
         true
     }
 
@@ -204,7 +248,11 @@ impl<'r, 'a> Run<'r, 'a> {
         let model_call = Name::Message(id);
         let model = started.string("model");
         emit.push(What::StepStarted { step: model_call.clone(), model });
-        let mut known = vec!["stop_reason"];
+        let mut known = Vec::new();
+        known.extend(
+            (!completed.has("stop_reason") || completed.is_text("stop_reason"))
+                .then_some("stop_reason"),
+        );
         known.extend(named.then_some("response_id"));
         // That it was cancelled follows from how the turn ended.
         known.extend(self.steps.own.then_some("status"));
@@ -213,9 +261,17 @@ impl<'r, 'a> Run<'r, 'a> {
             known.extend(exact.then_some("usage"));
         }
         self.rest.keep_but(step.index, "payload_completed", completed, &known);
-        let mut known = vec!["model", "prompt_provenance"];
+        let mut known = Vec::new();
+        known.extend((!started.has("model") || started.is_text("model")).then_some("model"));
         known.extend(started.is("name", &self.agent).then_some("name"));
         let provenance = call::provenance(self.steps, step);
+        if provenance.is_some() {
+            known.push("prompt_provenance");
+            let left = call::left_of_provenance(&started.fields("prompt_provenance"));
+            if let Some(left) = left {
+                self.rest.keep(step.index, "prompt_provenance", left);
+            }
+        }
         let prompt = provenance.as_ref().and_then(|known| known.final_prompt.as_deref());
         let more = call::says_more(&started.fields("arguments"), prompt);
         known.extend((!more).then_some("arguments"));
@@ -230,12 +286,19 @@ impl<'r, 'a> Run<'r, 'a> {
 
     fn said(&mut self, emit: &mut Emit<'_>, step: &Step<'_>) -> bool {
         let Some(text) = said(step).filter(|text| !text.trim().is_empty()) else { return false };
-        let citations: Vec<Json> = step.completed.read("citations").unwrap_or_default();
-        let known = ["text", "citations", "open"];
+        let open = step.completed.flag("open");
+        let citations: Option<Vec<Json>> = step.completed.read("citations");
+        let mut known = Vec::new();
+        known.extend(step.completed.truth("open").map(|_| "open"));
+        // What is still growing has none yet.
+        let read = !step.completed.has("citations") || citations.is_some() && !open;
+        known.extend(read.then_some("citations"));
+        known.extend(step.completed.is_text("text").then_some("text"));
         self.rest.keep_but(step.index, "payload_completed", &step.completed, &known);
         self.rest.keep_but(step.index, "payload_started", &step.started, &["text"]);
+        let citations = citations.unwrap_or_default();
         let detail = SaidDetail { citations, ..SaidDetail::default() };
-        self.prose(emit, step, Voice::Text, text, detail);
+        self.prose(emit, step, open, Prose { voice: Voice::Text, text, detail });
         true
     }
 
@@ -243,12 +306,10 @@ impl<'r, 'a> Run<'r, 'a> {
         &mut self,
         emit: &mut Emit<'_>,
         step: &Step<'_>,
-        voice: Voice,
-        text: String,
-        detail: SaidDetail,
+        open: bool,
+        Prose { voice, text, detail }: Prose,
     ) {
         let block = Some(name(self.id, step));
-        let open = step.completed.flag("open");
         // It begins and ends at times of its own.
         if open || step.began() != step.ended() {
             emit.push(What::Grew { voice, block: block.clone(), text: text.clone() });
@@ -258,89 +319,13 @@ impl<'r, 'a> Run<'r, 'a> {
             emit.push(What::Said { voice, block, text, detail });
         }
     }
+}
 
-    fn tool_call(&mut self, emit: &mut Emit<'_>, step: &Step<'_>) -> bool {
-        let (started, completed) = (&step.started, &step.completed);
-        let call = self.steps.call(step);
-        let state = call::state(completed);
-        call::tell(emit, &call, started, state != Some(ToolState::Pending));
-        let mut known = call::CALLED.to_vec();
-        let mut came =
-            [&call::CAME[..], &["output", "result", "exit_code", "duration_ms"]].concat();
-        let asked = started.fields("question");
-        match call::question(&asked) {
-            Some(question) => {
-                let (tool, call) = (started.string("name").unwrap_or_default(), call.clone());
-                emit.push(What::QuestionAsked { call, tool, question, requested: true });
-            }
-            None => known.retain(|name| *name != "question"),
-        }
-        match call::answer(&completed.fields("answer")) {
-            Some(answer) => emit.push(What::QuestionAnswered { call: call.clone(), answer }),
-            None => came.retain(|name| *name != "answer"),
-        }
-        if state.is_none() {
-            came.retain(|name| *name != "state");
-        }
-        self.rest.keep_but(step.index, "payload_started", started, &known);
-        self.rest.keep_but(step.index, "payload_completed", completed, &came);
-        let outcome = call::outcome(completed);
-        if outcome.is_some() {
-            self.gave.push(call.clone());
-        }
-        let end = match (state, &outcome) {
-            (Some(state), _) => call::end(state),
-            (None, Some(_)) => Some(ToolEnd::Completed),
-            (None, None) => None,
-        };
-        if let Some(end) = end {
-            emit.at = step.ended();
-            emit.push(What::ToolEnded { call, end, outcome: outcome.unwrap_or_default() });
-        }
-        true
-    }
-
-    /// What a call gave back. One whose call nobody told is kept where it stands (R-002-44).
-    fn tool_gave(&mut self, emit: &mut Emit<'_>, step: &Step<'_>) -> bool {
-        let Some(payload) = step.payload() else { return false };
-        let known = self.steps.called(step);
-        let call = known.clone().unwrap_or_else(|| {
-            let id = step.text("call_id").filter(|id| !id.is_empty());
-            id.map_or_else(|| self.steps.call(step), |id| Call::Id(id.into()))
-        });
-        if self.gave.contains(&call) {
-            return false;
-        }
-        self.gave.push(call.clone());
-        let elsewhere = || step.text("call_id").is_some_and(|id| self.calls.has(&id));
-        if known.is_none() && !elsewhere() {
-            call::tell(emit, &call, &payload, true);
-        }
-        let outcome = call::outcome(&payload).unwrap_or_default();
-        let usual =
-            if step.label == "tool_error" { ToolState::Failed } else { ToolState::Completed };
-        let state = call::state(&payload);
-        let mut fields = call::GAVE.to_vec();
-        if state.is_none() {
-            fields.retain(|name| *name != "state");
-        }
-        if payload.has("output") {
-            fields.retain(|name| *name != "error");
-        }
-        self.rest.keep_but(step.index, "payload", &payload, &fields);
-        emit.at = step.ended().or(step.began());
-        let told = self.steps.all.iter().any(|other| {
-            other.label == "tool_call"
-                && self.steps.call(other) == call
-                && call::state(&other.completed).is_some_and(ToolState::is_terminal)
-        });
-        match call::end(state.unwrap_or(usual)).filter(|_| !told) {
-            Some(end) => emit.push(What::ToolEnded { call, end, outcome }),
-            // How it ended is with the call, or it has not ended.
-            None => emit.push(What::ToolRefined { call, outcome }),
-        }
-        true
-    }
+/// A text or a thought.
+pub(super) struct Prose {
+    pub voice: Voice,
+    pub text: String,
+    pub detail: SaidDetail,
 }
 
 /// The words of a step.

@@ -8,12 +8,14 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use unspool_core::event::Call;
-use unspool_core::id::digest;
+use unspool_core::id::{digest, sha256};
+use unspool_core::json::Json;
+use unspool_core::part::ToolState;
 use unspool_core::telling::Name;
 
 use super::super::Fields;
-use super::kinds;
 use super::rest::is_own;
+use super::{call, kinds};
 
 /// One step.
 pub(super) struct Step<'a> {
@@ -82,13 +84,29 @@ impl<'a> Step<'a> {
         snapshot_kind(&self.label).is_some() || self.label == "prompt.adaptations"
     }
 
-    /// What it carries, where it is one of the two.
-    pub fn payload(&self) -> Option<Fields<'a>> {
-        match (self.started.is_object(), self.completed.is_object()) {
-            (true, false) => Some(self.started),
-            (false, true) => Some(self.completed),
-            (true, true) | (false, false) => None,
+    /// What it is called in the document, where that is something.
+    pub fn told_id(&self) -> Option<Cow<'a, str>> {
+        self.fields.text("step_id").filter(|id| !id.is_empty())
+    }
+
+    /// What it carries: of its two payloads the one that says something, or the two as one, where
+    /// what was told later is what counts (R-002-05).
+    pub fn payload(&self) -> Option<Payload<'a>> {
+        match (says_something(&self.started), says_something(&self.completed)) {
+            (true, false) => Some(Payload::One(self.started)),
+            (false, true) => Some(Payload::One(self.completed)),
+            (true, true) => Some(Payload::Both(self.both())),
+            (false, false) => None,
         }
+    }
+
+    fn both(&self) -> String {
+        let mut all: BTreeMap<Cow<'a, str>, &'a str> = self.started.each().collect();
+        all.extend(self.completed.each());
+        let field =
+            |(name, value): (Cow<'a, str>, &str)| format!("{}:{value}", Json::string(&name).text());
+        let fields: Vec<String> = all.into_iter().map(field).collect();
+        format!("{{{}}}", fields.join(","))
     }
 
     pub fn text(&self, name: &str) -> Option<Cow<'a, str>> {
@@ -100,7 +118,7 @@ impl<'a> Step<'a> {
         match &*self.label {
             "user_message" => true,
             "generic" => {
-                let given = self.started.is_object() && !self.completed.is_object();
+                let given = self.started.is_object() && !says_something(&self.completed);
                 let known = || kinds::body(&self.started).is_some() || self.trigger().is_some();
                 given && known()
             }
@@ -114,6 +132,18 @@ impl<'a> Step<'a> {
             self.started.is("kind", "trigger") && kinds::has_only(&self.started, &["trigger"]);
         self.started.text("trigger").filter(|_| own)
     }
+}
+
+/// What a step carries.
+pub(super) enum Payload<'a> {
+    One(Fields<'a>),
+    /// The text of the two as one object.
+    Both(String),
+}
+
+/// An object without fields is as good as none.
+pub(super) fn says_something(payload: &Fields<'_>) -> bool {
+    payload.names().next().is_some()
 }
 
 /// The kind of a snapshot, by its label.
@@ -155,15 +185,28 @@ pub(super) struct Steps<'a> {
     pub all: Vec<Step<'a>>,
     /// What the user said.
     pub asked: BTreeSet<usize>,
-    /// The call that a step makes, by the step's id as it is told.
-    calls: BTreeMap<String, Call>,
-    /// The same by the call's id as it is told; of several the last.
-    by_call: BTreeMap<String, Call>,
+    /// The calls, by the steps that make them.
+    calls: BTreeMap<usize, Called>,
+    /// The steps that make calls, by what they are called in the document.
+    by_step: BTreeMap<String, usize>,
+    /// The same by the id of the call. Several may have the same.
+    by_call: BTreeMap<String, Vec<usize>>,
     model_calls: BTreeSet<String>,
     /// Snapshots that the prompt of a model call used, as far as it says so.
     pub used: BTreeSet<usize>,
+    /// The same by what they are called in the document.
+    used_by_id: BTreeMap<String, Vec<usize>>,
+    /// The digests of all that prompts were made of.
+    pub pieces: BTreeSet<String>,
     /// Our own document: its dependencies follow from its parts.
     pub own: bool,
+}
+
+/// A call that a step makes.
+pub(super) struct Called {
+    pub call: Call,
+    /// The step says how it ended.
+    pub ended: bool,
 }
 
 impl<'a> Steps<'a> {
@@ -178,68 +221,107 @@ impl<'a> Steps<'a> {
         let mut steps = Steps {
             asked: asked(&all),
             calls: BTreeMap::new(),
+            by_step: BTreeMap::new(),
             by_call: BTreeMap::new(),
             model_calls: BTreeSet::new(),
             used: BTreeSet::new(),
+            used_by_id: BTreeMap::new(),
+            pieces: BTreeSet::new(),
             all,
             own,
         };
         for step in &steps.all {
-            let told = step.fields.string("step_id").unwrap_or_default();
+            let told = step.told_id().map(Cow::into_owned);
             match &*step.label {
                 "tool_call" => {
                     let call = calls.of(conversation, step);
                     if let Some(id) = step.text("call_id").filter(|id| !id.is_empty()) {
-                        steps.by_call.insert(id.into_owned(), call.clone());
+                        steps.by_call.entry(id.into_owned()).or_default().push(step.index);
                     }
-                    steps.calls.entry(told).or_insert(call);
+                    if let Some(told) = told {
+                        steps.by_step.entry(told).or_insert(step.index);
+                    }
+                    let ended = call::state(&step.completed).is_some_and(ToolState::is_terminal);
+                    steps.calls.insert(step.index, Called { call, ended });
                 }
-                "assistant_call" => drop(steps.model_calls.insert(told)),
+                "assistant_call" => steps.model_calls.extend(told),
                 _ => {}
             }
         }
-        let prompts = |step: &&Step<'_>| step.started.fields("prompt_provenance").is_object();
-        let on: BTreeSet<&str> = steps
+        steps.note_used();
+        steps
+    }
+
+    fn note_used(&mut self) {
+        let prompts = |step: &&Step<'_>| {
+            step.label == "assistant_call" && step.started.fields("prompt_provenance").is_object()
+        };
+        let on: BTreeSet<&str> = self
             .all
             .iter()
-            .filter(|step| step.label == "assistant_call")
             .filter(prompts)
             .flat_map(|step| step.depends_on.iter().map(String::as_str))
             .collect();
-        let used = steps.all.iter().filter(|step| {
-            step.is_snapshot()
-                && step.is_sound()
-                && step.fields.text("step_id").is_some_and(|id| on.contains(&*id))
-        });
-        steps.used = used.map(|step| step.index).collect();
-        steps
+        for step in self.all.iter().filter(|step| step.is_snapshot() && step.is_sound()) {
+            if let Some(id) = step.told_id().filter(|id| on.contains(&**id)) {
+                self.used.insert(step.index);
+                self.used_by_id.entry(id.into_owned()).or_default().push(step.index);
+            }
+        }
+        // Only of our own documents is it asked what follows from the prompts.
+        if self.own && !self.used.is_empty() {
+            let pieces = self.all.iter().flat_map(|step| {
+                let provenance = step.started.fields("prompt_provenance");
+                let values = provenance.list("parts").filter_map(|piece| piece.text("value"));
+                values.collect::<Vec<_>>()
+            });
+            let distinct: BTreeSet<Cow<'_, str>> = pieces.collect();
+            self.pieces = distinct.iter().map(|value| sha256(value.as_bytes())).collect();
+        }
     }
 
     /// The call that a step makes.
     pub fn call(&self, step: &Step<'_>) -> Call {
-        let told = step.fields.string("step_id").unwrap_or_default();
         let alike = || Call::Alike(digest(step.id.as_bytes()), 0);
-        self.calls.get(&told).cloned().unwrap_or_else(alike)
+        self.calls.get(&step.index).map_or_else(alike, |called| called.call.clone())
     }
 
-    /// The call of an output: the one that it depends on, or whose id it has.
-    pub fn called(&self, step: &Step<'_>) -> Option<Call> {
-        let on = step.depends_on.iter().find_map(|id| self.calls.get(id));
-        let named = || self.by_call.get(&*step.text("call_id")?);
-        on.or_else(named).cloned()
+    /// The call of an output, and the step that makes it: the one that it depends on, or whose id
+    /// it has.
+    pub fn called(&self, step: &Step<'_>) -> Option<(&Called, &Step<'a>)> {
+        let on = step.depends_on.iter().find_map(|id| self.by_step.get(id)).copied();
+        let index = on.or_else(|| self.call_named(step, &step.text("call_id")?))?;
+        Some((self.calls.get(&index)?, self.all.get(index)?))
+    }
+
+    /// The step that makes the call with this id: one that this step depends on, or the nearest
+    /// before it. Some models count their calls from 0 again.
+    fn call_named(&self, step: &Step<'_>, id: &str) -> Option<usize> {
+        let alike = self.by_call.get(id)?;
+        let on = step.depends_on.iter().filter_map(|on| self.by_step.get(on));
+        let on = on.copied().find(|index| alike.binary_search(index).is_ok());
+        let before = alike.partition_point(|index| *index < step.index);
+        on.or_else(|| alike.get(before.saturating_sub(1)).copied())
+    }
+
+    /// What the call with this id is called here.
+    pub fn id_of_call(&self, step: &Step<'_>, id: &str) -> Arc<str> {
+        let called = self.call_named(step, id).and_then(|index| self.calls.get(&index));
+        match called.map(|called| &called.call) {
+            Some(Call::Id(own)) => own.clone(),
+            Some(Call::Alike(..)) | None => id.into(),
+        }
     }
 
     pub fn is_of_model(&self, step: &Step<'_>) -> bool {
         step.depends_on.iter().any(|id| self.model_calls.contains(id))
     }
 
-    /// The snapshots that a model call used.
+    /// The snapshots that a model call used, in their order.
     pub fn snapshots_of(&self, call: &Step<'_>) -> impl Iterator<Item = &Step<'a>> {
-        let on = call.depends_on.clone();
-        self.all.iter().filter(move |step| {
-            self.used.contains(&step.index)
-                && step.fields.text("step_id").is_some_and(|id| on.iter().any(|on| *on == id))
-        })
+        let used = call.depends_on.iter().filter_map(|id| self.used_by_id.get(id));
+        let used: BTreeSet<usize> = used.flatten().copied().collect();
+        used.into_iter().filter_map(|index| self.all.get(index))
     }
 
     /// Whether a step becomes a part, or parts.

@@ -129,3 +129,276 @@ fn an_end_that_only_the_rule_of_ends_told_is_told_by_it_again() {
     let [part] = &transcript.turns[0].parts[..] else { panic!("one part") };
     assert!(matches!(&part.body, Body::Error(error) if error.text == "out of luck"));
 }
+
+/// The tools of the only turn: their ids, states and outputs.
+fn tools(transcript: &Transcript) -> Vec<(String, &'static str, String)> {
+    let parts = transcript.turns.iter().flat_map(|turn| &turn.parts);
+    let tools = parts.filter_map(|part| match &part.body {
+        Body::Tool(tool) => Some(tool),
+        _ => None,
+    });
+    tools
+        .map(|tool| (tool.name.clone(), tool.state.name(), tool.output.clone().unwrap_or_default()))
+        .collect()
+}
+
+fn tool(name: &str, state: &'static str, output: &str) -> (String, &'static str, String) {
+    (name.to_owned(), state, output.to_owned())
+}
+
+/// What was kept of a document beside its parts.
+fn kept(transcript: &Transcript, kind: &str) -> serde_json::Value {
+    let parts = transcript.turns.iter().flat_map(|turn| &turn.parts);
+    let mut kept = parts.filter_map(|part| match &part.body {
+        Body::Data(data) if data.kind == kind => Some(data.payload.value()),
+        _ => None,
+    });
+    kept.next().unwrap_or_default()
+}
+
+#[test]
+fn calls_without_ids_of_their_own_are_several() {
+    for id in ["", r#""step_id":"t","#] {
+        let call = |name: &str| {
+            format!(
+                r#"{{{id}"label":"tool_call","payload_started":{{"name":"{name}"}},"payload_completed":{{"output":"{name}!"}}}}"#
+            )
+        };
+        let steps = format!("{ASKED},{},{}", call("one"), call("two"));
+        let expected = [tool("one", "completed", "one!"), tool("two", "completed", "two!")];
+        assert_eq!(tools(&read(&run("completed", &steps))), expected, "{id}");
+    }
+}
+
+#[test]
+fn a_call_that_gave_an_error_failed() {
+    let steps = |completed: &str| {
+        format!(
+            r#"{ASKED},{{"step_id":"t","label":"tool_call","payload_started":{{"name":"x"}},"payload_completed":{completed}}}"#
+        )
+    };
+    for (completed, state, output) in [
+        (r#"{"error":"boom"}"#, "failed", "boom"),
+        (r#"{"error":{"code":7}}"#, "failed", r#"{"code":7}"#),
+        (r#"{"error":"boom","output":"half"}"#, "failed", "half"),
+        (r#"{"error":null,"output":"all"}"#, "completed", "all"),
+        (r#"{"error":"","output":"all"}"#, "completed", "all"),
+        (r#"{"error":"boom","state":"denied"}"#, "denied", "boom"),
+    ] {
+        let transcript = read(&run("completed", &steps(completed)));
+        assert_eq!(tools(&transcript), [tool("x", state, output)], "{completed}");
+    }
+    let both = read(&run("completed", &steps(r#"{"error":"boom","output":{"half":1}}"#)));
+    assert_eq!(tools(&both), [tool("x", "failed", r#"{"half":1}"#)]);
+    let rest = kept(&both, "thoughtflow-conversation");
+    assert_eq!(rest["steps"]["1"]["payload_completed"]["error"], "boom");
+}
+
+#[test]
+fn a_step_may_have_both_payloads() {
+    // R-002-05
+    let call =
+        r#"{"step_id":"t","label":"tool_call","payload_started":{"name":"x","call_id":"a"}}"#;
+    for output in [
+        r#""payload_started":{},"payload_completed":{"output":"all"}"#,
+        r#""payload_started":{"output":"all"},"payload_completed":{}"#,
+        r#""payload_started":{"call_id":"a"},"payload_completed":{"output":"all"}"#,
+    ] {
+        let on = if output.contains("call_id") { "" } else { r#""depends_on":"t","# };
+        let steps =
+            format!(r#"{ASKED},{call},{{"step_id":"o",{on}"label":"tool_output",{output}}}"#);
+        let transcript = read(&run("completed", &steps));
+        assert_eq!(tools(&transcript), [tool("x", "completed", "all")], "{output}");
+    }
+    let thought = r#"{"step_id":"r","label":"generic","payload_started":{"kind":"reasoning","text":"hm"},"payload_completed":{"text":"hmm"}}"#;
+    let transcript = read(&run("completed", &format!("{ASKED},{thought}")));
+    let Body::Reasoning(reasoning) = &transcript.turns[0].parts[0].body else { panic!() };
+    assert_eq!(reasoning.text, "hmm");
+    let rest = kept(&transcript, "thoughtflow-conversation");
+    assert_eq!(rest["steps"]["1"]["payload_started"], serde_json::json!({ "text": "hm" }));
+}
+
+#[test]
+fn an_output_goes_to_the_nearest_call_before_it() {
+    let call = |name: &str| {
+        format!(
+            r#"{{"label":"tool_call","payload_started":{{"name":"{name}","call_id":"call_0"}}}}"#
+        )
+    };
+    let gave = |text: &str| {
+        format!(
+            r#"{{"label":"tool_output","payload_completed":{{"call_id":"call_0","output":"{text}"}}}}"#
+        )
+    };
+    let agent = r#"{"label":"generic","payload_completed":{"kind":"agent","call_id":"call_0","agents":[{"id":"a1","name":"n","task":"t","state":"completed"}]}}"#;
+    let patch = r#"{"label":"generic","payload_completed":{"kind":"patch","path":"p","diff":"d","call_id":"call_0"}}"#;
+    let steps = [
+        ASKED.to_owned(),
+        call("one"),
+        gave("1"),
+        call("two"),
+        agent.into(),
+        patch.into(),
+        gave("2"),
+    ];
+    let transcript = read(&run("completed", &steps.join(",")));
+    let expected = [tool("one", "completed", "1"), tool("two", "completed", "2")];
+    assert_eq!(tools(&transcript), expected);
+    // What speaks of the second call speaks of it by the name that it has here.
+    let mut second = None;
+    for part in &transcript.turns[0].parts {
+        match &part.body {
+            Body::Tool(tool) => second = Some(tool.call_id.clone()),
+            Body::Agent(agents) => assert_eq!(Some(&agents.call_id), second.as_ref()),
+            Body::Patch(patch) => assert_eq!(patch.call_id, second),
+            _ => {}
+        }
+    }
+    let kinds: Vec<&str> =
+        transcript.turns[0].parts.iter().map(|part| part.body.kind().name()).collect();
+    // The last is what was kept of the first step.
+    assert_eq!(kinds, ["tool", "tool", "agent", "patch", "data"]);
+    assert_ne!(second.as_deref(), Some("call_0"));
+}
+
+#[test]
+fn a_field_that_is_not_what_it_should_be_is_kept() {
+    // Law 4: the field of a step, and what is kept of it.
+    let call = r#"{"step_id":"t","label":"tool_call","#;
+    let model = r#"{"step_id":"c","label":"assistant_call","#;
+    for (step, place, value) in [
+        (format!(r#"{call}"payload_started":{{"name":"x","call_id":7}}}}"#), "payload_started/call_id", "7"),
+        (format!(r#"{call}"payload_started":{{"name":["x"]}}}}"#), "payload_started/name", r#"["x"]"#),
+        (
+            format!(r#"{call}"payload_started":{{"name":"x","arguments":{{}},"arguments_text":"{{"}}}}"#),
+            "payload_started/arguments_text",
+            r#""{""#,
+        ),
+        (
+            format!(r#"{call}"payload_started":{{"name":"x"}},"payload_completed":{{"output":"o","duration_ms":12.5}}}}"#),
+            "payload_completed/duration_ms",
+            "12.5",
+        ),
+        (
+            format!(r#"{call}"payload_started":{{"name":"x"}},"payload_completed":{{"output":"o","exit_code":"1"}}}}"#),
+            "payload_completed/exit_code",
+            r#""1""#,
+        ),
+        (
+            r#"{"step_id":"o","label":"tool_output","payload_completed":{"name":"x","output":"o","exit_code":"1"}}"#.to_owned(),
+            "payload/exit_code",
+            r#""1""#,
+        ),
+        (format!(r#"{model}"payload_started":{{"model":{{"id":"m"}}}}}}"#), "payload_started/model", r#"{"id":"m"}"#),
+        (format!(r#"{model}"payload_completed":{{"stop_reason":4}}}}"#), "payload_completed/stop_reason", "4"),
+        (
+            format!(r#"{model}"payload_started":{{"prompt_provenance":{{"parts":[],"version":3}}}}}}"#),
+            "prompt_provenance/version",
+            "3",
+        ),
+        (
+            format!(r#"{model}"payload_started":{{"prompt_provenance":{{"parts":[{{"type":"a","value":"b","id":"i"}}]}}}}}}"#),
+            "prompt_provenance/parts/0/id",
+            r#""i""#,
+        ),
+        (
+            format!(r#"{model}"payload_started":{{"prompt_provenance":{{"parts":[],"assembly":[{{"part":0}}]}}}}}}"#),
+            "prompt_provenance/assembly/0/part",
+            "0",
+        ),
+        (format!(r#"{model}"payload_started":{{"prompt_provenance":"none"}}}}"#), "payload_started/prompt_provenance", r#""none""#),
+        (
+            r#"{"label":"assistant_message","payload_completed":{"text":"x","open":true,"citations":[1]}}"#.to_owned(),
+            "payload_completed/citations",
+            "[1]",
+        ),
+        (
+            r#"{"label":"assistant_message","payload_completed":{"text":"x","citations":"c"}}"#.to_owned(),
+            "payload_completed/citations",
+            r#""c""#,
+        ),
+        (
+            r#"{"label":"generic","payload_completed":{"kind":"reasoning","text":"x","open":true,"signature":"s"}}"#.to_owned(),
+            "payload/signature",
+            r#""s""#,
+        ),
+        (
+            r#"{"label":"generic","payload_completed":{"kind":"reasoning","text":"x","duration_ms":1.5}}"#.to_owned(),
+            "payload/duration_ms",
+            "1.5",
+        ),
+    ] {
+        let transcript = read(&run("completed", &format!("{ASKED},{step}")));
+        let rest = kept(&transcript, "thoughtflow-conversation");
+        let expected: serde_json::Value = serde_json::from_str(value).unwrap();
+        assert_eq!(rest.pointer(&format!("/steps/1/{place}")), Some(&expected), "{step}\n{rest}");
+    }
+}
+
+fn session_of(document: &str) -> (String, Transcript) {
+    let mut gathering = Gathering::default();
+    gathering.read(Path::new("d.json"), Document::new(document.as_bytes()), &mut |_| {}).unwrap();
+    let [session] = &gathering.sessions[..] else { panic!("one session") };
+    (session.agent_session_id.clone(), session.transcript())
+}
+
+#[test]
+fn a_document_is_named_by_its_head_however_much_that_says() {
+    // R-002-04: also while it runs.
+    let whole = run("completed", ASKED);
+    let (_, behind) = whole.split_once(r#""ended_at":null,"#).unwrap();
+    for (head, left) in [
+        (r#""session_id":"s","started_at":"2026-11-14T09:00:00.000Z""#, "null"),
+        (r#""session_id":"s""#, "null"),
+        (r#""session_id":"s","started_at":null,"ended_at":null,"owner":"o""#, r#"{"owner":"o"}"#),
+        (r#""session_id":"s","started_at":"soon","ended_at":null"#, r#"{"started_at":"soon"}"#),
+    ] {
+        let (id, transcript) = session_of(&format!("{{{head},{behind}"));
+        assert_eq!(id, "s", "{head}");
+        let expected: serde_json::Value = serde_json::from_str(left).unwrap();
+        assert_eq!(kept(&transcript, "thoughtflow-session"), expected, "{head}");
+    }
+    let began = session_of(&format!(
+        r#"{{"session_id":"s","started_at":"2026-11-14T09:00:00.000Z",{behind}"#
+    ));
+    assert_eq!(began.1.session.facts.started.unwrap().to_string(), "2026-11-14T09:00:00Z");
+    // One in which nobody has said anything yet is one too.
+    let (id, transcript) = session_of(r#"{"session_id":"s","conversations":[]}"#);
+    assert_eq!((id.as_str(), transcript.turns.len()), ("s", 0));
+}
+
+#[test]
+fn what_stands_behind_the_conversations_belongs_to_none_of_them() {
+    let document = run("completed", ASKED);
+    let document = format!(r#"{},"note":"n"}}"#, document.strip_suffix('}').unwrap());
+    let transcript = read(&document);
+    let numbers: Vec<u32> = transcript.turns.iter().map(|turn| turn.number).collect();
+    assert_eq!(numbers, [0, 1]);
+    assert_eq!(
+        transcript.turns[1].parts.iter().filter(|part| !part.evidence.is_empty()).count(),
+        1
+    );
+    assert_eq!(kept(&transcript, "thoughtflow-record"), serde_json::json!({ "note": "n" }));
+}
+
+#[test]
+fn what_is_still_growing_is_told_anew_by_a_document_that_grew() {
+    let steps = |text: &str, input: &str| {
+        format!(
+            r#"{ASKED},{{"step_id":"a","label":"assistant_message","payload_completed":{{"text":"{text}","open":true}}}},{{"step_id":"t","label":"tool_call","payload_started":{{"name":"x","call_id":"k","arguments_text":"{input}"}},"payload_completed":{{"state":"pending"}}}}"#
+        )
+    };
+    let mut gathering = Gathering::default();
+    for (saved, text, input) in [(1, "It", "4"), (2, "It is", "42"), (3, "It is so", "421")] {
+        let document = run("unknown", &steps(text, input));
+        let document = document.replacen('{', &format!(r#"{{"saved":{saved},"#), 1);
+        let lines = Document::new(document.as_bytes());
+        gathering.read(Path::new("d.json"), lines, &mut |_| {}).unwrap();
+    }
+    let transcript = gathering.sessions[0].transcript();
+    let turn = transcript.turns.last().unwrap();
+    let [text, call, _kept] = &turn.parts[..] else { panic!("three parts") };
+    assert_eq!(text.body.prose(), Some("It is so"));
+    let Body::Tool(tool) = &call.body else { panic!("a call") };
+    assert_eq!(tool.input_text, "421");
+}

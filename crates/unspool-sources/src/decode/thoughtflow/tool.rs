@@ -1,0 +1,97 @@
+//! Steps of tools: what was called, how far it came, and what it gave back.
+
+use unspool_core::event::{Call, ToolEnd, What};
+use unspool_core::part::ToolState;
+
+use super::super::{Emit, Fields};
+use super::run::Run;
+use super::steps::Step;
+use super::{call, kinds};
+
+impl Run<'_, '_> {
+    pub(super) fn tool_call(&mut self, emit: &mut Emit<'_>, step: &Step<'_>) -> bool {
+        let (started, completed) = (&step.started, &step.completed);
+        let call = self.steps.call(step);
+        let state = call::state(completed);
+        call::tell(emit, &call, started, state != Some(ToolState::Pending));
+        let mut known = call::read_of_call(started);
+        let mut came = call::read_of_outcome(completed);
+        let asked = started.fields("question");
+        if let Some(question) = call::question(&asked) {
+            let (tool, call) = (started.string("name").unwrap_or_default(), call.clone());
+            emit.push(What::QuestionAsked { call, tool, question, requested: true });
+            let whole = kinds::has_only(&asked, &["request_id", "items"]);
+            known.extend(whole.then_some("question"));
+        }
+        let told = completed.fields("answer");
+        if let Some(answer) = call::answer(&told) {
+            emit.push(What::QuestionAnswered { call: call.clone(), answer });
+            let whole = kinds::has_only(&told, &["decision", "text", "choices", "observed"]);
+            came.extend(whole.then_some("answer"));
+        }
+        came.extend(state.map(|_| "state"));
+        self.rest.keep_but(step.index, "payload_started", started, &known);
+        self.rest.keep_but(step.index, "payload_completed", completed, &came);
+        let outcome = call::outcome(completed);
+        if outcome.is_some() {
+            self.gave.insert(call.clone());
+        }
+        let end = match (state, &outcome) {
+            (Some(state), _) => call::end(state),
+            (None, Some(_)) if call::says_error(completed) => Some(ToolEnd::Failed),
+            (None, Some(_)) => Some(ToolEnd::Completed),
+            (None, None) => None,
+        };
+        if let Some(end) = end {
+            emit.at = step.ended();
+            emit.push(What::ToolEnded { call, end, outcome: outcome.unwrap_or_default() });
+        }
+        true
+    }
+
+    /// What a call gave back. One whose call nobody told is kept where it stands (R-002-44).
+    pub(super) fn tool_gave(
+        &mut self,
+        emit: &mut Emit<'_>,
+        step: &Step<'_>,
+        payload: &Fields<'_>,
+    ) -> bool {
+        let steps = self.steps;
+        let known = steps.called(step);
+        let id = payload.text("call_id").filter(|id| !id.is_empty());
+        let call = match (known, &id) {
+            (Some((called, _)), _) => called.call.clone(),
+            (None, Some(id)) => Call::Id((&**id).into()),
+            (None, None) => steps.call(step),
+        };
+        if !self.gave.insert(call.clone()) {
+            return false;
+        }
+        let elsewhere = id.as_ref().is_some_and(|id| self.calls.has(id));
+        if known.is_none() && !elsewhere {
+            call::tell(emit, &call, payload, true);
+        }
+        let outcome = call::outcome(payload).unwrap_or_default();
+        let failed = step.label == "tool_error" || call::says_error(payload);
+        let usual = if failed { ToolState::Failed } else { ToolState::Completed };
+        let state = call::state(payload);
+        let mut fields = call::read_of_outcome(payload);
+        fields.extend(state.map(|_| "state"));
+        // What its call says already.
+        let said = |name: &&str| {
+            payload.is_text(name)
+                && known
+                    .is_none_or(|(_, of)| of.text(name).is_none_or(|own| payload.is(name, &own)))
+        };
+        fields.extend(["name", "call_id"].into_iter().filter(said));
+        self.rest.keep_but(step.index, "payload", payload, &fields);
+        emit.at = step.ended().or(step.began());
+        let told = known.is_some_and(|(called, _)| called.ended);
+        match call::end(state.unwrap_or(usual)).filter(|_| !told) {
+            Some(end) => emit.push(What::ToolEnded { call, end, outcome }),
+            // How it ended is with the call, or it has not ended.
+            None => emit.push(What::ToolRefined { call, outcome }),
+        }
+        true
+    }
+}
