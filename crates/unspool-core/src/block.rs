@@ -2,6 +2,8 @@
 //! painters (terminal lines, HTML, plain text) draw them and decide nothing else. Text in a
 //! block is still the agent's own and hostile: a painter escapes it for its surface.
 
+mod marks;
+
 use std::borrow::Cow;
 use std::sync::Arc;
 

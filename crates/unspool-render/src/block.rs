@@ -65,16 +65,16 @@ fn lay_list(list: &List) -> Markup {
 }
 
 fn lay_item(item: &ListItem) -> Markup {
-    let (class, mark, name) = match item.check {
-        None => return html! { li { (blocks(&item.blocks)) } },
-        Some(Check::Open) => ("open", "☐", "open"),
-        Some(Check::Running) => ("running", "◐", "in progress"),
-        Some(Check::Done) => ("done", "☑", "done"),
-        Some(Check::Cancelled) => ("cancelled", "☒", "cancelled"),
+    let Some(check) = item.check else { return html! { li { (blocks(&item.blocks)) } } };
+    let (class, name) = match check {
+        Check::Open => ("open", "open"),
+        Check::Running => ("running", "in progress"),
+        Check::Done => ("done", "done"),
+        Check::Cancelled => ("cancelled", "cancelled"),
     };
     html! {
         li.check.(class) {
-            span.box role="img" aria-label=(name) { (mark) }
+            span.box role="img" aria-label=(name) { (check.glyph()) }
             div { (blocks(&item.blocks)) }
         }
     }

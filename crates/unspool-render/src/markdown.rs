@@ -1,60 +1,140 @@
-//! Blocks as Markdown, for people who paste what an agent did into an issue or a pull request. What
-//! an agent wrote stays text: it opens no fence, no list and no HTML of ours.
+//! Blocks as Markdown, for people who read what an agent did in an issue or a pull request. What
+//! an agent wrote stays text: it opens no fence, no list and no HTML of ours, and outranks no
+//! heading.
+
+mod card;
+mod inline;
 
 use unspool_core::block::{
-    Block, Card, Check, Code, Decision, Diff, DiffKind, FileReference, List, Node, Question, Span,
-    Table, Terminal, text_of,
+    Alignment, AnsiRun, Block, Code, Diff, DiffKind, Field, FileReference, Fold, List, ListItem,
+    Notice, Span, Table, Terminal, Tone, text_of,
 };
 use unspool_core::part::Kind;
-use unspool_core::present::{Item, PartView, TurnView, format};
+use unspool_core::present::{Item, PartView, ReasoningView, Stands, TurnHeader, TurnView, format};
+use unspool_core::session::{Trigger, TurnState};
 
 use crate::text::safe;
+use inline::{cell, escaped, head, in_html, line, longest_run, spans};
 
-/// A turn: the user's words, then its parts in order.
-pub fn turn(view: &TurnView) -> String {
-    let mut out = Vec::new();
-    if !view.user.is_empty() {
-        out.push(quoted(&blocks(&view.user)));
-    }
-    for item in &view.items {
-        match item {
-            Item::Part(part) => out.push(self::part(part)),
-            Item::Reasoning(block) => {
-                let inside: Vec<String> = block.parts.iter().map(inner).collect();
-                out.push(folded(&block.title, &inside.join("\n\n")));
-            }
+/// Headings in what an agent wrote stand below those of the session and its turns.
+const LOWER: u8 = 2;
+/// First words in a title are cut here.
+const GIST: usize = 100;
+
+/// The head of a session: its title and what is known of it.
+pub fn session(all: &[Block]) -> String {
+    stacked(all.iter().map(|one| {
+        if let Block::Heading { spans, .. } = one {
+            format!("# {}", line(spans))
+        } else if let Block::Fields { fields } = one {
+            let value = |field: &Field| line(&field.value).replace("  ", " · ");
+            lay_fields(fields, value)
+        } else {
+            block(one)
         }
-    }
-    out.retain(|piece| !piece.trim().is_empty());
-    format!("## Turn {}\n\n{}\n", view.header.number, out.join("\n\n"))
+    }))
 }
 
-/// One part. What the user said in between is the user's, as a prompt is.
+/// A turn: its head, the user's words, then its parts in order.
+pub fn turn(view: &TurnView) -> String {
+    let mut out = heading(&view.header);
+    out.push(quoted(&blocks(&view.user)));
+    out.extend(view.items.iter().map(|item| match item {
+        Item::Part(one) => part(one),
+        Item::Reasoning(one) => reasoning(one),
+    }));
+    format!("{}\n", stacked(out))
+}
+
+/// What every view says of a turn, without what goes without saying.
+fn heading(header: &TurnHeader) -> Vec<String> {
+    let goes_without = |what: Stands| match what {
+        Stands::Begun => header.number == 0 || header.trigger == Trigger::User,
+        Stands::State => header.state == TurnState::Completed,
+        Stands::Abandoned | Stands::Inherited => false,
+    };
+    let standing = header.standing().into_iter().filter(|fact| !goes_without(fact.what));
+    let title: Vec<String> =
+        [header.label()].into_iter().chain(standing.map(|fact| fact.text.to_owned())).collect();
+    let mut small = header.measures();
+    small.extend(header.models.iter().map(|model| escaped(model)));
+    let small = (!small.is_empty()).then(|| format!("<sub>{}</sub>", small.join(" · ")));
+    [format!("## {}", title.join(" · "))].into_iter().chain(small).collect()
+}
+
+/// One part.
 pub fn part(view: &PartView) -> String {
-    let written = blocks(&view.blocks);
-    if view.kind == Kind::Interjection { quoted(&written) } else { written }
+    if view.kind == Kind::Interjection {
+        return stacked(["**User**, while it ran:".to_owned(), quoted(&blocks(&view.blocks))]);
+    }
+    if matches!(view.kind, Kind::Notice | Kind::Error) {
+        return stacked(
+            view.blocks.iter().map(|one| {
+                if let Block::Notice(notice) = one { alert(notice) } else { block(one) }
+            }),
+        );
+    }
+    inner(view)
 }
 
-/// A part of a reasoning block: who has opened the block needs no second fold.
+fn reasoning(view: &ReasoningView) -> String {
+    let inside = stacked(view.parts.iter().map(inner));
+    let title = if view.tool_calls == 0 { "Reasoning" } else { view.title.as_str() };
+    let title = gist_of(title, &view.summary);
+    if inside.is_empty() { format!("*{}*", escaped(&title)) } else { folded(&title, &inside) }
+}
+
+/// A part inside of a fold, where GitHub shows no alerts. Who has opened a block of reasoning needs
+/// no second fold.
 fn inner(view: &PartView) -> String {
     match view.blocks.as_slice() {
         [Block::Fold(fold)] if view.kind == Kind::Reasoning && !fold.blocks.is_empty() => {
             blocks(&fold.blocks)
         }
+        all if view.kind == Kind::Agent => card::lay_agents(all),
         all => blocks(all),
     }
 }
 
 pub fn blocks(all: &[Block]) -> String {
-    let written: Vec<String> = all.iter().map(block).filter(|text| !text.is_empty()).collect();
-    written.join("\n\n")
+    stacked(all.iter().map(block))
+}
+
+/// Pieces below one another. Two lists that touch would become one: something that nobody sees stands
+/// between them.
+fn stacked(pieces: impl IntoIterator<Item = String>) -> String {
+    let mut out = String::new();
+    for piece in pieces {
+        if piece.trim().is_empty() {
+            continue;
+        }
+        if !out.is_empty() {
+            let ends_list = out.rsplit('\n').next().is_some_and(is_in_list);
+            out.push_str(if ends_list && is_item(&piece) { "\n\n<!-- -->\n\n" } else { "\n\n" });
+        }
+        out.push_str(piece.trim_end_matches('\n'));
+    }
+    out
+}
+
+/// Whether a line of ours stands in a list: items begin with their mark, and what goes on in them is
+/// indented. Nothing else is.
+fn is_in_list(line: &str) -> bool {
+    line.starts_with(' ') || is_item(line)
+}
+
+fn is_item(text: &str) -> bool {
+    let rest = text.trim_start_matches(|c: char| c.is_ascii_digit());
+    let is_numbered = rest.len() < text.len() && rest.starts_with(". ");
+    is_numbered || text.starts_with("- ")
 }
 
 fn block(one: &Block) -> String {
     match one {
-        Block::Paragraph { spans } => spans_of(spans),
-        Block::Heading { level, spans } => {
-            format!("{} {}", "#".repeat(usize::from(*level).clamp(1, 6)), spans_of(spans))
+        Block::Paragraph { spans: said } => spans(said),
+        Block::Heading { level, spans: said } => {
+            let level = level.saturating_add(LOWER).clamp(LOWER + 1, 6);
+            format!("{} {}", "#".repeat(usize::from(level)), line(said))
         }
         Block::List(list) => lay_list(list),
         Block::Quote { blocks: inside } => quoted(&blocks(inside)),
@@ -63,106 +143,25 @@ fn block(one: &Block) -> String {
         Block::Rule => "---".to_owned(),
         Block::Diff(diff) => lay_diff(diff),
         Block::Terminal(terminal) => lay_terminal(terminal),
-        Block::Fields { fields } => {
-            let lines = fields
-                .iter()
-                .map(|field| format!("- **{}**: {}", escaped(&field.name), spans_of(&field.value)));
-            lines.collect::<Vec<String>>().join("\n")
-        }
-        Block::Tree(tree) => nodes(&tree.nodes, 0).join("\n"),
-        Block::Notice(notice) => {
-            let code = notice.code.as_ref().map(|code| format!("**{}** ", escaped(code)));
-            quoted(&format!("{}{}", code.unwrap_or_default(), escaped(notice.text.trim())))
-        }
+        Block::Fields { fields } => lay_fields(fields, |field| head(&field.value)),
+        Block::Tree(tree) => card::lay_tree(tree),
+        Block::Notice(notice) => lay_notice(notice),
         Block::File(file) => lay_file(file),
-        Block::Aside { blocks: inside } => quoted(&blocks(inside)),
-        Block::Fold(fold) if fold.blocks.is_empty() => format!("*{}*", spans_of(&fold.title)),
-        Block::Fold(fold) => folded(&text_of(&fold.title), &blocks(&fold.blocks)),
-        Block::Card(card) => lay_card(card),
-        Block::Question(question) => lay_question(question),
-    }
-}
-
-/// Characters that would mean something at the place where they stand.
-fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 8);
-    let mut starts = true;
-    let text = safe(text);
-    let mut signs = text.chars().peekable();
-    while let Some(c) = signs.next() {
-        let digits = starts && out.ends_with(|before: char| before.is_ascii_digit());
-        match c {
-            '\n' => {
-                // A line break that stays one.
-                out.push_str("  \n");
-                starts = true;
-                continue;
-            }
-            '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '|' | '~' => out.push('\\'),
-            '#' | '+' | '-' | '=' if starts && !digits => out.push('\\'),
-            // A number at the start of a line, and only before a space.
-            '.' | ')' if digits && signs.peek().is_none_or(|next| next.is_whitespace()) => {
-                out.push('\\');
-            }
-            '&' => {
-                out.push_str("&amp;");
-                continue;
-            }
-            c if c.is_control() && c != '\t' => continue,
-            _ => {}
+        // The quote is the user's.
+        Block::Aside { blocks: inside } if inside.is_empty() => String::new(),
+        Block::Aside { blocks: inside } => {
+            folded(&gist_of("Reasoning", &gist(inside)), &blocks(inside))
         }
-        starts &= c.is_whitespace() || c.is_ascii_digit();
-        out.push(c);
-    }
-    out
-}
-
-fn spans_of(spans: &[Span]) -> String {
-    spans.iter().map(span).collect()
-}
-
-fn span(span: &Span) -> String {
-    let look = &span.look;
-    if span.text.trim().is_empty() {
-        return span.text.clone();
-    }
-    let mut text = if look.code || look.path { ticked(&span.text) } else { escaped(&span.text) };
-    let wrap = |text: &str, mark: &str| {
-        let (before, rest) = text.split_at(text.len() - text.trim_start().len());
-        let (inside, after) = rest.split_at(rest.trim_end().len());
-        format!("{before}{mark}{inside}{mark}{after}")
-    };
-    if look.strong {
-        text = wrap(&text, "**");
-    }
-    if look.emphasis {
-        text = wrap(&text, "*");
-    }
-    if look.strike {
-        text = wrap(&text, "~~");
-    }
-    match &look.link {
-        Some(link) => format!("[{text}](<{}>)", link.replace(['<', '>'], "")),
-        None => text,
+        Block::Fold(fold) => lay_fold(fold),
+        Block::Card(card) => card::lay(card),
+        Block::Question(question) => card::question(question),
     }
 }
 
-/// Code in a line, whatever ticks stand in it.
-fn ticked(text: &str) -> String {
-    let text = safe(text).replace('\n', " ");
-    let ticks = "`".repeat(longest_run(&text, '`') + 1);
-    let pad = if text.starts_with('`') || text.ends_with('`') { " " } else { "" };
-    format!("{ticks}{pad}{text}{pad}{ticks}")
-}
-
-fn longest_run(text: &str, mark: char) -> usize {
-    let mut longest = 0;
-    let mut run = 0;
-    for c in text.chars() {
-        run = if c == mark { run + 1 } else { 0 };
-        longest = longest.max(run);
-    }
-    longest
+fn lay_fields(fields: &[Field], value: impl Fn(&Field) -> String) -> String {
+    let lines =
+        fields.iter().map(|field| format!("- **{}**: {}", escaped(&field.name), value(field)));
+    lines.collect::<Vec<String>>().join("\n")
 }
 
 /// Code between fences that nothing in it closes.
@@ -182,8 +181,46 @@ fn quoted(text: &str) -> String {
 }
 
 fn folded(title: &str, inside: &str) -> String {
-    let title = title.replace('&', "&amp;").replace('<', "&lt;");
-    format!("<details><summary>{title}</summary>\n\n{inside}\n\n</details>")
+    format!("<details><summary>{}</summary>\n\n{inside}\n\n</details>", in_html(title))
+}
+
+fn lay_fold(fold: &Fold) -> String {
+    let title = text_of(&fold.title);
+    let inside = blocks(&fold.blocks);
+    if !inside.is_empty() {
+        return folded(&gist_of(&title, &fold.summary), &inside);
+    }
+    let summary = Some(&fold.summary).filter(|summary| !summary.is_empty());
+    let summary = summary.map(|summary| format!(" — {}", escaped(summary))).unwrap_or_default();
+    format!("*{}*{summary}", escaped(title.trim()))
+}
+
+/// A title with the first words of what it stands for.
+fn gist_of(title: &str, gist: &str) -> String {
+    let gist = format::first_line(gist, GIST);
+    if gist.is_empty() { title.to_owned() } else { format!("{title} — {gist}") }
+}
+
+/// The first words of some blocks.
+fn gist(all: &[Block]) -> String {
+    let words = all.iter().find_map(|block| match block {
+        Block::Paragraph { spans } | Block::Heading { spans, .. } => Some(text_of(spans)),
+        Block::Notice(notice) => Some(notice.text.clone()),
+        Block::List(list) => Some(gist(&list.items.first()?.blocks)),
+        Block::Terminal(terminal) => Some(terminal_line(terminal.lines.first()?)),
+        Block::Quote { blocks } | Block::Aside { blocks } => Some(gist(blocks)),
+        Block::Code(_)
+        | Block::Table(_)
+        | Block::Rule
+        | Block::Diff(_)
+        | Block::Fields { .. }
+        | Block::Tree(_)
+        | Block::File(_)
+        | Block::Fold(_)
+        | Block::Card(_)
+        | Block::Question(_) => None,
+    });
+    words.unwrap_or_default()
 }
 
 fn indented(text: &str, width: usize) -> String {
@@ -196,29 +233,47 @@ fn indented(text: &str, width: usize) -> String {
     lines.collect::<Vec<String>>().join("\n")
 }
 
+/// Boxes are signs: GitHub counts `[ ]` as tasks of the pull request.
 fn lay_list(list: &List) -> String {
     let items = list.items.iter().enumerate().map(|(at, item)| {
         let mark = match list.start {
             Some(start) => format!("{}. ", start.saturating_add(at as u64)),
             None => "- ".to_owned(),
         };
-        let check = match item.check {
-            None => "",
-            Some(Check::Open | Check::Running) => "[ ] ",
-            Some(Check::Done) => "[x] ",
-            Some(Check::Cancelled) => "[ ] (cancelled) ",
-        };
-        format!("{mark}{check}{}", indented(&blocks(&item.blocks), mark.len()))
+        let check = item.check.map(|check| format!("{} ", check.glyph())).unwrap_or_default();
+        let inside = indented(&lay_item(item, list.tight), mark.len());
+        format!("{mark}{check}{inside}").trim_end().to_owned()
     });
     items.collect::<Vec<String>>().join(if list.tight { "\n" } else { "\n\n" })
 }
 
+/// In a tight list what follows stands right below, or the list would not be tight.
+fn lay_item(item: &ListItem, is_tight: bool) -> String {
+    match item.blocks.as_slice() {
+        [text @ Block::Paragraph { .. }, Block::List(list)]
+            if is_tight
+                && list.start.is_none_or(|start| start == 1)
+                && list.items.first().is_some_and(|first| !first.blocks.is_empty()) =>
+        {
+            format!("{}\n{}", block(text), lay_list(list))
+        }
+        all => blocks(all),
+    }
+}
+
 fn lay_table(table: &Table) -> String {
     let row = |cells: &[Vec<Span>]| {
-        let cells = cells.iter().map(|cell| spans_of(cell).replace('\n', " "));
+        let cells = cells.iter().map(|spans| cell(spans));
         format!("| {} |", cells.collect::<Vec<String>>().join(" | "))
     };
-    let rule = format!("|{}", " --- |".repeat(table.header.len()));
+    let column = |at: usize| match table.alignments.get(at).copied().unwrap_or_default() {
+        Alignment::None => "---",
+        Alignment::Left => ":--",
+        Alignment::Center => ":-:",
+        Alignment::Right => "--:",
+    };
+    let columns: Vec<&str> = (0..table.header.len()).map(column).collect();
+    let rule = format!("| {} |", columns.join(" | "));
     let rows = table.rows.iter().map(|cells| row(cells));
     [row(&table.header), rule].into_iter().chain(rows).collect::<Vec<String>>().join("\n")
 }
@@ -244,70 +299,79 @@ fn lay_diff(diff: &Diff) -> String {
 }
 
 fn lay_terminal(terminal: &Terminal) -> String {
-    let line = |runs: &Vec<_>| -> String {
-        runs.iter().map(|run: &unspool_core::block::AnsiRun| run.text.as_str()).collect()
-    };
-    let lines: Vec<String> = terminal.lines.iter().map(line).collect();
-    let mut out = if lines.is_empty() { Vec::new() } else { vec![fence(None, &lines.join("\n"))] };
-    if terminal.omitted > 0 {
-        out.push(format!("*{} not shown*", format::count(terminal.omitted, "line")));
-    }
-    if let Some(code) = terminal.exit_code.filter(|code| *code != 0) {
-        out.push(format!("exit code {code}"));
-    }
-    out.join("\n\n")
+    let lines: Vec<String> = terminal.lines.iter().map(|runs| terminal_line(runs)).collect();
+    let printed = (!lines.is_empty()).then(|| fence(None, &lines.join("\n")));
+    let omitted = (terminal.omitted > 0)
+        .then(|| format!("*{} not shown*", format::count(terminal.omitted, "line")));
+    let exit_code = terminal.exit_code.filter(|code| *code != 0);
+    let exit_code = exit_code.map(|code| format!("exit code {code}"));
+    stacked([printed, omitted, exit_code].into_iter().flatten())
 }
 
-fn nodes(all: &[Node], depth: usize) -> Vec<String> {
-    let mut lines = Vec::new();
-    for node in all {
-        let (pad, label) = ("  ".repeat(depth), spans_of(&node.label));
-        lines.push(format!("{pad}- {} {label} ({})", node.icon.glyph(), node.state));
-        lines.extend(nodes(&node.children, depth + 1));
-    }
-    lines
+fn terminal_line(runs: &[AnsiRun]) -> String {
+    runs.iter().map(|run| run.text.as_str()).collect()
 }
 
 fn lay_file(file: &FileReference) -> String {
     let name = file.name.as_deref().or(file.media_type.as_deref()).unwrap_or("file");
-    match &file.link {
-        Some(link) => format!("[{}](<{}>)", escaped(name), link.replace(['<', '>'], "")),
-        None => format!("*{}*", escaped(name)),
+    let mut spans = vec![Span::plain(name).path()];
+    if let (Some(span), Some(link)) = (spans.last_mut(), &file.link) {
+        span.look.link = Some(link.clone());
     }
+    let media_type = file.media_type.clone().filter(|_| file.name.is_some());
+    let facts = media_type.into_iter().chain(file.bytes.map(format::size));
+    let facts: String = facts.map(|fact| format!(" · {}", escaped(&fact))).collect();
+    format!("▣ {}{facts}", line(&spans))
 }
 
-fn lay_card(card: &Card) -> String {
-    let state = card.badge.state.as_ref().map(|state| format!(" {state}")).unwrap_or_default();
-    let head = format!(
-        "**{}** {} `{}`{state}",
-        escaped(&card.title),
-        spans_of(&card.summary),
-        card.badge.word
-    );
-    let asked = card.question.as_ref().map(lay_question);
-    let body = blocks(&card.body);
-    let body = (!body.is_empty()).then(|| folded("Details", &body));
-    [Some(head), asked, body].into_iter().flatten().collect::<Vec<String>>().join("\n\n")
+/// A line is a line; more lines are what some program said, and stay as they are.
+fn lay_notice(notice: &Notice) -> String {
+    let mark = Some(notice.glyph()).filter(|_| notice.tone != Tone::Muted);
+    stacked(said(notice, mark))
 }
 
-fn lay_question(question: &Question) -> String {
-    let mut lines = Vec::new();
-    for item in &question.items {
-        lines.push(format!("**{}**", escaped(item.question.trim())));
-        for option in &item.options {
-            let mark = if option.chosen { "x" } else { " " };
-            lines.push(format!("- [{mark}] {}", escaped(&option.label)));
-        }
-        lines.extend(item.answer.as_ref().map(|answer| format!("→ {}", escaped(answer.trim()))));
+fn said(notice: &Notice, mark: Option<&str>) -> Vec<String> {
+    let text = notice.text.trim();
+    let label = label(notice).map(|code| format!("**{}**", escaped(code)));
+    let mark = mark.map(|mark| format!("{mark} ")).unwrap_or_default();
+    if text.contains('\n') {
+        let label = label.map(|label| format!("{mark}{label}"));
+        return label.into_iter().chain([fence(None, text)]).collect();
     }
-    if let Some(answer) = &question.answer {
-        let word = match answer.decision {
-            Decision::Allowed | Decision::Answered => "✓",
-            Decision::Denied | Decision::Declined => "✕",
-        };
-        lines.push(format!("{word} {} {}", answer.decision.name(), escaped(answer.text.trim())));
-    }
-    quoted(&lines.join("\n\n"))
+    let text = Some(escaped(text)).filter(|text| !text.is_empty());
+    let words: Vec<String> = label.into_iter().chain(text).collect();
+    vec![format!("{mark}{}", words.join(" · "))]
+}
+
+/// The notice's code, unless its text says the same.
+fn label(notice: &Notice) -> Option<&str> {
+    let plain = |text: &str| text.to_lowercase().replace(['-', '_'], " ");
+    let code = notice.code.as_deref().map(str::trim).filter(|code| !code.is_empty())?;
+    (!plain(&notice.text).contains(&plain(code))).then_some(code)
+}
+
+/// A notice that stands by itself.
+fn alert(notice: &Notice) -> String {
+    let kind = match notice.tone {
+        Tone::Failed => "CAUTION",
+        Tone::Warning | Tone::Interrupted => "WARNING",
+        Tone::Pending
+        | Tone::Running
+        | Tone::Ok
+        | Tone::Background
+        | Tone::Muted
+        | Tone::Accent
+        | Tone::User
+        | Tone::Added
+        | Tone::Removed => "NOTE",
+    };
+    quoted(&format!("[!{kind}]\n{}", stacked(said(notice, None))))
+}
+
+/// A text that needs no fold.
+fn is_short(text: &str) -> bool {
+    let text = text.trim();
+    !text.contains('\n') && text.chars().nth(200).is_none()
 }
 
 #[cfg(test)]

@@ -1,7 +1,15 @@
 //! What is written reads back as what it was: the presenter's own parser is the judge.
 
-use unspool_core::block::{Block, Code, List, ListItem, Span, text_of};
+use unspool_core::block::{
+    Answer, Badge, Block, Card, Check, Code, Decision, Icon, List, ListItem, Node, Question,
+    QuestionItem, QuestionKind, QuestionOption, Span, Tree, TreeDetail, text_of,
+};
+use unspool_core::id::{Id, PartId, StepId, TurnId};
+use unspool_core::part::{Body, Failure, Interjection, Part, Place, Text};
 use unspool_core::present::markdown::blocks as read;
+use unspool_core::present::{self, Options};
+use unspool_core::session::{Step, Turn, TurnOrigin, Usage};
+use unspool_core::telling::{Name, Origin, Positions};
 
 use super::*;
 
@@ -79,4 +87,262 @@ fn lists_keep_what_stands_in_them() {
     let Block::List(back) = &read(&written)[0] else { panic!("{written}") };
     assert_eq!((back.start, back.items.len()), (Some(9), 2), "{written}");
     assert_eq!(texts(&back.items[0].blocks), ["one", "x\n\ny"], "{written}");
+}
+
+fn turn_of(bodies: Vec<Body>) -> Turn {
+    let part = |(nth, body): (usize, Body)| Part {
+        id: PartId(Id::derive([format!("p{nth}").as_bytes()])),
+        place: Place(nth as i64),
+        step: None,
+        started: None,
+        ended: None,
+        evidence: Vec::new(),
+        origin: Origin::default(),
+        body,
+    };
+    let step = Step {
+        id: StepId(Id::derive([b"step".as_slice()])),
+        name: Name::Preamble,
+        at: Positions::default(),
+        model: Some("a_model_".into()),
+        usage: Usage { input: 1_200, ..Usage::default() },
+        stop_reason: None,
+        provenance: None,
+    };
+    Turn {
+        id: TurnId(Id::derive([b"turn".as_slice()])),
+        number: 4,
+        trigger: Trigger::User,
+        user: Vec::new(),
+        thinking_mode: false,
+        state: TurnState::Completed,
+        abandoned: false,
+        inherited: false,
+        started: "2026-01-01T00:00:00Z".parse().ok(),
+        ended: "2026-01-01T00:00:02Z".parse().ok(),
+        steps: vec![step],
+        parts: bodies.into_iter().enumerate().map(part).collect(),
+        origin: TurnOrigin::default(),
+    }
+}
+
+fn written(turn: &Turn) -> String {
+    super::turn(&present::turn(turn, &Options::default()))
+}
+
+fn said(text: &str) -> Body {
+    Body::Text(Text { text: text.to_owned(), ..Text::default() })
+}
+
+fn card(summary: Vec<Span>, question: Option<Question>, body: Vec<Block>) -> Block {
+    Block::Card(Box::new(Card {
+        badge: Badge { word: "[OK]".into(), tone: Tone::Ok, state: None },
+        icon: Icon::Completed,
+        title: "grep".to_owned(),
+        summary,
+        duration_ms: Some(1_200),
+        question,
+        body,
+    }))
+}
+
+#[test]
+fn heads_of_turns_say_what_other_views_say() {
+    let plain = turn_of(Vec::new());
+    let small = "<sub>2.0 s · 1,200 tokens · a_model\\_</sub>";
+    assert_eq!(written(&plain), format!("## Turn 4\n\n{small}\n"));
+    let odd = Turn {
+        trigger: Trigger::Command,
+        state: TurnState::Interrupted,
+        abandoned: true,
+        inherited: true,
+        ..plain.clone()
+    };
+    let head = "## Turn 4 · command · interrupted · abandoned · from the session before\n";
+    assert!(written(&odd).starts_with(head), "{}", written(&odd));
+    let untold = Turn { state: TurnState::Unknown, ..plain.clone() };
+    assert!(written(&untold).starts_with("## Turn 4 · unknown\n"));
+    let early = Turn { number: 0, ..plain };
+    assert!(written(&early).starts_with("## Before the first prompt\n"));
+}
+
+fn answered(decision: Decision, text: &str, observed: bool) -> String {
+    let answer = Some(Answer { decision, text: text.to_owned(), observed });
+    let item = QuestionItem {
+        header: None,
+        question: "Allow Bash?".to_owned(),
+        options: Vec::new(),
+        multi_select: false,
+        answer: None,
+    };
+    let question = Question { kind: QuestionKind::Permission, items: vec![item], answer };
+    blocks(&[Block::Question(question)])
+}
+
+#[test]
+fn answers_are_said_once_and_say_whether_they_were_seen() {
+    let asked = "**?** Allow Bash?\\\n";
+    let allowed = answered(Decision::Allowed, "allowed once", true);
+    assert_eq!(allowed, format!("{asked}✓ allowed once"));
+    let always = answered(Decision::Allowed, "always allowed", true);
+    assert_eq!(always, format!("{asked}✓ always allowed"));
+    let inferred = answered(Decision::Denied, "denied", false);
+    assert_eq!(inferred, format!("{asked}✕ denied (inferred)"));
+    let why = answered(Decision::Denied, "not today", true);
+    assert_eq!(why, format!("{asked}✕ denied · not today"));
+}
+
+#[test]
+fn choices_are_a_list_of_signs_and_no_tasks() {
+    let option = |label: &str, description: Option<&str>, chosen| QuestionOption {
+        label: label.to_owned(),
+        description: description.map(str::to_owned),
+        chosen,
+    };
+    let mut item = QuestionItem {
+        header: Some("Unit".to_owned()),
+        question: "Which unit?".to_owned(),
+        options: vec![option("Celsius", Some("Metric"), true), option("Kelvin", None, false)],
+        multi_select: false,
+        answer: Some("Celsius".to_owned()),
+    };
+    let answer =
+        Answer { decision: Decision::Answered, text: "Celsius".to_owned(), observed: true };
+    let asked = |item: &QuestionItem| {
+        let (items, answer) = (vec![item.clone()], Some(answer.clone()));
+        blocks(&[Block::Question(Question { kind: QuestionKind::Choice, items, answer })])
+    };
+    let list = "- ◉ **Celsius** · Metric\n- ○ Kelvin";
+    assert_eq!(asked(&item), format!("**?** **Unit** · Which unit?\n\n{list}"));
+    // What no option says is said.
+    item.answer = Some("Celsius, I think".to_owned());
+    assert!(asked(&item).ends_with("\n\n→ Celsius, I think"), "{}", asked(&item));
+    let task = |check, text: &str| ListItem { check: Some(check), blocks: vec![paragraph(text)] };
+    let items = vec![task(Check::Done, "one"), task(Check::Open, "two")];
+    let tasks = blocks(&[Block::List(List { start: None, tight: true, items })]);
+    assert_eq!(tasks, "- ☑ one\n- ☐ two");
+}
+
+#[test]
+fn pieces_of_code_do_not_touch() {
+    let summary = vec![
+        Span::plain("OFFSET|c_to_f").code(),
+        Span::plain("  *.py").path(),
+        Span::plain("  3 lines").dim(),
+    ];
+    let head = blocks(&[card(summary, None, Vec::new())]);
+    assert_eq!(head, "**grep** `OFFSET|c_to_f` · `*.py` · 3 lines · `[OK]` · 1.2 s");
+    let spans = vec![Span::plain(" a ").code(), Span::plain("b").code(), Span::plain("c").code()];
+    assert_eq!(blocks(&[Block::Paragraph { spans }]).trim_start(), "`a` `b` `c`");
+}
+
+#[test]
+fn line_breaks_stay_in_quotes() {
+    let quote = Block::Quote { blocks: vec![paragraph("one\ntwo\n\nthree\n  four\n")] };
+    let written = blocks(&[quote]);
+    assert_eq!(written, "> one\\\n> two\n>\n> three\\\n> \u{a0}\u{a0}four");
+    let Block::Quote { blocks: back } = &read(&written)[0] else { panic!("{written}") };
+    assert_eq!(texts(back), ["one\ntwo", "three\n\u{a0}\u{a0}four"], "{written}");
+}
+
+#[test]
+fn headings_of_agents_stand_below_ours() {
+    let turn = turn_of(vec![said("# One\n\n## Two\n\n###### Six")]);
+    assert!(written(&turn).ends_with("\n\n### One\n\n#### Two\n\n###### Six\n"));
+    let title = Block::Heading { level: 1, spans: vec![Span::plain("Title")] };
+    assert_eq!(session(&[title]), "# Title");
+}
+
+#[test]
+fn nobody_is_mentioned_and_no_issue_is_linked() {
+    let apart = |text: &str| blocks(&[paragraph(text)]);
+    assert_eq!(apart("ask @name, see #12"), "ask @<!-- -->name, see #<!-- -->12");
+    assert_eq!(apart("(@org/team) own/er#7"), "(@<!-- -->org/team) own/er#<!-- -->7");
+    assert_eq!(apart("#12 and GH-3"), "\\#<!-- -->12 and GH-<!-- -->3");
+    for plain in ["a@b.example", "C# 12", "x#12", "#1a2b3c is blue", "a @ b", "x-12"] {
+        assert!(!apart(plain).contains("<!--"), "{}", apart(plain));
+    }
+    let code = Block::Paragraph { spans: vec![Span::plain("@name #12").code()] };
+    assert_eq!(blocks(&[code]), "`@name #12`");
+    let fold = folded("@name <b>", "x");
+    assert!(fold.starts_with("<details><summary>@<!-- -->name &lt;b&gt;</summary>"), "{fold}");
+}
+
+#[test]
+fn cells_lists_and_empty_pieces_keep_apart() {
+    let code = vec![Span::plain("a|b").code()];
+    let table = Table {
+        alignments: vec![Alignment::Right],
+        header: vec![vec![Span::plain("x|y")]],
+        rows: vec![vec![code]],
+    };
+    let written = blocks(&[Block::Table(table.clone())]);
+    assert_eq!(written, "| x\\|y |\n| --: |\n| `a\\|b` |");
+    assert_eq!(read(&written), [Block::Table(table)], "{written}");
+
+    let item = || ListItem { check: None, blocks: vec![paragraph("a")] };
+    let list = || Block::List(List { start: None, tight: true, items: vec![item()] });
+    let two = blocks(&[list(), paragraph(" "), list()]);
+    assert_eq!(two, "- a\n\n<!-- -->\n\n- a");
+    let inner = ListItem { check: None, blocks: vec![paragraph("b"), list()] };
+    let nested = List { start: Some(1), tight: true, items: vec![inner, item()] };
+    assert_eq!(blocks(&[Block::List(nested)]), "1. b\n   - a\n2. a");
+}
+
+#[test]
+fn reports_of_agents_are_folded() {
+    let node = Node {
+        key: "a".to_owned(),
+        session: None,
+        icon: Icon::Interrupted,
+        label: vec![Span::plain("explorer").strong(), Span::plain("  Look around")],
+        state: "interrupted".into(),
+        note: Vec::new(),
+        children: Vec::new(),
+    };
+    let tree = Tree { detail: TreeDetail::Compact, shown: 5, nodes: vec![node] };
+    let written = card::lay_agents(&[Block::Tree(tree), paragraph("One."), paragraph("Two.")]);
+    assert_eq!(
+        written,
+        "- **explorer** · Look around · `[FAILED]` interrupted\n\n\
+         <details><summary>Report — One.</summary>\n\nOne.\n\nTwo.\n\n</details>"
+    );
+}
+
+#[test]
+fn folds_say_what_is_in_them() {
+    let code = Code { language: None, text: "a\nb".to_owned(), first_line: Some(1) };
+    let failure = |text: &str| {
+        Block::Notice(Notice { tone: Tone::Failed, code: None, text: text.to_owned() })
+    };
+    let body = vec![Block::Code(code), failure("why\nnot")];
+    let written = blocks(&[card(Vec::new(), None, body)]);
+    assert!(
+        written.contains("<summary>Content · 2 lines · Error — why not</summary>"),
+        "{written}"
+    );
+    assert!(written.contains("\n\n```\nwhy\nnot\n```\n\n"), "{written}");
+    // What is short stands there.
+    let written = blocks(&[card(Vec::new(), None, vec![failure("why")])]);
+    assert_eq!(written, "**grep** · `[OK]` · 1.2 s\n\n✕ why");
+}
+
+#[test]
+fn what_the_user_said_and_what_happened_look_different() {
+    let failed = |text: &str| Failure {
+        code: Some("interrupted".to_owned()),
+        text: text.to_owned(),
+        ..Failure::default()
+    };
+    let interjection = Interjection { text: "also this".to_owned() };
+    let turn = turn_of(vec![
+        Body::Interjection(interjection),
+        Body::Error(failed("Interrupted")),
+        Body::Error(failed("a\nb")),
+    ]);
+    let written = written(&turn);
+    assert!(written.contains("\n\n**User**, while it ran:\n\n> also this\n\n"), "{written}");
+    assert!(written.contains("\n\n> [!CAUTION]\n> Interrupted\n\n"), "{written}");
+    let fenced = "> [!CAUTION]\n> **interrupted**\n>\n> ```\n> a\n> b\n> ```\n";
+    assert!(written.ends_with(fenced), "{written}");
 }

@@ -7,7 +7,7 @@ use unspool_core::block::Block;
 use unspool_core::part::{Kind, Place};
 use unspool_core::present::outline::{Landmark, Mark};
 use unspool_core::present::{
-    Item, PartView, ReasoningView, StepFoot, TurnHeader, TurnView, format, usage_text,
+    Item, PartView, ReasoningView, Stands, StepFoot, TurnView, format, usage_text,
 };
 use unspool_core::session::TurnState;
 
@@ -67,7 +67,7 @@ pub fn turn(session: &str, view: &TurnView) -> Markup {
     let last = view.items.iter().rev().find_map(last_place);
     html! {
         section.turn id=(turn_id(view)) data-number=(view.header.number)
-            aria-label=(label(&view.header)) {
+            aria-label=(view.header.label()) {
             (PreEscaped(lead(view).into_iter().map(|piece| piece.html).collect::<String>()))
             @for item in &view.items {
                 @match item {
@@ -171,37 +171,24 @@ fn block_id(view: &ReasoningView) -> String {
     format!("g-{}", view.id)
 }
 
-pub fn label(header: &TurnHeader) -> String {
-    match header.number {
-        0 => "Before the first prompt".to_owned(),
-        number => format!("Turn {number}"),
-    }
-}
-
 fn head(view: &TurnView, id: &str) -> Markup {
     let header = &view.header;
-    let trigger =
-        if header.number == 0 { "before the first prompt" } else { header.trigger.name() };
-    let tokens = header.usage.total();
     html! {
         header.turn-head id=(id) data-state=(header.state.name()) {
             a.number href={ "#" (id.replacen('h', "t", 1)) } { "Turn " (header.number) }
-            span.fact { (trigger) }
-            span.fact.(tone_class(header.tone)) {
-                @if header.state == TurnState::Running {
-                    span.pulse aria-hidden="true" {}
+            @for fact in header.standing() {
+                @let tone = fact.tone.map(|tone| format!(" {}", tone_class(tone)));
+                span class={ "fact" (tone.unwrap_or_default()) } {
+                    @if fact.what == Stands::State && header.state == TurnState::Running {
+                        span.pulse aria-hidden="true" {}
+                    }
+                    (fact.text)
                 }
-                (header.state.name())
             }
-            @if header.abandoned { span.fact.tone-warning { "abandoned" } }
-            @if header.inherited { span.fact { "from the session before" } }
             @if let Some(started) = header.started {
                 time.fact datetime=(started) { (started.strftime("%H:%M:%S")) }
             }
-            @if let Some(duration) = header.duration_ms {
-                span.fact { (format::duration(duration)) }
-            }
-            @if tokens > 0 { span.fact { (format::number(tokens)) " tokens" } }
+            @for fact in header.measures() { span.fact { (fact) } }
             @for model in &header.models { span.fact.model { (safe(model)) } }
             @if view.outline.map.len() > 3 { (map(&view.outline.map)) }
         }

@@ -10,7 +10,7 @@ use unspool_core::block::{Block, Card, Node, Tone};
 use unspool_core::id::{PartId, SessionId, TurnId};
 use unspool_core::lines::{self, Colours, Line, LineOptions, Style};
 use unspool_core::part::{Kind, Place};
-use unspool_core::present::{Item, PartView, TurnHeader, TurnView, format};
+use unspool_core::present::{Item, PartView, Stands, TurnHeader, TurnView};
 use unspool_core::session::TurnState;
 use unspool_engine::window::Position;
 
@@ -324,19 +324,9 @@ fn turn_line(header: &TurnHeader, width: usize) -> Line {
         line.push(" · ", Style::gutter());
         line.push(text, style);
     };
-    let trigger = match header.number {
-        0 => "before the first prompt",
-        _ => header.trigger.name(),
-    };
-    fact(trigger, muted.clone());
-    if header.state != TurnState::Completed {
-        fact(header.state.name(), Style::tone(header.tone));
-    }
-    if header.abandoned {
-        fact("abandoned", Style::tone(Tone::Warning));
-    }
-    if header.inherited {
-        fact("from the session before", muted.clone());
+    let is_told = |what: Stands| what != Stands::State || header.state != TurnState::Completed;
+    for told in header.standing().into_iter().filter(|told| is_told(told.what)) {
+        fact(told.text, Style::tone(told.tone.unwrap_or(Tone::Muted)));
     }
     if let Some(started) = header.started {
         fact(&started.strftime("%H:%M:%S").to_string(), muted.clone());
@@ -352,12 +342,7 @@ fn turn_line(header: &TurnHeader, width: usize) -> Line {
 
 /// `12.4 s · 1,729 tokens`
 fn foot_line(header: &TurnHeader) -> Line {
-    let mut facts = Vec::new();
-    facts.extend(header.duration_ms.map(format::duration));
-    let tokens = header.usage.total();
-    if tokens > 0 {
-        facts.push(format!("{} tokens", format::number(tokens)));
-    }
+    let mut facts = header.measures();
     if header.state != TurnState::Completed {
         facts.push(header.state.name().to_owned());
     }

@@ -118,10 +118,14 @@ fn lay_list(list: &List, frame: &Frame<'_>) -> Vec<Line> {
 
 fn lay_item(item: &ListItem, number: Option<u64>, digits: usize, frame: &Frame<'_>) -> Vec<Line> {
     let (mark, style) = match (item.check, number) {
-        (Some(Check::Open), _) => ("☐ ".to_owned(), Style::gutter()),
-        (Some(Check::Running), _) => ("◐ ".to_owned(), Style::tone(Tone::Running)),
-        (Some(Check::Done), _) => ("☑ ".to_owned(), Style::tone(Tone::Ok)),
-        (Some(Check::Cancelled), _) => ("☒ ".to_owned(), Style::gutter()),
+        (Some(check), _) => {
+            let style = match check {
+                Check::Open | Check::Cancelled => Style::gutter(),
+                Check::Running => Style::tone(Tone::Running),
+                Check::Done => Style::tone(Tone::Ok),
+            };
+            (format!("{} ", check.glyph()), style)
+        }
         (None, Some(number)) => (format!("{number:>digits$}. "), Style::gutter()),
         (None, None) => ("• ".to_owned(), Style::gutter()),
     };
@@ -293,19 +297,7 @@ fn lay_node(node: &Node, below: &str, detail: TreeDetail, frame: &Frame<'_>) -> 
 }
 
 fn lay_notice(notice: &Notice, frame: &Frame<'_>) -> Vec<Line> {
-    let mark = match notice.tone {
-        Tone::Failed => "✕ ",
-        Tone::Warning | Tone::Interrupted => "! ",
-        Tone::Background => "⧈ ",
-        Tone::Pending
-        | Tone::Running
-        | Tone::Ok
-        | Tone::Muted
-        | Tone::Accent
-        | Tone::User
-        | Tone::Added
-        | Tone::Removed => "· ",
-    };
+    let mark = format!("{} ", notice.glyph());
     let mut spans = Vec::new();
     if let Some(code) = &notice.code {
         let space = if notice.text.is_empty() { "" } else { "  " };
@@ -316,7 +308,7 @@ fn lay_notice(notice: &Notice, frame: &Frame<'_>) -> Vec<Line> {
     let mut inner = frame.clone();
     inner.base = Style { dim: frame.base.dim, ..style.clone() };
     let mut lines =
-        inner.inside((mark, style), ("  ", Style::default()), |frame| paragraph(&spans, frame));
+        inner.inside((&mark, style), ("  ", Style::default()), |frame| paragraph(&spans, frame));
     if let Some(limit) = cut_limit(frame).filter(|limit| lines.len() > limit + 1) {
         let hidden = lines.len() - limit;
         lines.truncate(limit);

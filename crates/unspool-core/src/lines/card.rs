@@ -3,7 +3,6 @@
 use super::wrap::{Break, clip, span_line, tail, width, wrap};
 use super::{Frame, Line, Role, Style, blocks};
 use crate::block::{Block, Card, Question, QuestionItem, Span, Tone};
-use crate::part::Decision;
 use crate::present::format;
 
 /// The head on one line with the badge at its right end, the body behind a rail.
@@ -93,21 +92,15 @@ pub fn lay_question(question: &Question, frame: &Frame<'_>) -> Vec<Line> {
         }
     }
     // Answers that stand beside their questions need no line of their own.
-    let is_told = question.items.iter().any(|item| item.answer.is_some());
-    if let Some(answer) = question.answer.as_ref().filter(|_| !is_told) {
-        let (mark, tone) = match answer.decision {
-            Decision::Allowed | Decision::Answered => ("✓ ", Tone::Ok),
-            Decision::Denied => ("✕ ", Tone::Failed),
-            Decision::Declined => ("✕ ", Tone::Interrupted),
-        };
-        let mut spans = vec![Span::plain(answer.decision.name()).toned(tone)];
-        if !answer.text.trim().is_empty() && answer.text.trim() != answer.decision.name() {
-            spans.push(Span::plain(format!("  {}", answer.text.trim())));
-        }
+    if let Some(answer) = question.untold_answer() {
+        let (mark, tone) = (format!("{} ", answer.glyph()), answer.tone());
+        let (decision, remark) = answer.said();
+        let mut spans = vec![Span::plain(decision).toned(tone)];
+        spans.extend(remark.map(|remark| Span::plain(format!("  {remark}"))));
         if !answer.observed {
             spans.push(Span::plain("  (inferred)").dim());
         }
-        lines.extend(frame.inside((mark, Style::tone(tone)), ("  ", Style::default()), |frame| {
+        lines.extend(frame.inside((&mark, Style::tone(tone)), ("  ", Style::default()), |frame| {
             blocks::paragraph(&spans, frame)
         }));
     }
@@ -117,13 +110,7 @@ pub fn lay_question(question: &Question, frame: &Frame<'_>) -> Vec<Line> {
 fn options(item: &QuestionItem, frame: &Frame<'_>) -> Vec<Line> {
     let mut lines = Vec::new();
     for option in &item.options {
-        let mark = match (item.multi_select, option.chosen) {
-            (false, false) => "○ ",
-            (false, true) => "◉ ",
-            (true, false) => "☐ ",
-            (true, true) => "☑ ",
-        };
-        let mut line = Line::of(mark, Style::gutter());
+        let mut line = Line::of(&format!("{} ", item.glyph(option.chosen)), Style::gutter());
         line.push(&option.label, frame.base.clone());
         if let Some(description) = &option.description {
             line.push(&format!("  {description}"), Style::gutter());

@@ -4,7 +4,7 @@ use super::wrap::clip;
 use super::{Frame, Line, LineOptions, Style, blocks};
 use crate::block::{Block, Tone};
 use crate::part::Kind;
-use crate::present::{Item, PartView, ReasoningView, TurnHeader, TurnView, format};
+use crate::present::{Item, PartView, ReasoningView, TurnHeader, TurnView};
 
 /// Lays a turn out in `width` columns.
 pub fn turn_lines(view: &TurnView, width: usize, options: &LineOptions<'_>) -> Vec<Line> {
@@ -45,23 +45,11 @@ pub fn header_line(header: &TurnHeader, width: usize) -> Line {
         line.push(text, style);
     };
     let muted = Style::tone(Tone::Muted);
-    // What comes before the first prompt has no trigger.
-    let trigger =
-        if header.number == 0 { "before the first prompt" } else { header.trigger.name() };
-    dot(&mut line, trigger, muted.clone());
-    dot(&mut line, header.state.name(), Style::tone(header.tone));
-    if header.abandoned {
-        dot(&mut line, "abandoned", Style::tone(Tone::Warning));
+    for fact in header.standing() {
+        dot(&mut line, fact.text, Style::tone(fact.tone.unwrap_or(Tone::Muted)));
     }
-    if header.inherited {
-        dot(&mut line, "from the session before", Style::tone(Tone::Muted));
-    }
-    if let Some(duration) = header.duration_ms {
-        dot(&mut line, &format::duration(duration), muted.clone());
-    }
-    let tokens = header.usage.total();
-    if tokens > 0 {
-        dot(&mut line, &format!("{} tokens", format::number(tokens)), muted.clone());
+    for fact in header.measures() {
+        dot(&mut line, &fact, muted.clone());
     }
     // Models come last and only where they fit whole.
     for model in &header.models {

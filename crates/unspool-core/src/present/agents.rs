@@ -5,10 +5,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::body::node;
-use super::{PartView, format};
-use crate::block::{Block, Icon, Node, Span};
+use super::{PartView, format, tools};
+use crate::block::{Badge, Block, Icon, Node, Span};
 use crate::id::SessionId;
-use crate::part::{Agent, Body, Kind};
+use crate::part::{Agent, Body, Kind, ToolState};
 use crate::session::{Transcript, Turn, TurnState};
 
 /// So many of the tools that an agent used last are named.
@@ -66,6 +66,19 @@ pub fn agents_in(turns: &[Turn]) -> Vec<String> {
         }
     }
     ids
+}
+
+/// The badge that the call of an agent in this state would have.
+pub fn badge(node: &Node) -> Badge {
+    let state = match node.icon {
+        Icon::Pending => ToolState::Pending,
+        Icon::Running | Icon::Background => ToolState::Running,
+        Icon::Completed => ToolState::Completed,
+        Icon::Failed => ToolState::Failed,
+        Icon::Interrupted => ToolState::Interrupted,
+    };
+    let says_more = matches!(node.icon, Icon::Background | Icon::Interrupted);
+    Badge { state: says_more.then(|| node.state.clone()), ..tools::badge(state) }
 }
 
 /// What the sessions of sub-agents say, by the agents' own ids.

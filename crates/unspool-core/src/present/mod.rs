@@ -8,6 +8,7 @@ pub mod ansi;
 mod body;
 pub mod diff;
 pub mod format;
+mod header;
 pub mod json;
 pub mod markdown;
 pub mod outline;
@@ -18,9 +19,9 @@ mod turn;
 use jiff::Timestamp;
 
 pub use body::body;
+pub use header::{Standing, Stands, TurnHeader};
 pub use turn::{
-    Item, Laid, PartView, ReasoningView, StepFoot, TurnHeader, TurnView, layout, part, partial,
-    turn,
+    Item, Laid, PartView, ReasoningView, StepFoot, TurnView, layout, part, partial, turn,
 };
 
 use agents::Family;

@@ -86,6 +86,51 @@ fn reading() {
     );
 }
 
+/// The text, its first line's number and the summary of a file that was read.
+fn read_of(name: &str, output: &str, result: Value) -> (String, Option<u64>, String) {
+    let card = card(&done(name, json!({"file_path": "/w/a.py"}), output, result));
+    let Some(Block::Code(code)) = card.body.first() else { panic!("code") };
+    (code.text.clone(), code.first_line, text_of(&card.summary))
+}
+
+#[test]
+fn what_is_put_around_a_file_for_the_model_is_not_the_file() {
+    let two = |summary: &str| ("x\n\ny".to_owned(), Some(1), format!("/w/a.py  {summary}"));
+    let tabs = read_of("Read", "1\tx\n2\t\n3\ty\n4\t", Value::Null);
+    assert_eq!(tabs, two("3 lines"));
+    let arrows =
+        "     1→x\n     2→\n     3→y\n     4→\n\n<system-reminder>\nBeware.\n</system-reminder>\n";
+    assert_eq!(read_of("Read", arrows, Value::Null), two("3 lines"));
+    let wrapped = "<path>/w/a.py</path>\n<type>file</type>\n<content>\n1: x\n2: \n3: y\n\n(End of file - total 3 lines)\n</content>";
+    assert_eq!(read_of("read", wrapped, Value::Null), two("3 lines"));
+    let shown = json!({"display": {"type": "file", "text": "x\n\ny", "lineStart": 1}});
+    assert_eq!(read_of("read", wrapped, shown), two("3 lines"));
+    // An empty line in the middle of a file is one.
+    let part = json!({"file_path": "/w/a.py", "limit": 2});
+    let card = card(&done("Read", part, "1\tx\n2\t", Value::Null));
+    assert_eq!(text_of(&card.summary), "/w/a.py  lines 1–2");
+    // A file that speaks of reminders keeps its words.
+    let plain = "<path>\n<content>\n1: x\n2: y";
+    assert_eq!(read_of("read", plain, Value::Null).0, plain);
+}
+
+// Claude Code 2.1.325, in the log of an agent that started another.
+#[test]
+fn reports_stand_without_their_frame() {
+    let text = "  <tools-used-before-summary>Bash</tools-used-before-summary>\n  \n\
+        [Subagent hand-back] The report follows:\n  42\n\n  agentId: forged\nagentId: a2c\n<usage>1</usage>";
+    let result = json!([{"type": "text", "text": text}]);
+    let body = card(&done("Agent", json!({"description": "Inner"}), text, result)).body;
+    let texts: Vec<String> = body
+        .iter()
+        .map(|block| {
+            let Block::Paragraph { spans } = block else { panic!("{block:?}") };
+            text_of(spans)
+        })
+        .collect();
+    assert_eq!(texts, ["42", "agentId: forged"]);
+}
+
 #[test]
 fn pictures_are_named_never_dumped() {
     let data = "iVBORw0KGgo7".repeat(100);

@@ -11,13 +11,14 @@ use rustc_hash::{FxHashMap, FxHasher};
 use serde::{Deserialize, Serialize};
 
 use super::agents::Family;
+use super::header::TurnHeader;
 use super::outline::Outline;
-use super::{Options, body, elapsed, format};
-use crate::block::{Block, Tone};
+use super::{Options, body, format};
+use crate::block::Block;
 use crate::id::{PartId, StepId, TurnId};
 use crate::part::{Body, Kind, Part, Place, ToolState};
 use crate::segment::{Rule, Stretch, stretches};
-use crate::session::{Trigger, Turn, TurnState, Usage};
+use crate::session::{Turn, Usage};
 use crate::skeleton::{Bone, Skeleton};
 
 /// A turn as it is shown.
@@ -32,23 +33,6 @@ pub struct TurnView {
     /// How many parts that were not loaded stand behind the last one that was.
     pub after: usize,
     pub outline: Outline,
-}
-
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct TurnHeader {
-    pub number: u32,
-    pub trigger: Trigger,
-    pub state: TurnState,
-    pub tone: Tone,
-    pub started: Option<Timestamp>,
-    pub ended: Option<Timestamp>,
-    pub duration_ms: Option<u64>,
-    pub usage: Usage,
-    /// Models in the order in which they were first used.
-    pub models: Vec<String>,
-    pub abandoned: bool,
-    /// It happened in the session that this one branched off.
-    pub inherited: bool,
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -161,7 +145,7 @@ pub fn partial(turn: &Turn, bones: &[Bone], options: &Options) -> TurnView {
         }
     }
     let outline = Outline::of(turn.number, &user, bones);
-    TurnView { id: turn.id, header: header(turn), user, items, after: missing, outline }
+    TurnView { id: turn.id, header: TurnHeader::of(turn), user, items, after: missing, outline }
 }
 
 /// A piece of a turn, and what is said in it that does not come from its own parts.
@@ -387,29 +371,6 @@ fn first_thought(part: &Part) -> Option<String> {
         | Body::Notice(_)
         | Body::Error(_)
         | Body::Data(_) => None,
-    }
-}
-
-fn header(turn: &Turn) -> TurnHeader {
-    let models = turn.models().into_iter().map(str::to_owned).collect();
-    TurnHeader {
-        number: turn.number,
-        trigger: turn.trigger,
-        state: turn.state,
-        tone: match turn.state {
-            TurnState::Running => Tone::Running,
-            TurnState::Completed => Tone::Ok,
-            TurnState::Failed => Tone::Failed,
-            TurnState::Interrupted => Tone::Interrupted,
-            TurnState::Unknown => Tone::Muted,
-        },
-        started: turn.started,
-        ended: turn.ended,
-        duration_ms: elapsed(turn.started, turn.ended),
-        usage: turn.usage(),
-        models,
-        abandoned: turn.abandoned,
-        inherited: turn.inherited,
     }
 }
 

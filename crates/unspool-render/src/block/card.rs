@@ -1,7 +1,7 @@
 //! Cards of tool calls, and the questions that lie over them.
 
 use maud::{Markup, html};
-use unspool_core::block::{Block, Card, Decision, Icon, Question, QuestionItem};
+use unspool_core::block::{Block, Card, Icon, Question, QuestionItem};
 use unspool_core::present::format;
 
 use super::blocks;
@@ -46,29 +46,21 @@ fn is_telling(card: &Card) -> bool {
 
 /// An open question in full; an answered one as a record (R-003-12).
 pub fn paint_question(question: &Question) -> Markup {
-    let is_told = question.items.iter().any(|item| item.answer.is_some());
     html! {
         div.question.open[question.answer.is_none()] {
             @for item in &question.items { (paint_item(item)) }
-            @if let Some(answer) = question.answer.as_ref().filter(|_| !is_told) {
+            @if let Some(answer) = question.untold_answer() {
                 p.answer {
-                    (decision(answer.decision))
-                    @let text = answer.text.trim();
-                    @if !text.is_empty() && text != answer.decision.name() { " " (safe(text)) }
+                    @let (decision, remark) = answer.said();
+                    span class=(tone_class(answer.tone())) {
+                        (answer.glyph()) " " (safe(decision))
+                    }
+                    @if let Some(remark) = remark { " " (safe(remark)) }
                     @if !answer.observed { " " span.dim { "(inferred)" } }
                 }
             }
         }
     }
-}
-
-fn decision(decision: Decision) -> Markup {
-    let (mark, class) = match decision {
-        Decision::Allowed | Decision::Answered => ("✓", "tone-ok"),
-        Decision::Denied => ("✕", "tone-failed"),
-        Decision::Declined => ("✕", "tone-interrupted"),
-    };
-    html! { span class=(class) { (mark) " " (decision.name()) } }
 }
 
 fn paint_item(item: &QuestionItem) -> Markup {
@@ -81,14 +73,8 @@ fn paint_item(item: &QuestionItem) -> Markup {
             @if !item.options.is_empty() {
                 ul.options {
                     @for option in &item.options {
-                        @let mark = match (item.multi_select, option.chosen) {
-                            (false, false) => "○",
-                            (false, true) => "◉",
-                            (true, false) => "☐",
-                            (true, true) => "☑",
-                        };
                         li.chosen[option.chosen] {
-                            span.box aria-hidden="true" { (mark) }
+                            span.box aria-hidden="true" { (item.glyph(option.chosen)) }
                             div {
                                 span { (safe(&option.label)) }
                                 @if option.chosen { span.visually-hidden { " (chosen)" } }

@@ -106,7 +106,7 @@ impl Page<'_> {
                     agents.push(agent);
                 }
             }
-            let (id, label) = (turn::turn_id(&view), turn::label(&view.header));
+            let (id, label) = (turn::turn_id(&view), view.header.label());
             write!(self.out, "<section class=\"turn\" id=\"{id}\" aria-label=\"{label}\">")?;
             self.put(&turn::opening(&view))?;
             let mut some = String::new();

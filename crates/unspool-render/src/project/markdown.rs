@@ -3,7 +3,6 @@
 
 use std::io::Write;
 
-use unspool_core::block::Block;
 use unspool_core::present;
 
 use super::shown::Shown;
@@ -21,12 +20,8 @@ pub const PROJECTION: Projection = Projection {
 
 fn write(story: Story<'_>, options: &Options, out: &mut dyn Write) -> Result<(), ProjectError> {
     let head = present::session(&story.head, &options.prices);
-    let (title, facts): (Vec<Block>, Vec<Block>) =
-        head.into_iter().partition(|block| matches!(block, Block::Heading { .. }));
-    for blocks in [title, facts] {
-        out.write_all(markdown::blocks(&blocks).as_bytes())?;
-        out.write_all(b"\n\n")?;
-    }
+    out.write_all(markdown::session(&head).as_bytes())?;
+    out.write_all(b"\n\n")?;
     let mut shown = Shown { story };
     while let Some(view) = shown.next_turn()? {
         out.write_all(markdown::turn(&view).as_bytes())?;

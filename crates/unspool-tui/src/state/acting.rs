@@ -288,7 +288,8 @@ impl State {
                 let parts: Vec<String> = block.parts.iter().map(markdown::part).collect();
                 parts.join("\n\n")
             }
-            Some(Content::User(blocks) | Content::Head(blocks)) => markdown::blocks(blocks),
+            Some(Content::User(blocks)) => markdown::blocks(blocks),
+            Some(Content::Head(blocks)) => markdown::session(blocks),
             Some(Content::Turn(_) | Content::Foot(_)) | None => return Vec::new(),
         };
         self.say("copied as Markdown");

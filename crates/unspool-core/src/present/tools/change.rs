@@ -9,24 +9,7 @@ use crate::present::{diff, format};
 
 /// Read: a stretch of a file.
 pub fn read(call: &Call) -> Shown {
-    let file = call.result.get("file");
-    let number = |key: &str| file?.get(key)?.as_u64();
-    let offset = number("startLine").or_else(|| call.number(&["offset"]));
-    let language = call.path().and_then(format::language);
-    let content = file.and_then(|file| file.get("content")?.as_str());
-    let code = match (content, call.output()) {
-        (Some(content), _) => {
-            let text = content.strip_suffix('\n').unwrap_or(content).to_owned();
-            Some(Code { language, text, first_line: Some(offset.unwrap_or(1)) })
-        }
-        // A picture or a document: its block follows from the result.
-        (None, Some(_)) if file.is_some() => None,
-        (None, Some(output)) => Some(match unnumbered(output) {
-            Some((first_line, text)) => Code { language, text, first_line: Some(first_line) },
-            None => Code { language, text: output.trim_end().to_owned(), first_line: None },
-        }),
-        (None, None) => None,
-    };
+    let (code, offset) = stretch(call);
     let code = code.filter(|code| !code.text.is_empty());
     let mut summary = call.path_summary();
     if let Some(code) = &code {
@@ -41,9 +24,40 @@ pub fn read(call: &Call) -> Shown {
     Shown::new(call.name(), summary).with(code.map(Block::Code).into_iter().collect())
 }
 
-/// Takes the line numbers off that agents put before each line for the model: `1\t`, and
-/// `     1→` in Claude Code before 2.1. Only when every line has the number that it should.
-fn unnumbered(text: &str) -> Option<(u64, String)> {
+/// What was read, and from which line on, where somebody says so.
+fn stretch(call: &Call) -> (Option<Code>, Option<u64>) {
+    let language = call.path().and_then(format::language);
+    // Claude Code keeps the file with the result; OpenCode 1.18 what its screen shows of it.
+    let file = call.result.get("file");
+    let shown = call
+        .result
+        .get("display")
+        .filter(|shown| shown.get("type").and_then(Value::as_str) == Some("file"));
+    let kept = [(file, "content", "startLine"), (shown, "text", "lineStart")];
+    let offset = || call.number(&["offset"]);
+    for (holder, text, line) in kept {
+        let Some(holder) = holder else { continue };
+        let offset = holder.get(line).and_then(Value::as_u64).or_else(offset);
+        if let Some(content) = holder.get(text).and_then(Value::as_str) {
+            let text = content.strip_suffix('\n').unwrap_or(content).to_owned();
+            let first_line = Some(offset.unwrap_or(1));
+            return (Some(Code { language, text, first_line }), offset);
+        }
+    }
+    // A picture or a document: its block follows from the result.
+    let Some(output) = call.output().filter(|_| file.is_none()) else { return (None, offset()) };
+    let code = match unnumbered(output, call.number(&["limit"]).is_none()) {
+        Some((first_line, text)) => Code { language, text, first_line: Some(first_line) },
+        None => Code { language, text: output.trim_end().to_owned(), first_line: None },
+    };
+    (Some(code), offset())
+}
+
+/// Takes the line numbers off that agents put before each line for the model: `1\t`, `     1→` in
+/// Claude Code before 2.1, `1: ` in OpenCode. Only when every line has the number that it should.
+/// `is_whole` says that the file was read to its end.
+fn unnumbered(output: &str, is_whole: bool) -> Option<(u64, String)> {
+    let (text, marks) = content_of(output);
     let mut first = None;
     let mut lines = Vec::new();
     for (at, line) in text.trim_end_matches('\n').lines().enumerate() {
@@ -51,13 +65,33 @@ fn unnumbered(text: &str) -> Option<(u64, String)> {
         let end = digits.find(|c: char| !c.is_ascii_digit())?;
         let number: u64 = digits[..end].parse().ok()?;
         let rest = &digits[end..];
-        lines.push(rest.strip_prefix('\t').or_else(|| rest.strip_prefix('→'))?);
+        lines.push(marks.iter().find_map(|mark| rest.strip_prefix(mark))?);
         let first = *first.get_or_insert(number);
         if number != first + at as u64 {
             return None;
         }
     }
+    // Claude Code numbers what stands behind the last line end, too: nothing.
+    if is_whole && lines.len() > 1 {
+        lines.pop_if(|last| last.is_empty());
+    }
     Some((first?, lines.join("\n")))
+}
+
+/// The numbered lines of an output, without what agents tell the model around them, and what may
+/// stand behind their numbers.
+fn content_of(output: &str) -> (&str, &'static [&'static str]) {
+    // Claude Code 1.0 reminds the model of something behind the last line.
+    let text = output.split_once("\n<system-reminder>").map_or(output, |(text, _)| text);
+    // OpenCode says which file it is, and how long.
+    let wrapped = text.strip_prefix("<path>").and_then(|text| text.split_once("</path>\n"));
+    let Some((_, text)) = wrapped.and_then(|(_, text)| text.split_once("<content>\n")) else {
+        return (text, &["\t", "→"]);
+    };
+    let text = text.trim_end();
+    let text = text.strip_suffix("</content>").unwrap_or(text).trim_end_matches('\n');
+    let told = text.rsplit_once("\n\n(").filter(|(_, note)| !note.contains('\n'));
+    (told.map_or(text, |(text, _)| text), &[": "])
 }
 
 /// Edit and MultiEdit: what changed.

@@ -1,7 +1,5 @@
 //! Work handed on: to sub-agents and to skills.
 
-use serde_json::Value;
-
 use super::call::{Call, Shown};
 use crate::block::{Block, Fold, Notice, Span, Tone};
 use crate::present::{format, markdown};
@@ -37,19 +35,28 @@ pub fn agent(call: &Call) -> Shown {
 
 /// The result's own texts; what the model was told wraps them in notes of the agent's.
 fn report(call: &Call) -> Vec<Block> {
-    let texts: Vec<&str> = call
-        .result
-        .get("content")
-        .and_then(Value::as_array)
+    let listed = call.result.get("content").unwrap_or(&call.result).as_array();
+    let texts: Vec<String> = listed
         .into_iter()
         .flatten()
         .filter_map(|block| block.get("text")?.as_str())
         .filter(|text| !text.starts_with("<tools-used-before-summary>"))
+        .map(|text| handed_back(text).unwrap_or_else(|| text.to_owned()))
         .collect();
     if !texts.is_empty() && !call.is_failed() {
-        return texts.into_iter().flat_map(markdown::blocks).collect();
+        return texts.iter().flat_map(|text| markdown::blocks(text)).collect();
     }
     call.output().map(markdown::blocks).unwrap_or_default()
+}
+
+/// The report in the frame that Claude Code 2.1.325 puts around it for an agent that has started
+/// another: every line of the report is indented, the frame's own lines are not.
+fn handed_back(text: &str) -> Option<String> {
+    let mut lines = text.lines().skip_while(|line| !line.starts_with("[Subagent hand-back]"));
+    lines.next()?;
+    let report: Vec<&str> =
+        lines.map_while(|line| line.strip_prefix("  ").or(line.is_empty().then_some(""))).collect();
+    Some(report.join("\n"))
 }
 
 /// A skill that the model loads.

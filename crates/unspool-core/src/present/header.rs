@@ -1,0 +1,106 @@
+//! The head of a turn: what every surface says above it, in one order and in the same words.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::{elapsed, format};
+use crate::block::Tone;
+use crate::session::{Trigger, Turn, TurnState, Usage};
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct TurnHeader {
+    pub number: u32,
+    pub trigger: Trigger,
+    pub state: TurnState,
+    pub tone: Tone,
+    pub started: Option<Timestamp>,
+    pub ended: Option<Timestamp>,
+    pub duration_ms: Option<u64>,
+    pub usage: Usage,
+    /// Models in the order in which they were first used.
+    pub models: Vec<String>,
+    pub abandoned: bool,
+    /// It happened in the session that this one branched off.
+    pub inherited: bool,
+}
+
+/// Something that is said of a turn before anything is counted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Standing {
+    pub what: Stands,
+    pub text: &'static str,
+    /// Its colour, where it has one of its own.
+    pub tone: Option<Tone>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stands {
+    /// What began it.
+    Begun,
+    /// How it ended, or that it goes on.
+    State,
+    Abandoned,
+    Inherited,
+}
+
+impl TurnHeader {
+    pub(super) fn of(turn: &Turn) -> TurnHeader {
+        let models = turn.models().into_iter().map(str::to_owned).collect();
+        TurnHeader {
+            number: turn.number,
+            trigger: turn.trigger,
+            state: turn.state,
+            tone: match turn.state {
+                TurnState::Running => Tone::Running,
+                TurnState::Completed => Tone::Ok,
+                TurnState::Failed => Tone::Failed,
+                TurnState::Interrupted => Tone::Interrupted,
+                TurnState::Unknown => Tone::Muted,
+            },
+            started: turn.started,
+            ended: turn.ended,
+            duration_ms: elapsed(turn.started, turn.ended),
+            usage: turn.usage(),
+            models,
+            abandoned: turn.abandoned,
+            inherited: turn.inherited,
+        }
+    }
+
+    /// The turn's name, where it stands by itself.
+    pub fn label(&self) -> String {
+        match self.number {
+            0 => "Before the first prompt".to_owned(),
+            number => format!("Turn {number}"),
+        }
+    }
+
+    /// What began it, how it ended, and whether it counts.
+    pub fn standing(&self) -> Vec<Standing> {
+        // What comes before the first prompt has no trigger.
+        let begun = if self.number == 0 { "before the first prompt" } else { self.trigger.name() };
+        let mut all = vec![
+            Standing { what: Stands::Begun, text: begun, tone: None },
+            Standing { what: Stands::State, text: self.state.name(), tone: Some(self.tone) },
+        ];
+        if self.abandoned {
+            let tone = Some(Tone::Warning);
+            all.push(Standing { what: Stands::Abandoned, text: "abandoned", tone });
+        }
+        if self.inherited {
+            let text = "from the session before";
+            all.push(Standing { what: Stands::Inherited, text, tone: None });
+        }
+        all
+    }
+
+    /// `12.4 s`, `1,729 tokens`: as far as they are known.
+    pub fn measures(&self) -> Vec<String> {
+        let mut all: Vec<String> = self.duration_ms.map(format::duration).into_iter().collect();
+        let tokens = self.usage.total();
+        if tokens > 0 {
+            all.push(format!("{} tokens", format::number(tokens)));
+        }
+        all
+    }
+}

@@ -1,0 +1,230 @@
+//! Calls and agents: a line that says what was done, what was asked, and what came of it, folded
+//! under a title that says what is in there.
+
+use unspool_core::block::{
+    Badge, Block, Card, Code, Diff, Icon, Node, Question, QuestionItem, Span, Terminal, Tone, Tree,
+    TreeDetail, text_of,
+};
+use unspool_core::present::{agents, format};
+
+use super::inline::{escaped, head, line};
+use super::{block, blocks, folded, gist_of, is_short, stacked};
+
+pub fn lay(card: &Card) -> String {
+    let mut facts = vec![badge(&card.badge)];
+    facts.extend(card.duration_ms.map(format::duration));
+    let summary = head(&card.summary);
+    let space = if summary.is_empty() { "" } else { " " };
+    let title = format!("**{}**{space}{summary} · {}", escaped(&card.title), facts.join(" · "));
+    let asked = card.question.as_ref().map(question);
+    let pieces = [Some(title), asked].into_iter().flatten();
+    stacked(pieces.chain(body(&card.body, |run| contents(run, card))))
+}
+
+fn badge(badge: &Badge) -> String {
+    let state = badge.state.as_ref().map(|state| format!(" {state}")).unwrap_or_default();
+    format!("`{}`{state}", badge.word)
+}
+
+/// What stands below a head: each run of what is long is folded, once, where it has a title.
+fn body(all: &[Block], title: impl Fn(&[Block]) -> Option<String>) -> Vec<String> {
+    let runs = all.chunk_by(|one, other| !stands_open(one) && !stands_open(other));
+    let lay = |run: &[Block]| {
+        let inside = blocks(run);
+        let is_open = inside.is_empty() || run.iter().all(stands_open);
+        match title(run).filter(|_| !is_open) {
+            Some(title) => folded(&title, &inside),
+            None => inside,
+        }
+    };
+    runs.map(lay).collect()
+}
+
+/// What needs no fold, or has one.
+fn stands_open(block: &Block) -> bool {
+    match block {
+        Block::Fold(_) | Block::File(_) | Block::Card(_) | Block::Question(_) => true,
+        Block::Notice(notice) => is_short(&notice.text),
+        Block::Terminal(terminal) => terminal.lines.is_empty(),
+        Block::Paragraph { .. }
+        | Block::Heading { .. }
+        | Block::List(_)
+        | Block::Quote { .. }
+        | Block::Code(_)
+        | Block::Table(_)
+        | Block::Rule
+        | Block::Diff(_)
+        | Block::Fields { .. }
+        | Block::Tree(_)
+        | Block::Aside { .. } => false,
+    }
+}
+
+/// What a fold holds: `Output · 12 lines`, `Diff +3 −1`. A sentence needs none.
+fn contents(run: &[Block], card: &Card) -> Option<String> {
+    if let [Block::Paragraph { spans }] = run
+        && is_short(&text_of(spans))
+    {
+        return None;
+    }
+    let mut named: Vec<(&str, usize)> = Vec::new();
+    let mut add =
+        |name: &'static str, lines: usize| match named.last_mut().filter(|(last, _)| *last == name)
+        {
+            Some((_, sum)) => *sum += lines,
+            None => named.push((name, lines)),
+        };
+    let mut changes = (0, 0);
+    let mut exit_code = None;
+    let mut is_input = false;
+    for block in run {
+        let was_named = std::mem::take(&mut is_input);
+        match block {
+            Block::Diff(diff) => {
+                let (added, removed) = Diff::counts(diff);
+                changes = (changes.0 + added, changes.1 + removed);
+                add("Diff", 0);
+            }
+            Block::Terminal(terminal) => {
+                add("Output", terminal.lines.len() + terminal.omitted);
+                exit_code = exit_code.or(failed_with(terminal));
+            }
+            Block::Code(_) if was_named => add("Input", 0),
+            Block::Code(code) => add(what(code, card), code.text.split('\n').count()),
+            Block::Fields { .. } => add("Input", 0),
+            // What is long in an input stands below its name.
+            Block::Paragraph { spans } if spans.iter().all(|span| span.look.dim) => {
+                is_input = true;
+                add("Input", 0);
+            }
+            Block::List(list) if list.items.iter().any(|item| item.check.is_some()) => {
+                add("Tasks", 0);
+            }
+            Block::Notice(notice) if notice.tone == Tone::Failed => add("Error", 0),
+            Block::Notice(_) => {}
+            Block::Paragraph { .. }
+            | Block::Heading { .. }
+            | Block::List(_)
+            | Block::Quote { .. }
+            | Block::Table(_)
+            | Block::Rule
+            | Block::Tree(_)
+            | Block::File(_)
+            | Block::Aside { .. }
+            | Block::Fold(_)
+            | Block::Card(_)
+            | Block::Question(_) => add("Output", 0),
+        }
+    }
+    // Prose has no count that would say anything; its first words do.
+    let gist = || super::gist(run);
+    let titles = named.iter().map(|(name, lines)| match (*name, *lines) {
+        ("Diff", _) => format!("Diff +{} −{}", changes.0, changes.1),
+        ("Error", _) => gist_of("Error", &why(run)),
+        ("Output", 0) => gist_of("Output", &gist()),
+        (name, 0) => name.to_owned(),
+        (name, lines) => format!("{name} · {}", format::count(lines, "line")),
+    });
+    let exit_code = exit_code.map(|code| format!("exit code {code}"));
+    let titles: Vec<String> = titles.chain(exit_code).collect();
+    let title = titles.join(" · ");
+    Some(if title.is_empty() { gist_of("Note", &gist()) } else { title })
+}
+
+/// What went wrong.
+fn why(run: &[Block]) -> String {
+    let failure = run.iter().find_map(|block| {
+        let Block::Notice(notice) = block else { return None };
+        (notice.tone == Tone::Failed).then(|| notice.text.clone())
+    });
+    failure.unwrap_or_default()
+}
+
+/// What a block of code is: a command, a stretch of a file, something going in or coming out.
+fn what(code: &Code, card: &Card) -> &'static str {
+    let is_command = card.summary.first().is_some_and(|span| span.look.code);
+    if is_command && code.language.as_deref() == Some("bash") {
+        "Command"
+    } else if code.first_line.is_some() {
+        "Content"
+    } else if matches!(card.icon, Icon::Pending | Icon::Running) {
+        "Input"
+    } else {
+        "Output"
+    }
+}
+
+fn failed_with(terminal: &Terminal) -> Option<i64> {
+    terminal.exit_code.filter(|code| *code != 0)
+}
+
+/// The agents of a call, and below them what they were told and what they brought: that is not what
+/// the agent itself said.
+pub fn lay_agents(all: &[Block]) -> String {
+    let Some((tree, rest)) = all.split_first() else { return String::new() };
+    let report = |run: &[Block]| Some(gist_of("Report", &super::gist(run)));
+    stacked([block(tree)].into_iter().chain(body(rest, report)))
+}
+
+pub fn lay_tree(tree: &Tree) -> String {
+    nodes(&tree.nodes, tree.detail, 0).join("\n")
+}
+
+fn nodes(all: &[Node], detail: TreeDetail, depth: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    for node in all {
+        let (pad, label) = ("  ".repeat(depth), head(&node.label));
+        let note = Some(&node.note).filter(|note| detail == TreeDetail::Full && !note.is_empty());
+        let note = note.map(|note| format!(" · {}", head(note))).unwrap_or_default();
+        lines.push(format!("{pad}- {label} · {}{note}", badge(&agents::badge(node))));
+        lines.extend(nodes(&node.children, detail, depth + 1));
+    }
+    lines
+}
+
+/// What was asked and what was answered, each said once.
+pub fn question(question: &Question) -> String {
+    let mut pieces: Vec<String> = question.items.iter().flat_map(asked).collect();
+    if let Some(answer) = question.untold_answer() {
+        let (decision, remark) = answer.said();
+        let remark = remark.map(|remark| format!(" · {}", escaped(remark))).unwrap_or_default();
+        let inferred = if answer.observed { "" } else { " (inferred)" };
+        let said = format!("{} {}{remark}{inferred}", answer.glyph(), escaped(decision));
+        match pieces.last_mut() {
+            // A question without choices and its answer stand together.
+            Some(last) if question.items.last().is_some_and(|item| item.options.is_empty()) => {
+                last.push_str(&format!("\\\n{said}"));
+            }
+            Some(_) | None => pieces.push(said),
+        }
+    }
+    stacked(pieces)
+}
+
+fn asked(item: &QuestionItem) -> Vec<String> {
+    let header = item.header.as_deref().map(str::trim).filter(|header| !header.is_empty());
+    let header = header.map(|header| format!("**{}** · ", escaped(header))).unwrap_or_default();
+    let mut said = format!("**?** {header}{}", escaped(item.question.trim()));
+    let options = item.options.iter().map(|option| {
+        let label = one_line(option.label.trim());
+        let label = if option.chosen { format!("**{label}**") } else { label };
+        let more = option.description.as_deref().map(str::trim).filter(|more| !more.is_empty());
+        let more = more.map(|more| format!(" · {}", one_line(more))).unwrap_or_default();
+        format!("- {} {label}{more}", item.glyph(option.chosen))
+    });
+    let options: Vec<String> = options.collect();
+    let chosen: Vec<&str> =
+        item.options.iter().filter(|one| one.chosen).map(|one| one.label.as_str()).collect();
+    // The choices that are marked say it already.
+    let answer = item.answer.as_deref().map(str::trim).filter(|text| *text != chosen.join(", "));
+    let answer = answer.filter(|text| !text.is_empty()).map(|text| format!("→ {}", escaped(text)));
+    if options.is_empty() {
+        said.extend(answer.map(|answer| format!("\\\n{answer}")));
+        return vec![said];
+    }
+    [Some(said), Some(options.join("\n")), answer].into_iter().flatten().collect()
+}
+
+fn one_line(text: &str) -> String {
+    line(&[Span::plain(text)])
+}
