@@ -71,8 +71,9 @@ fn address(session: &str, run: &Run, step: &FlowStep) -> String {
     let part = match Label::of_name(&step.label) {
         Label::AssistantMessage | Label::ToolCall | Label::ToolOutput | Label::ToolError => true,
         Label::Generic => step.payload_completed.is_some(),
-        Label::UserMessage
-        | Label::AssistantCall
+        // What was said while the model worked is a part; what began the turn stands above it.
+        Label::UserMessage => !step.step_id.contains('-'),
+        Label::AssistantCall
         | Label::PolicySnapshot
         | Label::ToolSchemasSnapshot
         | Label::ContextPreamble

@@ -196,9 +196,12 @@ impl<'a> Run<'a> {
         let (label, payload) = match &part.body {
             Body::Text(text) => (Label::AssistantMessage, payload::said(text)),
             Body::Tool(tool) => return self.tool(part, tool, id, depends_on),
+            Body::Interjection(said) => {
+                let said = Fields::default().put("text", &said.text).put("kind", "interjection");
+                (Label::UserMessage, said.json())
+            }
             Body::Reasoning(_)
             | Body::Agent(_)
-            | Body::Interjection(_)
             | Body::TaskList(_)
             | Body::SkillLoad(_)
             | Body::McpSnapshot(_)
@@ -211,8 +214,11 @@ impl<'a> Run<'a> {
             | Body::Error(_)
             | Body::Data(_) => (Label::Generic, payload::body(self.session, &part.body)),
         };
-        if matches!(part.body, Body::Interjection(_)) {
+        // What the user says is there when it is said; a model's part when it is whole.
+        let (mut payload_started, mut payload_completed) = (None, Some(payload));
+        if label == Label::UserMessage {
             self.given.push(id.clone());
+            std::mem::swap(&mut payload_started, &mut payload_completed);
         }
         self.steps.push(FlowStep {
             step_id: id,
@@ -221,8 +227,8 @@ impl<'a> Run<'a> {
             started_at: time(part.started),
             ended_at: time(part.ended),
             duration_ms: duration(part.started, part.ended),
-            payload_started: None,
-            payload_completed: Some(payload),
+            payload_started,
+            payload_completed,
         });
     }
 

@@ -112,9 +112,9 @@ fn kept(gathering: &Gathering) -> serde_json::Value {
         .turns
         .iter()
         .flat_map(|turn| turn.user.iter().chain(turn.parts.iter().map(|part| &part.body)));
-    let mut kept = bodies.filter_map(|body| match body {
-        Body::Data(data) if data.kind == "ai-sdk-message" => Some(data.payload.value()),
-        _ => None,
+    let mut kept = bodies.filter_map(|body| {
+        let Body::Data(data) = body else { return None };
+        (data.kind == "ai-sdk-message").then(|| data.payload.value())
     });
     kept.next().unwrap_or_default()
 }

@@ -234,7 +234,8 @@ impl<'r, 'a> Run<'r, 'a> {
     fn interjected(&mut self, emit: &mut Emit<'_>, step: &Step<'_>) -> bool {
         let Some(text) = said(step) else { return false };
         emit.push(What::Interjected(Some(name(self.id, step)), Interjection { text }));
-        self.keep_beside_words(step, &[]);
+        let own = step.started.is("kind", "interjection");
+        self.keep_beside_words(step, if own { &["kind"] } else { &[] });
         true
     }
 

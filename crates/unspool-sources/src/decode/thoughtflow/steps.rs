@@ -116,7 +116,7 @@ impl<'a> Step<'a> {
     /// Whether it is something that came with a prompt, or what began the turn in its place.
     fn is_asked(&self) -> bool {
         match &*self.label {
-            "user_message" => true,
+            "user_message" => !self.started.is("kind", "interjection"),
             "generic" => {
                 let given = self.started.is_object() && !says_something(&self.completed);
                 let known = || kinds::body(&self.started).is_some() || self.trigger().is_some();
