@@ -83,7 +83,11 @@ fn in_steps(run: &Conversation) -> Vec<Piece> {
                 .unwrap_or_default()
         };
         match Label::of_name(&step.label) {
-            Label::UserMessage => pieces.push(("text", text(&started, "text"))),
+            Label::UserMessage => {
+                let later = text(&started, "kind") == "interjection";
+                let kind = if later { "interjection" } else { "text" };
+                pieces.push((kind, text(&started, "text")));
+            }
             Label::AssistantMessage => pieces.push(("text", text(&completed, "text"))),
             Label::ToolCall => {
                 pieces.push(("call", text(&started, "call_id")));
