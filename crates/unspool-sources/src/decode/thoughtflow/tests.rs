@@ -133,10 +133,8 @@ fn an_end_that_only_the_rule_of_ends_told_is_told_by_it_again() {
 /// The tools of the only turn: their ids, states and outputs.
 fn tools(transcript: &Transcript) -> Vec<(String, &'static str, String)> {
     let parts = transcript.turns.iter().flat_map(|turn| &turn.parts);
-    let tools = parts.filter_map(|part| match &part.body {
-        Body::Tool(tool) => Some(tool),
-        _ => None,
-    });
+    let tools =
+        parts.filter_map(|part| if let Body::Tool(tool) = &part.body { Some(tool) } else { None });
     tools
         .map(|tool| (tool.name.clone(), tool.state.name(), tool.output.clone().unwrap_or_default()))
         .collect()
@@ -149,11 +147,10 @@ fn tool(name: &str, state: &'static str, output: &str) -> (String, &'static str,
 /// What was kept of a document beside its parts.
 fn kept(transcript: &Transcript, kind: &str) -> serde_json::Value {
     let parts = transcript.turns.iter().flat_map(|turn| &turn.parts);
-    let mut kept = parts.filter_map(|part| match &part.body {
-        Body::Data(data) if data.kind == kind => Some(data.payload.value()),
-        _ => None,
-    });
-    kept.next().unwrap_or_default()
+    let data =
+        parts.filter_map(|part| if let Body::Data(data) = &part.body { Some(data) } else { None });
+    let mut kept = data.filter(|data| data.kind == kind);
+    kept.next().map(|data| data.payload.value()).unwrap_or_default()
 }
 
 #[test]
@@ -247,11 +244,12 @@ fn an_output_goes_to_the_nearest_call_before_it() {
     // What speaks of the second call speaks of it by the name that it has here.
     let mut second = None;
     for part in &transcript.turns[0].parts {
-        match &part.body {
-            Body::Tool(tool) => second = Some(tool.call_id.clone()),
-            Body::Agent(agents) => assert_eq!(Some(&agents.call_id), second.as_ref()),
-            Body::Patch(patch) => assert_eq!(patch.call_id, second),
-            _ => {}
+        if let Body::Tool(tool) = &part.body {
+            second = Some(tool.call_id.clone());
+        } else if let Body::Agent(agents) = &part.body {
+            assert_eq!(Some(&agents.call_id), second.as_ref());
+        } else if let Body::Patch(patch) = &part.body {
+            assert_eq!(patch.call_id, second);
         }
     }
     let kinds: Vec<&str> =
