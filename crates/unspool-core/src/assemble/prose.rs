@@ -164,7 +164,7 @@ impl Assembler {
         let part = self.part(at);
         let (id, holder) = (part.id, part.origin.ranks.holder(Field::Body));
         let evidence = head.evidence;
-        let Some(prose) = &mut part.prose else { return };
+        let Some(prose) = &mut part.prose else { return self.grow_anew(head, at, text) };
         if prose.owner == head.telling {
             if prose.source == evidence.source {
                 prose.text.push_str(&text);
@@ -184,6 +184,25 @@ impl Assembler {
             self.tracks[head.telling.index()].open.push(at);
             self.tell(at, PartPatch { text: Some(text), ..PartPatch::default() });
         }
+    }
+
+    /// Prose that was closed before it was whole goes on in a log that was written anew.
+    fn grow_anew(&mut self, head: &Head, at: At, text: String) {
+        let open = !self.is_over(at.0);
+        let part = self.part(at);
+        let source = head.evidence.source;
+        let anew = head.telling == Telling::Log
+            && part.origin.ranks.holder(Field::Body) == Some(Telling::Log)
+            && part.source.is_some_and(|told| told < source);
+        if !anew || part.digest == digest(text.as_bytes()) {
+            return;
+        }
+        part.origin.unfinished = !open;
+        part.prose =
+            Some(Box::new(Prose { owner: head.telling, source, text: text.clone(), open }));
+        self.tracks[head.telling.index()].open.push(at);
+        let (text, evidence) = (Some(text), vec![head.evidence]);
+        self.tell(at, PartPatch { text, evidence, open: Some(open), ..PartPatch::default() });
     }
 
     pub(super) fn say_prose(
@@ -333,8 +352,10 @@ impl Assembler {
         if let Some(prose) = &self.part(at).prose
             && prose.owner == head.telling
         {
-            let content = digest(prose.text.as_bytes());
+            let (content, source) = (digest(prose.text.as_bytes()), prose.source);
             self.finish_prose(head, at, content, PartPatch::default());
+            // Whoever closes it may be another than who told it.
+            self.part(at).source = Some(source);
         }
     }
 

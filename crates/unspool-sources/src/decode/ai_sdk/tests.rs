@@ -112,11 +112,10 @@ fn kept(gathering: &Gathering) -> serde_json::Value {
         .turns
         .iter()
         .flat_map(|turn| turn.user.iter().chain(turn.parts.iter().map(|part| &part.body)));
-    let mut kept = bodies.filter_map(|body| {
-        let Body::Data(data) = body else { return None };
-        (data.kind == "ai-sdk-message").then(|| data.payload.value())
-    });
-    kept.next().unwrap_or_default()
+    let data =
+        bodies.filter_map(|body| if let Body::Data(data) = body { Some(data) } else { None });
+    let mut kept = data.filter(|data| data.kind == "ai-sdk-message");
+    kept.next().map(|data| data.payload.value()).unwrap_or_default()
 }
 
 #[test]

@@ -147,11 +147,10 @@ fn tool(name: &str, state: &'static str, output: &str) -> (String, &'static str,
 /// What was kept of a document beside its parts.
 fn kept(transcript: &Transcript, kind: &str) -> serde_json::Value {
     let parts = transcript.turns.iter().flat_map(|turn| &turn.parts);
-    let mut kept = parts.filter_map(|part| {
-        let Body::Data(data) = &part.body else { return None };
-        (data.kind == kind).then(|| data.payload.value())
-    });
-    kept.next().unwrap_or_default()
+    let data =
+        parts.filter_map(|part| if let Body::Data(data) = &part.body { Some(data) } else { None });
+    let mut kept = data.filter(|data| data.kind == kind);
+    kept.next().map(|data| data.payload.value()).unwrap_or_default()
 }
 
 #[test]
@@ -381,22 +380,23 @@ fn what_stands_behind_the_conversations_belongs_to_none_of_them() {
 }
 
 #[test]
-fn an_input_that_is_still_growing_is_told_anew_by_a_document_that_grew() {
-    let steps = |input: &str| {
+fn what_is_still_growing_is_told_anew_by_a_document_that_grew() {
+    let steps = |text: &str, input: &str| {
         format!(
-            r#"{ASKED},{{"step_id":"t","label":"tool_call","payload_started":{{"name":"x","call_id":"k","arguments_text":"{input}"}},"payload_completed":{{"state":"pending"}}}}"#
+            r#"{ASKED},{{"step_id":"a","label":"assistant_message","payload_completed":{{"text":"{text}","open":true}}}},{{"step_id":"t","label":"tool_call","payload_started":{{"name":"x","call_id":"k","arguments_text":"{input}"}},"payload_completed":{{"state":"pending"}}}}"#
         )
     };
     let mut gathering = Gathering::default();
-    for (saved, input) in [(1, "4"), (2, "42"), (3, "421")] {
-        let document = run("unknown", &steps(input));
+    for (saved, text, input) in [(1, "It", "4"), (2, "It is", "42"), (3, "It is so", "421")] {
+        let document = run("unknown", &steps(text, input));
         let document = document.replacen('{', &format!(r#"{{"saved":{saved},"#), 1);
         let lines = Document::new(document.as_bytes());
         gathering.read(Path::new("d.json"), lines, &mut |_| {}).unwrap();
     }
     let transcript = gathering.sessions[0].transcript();
     let turn = transcript.turns.last().unwrap();
-    let [call, _kept] = &turn.parts[..] else { panic!("two parts: {:#?}", turn.parts) };
+    let [text, call, _kept] = &turn.parts[..] else { panic!("three parts") };
+    assert_eq!(text.body.prose(), Some("It is so"));
     let Body::Tool(tool) = &call.body else { panic!("a call") };
     assert_eq!(tool.input_text, "421");
 }
