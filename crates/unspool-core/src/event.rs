@@ -28,7 +28,7 @@ pub struct Seq(pub u64);
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Key {
     pub record: u64,
-    pub nth: u16,
+    pub nth: u32,
 }
 
 /// One thing that happened.

@@ -97,7 +97,7 @@ struct Writer<'a> {
     row: &'a Row,
     number: usize,
     source: u16,
-    nth: u16,
+    nth: u32,
     out: &'a mut Vec<Event>,
 }
 

@@ -44,7 +44,7 @@ pub struct Assembler {
     index: Index,
     tracks: [Track; 3],
     /// How far each source of each telling has been taken.
-    cursors: FxHashMap<(Telling, u16), (u64, u16)>,
+    cursors: FxHashMap<(Telling, u16), (u64, u32)>,
     snapshots: FxHashSet<u64>,
     out: Vec<Change>,
 }

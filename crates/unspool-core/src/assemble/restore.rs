@@ -46,7 +46,7 @@ pub struct Cursor {
     pub telling: Telling,
     pub source: u16,
     pub offset: u64,
-    pub nth: u16,
+    pub nth: u32,
 }
 
 impl Assembler {

@@ -20,7 +20,7 @@ pub struct Emit<'o> {
     telling: Telling,
     evidence: Evidence,
     record: u64,
-    nth: u16,
+    nth: u32,
     /// When it happened, by the source's clock.
     pub at: Option<Timestamp>,
     /// The turn that it belongs to, where the source says.

@@ -400,3 +400,18 @@ fn what_is_still_growing_is_told_anew_by_a_document_that_grew() {
     let Body::Tool(tool) = &call.body else { panic!("a call") };
     assert_eq!(tool.input_text, "421");
 }
+
+// Law 4: a conversation is one record, however long it is.
+#[test]
+fn a_long_conversation_is_read_to_its_end() {
+    let said = |nth: usize| {
+        format!(
+            r#",{{"step_id":"a{nth}","label":"assistant_message","payload_completed":{{"text":"{nth}"}}}}"#
+        )
+    };
+    let steps: String = (0..70_000).map(said).collect();
+    let transcript = read(&run("completed", &format!("{ASKED}{steps}")));
+    let words: Vec<&str> =
+        transcript.turns[0].parts.iter().filter_map(|part| part.body.prose()).collect();
+    assert_eq!((words.len(), words.last()), (70_000, Some(&"69999")));
+}
