@@ -10,6 +10,7 @@ mod asking;
 mod attaching;
 mod case;
 mod cli;
+mod compat;
 mod d2;
 mod dialect;
 mod direction;
