@@ -1,5 +1,5 @@
-// How fast the web is, measured from outside on the real program in a real browser. `scripts/bench web`
-// builds the program and runs this; a word chooses one measurement: list, many, long, paint, subscribers.
+// Benchmarks of the web server and pages: the real program in a real browser. `scripts/bench web` builds
+// the program and runs this; an argument selects one measurement: list, many, long, paint, subscribers.
 
 import { spawnSync } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
@@ -115,7 +115,7 @@ async function many() {
 
 // ---- a session of 100,000 parts ----
 
-/** So many parts in turns of different lengths; one turn has a fifth of them. */
+/** Writes this many parts in turns of different lengths; one turn has a fifth of them. */
 function longLog(parts) {
   const log = new Log();
   let made = 0;
@@ -150,7 +150,7 @@ async function long() {
   const [data, home] = [await folder(), await folder()];
   await logged(home, "long", longLog(100_000).take());
   const server = await serve(test, data, ["--port", "0"], home);
-  // Stored when nothing has been added for a while.
+  // The import is complete when nothing was added for a while.
   let [last, calm] = ["", 0];
   await until("everything is stored", async () => {
     const now = JSON.stringify(await sessions(server));
@@ -164,7 +164,7 @@ async function long() {
   await page.goto(server.address);
   const paints = [];
   for (let nth = 0; nth < 9; nth += 1) {
-    // The browser takes the page before this one apart a second later, and draws nothing meanwhile.
+    // The browser tears down the previous page about a second later and paints nothing meanwhile.
     await pause(2500);
     await page.goto(`${server.origin}/s/${id}${nth % 3 === 1 ? "?turn=40" : ""}`);
     await page.waitForSelector(".session[data-live=on]");
@@ -174,8 +174,8 @@ async function long() {
   row("session of 100,000 parts, first paint, slowest of 9", ms(share(paints, 1)), "under 300 ms");
   row("session of 100,000 parts, parts in the page", await page.locator("[data-at]").count(), "bounded");
 
-  // Scrolling with the wheel, about 2,000 pixels a second, up and up through what has to be loaded; and, in
-  // the same browser, back through what is there: that is as fast as this machine draws.
+  // Scroll up at about 2,000 pixels a second through windows that must be loaded; then, as the baseline of
+  // this machine, back down through loaded content.
   // As above.
   await pause(2500);
   const loading = await scroll(page, -100);
@@ -209,7 +209,7 @@ async function paint() {
     new MutationObserver(() => {
       for (const part of document.querySelectorAll(".part.text")) {
         const word = /word-(\d+)/.exec(part.textContent)?.[1];
-        // Painted with the frame that follows.
+        // Painted with the next frame.
         if (word && !(word in seen)) { seen[word] = null; requestAnimationFrame(() => setTimeout(() => { seen[word] = Date.now(); })); }
       }
     }).observe(document.querySelector(".turns"), { childList: true, subtree: true, characterData: true });
@@ -231,9 +231,9 @@ async function paint() {
   await server.stop();
 }
 
-// ---- a thousand who watch ----
+// ---- a thousand subscribers ----
 
-/** One connection: nothing but what is needed to read frames of text. */
+/** A minimal WebSocket client that reads text frames. */
 function subscribe(server, session, hear) {
   const { port } = new URL(server.origin);
   const token = new URL(server.address).searchParams.get("token");
@@ -251,13 +251,13 @@ function subscribe(server, session, hear) {
       if (!held.subarray(0, end).toString().includes(accept)) throw new Error(held.subarray(0, end).toString());
       held = held.subarray(end + 4);
       open = true;
-      const wish = Buffer.from(JSON.stringify({ subscribe: session.id, form: "json", since: session.seq }));
+      const subscription = Buffer.from(JSON.stringify({ subscribe: session.id, form: "json", since: session.seq }));
       const mask = randomBytes(4);
-      const frame = Buffer.alloc(6 + wish.length);
+      const frame = Buffer.alloc(6 + subscription.length);
       frame[0] = 0x81;
-      frame[1] = 0x80 | wish.length;
+      frame[1] = 0x80 | subscription.length;
       mask.copy(frame, 2);
-      wish.forEach((byte, at) => { frame[6 + at] = byte ^ mask[at % 4]; });
+      subscription.forEach((byte, at) => { frame[6 + at] = byte ^ mask[at % 4]; });
       socket.write(frame);
     }
     for (;;) {

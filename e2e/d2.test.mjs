@@ -1,4 +1,4 @@
-// The D2 compiler takes what is exported for it, and draws what the document says.
+// The D2 compiler accepts our exports and draws the content of the document.
 
 import assert from "node:assert/strict";
 import { mkdir, readFile, readdir, writeFile } from "node:fs/promises";
@@ -8,10 +8,10 @@ import { judge } from "./judges/d2.mjs";
 import { Log } from "./made.mjs";
 import { folder, root, run } from "./program.mjs";
 
-// The compiler's thread would keep the process.
+// The compiler's worker thread would keep the process alive.
 after(() => setTimeout(() => process.exit(process.exitCode ?? 0), 500).unref());
 
-/** Small ones of every agent, the strange ones among them. */
+/** Small sessions of every agent, including unusual ones. */
 const CASES = [
   "ai-sdk/approval-continuation", "ai-sdk/unicode-edge", "ai-sdk/multi-step-interleaved",
   "claude-code/interrupted-mid-tool", "claude-code/odd-output", "claude-code/question-answered",
@@ -25,7 +25,7 @@ const ATTACKS = [
   "&#xFFFF; \uffff <b> </p> <!-- <![CDATA[", "[x](javascript:alert(1)) ![y](javascript:alert(2))",
 ];
 
-test("what is exported is D2", async (t) => {
+test("exports are valid D2", async (t) => {
   const data = await folder(t);
   for (const name of CASES) assert.equal(await run(data, ["import", join(root, "fixtures", name)]), 0, name);
   const log = new Log();
@@ -44,15 +44,15 @@ test("what is exported is D2", async (t) => {
   let nth = 0;
   for await (const { against, boards, svg } of judge(sources)) {
     const file = files[nth++];
-    const told = JSON.parse(await readFile(join(documents, `${basename(file, ".d2")}.json`), "utf8"));
+    const thoughtflow = JSON.parse(await readFile(join(documents, `${basename(file, ".d2")}.json`), "utf8"));
     assert.deepEqual(against, [], file);
     const [session, ...runs] = boards;
     const lanes = session.shapes.filter(({ id }) => !id.includes("."));
-    assert.equal(lanes.length, told.conversations.length, file);
+    assert.equal(lanes.length, thoughtflow.conversations.length, file);
     assert.equal(session.connections.filter(({ src }) => !src.includes(".")).length, lanes.length - 1, file);
     assert.deepEqual(lanes.map(({ link }) => link), runs.map(({ path }) => `root.${path.replace(/\.$/, "")}`), file);
     for (const [at, { shapes, connections }] of runs.entries()) {
-      const { steps } = told.conversations[at];
+      const { steps } = thoughtflow.conversations[at];
       const drawn = shapes.filter(({ link }) => link !== "root");
       assert.equal(drawn.length, Math.max(1, steps.length), file);
       assert.deepEqual(drawn.filter(({ classes }) => classes?.[0] === "note").length, steps.length ? 0 : 1);
@@ -65,7 +65,7 @@ test("what is exported is D2", async (t) => {
         assert.notEqual(fill, undefined);
       }
     }
-    // The compiler would take such a link.
+    // The compiler would accept such a link.
     assert.ok(!/(href|src)="\s*javascript:/i.test(svg), file);
   }
   assert.equal(nth, files.length);

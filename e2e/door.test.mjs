@@ -1,4 +1,4 @@
-// Who may come in, asked by hand and not by a browser: what a browser would never send is sent too.
+// Authentication, tested with raw requests: includes headers that a browser would never send.
 
 import assert from "node:assert/strict";
 import { request } from "node:http";
@@ -7,22 +7,22 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import { closeBrowser, folder, freePort, open, run, serve } from "./program.mjs";
 
-/** Asks, and gives the status, the headers and the text. */
+/** Sends a request; resolves with status, headers and text. */
 function ask(server, path, headers = {}, method = "GET") {
   const { hostname, port } = new URL(server.origin);
   return new Promise((resolve, reject) => {
-    const asked = request({ hostname, port, path, method, headers }, (answer) => {
+    const outgoing = request({ hostname, port, path, method, headers }, (response) => {
       let text = "";
-      answer.setEncoding("utf8");
-      answer.on("data", (chunk) => { text += chunk; });
-      answer.on("end", () => resolve({ status: answer.statusCode, headers: answer.headers, text }));
+      response.setEncoding("utf8");
+      response.on("data", (chunk) => { text += chunk; });
+      response.on("end", () => resolve({ status: response.statusCode, headers: response.headers, text }));
     });
-    asked.on("upgrade", (answer, socket) => {
+    outgoing.on("upgrade", (response, socket) => {
       socket.destroy();
-      resolve({ status: answer.statusCode, headers: answer.headers, text: "" });
+      resolve({ status: response.statusCode, headers: response.headers, text: "" });
     });
-    asked.on("error", reject);
-    asked.end();
+    outgoing.on("error", reject);
+    outgoing.end();
   });
 }
 
@@ -31,7 +31,7 @@ const UPGRADE = {
   "sec-websocket-version": "13", "sec-websocket-key": "AAAAAAAAAAAAAAAAAAAAAA==",
 };
 
-test("only who has the token comes in, under our own name, from our own pages", async (t) => {
+test("requests need the token, our host name and our origin", async (t) => {
   const data = await folder(t);
   const server = await serve(t, data, ["--demo", "--port", String(await freePort())]);
   const token = new URL(server.address).searchParams.get("token");
@@ -47,7 +47,7 @@ test("only who has the token comes in, under our own name, from our own pages", 
   assert.equal((await ask(server, "/", { authorization: `Bearer ${token}x` })).status, 401);
   assert.equal((await ask(server, "/", { cookie: "token=x; unspool=y" })).status, 401);
 
-  // The token becomes a cookie, and leaves the address.
+  // The token becomes a cookie and is removed from the URL.
   const let_in = await ask(server, `/s/abc?before=3&token=${token}`);
   assert.equal(let_in.status, 303);
   assert.equal(let_in.headers.location, "/s/abc?before=3");
@@ -56,19 +56,19 @@ test("only who has the token comes in, under our own name, from our own pages", 
   assert.equal((await ask(server, "/", { cookie: cookie.split(";")[0] })).status, 200);
   assert.equal((await ask(server, `//elsewhere.example/?token=${token}`)).headers.location, "/elsewhere.example/");
 
-  // Another name for this address is somebody else's page (DNS rebinding).
+  // Another host name for this address is DNS rebinding.
   for (const host of ["evil.example", `evil.example:${new URL(server.origin).port}`, "127.0.0.1"]) {
     assert.equal((await ask(server, "/", { ...bearer, host })).status, 421, host);
   }
 
-  // Other sites open no sockets and change nothing; our own pages may.
+  // Other sites cannot open sockets or post; our own pages can.
   for (const origin of ["http://evil.example", "null", "https://127.0.0.1"]) {
     assert.equal((await ask(server, "/api/live", { ...bearer, ...UPGRADE, origin })).status, 403, origin);
     assert.equal((await ask(server, "/api/sessions", { ...bearer, origin }, "POST")).status, 403, origin);
   }
   assert.equal((await ask(server, "/api/live", { ...bearer, ...UPGRADE, origin: server.origin })).status, 101);
 
-  // What is not there is said to be so, and no path leads out.
+  // Unknown paths are 404, and there is no path traversal.
   for (const path of ["/assets/../Cargo.toml", "/assets/..%2f..%2fCargo.toml", "/assets/%2e%2e/x", "/s/nosuchsession", "/api/sessions/nosuchsession"]) {
     assert.equal((await ask(server, path, bearer)).status, 404, path);
   }
@@ -78,13 +78,13 @@ test("only who has the token comes in, under our own name, from our own pages", 
   assert.doesNotMatch(policy, /unsafe|\*/);
   assert.equal(page.headers["x-content-type-options"], "nosniff");
 
-  // Nobody else on the machine reads the secret.
+  // Other users of the machine cannot read the token.
   const { mode } = await stat(join(data, "demo", "token"));
   assert.equal(mode & 0o077, 0);
-  assert.equal(await server.stop(), 0, "it ends by itself when asked to");
+  assert.equal(await server.stop(), 0, "it shuts down cleanly");
 });
 
-test("who comes from elsewhere logs in with the password, on a page without a script", async (t) => {
+test("remote clients log in with the password, without scripts", async (t) => {
   const data = await folder(t);
   const password = "a long password & more";
   assert.equal(await run(data, ["serve", "--set-password"], `${password}\n`), 0);
@@ -102,10 +102,10 @@ test("who comes from elsewhere logs in with the password, on a page without a sc
   await new Promise((resolve) => setTimeout(resolve, 1200));
   await page.fill("input[name=password]", password);
   await page.click("button");
-  // The page that was asked for.
+  // Redirects to the requested page.
   assert.equal(page.url(), `${server.origin}/?q=cache`);
   assert.ok(await page.$(".results"), await page.content());
-  // The log-in is this browser's.
+  // The login belongs to this browser only.
   const stranger = await open(t);
   await stranger.goto(`${server.origin}/s/x`);
   assert.equal(new URL(stranger.url()).pathname, "/login");

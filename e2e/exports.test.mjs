@@ -1,5 +1,5 @@
-// What leaves as one HTML file, opened from disk in a real browser: it loads nothing, runs nothing of an
-// agent's, and opens however long the session is.
+// The HTML export, opened from disk in a real browser: it loads nothing, runs no agent content, and opens
+// however long the session is.
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
@@ -16,11 +16,11 @@ const program = process.env.UNSPOOL_PROGRAM ?? join(root, "target/debug/unspool"
 const execute = promisify(execFile);
 const unspool = async (data, ...options) => execute(program, ["--data", data, ...options], { env: { PATH: process.env.PATH, HOME: data }, maxBuffer: 1e8 });
 
-/** A page that notes whatever it asks for. */
+/** A page that records all of its requests. */
 async function saved(t, file) {
   const page = await open(t);
-  page.asked = [];
-  page.on("request", (request) => page.asked.push(request.url()));
+  page.requested = [];
+  page.on("request", (request) => page.requested.push(request.url()));
   await page.goto(`file://${file}`);
   return page;
 }
@@ -43,7 +43,7 @@ test("a session with its sub-agents in one file", async (t) => {
   const fold = page.locator("details.reasoning").first();
   await fold.locator("summary").first().click();
   assert.equal(await fold.evaluate((one) => one.open), true);
-  assert.deepEqual(page.asked.filter((url) => !url.startsWith("file://") && !url.startsWith("data:")), []);
+  assert.deepEqual(page.requested.filter((url) => !url.startsWith("file://") && !url.startsWith("data:")), []);
   assert.deepEqual(page.troubles, []);
 });
 
@@ -69,7 +69,7 @@ test("a long and hostile session in one file: all of it, in order, as it is scro
     await page.evaluate(() => scrollTo(0, document.documentElement.scrollHeight));
     return page.getByText("Turn 40 is done.").isVisible();
   });
-  // A link into what is not there yet.
+  // A link into a deferred part.
   const waiting = await page.evaluate(() => document.querySelector(".later")?.nextElementSibling.textContent.match(/id="(p-\w+)"/)?.[1]);
   assert.ok(waiting);
   await page.goto(`file://${file}#${waiting}`);
@@ -79,12 +79,12 @@ test("a long and hostile session in one file: all of it, in order, as it is scro
   assert.deepEqual(said.map((text) => Number(text.match(/Turn (\d+) is done/)[1])), Array.from({ length: 40 }, (_, nth) => nth + 1));
   assert.equal(await page.locator(".later").count(), 0);
   assert.match(await page.title(), /Prompt 1/);
-  assert.deepEqual(page.asked.filter((url) => !url.startsWith("file://") && !url.startsWith("data:")), []);
+  assert.deepEqual(page.requested.filter((url) => !url.startsWith("file://") && !url.startsWith("data:")), []);
   assert.deepEqual(page.troubles, []);
 });
 
 // R-002-28, R-002-29, R-002-30
-test("a live session that comes to rest is drawn, once, and those who follow it are told where", async (t) => {
+test("artifacts of an idle live session are written once, and subscribers receive their URLs", async (t) => {
   const [data, home] = [await folder(t), await folder(t)];
   const log = new Log();
   const now = Date.now();
@@ -102,15 +102,15 @@ test("a live session that comes to rest is drawn, once, and those who follow it 
     return session !== undefined;
   });
   await page.evaluate((id) => new Promise((resolve) => {
-    window.told = [];
+    window.messages = [];
     const socket = new WebSocket(`ws://${location.host}/api/live`);
     socket.onopen = () => { socket.send(JSON.stringify({ subscribe: id, form: "json" })); };
-    socket.onmessage = ({ data: text }) => { window.told.push(JSON.parse(text)); resolve(); };
+    socket.onmessage = ({ data: text }) => { window.messages.push(JSON.parse(text)); resolve(); };
   }), session);
   log.say("It is drawn.");
   await writeFile(path, fresh(log.take()), { flag: "a" });
-  const drawn = () => page.evaluate(() => window.told.filter(({ type }) => type === "thoughtflow.artifacts"));
-  await until("it is told", async () => (await drawn()).length === 1 || page.evaluate(() => window.told.map(({ type }) => type)));
+  const drawn = () => page.evaluate(() => window.messages.filter(({ type }) => type === "thoughtflow.artifacts"));
+  await until("the notice arrives", async () => (await drawn()).length === 1 || page.evaluate(() => window.messages.map(({ type }) => type)));
   const [{ json, d2 }] = await drawn();
   assert.equal(json, `${server.origin}/thoughtflow/${session}.json`);
   const read = (url) => page.evaluate(async (address) => { const answer = await fetch(address); return [answer.status, answer.headers.get("content-type"), await answer.text()]; }, url);

@@ -1,4 +1,4 @@
-// The picture of a session's runs: it opens, it can be moved, and its steps lead into the transcript.
+// The ThoughtFlow page: it opens, it can be panned and zoomed, and its steps link to the transcript.
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -7,7 +7,7 @@ import { closeBrowser, folder, open, root, run, serve, until } from "./program.m
 
 after(closeBrowser);
 
-test("a step of the picture leads to its part", async (t) => {
+test("a step links to its part", async (t) => {
   const data = await folder(t);
   assert.equal(await run(data, ["import", join(root, "fixtures/claude-code/discovery-loop")]), 0);
   const { address } = await serve(t, data);
@@ -19,7 +19,7 @@ test("a step of the picture leads to its part", async (t) => {
   const steps = await page.locator(".flow-step").count();
   assert.ok(steps > 10, `${steps} steps`);
 
-  // Zooming keeps what is in the middle, and the wheel alone scrolls.
+  // Zooming keeps the centre; the wheel alone scrolls.
   const width = () => page.locator(".flow").evaluate((svg) => svg.getBoundingClientRect().width);
   const before = await width();
   await page.keyboard.press("+");
@@ -31,7 +31,7 @@ test("a step of the picture leads to its part", async (t) => {
   await page.mouse.wheel(0, 200);
   await until("it scrolls", () => page.locator(".flow-view").evaluate((view) => view.scrollTop > 50 || view.scrollTop));
 
-  // Pulling moves it, and is no click.
+  // Dragging pans and is not a click.
   const at = await page.locator(".flow-view").evaluate((view) => view.scrollTop);
   await page.mouse.down();
   await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2 + 40, { steps: 4 });
@@ -52,7 +52,7 @@ test("a step of the picture leads to its part", async (t) => {
   assert.deepEqual(page.troubles, []);
 });
 
-test("without scripts it is a picture that scrolls", async (t) => {
+test("without scripts the picture scrolls", async (t) => {
   const data = await folder(t);
   assert.equal(await run(data, ["import", join(root, "fixtures/claude-code/interrupted-mid-tool")]), 0);
   const { address } = await serve(t, data);

@@ -1,5 +1,5 @@
-// What an agent wrote is data (law 8): nothing of it runs, nothing is loaded for it, and none of it
-// passes for something that Unspool says.
+// Agent output is hostile (law 8): it is not executed, loads nothing, and cannot imitate Unspool's own
+// interface.
 
 import assert from "node:assert/strict";
 import { appendFile, cp, mkdir } from "node:fs/promises";
@@ -31,15 +31,15 @@ const ATTACKS = [
   "𝕏".repeat(3000),
 ];
 
-/** A line that no screen is wide enough for. */
+/** A line wider than any screen. */
 const HUGE = "𝕏".repeat(1000) + "a".repeat(200000);
 
-/** What a page must never hold, whatever was in the log. */
+/** What a page must never contain, whatever the log contains. */
 const findings = () => {
   const bad = [];
   if (window.hacked !== undefined) bad.push("something ran");
   for (const one of document.querySelectorAll("*")) {
-    // It floats, and where it floats is ours to say.
+    // The part bar floats, and our script sets its position.
     if (one.matches(".part-bar")) continue;
     for (const { name, value } of one.attributes) {
       if (name.startsWith("on") || name === "style" || name === "srcdoc") bad.push(`${one.tagName} ${name}`);
@@ -47,7 +47,7 @@ const findings = () => {
     }
     if (one.closest(".transcript") && ["SCRIPT", "IFRAME", "STYLE", "LINK", "BASE", "META", "OBJECT", "EMBED"].includes(one.tagName)) bad.push(one.tagName);
   }
-  // What Unspool says of a part stands where only Unspool writes.
+  // Unspool's own labels are in elements that agent text cannot reach.
   for (const badge of document.querySelectorAll(".badge")) if (!badge.closest(".card-head")) bad.push("a badge outside of a card");
   if (document.querySelectorAll("#session-head").length !== 1 || document.querySelectorAll("main").length !== 1) bad.push("an element of ours was doubled");
   const text = document.querySelector(".transcript").innerText;
@@ -56,7 +56,7 @@ const findings = () => {
   return bad;
 };
 
-test("nothing that an agent wrote runs, is loaded, or passes for ours", async (t) => {
+test("agent output does not run, load anything or imitate the interface", async (t) => {
   const [data, home] = [await folder(t), await folder(t)];
   const projects = join(home, ".claude/projects/-home-dev-weather-app");
   await mkdir(projects, { recursive: true });
@@ -79,9 +79,9 @@ test("nothing that an agent wrote runs, is loaded, or passes for ours", async (t
   }
   const server = await serve(t, data, ["--port", "0"], home);
   const page = await open(t);
-  const asked = [];
-  page.on("request", (request) => asked.push(request.url()));
-  page.on("dialog", (dialog) => { asked.push(`dialog: ${dialog.message()}`); dialog.dismiss(); });
+  const requested = [];
+  page.on("request", (request) => requested.push(request.url()));
+  page.on("dialog", (dialog) => { requested.push(`dialog: ${dialog.message()}`); dialog.dismiss(); });
   await page.goto(server.address);
   await until("all are listed", async () => {
     await page.goto(server.origin);
@@ -91,7 +91,7 @@ test("nothing that an agent wrote runs, is loaded, or passes for ours", async (t
   for (const link of links) {
     await page.goto(new URL(link.split("?")[0] + "?turn=0", server.origin).href);
     await page.waitForSelector(".session[data-live=on] .turn");
-    // Everything opened, looked at from top to bottom, and everything hovered that asks for it.
+    // Open every fold, scroll from top to bottom, hover everything hoverable.
     let before = -1;
     await until("the end", async () => {
       await page.evaluate(() => document.querySelector("[data-act=unfold]").click());
@@ -104,20 +104,20 @@ test("nothing that an agent wrote runs, is loaded, or passes for ours", async (t
       return same || now;
     }, 60);
   }
-  // The same in the list, in a search, in the palette of what was found, and as copied text.
+  // The same in the list, the search, the palette and in copied text.
   for (const path of ["/", "/?q=hacked", "/?q=Thinking"]) {
     await page.goto(new URL(path, server.origin).href);
     assert.equal(await page.evaluate(() => window.hacked), undefined, path);
   }
-  const elsewhere = asked.filter((url) => !url.startsWith(server.origin) && !url.startsWith("data:image/"));
+  const elsewhere = requested.filter((url) => !url.startsWith(server.origin) && !url.startsWith("data:image/"));
   assert.deepEqual(elsewhere, [], "nothing is loaded from elsewhere");
-  // The words are there, as words.
+  // The text is shown, as text.
   await page.goto(`${server.origin}${links.find((link) => link)}`);
-  const policy = page.troubles.filter((told) => /content security/i.test(told));
+  const policy = page.troubles.filter((trouble) => /content security/i.test(trouble));
   assert.deepEqual(policy, [], "not even the policy had to step in");
 });
 
-test("what passes for thinking, or for a state, is what somebody said", async (t) => {
+test("text that imitates reasoning or a state is shown as text", async (t) => {
   const [data, home] = [await folder(t), await folder(t)];
   const path = join(home, ".claude/projects/-home-dev-weather-app/fake.jsonl");
   await mkdir(dirname(path), { recursive: true });

@@ -1,5 +1,5 @@
-// Every page but the session's: filters in the address, more of the list, live rows, search while typing,
-// the palette, the help, figures, and the first page with its demo.
+// All pages except the session: filters in the URL, infinite scroll, live rows, search while typing, the
+// palette, the help, the stats, and the empty-archive page with its demo.
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
@@ -14,7 +14,7 @@ after(closeBrowser);
 const program = process.env.UNSPOOL_PROGRAM ?? join(root, "target/debug/unspool");
 const DAY = 24 * 3600 * 1000;
 
-/** The log of a small session that was at this time. */
+/** The log of a small session at this time. */
 function small(nth, at, project) {
   const id = `00000000-0000-4000-8000-${String(nth).padStart(12, "0")}`;
   const base = { sessionId: id, cwd: project, version: "2.1.0", gitBranch: "main", isSidechain: false, userType: "external" };
@@ -51,13 +51,13 @@ async function withMany(t, count) {
   return { data, home, server, page };
 }
 
-// What is out of sight has no innerText.
+// Hidden elements have no innerText.
 const titles = (page) => page.locator(".rows .title").allTextContents();
 
-test("a long list: more of it near its end, without a gap, a repeat or a jump", async (t) => {
+test("a long list loads more near its end, without gaps, repeats or jumps", async (t) => {
   const { server, page } = await withMany(t, 450);
   assert.equal(await page.locator(".row").count(), 200);
-  // Without script there is a link.
+  // Without scripts there is a link.
   assert.match(await page.locator("#more").getAttribute("href"), /^\/\?after=\d+~\w+$/);
   const last = page.locator(".row").nth(199);
   await last.scrollIntoViewIfNeeded();
@@ -75,7 +75,7 @@ test("a long list: more of it near its end, without a gap, a repeat or a jump", 
   const days = await page.locator(".day").allInnerTexts();
   assert.equal(new Set(days).size, days.length, "each day once");
 
-  // Narrowed by a form, in the address; back, forward and a chip.
+  // Filter with the form, in the URL; then back, forward and a chip.
   await page.goto(server.origin);
   await page.selectOption("select[name=project]", { value: "/home/dev/little one" });
   await page.waitForURL(/\?project=/);
@@ -95,7 +95,7 @@ test("a long list: more of it near its end, without a gap, a repeat or a jump", 
   await page.locator(".chip[data-without=project]").click();
   await page.waitForURL((url) => !url.search.includes("project"));
   assert.match(await page.locator("p.sum").innerText(), /^150 sessions/);
-  // The count beside a choice is what it leads to.
+  // The count of a filter value is the number of its results.
   const week = await page.locator("select[name=since] option[value='7d']").innerText();
   await page.selectOption("select[name=since]", "7d");
   await page.waitForURL(/since=7d/);
@@ -113,7 +113,7 @@ test("a long list: more of it near its end, without a gap, a repeat or a jump", 
   assert.deepEqual(page.troubles, []);
 });
 
-test("search while typing, the palette, the help, by keys alone", async (t) => {
+test("search while typing, the palette and the help, by keyboard only", async (t) => {
   const { server, page } = await withMany(t, 30);
   await page.keyboard.press("/");
   await page.keyboard.type("Answer 17");
@@ -125,7 +125,7 @@ test("search while typing, the palette, the help, by keys alone", async (t) => {
   await until("the list is back", async () => page.locator(".listing").isVisible());
   await page.fill(".find input", "nothing has these words");
   await page.waitForSelector(".found .trouble");
-  assert.match(await page.locator(".found .trouble").innerText(), /Words that begin so/);
+  assert.match(await page.locator(".found .trouble").innerText(), /Words with this prefix/);
   await page.fill(".find input", "Answer 23");
   await page.keyboard.press("Enter");
   await page.waitForURL(/q=Answer/);
@@ -169,7 +169,7 @@ test("search while typing, the palette, the help, by keys alone", async (t) => {
   assert.deepEqual(page.troubles, []);
 });
 
-test("a session that goes on stands on top, says what it does, and takes its place when it is over", async (t) => {
+test("a live session is on top, shows its activity, and moves to its day when it ends", async (t) => {
   const { home, page } = await withMany(t, 12);
   const text = await readFile(join(root, "fixtures/claude-code/question-answered/log.jsonl"), "utf8");
   const times = text.match(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z/g).map(Date.parse);
@@ -177,15 +177,15 @@ test("a session that goes on stands on top, says what it does, and takes its pla
   const lines = text.split("\n").filter(Boolean).map((line) => `${line.replaceAll(
     /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z/g, (time) => new Date(Date.parse(time) + shift).toISOString())}\n`);
   const log = join(home, ".claude/projects/-large/live.jsonl");
-  const asked = lines.findIndex((line) => line.includes('"type":"tool_use"') && line.includes("AskUserQuestion"));
-  assert.ok(asked > 0);
-  await appendFile(log, lines.slice(0, asked).join(""));
+  const question = lines.findIndex((line) => line.includes('"type":"tool_use"') && line.includes("AskUserQuestion"));
+  assert.ok(question > 0);
+  await appendFile(log, lines.slice(0, question).join(""));
   const row = page.locator("section.live .row");
   await until("it is live", async () => (await row.count()) === 1 || row.count());
   assert.equal(await row.locator(".now").textContent(), "working");
   assert.equal(await row.locator(".pulse").count(), 1);
   await row.locator("a").focus();
-  await appendFile(log, lines[asked]);
+  await appendFile(log, lines[question]);
   await until("it waits", async () => {
     const now = await row.locator(".now").textContent();
     return /^Waits for an answer Which temperature unit/.test(now) || now;
@@ -195,7 +195,7 @@ test("a session that goes on stands on top, says what it does, and takes its pla
   await page.reload();
   assert.equal(await page.locator("section.live .row").getAttribute("id"), id, "as a page that is loaded has it");
   assert.match(await page.locator("section.live .row .now").textContent(), /^Waits for an answer/);
-  await appendFile(log, lines.slice(asked + 1).join(""));
+  await appendFile(log, lines.slice(question + 1).join(""));
   await until("it is over", async () => (await page.locator("section.live").isVisible()) === false);
   const order = await page.locator("ol.all .row").evaluateAll((rows) => rows.map((one) => one.id));
   assert.equal(order[0], id, "it is the newest");
@@ -205,7 +205,7 @@ test("a session that goes on stands on top, says what it does, and takes its pla
   assert.deepEqual(page.troubles, []);
 });
 
-test("figures on the page are those of `stats --json`", async (t) => {
+test("the stats page shows the figures of `stats --json`", async (t) => {
   const data = await folder(t);
   const server = await serve(t, data, ["--demo", "--port", String(await freePort())]);
   const page = await open(t);
@@ -215,30 +215,30 @@ test("figures on the page are those of `stats --json`", async (t) => {
     return (await page.locator(".row").count()) === 9 || page.locator(".row").count();
   }, 30);
   const { stdout } = await promisify(execFile)(program, ["--data", join(data, "demo"), "stats", "--json"]);
-  const told = JSON.parse(stdout);
+  const figures = JSON.parse(stdout);
   await page.keyboard.press("g");
   await page.keyboard.press("t");
   await page.waitForURL(`${server.origin}/stats`);
   const figure = async (name) => Number(await page.locator(`[data-figure=${name}]`).getAttribute("value"));
   for (const name of ["sessions", "turns", "steps", "tool_calls", "errors"]) {
-    assert.equal(await figure(name), told.totals[name], name);
+    assert.equal(await figure(name), figures.totals[name], name);
   }
   const tokens = ({ usage }) => usage.input + usage.output + usage.cache_read + usage.cache_write;
-  assert.equal(await figure("tokens"), tokens(told.totals));
-  assert.equal(await figure("cost"), told.totals.usage.cost_usd);
-  for (const [kind, list] of [["agent", told.by_agent], ["model", told.by_model], ["project", told.by_project]]) {
+  assert.equal(await figure("tokens"), tokens(figures.totals));
+  assert.equal(await figure("cost"), figures.totals.usage.cost_usd);
+  for (const [kind, list] of [["agent", figures.by_agent], ["model", figures.by_model], ["project", figures.by_project]]) {
     const shown = await page.locator(`[data-kind=${kind}] tbody data`).evaluateAll((all) => all.map((one) => Number(one.value)));
     assert.deepEqual(shown, list.map(tokens), kind);
   }
   const calls = await page.locator("[data-kind=tool] tbody data").evaluateAll((all) => all.map((one) => Number(one.value)));
-  assert.deepEqual(calls, told.tools.map((tool) => tool.calls));
-  assert.equal(await page.locator(".calls").first().locator("li").count(), told.slowest.length);
+  assert.deepEqual(calls, figures.tools.map((tool) => tool.calls));
+  assert.equal(await page.locator(".calls").first().locator("li").count(), figures.slowest.length);
   assert.equal(await page.locator("svg[role=img]").count(), 2);
-  // A call leads to where it stands.
+  // A call links to its part.
   const link = await page.locator(".calls a").first().getAttribute("href");
   await page.goto(server.origin + link);
   assert.equal(await page.locator(new URL(link, server.origin).hash).count(), 1);
-  // A range is in the address.
+  // The time range is in the URL.
   await page.goto(`${server.origin}/stats?agent=codex`);
   assert.equal(await figure("sessions"), 1);
   await page.goto(`${server.origin}/stats?since=2999-01-01`);
@@ -246,7 +246,7 @@ test("figures on the page are those of `stats --json`", async (t) => {
   assert.deepEqual(page.troubles, []);
 });
 
-test("the first page leads to the demo with one click, and nothing of it comes into the archive", async (t) => {
+test("the empty-archive page opens the demo with one click, and the archive stays empty", async (t) => {
   const [data, home] = [await folder(t), await folder(t)];
   await mkdir(join(home, ".codex/sessions"), { recursive: true });
   const server = await serve(t, data, ["--port", String(await freePort())], home);
@@ -265,7 +265,7 @@ test("the first page leads to the demo with one click, and nothing of it comes i
   assert.match(await page.locator("h1").innerText(), /Nothing here yet/);
   await page.getByRole("button", { name: "Open the demo sessions" }).click();
   await page.waitForURL((url) => url.origin === demo);
-  // The page of an empty archive becomes the list when there is something.
+  // The empty-archive page becomes the list when there is a session.
   await page.goto(server.origin);
   const { id, text } = small(1, Date.now() - DAY, "/home/dev/large");
   const log = join(home, ".claude/projects/-large", `${id}.jsonl`);
@@ -273,10 +273,10 @@ test("the first page leads to the demo with one click, and nothing of it comes i
   await writeFile(log, text);
   await page.waitForSelector(".row", { timeout: 20_000 });
   assert.deepEqual(await titles(page), ["Session number 1"]);
-  assert.deepEqual(page.troubles.filter((told) => !told.includes("WebSocket")), []);
+  assert.deepEqual(page.troubles.filter((trouble) => !trouble.includes("WebSocket")), []);
 });
 
-test("no page is wider than a phone, and all have their landmarks", async (t) => {
+test("all pages fit a phone and have landmarks", async (t) => {
   const data = await folder(t);
   const server = await serve(t, data, ["--demo", "--port", String(await freePort())]);
   const page = await open(t, { viewport: { width: 360, height: 740 } });

@@ -1,5 +1,5 @@
-// A page that grew while an agent worked is the page that is loaded later (law 2; R-000-14, R-000-15,
-// R-001-34), and it follows its end only while its reader is there (R-003-42).
+// A page that grew live equals the page that is loaded later (law 2; R-000-14, R-000-15, R-001-34), and it
+// follows its end only while the user is there (R-003-42).
 
 import assert from "node:assert/strict";
 import { appendFile, mkdir, readFile } from "node:fs/promises";
@@ -16,7 +16,7 @@ async function recorded(name) {
   return text.split("\n").filter((line) => line !== "").map((line) => `${line}\n`);
 }
 
-/** Everything of the transcript, piece by piece, without what its reader did to it. */
+/** The transcript piece by piece, without the user's own changes (folds, selection). */
 const transcript = () => {
   const plain = (element) => {
     const copy = element.cloneNode(true);
@@ -42,7 +42,7 @@ async function appendSlowly(path, lines) {
   }
 }
 
-/** A session whose log has this much, on a page that shows it. */
+/** Opens a page on a session that has the first `count` lines of a recording. */
 async function watched(t, name, count, options) {
   const [data, home, lines] = [await folder(t), await folder(t), await recorded(name)];
   const log = join(home, LOG);
@@ -63,14 +63,14 @@ async function watched(t, name, count, options) {
 }
 
 for (const name of ["discovery-loop", "subagents-parallel-and-background", "question-answered"]) {
-  test(`${name}: the page that grew is the page that is loaded`, async (t) => {
+  test(`${name}: the live page equals the loaded page`, async (t) => {
     const { log, lines, server, page } = await watched(t, name, 4);
     await appendSlowly(log, lines);
     const fresh = await open(t);
     await fresh.goto(server.address);
     const address = page.url();
     const loaded = async () => { await fresh.goto(address); return fresh.evaluate(transcript); };
-    // All of it has arrived when the page that is loaded stays as it is.
+    // Everything has arrived when a freshly loaded page no longer changes.
     let last;
     await until("all of the log is shown", async () => {
       const [grown, now] = [await page.evaluate(transcript), await loaded()];
@@ -84,7 +84,7 @@ for (const name of ["discovery-loop", "subagents-parallel-and-background", "ques
     assert.equal(grown.length, now.length);
     assert.deepEqual(page.troubles, []);
     if (name !== "discovery-loop") return;
-    // What is to be done stands beside the transcript, and stays in sight (R-003-43).
+    // The task list is beside the transcript and stays visible (R-003-43).
     assert.match(await page.locator("#tasks").innerText(), /Tasks 2 of 2\s+☑\s+Reproduce the early expiry\s+☑\s+Fix TTL comparison/);
     await page.evaluate(() => scrollTo(0, document.documentElement.scrollHeight));
     assert.equal(await page.locator("#tasks").isVisible(), true);
@@ -93,7 +93,7 @@ for (const name of ["discovery-loop", "subagents-parallel-and-background", "ques
   });
 }
 
-test("the page follows its end while its reader is there, and stays put otherwise", async (t) => {
+test("the page follows its end while the user is there, and keeps its position otherwise", async (t) => {
   const { log, lines, page } = await watched(t, "discovery-loop", 40, { viewport: { width: 900, height: 400 } });
   const distance = () => page.evaluate(() => {
     const { scrollHeight, clientHeight, scrollTop } = document.documentElement;
@@ -124,7 +124,7 @@ test("the page follows its end while its reader is there, and stays put otherwis
   assert.deepEqual(page.troubles, []);
 });
 
-test("a page goes on after the server was killed and started again in the middle of a turn", async (t) => {
+test("a page continues after the server is killed and restarted in the middle of a turn", async (t) => {
   const { log, lines, server: before, page, again } = await watched(t, "discovery-loop", 30);
   await before.stop("SIGKILL");
   await appendFile(log, lines.slice(0, 20).join(""));

@@ -1,5 +1,5 @@
-// A session of many thousand parts: the page holds what is looked at and no more (R-X-14), all of it
-// can be reached in its order, and words are found where nothing is loaded.
+// A session of many thousand parts: the DOM holds only the visible window (R-X-14), everything can be
+// reached in order, and find works outside the loaded window.
 
 import assert from "node:assert/strict";
 import { appendFile, mkdir } from "node:fs/promises";
@@ -10,9 +10,9 @@ import { closeBrowser, folder, open, serve, until } from "./program.mjs";
 
 after(closeBrowser);
 
-const MOST = 800;
+const MAX_PARTS = 800;
 
-/** Positions of the parts in the page, in the order in which they stand. */
+/** Positions of the parts in the DOM, in document order. */
 const positions = (page) => page.evaluate(() => [...document.querySelectorAll(".turns [data-at]")].map((one) => one.dataset.at));
 
 function assertOrder(all) {
@@ -20,11 +20,11 @@ function assertOrder(all) {
   for (const [n, at] of all.entries()) {
     if (n === 0) continue;
     const [[turn, place], [before, earlier]] = [key(at), key(all[n - 1])];
-    assert.ok(turn > before || (turn === before && place > earlier), `${all[n - 1]} stands before ${at}`);
+    assert.ok(turn > before || (turn === before && place > earlier), `${all[n - 1]} comes before ${at}`);
   }
 }
 
-test("a long session is walked through from its end to its beginning and back", async (t) => {
+test("a long session can be scrolled from its end to its start and back", async (t) => {
   const [data, home] = [await folder(t), await folder(t)];
   const path = join(home, ".claude/projects/-home-dev-weather-app/long.jsonl");
   await mkdir(dirname(path), { recursive: true });
@@ -55,10 +55,10 @@ test("a long session is walked through from its end to its beginning and back", 
   // It opens at its end.
   const last = async () => (await positions(page)).at(-1);
   assert.match(await last(), /^60\./);
-  assert.ok((await positions(page)).length <= MOST);
+  assert.ok((await positions(page)).length <= MAX_PARTS);
   await page.keyboard.press("Shift+G");
 
-  // Up to the beginning, a screen at a time; never too much, always in order.
+  // Up to the start, a screen at a time; bounded, always in order.
   let most = 0;
   await until("the first turn is reached", async () => {
     await page.evaluate(() => scrollBy({ top: -3000, behavior: "instant" }));
@@ -68,10 +68,10 @@ test("a long session is walked through from its end to its beginning and back", 
     assertOrder(all);
     return all[0].startsWith("1.") && (await page.locator(".turns .gap.before").count()) === 0 || all[0];
   }, 90);
-  assert.ok(most <= MOST, `${most} parts were in the page`);
+  assert.ok(most <= MAX_PARTS, `${most} parts were in the page`);
   assert.equal(await page.locator(".turns .gap.after").count(), 1, "what was left behind is a gap");
 
-  // What happens meanwhile at its end does not move the reader, and is counted.
+  // New parts at the end do not move the view, and are counted.
   await page.evaluate(() => scrollTo({ top: 0, behavior: "instant" }));
   await page.waitForTimeout(200);
   const top = await page.evaluate(() => scrollY);
@@ -79,7 +79,7 @@ test("a long session is walked through from its end to its beginning and back", 
   await page.waitForSelector(".news:not([hidden])");
   assert.equal(await page.evaluate(() => scrollY), top);
 
-  // Words are found where nothing is loaded, by keys alone.
+  // Find outside the loaded window, by keyboard only.
   await page.keyboard.press("/");
   await page.keyboard.type("\"needle of turn thirty\"");
   await page.keyboard.press("Enter");
@@ -92,7 +92,7 @@ test("a long session is walked through from its end to its beginning and back", 
   assertOrder(await positions(page));
   await page.keyboard.press("Escape");
 
-  // From there down: the rest of the long turn, and on.
+  // Down from there: the rest of the long turn, and further.
   await until("turn 31 is reached", async () => {
     await page.evaluate(() => scrollBy({ top: 4000, behavior: "instant" }));
     await page.waitForTimeout(25);
@@ -101,9 +101,9 @@ test("a long session is walked through from its end to its beginning and back", 
     most = Math.max(most, all.length);
     return all.some((at) => at.startsWith("31.")) || all.at(-1);
   }, 60);
-  assert.ok(most <= MOST, `${most} parts were in the page`);
+  assert.ok(most <= MAX_PARTS, `${most} parts were in the page`);
 
-  // By the outline to a turn that is not loaded; by a key to the end.
+  // Use the outline to reach a turn that is not loaded, and a key to reach the end.
   await page.locator(".outline li", { hasText: "Prompt 3:" }).locator("a").click();
   await until("turn 3 is in sight", async () => {
     const box = await page.locator(".turn[data-number='3']").boundingBox();
@@ -116,7 +116,7 @@ test("a long session is walked through from its end to its beginning and back", 
     return said === "And one more answer" && distance < 50 || { said, distance };
   });
 
-  // Only what failed, or only one tool.
+  // Filters: errors only, or one tool only.
   await page.focus("select[name=only]");
   await page.waitForSelector("option[value='tool:Bash']", { state: "attached" });
   await page.selectOption("select[name=only]", "tool:Bash");

@@ -1,8 +1,8 @@
-// Logs made by hand, in the form that Claude Code writes: as long, or as hostile, as a test wants.
+// Synthetic logs in Claude Code's format: as long, or as hostile, as a test needs.
 
 const SESSION = "0f0e0d0c-0b0a-4908-8706-050403020100";
 
-/** Records of one session, each with its parent. */
+/** The records of one session, each linked to its parent. */
 export class Log {
   constructor(session = SESSION) {
     this.session = session;
@@ -45,7 +45,7 @@ export class Log {
     return this.record({ type: "user", message: { role: "user", content } });
   }
 
-  /** What was made since this was asked last. */
+  /** Returns the records since the last call. */
   take() {
     const lines = this.lines;
     this.lines = [];

@@ -1,5 +1,5 @@
-// The demo, as somebody meets it: the list, search, a session and its folds, both themes, a narrow screen,
-// links that hold after a restart; then one session by keys alone, and what can be done with its parts.
+// The demo as a new user sees it: the list, search, a session and its folds, both themes, a narrow screen,
+// links that survive a restart; then one session by keyboard only, and the actions on its parts.
 
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
@@ -25,7 +25,7 @@ async function demo(t, options = {}) {
   return { server, page };
 }
 
-/** Opens a session, and waits until its page has caught up: from then on it changes only by its reader. */
+/** Opens a session and waits until its page is up to date: from then on only the user changes it. */
 async function read(page, title) {
   await page.goto(new URL("/", page.url()).href);
   const loaded = page.waitForResponse((answer) => answer.url().includes("/window?"));
@@ -36,7 +36,7 @@ async function read(page, title) {
 
 const press = async (page, keys) => { for (const key of keys) await page.keyboard.press(key); };
 
-/** Presses a key until what is chosen says this. */
+/** Presses a key until the selected part has this text. */
 async function goTo(page, key, words) {
   for (let pressed = 0; pressed < 60; pressed += 1) {
     await page.keyboard.press(key);
@@ -67,7 +67,7 @@ test("the demo, from the list to one part of one session", async (t) => {
   const agents = await page.locator(".row .agent-name").allInnerTexts();
   assert.deepEqual([...new Set(agents)].sort(), ["claude-code", "codex", "copilot", "gemini"]);
 
-  // By keys alone: down the list, and into a session.
+  // By keyboard only: down the list, and into a session.
   await page.keyboard.press("j");
   await page.keyboard.press("j");
   assert.equal(await page.evaluate(() => document.activeElement.closest(".row") !== null), true);
@@ -85,7 +85,7 @@ test("the demo, from the list to one part of one session", async (t) => {
   const target = page.locator(new URL(link, server.origin).hash.replace("#", "#"));
   assert.equal(await target.count(), 1);
 
-  // A session in true order: thought, said, done.
+  // The session in true order: reasoning, text, tools.
   await page.goto(`${server.origin}/`);
   await page.locator(".row a", { hasText: "The forecast cache keeps missing" }).click();
   await page.waitForSelector(".turn");
@@ -110,7 +110,7 @@ test("the demo, from the list to one part of one session", async (t) => {
   assert.equal(await page.locator(".part.text").first().isVisible(), true);
   await page.getByRole("button", { name: "Hide intermediate work" }).click();
 
-  // Sub-agents in their place, with what their own sessions know.
+  // Sub-agents in place, joined with their own sessions.
   await page.goto(`${server.origin}/`);
   await page.locator(".row a", { hasText: "review the weather app from two angles" }).click();
   await page.waitForSelector(".tree");
@@ -127,15 +127,15 @@ test("the demo, from the list to one part of one session", async (t) => {
   await page.setViewportSize({ width: 360, height: 740 });
   assert.equal(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), true);
 
-  // A link to a part holds when the program is started again.
+  // A link to a part survives a restart.
   await server.stop();
   const again = await serve(t, data, ["--demo", "--port", port]);
   await page.goto(new URL(link, again.origin).href);
   assert.equal(await page.locator(new URL(link, again.origin).hash).count(), 1);
-  assert.deepEqual(page.troubles.filter((told) => !told.includes("WebSocket")), []);
+  assert.deepEqual(page.troubles.filter((trouble) => !trouble.includes("WebSocket")), []);
 });
 
-test("a session by keys alone: from the list to a part, its Markdown, its record", async (t) => {
+test("a session by keyboard only: from the list to a part, its Markdown, its record", async (t) => {
   const { server, page } = await demo(t, { permissions: ["clipboard-read", "clipboard-write"] });
   const focused = () => page.evaluate(() => document.activeElement.innerText);
   await page.keyboard.press("j");
@@ -151,7 +151,7 @@ test("a session by keys alone: from the list to a part, its Markdown, its record
   await page.waitForSelector(".session[data-live=on]");
   await loaded;
 
-  // One part is chosen at a time, and it is in sight.
+  // One part is selected at a time, and it is visible.
   await goTo(page, "j", "I'll start by mapping the project");
   assert.equal(await page.locator(".chosen").count(), 1);
   assert.equal(await inSight(page.locator(".chosen")), true);
@@ -166,7 +166,7 @@ test("a session by keys alone: from the list to a part, its Markdown, its record
   assert.equal(link.searchParams.get("part"), id);
   assert.equal(link.hash, `#p-${id}`);
 
-  // The record is the line of the log, and nothing but it.
+  // The raw record is exactly the line of the log.
   await page.keyboard.press("r");
   await page.waitForSelector("dialog.raw[open]");
   const log = (await readFile(join(root, "fixtures/claude-code/discovery-loop/log.jsonl"), "utf8")).split("\n");
@@ -177,38 +177,38 @@ test("a session by keys alone: from the list to a part, its Markdown, its record
   await page.keyboard.press("Escape");
   await until("the record is gone", async () => (await page.locator("dialog.raw").count()) === 0);
 
-  // A call is copied with what it was given and what it answered.
+  // A call is copied with its input and output.
   await goTo(page, "j", "Grep");
   await page.keyboard.press("y");
   await until("the call is copied", async () => (await clipboard(page)).includes("export class ForecastCache<T>") || await clipboard(page));
 
-  // From error to error and edit to edit; `o` opens what is chosen.
+  // From error to error and edit to edit; `o` opens the selected part.
   await page.keyboard.press("e");
   assert.match(await page.locator(".chosen").innerText(), /missing\.ts.*\[FAILED\]/s);
   assert.equal(await inSight(page.locator(".chosen")), true);
   await page.keyboard.press("d");
   assert.equal(await page.locator(".chosen .diff").count() > 0, true);
-  assert.equal(await page.locator(".chosen .diff").first().isVisible(), false, "it stands in a block that is closed");
+  assert.equal(await page.locator(".chosen .diff").first().isVisible(), false, "it is inside a closed block");
   await page.keyboard.press("o");
   assert.equal(await page.locator("details.reasoning.chosen").evaluate((fold) => fold.open), true);
   await page.keyboard.press("o");
   assert.equal(await page.locator("details.reasoning.chosen").evaluate((fold) => fold.open), false);
 
-  // All of that is in the help, which gives the focus back.
+  // The help lists all of it and restores the focus.
   await page.keyboard.press("?");
   const help = page.locator("dialog.help[open]");
-  const told = await help.innerText();
+  const helpText = await help.innerText();
   for (const name of ["Next or previous part", "Copy the part as Markdown", "Next error", "Find in this session", "Stats"]) {
-    assert.ok(told.includes(name), `${name} in ${told}`);
+    assert.ok(helpText.includes(name), `${name} in ${helpText}`);
   }
-  assert.ok(!told.includes("Search everything"), "this page has that key for itself");
+  assert.ok(!helpText.includes("Search everything"), "this page uses that key itself");
   assert.deepEqual(await help.locator("h3").allInnerTexts(), ["This page", "Everywhere"]);
   await page.keyboard.press("Escape");
   await until("the help is gone", async () => (await help.count()) === 0);
   await press(page, ["g", "s"]);
   await page.waitForSelector(".row");
   assert.equal(new URL(page.url()).pathname, "/");
-  assert.deepEqual(page.troubles.filter((told) => !told.includes("WebSocket")), []);
+  assert.deepEqual(page.troubles.filter((trouble) => !trouble.includes("WebSocket")), []);
 });
 
 test("find in a session, show only some of it, usage per step", async (t) => {
@@ -221,11 +221,11 @@ test("find in a session, show only some of it, usage per step", async (t) => {
   const at = async () => (await count.innerText()).match(/^(\d+) of (\d+)$/)?.slice(1).map(Number) ?? [];
   await until("something is found", async () => (await at())[1] > 2 || count.innerText());
   const [place, all] = await at();
-  assert.equal(place, 1, "from where the reader is");
+  assert.equal(place, 1, "from the current position");
   const marked = () => page.evaluate(() => [...CSS.highlights.get("found") ?? []].map((range) => range.toString().toLowerCase()));
   assert.ok((await marked()).length > 2);
   assert.deepEqual([...new Set(await marked())], ["ttl"], "exactly the words are marked");
-  // In the field letters are letters; outside of it they lead on, round the end too.
+  // Inside the field keys are text; outside they go to the next hit, wrapping around.
   await page.keyboard.press("Enter");
   await until("the next one", async () => (await at())[0] === 2 || at());
   await page.evaluate(() => document.activeElement.blur());
@@ -243,7 +243,7 @@ test("find in a session, show only some of it, usage per step", async (t) => {
   assert.equal(await page.locator(".find-here").isVisible(), false);
   assert.deepEqual(await marked(), []);
 
-  // Usage: a foot for each step of the turn, for those who ask.
+  // Usage: a footer per step, on request.
   const feet = page.locator(".turns .step-foot");
   assert.equal(await feet.first().isVisible(), false);
   await page.getByRole("button", { name: "Usage per step" }).click();
@@ -254,7 +254,7 @@ test("find in a session, show only some of it, usage per step", async (t) => {
   for (const foot of said) assert.match(foot, /^step \d+ · claude-opus-5-5 · tokens [\d,]+/);
   assert.deepEqual(said.map((foot) => Number(foot.match(/\d+/)[0])), said.map((_, at) => at + 1), "each step once, in order");
 
-  // Only some parts, by an address that can be kept.
+  // The part filter is in the URL.
   const kinds = () => page.locator(".turns .part[data-kind]").evaluateAll((parts) => parts.map((part) => part.dataset.kind));
   const everything = (await kinds()).length;
   await page.locator(".actions select").selectOption("errors");
@@ -266,7 +266,7 @@ test("find in a session, show only some of it, usage per step", async (t) => {
   await page.locator(".actions select").selectOption("edits");
   await page.waitForURL(/only=edits/);
   assert.equal(await page.locator(".turns .part.tool").count(), await page.locator(".turns .part.tool:has(.diff, figure.code)").count());
-  // The tools are counted when somebody wants to choose one.
+  // The tools are loaded when the menu is used.
   await page.locator(".actions select").focus();
   await page.waitForSelector("option[value='tool:Bash']", { state: "attached" });
   await page.locator(".actions select").selectOption("tool:Bash");
@@ -278,7 +278,7 @@ test("find in a session, show only some of it, usage per step", async (t) => {
   await page.locator(".actions select").selectOption("");
   await page.waitForURL((url) => !url.search.includes("only"));
   assert.equal((await kinds()).length, everything);
-  assert.deepEqual(page.troubles.filter((told) => !told.includes("WebSocket")), []);
+  assert.deepEqual(page.troubles.filter((trouble) => !trouble.includes("WebSocket")), []);
 });
 
 test("a sub-agent's transcript opens where it was started", async (t) => {
@@ -295,14 +295,14 @@ test("a sub-agent's transcript opens where it was started", async (t) => {
   const shown = await inline.innerText();
   assert.match(shown, /Angle one: inspect the cache module/);
   assert.match(shown, /Looking at the cache module\..*Read.*src\/cache\.ts.*Cache report: the TTL compare mixes/s);
-  // The same parts, painted the same, in the same order as on the page of its own session (R-000-25).
+  // The same parts in the same order and form as on the page of its own session (R-000-25).
   const parts = (holder) => holder.locator(".part[data-at]").evaluateAll((all) => all.map((part) => part.outerHTML));
   const here = await parts(inline);
   const other = await page.context().newPage();
   await other.goto(new URL(`/s/${id}`, page.url()).href);
   assert.deepEqual(here, await parts(other.locator(".session")));
   await other.close();
-  // What is copied from it is its own.
+  // Copying uses the sub-agent's session.
   await goTo(page, "j", "Looking at the cache module.");
   await goTo(page, "j", "Read");
   await page.keyboard.press("l");
@@ -314,10 +314,10 @@ test("a sub-agent's transcript opens where it was started", async (t) => {
   assert.equal(await inline.count(), 0);
   assert.equal(await link.getAttribute("aria-expanded"), "false");
   assert.equal(new URL(page.url()).pathname.startsWith("/s/"), true, "the page is the same one");
-  assert.deepEqual(page.troubles.filter((told) => !told.includes("WebSocket")), []);
+  assert.deepEqual(page.troubles.filter((trouble) => !trouble.includes("WebSocket")), []);
 });
 
-test("on paper there is only the session; who wants no motion gets none", async (t) => {
+test("print shows only the session; reduced motion is respected", async (t) => {
   const { page } = await demo(t, { colorScheme: "dark", reducedMotion: "reduce" });
   await read(page, CACHE);
   const bars = [".top", ".outline", ".actions"];

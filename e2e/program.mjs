@@ -1,4 +1,4 @@
-// The real program and a real browser, for tests: each test has a data folder and a home of its own.
+// The real program and a real browser, for tests: each test has its own data folder and home.
 
 import { spawn } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -25,26 +25,26 @@ export function freePort() {
   });
 }
 
-/** A folder that is gone when the test is over. */
+/** A temporary folder, removed after the test. */
 export async function folder(test) {
   const path = await mkdtemp(join(tmpdir(), "unspool-e2e-"));
   test.after(() => rm(path, { recursive: true, force: true, maxRetries: 5 }));
   return path;
 }
 
-/** Runs the program to its end, and gives its exit code. */
+/** Runs the program; resolves with its exit code. */
 export function run(data, options, input = "") {
   const child = spawn(program, ["--data", data, ...options], {
     env: { PATH: process.env.PATH, HOME: join(data, "home"), TZ: "UTC", LC_ALL: "C.UTF-8" },
     stdio: ["pipe", "ignore", "inherit"],
   });
-  // Who reads nothing may be over before it is written.
+  // The program may exit before its stdin is written.
   child.stdin.on("error", () => {});
   child.stdin.end(input);
   return new Promise((resolve) => child.once("exit", (code, signal) => resolve(code ?? signal)));
 }
 
-/** Starts `unspool serve`, and waits for the line with its address. */
+/** Starts `unspool serve` and waits for the line with its URL. */
 export async function serve(test, data, options = [], home = join(data, "home")) {
   const child = spawn(program, ["--data", data, "serve", ...options], {
     env: { PATH: process.env.PATH, HOME: home, TZ: "UTC", LC_ALL: "C.UTF-8" },
@@ -68,17 +68,17 @@ export async function serve(test, data, options = [], home = join(data, "home"))
 
 let browser;
 
-/** A page of a browser that has nothing to do with other tests. What goes wrong in it fails the test. */
+/** A page in its own browser context. Its errors are collected in `troubles`. */
 export async function open(test, options = {}) {
   browser ??= await chromium.launch({
     executablePath: await chromiumBinary.executablePath(),
-    // One process for everything is for small machines: it ends with its first page.
+    // With --single-process the browser exits with its first page.
     args: chromiumBinary.args.filter((arg) => arg !== "--single-process"),
     headless: true,
   });
   const context = await browser.newContext({ viewport: { width: 1200, height: 800 }, ...options });
   const page = await context.newPage();
-  // A page that was just come to takes no keys until its scripts ran, however soon it shows something.
+  // A page ignores keys until its scripts have run, even if it is already painted.
   const press = page.keyboard.press.bind(page.keyboard);
   page.keyboard.press = async (...key) => {
     await page.waitForLoadState("load");
@@ -104,7 +104,7 @@ export async function closeBrowser() {
   browser = undefined;
 }
 
-/** Waits until something is so, and fails with what is so instead. */
+/** Polls until `look` returns true; fails with its last result. */
 export async function until(what, look, seconds = 10) {
   const end = Date.now() + seconds * 1000;
   let seen;

@@ -1,21 +1,21 @@
-// The pictures of the documentation: the demo's pages in both themes. Recordings tell when they were
-// made and nothing in them goes on, so that no picture depends on when it was taken.
+// The screenshots of the docs: the demo's pages in both themes. The recordings have fixed times and no
+// running turns, so the screenshots do not depend on the current time.
 
 import { mkdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { closeBrowser, folder, open, root, run, serve, until } from "./program.mjs";
 
 const into = process.argv[2] ?? "docs/images";
-/** Pictures are for people with slow lines too. */
+/** Keep the files small. */
 const LARGEST = 150 * 1024;
 
-/** Its title has pictures in it that few machines have a font for. */
+/** Its title has emoji that few machines have a font for. */
 const ODD = "9c68e3ba-a126-444b-8b25-ea39ba34c06d";
-/** With this, style sheets are those of the working tree and not those that were built in. */
+/** If set, use the style sheets of the working tree instead of the built-in ones. */
 const drafting = process.env.UNSPOOL_DRAFT !== undefined;
 
 const undo = [];
-const here = { after: (deed) => undo.unshift(deed) };
+const here = { after: (cleanup) => undo.unshift(cleanup) };
 
 async function sheet() {
   const files = ["theme.css", "page.css", "transcript.css"].map((name) => join(root, "crates/unspool-render/assets", name));
@@ -28,7 +28,7 @@ async function follow(page, title) {
   await page.waitForSelector(".session[data-live=on]");
 }
 
-/** Scrolls so that an element stands so far below the top. */
+/** Scrolls so that an element is at this distance from the top. */
 async function toTop(locator, room) {
   await locator.evaluate((element, above) => {
     scrollTo({ top: scrollY + element.getBoundingClientRect().top - above, behavior: "instant" });
@@ -52,7 +52,7 @@ const pages = {
     await page.waitForSelector(".session.inline[data-live=on] .turn");
     await toTop(page.locator(".tree").first(), 140);
   },
-  // In one session: hits that are worth the same come in the order in which sessions were read.
+  // Search in one session: equally ranked hits are ordered by import order.
   search: async (page) => {
     await page.goto(new URL("/?q=fahrenheit&agent=gemini&kind=tool", page.url()).href);
     await page.waitForSelector(".results .hit-row");
@@ -91,6 +91,6 @@ try {
   const server = await serve(here, data, ["--demo", "--port", "0"]);
   for (const theme of ["dark", "light"]) await take({ ...server, data }, theme);
 } finally {
-  for (const deed of undo) await deed();
+  for (const cleanup of undo) await cleanup();
   await closeBrowser();
 }

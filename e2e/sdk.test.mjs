@@ -1,4 +1,4 @@
-// What leaves for the AI SDK, judged by the AI SDK: messages of every fixture in three versions, and streams of
+// AI SDK exports, checked by the AI SDK itself: messages of every fixture in three versions, and streams of
 // the running server as the real clients assemble them.
 
 import assert from "node:assert/strict";
@@ -15,7 +15,7 @@ const program = process.env.UNSPOOL_PROGRAM ?? join(root, "target/debug/unspool"
 const execute = promisify(execFile);
 const fixtures = join(root, "fixtures");
 
-/** What the program says, without what it tells people. */
+/** The program's stdout, without stderr. */
 async function unspool(data, ...options) {
   const { stdout } = await execute(program, ["--data", data, ...options], { env: { PATH: process.env.PATH, HOME: data }, maxBuffer: 1e8 });
   return stdout;
@@ -31,7 +31,7 @@ async function cases() {
   return found.sort();
 }
 
-/** Every session of an archive in a form, by its id. */
+/** All sessions of an archive in one export format, by id. */
 async function exported(data, to, ...options) {
   const out = join(data, `out-${to}-${options.join("")}`);
   await mkdir(out, { recursive: true });
@@ -42,18 +42,18 @@ async function exported(data, to, ...options) {
 }
 
 // R-001-01 to 04; law 1
-test("the SDK takes every fixture's messages whole, in versions 5, 6 and 7", async (t) => {
+test("SDK versions 5, 6 and 7 accept the messages of every fixture losslessly", async (t) => {
   const all = await cases();
   let judgements = 0;
   const against = [];
   for (const name of all) {
     const data = await folder(t);
     await unspool(data, "import", join(fixtures, name));
-    // An agent that was only warmed up: there is nothing of it to write.
+    // A session without turns: nothing to export.
     if (name === "claude-code/v2-0-30-agent-warms-up") continue;
     for (const [options, judges] of [[[], versions], [["--sdk", "7"], [7]]]) {
       for (const [session, messages] of await exported(data, "uimessage", ...options)) {
-        // A session in which nobody said anything: the SDK has no such thing.
+        // A session without messages: the SDK does not have that.
         if (messages.length === 0) continue;
         for (const version of judges) {
           const judgement = await judged(messages, version);
@@ -68,18 +68,18 @@ test("the SDK takes every fixture's messages whole, in versions 5, 6 and 7", asy
 });
 
 // R-000-20: a call and its result stay together, each in its step.
-test("a model's history has every call with its result, in the order in which it happened", async (t) => {
+test("the model history has every call with its result, in order", async (t) => {
   const data = await folder(t);
   await unspool(data, "import", join(fixtures, "ai-sdk/multi-step-interleaved"));
   const [[, messages]] = await exported(data, "uimessage");
   const { history } = await judged(messages, 7);
-  const told = history.flatMap(({ role, content }) => typeof content === "string" ? [`${role}: ${content}`]
+  const historyLines = history.flatMap(({ role, content }) => typeof content === "string" ? [`${role}: ${content}`]
     : content.map((part) => `${role}: ${part.type} ${part.text ?? part.toolCallId ?? ""}`));
-  const kinds = told.map((line) => line.split(" ").slice(0, 2).join(" "));
-  assert.deepEqual(kinds.filter((line) => /tool|reasoning/.test(line)).length > 3, true, told.join("\n"));
-  for (const [nth, line] of told.entries()) {
+  const kinds = historyLines.map((line) => line.split(" ").slice(0, 2).join(" "));
+  assert.deepEqual(kinds.filter((line) => /tool|reasoning/.test(line)).length > 3, true, historyLines.join("\n"));
+  for (const [nth, line] of historyLines.entries()) {
     const call = line.match(/^assistant: tool-call (.+)$/)?.[1];
-    if (call) assert.ok(told.slice(nth).some((later) => later === `tool: tool-result ${call}`), `${call} in ${told.join("\n")}`);
+    if (call) assert.ok(historyLines.slice(nth).some((later) => later === `tool: tool-result ${call}`), `${call} in ${historyLines.join("\n")}`);
   }
 });
 
@@ -90,7 +90,7 @@ async function serving(t, data, home) {
   return { ...server, headers, ask };
 }
 
-/** What the client of a version makes of a stream. */
+/** The message that a client of this version assembles from a stream. */
 async function consumed(server, version, session, query) {
   const { DefaultChatTransport, readUIMessageStream } = await sdk(version);
   const transport = new DefaultChatTransport({
@@ -106,7 +106,7 @@ async function consumed(server, version, session, query) {
   return plain(last);
 }
 
-test("the clients make of every turn's stream what its export says, part by part", async (t) => {
+test("the clients assemble every stream into the exported message, part by part", async (t) => {
   const data = await folder(t);
   await unspool(data, "import", fixtures);
   const common = await exported(data, "uimessage");
@@ -116,8 +116,8 @@ test("the clients make of every turn's stream what its export says, part by part
   let streams = 0;
   for (const [session, messages] of common) {
     const turns = await (await server.ask(`/api/sessions/${session}/turns`)).json();
-    // The messages of an application have ids of their own: replies stand in the order of the turns that have any.
-    // What the system said is a message of its own.
+    // Imported messages keep their own ids: match replies by turn order.
+    // System messages are separate messages.
     const spoken = turns.filter((turn) => turn.parts.some((part) => part.title !== "System message") || turn.user.some(({ kind }) => !["text", "file"].includes(kind))).map((turn) => turn.number);
     const replies = (all) => all.filter((message) => message.role === "assistant").map((message, nth) => [message, spoken[nth]]);
     const wanted = [
@@ -130,7 +130,7 @@ test("the clients make of every turn's stream what its export says, part by part
       streams += 1;
       against.push(...differences(message, got).map((what) => `${session} ${query} in version ${version}: ${what}`));
     }
-    // The chat of a page that comes back: all that was said, and the last reply from the stream.
+    // A reconnecting chat: all messages, and the last reply from the stream.
     const last = messages.at(-1);
     if (last?.role !== "assistant") continue;
     const { DefaultChatTransport } = await sdk(7);
@@ -146,7 +146,7 @@ test("the clients make of every turn's stream what its export says, part by part
   assert.ok(streams > 1000, `${streams}`);
 });
 
-test("a turn that goes on is followed to its end; where none does there is nothing to resume", async (t) => {
+test("a running turn is streamed to its end; without one there is nothing to resume", async (t) => {
   const [data, home] = [await folder(t), await folder(t)];
   const text = await readFile(join(fixtures, "claude-code/discovery-loop/log.jsonl"), "utf8");
   const stamp = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z/g;

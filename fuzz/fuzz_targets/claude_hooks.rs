@@ -1,4 +1,4 @@
-//! Any bytes as payloads of Claude Code's hooks.
+//! Arbitrary bytes as payloads of Claude Code's hooks.
 #![no_main]
 
 const FIRST: &str = r#"{"hook_event_name":"SessionStart","session_id":"s"}"#;

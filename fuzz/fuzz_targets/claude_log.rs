@@ -1,4 +1,4 @@
-//! Any bytes as lines of Claude Code's log.
+//! Arbitrary bytes as lines of Claude Code's log.
 #![no_main]
 
 const FIRST: &str =

@@ -1,4 +1,4 @@
-//! Any bytes as lines of Claude Code's stream-json.
+//! Arbitrary bytes as lines of Claude Code's stream-json.
 #![no_main]
 
 const FIRST: &str = r#"{"type":"system","subtype":"init","session_id":"s","uuid":"u"}"#;

@@ -1,4 +1,4 @@
-//! Any bytes, in any chunks, through the line reader.
+//! Arbitrary bytes, in arbitrary chunks, through the line reader.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| unspool_fuzz::lines(data));

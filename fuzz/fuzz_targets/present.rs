@@ -1,4 +1,4 @@
-//! Any text through the presenter.
+//! Arbitrary text through the presenter.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| unspool_fuzz::present(data));

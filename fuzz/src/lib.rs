@@ -1,5 +1,5 @@
-//! What the fuzz targets do with the bytes they are given, and what must hold whatever they are.
-//! The targets only hand bytes in, so that all of this compiles with any compiler.
+//! The bodies of the fuzz targets and the invariants that they check. The targets only pass bytes
+//! on, so all of this compiles with a stable compiler.
 
 use unspool_core::block::Block;
 use unspool_core::lines::{LineOptions, layout, turn_lines};
@@ -7,7 +7,8 @@ use unspool_core::present::{self, ansi, markdown};
 use unspool_sources::gather::Gathering;
 use unspool_sources::read::lines::{Line, LineReader};
 
-/// The line reader: cut into chunks by its first bytes, the rest gives the same lines as whole.
+/// The line reader: the first bytes give the chunk sizes; the rest, split into those chunks, must
+/// give the same lines as unsplit.
 pub fn lines(data: &[u8]) {
     let count = usize::from(data.first().copied().unwrap_or(0) % 16);
     let Some((cuts, bytes)) = data.get(1..).and_then(|data| data.split_at_checked(count)) else {
@@ -23,7 +24,7 @@ pub fn lines(data: &[u8]) {
     }
     chunks.push(rest);
     assert_eq!(read(&chunks), whole);
-    // No line reaches over a line end, and each stands where it says.
+    // No line contains a line end, and each is at its reported offset.
     for (_, offset, line) in &whole {
         assert!(!line.contains(&b'\n'));
         assert_eq!(&bytes[*offset as usize..][..line.len()], line);
@@ -43,7 +44,7 @@ fn read(chunks: &[&[u8]]) -> Vec<(u64, u64, Vec<u8>)> {
     found
 }
 
-/// A decoder: `first` makes the file what it is, then come the bytes.
+/// A decoder: `first` determines the format, then the bytes follow.
 pub fn gather(first: &str, data: &[u8]) {
     let mut gathering = Gathering::default();
     let mut reading = gathering.open("capture.jsonl");
@@ -75,10 +76,10 @@ pub fn gather(first: &str, data: &[u8]) {
             harmless(&turn_lines(&view, 60, &LineOptions::default()));
         }
     }
-    assert_eq!(counted, taken, "records are missing from the ledgers");
+    assert_eq!(counted, taken, "records are missing from the counts");
 }
 
-/// The presenter: any text, as Markdown and as the output of a program, in any width.
+/// The presenter: any text, as Markdown and as program output, at any width.
 pub fn present(data: &[u8]) {
     let width = usize::from(data.first().copied().unwrap_or(80));
     let text = String::from_utf8_lossy(data.get(1..).unwrap_or_default());
@@ -88,7 +89,7 @@ pub fn present(data: &[u8]) {
     }
 }
 
-/// Nothing that a terminal would obey.
+/// Asserts that lines hold no control characters or bidirectional overrides.
 fn harmless(lines: &[unspool_core::lines::Line]) {
     for line in lines {
         let obeyed = |c: char| {

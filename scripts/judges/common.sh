@@ -1,5 +1,5 @@
-# What the judges of exports share: samples to judge, and a Python with the packages that judge them.
-# Needs: the program, as `cargo build` or the tests leave it (UNSPOOL_PROGRAM names another).
+# Shared by the export validators: sample exports, and a Python with the validating packages.
+# Needs a built program: that of `cargo build` or of the tests, or the one in UNSPOOL_PROGRAM.
 
 samples=(
     claude-code/discovery-loop
@@ -18,12 +18,12 @@ samples=(
     rows/conversation-with-tools
 )
 
-# export_samples FORM FOLDER [--all]: every session of the samples, or of all fixtures, in a form.
+# export_samples FORMAT FOLDER [--all]: exports every session of the samples, or of all fixtures.
 export_samples() {
     local form=$1 folder=$2 case data program
     program=${UNSPOOL_PROGRAM:-${CARGO_TARGET_DIR:-target}/debug/unspool}
     if [[ ! -x $program ]]; then
-        echo "${0##*/}: there is no $program; build it with 'cargo build --profile test -p unspool'" >&2
+        echo "${0##*/}: $program does not exist; build it with 'cargo build --profile test -p unspool'" >&2
         exit 2
     fi
     if [[ ${3-} == --all ]]; then
@@ -32,24 +32,24 @@ export_samples() {
     data=$(mktemp -d)
     for case in "${samples[@]}"; do
         rm -rf "$data/archive"
-        # One session goes into a folder only where there is one.
+        # A single session is written into a folder only if the folder exists.
         mkdir -p "$folder/$case"
         HOME=$data "$program" --data "$data/archive" import "fixtures/$case" > /dev/null 2>&1
-        # An agent that was only warmed up leaves nothing that could be exported.
+        # A fixture may have only empty sessions, which are not exported.
         HOME=$data "$program" --data "$data/archive" export --all --to "$form" -o "$folder/$case" > /dev/null 2> "$data/said" ||
             grep -q 'has no sessions' "$data/said" || { cat "$data/said" >&2; exit 1; }
     done
     rm -rf "$data"
 }
 
-# python_with NAME VERSION PACKAGES…: a Python of at least that version with the packages, in an
-# environment of its own below the temporary folder. Prints nothing where there can be none.
+# python_with NAME VERSION PACKAGES…: prints the path of a Python of at least that version with the
+# packages, in a virtual environment below the temporary folder. Prints nothing on failure.
 python_with() {
     local name=$1 version=$2 folder python
     shift 2
     folder=${TMPDIR:-/tmp}/unspool-judges-$(id -u)/$name
     if [[ ! -f $folder/complete ]]; then
-        # pyenv has Pythons that no command leads to.
+        # pyenv has Pythons that are not on the PATH.
         for python in python3 python3.14 python3.13 python3.12 python3.11 "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.*/bin/python3; do
             "$python" -c "import sys; sys.exit(sys.version_info < (${version/./, }))" 2> /dev/null && break
             python=

@@ -1,6 +1,6 @@
-"""Judges traces in OTLP/JSON: that the protocol's own definitions read them, and what those do not
-look at: ids, times, parents, the attributes that the conventions for generative AI require, their
-names, and the parts of messages, each by its type.
+"""Validates traces in OTLP/JSON. Parses them with the protocol's definitions, then checks what those
+do not cover: ids, times, parents, span names, the attributes that the semantic conventions for
+generative AI require, and the message parts by type.
 
 usage: traces.py FILE…
 """
@@ -20,7 +20,7 @@ NAMES = {
     for name, value in vars(module).items()
     if name.isupper() and isinstance(value, str)
 } | {"error.type"}
-# What each type of part must have.
+# The required fields of each part type.
 PARTS = {
     "text": ["content"],
     "reasoning": ["content"],
@@ -46,7 +46,7 @@ SUBJECT = {
 
 
 def plain(value):
-    """An AnyValue as the value that it stands for."""
+    """Converts an AnyValue to a Python value."""
     if not value:
         return None
     ((kind, own),) = value.items()
@@ -141,7 +141,7 @@ def judged(path, counts):
         text = file.read()
     data = json.loads(text)
     try:
-        # Unknown fields and wrong types are refused here.
+        # Rejects unknown fields and wrong types.
         json_format.Parse(text, trace_pb2.TracesData())
     except json_format.ParseError as error:
         return [str(error)]
@@ -171,7 +171,7 @@ def main():
             print(f"{path}: {problem}")
         bad += bool(problems)
     said = ", ".join(f"{count} {what}" for what, count in counts.items())
-    print(f"otel: {len(sys.argv) - 1 - bad} of {len(sys.argv) - 1} traces are well; {said}")
+    print(f"otel: {len(sys.argv) - 1 - bad} of {len(sys.argv) - 1} traces are valid; {said}")
     if bad or len(sys.argv) == 1:
         sys.exit(1)
 

@@ -1,6 +1,6 @@
-"""Judges trajectories: by Harbor's validator (or by `atif`, where there is no Harbor), and by what
-Harbor does not look at: that references lead somewhere, and that the order of a step's parts can be
-rebuilt from what its `extra` says.
+"""Validates ATIF trajectories with Harbor's validator (or with `atif` without Harbor), then checks
+what Harbor does not cover: that references resolve, and that the order of a step's parts can be
+restored from its `extra`.
 
 usage: trajectories.py harbor|atif FILE…
 """
@@ -30,7 +30,7 @@ def atif(data):
 
 
 def rebuilt(text, parts, kinds):
-    """The pieces that a joined text was made of."""
+    """Splits a joined text into its parts."""
     pieces = []
     at = 0
     for part in parts:

@@ -1,5 +1,5 @@
-//! How much text redaction looks through in a second: text of which nothing is secret, in words and
-//! in code, and text with a secret on every hundredth line.
+//! Throughput of redaction: prose and code without secrets, and text with a secret on every
+//! hundredth line.
 
 use divan::counter::BytesCount;
 use divan::{Bencher, black_box};
@@ -18,7 +18,7 @@ fn prose(bencher: Bencher<'_, '_>) {
     });
 }
 
-/// Names that lead to a rule, and values that are none.
+/// Names that match a rule, with values that are not secrets.
 #[divan::bench]
 fn code(bencher: Bencher<'_, '_>) {
     measure(bencher, |line| {

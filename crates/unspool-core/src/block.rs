@@ -1,6 +1,6 @@
-//! Blocks: pieces of what a person sees, free of any surface. `present` makes them from parts;
-//! painters (terminal lines, HTML, plain text) draw them and decide nothing else. Text in a
-//! block is still the agent's own and hostile: a painter escapes it for its surface.
+//! Blocks: the surface-independent view model. `present` builds them from parts; painters (terminal
+//! lines, HTML, Markdown, plain text) only draw them. Text in a block is untrusted agent output:
+//! each painter escapes it for its surface.
 
 mod marks;
 
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::part::{Decision, QuestionKind};
 
-/// One piece of what a person sees.
+/// One visual element.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(tag = "block", rename_all = "kebab-case")]
 pub enum Block {
@@ -40,7 +40,7 @@ pub enum Block {
     Tree(Tree),
     Notice(Notice),
     File(FileReference),
-    /// Shown, but in a lower voice: reasoning outside thinking mode (C-10).
+    /// De-emphasised content: reasoning outside thinking mode (C-10).
     Aside {
         blocks: Vec<Block>,
     },
@@ -49,7 +49,7 @@ pub enum Block {
     Question(Question),
 }
 
-/// A stretch of text in one style.
+/// A run of text in one style.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Span {
     pub text: String,
@@ -57,7 +57,7 @@ pub struct Span {
     pub look: Look,
 }
 
-/// What a span means. Painters choose the colours.
+/// Semantic style of a span. Painters choose the colours.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Look {
     #[serde(default, skip_serializing_if = "is_false")]
@@ -121,8 +121,8 @@ impl Span {
     }
 }
 
-/// A link that a surface may follow, or `None`: agent output is hostile, so only schemes that
-/// run nothing are let through, and a relative link would point into our own pages.
+/// Returns the URL if it is safe to link to. Agent output is hostile: only schemes that execute
+/// nothing are allowed, and a relative link would point into our own pages.
 pub fn safe_link(url: &str) -> Option<String> {
     let scheme = url.split_once(':')?.0.to_ascii_lowercase();
     let known = matches!(scheme.as_str(), "http" | "https" | "mailto");
@@ -130,17 +130,17 @@ pub fn safe_link(url: &str) -> Option<String> {
     (known && clean).then(|| url.to_owned())
 }
 
-/// Characters that turn the direction of what follows, and so can make text lie.
+/// Bidirectional control characters. They reorder the text that follows and can disguise it.
 pub fn is_bidi(c: char) -> bool {
     matches!(c, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}' | '\u{200E}' | '\u{200F}' | '\u{061C}')
 }
 
-/// The text of some spans, without their looks.
+/// The text of the spans without their styles.
 pub fn text_of(spans: &[Span]) -> String {
     spans.iter().map(|span| span.text.as_str()).collect()
 }
 
-/// What a colour is to say. R-003-50 and C-18 give the colours for two themes.
+/// The meaning of a colour. R-003-50 and C-18 give the colours for two themes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Tone {
@@ -194,12 +194,12 @@ impl Icon {
     }
 }
 
-/// The word that says how a tool call stands (R-000-21).
+/// The status badge of a tool call (R-000-21).
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Badge {
     pub word: Cow<'static, str>,
     pub tone: Tone,
-    /// The state's own word, where it says more than the badge: denied, interrupted.
+    /// The exact state where the badge is less specific: denied, interrupted.
     pub state: Option<Cow<'static, str>>,
 }
 
@@ -243,7 +243,7 @@ pub enum Check {
 pub struct Code {
     pub language: Option<String>,
     pub text: String,
-    /// The number of the first line, where the text is a stretch of a file.
+    /// The number of the first line if the text is an excerpt of a file.
     pub first_line: Option<u64>,
 }
 
@@ -264,7 +264,7 @@ pub enum Alignment {
     Right,
 }
 
-/// What changed in one file.
+/// The changes to one file.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Diff {
     pub path: Option<String>,
@@ -291,7 +291,7 @@ pub struct Hunk {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct DiffLine {
     pub kind: DiffKind,
-    /// The line's number before and after, where known.
+    /// The line number before and after the change, if available.
     pub old: Option<u64>,
     pub new: Option<u64>,
     pub spans: Vec<DiffSpan>,
@@ -305,18 +305,18 @@ pub enum DiffKind {
     Removed,
 }
 
-/// A stretch of a changed line; `changed` marks the words that differ.
+/// A run of text in a diff line; `changed` marks the words that differ.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct DiffSpan {
     pub text: String,
     pub changed: bool,
 }
 
-/// What a program printed, with its colours as data: no surface ever sees an escape.
+/// Program output with its colours as data: no surface ever receives an escape sequence.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Terminal {
     pub lines: Vec<Vec<AnsiRun>>,
-    /// Lines left out because there were too many.
+    /// Lines dropped because the output exceeds the line limit.
     pub omitted: usize,
     pub exit_code: Option<i64>,
 }
@@ -368,7 +368,7 @@ impl Field {
     }
 }
 
-/// Sub-agents (R-003-27). All nodes are here; a painter shows the first `shown` and "+N".
+/// Sub-agents (R-003-27). Holds all nodes; a painter shows the first `shown` and "+N".
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Tree {
     pub detail: TreeDetail,
@@ -379,7 +379,7 @@ pub struct Tree {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TreeDetail {
-    /// Something still runs: show notes and children.
+    /// At least one agent is running: show notes and children.
     Full,
     Compact,
 }
@@ -388,18 +388,18 @@ pub enum TreeDetail {
 pub struct Node {
     /// The agent's own id.
     pub key: String,
-    /// Its own session, where that is at hand.
+    /// The agent's own session, if it is in the archive.
     pub session: Option<SessionId>,
     pub icon: Icon,
     pub label: Vec<Span>,
-    /// The state's word.
+    /// The name of the state.
     pub state: Cow<'static, str>,
-    /// What it is doing now.
+    /// Current activity.
     pub note: Vec<Span>,
     pub children: Vec<Node>,
 }
 
-/// Something that happened, or went wrong. Not the model's words.
+/// An event or error message. Not text of the model.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Notice {
     pub tone: Tone,
@@ -418,11 +418,11 @@ pub struct FileReference {
     pub preview: Option<Arc<str>>,
 }
 
-/// Something that a person can open.
+/// A collapsible section.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Fold {
     pub title: Vec<Span>,
-    /// One line that stands for the whole while it is closed.
+    /// One line shown while the fold is closed.
     pub summary: String,
     pub open: bool,
     pub tone: Tone,
@@ -438,12 +438,12 @@ pub struct Card {
     /// One line.
     pub summary: Vec<Span>,
     pub duration_ms: Option<u64>,
-    /// Stands directly below the head, above the body (R-003-12).
+    /// Drawn directly below the head, above the body (R-003-12).
     pub question: Option<Question>,
     pub body: Vec<Block>,
 }
 
-/// What the agent asked a person. With an answer it is a record, without one it is open.
+/// A question to the user. It is open until it has an answer.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Question {
     pub kind: QuestionKind,
@@ -457,7 +457,7 @@ pub struct QuestionItem {
     pub question: String,
     pub options: Vec<QuestionOption>,
     pub multi_select: bool,
-    /// What was answered to this question.
+    /// The user's answer to this question.
     pub answer: Option<String>,
 }
 
@@ -472,6 +472,6 @@ pub struct QuestionOption {
 pub struct Answer {
     pub decision: Decision,
     pub text: String,
-    /// False where it follows from what happened next.
+    /// False if the answer was inferred from later events.
     pub observed: bool,
 }

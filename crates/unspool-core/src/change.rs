@@ -1,5 +1,6 @@
-//! Changes: what applying one event did. They are small (a text delta is a text delta), they can
-//! be merged, and they alone rebuild the session: the assembler keeps no second copy.
+//! Changes: the effect of applying one event. The assembler emits them; the store, the live views
+//! and `TranscriptBuilder` consume them. They are small (a text delta stays a delta), mergeable,
+//! and sufficient to rebuild the session: the assembler keeps no second copy of the content.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -13,37 +14,37 @@ use crate::telling::{Evidence, Origin};
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Change {
-    /// The head of the session is now this.
+    /// The new session head.
     SessionTold { facts: Box<Facts>, state: SessionState },
     /// A turn appeared. Its patch follows in the same list.
     TurnOpened { turn: TurnId },
     /// A turn's own fields changed.
     TurnTold { turn: TurnId, patch: Box<TurnPatch> },
-    /// A stronger name for the turn became known.
+    /// The turn got a stronger name, and with it a new id.
     TurnRenamed { turn: TurnId, to: TurnId },
-    /// Two tellings spoke of the same turn: `turn` is gone, its parts and steps are in `into`.
+    /// Two feeds described the same turn: `turn` is gone, its parts and steps are in `into`.
     TurnMerged { turn: TurnId, into: TurnId },
-    /// A step is now this, at this place among the steps of its turn.
+    /// The new value of a step, and its place among the steps of its turn.
     StepTold { turn: TurnId, place: Place, step: Box<Step> },
     /// A part appeared.
     PartOpened { turn: TurnId, part: Box<Part> },
-    /// Text was added to the end of a part's text, input or output.
+    /// Text was appended to a part's text, input or output.
     PartGrew { part: PartId, field: Growing, text: String },
     /// Some fields of a part changed.
     PartTold { part: PartId, patch: Box<PartPatch> },
-    /// A stronger name for the part became known.
+    /// The part got a stronger name, and with it a new id.
     PartRenamed { part: PartId, to: PartId },
-    /// Two tellings spoke of the same thing: `part` is gone, and what only it knew is in `into`.
+    /// Two feeds described the same part: `part` is gone, and its unique fields are in `into`.
     PartMerged { part: PartId, into: PartId },
-    /// A part was provisional, and what it stood for is not so.
+    /// A provisional part turned out to be wrong and was removed.
     PartRemoved { part: PartId },
-    /// Content to be stored once, by its digest.
+    /// Content to be stored once, keyed by its digest.
     SnapshotTaken { kind: String, sha256: String, content: Json },
-    /// An event was not applied, and why: duplicates, contradictions, events of an old stream.
+    /// An event was not applied: a duplicate, a contradiction, or from an old stream.
     Counted { what: Oddity },
 }
 
-/// Which text of a part grows.
+/// Which text of a part a delta extends.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Growing {
@@ -52,17 +53,17 @@ pub enum Growing {
     Output,
 }
 
-/// Why an event was counted and not applied.
+/// Why an event was skipped. Skipped events are counted by reason.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Oddity {
-    /// Told before.
+    /// Already applied.
     Duplicate,
     /// It would have moved a state backward or changed a final one.
     Contradiction,
-    /// It came from a stream that a newer one has replaced.
+    /// It came from a stream that a newer one replaced.
     Stale,
-    /// It spoke of something that is not there.
+    /// It referred to a turn, part or agent that does not exist.
     Unknown,
 }
 
@@ -84,8 +85,8 @@ pub struct TurnPatch {
     pub number: Option<u32>,
     pub trigger: Option<Trigger>,
     pub user: Option<Vec<Body>>,
-    /// The user's first words, told again by another file of the same telling: so many of them
-    /// are these, and what was added later stays.
+    /// The user's initial parts, replayed by another file of the same feed. They replace as many
+    /// leading parts; parts added later stay.
     pub user_again: Option<Vec<Body>>,
     pub user_added: Vec<Body>,
     pub thinking_mode: Option<bool>,
@@ -93,13 +94,13 @@ pub struct TurnPatch {
     pub abandoned: Option<bool>,
     pub inherited: Option<bool>,
     pub started: Option<Timestamp>,
-    /// `Some(None)` takes the end away: the turn goes on.
+    /// `Some(None)` removes the end: the turn continues.
     #[serde(with = "ended_field")]
     pub ended: Option<Option<Timestamp>>,
     pub origin: Option<TurnOrigin>,
 }
 
-/// `Some(None)` would be lost in JSON, where it looks like `None`.
+/// Writes the inner option as an array of one, since JSON cannot tell `Some(None)` from `None`.
 mod ended_field {
     use jiff::Timestamp;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -123,10 +124,10 @@ pub struct PartPatch {
     pub step: Option<crate::id::StepId>,
     pub started: Option<Timestamp>,
     pub ended: Option<Timestamp>,
-    /// One more record that told of it.
+    /// Further source records of the part.
     pub evidence: Vec<Evidence>,
     pub origin: Option<Origin>,
-    /// The body as a whole; the fields below are then applied to it.
+    /// A complete body, to which the fields below are then applied.
     pub body: Option<Body>,
     pub text: Option<String>,
     pub open: Option<bool>,
@@ -139,12 +140,12 @@ pub struct PartPatch {
 }
 
 impl TurnPatch {
-    /// Whether it says nothing. Asked for every event, so the likeliest field comes first.
+    /// True if no field is set. Called for every event, so the likeliest field comes first.
     pub fn is_empty(&self) -> bool {
         self.origin.is_none() && *self == TurnPatch::default()
     }
 
-    /// Adds a later patch to this one.
+    /// Merges a later patch into this one.
     pub fn merge(&mut self, later: TurnPatch) {
         if later.user.is_some() {
             self.user_again = None;
@@ -170,13 +171,13 @@ impl TurnPatch {
     }
 }
 
-/// The first of the user's words are these now.
+/// Replaces the leading parts of the user's message.
 pub fn tell_again(user: &mut Vec<Body>, again: Vec<Body>) {
     user.splice(..again.len().min(user.len()), again);
 }
 
 impl PartPatch {
-    /// Whether it says nothing. Asked for every event, so the likeliest fields come first.
+    /// True if no field is set. Called for every event, so the likeliest fields come first.
     pub fn is_empty(&self) -> bool {
         self.evidence.is_empty()
             && self.place.is_none()
@@ -185,9 +186,9 @@ impl PartPatch {
             && *self == PartPatch::default()
     }
 
-    /// Adds a later patch to this one.
+    /// Merges a later patch into this one.
     pub fn merge(&mut self, later: PartPatch) {
-        // A body that is told anew takes no fields that were told before it.
+        // A new body discards field patches that preceded it.
         if later.body.is_some() {
             (self.text, self.open, self.citations) = (None, None, None);
             (self.signature, self.signer) = (None, None);
@@ -204,7 +205,7 @@ impl PartPatch {
         take(&mut self.text, later.text);
         take(&mut self.open, later.open);
         take(&mut self.citations, later.citations);
-        // Whose it is goes with the signature.
+        // The signer always changes with the signature.
         if later.signature.is_some() {
             (self.signature, self.signer) = (later.signature, later.signer);
         }
@@ -273,7 +274,7 @@ pub struct ToolPatch {
 }
 
 impl Change {
-    /// Merges `next` into this change where the two together are one. Gives it back otherwise.
+    /// Merges `next` into this change if the two can be one change. Returns it otherwise.
     pub fn merge(&mut self, next: Change) -> Option<Change> {
         match (self, next) {
             (
@@ -293,7 +294,7 @@ impl Change {
     }
 }
 
-/// Merges neighbouring changes that together are one. Nothing is coalesced away (R-X-14).
+/// Merges adjacent changes where possible, without dropping any content (R-X-14).
 pub fn merged(changes: impl IntoIterator<Item = Change>) -> Vec<Change> {
     let mut out: Vec<Change> = Vec::new();
     for change in changes {

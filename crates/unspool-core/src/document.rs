@@ -1,6 +1,6 @@
-//! The JSON contract: how a session, a turn and a part are written for `show --json`, `list
-//! --json` and the REST API. Times are RFC 3339 in UTC with milliseconds; what is absent is
-//! `null`. Scripts rely on these names.
+//! The JSON contract: the serialisation of sessions, turns and parts for `show --json`, `list
+//! --json` and the REST API. Times are RFC 3339 in UTC with milliseconds; absent values are `null`.
+//! Scripts rely on these names.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::price::{Prices, Spending};
 use crate::session::{Session, Transcript, Turn, TurnState, Usage};
 use crate::summary::Summary;
 
-/// A session's head with what is summed up over its turns.
+/// A session head with totals over its turns.
 pub struct SessionDocument<'a> {
     pub summary: &'a Summary,
     pub prices: &'a Prices,
@@ -55,7 +55,7 @@ impl Serialize for SessionDocument<'_> {
     }
 }
 
-/// A time, as it is written.
+/// Formats a time.
 pub fn time(at: Option<Timestamp>) -> Option<String> {
     at.map(|at| format!("{at:.3}"))
 }
@@ -79,7 +79,7 @@ fn forked_from(session: &Session) -> Option<BTreeMap<&str, Option<String>>> {
     })
 }
 
-/// Tokens by kind, what the agent says they cost, and what they cost by a list of prices.
+/// Tokens by kind, the cost that the agent reports, and the cost estimated from a price list.
 pub struct UsageDocument {
     pub usage: Usage,
     pub cost_usd: Option<f64>,
@@ -128,7 +128,7 @@ impl Serialize for TurnDocument<'_> {
         map.serialize_entry("ended_at", &time(turn.ended))?;
         let used = UsageDocument {
             usage: turn.usage(),
-            // Agents say it of sessions.
+            // Agents report a cost only for sessions.
             cost_usd: None,
             estimated_cost_usd: turn.spending().estimated_usd(prices),
         };
@@ -140,7 +140,7 @@ impl Serialize for TurnDocument<'_> {
     }
 }
 
-/// A part at its place.
+/// A part of a turn.
 pub struct PartDocument<'a> {
     pub agent: &'a str,
     pub turn: &'a Turn,
@@ -162,7 +162,7 @@ impl Serialize for PartDocument<'_> {
     }
 }
 
-/// Something that the user said.
+/// A part of the user's message.
 pub struct BodyDocument<'a> {
     pub agent: &'a str,
     pub body: &'a Body,
@@ -270,7 +270,7 @@ fn body<M: SerializeMap>(map: &mut M, agent: &str, body: &Body) -> Result<(), M:
     Ok(())
 }
 
-/// What somebody is asked.
+/// A question.
 pub struct QuestionDocument<'a>(pub &'a Question);
 
 impl Serialize for QuestionDocument<'_> {
@@ -288,7 +288,7 @@ impl Serialize for QuestionDocument<'_> {
     }
 }
 
-/// What was answered.
+/// An answer.
 pub struct AnswerDocument<'a>(pub &'a Answer);
 
 impl Serialize for AnswerDocument<'_> {
@@ -312,7 +312,7 @@ struct AgentDocument<'a> {
 impl Serialize for AgentDocument<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let agent = self.known;
-        // An agent that goes by a temporary id has no session that anybody could find.
+        // An agent with a temporary id has no session to refer to.
         let named = !agent.id.starts_with("temp_");
         let session = named.then(|| SessionId::of(self.agent, &agent.id));
         let mut map = serializer.serialize_map(None)?;
@@ -345,7 +345,7 @@ impl Serialize for TaskDocument<'_> {
     }
 }
 
-/// A turn that was read from a file without its end: nobody knows whether it still runs.
+/// Sets the state of turns read from a file without an end: it is unknown whether they still run.
 pub fn settle_as_file(transcript: &mut Transcript) {
     for turn in &mut transcript.turns {
         if turn.state == TurnState::Running {

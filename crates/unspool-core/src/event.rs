@@ -1,5 +1,6 @@
-//! Events: one thing that happened, in our vocabulary, whatever the source. Decoders make them;
-//! the assembler alone reads them.
+//! Events: one thing that happened, in one vocabulary for all sources. Decoders produce them;
+//! only the assembler consumes them. Saved decoder state may contain an event, so the serialised
+//! field names are fixed.
 
 use std::sync::Arc;
 
@@ -14,17 +15,17 @@ use crate::part::{
 use crate::session::{ForkedFrom, Parent, Provenance, Title, Trigger, Usage};
 use crate::telling::{Evidence, Name, Telling};
 
-/// What orders the events of a session as we took them in. It is never in a part nor in an id.
+/// The order in which the events of a session were ingested. Never part of a part or of an id.
 #[derive(
     Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default, Serialize, Deserialize,
 )]
 #[serde(transparent)]
 pub struct Seq(pub u64);
 
-/// What the source calls this event: its record, and which event of that record. The same record
-/// gives the same key however often it is read, and that is what makes twice once: a source is
-/// read in its order, so an event at or before the last one taken from it was taken already. A
-/// file that is rewritten is another source.
+/// Identifies an event within its source: the record, and the index of the event in that record.
+/// Reading a record again yields the same key, which makes ingestion idempotent: sources are read
+/// in order, so an event at or before the cursor of its source has already been applied. A
+/// rewritten file is a new source.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Key {
     pub record: u64,
@@ -35,29 +36,33 @@ pub struct Key {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Event {
     pub key: Key,
+    #[serde(rename = "telling")]
     pub telling: Telling,
-    /// When it happened, by the source's clock. For display: clocks lie and order nothing.
+    /// When it happened, by the source's clock. For display only: clocks never order anything.
     pub at: Option<Timestamp>,
     pub evidence: Evidence,
-    /// The turn that it belongs to, where the source says; else the telling's current turn.
+    /// The turn it belongs to, if the source names one; otherwise the feed's current turn.
     pub turn: Option<Name>,
-    /// The generation of the live stream that it came from. An event of an older stream than
-    /// the telling's newest changes nothing (R-003-38).
+    /// The generation of the live stream it came from. Events of a generation older than the
+    /// feed's newest are skipped (R-003-38).
     pub generation: Option<u32>,
+    #[serde(rename = "what")]
     pub what: What,
 }
 
-/// Which call an event speaks of.
+/// The tool call that an event refers to.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Call {
     /// The call with this id.
     Id(Arc<str>),
-    /// The n-th call of the turn with this tool and input, for sources that leave the id out.
+    /// The n-th call of the turn with this content hash, for sources that omit the id.
+    #[serde(rename = "alike")]
     Alike(u64, u32),
 }
 
-/// Which sub-agent an event speaks of. Either may be unknown; both together join the two.
+/// The sub-agent that an event refers to. Either field may be missing; an event with both links
+/// the call to the agent.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct AgentRef {
     /// The call that started it.
@@ -66,17 +71,17 @@ pub struct AgentRef {
     pub id: Option<Arc<str>>,
 }
 
-/// Who a piece of prose is for.
+/// The kind of a piece of prose.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Voice {
-    /// To the user.
+    /// Addressed to the user.
     Text,
-    /// To itself.
+    /// The model's own reasoning.
     Reasoning,
 }
 
-/// What a tool call gave back. Absent fields were not told.
+/// The result of a tool call. `None` means that the source did not report the field.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Outcome {
     pub output: Option<String>,
@@ -98,9 +103,8 @@ pub enum ToolEnd {
     Failed,
     Denied,
     Interrupted,
-    /// A person rejected it, and the source does not say whether that was an answer to a
-    /// question or an interruption. Interrupted, until a question asked about the call says
-    /// denied.
+    /// A person rejected it, and the source does not say whether that answered a question or
+    /// interrupted the call. Treated as interrupted, or as denied if the call has a question.
     Rejected,
 }
 
@@ -119,24 +123,24 @@ pub enum AgentEnd {
 pub enum EndReason {
     /// The model was done. Waits for sub-agents that still run in the foreground (R-003-36).
     Completed,
-    /// It went wrong; with what the source says of it.
+    /// It failed, with the source's message.
     Failed(Option<String>),
     /// A person stopped it.
     Interrupted,
-    /// The agent went idle, or was silent for too long: nothing is waited for (R-X-13).
+    /// The agent went idle, or was silent for too long. Does not wait for sub-agents (R-X-13).
     Idle,
-    /// The next turn began, and the source never said how this one ended.
+    /// The next turn began before the source reported an end.
     Superseded,
-    /// The source says that nobody saw its end (R-002-07).
+    /// The source says that the end was not observed (R-002-07).
     Unseen,
 }
 
-/// The vocabulary.
+/// What happened, with its data.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum What {
     // ── Session ─────────────────────────────────────────────────────────────────────────────
-    /// Something about the session as a whole: where it runs, what wrote it, what it cost.
+    /// Session-level facts: where it runs, which version wrote it, what it cost.
     SessionTold {
         project: Option<String>,
         branch: Option<String>,
@@ -144,37 +148,38 @@ pub enum What {
         cost_usd: Option<f64>,
     },
     /// The session has a title.
+    #[serde(alias = "title-told")]
     TitleTold(Title),
     /// Another session's call started this one.
     StartedBy(Parent),
-    /// The session goes on from another one's history.
+    /// The session continues from another session's history.
     BranchedOff(ForkedFrom),
-    /// Whether only prompts and their results are known of the session, and nothing between.
+    /// Whether the source has only prompts and their results, and nothing in between.
     OutcomesOnly(bool),
     /// The agent left the session.
     SessionEnded,
 
     // ── Turn ────────────────────────────────────────────────────────────────────────────────
-    /// A prompt or another trigger arrived. Ends the telling's previous turn if it is open.
+    /// A prompt or another trigger arrived. Ends the feed's previous turn if that is open.
     TurnStarted { names: Vec<Name>, trigger: Trigger, user: Vec<Body> },
-    /// One more piece of the user's message: a mentioned file, an image.
+    /// Another part of the user's message: a mentioned file, an image.
     UserAdded(Body),
-    /// The request said whether the model should think.
+    /// Whether the request enabled thinking.
     ThinkingTold(bool),
     /// The turn ended, and why.
     TurnEnded(EndReason),
-    /// The turn happened in the session that this one branched off: it is shown here, and counts
-    /// there. Its usage is not told again.
+    /// The turn was copied from the session that this one branched off. It is shown here and
+    /// counted there; its usage is not repeated.
     TurnInherited,
-    /// The user went back behind these turns: they are abandoned, and kept.
+    /// The user rewound past these turns. They are marked as abandoned and kept.
     Rewound { turns: Vec<Name> },
 
     // ── Step ────────────────────────────────────────────────────────────────────────────────
-    /// A model call began to answer. Closes what the step before left open.
+    /// A model call began to stream its reply. Closes prose that the previous step left open.
     StepStarted { step: Name, model: Option<String> },
-    /// A model call is answered.
+    /// A model call is complete.
     StepEnded { step: Name, stop_reason: Option<String> },
-    /// What a model call used, so far.
+    /// The token usage of a model call so far.
     UsageTold { step: Name, usage: Usage },
     /// What the prompt of a model call was made of.
     ProvenanceTold { step: Name, provenance: Provenance },
@@ -182,31 +187,32 @@ pub enum What {
     SnapshotTaken { kind: String, sha256: String, content: Json },
 
     // ── Prose ───────────────────────────────────────────────────────────────────────────────
-    /// Prose grew. With a block name it goes to that block; without one the kind rule decides.
+    /// A text delta. A named delta extends its block; an unnamed one extends the feed's open part
+    /// of the same kind, or opens one.
     Grew { voice: Voice, block: Option<Name>, text: String },
-    /// A piece of prose, whole. Reconciles with what grew before it.
+    /// The complete text of a block. Replaces the text accumulated from deltas if it differs.
     Said { voice: Voice, block: Option<Name>, text: String, detail: SaidDetail },
-    /// Something begins that goes by this name, and nothing is said of it yet: it stands here,
-    /// whenever it is told. Sources that write a block when it is whole say so when it begins.
+    /// A block begins; its content follows later. Reserves the block's place, for sources that
+    /// write a block only when it is complete.
     BlockStarted { block: Name },
-    /// A named block will grow no more.
+    /// A named block is complete.
     BlockEnded { block: Name },
 
     // ── Tools ───────────────────────────────────────────────────────────────────────────────
-    /// The input of a call is being written, as text.
+    /// A delta of a call's input, as text.
     ToolInputGrew { call: Call, name: String, text: String },
-    /// A call was made, with its input whole.
+    /// A call was made, with its complete input.
     ToolCalled(Box<ToolCall>),
-    /// A call runs.
+    /// A call started to run.
     ToolStarted { call: Call },
-    /// Output arrived while the call runs.
+    /// A delta of a call's output while it runs.
     ToolOutputGrew { call: Call, text: String },
-    /// A call ended. A result whose call nobody saw is kept where it arrived.
+    /// A call ended. A result without a known call is kept where it arrived.
     ToolEnded { call: Call, end: ToolEnd, outcome: Outcome },
-    /// More is known of a call, whatever its state: applies at any time and in any order.
+    /// Further results of a call. Applies in any state and in any order.
     ToolRefined { call: Call, outcome: Outcome },
-    /// The agent asks a person about a call. `requested` says that the call waits for the
-    /// answer, so that a rejection which follows is an answer and no interruption.
+    /// The agent asks a person about a call. `requested` means that the call waits for the
+    /// answer, so a later rejection is an answer and not an interruption.
     QuestionAsked { call: Call, tool: String, question: Question, requested: bool },
     /// The person answered.
     QuestionAnswered { call: Call, answer: Answer },
@@ -214,19 +220,19 @@ pub enum What {
     // ── Sub-agents ──────────────────────────────────────────────────────────────────────────
     /// A call started a sub-agent.
     AgentStarted { agent: AgentRef, name: String, task: String, background: bool },
-    /// What a sub-agent is doing now, or that it went on in the background.
+    /// The current activity of a sub-agent, or its move to the background.
     AgentProgressed { agent: AgentRef, activity: Option<String>, background: bool },
     /// A sub-agent ended.
     AgentEnded { agent: AgentRef, end: AgentEnd },
 
-    // ── Everything else that has a place ────────────────────────────────────────────────────
+    // ── Other parts ─────────────────────────────────────────────────────────────────────────
     /// The user typed something while the turn ran.
     Interjected(Option<Name>, Interjection),
-    /// The agent's list of tasks, as it now is.
+    /// The agent's current task list.
     TasksListed(Option<Name>, TaskList),
     /// A skill's text was given to the model.
     SkillLoaded(Option<Name>, SkillLoad),
-    /// The MCP servers and their tools, as they now are.
+    /// The current MCP servers and their tools.
     McpListed(Option<Name>, McpSnapshot),
     /// Something was added to the model's context.
     ContextAdded(Option<Name>, ContextInfo),
@@ -238,15 +244,15 @@ pub enum What {
     SourceCited(Option<Name>, SourceLink),
     /// Files changed on disk.
     Patched(Option<Name>, Patch),
-    /// Something worth knowing that is not the model's words.
+    /// A notice that did not come from the model.
     Noticed(Option<Name>, Notice),
     /// Something went wrong.
     Failed(Option<Name>, Failure),
-    /// Something for which we have no kind.
+    /// A record without a part kind of its own.
     DataGiven(Option<Name>, Data),
 }
 
-/// What a whole piece of prose carries beside its text.
+/// What a completed block carries in addition to its text.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct SaidDetail {
     pub citations: Vec<Json>,
@@ -269,18 +275,18 @@ pub struct ToolCall {
         deserialize_with = "crate::json::told"
     )]
     pub input: Option<Json>,
-    /// A digest of the tool and its input that does not depend on spaces or on the order of
-    /// keys. It finds the call again in tellings that leave the id out.
+    /// A hash of the tool and its input, independent of whitespace and key order. It matches the
+    /// call in feeds that omit the id.
     pub likeness: u64,
     pub provider_executed: bool,
     pub title: Option<String>,
-    /// Whether the source writes it when the call runs, rather than when it is asked for.
+    /// True if the source writes the record when the call runs, not when the model requests it.
     pub running: bool,
 }
 
 impl What {
-    /// The name and the body of an event that is one part all by itself; the event back
-    /// otherwise.
+    /// Converts an event that stands for exactly one part into its name and body. Returns other
+    /// events unchanged.
     #[expect(clippy::result_large_err, reason = "the event is taken apart right behind the call")]
     pub(crate) fn into_part(self) -> Result<(Option<Name>, Body), What> {
         Ok(match self {
@@ -331,8 +337,8 @@ impl What {
         })
     }
 
-    /// The names by which this event finds a turn, a step or a part of before. A caller that
-    /// has let closed turns go looks these up and restores their turns first.
+    /// The names of earlier turns, steps and parts that this event refers to. A caller that has
+    /// released closed turns must restore the ones these names lead to first.
     pub fn names(&self) -> Vec<Name> {
         let of_call = |call: &Call| match call {
             Call::Id(id) => vec![Name::Call(id.clone())],

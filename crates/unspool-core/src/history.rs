@@ -1,6 +1,6 @@
-//! What others need from a session's turns: message groups for a chat view, the history that a
-//! model would be given to go on, and the list of tool calls. All borrowed from the turns, which
-//! come from the assembler or the store; nothing here is ever stored.
+//! Views over a session's turns: message groups for a chat view, the model history that would
+//! continue the session, and the list of tool calls. All borrow from turns of the assembler or the
+//! store; nothing here is stored.
 
 use crate::id::StepId;
 use crate::json::Json;
@@ -14,8 +14,8 @@ pub enum Group<'a> {
     Assistant { turn: &'a Turn, items: &'a [Part], thinking_mode: bool },
 }
 
-/// For each turn the user's group and then the assistant's, always both: a turn without a prompt
-/// or without a reply has an empty one, and the view decides what to show for it (R-004-15).
+/// For each turn the user's group and then the assistant's. Both are always present and may be
+/// empty; the view decides what to show for an empty one (R-004-15).
 pub fn message_groups(turns: &[Turn]) -> impl Iterator<Item = Group<'_>> {
     turns.iter().flat_map(|turn| {
         [
@@ -25,27 +25,27 @@ pub fn message_groups(turns: &[Turn]) -> impl Iterator<Item = Group<'_>> {
     })
 }
 
-/// One message of the history that a model would be given.
+/// One message of the model history.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Message<'a> {
     User(Vec<Given<'a>>),
-    /// One step of the model. Its calls are answered by the [`Message::Results`] right behind.
+    /// One step of the model. The results of its calls are in the next message.
     Assistant(Vec<Said<'a>>),
-    /// One result for each call of the message before, in the order of the calls.
+    /// One result for each call of the previous message, in the order of the calls.
     Results(Vec<CallResult<'a>>),
 }
 
-/// Something that the model was given.
+/// Content sent to the model.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Given<'a> {
-    /// The user's own words.
+    /// Text that the user wrote.
     Text(&'a str),
     File(&'a File),
-    /// What the agent put beside them: a skill, an instruction, the summary of what was compacted.
+    /// Text that the agent added: a skill, an instruction, the summary of a compaction.
     Context(&'a str),
 }
 
-/// Something that the model said.
+/// Content produced by the model.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Said<'a> {
     Text(&'a str),
@@ -54,19 +54,19 @@ pub enum Said<'a> {
     File(&'a File),
 }
 
-/// What a call is answered with.
+/// The result of a call.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct CallResult<'a> {
     pub call_id: &'a str,
     pub text: &'a str,
     pub is_error: bool,
-    /// No source gave this result: it stands here because no model accepts a call without one.
+    /// No source has this result; it is here because no model accepts a call without one.
     pub synthetic: bool,
 }
 
-/// The history that a model would be given to go on with these turns. Every call has exactly one
-/// result and every result a call (R-000-20). What was rewound away is left out, and what was
-/// compacted is replaced by its summary.
+/// The history to continue these turns with a model. Every call has exactly one result and every
+/// result a call (R-000-20). Abandoned turns are omitted, and compacted ones are replaced by their
+/// summary.
 pub fn model_history(turns: &[Turn]) -> Vec<Message<'_>> {
     let mut history = History::default();
     for turn in turns.iter().filter(|turn| !turn.abandoned) {
@@ -82,7 +82,7 @@ pub fn model_history(turns: &[Turn]) -> Vec<Message<'_>> {
     history.messages
 }
 
-/// The history so far, with the message that still grows.
+/// The messages so far, and the one being built.
 #[derive(Default)]
 struct History<'a> {
     messages: Vec<Message<'a>>,
@@ -93,7 +93,7 @@ struct History<'a> {
 }
 
 impl<'a> History<'a> {
-    /// Ends the message that grows. A step's results stand right behind its calls.
+    /// Finishes the current message. A step's results directly follow its calls.
     fn close(&mut self) {
         if !self.given.is_empty() {
             self.messages.push(Message::User(std::mem::take(&mut self.given)));
@@ -114,8 +114,8 @@ impl<'a> History<'a> {
         self.given.push(given);
     }
 
-    /// Adds to the step that grows, or begins the next one. A source that names no steps tells a
-    /// new one by the model going on after its calls were answered.
+    /// Adds to the current step, or begins the next one. For sources without steps, output that
+    /// follows tool results begins a new step.
     fn say(&mut self, said: Said<'a>, step: Option<StepId>) {
         let goes_on = match (self.step, step) {
             (Some(open), Some(step)) => open == step,
@@ -129,7 +129,7 @@ impl<'a> History<'a> {
     }
 
     fn compact(&mut self, summary: &'a str) {
-        // A telling that saw the boundary only has nothing to put in its place.
+        // A feed that saw only the boundary has no summary to replace the history with.
         if !summary.is_empty() {
             self.close();
             self.messages.clear();
@@ -145,7 +145,7 @@ impl<'a> History<'a> {
             Body::SkillLoad(skill) => self.given.push(Given::Context(&skill.text)),
             Body::ContextInfo(context) => self.given.push(Given::Context(&context.text)),
             Body::Compaction(compaction) => self.compact(&compaction.summary),
-            // Not what a user sends to a model.
+            // Never part of a user message to a model.
             Body::Reasoning(_)
             | Body::Tool(_)
             | Body::Agent(_)
@@ -174,7 +174,7 @@ impl<'a> History<'a> {
             Body::SkillLoad(skill) => self.give(Given::Context(&skill.text)),
             Body::ContextInfo(context) => self.give(Given::Context(&context.text)),
             Body::Compaction(compaction) => self.compact(&compaction.summary),
-            // Told to the person, not to the model, or already told by a call's result.
+            // Shown to the person only, or already contained in a call's result.
             Body::Agent(_)
             | Body::TaskList(_)
             | Body::McpSnapshot(_)
@@ -187,8 +187,8 @@ impl<'a> History<'a> {
     }
 }
 
-/// Whether the model itself made the call. A call inside a call is its tool's own business, and a
-/// part without a name is a result whose call no source told (R-000-07).
+/// True if the model itself made the call. A nested call belongs to its tool, and a part without a
+/// name is a result whose call no source has (R-000-07).
 fn is_model_call(tool: &Tool) -> bool {
     tool.parent_call_id.is_none() && !tool.name.is_empty()
 }
@@ -200,24 +200,24 @@ fn result_of(tool: &Tool) -> CallResult<'_> {
         ToolState::Failed | ToolState::Denied | ToolState::Interrupted => {
             (told.unwrap_or(tool.state.name()), true, told.is_none())
         }
-        // What it has printed so far is no result.
+        // Partial output is not a result.
         ToolState::Pending | ToolState::Running => (ToolState::Interrupted.name(), true, true),
     };
     CallResult { call_id: &tool.call_id, text, is_error, synthetic }
 }
 
-/// A tool call, as a list of them shows it.
+/// An entry of the list of tool calls.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ToolCall<'a> {
-    /// Its place among all calls of the session, counted from 0.
+    /// Its index among all calls of the session.
     pub order: usize,
     pub turn: &'a Turn,
     pub id: &'a str,
     pub name: &'a str,
     pub input: Option<&'a Json>,
-    /// What came back, unless it went wrong.
+    /// The output, unless the call failed.
     pub output: Option<&'a str>,
-    /// What went wrong, when it did.
+    /// The error, if the call failed.
     pub error: Option<&'a str>,
     pub state: ToolState,
 }
@@ -265,8 +265,8 @@ pub fn tool_calls(turns: &[Turn]) -> impl Iterator<Item = ToolCall<'_>> {
     })
 }
 
-/// The calls that nothing has been heard of since (R-001-20). Whether they still run is for the
-/// engine to say: the end of a file is no event.
+/// Calls without an end (R-001-20). Whether they still run is for the engine to decide: the end of
+/// a file is not an event.
 pub fn dangling(turns: &[Turn]) -> impl Iterator<Item = ToolCall<'_>> {
     tool_calls(turns).filter(|call| !call.state.is_terminal())
 }

@@ -1,4 +1,4 @@
-//! Turns written in a few words, and the histories that they must give.
+//! Turns in a short notation, and the histories expected from them.
 
 use proptest::prelude::*;
 
@@ -180,7 +180,7 @@ fn a_call_without_a_result_gets_one_that_says_so() {
 
 #[test]
 fn a_result_without_a_call_is_left_out() {
-    // R-000-07, R-000-20: its call was never told, or it was made inside another call.
+    // R-000-07, R-000-20: its call is missing, or it was made inside another call.
     let orphan = Body::Tool(Box::new(Tool {
         call_id: "lost".into(),
         state: ToolState::Completed,

@@ -1,6 +1,6 @@
-//! Ids. An id is opaque and derived from what its source calls the thing, so that the same log
-//! gives the same ids on every machine and in every order of tellings. No id carries a clock or
-//! a place: ids never order anything (R-003-01).
+//! Ids. An id is opaque and derived from the source's own name for the turn, step or part, so the
+//! same log yields the same ids on every machine, whatever the order of its feeds. An id contains
+//! no time and no position and never orders anything (R-003-01).
 
 use std::fmt;
 use std::str::FromStr;
@@ -17,8 +17,8 @@ const LENGTH: usize = 20;
 pub struct Id(u128);
 
 impl Id {
-    /// Derives an id from a list of fields. A separator keeps `["ab", "c"]` and `["a", "bc"]`
-    /// apart.
+    /// Derives an id from a list of fields. Each field is hashed with its length, so `["ab", "c"]`
+    /// and `["a", "bc"]` differ.
     pub fn derive<'a>(fields: impl IntoIterator<Item = &'a [u8]>) -> Id {
         let mut hash = Xxh3::new();
         for field in fields {
@@ -49,7 +49,7 @@ impl fmt::Debug for Id {
     }
 }
 
-/// A string that is no id.
+/// The string is not a valid id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotAnId;
 
@@ -133,12 +133,12 @@ impl SessionId {
     }
 }
 
-/// A fast digest that tells two pieces of content apart. It is no proof against forgery.
+/// A fast, non-cryptographic digest.
 pub fn digest(bytes: &[u8]) -> u64 {
     xxh3_64(bytes)
 }
 
-/// The SHA-256 of some content, in hexadecimal: how snapshots are stored once (R-002-11).
+/// The SHA-256 in hexadecimal. Snapshots are deduplicated by it (R-002-11).
 pub fn sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }

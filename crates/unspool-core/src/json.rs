@@ -1,5 +1,5 @@
-//! JSON as its source wrote it: kept as text, so that nothing is rounded, reordered or rejected
-//! for its depth, and parsed only by whoever needs to look inside.
+//! JSON as its source wrote it. Kept as text, so that nothing is rounded, reordered or rejected for
+//! its depth, and parsed only on demand.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -16,12 +16,12 @@ use crate::id::digest;
 pub struct Json(Arc<str>);
 
 impl Json {
-    /// Keeps a piece of JSON that a parser has already checked.
+    /// Wraps JSON that a parser has already validated.
     pub fn raw(value: &RawValue) -> Json {
         Json(value.get().into())
     }
 
-    /// Keeps a piece of a record that was checked as a whole.
+    /// Wraps a slice of a record that was validated as a whole.
     pub fn checked(text: &str) -> Json {
         Json(text.into())
     }
@@ -31,7 +31,7 @@ impl Json {
         Json(Value::from(text).to_string().into())
     }
 
-    /// Text that should be JSON. `None` when it is not.
+    /// Validates `text`. `None` if it is not JSON.
     pub fn parse(text: &str) -> Option<Json> {
         serde_json::from_str::<&RawValue>(text).ok().map(Json::raw)
     }
@@ -47,20 +47,20 @@ impl Json {
             .unwrap_or_default()
     }
 
-    /// Parses into a type of the caller's.
+    /// Deserialises into the caller's type.
     pub fn read<'a, T: Deserialize<'a>>(&'a self) -> Option<T> {
         serde_json::from_str(&self.0).ok()
     }
 
-    /// A digest that does not depend on spaces or on the order of keys.
+    /// A digest that is independent of whitespace and key order.
     pub fn canonical_digest(&self) -> u64 {
         // `Value` sorts its keys, because the `preserve_order` feature is off.
         digest(self.value().to_string().as_bytes())
     }
 }
 
-/// JSON text in which escapes of half a surrogate pair, which no string can hold, are replaced
-/// by U+FFFD. Programs that cut strings by UTF-16 units write them.
+/// Replaces escapes of lone surrogates, which no Rust string can hold, by U+FFFD. Programs that cut
+/// strings by UTF-16 units write them.
 pub fn mended(text: &str) -> Cow<'_, str> {
     let unit = |at: usize| {
         let digits = text.get(at..at + 6)?.strip_prefix("\\u")?;
@@ -81,7 +81,7 @@ pub fn mended(text: &str) -> Cow<'_, str> {
             }
             Some(_) => at += 6,
         }
-        // A backslash before a character of several bytes is no JSON; step past it all the same.
+        // A backslash before a multi-byte character is not valid JSON; skip it anyway.
         while at < text.len() && !text.is_char_boundary(at) {
             at += 1;
         }
@@ -94,7 +94,7 @@ pub fn mended(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Reads a field that is left out where nobody told it: `null` is something that was told.
+/// Deserialises a field for which `null` is a value: only a missing field is `None`.
 pub(crate) fn told<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Json>, D::Error> {
     Json::deserialize(deserializer).map(Some)
 }

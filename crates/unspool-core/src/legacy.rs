@@ -1,7 +1,7 @@
-//! Flat history of applications that kept no parts: a message with its thinking, its content and
-//! its calls at offsets, or rows without turns. It becomes events, and goes through the same
-//! assembler as everything else: there is no second way to a transcript (R-000-18, R-000-19,
-//! R-003-55, R-004-23).
+//! Converts the flat history of applications without parts into events: messages with thinking,
+//! content and calls at offsets, or rows without turns. The events go through the same assembler
+//! as all others, so there is only one way to build a transcript (R-000-18, R-000-19, R-003-55,
+//! R-004-23).
 
 use jiff::Timestamp;
 
@@ -18,7 +18,7 @@ use crate::telling::{Evidence, Name, Telling};
 /// One row of a flat history, in its order.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Row {
-    /// What the application calls it, if it names its rows.
+    /// The application's id for the row, if it has one.
     pub id: Option<String>,
     pub at: Option<Timestamp>,
     pub said: RowKind,
@@ -27,16 +27,15 @@ pub struct Row {
 #[derive(Clone, PartialEq, Debug)]
 pub enum RowKind {
     User(String),
-    /// A reply that kept its pieces apart.
+    /// Text of a reply that is stored as separate rows.
     Text(String),
     Think(String),
     Tool(LegacyCall),
-    /// A reply that was kept as one message.
+    /// A reply that is stored as one message.
     Message(LegacyMessage),
 }
 
-/// A reply that was kept whole: what it thought, what it said, and where in that its calls and
-/// agents stood.
+/// A reply stored as one message: thinking, content, and the calls and agents at their offsets.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct LegacyMessage {
     pub thinking: String,
@@ -52,7 +51,7 @@ pub struct LegacyCall {
     pub input: Option<Json>,
     pub output: Option<String>,
     pub state: ToolState,
-    /// How many characters of the content came before it.
+    /// The number of content characters before it.
     pub offset: usize,
 }
 
@@ -67,8 +66,8 @@ pub struct LegacyAgent {
     pub background: bool,
 }
 
-/// The events of a flat history. Each user row opens a turn, and what follows until the next one
-/// joins it; what comes before the first is turn 0.
+/// The events of a flat history. Each user row opens a turn that extends to the next user row;
+/// rows before the first one belong to turn 0.
 pub fn events(rows: &[Row], source: u16) -> Vec<Event> {
     let mut out = Vec::new();
     for (number, row) in rows.iter().enumerate() {
@@ -151,8 +150,8 @@ impl Writer<'_> {
         self.push(What::ToolEnded { call: id, end, outcome });
     }
 
-    /// The thinking was hoisted and stays on top: where it stood nobody wrote down. The content
-    /// is cut where its calls stood.
+    /// The thinking comes first, since its position was not recorded. The content is split at the
+    /// offsets of its calls.
     fn message(&mut self, message: &LegacyMessage) {
         self.say(Voice::Reasoning, &message.thinking);
         let mut calls: Vec<&LegacyCall> = message.calls.iter().collect();

@@ -29,7 +29,7 @@ fn fold(rows: &[Row]) -> Transcript {
 }
 
 /// `number: part part …`, one line a turn.
-#[allow(clippy::wildcard_enum_match_arm)] // The other kinds are not what these tests are about.
+#[allow(clippy::wildcard_enum_match_arm)] // These tests cover only the kinds above.
 fn written(transcript: &Transcript) -> Vec<String> {
     let turn = |turn: &crate::session::Turn| {
         let parts = turn.parts.iter().map(|part| match &part.body {
@@ -46,7 +46,7 @@ fn written(transcript: &Transcript) -> Vec<String> {
 
 #[test]
 fn a_message_with_calls_at_offsets_keeps_its_visible_order() {
-    // R-003-55: text, calls and agents stand where the segment model showed them.
+    // R-003-55: text, calls and agents keep the places of the segment model.
     let agent = LegacyAgent {
         call_id: "t2".to_owned(),
         id: "a".to_owned(),
@@ -84,7 +84,7 @@ fn a_message_without_parts_shows_its_thinking_and_then_its_content() {
 
 #[test]
 fn rows_without_turns_are_grouped_by_the_users_words() {
-    // R-004-23: a user row, then all until the next one; before the first is turn 0.
+    // R-004-23: a turn extends from a user row to the next one; rows before the first are turn 0.
     let text = |text: &str| row(RowKind::Text(text.to_owned()));
     let user = |text: &str| row(RowKind::User(text.to_owned()));
     let rows = [
@@ -102,7 +102,7 @@ fn rows_without_turns_are_grouped_by_the_users_words() {
         written(&transcript),
         [r#"0: "hello""#, r#"1: (why) t1:completed "so" "and""#, r#"2: "bye""#]
     );
-    // Thinking is inferred for what was imported.
+    // The thinking mode of imported turns is inferred.
     let thinking: Vec<bool> = transcript.turns.iter().map(|turn| turn.thinking_mode).collect();
     assert_eq!(thinking, [false, true, false]);
 }

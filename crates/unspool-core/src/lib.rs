@@ -1,4 +1,4 @@
-//! What an AI agent did, in the order in which it happened.
+//! The session model of Unspool: what an AI agent did, in the order in which it happened.
 //!
 //! This crate is pure: no clock, no randomness, no I/O, no async. Decoders turn a source's
 //! records into events, the assembler folds events into changes, changes build a transcript,

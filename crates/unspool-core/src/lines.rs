@@ -1,6 +1,6 @@
-//! Lines: blocks laid out for a grid of characters. The terminal UI, `show` and plain text all
-//! draw these. Whatever a line holds is free of control characters and of characters that turn
-//! the direction of writing: agent output is hostile, and this is the last place before a
+//! Lays blocks out as styled lines on a character grid. Input: blocks and turn views of `present`.
+//! Output: lines for the terminal UI, `show` and plain text. A line never holds control characters
+//! or bidirectional overrides: agent output is hostile, and this is the last stage before a
 //! terminal (law 8).
 
 mod blocks;
@@ -17,17 +17,17 @@ pub use wrap::{clip, cut, visible, width};
 
 use crate::block::{AnsiStyle, Block, Color, Look, Tone};
 
-/// Rules, heads and badges are not drawn wider than this, however wide the screen.
+/// Maximum width in columns of rules, heads and badges, however wide the screen is.
 pub const MEASURE: usize = 110;
 
-/// How much is shown.
+/// Layout options.
 #[derive(Clone, Copy, Debug)]
 pub struct LineOptions<'a> {
     /// Open every fold.
     pub expand: bool,
-    /// How many lines of a tool's output are shown. `None` shows all.
+    /// Maximum number of output lines per tool call. `None` shows all.
     pub output_lines: Option<usize>,
-    /// Who knows the colours of code. They change no character (R-001-38).
+    /// Syntax highlighter. It changes no character (R-001-38).
     pub colours: Option<&'a dyn Colours>,
 }
 
@@ -38,7 +38,7 @@ impl Default for LineOptions<'_> {
 }
 
 impl LineOptions<'_> {
-    /// Everything that there is.
+    /// Expands every fold and shows the full output.
     pub fn everything() -> Self {
         LineOptions { expand: true, output_lines: None, colours: None }
     }
@@ -50,15 +50,15 @@ pub struct Line {
     pub runs: Vec<Run>,
 }
 
-/// A stretch of a line in one style.
+/// A run of text in one style.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Run {
     pub text: String,
     pub style: Style,
 }
 
-/// How a stretch is to look. A painter gives the role its colour; `foreground` and `background`
-/// are what a program asked for in its own output.
+/// The style of a run. A painter maps the role to a colour; `foreground` and `background` are
+/// colours that a program set in its own output.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Style {
     pub role: Role,
@@ -70,11 +70,11 @@ pub struct Style {
     pub inverse: bool,
     pub foreground: Option<Color>,
     pub background: Option<Color>,
-    /// See [`Look::link`].
+    /// See `SpanStyle::link`.
     pub link: Option<String>,
 }
 
-/// What a stretch is.
+/// The semantic role of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Role {
     #[default]
@@ -83,17 +83,17 @@ pub enum Role {
     Code,
     Link,
     Path,
-    /// Marks of ours beside the text: bullets, rails, line numbers, counts of what is not shown.
+    /// Decoration added by the layout: bullets, rails, line numbers, counts of hidden lines.
     Gutter,
     Added,
     Removed,
     AddedWord,
     RemovedWord,
     Tone(Tone),
-    /// The word in brackets that says how a tool call stands. Its colours are not those of the
-    /// state's icon (R-000-21, R-003-50).
+    /// The bracketed status badge of a tool call. Its colours differ from those of the state's
+    /// icon (R-000-21, R-003-50).
     Badge(Tone),
-    /// A stretch of code in its colour.
+    /// A syntax-highlighted token.
     Token(Token),
 }
 
@@ -129,7 +129,7 @@ impl Style {
         }
     }
 
-    /// The look of a span on top of the style of what it stands in.
+    /// Applies a span's style on top of the enclosing style.
     fn with(&self, look: &Look) -> Style {
         let role = match (look.tone, &look.link) {
             (Some(tone), _) => Role::Tone(tone),
@@ -158,8 +158,8 @@ impl Line {
         line
     }
 
-    /// Adds text, made safe for a terminal. What goes on with the last sign of the line, as an
-    /// accent does, belongs to that sign's run: a run is made of whole signs.
+    /// Appends text, made safe for a terminal. Characters that continue the last grapheme of the
+    /// line, such as a combining accent, join its run: a run consists of whole graphemes.
     pub fn push(&mut self, text: &str, style: Style) {
         let text = wrap::visible_from(text, || self.width());
         let mut text: &str = &text;
@@ -173,7 +173,7 @@ impl Line {
         }
     }
 
-    /// How many columns the line takes.
+    /// Width in columns.
     pub fn width(&self) -> usize {
         self.runs.iter().map(|run| width(&run.text)).sum()
     }
@@ -194,7 +194,7 @@ pub fn layout(blocks: &[Block], width: usize, options: &LineOptions<'_>) -> Vec<
     frame.fitted(blocks::lay(blocks, &frame))
 }
 
-/// Where something is laid out.
+/// Layout context: the available width and the inherited style.
 #[derive(Clone)]
 struct Frame<'a> {
     width: usize,
@@ -203,7 +203,7 @@ struct Frame<'a> {
     base: Style,
     /// Inside a tool's card: long output is cut.
     in_card: bool,
-    /// Diffs say which file they are about. A card with one diff has that in its head.
+    /// Print the path above each diff. A card with a single diff has it in its head.
     names_files: bool,
 }
 
@@ -225,18 +225,18 @@ impl<'a> Frame<'a> {
         frame
     }
 
-    /// Marks and counts of ours are not wrapped; where even they are too wide they are cut.
+    /// Clips lines that are still too wide: marks and counts are never wrapped.
     fn fitted(&self, lines: Vec<Line>) -> Vec<Line> {
         lines.into_iter().map(|line| wrap::clip(line, self.width)).collect()
     }
 
-    /// The width that is left for text, at most what reads well.
+    /// The available width, at most `MAX_LINE_WIDTH`.
     fn measure(&self) -> usize {
         self.width.min(MEASURE)
     }
 
-    /// Lays out inside a margin: `first` before the first line, `rest` before the others. Where
-    /// the margin would leave too little room it is left out, so that no line is ever too wide.
+    /// Lays out inside a margin: `first` before the first line, `rest` before the others. Omits the
+    /// margin if it would leave less than `MIN_WIDTH`, so that no line is ever too wide.
     fn inside(
         &self,
         first: (&str, Style),
@@ -264,7 +264,7 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// Text is never laid out narrower than this.
+/// Minimum text width in columns.
 const MIN_WIDTH: usize = 12;
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ fn painted(blocks: &[Block], width: usize) -> String {
 
 #[test]
 fn wraps_by_what_characters_take() {
-    // Ideographs and emoji take two columns; families are one sign.
+    // Ideographs and emoji take two columns; a family emoji is one grapheme.
     assert_eq!(painted(&[text("東京の天気予報は晴れ")], 12), "東京の天気予\n報は晴れ\n");
     assert_eq!(painted(&[text("abc 👨‍👩‍👧👨‍👩‍👧👨‍👩‍👧 def ghi")], 12), "abc 👨‍👩‍👧👨‍👩‍👧👨‍👩‍👧\ndef ghi\n");
     assert_eq!(painted(&[text("  indented words here")], 14), "  indented\nwords here\n");
@@ -53,7 +53,7 @@ fn long_output_is_cut() {
     let head = "● Bash  seq                         [OK]\n";
     let cut = paint(&layout(&card(ToolState::Completed, &output), 40, &options));
     assert_eq!(cut, format!("{head}  │ 1\n  │ 2\n  │ 3\n  │ … +123 lines\n"));
-    // The end of a failed command says why.
+    // A failed command shows the end of its output.
     let cut = paint(&layout(&card(ToolState::Failed, &output), 40, &options));
     assert!(
         cut.ends_with("  │ … +123 lines\n  │ 124\n  │ 125\n  │ 126\n  │ exit code 1\n"),
@@ -108,7 +108,7 @@ fn marks_of_direction_and_controls_are_shown_not_obeyed() {
     assert_eq!(visible(hostile), "a␛[31m‹U+202E›b‹U+2066›c�d␍e␡␀");
 }
 
-/// All blocks that could carry an agent's words.
+/// All blocks that can hold agent text.
 fn blocks_of(text: &str) -> Vec<Block> {
     let mut blocks = markdown::blocks(text);
     blocks.push(Block::Terminal(ansi::terminal(text)));
@@ -173,7 +173,7 @@ fn hostile() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(192))]
 
-    // Law 8: whatever an agent writes, no line can command a terminal, and none is too wide.
+    // Law 8: no agent text can send commands to the terminal, and no line is too wide.
     #[test]
     fn no_line_holds_a_control_character(text in hostile(), width in 12usize..90) {
         for options in [LineOptions::default(), LineOptions::everything()] {
@@ -191,7 +191,7 @@ proptest! {
     }
 }
 
-/// Colours at any bytes, as a grammar might find them.
+/// Tokens with arbitrary byte boundaries.
 #[derive(Debug)]
 struct Anywhere(Vec<usize>);
 
@@ -223,7 +223,7 @@ fn r_001_38_code_has_the_colours_that_are_known() {
     let plain = |text: &str| (text.to_owned(), Role::Plain);
     assert_eq!(runs(&lines[0]), [plain("  "), keyword("fn"), plain(" a")]);
     assert_eq!(runs(&lines[1]), [plain("  "), string("    fn "), plain("b")]);
-    // A block in no language has no colours.
+    // A code block without a language is not highlighted.
     let silent = Code { language: None, ..code };
     let lines = layout(&[Block::Code(silent)], 40, &options);
     assert!(lines.iter().all(|line| line.runs.iter().all(|run| run.style.role == Role::Plain)));

@@ -1,21 +1,21 @@
-//! Whether something goes on. No source says that an agent was killed: a turn without an end in a
-//! session that has been silent for long is not going on. Derived whenever it is asked, and never
-//! stored.
+//! Whether a session or turn is running. No source records that an agent was killed, so a turn
+//! without an end in a session that was silent for too long does not count as running. Computed on
+//! each read, never stored.
 
 use jiff::{SignedDuration, Timestamp};
 
 use crate::session::{SessionState, Turn, TurnState};
 use crate::summary::Summary;
 
-/// So long may a session be silent that goes on.
+/// A session that was silent for longer does not count as running.
 pub const SILENCE: SignedDuration = SignedDuration::from_mins(30);
 
-/// Whether nothing has been heard for too long.
+/// True if the last record is older than `MAX_SILENCE`, or there is none.
 pub fn is_silent(last: Option<Timestamp>, now: Timestamp) -> bool {
     last.is_none_or(|last| now.duration_since(last) > SILENCE)
 }
 
-/// Says of turns without an end whether they go on.
+/// Sets the state of turns without an end, as of `now`.
 pub fn settle(turns: &mut [Turn], last: Option<Timestamp>, now: Timestamp) {
     let silent = is_silent(last, now);
     for turn in turns.iter_mut().filter(|turn| turn.state == TurnState::Running) {
@@ -28,7 +28,7 @@ pub fn settle(turns: &mut [Turn], last: Option<Timestamp>, now: Timestamp) {
 }
 
 impl Summary {
-    /// Live while its last turn goes on, else what was told.
+    /// `Live` while the last turn is running, otherwise the recorded state.
     pub fn state(&self, now: Timestamp) -> SessionState {
         let told = self.session.state;
         let last = self.ended.or(self.started);

@@ -9,6 +9,6 @@ fn half_an_hour_of_silence_is_the_end() {
     assert!(!is_silent(Some(now), now));
     assert!(!is_silent(Some(now - SILENCE), now));
     assert!(is_silent(Some(now - SILENCE - SignedDuration::from_secs(1)), now));
-    // A clock that runs ahead of ours is no silence.
+    // A clock ahead of ours does not count as silence.
     assert!(!is_silent(Some(now + SILENCE), now));
 }

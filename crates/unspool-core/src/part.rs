@@ -1,5 +1,5 @@
-//! Parts: the typed entries of a turn, each at its place in the order. A part is made by the
-//! assembler, kept by the store and read by `present`; no other code decides what one means.
+//! Parts: the typed entries of a turn, each at its place in the order. The assembler creates them,
+//! the store keeps them, `present` reads them; no other code interprets them.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -8,11 +8,11 @@ use crate::id::{PartId, StepId};
 use crate::json::Json;
 use crate::telling::{Evidence, Origin, Ranks};
 
-/// Where a part stands in its turn. Larger is later; unique in the turn; never a list index.
+/// The position of a part in its turn. Larger is later; unique in the turn; not a list index.
 ///
-/// The n-th part that the spine opens takes n strides, an agent part takes its tool's place plus
-/// one, and what only another telling saw takes the even places between. So no part that the
-/// spine placed is ever renumbered.
+/// The n-th part that the spine opens gets n strides, an agents part gets its tool's place plus
+/// one, and parts seen only by another feed get the even places in between. Hence a part that the
+/// spine placed is never renumbered.
 #[derive(
     Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default, Serialize, Deserialize,
 )]
@@ -24,18 +24,19 @@ pub struct Place(pub i64);
 pub struct Part {
     pub id: PartId,
     pub place: Place,
-    /// The model call that produced it, where the source says.
+    /// The model call that produced it, if the source says so.
     pub step: Option<StepId>,
     pub started: Option<Timestamp>,
     pub ended: Option<Timestamp>,
-    /// The records that told of it, so that any part can be checked against its source.
+    /// The source records it was built from, so that any part can be verified.
     pub evidence: Vec<Evidence>,
-    /// What the assembler needs to take a late event for this part.
+    /// What the assembler needs to apply a late event to this part.
     pub origin: Origin,
     pub body: Body,
 }
 
-/// What a part is. Kinds that a source has and we do not are kept whole as [`Body::Data`].
+/// The content of a part, by kind. Records without a kind of their own are kept unchanged as
+/// [`Body::Data`].
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Body {
@@ -127,7 +128,7 @@ impl Kind {
 }
 
 impl Body {
-    /// What a text part says.
+    /// The text of a text part.
     pub fn prose(&self) -> Option<&str> {
         if let Body::Text(text) = self { Some(&text.text) } else { None }
     }
@@ -154,7 +155,7 @@ impl Body {
     }
 }
 
-/// What the model said to the user.
+/// Text from the model to the user.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Text {
     pub text: String,
@@ -164,7 +165,7 @@ pub struct Text {
     pub citations: Vec<Json>,
 }
 
-/// What the model thought. A redacted block has no text and says so.
+/// The model's reasoning. A redacted block has no text and `redacted` set.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Reasoning {
     pub text: String,
@@ -173,46 +174,46 @@ pub struct Reasoning {
     pub redacted: bool,
     /// The vendor's signature, or the encrypted content of a redacted block.
     pub signature: Option<String>,
-    /// Whose signature it is, as the source says it (`openai`). Without it that follows from the
-    /// agent: most run the models of one provider.
+    /// The provider that signed it, if the source names one (`openai`). Otherwise inferred from
+    /// the agent: most agents run the models of one provider.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signer: Option<String>,
     pub duration_ms: Option<u64>,
 }
 
-/// Under which name a provider keeps the signature of a thought, and the whole of one that nobody
-/// may read, as the packages of the AI SDK write it.
+/// The AI SDK key under which a provider stores a reasoning signature, or the encrypted content of
+/// a redacted block.
 pub fn signature_name(signer: &str, redacted: bool) -> &'static str {
     match signer {
         "openai" | "azure" => "reasoningEncryptedContent",
         "google" | "vertex" => "thoughtSignature",
         "copilot" => "reasoningOpaque",
-        // Those that run the models of Anthropic, and whoever does as they do.
+        // Anthropic, and providers that use its names.
         _ if redacted => "redactedData",
         _ => "signature",
     }
 }
 
-/// A tool call together with all that became of it.
+/// A tool call with its input, state, result and question.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Tool {
     pub call_id: String,
     /// The call inside which this call was made.
     pub parent_call_id: Option<String>,
     pub name: String,
-    /// The input, whole. `None` while it streams or when no telling gave it.
+    /// The complete input. `None` while it streams, or if no feed has it.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
         deserialize_with = "crate::json::told"
     )]
     pub input: Option<Json>,
-    /// The input as it streamed so far, until it is whole.
+    /// The input streamed so far; empty once it is complete.
     pub input_text: String,
     pub state: ToolState,
-    /// What the model was told, as text.
+    /// The result text returned to the model.
     pub output: Option<String>,
-    /// The result as the source gave it.
+    /// The structured result, as the source has it.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
@@ -228,7 +229,7 @@ pub struct Tool {
     pub title: Option<String>,
 }
 
-/// How far a tool call has come. No news moves it backward.
+/// The state of a tool call. It never moves backward.
 #[derive(
     Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default, Serialize, Deserialize,
 )]
@@ -240,7 +241,7 @@ pub enum ToolState {
     Running,
     Completed,
     Failed,
-    /// A person, a rule or a hook said no.
+    /// A person, a rule or a hook denied it.
     Denied,
     Interrupted,
 }
@@ -281,8 +282,8 @@ impl ToolState {
     }
 }
 
-/// Something the agent asked a person about a call. It lies over the tool part; it is no part.
-/// It is open while the tool has no [`Answer`].
+/// A question to a person about a call. It belongs to the tool part and is not a part itself. It
+/// is open while the tool has no [`Answer`].
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Question {
     pub request_id: Option<String>,
@@ -296,7 +297,7 @@ pub struct Question {
 pub enum QuestionKind {
     /// May this call run?
     Permission,
-    /// One or several of the options, or words of one's own.
+    /// One or more of the options, or free text.
     Choice,
     Text,
 }
@@ -315,7 +316,7 @@ pub struct QuestionOption {
     pub description: Option<String>,
 }
 
-/// What became of a question: kept as a record.
+/// The answer to a question.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Answer {
     pub decision: Decision,
@@ -323,7 +324,7 @@ pub struct Answer {
     pub text: String,
     /// The answer to each question of the request, by the question's text.
     pub choices: Vec<(String, String)>,
-    /// False where no source said it and it follows from what happened next (R-X-18).
+    /// False if no source reported the answer and it was inferred from later events (R-X-18).
     pub observed: bool,
 }
 
@@ -348,7 +349,7 @@ impl Decision {
     }
 }
 
-/// The sub-agents that one tool call started, with what the parent's source said of them.
+/// The sub-agents that one tool call started, as reported by the parent's source.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Agents {
     pub call_id: String,
@@ -362,11 +363,11 @@ pub struct Agent {
     pub name: String,
     pub task: String,
     pub state: AgentState,
-    /// Runs on after its turn, and is ended by its own end only.
+    /// Continues after its turn; only its own end event ends it.
     pub background: bool,
-    /// The tool that it is running now, or ran last, where the parent's source says.
+    /// The tool that it runs or ran last, if the parent's source reports it.
     pub activity: Option<String>,
-    /// Who told what of it.
+    /// Which feed set which field.
     #[serde(default)]
     pub ranks: Ranks,
 }
@@ -438,7 +439,7 @@ pub struct SkillLoad {
     pub name: String,
     /// The call that loaded it.
     pub call_id: Option<String>,
-    /// The text that the skill gave to the model.
+    /// The skill text given to the model.
     pub text: String,
 }
 
@@ -454,7 +455,7 @@ pub struct McpServer {
     pub tools: Vec<String>,
 }
 
-/// Something that was put into the model's context beside the user's words.
+/// Text added to the model's context that is not from the user.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct ContextInfo {
     pub title: String,
@@ -478,7 +479,7 @@ pub struct File {
     pub media_type: Option<String>,
     /// A path, an address or a data URL.
     pub url: Option<String>,
-    /// The text that was attached, where the source keeps it.
+    /// The attached text, if the source keeps it.
     pub text: Option<String>,
 }
 
@@ -489,7 +490,7 @@ pub struct SourceLink {
     pub quote: Option<String>,
 }
 
-/// What changed on disk, when the agent says so.
+/// A file change reported by the agent.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Patch {
     pub path: Option<String>,
@@ -498,7 +499,7 @@ pub struct Patch {
     pub call_id: Option<String>,
 }
 
-/// Something that happened and is not the model's words.
+/// A notice that did not come from the model.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Notice {
     /// What kind of notice: `interrupted`, `hook-feedback`, `mode-change`, `retry`, `no-reply`,
@@ -507,7 +508,7 @@ pub struct Notice {
     pub text: String,
 }
 
-/// What went wrong. A flag, never recognised by its wording.
+/// An error. Identified by a flag in the source, never by its wording.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Failure {
     pub code: Option<String>,
@@ -515,7 +516,7 @@ pub struct Failure {
     pub text: String,
 }
 
-/// Anything that a source has and we have no kind for. Round-trips unchanged (R-000-24).
+/// A source record without a kind of its own. Round-trips unchanged (R-000-24).
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Data {
     pub kind: String,

@@ -1,8 +1,8 @@
-//! Plain text: lines without their styles. What a pipe, a golden file and a search see.
+//! Plain text: lines without their styles, for pipes and golden files.
 
 use crate::lines::Line;
 
-/// Lines as text: no styles, no trailing spaces, every line ended.
+/// Writes lines as text: no styles, no trailing spaces, a newline after every line.
 pub fn paint(lines: &[Line]) -> String {
     let mut out = String::new();
     for line in lines {

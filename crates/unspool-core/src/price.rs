@@ -1,6 +1,6 @@
-//! What tokens cost: a table of list prices with a date, in which users put their own prices first.
-//! Agents that say what a session cost are believed for that session; what is worked out here
-//! stands beside it and never in its place.
+//! Token prices: a dated table of list prices, overridden by the user's own prices. If an agent
+//! reports the cost of a session, that figure is authoritative; the estimate computed here is shown
+//! beside it and never replaces it.
 
 use std::collections::BTreeMap;
 
@@ -8,19 +8,19 @@ use serde::Deserialize;
 
 use crate::session::Usage;
 
-/// Dollars for a million tokens of each kind.
+/// US dollars per million tokens, by kind.
 #[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Price {
     pub input: f64,
     pub output: f64,
-    /// Read from a cache; as input where nothing else is said.
+    /// Cache reads. Defaults to `input`.
     #[serde(default)]
     pub cache_read: Option<f64>,
-    /// Written to a cache; as input where nothing else is said.
+    /// Cache writes. Defaults to `input`.
     #[serde(default)]
     pub cache_write: Option<f64>,
-    /// Written to a cache that holds for an hour; as any other where nothing else is said.
+    /// Cache writes with a one-hour lifetime. Defaults to `cache_write`.
     #[serde(default)]
     pub cache_write_1h: Option<f64>,
 }
@@ -39,7 +39,7 @@ impl Price {
         counts.into_iter().map(|(count, price)| count as f64 * price).sum::<f64>() / 1e6
     }
 
-    /// Whether every figure of it is one that something can cost.
+    /// True if every figure is finite and not negative.
     pub fn is_sane(&self) -> bool {
         let told = [self.cache_read, self.cache_write, self.cache_write_1h];
         let told = told.into_iter().flatten().chain([self.input, self.output]);
@@ -47,7 +47,7 @@ impl Price {
     }
 }
 
-/// Prices by model: the user's own, then the list.
+/// Prices by model: the user's own first, then the list.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Prices {
     own: BTreeMap<String, Price>,
@@ -61,19 +61,19 @@ impl Default for Prices {
 }
 
 impl Prices {
-    /// When the list was drawn up.
+    /// Date of the list.
     pub const AS_OF: &'static str = "2026-11-15";
 
     pub fn listed() -> Prices {
         Prices { own: BTreeMap::new(), listed: LIST }
     }
 
-    /// Nothing has a price.
+    /// No prices at all.
     pub fn none() -> Prices {
         Prices { own: BTreeMap::new(), listed: &[] }
     }
 
-    /// With the user's own prices, by the models' names as agents write them.
+    /// List prices plus the user's own, keyed by model name as agents write it.
     pub fn with(own: BTreeMap<String, Price>) -> Prices {
         Prices { own, listed: LIST }
     }
@@ -91,9 +91,9 @@ impl Prices {
     }
 }
 
-/// What a model is called without what providers and agents put around its name: who serves it
-/// (`openai/`, `us.anthropic.`), how it is dressed (`[1m]`, `-v1:0`) and when it was made
-/// (`-20251001`, `-2025-08-07`, `@20251001`, `-latest`).
+/// Strips what providers and agents add to a model name: the provider (`openai/`,
+/// `us.anthropic.`), the variant (`[1m]`, `-v1:0`) and the date (`-20251001`, `-2025-08-07`,
+/// `@20251001`, `-latest`).
 fn plain_name(model: &str) -> String {
     let name = model.rsplit('/').next().unwrap_or(model).to_lowercase();
     let name = name.split(['[', '@', ':']).next().unwrap_or(&name);
@@ -121,16 +121,17 @@ fn without_date(name: &str) -> &str {
     cut("-20251001".len()).or_else(|| cut("-2025-10-01".len())).unwrap_or(name)
 }
 
-/// What was used by each model, and what the agent says it cost.
+/// Token usage by model, and the cost reported by the agent.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Spending {
-    /// None is for calls that name no model.
+    /// The key is `None` for calls without a model name.
     by_model: BTreeMap<Option<String>, Usage>,
     pub reported_usd: Option<f64>,
 }
 
 impl Spending {
-    /// Of one session. A call that names no model is taken to be of the session's only one.
+    /// Spending of one session. If the session has a single model, calls without a model name count
+    /// for it.
     pub fn of_session<'a>(
         calls: impl IntoIterator<Item = (Option<&'a str>, Usage)>,
         reported_usd: Option<f64>,
@@ -152,20 +153,20 @@ impl Spending {
         self.by_model.entry(model.map(str::to_owned)).or_default().add(usage);
     }
 
-    /// Takes in what another session spent.
+    /// Adds the spending of another session.
     pub fn add(&mut self, other: &Spending) {
         for (model, usage) in &other.by_model {
             self.take(model.as_deref(), *usage);
         }
         if let Some(cost) = other.reported_usd {
-            // To the billionth of a dollar: the order of the sum must not show in its last bits.
+            // Round to 1e-9 dollars: the order of summation must not change the result.
             let sum = self.reported_usd.unwrap_or(0.0) + cost;
             self.reported_usd = Some((sum * 1e9).round() / 1e9);
         }
     }
 
-    /// What it should have cost. None when nothing was used, or something that has no price: half
-    /// a sum would be read as a whole one.
+    /// The cost by list price. `None` if nothing was used or any model has no price: a partial sum
+    /// would be mistaken for the total.
     pub fn estimated_usd(&self, prices: &Prices) -> Option<f64> {
         let priced = |(model, usage): (&Option<String>, &Usage)| {
             prices.of(model.as_deref()?).map(|price| price.of(usage))
@@ -181,7 +182,7 @@ struct Listed {
     price: Price,
 }
 
-/// Anthropic's caches cost a quarter more to write, or twice as much for an hour.
+/// Anthropic cache writes cost 1.25 times the input price, or twice for a one-hour lifetime.
 const fn anthropic(model: &'static str, input: f64, output: f64, cache_read: f64) -> Listed {
     let price = Price {
         input,
@@ -204,7 +205,7 @@ const fn listed(model: &'static str, input: f64, output: f64, cache_read: f64) -
     Listed { model, price }
 }
 
-/// Writing to the cache costs more than input.
+/// A model with a separate price for cache writes.
 const fn written(
     model: &'static str,
     input: f64,
@@ -222,9 +223,9 @@ const fn written(
     Listed { model, price }
 }
 
-/// List prices of the models that coding agents use, without discounts and without what providers
-/// add for very long prompts. Those of Anthropic's newest models were worked out from the costs
-/// that Claude Code itself wrote down, and tests hold them against recordings.
+/// List prices of the models that coding agents use, without discounts and without surcharges for
+/// very long prompts. The prices of Anthropic's newest models are derived from the costs that
+/// Claude Code records; tests check them against recordings.
 const LIST: &[Listed] = &[
     anthropic("claude-fable-5", 10.0, 50.0, 1.0),
     anthropic("claude-fable-5-1", 10.0, 50.0, 0.25),

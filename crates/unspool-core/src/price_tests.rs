@@ -12,7 +12,7 @@ const TOKENS: Usage = Usage {
     reasoning: 0,
 };
 
-/// The figures are those that Claude Code 2.1.325 wrote into a log.
+/// Figures from a log of Claude Code 2.1.325.
 #[test]
 fn what_claude_code_counts_is_what_we_count() {
     let price = Prices::listed().of("claude-opus-5-5").unwrap();

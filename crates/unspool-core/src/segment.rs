@@ -1,11 +1,11 @@
-//! Reasoning blocks: computed for display from the ordered parts of a turn, never stored, by the
-//! same function for a live list and a stored one (R-004-14). The result is an ordered list of
-//! pieces that, joined, give the input again, so nothing moves and nothing is lost
-//! (R-004-05 to R-004-12, C-06 to C-10).
+//! Reasoning blocks: computed for display from the ordered parts of a turn and never stored. Live
+//! and stored turns use the same function (R-004-14). The result is an ordered list of segments
+//! whose concatenation is the input, so nothing moves and nothing is lost (R-004-05 to R-004-12,
+//! C-06 to C-10).
 //!
-//! Only reasoning, text and tools decide. Every other kind is transparent: it stays where it
-//! stands, inside the block when the block goes on behind it, outside otherwise. Only the agents
-//! of a call never leave it.
+//! Only reasoning, text and tools open or close a block. Every other kind is transparent: it is
+//! inside the block if a member of the block follows it, outside otherwise. The agents of a call
+//! always stay with their call.
 
 use std::ops::Range;
 
@@ -22,7 +22,7 @@ pub enum Rule {
     UntilText,
 }
 
-/// A stretch of a turn's parts.
+/// A reasoning block or a single part.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Piece<'a> {
     /// A reasoning block. Begins with reasoning, ends with reasoning, a tool or a tool's agents.
@@ -32,7 +32,7 @@ pub enum Piece<'a> {
 }
 
 impl<'a> Piece<'a> {
-    /// The parts of the piece, in order.
+    /// The parts of the segment, in order.
     pub fn parts(&self) -> impl Iterator<Item = &'a Part> {
         let parts = match self {
             Piece::Block(parts) => parts.as_slice(),
@@ -41,13 +41,13 @@ impl<'a> Piece<'a> {
         parts.iter().copied()
     }
 
-    /// How many tool calls stand in the piece (R-004-13).
+    /// The number of tool calls in the segment (R-004-13).
     pub fn tool_count(&self) -> usize {
         self.parts().filter(|part| part.body.kind() == Kind::Tool).count()
     }
 }
 
-/// What a part means to the rule.
+/// How a part affects a block.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Role {
     Reasoning,
@@ -77,7 +77,7 @@ fn role(kind: Kind) -> Role {
     }
 }
 
-/// A piece by the places of its parts in the turn's list.
+/// A segment as indices into the turn's list of parts.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Stretch {
     Block(Range<usize>),
@@ -105,8 +105,8 @@ pub fn segment<'a>(parts: &'a [Part], thinking_mode: bool, rule: Rule) -> Vec<Pi
     cut.into_iter().filter_map(piece).collect()
 }
 
-/// The same by kinds alone: what the parts hold decides nothing, so a turn can be cut where it is
-/// not loaded.
+/// Segments by kinds alone. The content of the parts is irrelevant, so this also works for turns
+/// that are not loaded.
 pub fn stretches(kinds: &[Kind], thinking_mode: bool, rule: Rule) -> Vec<Stretch> {
     let mut found = Vec::with_capacity(kinds.len());
     let mut at = 0;
@@ -123,14 +123,14 @@ pub fn stretches(kinds: &[Kind], thinking_mode: bool, rule: Rule) -> Vec<Stretch
     found
 }
 
-/// How many parts the block has that begins with the first of these, which is reasoning.
-/// Transparent parts count once a member follows them, so none hangs over the block's end.
+/// The length of the block that begins at the first part, which must be reasoning. Transparent
+/// parts count only if a member follows them, so none trails the block.
 fn block_length(kinds: &[Kind], rule: Rule) -> usize {
     let mut length = 0;
     let mut after_tool = false;
     for (at, kind) in kinds.iter().enumerate() {
         match role(*kind) {
-            // The agents that a call started stay with their call.
+            // The agents of a call stay with it.
             Role::Transparent if after_tool && length == at && *kind == Kind::Agent => {
                 length = at + 1;
             }
@@ -140,7 +140,7 @@ fn block_length(kinds: &[Kind], rule: Rule) -> usize {
                 length = at + 1;
                 after_tool = false;
             }
-            // A tool that follows a tool shows that the first one had closed the block.
+            // Two tools in a row: the first one closed the block.
             Role::Tool if after_tool && rule == Rule::Default => break,
             Role::Tool => {
                 length = at + 1;

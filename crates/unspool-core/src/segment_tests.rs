@@ -1,5 +1,5 @@
-//! The cases of R-004-09 in the requirement's own notation, with `No` (a notice) for the kinds
-//! that the rule does not see, and the laws as properties.
+//! The cases of R-004-09 in the requirement's own notation, with `No` (a notice) for transparent
+//! kinds, and the laws as properties.
 
 use proptest::prelude::*;
 
@@ -43,7 +43,7 @@ fn word(part: &Part) -> &'static str {
     }
 }
 
-/// Writes `{Th,To}|To,Tx`: a bar stands on each side of a block, and commas between single parts.
+/// Writes `{Th,To}|To,Tx`: bars around blocks, commas between single parts.
 fn written(pieces: &[Piece]) -> String {
     let mut out = String::new();
     let mut bar = false;
@@ -81,7 +81,7 @@ fn the_cases_of_the_default_rule() {
             ("Th,To,Th,To,Tx,Th,To", "{Th,To,Th,To}|Tx|{Th,To}"),
             ("Th,Tx,Th,To,Tx", "{Th}|Tx|{Th,To}|Tx"),
             ("", ""),
-            // R-004-08, and a block that opens right behind a closed one (R-004-05).
+            // R-004-08, and a block that directly follows a closed one (R-004-05).
             ("Th,Th,Th", "{Th,Th,Th}"),
             ("Th,To,To,Th,Tx", "{Th,To}|To|{Th}|Tx"),
         ],

@@ -1,4 +1,5 @@
-//! Sessions, turns and steps: what the parts stand in.
+//! Sessions, turns and steps: the containers of parts. Built by `TranscriptBuilder` from changes,
+//! stored as rows, read by `present`, `document` and the projections.
 
 use std::sync::Arc;
 
@@ -31,7 +32,7 @@ pub struct Session {
     pub forked_from: Option<ForkedFrom>,
 }
 
-/// What sources say of a session as a whole. Absent means not told.
+/// Session-level facts from the sources. `None` means that no source reported it.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Facts {
     pub project: Option<String>,
@@ -46,18 +47,18 @@ pub struct Facts {
     pub parent: Option<Parent>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked_from: Option<ForkedFrom>,
-    /// Only prompts and their results are known of it.
+    /// The source has only prompts and their results.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub outcomes_only: bool,
-    /// Who told project, branch and version.
+    /// Which feed set project, branch and version.
     #[serde(default)]
     pub ranks: Ranks,
-    /// Ends of sub-agents that nobody has introduced yet.
-    #[serde(default)]
+    /// Ends of sub-agents whose start has not been seen yet.
+    #[serde(default, rename = "strangers")]
     pub strangers: Vec<Stranger>,
 }
 
-/// The end of a sub-agent, told before the sub-agent was (R-X-04).
+/// The end of a sub-agent that arrived before its start (R-X-04).
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Stranger {
     pub id: Arc<str>,
@@ -66,7 +67,7 @@ pub struct Stranger {
     pub evidence: Evidence,
 }
 
-/// A title with how much it counts: a person's own words win over a generated one.
+/// A title and its origin. A later origin wins: a custom title replaces a generated one.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Title {
     pub text: String,
@@ -105,9 +106,9 @@ impl SessionState {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Parent {
     pub session: SessionId,
-    /// Not every source says which call it was.
+    /// Not every source names the call.
     pub call_id: Option<String>,
-    /// The kind of agent that was asked for: `general-purpose`.
+    /// The requested kind of agent: `general-purpose`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
 }
@@ -123,17 +124,17 @@ pub struct ForkedFrom {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Turn {
     pub id: TurnId,
-    /// 0 is what comes before the first prompt.
+    /// 0 holds the records before the first prompt.
     pub number: u32,
     pub trigger: Trigger,
     /// The user's own parts, in order.
     pub user: Vec<Body>,
-    /// From the request where a source says it, else whether there is any reasoning.
+    /// From the request if a source reports it, otherwise true if the turn has reasoning.
     pub thinking_mode: bool,
     pub state: TurnState,
-    /// Rewound away, and kept.
+    /// The user rewound past it. It is kept.
     pub abandoned: bool,
-    /// It happened in the session that this one branched off.
+    /// Copied from the session that this one branched off.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub inherited: bool,
     pub started: Option<Timestamp>,
@@ -142,48 +143,52 @@ pub struct Turn {
     pub steps: Vec<Step>,
     /// In their order.
     pub parts: Vec<Part>,
-    /// What the assembler needs to take a late event for this turn.
+    /// What the assembler needs to apply a late event to this turn.
     pub origin: TurnOrigin,
 }
 
-/// What the assembler remembers of a turn beside what people see.
+/// What the assembler needs to know about a turn and no surface shows.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct TurnOrigin {
     pub names: Vec<Name>,
-    /// The turn's place in each telling.
+    /// The turn's position in each feed.
     pub at: Positions,
     pub ranks: Ranks,
-    /// How each telling says it ended.
+    /// The end that each feed reports.
     pub ends: [Option<End>; 3],
-    /// Ends that wait for sub-agents in the foreground.
+    /// Ends that wait for foreground sub-agents.
     pub deferred: [Option<End>; 3],
-    /// What the request said of thinking, where a telling knows.
+    /// Whether the request enabled thinking, if a feed reports it.
     pub thinking: Option<bool>,
-    /// White space at the start of prose that may turn out to be nothing else.
+    /// Leading white space of prose whose first word has not arrived.
+    #[serde(rename = "held")]
     pub held: Vec<Held>,
-    /// Places of things that began, and of which nothing has been said.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// Places of blocks that have begun and have no content yet.
+    #[serde(default, rename = "kept", skip_serializing_if = "Vec::is_empty")]
     pub kept: Vec<Kept>,
 }
 
-/// A place that one telling keeps for what it will call by this name.
+/// A place that one feed reserves for the block with this name.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Kept {
+    #[serde(rename = "telling")]
     pub telling: Telling,
     pub block: Name,
     pub position: u32,
 }
 
-/// White space that waits for a word.
+/// Leading white space that waits for the first word of its block.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Held {
+    #[serde(rename = "telling")]
     pub telling: Telling,
     pub block: Option<Name>,
+    #[serde(rename = "voice")]
     pub voice: Voice,
     pub text: String,
 }
 
-/// One telling's word on how a turn ended.
+/// How one feed reports the end of a turn.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct End {
     pub reason: EndReason,
@@ -198,7 +203,7 @@ pub enum Trigger {
     Command,
     Hook,
     Schedule,
-    /// A background agent or command reported.
+    /// A background agent or command reported its result.
     Agent,
     Continuation,
 }
@@ -237,7 +242,7 @@ pub enum TurnState {
     Completed,
     Failed,
     Interrupted,
-    /// Told without an end, and nobody knows whether it still runs.
+    /// No end was recorded, and it is unknown whether the turn still runs.
     Unknown,
 }
 
@@ -262,7 +267,7 @@ pub struct Step {
     pub model: Option<Arc<str>>,
     pub usage: Usage,
     pub stop_reason: Option<Arc<str>>,
-    /// Snapshots and spans that the prompt was made of, where a source records them.
+    /// The snapshots and spans of the prompt, if the source records them.
     pub provenance: Option<Provenance>,
 }
 
@@ -275,7 +280,7 @@ pub struct Usage {
     pub cache_read: u64,
     pub cache_write: u64,
     pub reasoning: u64,
-    /// Of `cache_write`, what a cache holds for an hour: it costs more.
+    /// The part of `cache_write` with a lifetime of one hour, which costs more.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cache_write_1h: u64,
 }
@@ -285,8 +290,8 @@ fn is_zero(count: &u64) -> bool {
 }
 
 impl Usage {
-    /// Joins two tellings of the same call. Sources repeat a call's usage while it grows, and
-    /// some never write the last figure; the larger one is the later one.
+    /// Merges two reports of the same call by taking the larger figures. Sources repeat a call's
+    /// usage while it grows, and some never write the last figure.
     pub fn join(&mut self, other: Usage) {
         self.input = self.input.max(other.input);
         self.output = self.output.max(other.output);
@@ -306,7 +311,7 @@ impl Usage {
 
     /// Adds another call's usage.
     pub fn add(&mut self, other: Usage) {
-        // Counts come from outside, and nonsense must not stop us.
+        // Counts are external input; absurd ones must not overflow.
         self.input = self.input.saturating_add(other.input);
         self.output = self.output.saturating_add(other.output);
         self.cache_read = self.cache_read.saturating_add(other.cache_read);
@@ -316,8 +321,8 @@ impl Usage {
     }
 }
 
-/// What a step's prompt was made of: ordered pieces, the final string, and where each piece
-/// stands in it, in characters. Large content is referred to by its SHA-256.
+/// The composition of a step's prompt: ordered pieces, the final string, and the character span of
+/// each piece in it. Large content is referenced by its SHA-256.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Provenance {
     pub pieces: Vec<PromptPiece>,
@@ -364,7 +369,7 @@ impl Turn {
         usage
     }
 
-    /// What was used by each model.
+    /// Usage by model.
     pub fn spending(&self) -> Spending {
         let calls = self.steps.iter().map(|step| (step.model.as_deref(), step.usage));
         Spending::of_session(calls, None)
@@ -383,14 +388,14 @@ impl Transcript {
         usage
     }
 
-    /// What was used by each model, and what the agent says it cost.
+    /// Usage by model, and the cost that the agent reports.
     pub fn spending(&self) -> Spending {
         let steps = self.turns.iter().flat_map(|turn| &turn.steps);
         let calls = steps.map(|step| (step.model.as_deref(), step.usage));
         Spending::of_session(calls, self.session.facts.cost_usd)
     }
 
-    /// The title that a person or the agent gave, else the beginning of the first prompt.
+    /// The title set by a person or the agent, otherwise the beginning of the first prompt.
     pub fn title(&self) -> Option<String> {
         if let Some(title) = &self.session.facts.title {
             return Some(title.text.clone());
@@ -413,7 +418,7 @@ impl Transcript {
         agents.flatten().map(|agent| agent.id.as_str())
     }
 
-    /// When the first thing happened that has a time.
+    /// The earliest recorded time.
     pub fn started(&self) -> Option<Timestamp> {
         let parts = self.turns.iter().flat_map(|turn| &turn.parts);
         let parts = parts.filter_map(|part| part.started.or(part.ended));
@@ -421,7 +426,7 @@ impl Transcript {
         turns.chain(parts).chain(self.session.facts.started).min()
     }
 
-    /// When the last thing happened that has a time.
+    /// The latest recorded time.
     pub fn ended(&self) -> Option<Timestamp> {
         let parts = self.turns.iter().flat_map(|turn| &turn.parts);
         let parts = parts.filter_map(|part| part.ended.or(part.started));
@@ -429,7 +434,7 @@ impl Transcript {
     }
 }
 
-/// The beginning of a prompt, where a session has no title of its own.
+/// The first line of a prompt, as the title of a session without one.
 pub fn title_of_prompt(text: &str) -> Option<String> {
     let line = text.lines().find(|line| !line.trim().is_empty())?;
     Some(line.trim().chars().take(120).collect())

@@ -1,5 +1,5 @@
-//! A turn without what its parts hold: enough to cut it into pieces, to count and to map it. Who
-//! shows a long turn has this of all of it, and the parts themselves only where somebody looks.
+//! Skeletons: a turn without the content of its parts, enough to segment, count and map it. Views
+//! of a long turn load its skeleton completely and the parts only where they are visible.
 
 use std::sync::Arc;
 
@@ -7,15 +7,15 @@ use crate::id::{PartId, StepId};
 use crate::part::{Body, Kind, Part, Place, ToolState};
 use crate::session::Turn;
 
-/// A turn with its outline. Its list of parts may be empty, or hold some of them.
+/// A turn with the skeletons of all its parts. `turn.parts` may be empty or hold some of them.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Skeleton {
     pub turn: Turn,
-    /// All parts that are shown, in their order.
+    /// All visible parts, in order.
     pub parts: Vec<Bone>,
 }
 
-/// What is known of a part that was not loaded.
+/// A part without its content.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Bone {
     pub id: PartId,
@@ -39,12 +39,12 @@ impl Bone {
         }
     }
 
-    /// It went wrong.
+    /// It is an error or a failed call.
     pub fn is_failure(&self) -> bool {
         self.kind == Kind::Error || self.state == Some(ToolState::Failed)
     }
 
-    /// It changed a file, or tried to.
+    /// It edits a file, or tried to.
     pub fn is_edit(&self) -> bool {
         let edits = |tool: &Arc<str>| crate::present::tools::is_edit(tool);
         self.kind == Kind::Patch || self.tool.as_ref().is_some_and(edits)
@@ -52,7 +52,7 @@ impl Bone {
 }
 
 impl Skeleton {
-    /// Of a turn that is loaded whole.
+    /// The skeletons of a completely loaded turn.
     pub fn of(turn: &Turn) -> Vec<Bone> {
         turn.parts.iter().map(Bone::of).collect()
     }

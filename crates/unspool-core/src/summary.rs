@@ -1,5 +1,5 @@
-//! A session at a glance: its head and what is summed up over its turns. Made from a transcript, or
-//! by a store from its sums, so that a list need not load what it lists.
+//! Session summaries: the head and totals over the turns. Computed from a transcript, or by the
+//! store from its own totals, so that a list does not have to load transcripts.
 
 use jiff::Timestamp;
 
@@ -7,13 +7,13 @@ use crate::part::{Body, ToolState};
 use crate::price::Spending;
 use crate::session::{Session, Transcript, TurnState, Usage};
 
-/// How much of a session is known.
+/// How complete the record of a session is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Completeness {
     Full,
-    /// Something is missing: only hooks told of it, or lines could not be read.
+    /// Something is missing: only hooks reported it, or lines were unreadable.
     Partial,
-    /// Only prompts and results are known.
+    /// The source has only prompts and results.
     FinalOnly,
     Failed,
 }
@@ -36,11 +36,11 @@ impl Completeness {
     }
 }
 
-/// A session at a glance.
+/// A session head with totals.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Summary {
     pub session: Session,
-    /// What a person or the agent calls it, else the beginning of the first prompt.
+    /// The title set by a person or the agent, otherwise the beginning of the first prompt.
     pub title: Option<String>,
     pub tags: Vec<String>,
     /// In the order of their first use.
@@ -51,19 +51,19 @@ pub struct Summary {
     pub turns: u64,
     pub parts: u64,
     pub tools: u64,
-    /// Errors, and tools that failed.
+    /// Error parts and failed tool calls.
     pub errors: u64,
-    /// Its last turn has no end. Whether it goes on depends on the time (`state`).
+    /// The last turn has no end. Whether it still runs depends on the time; see `state`.
     pub running: bool,
     pub usage: Usage,
-    /// Together with its sub-agents, as far as their own sessions are known.
+    /// Including sub-agents whose own sessions are known.
     pub usage_with_agents: Usage,
     pub spending: Spending,
     pub spending_with_agents: Spending,
 }
 
 impl Transcript {
-    /// The session at a glance, together with its sub-agents.
+    /// Summarises the session together with its sub-agents.
     pub fn summary(&self, completeness: Completeness, agents: &[Transcript]) -> Summary {
         let parts = || self.turns.iter().flat_map(|turn| &turn.parts);
         let tool = |state: Option<ToolState>| {
@@ -79,7 +79,7 @@ impl Transcript {
         let errors = parts().filter(|part| matches!(part.body, Body::Error(_))).count() as u64;
         let (usage, spending) = (self.usage(), self.spending());
         let (mut usage_with_agents, mut spending_with_agents) = (usage, spending.clone());
-        // By their ids: sums of dollars must not depend on which of them was read first.
+        // Sorted by id: floating-point sums must not depend on the order of arrival.
         let mut agents: Vec<&Transcript> = agents.iter().collect();
         agents.sort_by_cached_key(|agent| agent.session.id.to_string());
         for agent in agents {

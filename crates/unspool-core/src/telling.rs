@@ -1,6 +1,7 @@
-//! Tellings. One session may be told several times: by the agent's log, by its live stream, by
-//! its hooks. Two tellings speak of one thing when they call it by one name. What each of them
-//! says is ranked, not timed, so the order in which they arrive cannot change the result.
+//! Provenance: feeds, names, ranks and evidence. A session may have several feeds: the agent's
+//! log, its live stream, its hooks. Two feeds describe the same turn, step or part if they share a
+//! name for it. Values are ranked by feed and not by time, so arrival order cannot change the
+//! result. Decoders fill these types, the assembler merges by them, the store keeps them per part.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,16 +9,16 @@ use std::sync::Arc;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// Who tells. A later variant is believed before an earlier one, and the last one that covers a
-/// turn is the turn's spine: it places the parts.
+/// One source's account of a session. A later variant outranks an earlier one. The strongest feed
+/// that covers a turn is the turn's spine: it places the parts.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Telling {
-    /// Payloads that the agent hands to a command of ours while it works.
+    /// Payloads that the agent passes to our hook command while it works.
     Hooks,
     /// The live protocol, token by token.
     Stream,
-    /// What the agent keeps on disk: a log, a rollout, a database.
+    /// The agent's own files: a log, a rollout, a database.
     Log,
 }
 
@@ -29,8 +30,8 @@ impl Telling {
     }
 }
 
-/// What a source calls a turn, a step or a part. Stronger names come first: the strongest one
-/// known makes the id.
+/// A source's name for a turn, a step or a part. Stronger names come first; the id is derived
+/// from the strongest known name.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Name {
@@ -38,9 +39,9 @@ pub enum Name {
     Preamble,
     /// A tool call, by its id.
     Call(Arc<str>),
-    /// The agents that a tool call started.
+    /// The part for the agents that a tool call started.
     AgentsOf(Arc<str>),
-    /// A sub-agent, by its own id: it leads to the part of its call's agents.
+    /// A sub-agent, by its own id. Resolves to the agents part of its call.
     Agent(Arc<str>),
     /// A block of a model message, by message id and index.
     Block(Arc<str>, u32),
@@ -50,20 +51,22 @@ pub enum Name {
     Prompt(Arc<str>),
     /// A record of the source, by its own id.
     Record(Arc<str>),
-    /// The n-th thing with this content, in the turn or, for a turn, in the session. This is how
-    /// sources that share no ids are brought together.
+    /// The n-th occurrence of this content hash in the turn (for a turn: in the session). Matches
+    /// feeds that share no ids.
+    #[serde(rename = "alike")]
     Alike(u64, u32),
-    /// A later piece of the thing that `Alike` names so, told apart because something stood between
-    /// the two. A stronger telling that has the thing whole has the pieces in it.
+    /// A later fragment of the block that `ByContent` names, separate because another part came
+    /// in between. A stronger feed that has the complete block covers its fragments.
+    #[serde(rename = "piece")]
     Piece(u64, u32, u32),
-    /// The n-th thing that this telling opened, where the source names nothing.
+    /// The n-th part or turn that this feed opened, for sources without names.
     Nth(Telling, u32),
-    /// What the end rule put there.
+    /// The part that the end rule added.
     Ending,
 }
 
 impl Name {
-    /// A digest of the name, the same on every machine: an index of a million names holds these.
+    /// A 64-bit digest, the same on every machine. The name index holds digests to stay small.
     pub fn digest(&self) -> u64 {
         let of = |kind: u64, text: &str| xxh3_64_with_seed(text.as_bytes(), kind);
         match self {
@@ -89,7 +92,7 @@ impl Name {
         }
     }
 
-    /// Whether the name means something only inside one turn.
+    /// True if the name is unique only within its turn.
     pub fn is_local(&self) -> bool {
         match self {
             Name::Alike(..) | Name::Piece(..) | Name::Nth(..) | Name::Ending => true,
@@ -105,11 +108,12 @@ impl Name {
     }
 }
 
-/// The record that told something: enough to find it again and to see that it is the same.
+/// The source record behind a value: enough to find it again and to verify that it is unchanged.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Evidence {
+    #[serde(rename = "telling")]
     pub telling: Telling,
-    /// Which of the session's files or streams, by its place in the session's list of them.
+    /// Index of the file or stream in the session's list of sources.
     pub source: u16,
     /// Where the record begins: a byte offset, a row number or a frame number.
     pub offset: u64,
@@ -118,7 +122,7 @@ pub struct Evidence {
     pub digest: u64,
 }
 
-/// The place of a thing in each telling that spoke of it.
+/// The position of a turn, step or part in each feed that has it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Positions(pub [Option<u32>; 3]);
 
@@ -132,13 +136,12 @@ impl Positions {
     }
 }
 
-/// How strongly each field of a part has been told: not at all, or with the telling's rank.
-/// A weaker telling never overrides a stronger one, whichever came first, and may always add
-/// what nobody else has told.
+/// For each field, the rank of the strongest feed that has set it, or 0. A weaker feed never
+/// overrides a stronger one, whichever came first, and may always set a field that is still unset.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct Ranks([u8; Field::COUNT]);
 
-/// One digit for each field, without the zeros at the end: `33003`.
+/// One digit per field, without trailing zeros: `33003`.
 impl fmt::Display for Ranks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let told = self.0.iter().rposition(|rank| *rank > 0).map_or(0, |last| last + 1);
@@ -162,7 +165,7 @@ impl<'de> Deserialize<'de> for Ranks {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Ranks, D::Error> {
         let text = std::borrow::Cow::<str>::deserialize(deserializer)?;
         let mut ranks = Ranks::default();
-        // A newer version may know more fields than we do.
+        // A newer version may have written more fields than this one knows.
         for (held, digit) in ranks.0.iter_mut().zip(text.bytes()) {
             *held = digit.wrapping_sub(b'0').min(Telling::ALL.len() as u8);
         }
@@ -170,7 +173,7 @@ impl<'de> Deserialize<'de> for Ranks {
     }
 }
 
-/// A field that tellings may tell differently.
+/// A field that feeds may report differently.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Field {
     /// Prose, or the whole of a part that has no finer fields.
@@ -203,7 +206,7 @@ impl Field {
 }
 
 impl Ranks {
-    /// Takes the field for `telling` unless something stronger was told already.
+    /// Claims the field for `feed`. Returns false if a stronger feed has set it.
     pub fn claim(&mut self, field: Field, telling: Telling) -> bool {
         let rank = telling.index() as u8 + 1;
         let held = &mut self.0[field as usize];
@@ -214,48 +217,52 @@ impl Ranks {
         claimed
     }
 
-    /// Lets a told value through if it may be taken.
+    /// Returns `value` if `feed` may set the field, claiming it.
     pub fn take<T>(&mut self, field: Field, telling: Telling, value: Option<T>) -> Option<T> {
         value.filter(|_| self.claim(field, telling))
     }
 
-    /// Nobody tells this field any more: what it stood for is whole. Says whether anybody did.
+    /// Clears the rank of a streamed field once the complete value is known. Returns whether the
+    /// field was set.
     pub fn drop(&mut self, field: Field) -> bool {
         std::mem::take(&mut self.0[field as usize]) > 0
     }
 
-    /// What is left when two things turn out to be one.
+    /// Takes the maximum of both ranks per field, for merged parts or turns.
     pub fn join(&mut self, other: Ranks) {
         for (held, told) in self.0.iter_mut().zip(other.0) {
             *held = (*held).max(told);
         }
     }
 
-    /// The strongest telling of this field.
+    /// The strongest feed that has set this field.
     pub fn holder(self, field: Field) -> Option<Telling> {
         Telling::ALL.into_iter().find(|telling| telling.index() as u8 + 1 == self.0[field as usize])
     }
 }
 
-/// What the assembler remembers of a part beside what people see.
+/// What the assembler needs to know about a part and no surface shows.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Origin {
     pub names: Vec<Name>,
     pub at: Positions,
     pub ranks: Ranks,
-    /// The call was rejected in a way that does not say whether a person said no or
-    /// interrupted; a question asked about it decides.
+    /// The call was rejected and the source does not say whether a person denied or interrupted
+    /// it. Denied if `awaited_answer` is set.
     pub rejected: bool,
-    /// A person was asked about the call, and it waited for the answer.
+    /// The call waited for a person's answer.
+    #[serde(rename = "asked")]
     pub asked: bool,
-    /// Some telling says that the call was denied: what another calls interrupted is denied.
+    /// Some feed reports the call as denied. Overrides `interrupted` from another feed.
     pub denied: bool,
-    /// A call that only hooks told of, in a turn that its log or stream has told to the end: it
-    /// was made elsewhere, by a sub-agent of a version whose hooks do not say so. Not shown.
+    /// Kept but not shown. Two causes: a call seen only by hooks in a turn that its log or stream
+    /// covers to the end (a sub-agent made it; Claude Code hooks before 2.1.197 do not say
+    /// so); or a fragment of prose that a stronger feed has complete.
+    #[serde(rename = "foreign")]
     pub foreign: bool,
-    /// Where it stands among the things with the same content: whether hooks counted it, the
-    /// content, and which one it is.
+    /// Its occurrence numbers per content hash: (counted by hooks, content hash, number).
+    #[serde(rename = "alike")]
     pub alike: Vec<(bool, u64, u32)>,
-    /// Prose that the end of its turn closed before its own end came: it may still grow.
+    /// Prose that the end of its turn closed before the block ended. It may still grow.
     pub unfinished: bool,
 }

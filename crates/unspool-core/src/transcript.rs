@@ -1,5 +1,5 @@
-//! A transcript built from changes alone. Live views, the store's rows and `show` all come to
-//! their transcript this way, so there is one meaning of a change.
+//! Builds a transcript from changes alone. Live views, the store's rows and `show` all use this
+//! fold, so a change has one meaning.
 
 use rustc_hash::FxHashMap;
 
@@ -16,7 +16,7 @@ use crate::telling::Field;
 pub struct Mirror {
     session: Session,
     turns: Vec<MirrorTurn>,
-    /// The turn that each part stands in.
+    /// The turn of each part.
     parts: FxHashMap<PartId, TurnId>,
     odd: FxHashMap<Oddity, u64>,
 }
@@ -24,7 +24,7 @@ pub struct Mirror {
 #[derive(Clone, Debug)]
 struct MirrorTurn {
     turn: Turn,
-    /// Places of `turn.steps`, in step.
+    /// The places of `turn.steps`, index by index.
     step_places: Vec<Place>,
 }
 
@@ -46,7 +46,7 @@ impl Mirror {
         }
     }
 
-    /// How many events were counted and not applied, by reason.
+    /// The number of skipped events, by reason.
     pub fn oddities(&self) -> impl Iterator<Item = (Oddity, u64)> + '_ {
         self.odd.iter().map(|(what, count)| (*what, *count))
     }
@@ -122,7 +122,7 @@ impl Mirror {
         }
     }
 
-    /// The transcript as it now is.
+    /// The current transcript.
     pub fn transcript(&self) -> Transcript {
         self.clone().into_transcript()
     }
@@ -134,8 +134,8 @@ impl Mirror {
         Transcript { session: self.session, turns }
     }
 
-    /// The transcript with all that the assembler needs to go on from it, parts that are not
-    /// shown included: what a store keeps.
+    /// The transcript including hidden parts, so that the assembler can resume from it. The form
+    /// that the store keeps.
     pub fn rows(&self) -> Transcript {
         let turns = self.turns.iter().map(|turn| turn.turn.clone()).collect();
         Transcript { session: self.session.clone(), turns }
@@ -145,12 +145,12 @@ impl Mirror {
         self.turns.iter().map(|turn| turn.turn.id)
     }
 
-    /// The turns, as they were opened.
+    /// The turns in the order in which they were opened.
     pub fn turns(&self) -> impl Iterator<Item = &Turn> {
         self.turns.iter().map(|turn| &turn.turn)
     }
 
-    /// The turn that a part stands in.
+    /// The turn of a part.
     pub fn turn_of(&self, part: PartId) -> Option<TurnId> {
         self.parts.get(&part).copied()
     }
@@ -170,7 +170,7 @@ impl Mirror {
         &self.session
     }
 
-    /// Lets a turn go, whoever keeps it now.
+    /// Removes a turn and returns it.
     pub fn take_turn(&mut self, id: TurnId) -> Option<Turn> {
         let turn = self.turns.remove(self.turn(id)?).turn;
         turn.parts.iter().for_each(|part| {
@@ -179,14 +179,14 @@ impl Mirror {
         Some(turn)
     }
 
-    /// Takes a turn back.
+    /// Adds a complete turn.
     pub fn adopt_turn(&mut self, turn: Turn) {
         self.parts.extend(turn.parts.iter().map(|part| (part.id, turn.id)));
         let step_places = turn.step_places();
         self.turns.push(MirrorTurn { turn, step_places });
     }
 
-    /// Lets one part of a turn go.
+    /// Removes a part and returns it.
     pub fn take_part(&mut self, id: PartId) -> Option<Part> {
         let turn = self.parts.remove(&id)?;
         let at = self.turn(turn)?;
@@ -195,7 +195,7 @@ impl Mirror {
         Some(parts.remove(found))
     }
 
-    /// Takes a part, at its place.
+    /// Inserts a part at its place.
     pub fn adopt_part(&mut self, turn: TurnId, part: Part) {
         if let Some(at) = self.turn(turn) {
             self.parts.insert(part.id, turn);
@@ -203,7 +203,7 @@ impl Mirror {
         }
     }
 
-    /// Goes on from the head of a stored session.
+    /// Resumes from the head of a stored session, without turns.
     pub fn resume(session: Session) -> Mirror {
         let mut mirror = Mirror::new(&session.agent, &session.agent_session_id);
         mirror.session = session;
@@ -233,7 +233,7 @@ impl Mirror {
             self.turns[to].tell_step(*place, step.clone());
         }
         let (kept, gone) = (&mut self.turns[to].turn, gone.turn);
-        // Each field comes from the telling that is believed more.
+        // Each field comes from the stronger feed.
         let stronger = |field| gone.origin.ranks.holder(field) > kept.origin.ranks.holder(field);
         let (user, trigger) = (stronger(Field::Body), stronger(Field::Name));
         let started = stronger(Field::Started);
@@ -281,7 +281,7 @@ impl MirrorTurn {
         self.turn.parts.insert(at, part);
     }
 
-    /// Moves one part to where its place says.
+    /// Moves a part to the index that its place demands.
     fn put_back(&mut self, id: PartId) {
         if let Some(at) = self.turn.parts.iter().rposition(|part| part.id == id) {
             let part = self.turn.parts.remove(at);
@@ -324,7 +324,7 @@ pub fn patch_part(part: &mut Part, patch: PartPatch) {
     set_option(&mut part.started, patch.started);
     set_option(&mut part.ended, patch.ended);
     for evidence in patch.evidence {
-        // Kept sorted, so that the order in which tellings arrive leaves no trace.
+        // Kept sorted, so that arrival order leaves no trace.
         if let Err(at) = part.evidence.binary_search(&evidence) {
             part.evidence.insert(at, evidence);
         }
@@ -341,7 +341,7 @@ pub fn patch_part(part: &mut Part, patch: PartPatch) {
             set(&mut reasoning.text, patch.text);
             set(&mut reasoning.open, patch.open);
             set(&mut reasoning.redacted, patch.redacted);
-            // Whose it is goes with the signature.
+            // The signer always changes with the signature.
             if patch.signature.is_some() {
                 (reasoning.signature, reasoning.signer) = (patch.signature, patch.signer);
             }
@@ -427,7 +427,7 @@ fn set_option<T>(field: &mut Option<T>, value: Option<T>) {
     }
 }
 
-/// Takes from `gone` what it was told by a stronger telling, or what only it was told.
+/// Copies the fields of `gone` that a stronger feed set, or that only `gone` has.
 fn merge_parts(kept: &mut Part, gone: Part) {
     let (held, told) = (kept.origin.ranks, gone.origin.ranks);
     let stronger = |field| told.holder(field) > held.holder(field);

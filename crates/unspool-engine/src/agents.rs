@@ -1,5 +1,5 @@
-//! A table of agents into the archive: the log of each where there is one, and its prompt and its
-//! result where there is none (R-001-12, R-001-27, R-001-29).
+//! Imports a table of agents from an application's database: each agent's log if it has one, and
+//! otherwise its prompt and result (R-001-12, R-001-27, R-001-29).
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -22,20 +22,20 @@ pub enum ImportError {
     Sync(#[from] SyncError),
 }
 
-/// What came of a table of agents.
+/// The report of an imported agent table.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Imported {
     /// Rows of the table.
     pub agents: u64,
-    /// Those whose log was read.
+    /// Agents whose log was read.
     pub with_log: u64,
-    /// Those of which only the prompt and the result are known.
+    /// Agents imported from prompt and result only.
     pub final_only: u64,
     #[serde(flatten)]
     pub report: Report,
 }
 
-/// Brings the agents of a database into the archive. Run again, it takes what is new.
+/// Imports the agents of a database. A repeated import adds only what is new.
 pub fn import<S: Store>(
     recorder: &Recorder<S>,
     database: &Path,
@@ -49,8 +49,8 @@ pub fn import<S: Store>(
     let candidates = found.iter().map(|path| Candidate::of(path)).collect();
     let mut report =
         sync(recorder, &mut Known::load(recorder).map_err(known)?, candidates, progress)?;
-    // A log that is nothing we know, or is gone, does not fail the rest: it is said, and the
-    // agent's prompt and result are taken.
+    // An unrecognised or missing log becomes a warning, and the agent's prompt and result are
+    // imported instead.
     let refused: BTreeSet<PathBuf> = report
         .warnings
         .iter()
@@ -78,7 +78,7 @@ pub fn import<S: Store>(
         }
     }
     let taken = take_streams(recorder, lines, progress)?;
-    // What was told before is read all the same; only what is new counts.
+    // Unchanged rows are decoded again too; report records and bytes only if something is new.
     let news = taken.sessions + taken.turns + taken.parts > 0;
     let quiet = Report { records: 0, bytes: 0, ..taken.clone() };
     report.add(if news { taken } else { quiet });
@@ -87,13 +87,13 @@ pub fn import<S: Store>(
 
 fn missing(log: &Path, agent: &Agent) -> Warning {
     let instead = match agent.has_prompt {
-        true => "its prompt and result were taken",
-        false => "nothing is known of it",
+        true => "its prompt and result were imported instead",
+        false => "it has no prompt either",
     };
-    warning(log, format!("the log of agent {} is not there; {instead}", agent.id))
+    warning(log, format!("the log of agent {} does not exist; {instead}", agent.id))
 }
 
-/// The path of an agent's log. One that is not absolute is looked for beside the database.
+/// The path of an agent's log. A relative path is resolved against the database's folder.
 fn log_of(database: &Path, agent: &Agent) -> Option<PathBuf> {
     let told = agent.log.as_ref()?;
     if let (Ok(rest), Some(home)) = (told.strip_prefix("~"), std::env::home_dir()) {
@@ -104,7 +104,7 @@ fn log_of(database: &Path, agent: &Agent) -> Option<PathBuf> {
     std::path::absolute(path).ok()
 }
 
-/// The session of an agent: by its id, and where that is a mere number, by the database as well.
+/// The session id of an agent: its id, prefixed with the database name if it is only a number.
 fn session_of(database: &Path, agent: &Agent) -> String {
     if !agent.id.bytes().all(|byte| byte.is_ascii_digit()) {
         return agent.id.clone();

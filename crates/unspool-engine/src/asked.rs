@@ -1,4 +1,4 @@
-//! The words in which the archive is asked, on the command line and over the network alike.
+//! Query parameters shared by the command line and the REST API: part kinds, tool states, times.
 
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -25,7 +25,7 @@ pub const PART_KINDS: &[&str] = &[
     "data",
 ];
 
-/// Where a search can look: what the user said, titles, and every kind of part.
+/// What a search can be limited to: user messages, titles, and every kind of part.
 pub const SEARCH_KINDS: &[&str] = &[
     "user",
     "title",
@@ -47,15 +47,15 @@ pub const SEARCH_KINDS: &[&str] = &[
     "data",
 ];
 
-/// How far a tool call may have come.
+/// The states of a tool call.
 pub const TOOL_STATES: &[&str] =
     &["pending", "running", "completed", "failed", "denied", "interrupted"];
 
 #[derive(Debug, Error)]
-#[error("{0} is no time; write 2026-05-31, 2026-05-31T12:00:00Z, 36h, 7d or 2w")]
+#[error("invalid time `{0}`: expected 2026-05-31, 2026-05-31T12:00:00Z, 36h, 7d or 2w")]
 pub struct NotATime(String);
 
-/// A point in time, in milliseconds: a date, a time, or how long ago.
+/// Parses a date, a timestamp or an age such as `36h` into milliseconds since the epoch.
 pub fn parse_time(text: &str) -> Result<i64, NotATime> {
     time_of(text).ok_or_else(|| NotATime(text.to_owned()))
 }

@@ -1,11 +1,11 @@
-//! Attaching to a running OpenCode server: its events (`GET /event`, server-sent) become lines of a
-//! capture in the data folder, and whoever records reads that like any other source, beside the
-//! database. So there is one way in, the capture survives whatever happens to us, and it does not
-//! matter which process records.
+//! Attaches to a running OpenCode server. Its server-sent events (`GET /event`) are appended to a
+//! capture file in the data folder, and the recorder reads that file like any other source, in
+//! addition to OpenCode's database. So there is one way in, a capture survives a crash, and any
+//! process may record.
 //!
-//! The server sends nothing again. Each connection therefore has a capture of its own: what was
-//! missed between two of them would otherwise look like one text with a hole. The database has all
-//! of it in the end.
+//! The server never resends events. Each connection therefore gets its own capture file: events
+//! missed between two connections would otherwise look like a gap inside one text. The database has
+//! all of it in the end.
 
 mod context;
 
@@ -23,75 +23,75 @@ use ureq::typestate::AgentScope;
 use crate::lock::DataFolder;
 use context::{Context, Event, Unknown, as_events};
 
-/// How long to wait for a connection.
+/// Timeout for connecting, and for fetching one message.
 const CONNECT: Duration = Duration::from_secs(5);
-/// A server says something every ten seconds, if only that it is there. But its first word may
-/// take long: 1.18 was seen to be silent for 100 seconds at its first start.
+/// A server sends at least a heartbeat every ten seconds. The first event may take longer: 1.18 was
+/// seen to be silent for 100 seconds at its first start.
 const SILENCE: Duration = Duration::from_secs(120);
-/// How soon to try again after a connection was lost, at first and at most.
+/// Backoff between connection attempts: first delay and maximum.
 const SOON: Duration = Duration::from_millis(100);
 const AT_MOST: Duration = Duration::from_secs(15);
-/// More than this is no event.
+/// A longer line is not an event.
 const LINE: u64 = 256 * 1024 * 1024;
 
 #[derive(Debug, Error)]
 pub enum AttachError {
     #[error(
-        "{0} is no address of an OpenCode server; give one like http://127.0.0.1:4096 (only http \
-         is spoken)"
+        "invalid OpenCode server address `{0}`: expected something like http://127.0.0.1:4096 (only \
+         http is supported)"
     )]
     Address(String),
     #[error(
         "nothing answers at {url} ({error}); start a server there with `opencode serve --port N`, \
-         or give the address of one that runs"
+         or give the address of a running one"
     )]
     Silent { url: String, error: String },
-    #[error("{url} answers, but with no events ({what}); is it an OpenCode server?")]
+    #[error("{url} does not send events ({what}); is it an OpenCode server?")]
     NotEvents { url: String, what: String },
     #[error("cannot write {path}: {error}")]
     Write { path: PathBuf, error: io::Error },
 }
 
 impl DataFolder {
-    /// Where captures of live streams lie.
+    /// The folder of stream captures.
     pub fn streams(&self) -> PathBuf {
         self.path().join("streams")
     }
 }
 
-/// How long to go on when a server is gone.
+/// How long to keep reconnecting.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Patience {
-    /// Until it answers again, however long that takes.
+    /// Until the server answers again.
     Endless,
-    /// So long; and not at all if it never answered.
+    /// For this long after the connection was lost; not at all if it was never up.
     For(Duration),
 }
 
-/// What a person may want to know meanwhile.
+/// Connection events to report to the user.
 #[derive(Debug)]
 pub enum News<'a> {
     Attached,
-    /// It is tried again.
+    /// The connection was lost; reconnecting.
     Lost(&'a AttachError),
 }
 
-/// An OpenCode server.
+/// An OpenCode server, by the URL of its event stream.
 #[derive(Clone, Debug)]
 pub struct Server {
     url: String,
 }
 
-/// What was captured.
+/// The result of a capture.
 #[derive(Clone, Debug, Default)]
 pub struct Captured {
     pub events: u64,
-    /// The captures, one for each connection that told something.
+    /// The capture files, one for each connection that sent events.
     pub paths: Vec<PathBuf>,
 }
 
 impl Server {
-    /// A server by its address, with or without the path of its events.
+    /// Parses a server address, with or without the path of the event stream.
     pub fn at(address: &str) -> Result<Server, AttachError> {
         let wrong = || AttachError::Address(address.to_owned());
         let uri: Uri = address.parse().map_err(|_| wrong())?;
@@ -110,7 +110,7 @@ impl Server {
         &self.url
     }
 
-    /// Takes down what the server tells, until it is gone for longer than one has patience.
+    /// Captures events until the server is unreachable for longer than the retry limit.
     pub fn capture(
         &self,
         folder: &DataFolder,
@@ -158,7 +158,7 @@ impl Server {
         let mut events = Events::default();
         let mut capture: Option<Capture> = None;
         context.begin();
-        // However it ends, it is tried again.
+        // Whether the stream ends or fails, the caller reconnects.
         while let Ok(Some(event)) = events.next(&mut stream) {
             if Event::read(&event).is_about_connection() {
                 continue;
@@ -182,13 +182,13 @@ impl Server {
         Ok(())
     }
 
-    /// The events that tell of a message which a capture does not know.
+    /// The events that introduce a message unknown to the current capture.
     fn introduce(&self, unknown: &Unknown, context: &mut Context) -> Vec<Vec<u8>> {
         let told = context.told(unknown);
         if !told.is_empty() {
             return told;
         }
-        // Where its answer is none, the message is told when it is over.
+        // If the server has no answer, the message is introduced by its final event.
         let mut asked = self.ask(unknown, context);
         if let Some(parent) = context.unknown_parent(&unknown.message, &unknown.session) {
             asked.splice(..0, self.ask(&parent, context));
@@ -217,7 +217,7 @@ impl Server {
 
     fn config(&self) -> ConfigBuilder<AgentScope> {
         ureq::Agent::config_builder()
-            // Nobody else is spoken to than the one who was named.
+            // Contact only the named server: no proxy, no redirects.
             .proxy(None)
             .max_redirects(0)
             .max_redirects_will_error(false)
@@ -226,7 +226,7 @@ impl Server {
             .timeout_per_read(Some(SILENCE))
     }
 
-    /// The body of an answer that goes on.
+    /// Opens the event stream.
     fn connect(&self) -> Result<impl BufRead + use<>, AttachError> {
         let silent = |error: &dyn std::fmt::Display| AttachError::Silent {
             url: self.url.clone(),
@@ -247,7 +247,7 @@ impl Server {
     }
 }
 
-/// What is taken down of one connection.
+/// The capture file of one connection.
 struct Capture {
     path: PathBuf,
     file: File,
@@ -256,7 +256,7 @@ struct Capture {
 impl Capture {
     fn write(&mut self, mut line: Vec<u8>) -> Result<(), AttachError> {
         line.push(b'\n');
-        // In one write: whoever reads it meanwhile sees whole lines.
+        // A single write, so that a concurrent reader sees only whole lines.
         self.file
             .write_all(&line)
             .map_err(|error| AttachError::Write { path: self.path.clone(), error })
@@ -284,7 +284,7 @@ fn create(folder: &DataFolder) -> Result<Capture, AttachError> {
     }
 }
 
-/// Cuts server-sent events out of a stream, each as soon as it is whole.
+/// An incremental parser of server-sent events.
 #[derive(Default)]
 struct Events {
     data: Vec<u8>,
@@ -292,7 +292,7 @@ struct Events {
 }
 
 impl Events {
-    /// The data of the next event, on one line; None at the end. An event that was cut is none.
+    /// The data of the next complete event, on one line. None at the end of the stream.
     fn next(&mut self, from: &mut impl BufRead) -> io::Result<Option<Vec<u8>>> {
         loop {
             self.line.clear();
@@ -302,7 +302,7 @@ impl Events {
             }
             let line = self.line.trim_ascii_end();
             if let Some(data) = line.strip_prefix(b"data:") {
-                // JSON has no line feeds of its own.
+                // Joining data lines is safe: JSON strings contain no raw line feeds.
                 self.data.extend_from_slice(data.trim_ascii());
             } else if line.is_empty() && !self.data.is_empty() {
                 return Ok(Some(std::mem::take(&mut self.data)));

@@ -1,5 +1,5 @@
-//! Which thread has which session in hand. Several files may tell of one session, and two threads
-//! must not fold it at once.
+//! Claims on sessions. Several files may feed one session, and only one worker may write it at a
+//! time.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 
@@ -13,13 +13,13 @@ pub(crate) struct Claims {
 }
 
 impl Claims {
-    /// Claims a session if no other thread has it.
+    /// Claims a session unless another worker holds it.
     pub fn try_claim(&self, session: SessionId) -> bool {
         self.held.lock().unwrap_or_else(PoisonError::into_inner).insert(session)
     }
 
-    /// Waits for a session. Only for a thread that has none in hand: two that wait for each other
-    /// would wait for ever.
+    /// Waits for a session. Only a worker without other claims may call this: two workers waiting
+    /// for each other would deadlock.
     pub fn claim(&self, session: SessionId) {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         while !held.insert(session) {

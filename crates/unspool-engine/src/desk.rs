@@ -1,29 +1,29 @@
-//! The desk: where whoever watches takes requests between two looks at the files, so that nobody
-//! else folds a session while one is being written.
+//! The queue of write requests. The watch loop takes a request between two scans, so no worker is
+//! writing a session while the request is carried out.
 
 use std::sync::mpsc::Sender;
 
 use crate::request::{Done, Request, RequestError};
 
-/// A request, and where its answer goes.
+/// A request and the channel for its result.
 pub struct Asked {
     pub request: Request,
     pub answer: Sender<Result<Done, RequestError>>,
 }
 
-/// What wakes the one who watches.
+/// Wakes the watch loop.
 pub(crate) enum Call {
     Told(notify::Result<notify::Event>),
     Asked(Asked),
 }
 
-/// Where requests are handed in.
+/// The sending end of the queue.
 #[derive(Clone)]
 pub struct Desk(pub(crate) Sender<Call>);
 
 impl Desk {
     pub fn hand_in(&self, asked: Asked) {
-        // If nobody is there any more, the answer's channel closes, and that is the answer.
+        // If the watch loop has ended, the reply channel closes, and the caller sees that.
         let _ = self.0.send(Call::Asked(asked));
     }
 }

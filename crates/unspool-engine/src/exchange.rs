@@ -1,5 +1,5 @@
-//! Archives as lines of JSON: everything that is stored of a session, so that it can be stored
-//! again somewhere else. A head, then its turns, then an end that says how many there were.
+//! Lossless export and import of sessions as JSON lines (`export --to jsonl`). Each session is a
+//! head line, its turns, and an end line with their count.
 
 use std::io::{self, BufRead, Write};
 
@@ -18,11 +18,11 @@ use unspool_store::rows::{FileRow, FileStamp, Records, Snapshot, SourceRow, Warn
 
 use crate::report::Report;
 
-/// What every head begins with: the version of the lines that follow.
+/// The prefix of every head line; the number is the format version.
 pub const MARK: &str = "{\"unspool\":1,";
-/// So many turns are loaded at once.
+/// Number of turns loaded at once.
 const TURNS: u32 = 16;
-/// A batch is written when so many bytes of lines have come.
+/// A batch is committed after this many bytes of lines.
 const BATCH: usize = 8 * 1024 * 1024;
 
 #[derive(Debug, Error)]
@@ -31,11 +31,11 @@ pub enum ExchangeError {
     Store(#[from] StoreError),
     #[error(transparent)]
     Io(#[from] io::Error),
-    #[error("line {line} is none that an export has: {error}")]
+    #[error("line {line} is not a valid export line: {error}")]
     Line { line: u64, error: serde_json::Error },
     #[error("line {line}: {what}")]
     Order { line: u64, what: &'static str },
-    #[error("it ends in the middle of session {0}; the part of it that was there is stored")]
+    #[error("the file ends in the middle of session {0}; the turns before that point are stored")]
     Cut(String),
 }
 
@@ -52,19 +52,21 @@ struct Head {
     cursors: Vec<Cursor>,
     warnings: Vec<Told>,
     snapshots: Vec<Shot>,
+    #[serde(rename = "oddities")]
     oddities: std::collections::BTreeMap<String, u64>,
 }
 
 #[derive(Serialize, Deserialize)]
 struct Source {
     number: u16,
+    #[serde(rename = "telling")]
     telling: Telling,
     first: u64,
     records: Records,
     file: File,
 }
 
-/// A file as it was known: whoever has it too goes on where we stopped.
+/// A source file's stored state, so that an importer that has the file can resume reading it.
 #[derive(Serialize, Deserialize, Clone)]
 struct File {
     path: String,
@@ -183,7 +185,7 @@ fn file(known: &FileRow, saved: Option<String>) -> File {
     }
 }
 
-/// Stores what an export holds. A session that is stored already, and is no older, stays as it is.
+/// Imports an export. A stored session that is at least as new is kept.
 pub fn import<S: Store>(
     recorder: &Recorder<S>,
     from: impl BufRead,
@@ -208,7 +210,7 @@ pub fn import<S: Store>(
             taking = Some(Taking::begin(recorder, head)?);
             continue;
         }
-        let what = "a turn stands here without the head of its session";
+        let what = "a turn without the head of its session";
         let held = taking.as_mut().ok_or(ExchangeError::Order { line: number, what })?;
         match serde_json::from_str(&line).map_err(wrong)? {
             Line::Turn(turn) => {
@@ -225,7 +227,7 @@ pub fn import<S: Store>(
             }
             Line::End { turns, parts } => {
                 if (turns, parts) != (held.turns, held.parts) {
-                    let what = "the session has not as many turns and parts as its end says";
+                    let what = "the number of turns and parts differs from the session's end line";
                     return Err(ExchangeError::Order { line: number, what });
                 }
                 waiting = 0;
@@ -249,10 +251,10 @@ pub fn import<S: Store>(
     }
 }
 
-/// The session that is being taken.
+/// The session being imported.
 struct Taking {
     head: Head,
-    /// None when it is not wanted: stored already, or deleted.
+    /// None if the session is skipped: already stored, or deleted by the user.
     fold: Option<unspool_store::fold::SessionFold>,
     files: Vec<FileRow>,
     warnings: Vec<WarningRow>,
@@ -280,7 +282,7 @@ impl Taking {
             if stored.seq >= head.seq {
                 return Ok(none(head));
             }
-            // An older state of it gives way.
+            // Replace the older state.
             wait(recorder.store().forget(stored.row))?;
         }
         let mut fold = recorder.begin(&agent, &own);
@@ -338,7 +340,7 @@ impl Taking {
         recorder.commit(packer, [fold])
     }
 
-    /// What the user had called it.
+    /// Restores the user's name and tags.
     fn finish<S: Store>(&mut self, recorder: &Recorder<S>) -> Result<(), StoreError> {
         let Some(fold) = &self.fold else { return Ok(()) };
         if let Some(name) = self.head.name.take() {
@@ -372,7 +374,7 @@ fn file_row(row: i64, file: File) -> FileRow {
     }
 }
 
-/// Whether a file begins as an export does.
+/// True if a file starts like an export.
 pub fn is_export(path: &std::path::Path) -> bool {
     let mut start = [0; MARK.len()];
     let read =

@@ -1,5 +1,5 @@
-//! Sessions of the archive in other forms: loaded a few turns at a time, without their secrets, and
-//! handed to whoever writes the form. Nothing is changed in the archive.
+//! Exports stored sessions: loads a few turns at a time, redacts secrets, and passes them to a
+//! projection. Never modifies the archive.
 
 use std::cell::RefCell;
 use std::io;
@@ -20,7 +20,7 @@ use unspool_store::contract::{Store, StoreError, StoredSession, Window};
 
 use crate::exchange::{self, ExchangeError};
 
-/// So many turns are loaded at once.
+/// Number of turns loaded at once.
 const TURNS: u32 = 16;
 
 #[derive(Debug, Error)]
@@ -31,8 +31,8 @@ pub enum ExportError {
     Told(#[from] ProjectError),
 }
 
-/// Writes a session in some form, without the secrets that the rules find, and says what was
-/// replaced. What is written as it is stored is never redacted: it could not be stored again.
+/// Writes a session in the projection's format, with the secrets that the rules find replaced, and
+/// reports the replacements. The lossless format is never redacted, because it must be importable.
 pub fn write<S: Store>(
     store: &S,
     stored: &StoredSession,
@@ -55,15 +55,15 @@ pub fn write<S: Store>(
     Ok(report.unwrap_or_default())
 }
 
-/// Some runs of a session, and where the rest of them begins.
+/// A page of runs, and where the next page starts.
 pub struct Stretch {
     pub runs: Vec<Run>,
-    /// A turn, and how many of its steps come before.
+    /// A turn, and the number of its steps to skip.
     pub later: Option<(u32, usize)>,
 }
 
-/// The runs from a turn on, without its first steps, and no more than so many steps of all: as they
-/// are, for a page of the archive's own.
+/// The runs from a turn on, skipping that turn's first steps, with at most `most` steps in all. Not
+/// redacted: for the local web page.
 pub fn runs<S: Store>(
     store: &S,
     stored: &StoredSession,
@@ -80,7 +80,7 @@ pub fn runs<S: Store>(
         conversation.steps.drain(..before);
         let room = most - steps;
         if conversation.steps.len() > room {
-            // A run is cut only where it fits nowhere.
+            // Split a run only if it does not fit on a page of its own.
             if !runs.is_empty() {
                 return Ok(Stretch { runs, later: Some((number, before)) });
             }
@@ -94,10 +94,10 @@ pub fn runs<S: Store>(
     Ok(Stretch { runs, later: None })
 }
 
-/// The sessions of an archive, to be told.
+/// Gives projections access to the archive's sessions.
 struct Shelf<'a, S> {
     store: &'a S,
-    /// One for everything that is told: the same secret is the same everywhere.
+    /// Shared by all sessions of an export, so that a secret gets the same placeholder everywhere.
     redactor: Option<RefCell<Redactor<'a>>>,
 }
 
@@ -106,7 +106,7 @@ impl<S: Store> Shelf<'_, S> {
         self.tell_from(stored, 0)
     }
 
-    /// From the turn with this number on.
+    /// Starts at the turn with this number.
     fn tell_from(&self, stored: &StoredSession, from: u32) -> Story<'_> {
         let turns = Turns { next: from, ..self.turns(stored) };
         let turns = turns.map(|turn| {
@@ -134,7 +134,7 @@ impl<S: Store> Shelf<'_, S> {
         head
     }
 
-    /// What a later turn gives away is known before the first one is told.
+    /// First pass: collects secrets from all turns, because a later turn may reveal an earlier one.
     fn gather(&self, stored: &StoredSession) -> Result<(), ProjectError> {
         let Some(redactor) = &self.redactor else { return Ok(()) };
         for turn in self.turns(stored) {
@@ -170,14 +170,14 @@ fn unread(error: StoreError) -> ProjectError {
     ProjectError::Read(Box::new(error))
 }
 
-/// The turns of a session, loaded as they are needed.
+/// The turns of a session, loaded on demand.
 struct Turns<'a, S> {
     store: &'a S,
     row: i64,
-    /// When something happened in the session for the last time.
+    /// The time of the session's last activity.
     last: Option<Timestamp>,
     next: u32,
-    /// Those that are loaded and were not taken, the next one last.
+    /// Loaded turns not yet yielded, in reverse order.
     loaded: Vec<Turn>,
 }
 

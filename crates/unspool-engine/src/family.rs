@@ -1,15 +1,15 @@
-//! The sub-agents that some turns speak of, from their own sessions in the archive: joined when a
-//! session is shown.
+//! Loads the sub-agents that turns refer to from their own sessions in the archive. Views join them
+//! to the session that started them.
 
 use unspool_core::id::SessionId;
 use unspool_core::present::agents::{Family, Search};
 use unspool_core::session::{Transcript, Turn};
 use unspool_store::contract::{Store, StoreError, Window};
 
-/// An agent with more parts than this is known by its last turns.
+/// Of an agent with more parts than this only the last three turns are loaded.
 const LONG: u64 = 2000;
 
-/// What the archive knows of the sub-agents in these turns, nested ones included.
+/// Finds the stored sessions of the sub-agents in these turns, nested ones included.
 pub async fn family<S: Store>(
     store: &S,
     agent: &str,

@@ -1,4 +1,4 @@
-//! Following one session: what the archive holds of it, kept up with what is being written.
+//! Follows one session: loads it from the archive and applies the changes that are published.
 
 use unspool_core::id::SessionId;
 use unspool_core::session::{Transcript, Turn};
@@ -7,7 +7,7 @@ use unspool_store::blocking::wait;
 use unspool_store::contract::{Store, StoreError, Window};
 use unspool_store::recorder::Published;
 
-/// A session as it is now.
+/// A session and the sequence number up to which it is current.
 pub struct Followed<S: Store> {
     store: S,
     id: SessionId,
@@ -15,35 +15,35 @@ pub struct Followed<S: Store> {
     mirror: Mirror,
 }
 
-/// What a publication meant for the session that is followed.
+/// The effect of a publication on the followed session.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum News {
-    /// It was about another session, or about something that is here already.
+    /// Another session, or changes that are already applied.
     None,
-    /// Its changes are here now.
+    /// The changes were applied.
     Changed,
-    /// Something was missed: the session was loaded again.
+    /// Changes were missed; the session was reloaded.
     Loaded,
 }
 
 impl<S: Store> Followed<S> {
-    /// Loads a session. Subscribe first: then nothing falls between loading and following.
+    /// Loads a session. Subscribe first, so that no change is lost in between.
     pub fn load(store: S, id: SessionId) -> Result<Option<Followed<S>>, StoreError> {
         let mut followed = Followed { store, id, seq: 0, mirror: Mirror::new("", "") };
         Ok(followed.reload()?.then_some(followed))
     }
 
-    /// Loads the session as it is stored now. False if it is not there.
+    /// Reloads the session from the archive. False if it is not stored.
     pub fn reload(&mut self) -> Result<bool, StoreError> {
-        // The seq is read before the turns: what is written between the two is told again, and
-        // telling it again changes nothing.
+        // The seq is read before the turns. Changes written between the two reads are applied a
+        // second time, which has no effect.
         loop {
             let Some(stored) = wait(self.store.find(self.id.to_string()))?.pop() else {
                 return Ok(false);
             };
             let turns = wait(self.store.whole_turns(stored.row, Window::All))?;
             let after = wait(self.store.find(self.id.to_string()))?.pop();
-            // Something was written meanwhile: what was read may be half of it.
+            // A write happened during the read, so the turns may be inconsistent.
             if after.is_none_or(|after| after.seq != stored.seq) {
                 continue;
             }
@@ -54,7 +54,7 @@ impl<S: Store> Followed<S> {
         }
     }
 
-    /// Takes what was published.
+    /// Applies a publication.
     pub fn take(&mut self, published: &Published) -> Result<News, StoreError> {
         if published.session != self.id || published.seq <= self.seq {
             return Ok(News::None);
@@ -80,7 +80,7 @@ impl<S: Store> Followed<S> {
         self.mirror.transcript()
     }
 
-    /// With everything in it, also what is not shown.
+    /// All stored turns, hidden parts included.
     pub fn rows(&self) -> Vec<Turn> {
         let mut turns = self.mirror.rows().turns;
         turns.sort_by_key(|turn| turn.number);

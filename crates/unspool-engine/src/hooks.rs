@@ -1,6 +1,6 @@
-//! Hooks of agents: what to write into their settings so that they run `unspool hook`, and what to
-//! take out again. Nothing else in the settings is touched, not even its order or its spaces; and
-//! nothing is written unless the caller says so.
+//! Installs and removes hooks in the agents' settings, so that agents run `unspool hook`. All other
+//! settings keep their bytes and their order. Functions return a plan; nothing is written until the
+//! caller carries it out.
 
 mod settings;
 
@@ -16,35 +16,34 @@ pub use settings::NotSettings;
 
 #[derive(Debug, Error)]
 pub enum HooksError {
-    #[error(
-        "{0} has no hooks that Unspool knows; it knows those of claude-code, codex, copilot and gemini"
-    )]
+    #[error("no hooks are supported for {0}; supported are claude-code, codex, copilot and gemini")]
     Agent(String),
-    #[error("there is no home folder, so it is not known where {0} keeps its settings")]
+    #[error("cannot find the settings of {0}: there is no home folder; set HOME")]
     Nowhere(String),
     #[error("cannot read {path}")]
     Read { path: PathBuf, source: io::Error },
     #[error("cannot write {path}")]
     Write { path: PathBuf, source: io::Error },
-    #[error("{path} cannot be changed safely ({what}); put the hooks there by hand")]
+    #[error("{path} cannot be changed safely ({what}); add the hooks by hand")]
     Settings { path: PathBuf, what: NotSettings },
 }
 
-/// How one agent is told of hooks.
+/// How one agent configures hooks.
 struct Agent {
     name: &'static str,
     /// The file, in the agent's folder.
     file: &'static str,
     form: Form,
-    /// The events that say something which logs do not.
+    /// The events that carry information missing from logs.
     events: &'static [&'static str],
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
-    /// A part of the agent's settings: groups of hooks, by event. How long one second is to it.
+    /// Part of the agent's settings: groups of hooks by event. `second` is the timeout value of one
+    /// second.
     Settings { second: u32 },
-    /// A file of its own.
+    /// A separate file for our hooks.
     Own,
 }
 
@@ -115,10 +114,10 @@ static AGENTS: &[Agent] = &[
     },
 ];
 
-/// How long an agent may wait for us, in seconds. It never should.
+/// The hook timeout given to agents. `unspool hook` returns within 50 ms.
 const PATIENCE: u32 = 5;
 
-/// Whether hooks of ours are there.
+/// Whether our hooks are installed.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "installed")]
 pub enum Installed {
@@ -126,20 +125,20 @@ pub enum Installed {
         path: String,
     },
     No,
-    /// It cannot be told, or not all of them are there.
+    /// The settings are unreadable, or some hooks are missing.
     Other {
         path: String,
         what: String,
     },
 }
 
-/// A change of an agent's settings that has not been made.
+/// A planned change of an agent's settings.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Plan {
     pub path: PathBuf,
-    /// None if there is no such file.
+    /// None if the file does not exist.
     pub before: Option<String>,
-    /// None if the file is to go.
+    /// None to delete the file.
     pub after: Option<String>,
 }
 
@@ -148,7 +147,7 @@ impl Plan {
         self.before == self.after
     }
 
-    /// Makes the change. Gives back where the settings of before are kept.
+    /// Applies the change. Returns the path of the backup.
     pub fn carry_out(&self) -> Result<Option<PathBuf>, HooksError> {
         let failed = |source| HooksError::Write { path: self.path.clone(), source };
         let kept = match &self.before {
@@ -172,9 +171,9 @@ impl Plan {
     }
 }
 
-/// Whoever reads it meanwhile sees the one or the other. Its rights stay as they are.
+/// Replaces a file atomically and keeps its permissions.
 fn write_whole(path: &Path, text: &str) -> io::Result<()> {
-    // A link stays a link.
+    // Write through a symlink instead of replacing it.
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let new = path.with_extension("unspool-new");
     fs::write(&new, text)?;
@@ -184,7 +183,7 @@ fn write_whole(path: &Path, text: &str) -> io::Result<()> {
     fs::rename(&new, &path)
 }
 
-/// A name that is not taken.
+/// A backup path that does not exist yet.
 fn backup_path(path: &Path) -> PathBuf {
     let named = |nth: u32| {
         let mut name = path.as_os_str().to_owned();
@@ -202,7 +201,7 @@ fn agent_of(name: &str) -> Result<&'static Agent, HooksError> {
     AGENTS.iter().find(|agent| agent.name == name).ok_or_else(|| HooksError::Agent(name.to_owned()))
 }
 
-/// What to write so that the agent runs `program hook`.
+/// Plans the settings with which the agent runs `program hook`.
 pub fn plan_install(
     environment: &Environment,
     agent: &str,
@@ -221,7 +220,7 @@ pub fn plan_install(
     Ok(Plan { path, before, after: Some(after) })
 }
 
-/// What to take out.
+/// Plans the removal of our hooks.
 pub fn plan_remove(environment: &Environment, agent: &str) -> Result<Plan, HooksError> {
     let agent = agent_of(agent)?;
     let (path, before) = read(environment, agent)?;
@@ -235,7 +234,7 @@ pub fn plan_remove(environment: &Environment, agent: &str) -> Result<Plan, Hooks
     Ok(Plan { path, before, after })
 }
 
-/// Whether an agent's hooks are installed; nothing for agents without hooks.
+/// Whether an agent's hooks are installed. None for agents without hooks.
 pub fn status(environment: &Environment, agent: &str) -> Option<Installed> {
     let agent = agent_of(agent).ok()?;
     let (path, text) = match read(environment, agent) {
@@ -251,7 +250,7 @@ pub fn status(environment: &Environment, agent: &str) -> Option<Installed> {
         Installed::No
     } else if found < agent.events.len() {
         let what = format!(
-            "{found} of {} hooks are there; `unspool hooks install --agent {}` adds the others",
+            "{found} of {} hooks are installed; `unspool hooks install --agent {}` adds the others",
             agent.events.len(),
             agent.name
         );
@@ -275,7 +274,7 @@ fn read(environment: &Environment, agent: &Agent) -> Result<(PathBuf, Option<Str
     }
 }
 
-/// What a hook of ours has in its command, whatever the program is called.
+/// The substring that identifies our hook commands, whatever the program's path.
 fn mark(agent: &Agent) -> String {
     format!(" hook --agent {}", agent.name)
 }

@@ -1,4 +1,4 @@
-//! Files as the archive knows them, and what they are now.
+//! Compares stored file rows with the files on disk: fingerprints, copies, idle files, refusals.
 
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -12,7 +12,7 @@ use unspool_sources::read::source;
 use unspool_sources::reading::Verdict;
 use unspool_store::rows::{FileRow, Row};
 
-/// A file that nobody wrote to for so long is taken to its end, line end or not.
+/// After this long without a write, the last line is read even without a line end.
 const AT_REST: Duration = Duration::from_secs(60);
 
 pub(crate) fn print_of(file: &FileRow) -> Fingerprint {
@@ -34,13 +34,13 @@ pub(crate) fn file_row(
     }
 }
 
-/// Why nothing was taken from a file.
+/// Why a file was refused. Stored with the file and shown as a warning.
 fn refusal(verdict: Verdict) -> Option<&'static str> {
     match verdict {
         Verdict::Known => None,
         Verdict::Empty => Some("empty"),
         Verdict::PromptHistory => Some("a list of typed prompts, not a session"),
-        Verdict::Unknown => Some("nothing that Unspool knows"),
+        Verdict::Unknown => Some("unrecognised file format"),
     }
 }
 
@@ -53,12 +53,12 @@ pub(crate) fn is_at_rest(stamp: Stamp) -> bool {
     SystemTime::now().duration_since(modified).is_ok_and(|since| since > AT_REST)
 }
 
-/// A file by its path, for those who only have its row.
+/// Looks up a file by its row id.
 pub(crate) fn path_of(known: &FxHashMap<String, FileRow>, row: Row) -> Option<&FileRow> {
     known.values().find(|file| file.row == row)
 }
 
-/// Whether a file holds what another held as far as that was read.
+/// True if the file at `path` starts with everything that was read from `of`.
 pub(crate) fn is_copy(path: Option<&PathBuf>, of: &FileRow) -> bool {
     let source = path.and_then(|path| source::open(path).ok());
     source.is_some_and(|mut source| print_of(of).matches(source.text()).unwrap_or(false))

@@ -1,5 +1,7 @@
-//! Sources into the archive: which files are new, reading them, the lock that makes one process the
-//! recorder, and the socket by which the others follow it.
+//! The engine between sources and archive. It finds new and grown files and ingests them, holds the
+//! lock that makes one process the recorder, and serves the socket through which other processes
+//! follow that recorder. `reader` and `window` answer queries; `export` and `exchange` write
+//! sessions out.
 
 pub mod agents;
 pub mod asked;

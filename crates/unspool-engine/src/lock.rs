@@ -1,11 +1,11 @@
-//! One process records at a time. The lock is the operating system's, on a file in the data folder:
-//! it is gone with the process that held it, however that ended.
+//! The data folder and the recorder lock: one process records at a time. The operating system holds
+//! the lock on a file in the data folder and releases it when the process ends, even after a crash.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Where our own data lies.
+/// The folder of Unspool's own data.
 #[derive(Clone, Debug)]
 pub struct DataFolder(PathBuf);
 
@@ -30,7 +30,7 @@ impl DataFolder {
         self.0.join("recorder.lock")
     }
 
-    /// Makes the folder, for its owner alone: what agents read and wrote is nobody else's.
+    /// Creates the folder with mode 0700: sessions contain what agents read and wrote.
     pub fn create(&self) -> io::Result<()> {
         let mut builder = fs::DirBuilder::new();
         builder.recursive(true);
@@ -39,7 +39,7 @@ impl DataFolder {
         builder.create(&self.0)
     }
 
-    /// Becomes the recorder, unless another process is.
+    /// Takes the recorder lock. None if another process holds it.
     pub fn try_record(&self) -> io::Result<Option<RecorderLock>> {
         let file = self.open_lock()?;
         match file.try_lock() {
@@ -49,7 +49,7 @@ impl DataFolder {
         }
     }
 
-    /// Waits until no other process records, and becomes the recorder.
+    /// Takes the recorder lock, waiting until it is free.
     pub fn wait_to_record(&self) -> io::Result<RecorderLock> {
         let file = self.open_lock()?;
         file.lock()?;
@@ -61,6 +61,6 @@ impl DataFolder {
     }
 }
 
-/// Held while this process records.
+/// The recorder lock; released on drop.
 #[derive(Debug)]
 pub struct RecorderLock(#[allow(dead_code)] File);

@@ -1,6 +1,6 @@
-//! The records that told of a part, as the agent wrote them: so that anybody can hold what is shown
-//! against its source. A record is given only if it is still what was read, byte for byte; what is
-//! gone or was rewritten is said to be so.
+//! The raw records behind a part, as the agent wrote them, so that a view can be checked against
+//! its source. A record is returned only if the file still has the bytes that were read; otherwise
+//! the result says why it is missing.
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -18,49 +18,49 @@ use unspool_store::blocking::wait;
 use unspool_store::contract::{Store, StoreError, StoredSession};
 use unspool_store::rows::Row;
 
-/// So many records are given: a text that was streamed has one for every few words.
+/// Maximum number of records returned: a streamed text has one for every few words.
 const MOST: usize = 100;
-/// So long is a record that is given, and so much are all of them together.
+/// Maximum size of one record, and of all records together.
 const LONGEST: u32 = 8 * 1024 * 1024;
 const TOGETHER: usize = 16 * 1024 * 1024;
 
-/// What told of one part.
+/// The records of one part.
 #[derive(Debug, Serialize)]
 pub struct Raw {
-    /// The log's first, then those of a stream, then those of hooks; each in its order.
+    /// Log records first, then stream records, then hooks; each in file order.
     pub records: Vec<RawRecord>,
-    /// How many more there are.
+    /// Number of further records.
     pub left_out: usize,
 }
 
-/// One record: where it stands, and what it says.
+/// One record: its location and its text.
 #[derive(Debug)]
 pub struct RawRecord {
     pub telling: Telling,
-    /// The file, as it was called when it was read; None where nobody remembers it.
+    /// The path when the file was read; None if the archive does not have it.
     pub file: Option<String>,
-    /// Where it begins, in bytes of the text: of what is packed or in a database, unpacked.
+    /// Byte offset in the text; for compressed files and databases, in the decoded text.
     pub offset: u64,
     pub length: u32,
     pub text: Result<String, Absent>,
 }
 
-/// Why a record cannot be had.
+/// Why a record is not available.
 #[derive(Debug)]
 pub enum Absent {
-    /// The archive does not know the file: the session came out of an export without it.
+    /// The archive has no row for the file: the session was imported from an export.
     Unknown,
-    /// The file is not there any more.
+    /// The file no longer exists.
     Gone,
-    /// Something else stands there now.
+    /// The file has different content at that offset.
     Changed,
-    /// It is longer than what is given at once, or there were too many before it.
+    /// The record or the whole response would be too large.
     Large,
     Unreadable(io::Error),
 }
 
 impl Absent {
-    /// For programs.
+    /// The value of `absent` in JSON.
     pub fn name(&self) -> &'static str {
         match self {
             Absent::Unknown => "unknown",
@@ -71,22 +71,24 @@ impl Absent {
         }
     }
 
-    /// For people: what is so, and what to do.
+    /// A sentence for the user.
     pub fn say(&self, record: &RawRecord) -> String {
         let file = record.file.as_deref().unwrap_or("the file");
         match self {
-            Absent::Unknown => "the archive does not know which file this was read from".to_owned(),
-            Absent::Gone => format!("{file} is gone; the part is all that is left of it"),
+            Absent::Unknown => {
+                "the archive does not have the file that this was read from".to_owned()
+            }
+            Absent::Gone => format!("{file} is gone; only the stored part is left"),
             Absent::Changed => format!(
-                "{file} was rewritten: byte {} begins another record now; the part is what was read",
+                "{file} was rewritten: another record starts at byte {} now; the stored part is unchanged",
                 record.offset
             ),
             Absent::Large => format!(
-                "it has {} bytes, too many to be shown here; it stands in {file} from byte {} on",
+                "the record has {} bytes, too many to show here; it is in {file} at byte {}",
                 record.length, record.offset
             ),
             Absent::Unreadable(error) => {
-                format!("{file} cannot be read ({error}); mend that and try again")
+                format!("{file} cannot be read ({error}); fix that and try again")
             }
         }
     }
@@ -107,7 +109,7 @@ impl Serialize for RawRecord {
     }
 }
 
-/// The records that told of a part of this session. None if it has no such part. Blocks.
+/// The records of a part of this session. None if there is no such part. Blocking.
 pub fn raw<S: Store>(
     store: &S,
     session: &StoredSession,
@@ -118,7 +120,7 @@ pub fn raw<S: Store>(
     found.first().map(|part| raw_of(store, session, part)).transpose()
 }
 
-/// The same for a part that is at hand. Blocks.
+/// The records of a loaded part. Blocking.
 pub fn raw_of<S: Store>(
     store: &S,
     session: &StoredSession,
@@ -131,7 +133,7 @@ pub fn raw_of<S: Store>(
         let its = sources
             .iter()
             .filter(|source| (source.number, source.telling) == (told.source, told.telling));
-        // One log may have been read under several names: renamed, packed, put back.
+        // One log may have been read under several paths: renamed, compressed, restored.
         its.filter_map(|source| paths.get(&source.file)).map(String::as_str).collect()
     };
     let mut told: Vec<&Evidence> = part.evidence.iter().collect();
@@ -142,10 +144,10 @@ pub fn raw_of<S: Store>(
     Ok(Raw { records: records.collect(), left_out })
 }
 
-/// The files that are open.
+/// Reads records, keeping their files open.
 struct Desk {
     open: FxHashMap<String, Source>,
-    /// How much more is given.
+    /// Remaining size budget in bytes.
     room: usize,
 }
 
@@ -159,7 +161,7 @@ impl Desk {
                     (text, file) = (Ok(found), Some(*path));
                     break;
                 }
-                // That it is there and is another says more than that it is gone.
+                // Report *changed* in preference to *missing*.
                 Err(why) if matches!(text, Err(Absent::Unknown | Absent::Gone)) => {
                     (text, file) = (Err(why), Some(*path));
                 }
@@ -206,14 +208,14 @@ impl Desk {
     }
 }
 
-/// The record that these bytes begin with, if it is the one that was read.
+/// The record at the start of these bytes, if its digest matches the one that was read.
 fn as_told(told: &Evidence, bytes: Vec<u8>) -> Option<String> {
     let is =
         |text: &str| text.len() == told.length as usize && digest(text.as_bytes()) == told.digest;
     match String::from_utf8(bytes) {
         Ok(text) if is(&text) => Some(text),
         Ok(_) => None,
-        // What is no UTF-8 was replaced when it was read, which made it longer.
+        // Invalid UTF-8 was replaced when the record was read, which made it longer.
         Err(error) => {
             let bytes = error.into_bytes();
             let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();

@@ -1,6 +1,6 @@
-//! What a reader asks of the archive, and what it is answered: lists, windows of sessions, hits of a
-//! search. Both can be written down, so that it does not matter whether who asks stands in the same
-//! process or at the other end of a connection.
+//! Queries on the archive and their responses: session lists, windows of a session, search hits.
+//! Both serialise, so the terminal application uses the same types in process and over a
+//! connection (`wire`).
 
 mod growth;
 pub mod wire;
@@ -22,25 +22,25 @@ use crate::window::{Ask, MOST, Only, Shown, Size, Wanted, window};
 
 pub use growth::{Growth, growth};
 
-/// No more sessions or hits than this are given to somebody elsewhere at a time.
+/// Maximum number of sessions or hits in a response to a remote client.
 const MANY: usize = 500;
 
-/// Something that a reader wants to see.
+/// A read request.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Wish {
-    /// Sessions, newest first, behind this one.
+    /// A page of sessions, newest first, starting after `after`.
     List { after: Option<After>, limit: u64 },
-    /// One session at a glance: our id, a unique start of it, or the agent's own id.
+    /// One session's list row, by our id, a unique prefix of it, or the agent's own id.
     Session { id: String },
-    /// A stretch of a session.
+    /// A window of a session.
     Window { session: SessionId, wanted: Wanted, only: Option<Only>, size: Size },
-    /// Words, in one session or in all of them.
+    /// A text search, in one session or in all of them.
     Search { query: String, session: Option<SessionId>, limit: usize },
 }
 
 impl Wish {
-    /// The same, of no more than one server can bear from each of many readers.
+    /// Caps all limits, to bound what each remote client can make the server load.
     pub fn bounded(self) -> Wish {
         match self {
             Wish::List { after, limit } => Wish::List { after, limit: limit.min(MANY as u64) },
@@ -58,7 +58,7 @@ impl Wish {
     }
 }
 
-/// What a reader is answered.
+/// The response to a query.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Answer {
@@ -66,15 +66,15 @@ pub enum Answer {
         sessions: Vec<Glance>,
         more: bool,
     },
-    /// None, where there is no such session, or more than one.
+    /// None if no session matches, or more than one.
     Session(Option<Box<Glance>>),
     Window(Box<Loaded>),
     Found(Vec<Found>),
-    /// What went wrong, and what to do about it.
+    /// What went wrong and what to do next.
     Failed(String),
 }
 
-/// A session in a list.
+/// A session as a row of a list.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Glance {
     pub id: SessionId,
@@ -91,16 +91,16 @@ pub struct Glance {
     pub parts: u64,
     pub tools: u64,
     pub errors: u64,
-    /// Together with its sub-agents.
+    /// Including sub-agents.
     pub tokens: u64,
     pub cost: String,
     pub sub_agent: bool,
     pub seq: u64,
-    /// How to go on with it in its agent.
+    /// The command that resumes it in its agent.
     pub resume: Option<String>,
 }
 
-/// A stretch of a session with the session's own head.
+/// A window of a session, with the session's row and header blocks.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Loaded {
     pub glance: Glance,
@@ -108,24 +108,24 @@ pub struct Loaded {
     pub shown: Shown,
 }
 
-/// A part, or a title, in which something was found.
+/// A part or a title that matches a search.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Found {
     pub session: SessionId,
     pub agent: String,
     pub title: Option<String>,
     pub turn: Option<u32>,
-    /// Negative for what the user said.
+    /// Negative for user messages.
     pub place: Option<Place>,
     pub kind: String,
     pub tool: Option<String>,
     pub at: Option<i64>,
     pub snippet: String,
-    /// Where the matches are in the snippet: bytes, in order.
+    /// Byte ranges of the matches in the snippet, in order.
     pub ranges: Vec<(usize, usize)>,
 }
 
-/// Answers from an archive. What fails is an answer too.
+/// Runs a query. Errors become a `Failed` response.
 pub async fn answer<S: Store>(store: &S, prices: &Prices, wish: Wish) -> Answer {
     match look(store, prices, wish).await {
         Ok(answer) => answer,
@@ -215,7 +215,7 @@ async fn glance<S: Store>(
     })
 }
 
-/// What a session that is live does now.
+/// The current activity of a live session; None for others.
 pub async fn activity<S: Store>(
     store: &S,
     stored: &StoredSession,
@@ -223,16 +223,16 @@ pub async fn activity<S: Store>(
     if stored.summary.session.state != SessionState::Live {
         return Ok(None);
     }
-    // Numbers begin at 0 or at 1: the last turn is one of these two.
+    // Turn numbers start at 0 or 1, so the last turn has one of these two numbers.
     let last = u32::try_from(stored.summary.turns).unwrap_or(u32::MAX);
     let window = Window::From { number: last.saturating_sub(1), count: 2 };
     let turns = store.turns(stored.row, window).await?;
     Ok(turns.last().map(Activity::of))
 }
 
-/// How to go on with a session in its agent.
+/// The shell command that resumes a session in its agent.
 pub fn resume(session: &Session) -> Option<String> {
-    // An id is the agent's own text: only what no shell reads anything into is offered.
+    // The id is untrusted: offer the command only if no shell can interpret its characters.
     let id = &session.agent_session_id;
     let plain = id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
     let command = match session.agent.as_str() {

@@ -1,4 +1,4 @@
-//! What a sync did, and how far it has come.
+//! The report of a sync and its progress counters.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 use unspool_core::id::SessionId;
 use unspool_sources::decode::Warning;
 
-/// What was read and stored.
+/// What a sync read and stored.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Report {
-    /// Sessions that are new or changed.
+    /// New or changed sessions.
     pub sessions: u64,
     pub turns: u64,
     pub parts: u64,
@@ -33,7 +33,7 @@ impl Report {
     }
 }
 
-/// How far a sync has come; read by whoever shows it.
+/// Progress of a running sync, read by the progress bar.
 #[derive(Debug, Default)]
 pub struct Progress {
     pub files: AtomicU64,
@@ -42,7 +42,7 @@ pub struct Progress {
     pub bytes_done: AtomicU64,
 }
 
-/// Counts while several threads read.
+/// Counters shared by the workers.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     pub sessions: Mutex<FxHashSet<SessionId>>,
@@ -76,7 +76,7 @@ impl Tally {
         warnings.sort_by(|a, b| (&a.file, a.line).cmp(&(&b.file, b.line)));
         Report {
             sessions: self.sessions.into_inner().unwrap_or_default().len() as u64,
-            // Two that turned out to be one may leave fewer than there were.
+            // Merging two turns or parts into one can make the count negative.
             turns: self.turns.into_inner().max(0) as u64,
             parts: self.parts.into_inner().max(0) as u64,
             records: self.records.into_inner(),

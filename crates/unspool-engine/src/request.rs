@@ -1,6 +1,6 @@
-//! What may be asked of whoever records, and doing it. One process records at a time; a command that
-//! wants something written asks for it here if it is that process, and hands the same request over
-//! the change socket if it is not (`socket.rs`).
+//! Write requests and their execution. One process records at a time: a write command calls
+//! `carry_out` directly if it holds the recorder lock, and otherwise forwards the same request over
+//! the change socket (`socket.rs`).
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ use crate::agents::{self, ImportError, Imported};
 use crate::report::{Progress, Report};
 use crate::sync::{Candidate, Known, SyncError, sync, take_stream};
 
-/// Something to be written. Paths are absolute: who does it may stand elsewhere.
+/// A write request. Paths are absolute, because the recorder may have another working directory.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Request {
@@ -29,24 +29,24 @@ pub enum Request {
     },
     Rename {
         session: SessionId,
-        /// None: what the agent calls it.
+        /// None restores the agent's own title.
         name: Option<String>,
     },
     Delete {
         session: SessionId,
     },
-    /// Files are to be read.
+    /// Reads files.
     Take {
         paths: Vec<PathBuf>,
         why: Why,
     },
-    /// What came from somewhere else than a file, and waits in one.
+    /// Reads input that was not a file; the sender has copied it into one.
     TakeText {
         name: String,
         waits_in: PathBuf,
         why: Why,
     },
-    /// The agents of an application's database.
+    /// Imports the agents of an application's database.
     TakeAgents {
         database: PathBuf,
         why: Why,
@@ -57,20 +57,20 @@ pub enum Request {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Why {
-    /// They were found.
+    /// A scan found them.
     Found,
-    /// Somebody named them, and wants what is in them now.
+    /// The user named them: read them completely, without waiting for more data.
     Named,
-    /// The same, and sessions that were deleted shall come back.
+    /// Like `Named`, and deleted sessions are restored.
     Restored,
 }
 
-/// What came of it.
+/// The result of a request.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Done {
     Written,
-    /// So many sessions.
+    /// The number of deleted sessions.
     Deleted(u64),
     Taken(Report),
     Agents(Imported),
@@ -84,16 +84,16 @@ pub enum RequestError {
     Sync(#[from] SyncError),
     #[error(transparent)]
     Agents(#[from] ImportError),
-    #[error("session {0} is not in the archive any more")]
+    #[error("session {0} is no longer in the archive")]
     Gone(SessionId),
     #[error("cannot read {path}: {error}")]
     Unreadable { path: PathBuf, error: std::io::Error },
-    /// What another process said of it.
+    /// The error message of the recorder process.
     #[error("{0}")]
     There(String),
 }
 
-/// Does what was asked.
+/// Executes a request. The caller holds the recorder lock.
 pub fn carry_out<S: Store>(
     recorder: &Recorder<S>,
     known: &mut Known,
@@ -138,7 +138,7 @@ impl Why {
         match self {
             Why::Found => Candidate { named: false, ..found },
             Why::Named => found,
-            // Read whether it changed or not.
+            // Without a stamp the file is read even if unchanged.
             Why::Restored => Candidate { stamp: None, ..found },
         }
     }

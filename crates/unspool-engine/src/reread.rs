@@ -1,6 +1,6 @@
-//! Reading everything again from the agents' logs: what an older version understood less of is
-//! understood anew. Only sessions whose files still hold all that was taken from them are touched;
-//! what has no log any more stays as it is.
+//! Decodes stored sessions again from the agents' logs, so that they profit from newer decoders.
+//! Only sessions whose logs still contain everything that was read from them are touched; sessions
+//! without a log stay as they are.
 
 use std::path::{Path, PathBuf};
 
@@ -15,15 +15,15 @@ use unspool_store::rows::Row;
 use crate::report::{Progress, Report};
 use crate::sync::{Candidate, Known, SyncError, sync};
 
-/// What was read again, and what could not be.
+/// The result of a reread.
 #[derive(Debug)]
 pub struct Reread {
     pub report: Report,
-    /// Sessions that were left alone, because a log of theirs is gone or is another now.
+    /// Sessions left unchanged because one of their logs is missing or was replaced.
     pub left: u64,
 }
 
-/// Reads again what can be read again. Names and tags stay.
+/// Decodes every session again whose logs are intact. Names and tags stay.
 pub fn reread<S: Store>(recorder: &Recorder<S>, progress: &Progress) -> Result<Reread, SyncError> {
     let store = recorder.store();
     let files: FxHashMap<Row, (PathBuf, bool)> = wait(store.files())?

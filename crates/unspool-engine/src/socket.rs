@@ -1,7 +1,8 @@
-//! The change socket: how other processes follow the one that records, and ask it to write. Whoever
-//! connects is greeted and says what it wants. Who wants to follow is told, as lines of JSON, what
-//! is written from then on; what was written before is in the archive. So: connect, wait for the
-//! greeting, load, and pass over what the loaded seq covers. Who has a request gets one answer.
+//! The change socket: other processes follow the recorder through it and forward write requests.
+//! The recorder greets each client, which answers with one command. A follower then receives every
+//! write as a line of JSON; earlier writes are in the archive. To miss nothing, it connects, waits
+//! for the greeting, loads the session, and skips changes that the loaded seq covers. A request
+//! gets one reply.
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
@@ -23,34 +24,34 @@ use crate::desk::{Asked, Desk};
 use crate::lock::DataFolder;
 use crate::request::{Done, Request};
 
-/// A follower that takes nothing for so long is let go: it can connect and load again. So is one
-/// that does not say what it wants.
+/// Read and write timeout. A client that does not send its command or does not read is
+/// disconnected; it can connect and load again.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Counted up when the two sides would no longer understand each other.
+/// Raised with every incompatible change of the protocol.
 const VERSION: u32 = 2;
 
-/// One line on the socket, from the one that records.
+/// A line from the recorder.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Message {
-    /// From now on nothing that is written is missed.
+    /// The greeting. Every later write is reported.
     Hello(Hello),
     Written(Published),
-    /// The follower was too slow, and something was left out: load again.
+    /// The follower lagged and missed changes: it must reload.
     Missed,
     Answered(Answer),
 }
 
-/// Who records.
+/// Describes the recorder process.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Hello {
     pub version: u32,
     pub process: u32,
-    /// Whether it goes on until somebody ends it, and takes requests.
+    /// True for a recorder that runs until it is stopped and accepts requests.
     pub lasting: bool,
 }
 
-/// The first line of whoever connects.
+/// The first line of a client.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Wish {
@@ -58,20 +59,20 @@ enum Wish {
     Do(Request),
 }
 
-/// What came of a request.
+/// The reply to a request.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Answer {
     Done(Done),
     Failed(String),
-    /// It takes no requests, and is over soon.
+    /// This recorder accepts no requests and will end soon.
     NotNow,
 }
 
-/// Where requests are done, once there is such a place.
+/// The request queue, once the recorder accepts requests.
 type Open = Arc<Mutex<Option<Desk>>>;
 
-/// Tells followers what a recorder writes, while it lives.
+/// Serves the socket until it is dropped.
 pub struct Publisher {
     path: PathBuf,
     over: Arc<AtomicBool>,
@@ -80,8 +81,7 @@ pub struct Publisher {
 }
 
 impl Publisher {
-    /// Opens the socket. The caller holds the recorder lock, so a socket that is there already
-    /// was left by a process that is gone.
+    /// Opens the socket. The caller holds the recorder lock, so an existing socket file is stale.
     pub fn start<S: Store>(folder: &DataFolder, recorder: Recorder<S>) -> io::Result<Publisher> {
         let path = folder.socket();
         match fs::remove_file(&path) {
@@ -97,11 +97,11 @@ impl Publisher {
                     break;
                 }
                 let Ok(stream) = stream else { continue };
-                // Subscribed before the greeting is sent: nothing can come between.
+                // Subscribe before the greeting, so that no write falls in between.
                 let written = recorder.subscribe();
                 let open = open.clone();
                 let _ = thread::Builder::new().name("follower".to_owned()).spawn(move || {
-                    // A follower that is gone is no error of ours.
+                    // A disconnected client is not an error.
                     let _ = serve(stream, written, &open);
                 });
             }
@@ -109,7 +109,7 @@ impl Publisher {
         Ok(Publisher { path, over, desk, accepting: Some(accepting) })
     }
 
-    /// From now on requests are taken.
+    /// Starts accepting requests.
     pub fn open(&self, desk: Desk) {
         *self.desk.lock().unwrap_or_else(PoisonError::into_inner) = Some(desk);
     }
@@ -118,7 +118,7 @@ impl Publisher {
 impl Drop for Publisher {
     fn drop(&mut self) {
         self.over.store(true, Ordering::Relaxed);
-        // Wakes the thread that waits for followers.
+        // Wakes the accepting thread.
         let _ = UnixStream::connect(&self.path);
         if let Some(accepting) = self.accepting.take() {
             let _ = accepting.join();
@@ -140,7 +140,7 @@ fn serve(
     match receive(&mut BufReader::new(&stream))? {
         Some(Wish::Follow) => tell(&mut stream, written),
         Some(Wish::Do(request)) => {
-            // Nobody here listens to what is written.
+            // This client does not follow.
             drop(written);
             send(&mut stream, &Message::Answered(ask(desk, request)))
         }
@@ -155,7 +155,7 @@ fn ask(desk: Option<Desk>, request: Request) -> Answer {
     match answered.recv() {
         Ok(Ok(done)) => Answer::Done(done),
         Ok(Err(error)) => Answer::Failed(error.to_string()),
-        // Whoever did it has ended. What was done is safe, and doing it again does no harm.
+        // The watch loop has ended. The client retries; repeating a request is harmless.
         Err(_) => Answer::NotNow,
     }
 }
@@ -177,7 +177,7 @@ fn send(stream: &mut UnixStream, message: &impl Serialize) -> io::Result<()> {
     stream.write_all(&line)
 }
 
-/// The next line; None when the other side is gone.
+/// Reads the next line. None at the end of the connection.
 fn receive<T: DeserializeOwned>(lines: &mut impl BufRead) -> io::Result<Option<T>> {
     let mut line = String::new();
     match lines.read_line(&mut line) {
@@ -189,13 +189,13 @@ fn receive<T: DeserializeOwned>(lines: &mut impl BufRead) -> io::Result<Option<T
     }
 }
 
-/// A connection to the one that records, which said who it is.
+/// A connection to the recorder after its greeting.
 struct Greeted {
     hello: Hello,
     lines: BufReader<UnixStream>,
 }
 
-/// Connects, and waits for the greeting. None when nobody records.
+/// Connects and waits for the greeting. None if no process records.
 fn connect(path: &Path) -> io::Result<Option<Greeted>> {
     use io::ErrorKind::{ConnectionRefused, NotFound};
     let stream = match UnixStream::connect(path) {
@@ -210,12 +210,12 @@ fn connect(path: &Path) -> io::Result<Option<Greeted>> {
     }
 }
 
-/// Who records; None when nobody does, or is about to end.
+/// The greeting of the running recorder. None if no process records.
 pub fn who(folder: &DataFolder) -> io::Result<Option<Hello>> {
     Ok(connect(&folder.socket())?.map(|greeted| greeted.hello))
 }
 
-/// Hands a request to the process that records, and waits until it is done.
+/// Forwards a request to the recorder process and waits for the reply.
 pub fn hand_over(folder: &DataFolder, request: &Request) -> io::Result<Answer> {
     let Some(Greeted { hello, mut lines }) = connect(&folder.socket())? else {
         return Ok(Answer::NotNow);
@@ -223,13 +223,13 @@ pub fn hand_over(folder: &DataFolder, request: &Request) -> io::Result<Answer> {
     if hello.version != VERSION {
         let process = hello.process;
         return Ok(Answer::Failed(format!(
-            "another version of unspool records (process {process}); end it and try again"
+            "another version of unspool is recording (process {process}); stop it and try again"
         )));
     }
     if !hello.lasting {
         return Ok(Answer::NotNow);
     }
-    // It may have ended since; then nothing comes back.
+    // The recorder may have ended since the greeting.
     if send(lines.get_mut(), &Wish::Do(request.clone())).is_err() {
         return Ok(Answer::NotNow);
     }
@@ -241,20 +241,20 @@ pub fn hand_over(folder: &DataFolder, request: &Request) -> io::Result<Answer> {
     }
 }
 
-/// Follows the process that records.
+/// A subscription to the recorder process.
 pub struct Follower {
     lines: BufReader<UnixStream>,
 }
 
 impl Follower {
-    /// Connects, and waits for the greeting. None when nobody records.
+    /// Connects and waits for the greeting. None if no process records.
     pub fn connect(folder: &DataFolder) -> io::Result<Option<Follower>> {
         let Some(Greeted { mut lines, .. }) = connect(&folder.socket())? else { return Ok(None) };
         send(lines.get_mut(), &Wish::Follow)?;
         Ok(Some(Follower { lines }))
     }
 
-    /// The next message; None when the recorder is gone.
+    /// The next message. None when the recorder has ended.
     pub fn next_message(&mut self) -> io::Result<Option<Message>> {
         receive(&mut self.lines)
     }

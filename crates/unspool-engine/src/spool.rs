@@ -1,7 +1,6 @@
-//! The spool: what hooks are given, taken down as lines for whoever records. A hook must be over at
-//! once and must never fail the agent that runs it, so it only appends to a file; the recorder
-//! watches the folder and reads it like any other log. What comes while nobody records is there at
-//! the next start.
+//! The spool of hook payloads. A hook must return at once and must never fail the agent that runs
+//! it, so it only appends a line to a file. The recorder watches the folder and reads these files
+//! like any other log; payloads that arrive while nothing records are read at the next start.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -13,11 +12,11 @@ use serde_json::value::RawValue;
 
 use crate::lock::DataFolder;
 
-/// What was read to its end is not needed for long.
+/// Spool files are deleted after this time; they have been read long before.
 const KEPT: Duration = Duration::from_secs(14 * 24 * 60 * 60);
 
 impl DataFolder {
-    /// Where payloads wait.
+    /// The folder of spooled payloads.
     pub fn spool(&self) -> PathBuf {
         self.path().join("hooks")
     }
@@ -26,7 +25,7 @@ impl DataFolder {
         self.path().join("texts")
     }
 
-    /// A new file for a text that whoever records shall read: it cannot read what we read from.
+    /// Creates a file for text that the recorder process shall read: it cannot read our stdin.
     pub fn text_to_hand_over(&self) -> io::Result<HandedText> {
         let folder = self.texts();
         fs::create_dir_all(&folder)?;
@@ -46,7 +45,7 @@ impl DataFolder {
     }
 }
 
-/// A text that waits to be read. It goes with the value.
+/// A file with text for the recorder. Deleted on drop.
 pub struct HandedText {
     pub path: PathBuf,
     pub file: File,
@@ -54,23 +53,23 @@ pub struct HandedText {
 
 impl Drop for HandedText {
     fn drop(&mut self) {
-        // If it stays, it is swept away later.
+        // A leftover file is removed by `sweep`.
         let _ = fs::remove_file(&self.path);
     }
 }
 
-/// A payload with what its agent does not write into it.
+/// A spooled line: the payload and the facts it does not contain.
 #[derive(Serialize)]
 struct Taken<'a> {
     agent: &'a str,
     event: &'a str,
-    /// When it came.
+    /// When the payload arrived.
     at: &'a str,
     payload: &'a RawValue,
 }
 
-/// Takes down one payload. `now` is the time as it is written into the line, RFC 3339 in UTC: its
-/// date names the file.
+/// Appends one payload to the spool. `now` is the arrival time, RFC 3339 in UTC; its date names the
+/// file.
 pub fn take_down(
     folder: &DataFolder,
     agent: &str,
@@ -79,7 +78,7 @@ pub fn take_down(
     now: &str,
 ) -> io::Result<()> {
     let payload = payload.trim();
-    // Spread over several lines, it could not be told from the next one.
+    // One payload per line: line breaks between JSON tokens become spaces.
     let one_line: String;
     let payload = if payload.contains(['\n', '\r']) {
         one_line = payload.replace(['\n', '\r'], " ");
@@ -99,17 +98,17 @@ pub fn take_down(
     options.append(true).create(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    // In one write: hooks run side by side.
+    // A single write, because hooks run concurrently.
     options.open(path)?.write_all(&line)
 }
 
-/// An agent's name is typed by a person.
+/// The agent's name reduced to safe characters: it comes from the command line.
 fn file_name(agent: &str) -> String {
     let safe = |letter: char| letter.is_ascii_alphanumeric() || letter == '-';
     agent.chars().filter(|letter| safe(*letter)).take(40).collect()
 }
 
-/// Removes what was written long ago. The recorder calls it after it has read everything.
+/// Removes expired spool files. The recorder calls it after it has read everything.
 pub fn sweep(folder: &DataFolder) {
     for (folder, ours) in
         [(folder.spool(), "jsonl"), (folder.streams(), "jsonl"), (folder.texts(), "txt")]
@@ -117,7 +116,7 @@ pub fn sweep(folder: &DataFolder) {
         let Ok(entries) = folder.read_dir() else { continue };
         for path in entries.flatten().map(|entry| entry.path()) {
             if path.extension().is_some_and(|end| end == ours) && is_old(&path) {
-                // It is looked at again the next time.
+                // A failure is retried by the next sweep.
                 let _ = fs::remove_file(path);
             }
         }

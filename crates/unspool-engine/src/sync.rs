@@ -1,4 +1,4 @@
-//! Sync: which files are new or have grown, and all of them into the archive.
+//! Sync: selects the files that are new or changed and ingests them on several threads.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -28,17 +28,17 @@ use crate::take::{Shared, Stop, Taker};
 pub enum SyncError {
     #[error(transparent)]
     Store(#[from] StoreError),
-    #[error("a thread that read files has ended; what was stored before is safe: run it again")]
+    #[error("a worker thread panicked; everything stored so far is safe: run the command again")]
     Thread,
 }
 
-/// A file to be looked at.
+/// A file that may have to be read.
 #[derive(Clone, Debug)]
 pub struct Candidate {
     pub path: PathBuf,
-    /// None where the file system did not say.
+    /// None forces a read.
     pub stamp: Option<Stamp>,
-    /// Somebody asked for this file, and wants what is in it now.
+    /// The user named this file: read it completely, without waiting for more data.
     pub named: bool,
 }
 
@@ -56,14 +56,13 @@ impl Candidate {
     }
 }
 
-/// Less than this is no history to catch up with, but something that goes on.
+/// Below this much new input, the sync follows live sessions instead of importing history.
 const LITTLE: u64 = 1024 * 1024;
 
-/// More threads than this wait for the one that writes.
+/// With more threads than this, workers only wait for the single writer.
 const THREADS: usize = 4;
 
-/// The files that the archive knows, as it last saw them. Whoever records for long keeps it: the
-/// archive is asked once.
+/// The stored state of every file. A long-running recorder keeps it in memory and loads it once.
 #[derive(Default)]
 pub struct Known(FxHashMap<String, FileRow>);
 
@@ -74,7 +73,7 @@ impl Known {
     }
 }
 
-/// Brings files into the archive. Nothing is written for files that did not change.
+/// Ingests files into the archive. Unchanged files cause no write.
 pub fn sync<S: Store>(
     recorder: &Recorder<S>,
     Known(known): &mut Known,
@@ -96,13 +95,13 @@ pub fn sync<S: Store>(
             }
         }
     }
-    // The newest last: so the newest parts have the highest rows, and are found first where a
-    // search would find too much.
+    // Newest last: the newest parts get the highest row ids, and a search with too many matches
+    // returns the highest rows.
     todo.sort_unstable();
     progress.files.store(todo.len() as u64, Ordering::Relaxed);
     progress.bytes.store(todo.iter().map(|(_, size, _)| size).sum(), Ordering::Relaxed);
     let claims = Claims::default();
-    // What grew by a little is kept as what is still going on.
+    // Little new input means live sessions, whose payloads stay in the journal.
     let grown: u64 = todo
         .iter()
         .map(|(_, size, path)| {
@@ -124,7 +123,7 @@ pub fn sync<S: Store>(
     };
     let queue = Mutex::new(todo.into_iter().map(|(_, _, path)| path).collect::<VecDeque<_>>());
     let later = run(&shared, &queue)?;
-    // Files of several sessions, by one thread alone: nobody can be waited for.
+    // Deferred files run on one thread, where no claim can be contended.
     let mut taker = Taker::new(&shared)?;
     let mut exports = Vec::new();
     for path in later {
@@ -155,7 +154,7 @@ pub fn sync<S: Store>(
     Ok(report)
 }
 
-/// Brings what comes from somewhere else than a file into the archive, under a name.
+/// Ingests input that is not a file, under a given name.
 pub fn take_stream<S: Store>(
     recorder: &Recorder<S>,
     name: &str,
@@ -165,7 +164,7 @@ pub fn take_stream<S: Store>(
     take_all(recorder, [(name.to_owned(), source)], progress)
 }
 
-/// The same for several texts, each under a name of its own.
+/// Ingests several texts, each under its own name.
 pub fn take_streams<S: Store>(
     recorder: &Recorder<S>,
     texts: Vec<(String, String)>,
@@ -204,7 +203,7 @@ fn take_all<S: Store, R: Read>(
     Ok(tally.into_report())
 }
 
-/// Several threads take from one queue. Gives back what was left for later.
+/// Runs the workers on one queue. Returns the deferred files.
 fn run<S: Store>(
     shared: &Shared<'_, S>,
     queue: &Mutex<VecDeque<PathBuf>>,
@@ -228,7 +227,7 @@ fn run<S: Store>(
                                 continue;
                             }
                             Err(Stop::Failed(error)) => {
-                                // The others need not go on either.
+                                // Stop the other workers too.
                                 queue.lock().unwrap_or_else(PoisonError::into_inner).clear();
                                 return Err(error);
                             }

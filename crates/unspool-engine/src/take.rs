@@ -1,5 +1,5 @@
-//! One thread of a sync: takes files, one after another, into batches. What it has in hand is one
-//! file's sessions and one batch, however long the files are.
+//! A worker thread of a sync: ingests files one after another into batches. It holds the sessions
+//! of one file and one batch in memory, however long the files are.
 
 use std::io::Read;
 use std::ops::ControlFlow;
@@ -29,28 +29,29 @@ use crate::report::{Progress, Tally};
 use crate::sync::SyncError;
 use crate::told::{Current, Telling};
 
-/// A batch is written when this much has been read for it: large transactions, little memory.
+/// A batch is committed after this much input. Bounds memory while keeping transactions large.
 const BATCH: u64 = 16 * 1024 * 1024;
-/// Or when its words take this much.
+/// A batch is also committed when its index words take this much memory.
 const WORDS: usize = 16 * 1024 * 1024;
 
-/// What the threads of a sync have in common.
+/// What the workers of one sync share.
 pub(crate) struct Shared<'a, S: Store> {
     pub recorder: &'a Recorder<S>,
     pub claims: &'a Claims,
     pub known: &'a FxHashMap<String, FileRow>,
-    /// Files as they are now known.
+    /// File rows written by this sync.
     pub written: &'a Mutex<Vec<FileRow>>,
     pub tally: &'a Tally,
     pub progress: &'a Progress,
     pub pace: Pace,
-    /// Somebody asked for these files, and wants what is in them now.
+    /// The user named these files: read them completely, without waiting for more data.
     pub named: bool,
 }
 
-/// Why a file was left for later, or a sync ended.
+/// Why a worker stopped reading a file.
 pub(crate) enum Stop {
-    /// It tells of several sessions, and another thread has one of them in hand.
+    /// Retry after the parallel phase: another worker has claimed one of the file's sessions, or
+    /// the file is one of our own exports.
     Later,
     Failed(SyncError),
 }
@@ -64,9 +65,9 @@ impl From<StoreError> for Stop {
 pub(crate) struct Taker<'a, S: Store> {
     pub(crate) shared: &'a Shared<'a, S>,
     packer: Packer,
-    /// Read since the last commit.
+    /// Bytes read since the last commit.
     read: u64,
-    /// Sessions that are done with and not written yet.
+    /// Finished sessions that are not committed yet.
     done: Vec<SessionFold>,
     pub(crate) current: Option<Current>,
     pub(crate) stop: Option<Stop>,
@@ -78,7 +79,7 @@ impl<'a, S: Store> Taker<'a, S> {
         Ok(Taker { shared, packer, read: 0, done: Vec::new(), current: None, stop: None })
     }
 
-    /// Takes a file from where it was left.
+    /// Reads a file from where the last read stopped.
     pub fn take_file(&mut self, path: &Path) -> Result<(), Stop> {
         if is_export(path) {
             return Err(Stop::Later);
@@ -102,7 +103,7 @@ impl<'a, S: Store> Taker<'a, S> {
             row,
             name,
             path: Some(path.to_owned()),
-            // One that was empty at the last look goes on from nothing.
+            // A file that was empty last time starts a new source.
             renewed: known.is_some_and(|known| !same || known.offset == 0),
             told: Vec::new(),
             warnings: Vec::new(),
@@ -112,8 +113,8 @@ impl<'a, S: Store> Taker<'a, S> {
         outcome
     }
 
-    /// Whether a file that was taken whole, and is as long as it was, holds something else. The
-    /// file system said that something happened to it.
+    /// True if a completely read file of unchanged size has different content. Called when its
+    /// mtime or ctime changed; per-line digests tell an in-place rewrite from a touch.
     fn is_rewritten(&self, known: &FileRow, source: &mut Source) -> Result<bool, Stop> {
         let size = source.stamp.size;
         if (known.stamp.size, known.offset, source.length) != (size, size, Some(size)) {
@@ -121,7 +122,7 @@ impl<'a, S: Store> Taker<'a, S> {
         }
         let Some(saved) = self.saved(known)? else { return Ok(false) };
         let found = source.from(Position::default()).and_then(|text| Whole::of(text, size));
-        // One that cannot be read is told when it is taken.
+        // A read error is reported by the read that follows.
         Ok(found.is_ok_and(|found| found != saved.whole()))
     }
 
@@ -160,7 +161,7 @@ impl<'a, S: Store> Taker<'a, S> {
         };
         let unfinished = length.is_some_and(|length| position.offset < length);
         if !rest && (unfinished || reading.is_undecided()) {
-            // Looked at again the next time, whatever the file system says.
+            // A zero mtime never matches, so the next scan reads this file again.
             stamp.modified = 0;
         }
         let print = Fingerprint::of(source.text(), position.offset).ok();
@@ -168,7 +169,7 @@ impl<'a, S: Store> Taker<'a, S> {
         self.close(FileRow { stamp, saved, ..file_row(position, print, verdict) })
     }
 
-    /// Takes what comes from somewhere else than a file, under a name.
+    /// Reads input that is not a file, under a given name.
     pub fn take_stream(&mut self, name: &str, source: impl Read) -> Result<(), Stop> {
         let known = self.shared.known.get(name);
         let row = known.map_or_else(|| self.shared.recorder.numbers().file(), |known| known.row);
@@ -192,7 +193,7 @@ impl<'a, S: Store> Taker<'a, S> {
         outcome
     }
 
-    /// Reads to the end. None if it could not be read.
+    /// Reads to the end. None after a read error, which becomes a warning.
     fn read(
         &mut self,
         source: std::io::Result<impl Read>,
@@ -223,8 +224,8 @@ impl<'a, S: Store> Taker<'a, S> {
             self.shared.tally.warn(warning(&name, format!("cannot be read: {error}")));
             return Ok(None);
         }
-        // A file that goes on may still say whose it is. Its name is a guess, and what was stored
-        // under a wrong one would stay.
+        // A growing file may still state its session id. The file name is only a guess, and parts
+        // stored under a wrong session would stay there.
         let waits = last == LastLine::Leave && !self.shared.named;
         let undecided = waits && reading.is_undecided();
         let verdict = if undecided { Verdict::Known } else { reading.finish(self) };
@@ -235,8 +236,8 @@ impl<'a, S: Store> Taker<'a, S> {
         Ok(Some(verdict))
     }
 
-    /// A reading that goes on where it stopped, with its sessions taken up. None: from the start,
-    /// which does no harm.
+    /// Resumes a decoder and opens its sessions. None means to read from the start, which is
+    /// harmless because cursors skip what is stored.
     fn resume(&mut self, known: &FileRow) -> Result<Option<Reading>, Stop> {
         let Some(reading) =
             self.saved(known)?.and_then(|saved| Reading::resume(&known.path, &saved))
@@ -251,7 +252,7 @@ impl<'a, S: Store> Taker<'a, S> {
             }
             self.hold(telling);
             if !goes_on {
-                // The session was deleted since.
+                // The session was deleted in the meantime.
                 self.free_current();
                 return Ok(None);
             }
@@ -264,7 +265,7 @@ impl<'a, S: Store> Taker<'a, S> {
         let id = SessionId::of(told.agent, told.session);
         let claims = self.shared.claims;
         if !claims.try_claim(id) {
-            // Perhaps an earlier file of ours told of it, and its batch is not written yet.
+            // An earlier file of this worker may hold the claim until its batch is committed.
             self.commit()?;
             if self.current.as_ref().is_none_or(|current| current.told.is_empty()) {
                 claims.claim(id);
@@ -300,9 +301,8 @@ impl<'a, S: Store> Taker<'a, S> {
         self.read >= BATCH || self.packer.words_memory() >= WORDS
     }
 
-    /// Writes what has come together in the middle of a file. Should we end here, the file is
-    /// read again from its start, and what is written is passed over: a decoder's memory is too
-    /// large to be written with every batch.
+    /// Commits in the middle of a file. After a crash here the file is read again from its start,
+    /// and cursors skip what is stored: a decoder's state is too large to save with every batch.
     fn write_so_far(&mut self, position: Position) -> Result<(), Stop> {
         if let Some(current) = &mut self.current {
             let source = current.path.as_ref().and_then(|path| source::open(path).ok());
@@ -319,14 +319,14 @@ impl<'a, S: Store> Taker<'a, S> {
         self.commit()
     }
 
-    /// Ends the file in hand.
+    /// Finishes the current file.
     fn close(&mut self, file: FileRow) -> Result<(), Stop> {
         let Some(mut current) = self.current.take() else { return Ok(()) };
         if let Some(refused) = &file.refused {
             self.shared.tally.warn(warning(&current.name, refused.clone()));
         }
         let file = FileRow { row: current.row, path: current.name.clone(), ..file };
-        // A file that must be looked at every time may be as it was.
+        // A file that is read on every scan may not have changed.
         let known = self.shared.known.get(&file.path);
         if known.is_none_or(|known| *known != FileRow { saved: None, ..file.clone() }) {
             let mut written = self.shared.written.lock().unwrap_or_else(PoisonError::into_inner);
@@ -354,7 +354,7 @@ impl<'a, S: Store> Taker<'a, S> {
         Ok(())
     }
 
-    /// Writes the batch; tells those who follow; lets go of the sessions that are done with.
+    /// Commits the batch, publishes its changes and releases the finished sessions.
     pub fn commit(&mut self) -> Result<(), Stop> {
         self.read = 0;
         let folds = self.current.iter_mut().flat_map(|current| current.told.iter_mut().flatten());
@@ -364,8 +364,8 @@ impl<'a, S: Store> Taker<'a, S> {
         Ok(outcome?)
     }
 
-    /// What it had in hand is dropped when a file fails: what was written stays, and is not taken
-    /// twice.
+    /// Drops the current file after a failure. Committed parts stay, and cursors keep them from
+    /// being stored twice.
     fn drop_current(&mut self) {
         self.free_current();
         self.current = None;
@@ -380,7 +380,7 @@ impl<'a, S: Store> Taker<'a, S> {
 }
 
 impl<S: Store> Drop for Taker<'_, S> {
-    /// Whoever waits for one of its sessions shall not wait for ever.
+    /// Frees all claims, so that no other worker waits forever.
     fn drop(&mut self) {
         self.free_current();
         self.shared.claims.free(self.done.drain(..).map(|fold| fold.id));

@@ -1,4 +1,5 @@
-//! The file in hand: the sessions that it tells of, and what became of its records.
+//! The file that a worker is reading: the sessions it feeds and the outcome of its records. The
+//! decoder calls the sink implementation here; the results go into the worker's batch.
 
 use std::path::PathBuf;
 
@@ -15,23 +16,23 @@ use crate::take::Taker;
 pub(crate) struct Current {
     pub row: Row,
     pub name: String,
-    /// None for what is no file.
+    /// None for input that is not a file.
     pub path: Option<PathBuf>,
-    /// It is not the file that we knew under this name: another source tells.
+    /// The file was replaced since the last read, so it counts as a new source.
     pub renewed: bool,
-    /// By handle; None for a session that the user deleted.
+    /// Indexed by handle; None for a session that the user deleted.
     pub told: Vec<Option<Telling>>,
-    /// To be written with the sessions they speak of.
+    /// Written in the same batch as the sessions they refer to.
     pub warnings: Vec<(Option<Handle>, Warning)>,
 }
 
-/// A session of the file.
+/// This file's feed of one session: the session's writer and this file's record counts.
 pub(crate) struct Telling {
     pub fold: SessionFold,
-    /// Its place in `fold.sources`.
+    /// Index into `fold.sources`.
     source: usize,
     ledger: Ledger,
-    /// Records that an earlier reading counted.
+    /// Records that earlier reads already counted.
     before: u64,
     pub changed: bool,
 }
@@ -41,7 +42,7 @@ impl Telling {
         Telling { fold, source: 0, ledger: Ledger::default(), before: 0, changed: false }
     }
 
-    /// Goes on counting where this file's source stopped. False if it is not there.
+    /// Resumes the record counts of this file's source. False if the source is not stored.
     pub fn go_on(&mut self, file: Row, number: u16) -> bool {
         let mut sources = self.fold.sources.iter();
         let found = sources.position(|source| source.file == file && source.number == number);
@@ -74,7 +75,7 @@ impl Telling {
 }
 
 impl Current {
-    /// Adds what has come together to a batch.
+    /// Adds the accumulated changes and warnings to a batch.
     pub fn add_to(&mut self, packer: &mut Packer) -> Result<(), StoreError> {
         for telling in self.told.iter_mut().flatten() {
             telling.add_to(packer)?;
@@ -138,8 +139,8 @@ impl<S: Store> Sink for Taker<'_, S> {
 }
 
 impl<S: Store> Taker<'_, S> {
-    /// The number of the source that this file is for a session: the one it had; that of the file
-    /// that it is a copy of; else the next.
+    /// The source number of this file in a session: its previous number, or that of the log it is a
+    /// copy of, or the next free one.
     fn number(&self, telling: &mut Telling, told: &Told<'_>) -> u16 {
         let Some(current) = &self.current else { return 0 };
         let sources = &mut telling.fold.sources;
@@ -147,7 +148,7 @@ impl<S: Store> Taker<'_, S> {
             source.file == current.row
                 && source.telling == told.telling
                 && !current.renewed
-                // What is no file has no name of its own: its beginning tells it apart.
+                // Input that is not a file has no path: compare its first record instead.
                 && (current.path.is_some() || source.first == told.first)
         });
         if let Some(at) = mine {
@@ -159,7 +160,7 @@ impl<S: Store> Taker<'_, S> {
                 && told.telling == source.telling
                 && source.first == told.first
                 && source.file != current.row
-                // A file that was read just now is known by its first record alone.
+                // A file read in this sync has no row yet: the first record must suffice.
                 && path_of(self.shared.known, source.file)
                     .is_none_or(|file| is_copy(current.path.as_ref(), file))
         });

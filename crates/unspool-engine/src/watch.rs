@@ -1,6 +1,6 @@
-//! Watching: what agents write goes into the archive while they write it. The file system says
-//! which files changed; a look at everything now and then finds what it did not say, and is all
-//! there is on file systems that say nothing (network homes).
+//! Watches the agents' folders and ingests files while agents write them. File-system events name
+//! the changed files. A periodic full scan finds changes without an event; on file systems without
+//! events (network homes) the scan is all there is.
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -18,45 +18,45 @@ use crate::report::{Progress, Report};
 use crate::request::carry_out;
 use crate::sync::{Candidate, Known, SyncError, sync};
 
-/// How often everything is looked at where the file system tells of changes.
+/// Interval of full scans where the file system sends events.
 const SELDOM: Duration = Duration::from_secs(5);
-/// And where it does not.
+/// Interval of full scans where it does not.
 const OFTEN: Duration = Duration::from_millis(500);
-/// Agents write several lines at once. What follows so closely is taken together.
+/// Agents write several lines in a burst: events this close together are handled as one.
 const TOGETHER: Duration = Duration::from_millis(2);
-/// But nobody waits longer than this.
+/// Upper bound on the delay by coalescing.
 const AT_MOST: Duration = Duration::from_millis(20);
 
-/// How one comes to know of changes.
+/// How changes are detected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Notice {
-    /// The file system tells, where it can.
+    /// By file-system events where available.
     #[default]
     Told,
-    /// Everything is looked at again and again, as on a file system that tells nothing.
+    /// By scanning everything at a short interval.
     Polled,
 }
 
-/// What agents write, from now on.
+/// The watch loop's state.
 pub struct Watch {
     environment: Environment,
     known: Known,
     watcher: Option<RecommendedWatcher>,
     watched: FxHashSet<PathBuf>,
-    /// One of them is on another machine, whose own changes nobody tells here.
+    /// A watched folder is on a network file system, where remote writes cause no events.
     remote: bool,
-    /// Kept, so that the channel is never closed.
+    /// Held so that the channel never closes.
     call: Sender<Call>,
     calls: Receiver<Call>,
-    /// When everything is looked at again.
+    /// When the next full scan is due.
     due: Instant,
 }
 
-/// What changed.
+/// Changes collected by one wait.
 #[derive(Default)]
 struct Changed {
     files: FxHashSet<PathBuf>,
-    /// Something that no single file stands for: a folder came, or something was missed.
+    /// A full scan is needed: a new folder, or lost events.
     anything: bool,
     asked: Vec<Asked>,
 }
@@ -65,10 +65,10 @@ impl Watch {
     pub fn new(environment: Environment, known: Known, notice: Notice) -> Watch {
         let (call, calls) = channel();
         let tell = call.clone();
-        // Without a watcher everything is looked at often.
+        // Without a watcher, `watch_folders` selects the short scan interval.
         let watcher = match notice {
             Notice::Told => notify::recommended_watcher(move |told| {
-                // Nobody watches any more.
+                // Fails only after the watch loop has ended.
                 let _ = tell.send(Call::Told(told));
             })
             .ok(),
@@ -79,18 +79,17 @@ impl Watch {
         Watch { environment, known, watcher, watched, remote: false, call, calls, due }
     }
 
-    /// Where others hand in what they want to be written.
+    /// The queue for write requests from other processes.
     pub fn desk(&self) -> Desk {
         Desk(self.call.clone())
     }
 
-    /// Waits until something may have changed, and takes it into the archive; and does what was
-    /// asked meanwhile.
+    /// Waits for changes and ingests them; executes the requests that arrived meanwhile.
     pub fn take_next<S: Store>(&mut self, recorder: &Recorder<S>) -> Result<Report, SyncError> {
         self.take(recorder, None)
     }
 
-    /// The same, but waits no longer than until then.
+    /// Like `take_next`, but waits no longer than until `then`.
     pub fn take_until<S: Store>(
         &mut self,
         recorder: &Recorder<S>,
@@ -99,7 +98,7 @@ impl Watch {
         self.take(recorder, Some(then))
     }
 
-    /// Everything is looked at the next time, and that is now.
+    /// Makes the next call start with a full scan.
     pub fn hurry(&mut self) {
         self.due = Instant::now();
     }
@@ -117,7 +116,7 @@ impl Watch {
             if done.is_err() {
                 self.known = Known::load(recorder)?;
             }
-            // Whoever asked may be gone.
+            // The requester may have disconnected.
             let _ = answer.send(done);
         }
         let found = if changed.anything {
@@ -130,13 +129,13 @@ impl Watch {
         let candidates = found.into_iter().map(Candidate::from).collect();
         let report = sync(recorder, &mut self.known, candidates, &Progress::default());
         if report.is_err() {
-            // What was written before it failed is not known for certain.
+            // After a failure the in-memory state may differ from what was committed.
             self.known = Known::load(recorder)?;
         }
         report
     }
 
-    /// Folders may come later. Says how often everything must be looked at.
+    /// Watches folders that have appeared since the last call. Returns the full-scan interval.
     fn watch_folders(&mut self) -> Duration {
         let Some(watcher) = &mut self.watcher else { return OFTEN };
         let mut every = if self.remote { OFTEN } else { SELDOM };
@@ -149,17 +148,17 @@ impl Watch {
                 Ok(()) => {
                     self.remote |= is_remote(&folder);
                     self.watched.insert(folder);
-                    // What was written before we watched was not told.
+                    // Writes before the watch started caused no event.
                     self.due = Instant::now();
                 }
-                // No more watches to be had, or a file system without them.
+                // The watch limit is reached, or the file system has no events.
                 Err(_) => every = OFTEN,
             }
         }
         every
     }
 
-    /// A folder that is gone is watched no more; one that comes in its place is another.
+    /// Unwatches removed folders. A folder recreated at the same path needs a new watch.
     fn forget_removed(&mut self, told: &notify::Result<notify::Event>) {
         let gone = |kind: EventKind| {
             matches!(kind, EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(_)))
@@ -168,20 +167,20 @@ impl Watch {
             && gone(event.kind)
         {
             for path in event.paths.iter().filter(|path| self.watched.remove(*path)) {
-                // It may be gone from the watcher as well.
+                // The watcher may have dropped it already.
                 let _ = watcher.unwatch(path);
             }
         }
     }
 
-    /// What changed until then; everything, if a look at it is due by then.
+    /// Collects changes until then; requests a full scan if one is due.
     fn wait(&mut self, mut until: Instant) -> Changed {
         let mut changed = Changed::default();
         let mut begun = None;
         loop {
             let wait = until.saturating_duration_since(Instant::now());
             match self.calls.recv_timeout(wait) {
-                // What was told before it was asked for is taken first, or with it.
+                // File events queued before this request are already in `changed`.
                 Ok(Call::Asked(asked)) => {
                     changed.asked.push(asked);
                     return changed;
@@ -198,7 +197,7 @@ impl Watch {
                     changed.anything |= Instant::now() >= self.due;
                     return changed;
                 }
-                // We hold one end ourselves.
+                // Cannot happen: `self` holds a sender.
                 Err(RecvTimeoutError::Disconnected) => return changed,
             }
         }
@@ -217,11 +216,11 @@ impl Changed {
         };
         self.anything |= event.need_rescan();
         match event.kind {
-            // We open files ourselves.
+            // Ignore our own opens and reads.
             EventKind::Access(AccessKind::Close(AccessMode::Write)) => {}
             EventKind::Access(_) => return,
-            // What was in it before it was watched is not told. A renamed folder is not told as
-            // its files.
+            // Files created before the new folder was watched cause no event, nor do the files of
+            // a renamed folder.
             EventKind::Create(CreateKind::Folder | CreateKind::Any | CreateKind::Other)
             | EventKind::Modify(ModifyKind::Name(_)) => {
                 self.anything |= event.paths.iter().any(|path| path.is_dir());
@@ -238,8 +237,7 @@ impl Changed {
     }
 }
 
-/// Whether a folder may be written to by another machine, or lies on a file system that tells
-/// nothing of what is written behind it.
+/// True if another machine may write to the folder without causing events here.
 #[cfg(target_os = "linux")]
 fn is_remote(folder: &Path) -> bool {
     // As in statfs(2): NFS, SMB in its three forms, FUSE, 9P, AFS, Coda, Ceph, Lustre, NCP and the

@@ -1,5 +1,5 @@
-//! Windows: some of a session, as it is shown. However long a session or a turn is, only what
-//! stands in the window is read; of the rest it is known how much there is.
+//! Windows: a slice of a session, ready to be shown. However long a session or a turn is, only the
+//! parts in the window are loaded; of the rest only the counts.
 
 mod cut;
 
@@ -20,16 +20,16 @@ pub use cut::block_parts;
 use crate::family::family;
 use cut::{BLOCK, Cut, Edge, count_wanted};
 
-/// So many turns are looked through for what is wanted, at a time.
+/// A filtered window scans at most this many turns.
 const PATIENCE: usize = 400;
-/// No window from one place to another begins a turn behind so many parts.
+/// A window between two positions starts no further turn after this many parts.
 pub const MOST: u64 = 4000;
 
-/// What is asked for.
+/// What to load.
 #[derive(Clone, Copy, Debug)]
 pub struct Ask<'a> {
     pub wanted: Wanted,
-    /// Only such parts.
+    /// Load only the parts that pass.
     pub only: Option<&'a Only>,
     pub size: Size,
 }
@@ -40,19 +40,19 @@ impl From<Wanted> for Ask<'_> {
     }
 }
 
-/// How much is loaded at a time.
+/// How much to load.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Size {
-    /// About so many parts are in a window.
+    /// Approximate number of parts in a window.
     pub parts: usize,
-    /// So many parts of a reasoning block are shown at first.
+    /// Number of parts of a reasoning block that are shown at first.
     pub block: usize,
     /// A turn with more parts than this is not loaded whole.
     pub long: u64,
 }
 
 impl Size {
-    /// What is loaded while its reader scrolls: so little that it can be put in between two frames.
+    /// For scrolling: little enough to be inserted between two frames.
     pub const MORE: Size = Size { parts: 24, block: 24, long: 48 };
 }
 
@@ -62,7 +62,7 @@ impl Default for Size {
     }
 }
 
-/// A place in a session.
+/// A position in a session: a turn and a place in it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Position {
     pub turn: u32,
@@ -70,12 +70,12 @@ pub struct Position {
 }
 
 impl Position {
-    /// Before everything in a turn.
+    /// Before every part of a turn.
     pub fn start_of(turn: u32) -> Position {
         Position { turn, place: Place(0) }
     }
 
-    /// Behind everything in a turn.
+    /// After every part of a turn.
     pub fn end_of(turn: u32) -> Position {
         Position { turn, place: Place(i64::MAX) }
     }
@@ -95,31 +95,31 @@ impl FromStr for Position {
             let (turn, place) = text.split_once('.')?;
             Some(Position { turn: turn.parse().ok()?, place: Place(place.parse().ok()?) })
         };
-        read(text).ok_or("a position is a turn and a place, such as 12.4000000")
+        read(text).ok_or("invalid position: expected a turn and a place, such as 12.4000000")
     }
 }
 
-/// What somebody wants to see.
+/// The position that a window is loaded around.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Wanted {
     /// The end of the session.
     End,
-    /// What is around this place.
+    /// The parts around this position.
     Around(Position),
-    /// From this place on.
+    /// The parts from this position on.
     From(Position),
-    /// What stands before this place.
+    /// The parts before this position.
     Before(Position),
-    /// What stands behind this place.
+    /// The parts after this position.
     After(Position),
-    /// What stands before this place in the same reasoning block.
+    /// The parts before this position in the same reasoning block.
     Inside(Position),
-    /// From one place to another, both included.
+    /// The parts between two positions, both inclusive.
     Between(Position, Position),
 }
 
-/// Which parts are wanted; all, where nothing is said.
+/// Selects parts by kind, tool, failure or edit.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Only {
@@ -150,36 +150,36 @@ impl FromStr for Only {
             ("edits", _) => Ok(Only::Edits),
             (_, Some(("tool", name))) => Ok(Only::Tool(name.to_owned())),
             (_, Some(("kind", name))) => {
-                Kind::of_name(name).map(Only::Kind).ok_or("there is no such kind of part")
+                Kind::of_name(name).map(Only::Kind).ok_or("unknown part kind")
             }
-            _ => Err("only errors, edits, kind:NAME or tool:NAME can be asked for"),
+            _ => Err("invalid filter: expected errors, edits, kind:NAME or tool:NAME"),
         }
     }
 }
 
-/// A window as it is shown. What is missing in a turn stands in its view.
+/// A loaded window. Each turn view counts its own missing parts.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Shown {
     pub turns: Vec<TurnView>,
-    /// There are turns before the first one.
+    /// Set if there are turns before the first one.
     pub earlier: Option<Position>,
-    /// There are turns behind the last one.
+    /// Set if there are turns after the last one.
     pub later: Option<Position>,
 }
 
-/// A session that is looked at.
+/// Loads one window of a session.
 struct Look<'a, S: Store> {
     store: &'a S,
     stored: &'a StoredSession,
     only: Option<&'a Only>,
     size: Size,
-    /// So many more turns are looked through.
+    /// How many more turns may be scanned.
     patience: usize,
     sizes: Vec<TurnSize>,
     turns: BTreeMap<u32, Cut>,
 }
 
-/// Loads what is wanted. `settle` says of turns without an end whether they go on.
+/// Loads a window. `settle` decides whether turns without an end are still running.
 pub async fn window<S: Store>(
     store: &S,
     stored: &StoredSession,
@@ -202,7 +202,7 @@ impl<S: Store> Look<'_, S> {
             Wanted::End => {
                 self.up(Position::end_of(last), parts).await?;
             }
-            // Of the turn whose very edge it is nothing is wanted, not even its head.
+            // At the edge of a turn, skip that turn altogether, its header included.
             Wanted::Before(Position { turn, place: Place(..=0) }) => {
                 if let Some(turn) = turn.checked_sub(1) {
                     self.up(Position::end_of(turn), parts).await?;
@@ -245,7 +245,7 @@ impl<S: Store> Look<'_, S> {
         self.sizes.get(..end).unwrap_or_default().to_vec()
     }
 
-    /// Takes in what stands before a place, up to so many parts. Says how many it could not use.
+    /// Adds up to `budget` parts before a position. Returns the unused budget.
     async fn up(&mut self, position: Position, budget: usize) -> Result<usize, StoreError> {
         let mut left = budget;
         for size in self.turns_to(position.turn).into_iter().rev() {
@@ -270,7 +270,7 @@ impl<S: Store> Look<'_, S> {
         Ok(left)
     }
 
-    /// Takes in what stands at or behind a place.
+    /// Adds up to `budget` parts at or after a position. Returns the unused budget.
     async fn down(
         &mut self,
         position: Position,
@@ -355,7 +355,7 @@ impl<S: Store> Look<'_, S> {
         let (first, last) = (turns.keys().next().copied(), turns.keys().next_back().copied());
         let (mut all, mut cuts) = (Vec::new(), Vec::new());
         for (_, mut cut) in turns {
-            // A turn in which there is nothing of what is wanted is not shown.
+            // Omit turns without a matching part.
             if only.is_some() && cut.pieces.is_empty() {
                 continue;
             }
@@ -385,7 +385,7 @@ impl<S: Store> Look<'_, S> {
     }
 }
 
-/// A turn, with its parts if there are not many.
+/// The skeleton of a turn; a short turn comes with its parts.
 async fn skeleton<S: Store>(
     store: &S,
     stored: &StoredSession,
@@ -399,7 +399,7 @@ async fn skeleton<S: Store>(
     Ok(found.pop().map(|turn| Skeleton { parts: Skeleton::of(&turn), turn }))
 }
 
-/// Loads the parts at these places, and lets go of others.
+/// Loads the parts at these places and drops all others.
 pub async fn fill<S: Store>(
     store: &S,
     stored: &StoredSession,
@@ -411,7 +411,7 @@ pub async fn fill<S: Store>(
         turn.parts.retain(|part| places.binary_search(&part.place).is_ok());
     } else {
         turn.parts = store.parts(stored.row, turn.number, places.to_vec()).await?;
-        // What was written meanwhile is told live.
+        // Parts written since the skeleton was read arrive as live updates.
         turn.parts.retain(|part| {
             let at = bones.binary_search_by_key(&part.place, |bone| bone.place);
             at.is_ok_and(|at| bones.get(at).is_some_and(|bone| bone.id == part.id))

@@ -1,32 +1,32 @@
-// What every page does: the theme, copying, and the keys that are the same everywhere.
+// Shared by all pages: theme, copy buttons, help and global keys.
 
-import { offer, offers } from "./offer.js";
+import { addAction, actions } from "./offer.js";
 import { openPalette } from "./palette.js";
 
 const root = document.documentElement;
-const wish = matchMedia("(prefers-color-scheme: light)");
+const prefersLight = matchMedia("(prefers-color-scheme: light)");
 
 const chosen = localStorage.getItem("theme");
 if (chosen) root.dataset.theme = chosen;
 
-function turnTheme() {
-  const now = root.dataset.theme ?? (wish.matches ? "light" : "dark");
+function toggleTheme() {
+  const now = root.dataset.theme ?? (prefersLight.matches ? "light" : "dark");
   root.dataset.theme = now === "light" ? "dark" : "light";
   localStorage.setItem("theme", root.dataset.theme);
 }
-document.querySelector(".theme").addEventListener("click", turnTheme);
+document.querySelector(".theme").addEventListener("click", toggleTheme);
 
 document.addEventListener("click", async (event) => {
   const button = event.target.closest("[data-copy]");
   if (!button) return;
   await navigator.clipboard.writeText(button.dataset.copy);
-  const said = button.textContent;
+  const label = button.textContent;
   button.textContent = "Copied";
-  setTimeout(() => { button.textContent = said; }, 1500);
+  setTimeout(() => { button.textContent = label; }, 1500);
 });
 
-/** Whether a key is meant for a field and not for the page. A dialog that was just closed has the focus
- *  until the next frame. */
+/** True if a key is meant for an input field. A dialog that was just closed keeps the focus until the
+ *  next frame. */
 export function isTyping(event) {
   return event.target.closest("input, textarea, select, [contenteditable], dialog[open]") !== null
     || event.ctrlKey || event.metaKey || event.altKey;
@@ -34,7 +34,7 @@ export function isTyping(event) {
 
 // ---- help ----
 
-/** A dialog that gives the focus back to where it was. */
+/** A modal dialog; closing it restores the focus. */
 export function dialog(className, label) {
   const made = document.createElement("dialog");
   made.className = className;
@@ -44,7 +44,7 @@ export function dialog(className, label) {
   return made;
 }
 
-function listed(title, list) {
+function keySection(title, list) {
   const section = document.createElement("section");
   section.append(Object.assign(document.createElement("h3"), { textContent: title }));
   const rows = document.createElement("dl");
@@ -61,19 +61,19 @@ let help;
 function openHelp() {
   help ??= dialog("help", "Keys");
   if (help.open) return;
-  const all = offers.filter(({ keys }) => keys);
+  const all = actions.filter(({ keys }) => keys);
   const own = all.filter((one) => !one.everywhere);
   const close = Object.assign(document.createElement("button"), { textContent: "Close", type: "button" });
   close.addEventListener("click", () => help.close());
   help.replaceChildren(
     Object.assign(document.createElement("h2"), { textContent: "Keys" }),
-    ...(own.length > 0 ? [listed("This page", own)] : []), listed("Everywhere", all.filter((one) => one.everywhere && !own.some(({ keys }) => keys === one.keys))), close,
+    ...(own.length > 0 ? [keySection("This page", own)] : []), keySection("Everywhere", all.filter((one) => one.everywhere && !own.some(({ keys }) => keys === one.keys))), close,
   );
   help.showModal();
 }
 document.querySelector(".keys")?.addEventListener("click", openHelp);
 
-// ---- going elsewhere ----
+// ---- navigation ----
 
 export const go = (path) => { location.href = path; };
 
@@ -87,8 +87,8 @@ for (const [name, keys, run] of [
   ["Search everything", "/", toSearch],
   ["Go to a session, a page or an action", "Ctrl K", null],
   ["Sessions", "g s", () => go("/")], ["Stats", "g t", () => go("/stats")],
-  ["Light or dark", "", turnTheme], ["Keys", "?", openHelp], ["Close", "Esc", null],
-]) offer({ name, keys, run, everywhere: true });
+  ["Light or dark", "", toggleTheme], ["Keys", "?", openHelp], ["Close", "Esc", null],
+]) addAction({ name, keys, run, everywhere: true });
 
 const places = { s: "/", t: "/stats" };
 let leader = -Infinity;
@@ -100,8 +100,8 @@ document.addEventListener("keydown", (event) => {
   }
   if (isTyping(event)) return;
   if (event.key === "/") {
-    // A page may look for something else by this key.
-    if (offers.some((one) => one.keys === "/" && !one.everywhere)) return;
+    // A page may use this key for its own search.
+    if (actions.some((one) => one.keys === "/" && !one.everywhere)) return;
     event.preventDefault();
     toSearch();
   } else if (event.key === "?") {

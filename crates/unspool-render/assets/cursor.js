@@ -1,6 +1,6 @@
-// The part that keys speak of: one is chosen at a time, and what can be done with it is at hand.
+// The selected part: keyboard navigation and the action bar of the part under the pointer.
 
-import { say } from "./offer.js";
+import { notify } from "./offer.js";
 
 export class Cursor {
   constructor(view, follow) {
@@ -11,14 +11,14 @@ export class Cursor {
     this.bar.className = "part-bar";
     this.bar.setAttribute("role", "toolbar");
     this.bar.setAttribute("aria-label", "Part");
-    for (const [name, title, deed] of [
+    for (const [name, title, onClick] of [
       ["Link", "Copy a link to this part (l)", () => this.link()],
       ["Copy", "Copy as Markdown (y)", () => this.copy()],
-      ["Raw", "The record it comes from (r)", () => this.raw()],
+      ["Raw", "Raw record (r)", () => this.raw()],
     ]) {
       const button = document.createElement("button");
       Object.assign(button, { type: "button", textContent: name, title, tabIndex: -1 });
-      button.addEventListener("click", deed);
+      button.addEventListener("click", onClick);
       this.bar.append(button);
     }
     view.turns.addEventListener("pointerover", (event) => {
@@ -27,7 +27,7 @@ export class Cursor {
     });
     this.bar.addEventListener("click", (event) => event.stopPropagation());
     document.body.append(this.bar);
-    // Nobody points at what moves under the pointer.
+    // While the page scrolls, the part under the pointer is not a choice: hide the bar.
     let still;
     addEventListener("scroll", () => {
       if (!this.moving) this.bar.classList.remove("shown");
@@ -37,7 +37,7 @@ export class Cursor {
     }, { passive: true });
   }
 
-  /** The bar floats over the page: no part of the transcript holds it. */
+  /** The bar floats over the page; it is not inside the transcript. */
   hover(piece) {
     this.under = piece;
     if (this.moving) return;
@@ -62,7 +62,7 @@ export class Cursor {
     piece.classList.add("chosen");
   }
 
-  /** A piece that was told anew is the same to its reader. */
+  /** Restores the selection after a piece was replaced. */
   keep() { if (this.id) document.getElementById(this.id)?.classList.add("chosen"); }
 
   near(all) {
@@ -83,7 +83,7 @@ export class Cursor {
     const all = this.pieces();
     const from = this.near(all);
     const to = [...all.slice(from + 1), ...all.slice(0, from + 1)].find(is);
-    if (to) this.show(to, 1); else say("There is none in what is loaded");
+    if (to) this.show(to, 1); else notify("No match in the loaded part");
   }
 
   show(piece, by) {
@@ -116,29 +116,29 @@ export class Cursor {
     if (!part) return;
     const query = `turn=${part.dataset.at.split(".")[0]}&part=${part.id.slice(2)}`;
     await navigator.clipboard.writeText(new URL(`/s/${this.owner(part)}?${query}#${part.id}`, location.href).href);
-    say("Link copied");
+    notify("Link copied");
   }
 
   async copy() {
-    // At the head of a turn, all of it.
+    // On a turn header, copy the whole turn.
     const turn = this.piece?.matches(".turn-head") ? this.piece.closest(".turn") : null;
     const part = this.part();
     if (!part && !turn) return;
-    const asked = turn ? `turn=${turn.dataset.number}` : `turn=${part.dataset.at.split(".")[0]}&part=${part.id.slice(2)}`;
-    const answer = await fetch(`/s/${this.owner(turn ?? part)}/markdown?${asked}`);
-    if (!answer.ok) return say("It could not be loaded");
-    await navigator.clipboard.writeText(await answer.text());
-    say("Copied as Markdown");
+    const query = turn ? `turn=${turn.dataset.number}` : `turn=${part.dataset.at.split(".")[0]}&part=${part.id.slice(2)}`;
+    const response = await fetch(`/s/${this.owner(turn ?? part)}/markdown?${query}`);
+    if (!response.ok) return notify("Could not load it");
+    await navigator.clipboard.writeText(await response.text());
+    notify("Copied as Markdown");
   }
 
   async raw() {
     const part = this.part();
     if (!part) return;
-    const answer = await fetch(`/s/${this.owner(part)}/raw?part=${part.id.slice(2)}`);
+    const response = await fetch(`/s/${this.owner(part)}/raw?part=${part.id.slice(2)}`);
     const dialog = document.createElement("dialog");
     dialog.className = "raw";
     dialog.setAttribute("aria-label", "The record of the part");
-    dialog.innerHTML = await answer.text();
+    dialog.innerHTML = await response.text();
     dialog.addEventListener("close", () => dialog.remove());
     dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
     document.body.append(dialog);

@@ -1,6 +1,6 @@
-// Looking for words in one session: the server knows where they are, also where nothing is loaded.
+// Find in session. The server searches, so hits outside the loaded window are found too.
 
-import { say } from "./offer.js";
+import { notify } from "./offer.js";
 
 export class Find {
   constructor(view, follow, form) {
@@ -13,7 +13,7 @@ export class Find {
     this.at = -1;
     form.addEventListener("submit", async (event) => {
       event.preventDefault();
-      if (this.asked === this.input.value) this.next(1); else await this.ask();
+      if (this.searched === this.input.value) this.next(1); else await this.search();
     });
     this.input.addEventListener("keydown", (event) => {
       if (event.key === "Escape") { event.preventDefault(); this.close(); }
@@ -31,21 +31,21 @@ export class Find {
   close() {
     this.form.hidden = true;
     this.input.blur();
-    this.asked = null;
+    this.searched = null;
     this.hits = [];
     this.paint();
   }
 
-  async ask() {
-    this.asked = this.input.value;
-    const query = new URLSearchParams({ q: this.asked });
-    const answer = await fetch(`/s/${this.view.session}/find?${query}`);
-    const found = answer.ok ? await answer.json() : { hits: [], words: [] };
+  async search() {
+    this.searched = this.input.value;
+    const query = new URLSearchParams({ q: this.searched });
+    const response = await fetch(`/s/${this.view.session}/find?${query}`);
+    const found = response.ok ? await response.json() : { hits: [], words: [] };
     this.hits = found.hits;
     this.words = found.words;
     this.at = -1;
-    if (this.hits.length === 0) { this.count.textContent = "nothing"; this.paint(); return; }
-    // From where the reader is.
+    if (this.hits.length === 0) { this.count.textContent = "no matches"; this.paint(); return; }
+    // Start at the current scroll position.
     const top = [...this.view.turns.querySelectorAll("[data-at]")].find((one) => one.getBoundingClientRect().bottom > 70);
     const from = top ? this.hits.findIndex((hit) => after(hit.at, top.dataset.at)) : 0;
     this.at = (from < 0 ? 0 : from) - 1;
@@ -61,18 +61,18 @@ export class Find {
     const id = hit.part ? `p-${hit.part}` : `u-${hit.turn_id}`;
     if (!document.getElementById(id)) await this.view.jump({ turn: hit.turn, ...(hit.part ? { part: hit.part } : {}) });
     const target = document.getElementById(id);
-    if (!target) return say("It is not shown");
+    if (!target) return notify("This hit is not shown");
     for (let at = target; at; at = at.parentElement) if (at.matches("details")) at.open = true;
     for (const fold of target.querySelectorAll("details")) fold.open = true;
     target.scrollIntoView({ block: "center", behavior: "instant" });
     this.paint(target);
   }
 
-  /** Marks the words without touching the page: what is copied, and what is compared, stays as it is. */
+  /** Highlights matches without changing the DOM: copying and comparing elements are not affected. */
   paint(current) {
     if (!CSS.highlights) return;
     CSS.highlights.delete("found");
-    if (!this.asked || this.hits.length === 0) return;
+    if (!this.searched || this.hits.length === 0) return;
     const shown = new Set(this.hits.map((hit) => hit.part ? `p-${hit.part}` : `u-${hit.turn_id}`));
     const ranges = [];
     for (const id of shown) {
@@ -106,7 +106,7 @@ export class Find {
   }
 }
 
-/** Whether one position in the session comes behind another. */
+/** True if a position is at or after another. */
 function after(one, other) {
   const [turn, place] = one.split(".").map(Number);
   const [otherTurn, otherPlace] = other.split(".").map(Number);

@@ -1,7 +1,7 @@
-// The page follows its end while its reader is there, and stays where it is otherwise (R-003-42).
-// What came meanwhile is counted, and the place where it begins is marked.
+// Follows the end of the session while the user is there, and keeps the position otherwise
+// (R-003-42). New parts are counted, and the first unseen one is marked.
 
-const NEAR = 48;
+const END_TOLERANCE_PX = 48;
 
 export class Follow {
   constructor(view, button) {
@@ -14,16 +14,16 @@ export class Follow {
     this.height = 0;
     addEventListener("scroll", () => this.scrolled(), { passive: true });
     button.addEventListener("click", () => this.toEnd());
-    // Pictures and fonts that come late make the page longer: that is growth too.
+    // Late images and fonts make the page longer too.
     new ResizeObserver(() => { if (this.following) this.stay(); }).observe(view.turns);
   }
 
   atEnd() {
     const { scrollHeight, clientHeight, scrollTop } = document.documentElement;
-    return this.view.hasEnd() && scrollHeight - clientHeight - scrollTop <= NEAR;
+    return this.view.hasEnd() && scrollHeight - clientHeight - scrollTop <= END_TOLERANCE_PX;
   }
 
-  // Only a person goes up: the page's own growth moves nothing, and what shrinks moves both ends.
+  // Only the user scrolls up: growth does not move the position, and shrinking changes the height.
   scrolled() {
     const { scrollTop, scrollHeight } = document.documentElement;
     if (this.atEnd()) {
@@ -55,7 +55,7 @@ export class Follow {
     if (document.visibilityState === "visible") this.remember();
   }
 
-  /** Something was put in: these are new. */
+  /** Called after content was inserted; `fresh` are the new ids. */
   put(fresh = []) {
     if (this.following && document.visibilityState === "visible") {
       this.stay();
@@ -72,7 +72,7 @@ export class Follow {
     this.showMark();
   }
 
-  // ---- where the reader left ----
+  // ---- where the user left ----
 
   get key() { return `seen:${this.view.session}`; }
 
@@ -81,7 +81,7 @@ export class Follow {
     if (last) localStorage.setItem(this.key, last.id);
   }
 
-  /** Marks what came since the reader was here last. */
+  /** Marks the first part that is new since the last visit. */
   recall() {
     const seen = localStorage.getItem(this.key);
     const left = seen && document.getElementById(seen);

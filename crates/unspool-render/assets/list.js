@@ -1,38 +1,38 @@
-// The list of sessions and what a search found: filters, searching while one types, more of the list when
-// its end is near, what is told live, and up and down by keys.
+// The session list and search results: filters, search while typing, infinite scroll, live updates and
+// keyboard navigation.
 
 import { isTyping } from "./app.js";
-import { offer } from "./offer.js";
+import { addAction } from "./offer.js";
 
 const page = document.querySelector("[data-list]");
 const listing = page?.querySelector(".listing");
 const results = page?.querySelector(".found");
 const live = page?.querySelector("section.live");
-const pattern = document.createElement("template");
+const template = document.createElement("template");
 
 function fragment(html) {
-  pattern.innerHTML = html;
-  return pattern.content;
+  template.innerHTML = html;
+  return template.content;
 }
 
-// ---- filters: a form that sends itself, without what was left empty ----
+// ---- filters: submit on change, without empty fields ----
 
 for (const form of document.querySelectorAll(".filters")) {
   form.classList.add("auto");
   const send = () => {
     const query = new URLSearchParams();
     for (const [name, value] of new FormData(form)) if (value !== "") query.set(name, value);
-    const said = query.toString();
-    location.href = said ? `${form.action}?${said}` : form.action;
+    const text = query.toString();
+    location.href = text ? `${form.action}?${text}` : form.action;
   };
-  // Who comes back sees what the address says, not what was chosen last.
+  // After navigating back, show the filters of the URL, not the last input.
   addEventListener("pageshow", () => form.reset());
   form.addEventListener("change", send);
   form.addEventListener("submit", (event) => { event.preventDefault(); send(); });
 }
 const chosen = () => Object.fromEntries(new URLSearchParams(page.dataset.query));
 
-// ---- searching while one types ----
+// ---- search while typing ----
 
 const field = document.querySelector(".find input");
 let typing, latest = 0;
@@ -43,15 +43,15 @@ async function search() {
   query.delete("by");
   query.delete("after");
   if (field.value.trim() === "") query.delete("q"); else query.set("q", field.value);
-  const said = query.toString();
-  history.replaceState(history.state, "", said ? `/?${said}` : "/");
+  const text = query.toString();
+  history.replaceState(history.state, "", text ? `/?${text}` : "/");
   if (!query.has("q")) {
     show(false);
     return;
   }
-  const answer = await fetch(`/found?${said}`).catch(() => null);
-  if (own !== latest || !answer?.ok) return;
-  results.replaceChildren(fragment(await answer.text()));
+  const response = await fetch(`/found?${text}`).catch(() => null);
+  if (own !== latest || !response?.ok) return;
+  results.replaceChildren(fragment(await response.text()));
   show(true);
 }
 
@@ -67,7 +67,7 @@ if (page && results) {
     clearTimeout(typing);
     typing = setTimeout(search, 150);
   });
-  // Enter looks for more, among what is chosen.
+  // Enter opens the search page with the active filters.
   field.form.addEventListener("submit", (event) => {
     event.preventDefault();
     const query = new URLSearchParams(page.dataset.query);
@@ -83,11 +83,11 @@ if (page && results) {
 async function more(link) {
   if (link.dataset.busy) return;
   link.dataset.busy = "1";
-  const answer = await fetch(`/rows?${link.dataset.more}`).catch(() => null);
-  if (!answer?.ok) { delete link.dataset.busy; return; }
-  const got = fragment(await answer.text());
+  const response = await fetch(`/rows?${link.dataset.more}`).catch(() => null);
+  if (!response?.ok) { delete link.dataset.busy; return; }
+  const got = fragment(await response.text());
   const list = listing.querySelector("ol.all");
-  // What is live stands above, and what came meanwhile may be here already.
+  // Live sessions and rows that arrived meanwhile are already present.
   for (const row of got.querySelectorAll(".row")) if (document.getElementById(row.id)) row.remove();
   list.append(...got.querySelector("ol").children);
   const next = got.querySelector("#more");
@@ -95,13 +95,13 @@ async function more(link) {
   watch();
 }
 
-const near = new IntersectionObserver((entries) => {
+const moreObserver = new IntersectionObserver((entries) => {
   for (const entry of entries) if (entry.isIntersecting) more(entry.target);
 }, { rootMargin: "1200px" });
 
 function watch() {
   const link = document.getElementById("more");
-  if (link) near.observe(link);
+  if (link) moreObserver.observe(link);
 }
 document.addEventListener("click", (event) => {
   const link = event.target.closest("#more");
@@ -109,9 +109,9 @@ document.addEventListener("click", (event) => {
 });
 watch();
 
-// ---- what is told live ----
+// ---- live updates ----
 
-/** Puts a row where a page that is loaded now would have it. */
+/** Inserts a row where a fresh page would have it. */
 function place(row, isLive) {
   const held = document.getElementById(row.id);
   const focused = held?.contains(document.activeElement);
@@ -132,7 +132,7 @@ function place(row, isLive) {
   if (focused) row.querySelector("a").focus({ preventScroll: true });
 }
 
-/** Takes a row away, and its day with the last of its rows. */
+/** Removes a row, and the heading of its day with the last row. */
 function drop(row) {
   const before = row?.previousElementSibling;
   const after = row?.nextElementSibling;
@@ -144,7 +144,7 @@ function putByTime(all, row) {
   const at = (one) => Number(one.dataset.started ?? -Infinity);
   const rows = [...all.querySelectorAll(".row")];
   const next = rows.find((one) => at(one) < at(row) || (at(one) === at(row) && one.id > row.id));
-  // Behind all that is loaded: it comes with the rest.
+  // After the loaded rows: it is loaded with the next page.
   if (!next && document.getElementById("more")) return;
   const same = rows.find((one) => one.dataset.day === row.dataset.day);
   const head = (one) => one?.previousElementSibling?.matches(".day") ? one.previousElementSibling : one;
@@ -163,11 +163,11 @@ function putByTime(all, row) {
 const state = document.querySelector(".link-state");
 let wait = 250;
 
-/** What happened while nobody told us: the newest rows as a page has them that is loaded now. */
+/** Catches up on missed updates: applies the newest rows of a fresh page. */
 async function catchUp() {
-  const answer = await fetch(`/rows?${page.dataset.query}`).catch(() => null);
-  if (!answer?.ok) return;
-  for (const row of [...fragment(await answer.text()).querySelectorAll(".row")]) {
+  const response = await fetch(`/rows?${page.dataset.query}`).catch(() => null);
+  if (!response?.ok) return;
+  for (const row of [...fragment(await response.text()).querySelectorAll(".row")]) {
     const held = document.getElementById(row.id);
     if (held?.outerHTML !== row.outerHTML) place(row, row.classList.contains("live"));
   }
@@ -206,23 +206,23 @@ if (live || document.querySelector(".welcome")) connect();
 const demo = document.querySelector("form.demo");
 demo?.addEventListener("submit", async (event) => {
   event.preventDefault();
-  const said = demo.querySelector(".said");
+  const status = demo.querySelector(".said");
   const button = demo.querySelector("button");
   button.disabled = true;
-  said.textContent = "Opening…";
-  const answer = await fetch("/demo", { method: "POST", headers: { accept: "application/json" } }).catch(() => null);
-  const told = await answer?.json().catch(() => null);
-  if (answer?.ok && told) { location.href = told.address; return; }
+  status.textContent = "Opening…";
+  const response = await fetch("/demo", { method: "POST", headers: { accept: "application/json" } }).catch(() => null);
+  const result = await response?.json().catch(() => null);
+  if (response?.ok && result) { location.href = result.address; return; }
   button.disabled = false;
-  said.textContent = told?.detail ?? "The server does not answer; is it still running?";
+  status.textContent = result?.detail ?? "No response from the server; is it still running?";
 });
 
 // ---- keys ----
 
-const links = () => [...document.querySelectorAll(".row > a")].filter((link) => link.offsetParent !== null);
+const rowLinks = () => [...document.querySelectorAll(".row > a")].filter((link) => link.offsetParent !== null);
 
 function step(by) {
-  const all = links();
+  const all = rowLinks();
   const at = all.indexOf(document.activeElement);
   const to = all[Math.max(0, Math.min(all.length - 1, at + by))];
   to?.focus();
@@ -231,11 +231,11 @@ function step(by) {
 
 if (page) {
   const filters = () => document.querySelector(".filters select")?.focus();
-  offer({ name: "Down", keys: "j" });
-  offer({ name: "Up", keys: "k" });
-  offer({ name: "Open", keys: "Enter" });
-  offer({ name: "Filters", keys: "f", run: filters });
-  offer({ name: "Take all filters off", keys: "x", run: () => { location.href = "/"; } });
+  addAction({ name: "Down", keys: "j" });
+  addAction({ name: "Up", keys: "k" });
+  addAction({ name: "Open", keys: "Enter" });
+  addAction({ name: "Filters", keys: "f", run: filters });
+  addAction({ name: "Clear all filters", keys: "x", run: () => { location.href = "/"; } });
   document.addEventListener("keydown", (event) => {
     if (event.target === field && event.key === "ArrowDown") { event.preventDefault(); step(1); return; }
     if (event.target === field && event.key === "Escape") { field.blur(); return; }
@@ -247,6 +247,6 @@ if (page) {
   });
   for (const [name, selector] of [["Group by project", ".by a:last-child"], ["Group by day", ".by a:first-child"]]) {
     const link = page.querySelector(selector);
-    if (link && !link.hasAttribute("aria-current")) offer({ name, run: () => link.click() });
+    if (link && !link.hasAttribute("aria-current")) addAction({ name, run: () => link.click() });
   }
 }

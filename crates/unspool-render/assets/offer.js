@@ -1,20 +1,20 @@
-// What a page can do: its modules offer it, and the palette and the help show it.
+// The actions of a page: modules register them, the palette and the help list them.
 
-export const offers = [];
+export const actions = [];
 
-/** A deed with a name, and the keys that do it too. */
-export function offer(deed) { offers.push(deed); }
+/** Registers an action: `{ name, keys, run, everywhere }`. */
+export function addAction(action) { actions.push(action); }
 
-const spoken = document.createElement("div");
-spoken.className = "spoken";
-spoken.setAttribute("role", "status");
-document.body.append(spoken);
-let silence;
+const toast = document.createElement("div");
+toast.className = "spoken";
+toast.setAttribute("role", "status");
+document.body.append(toast);
+let hideTimer;
 
-/** Tells the reader something in passing. */
-export function say(text) {
-  spoken.textContent = text;
-  spoken.classList.add("shown");
-  clearTimeout(silence);
-  silence = setTimeout(() => spoken.classList.remove("shown"), 1800);
+/** Shows a short message. */
+export function notify(text) {
+  toast.textContent = text;
+  toast.classList.add("shown");
+  clearTimeout(hideTimer);
+  hideTimer = setTimeout(() => toast.classList.remove("shown"), 1800);
 }

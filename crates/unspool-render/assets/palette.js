@@ -1,9 +1,9 @@
-// The palette: one field that leads to sessions by their titles, to pages, and to what this page can do.
+// The command palette: sessions by title, pages, and the actions of this page.
 
 import { dialog } from "./app.js";
-import { offers } from "./offer.js";
+import { actions } from "./offer.js";
 
-let box, field, list, asked = 0;
+let box, field, list, latestRequest = 0;
 
 function make() {
   box = dialog("palette", "Go to");
@@ -19,7 +19,7 @@ function make() {
   list.setAttribute("role", "listbox");
   list.setAttribute("aria-label", "Suggestions");
   box.append(field, list);
-  field.addEventListener("input", look);
+  field.addEventListener("input", update);
   field.addEventListener("keydown", (event) => {
     const all = entries();
     const at = all.findIndex((one) => one.ariaSelected === "true");
@@ -43,7 +43,7 @@ function select(entry) {
 function show(sessions) {
   const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
   const fits = ({ name }) => words.every((word) => name.toLowerCase().includes(word));
-  const deeds = offers.filter(fits).filter(({ run }) => run).map(({ name, keys, run }) => {
+  const buttons = actions.filter(fits).filter(({ run }) => run).map(({ name, keys, run }) => {
     const made = Object.assign(document.createElement("button"), { type: "button", tabIndex: -1 });
     made.append(Object.assign(document.createElement("span"), { className: "title", textContent: name }));
     if (keys) made.append(Object.assign(document.createElement("kbd"), { textContent: keys }));
@@ -51,24 +51,24 @@ function show(sessions) {
     return made;
   });
   for (const session of sessions) session.tabIndex = -1;
-  list.replaceChildren(...(words.length > 0 ? [...deeds, ...sessions] : [...sessions, ...deeds]));
+  list.replaceChildren(...(words.length > 0 ? [...buttons, ...sessions] : [...sessions, ...buttons]));
   [...list.children].forEach((one, at) => {
     one.setAttribute("role", "option");
     one.id = `palette-${at}`;
   });
-  if (list.childElementCount === 0) list.textContent = "Nothing is called that";
+  if (list.childElementCount === 0) list.textContent = "No matches";
   select(list.firstElementChild);
 }
 
 let wait;
-function look() {
+function update() {
   clearTimeout(wait);
   wait = setTimeout(async () => {
-    const own = ++asked;
-    const answer = await fetch(`/suggested?q=${encodeURIComponent(field.value)}`).catch(() => null);
+    const own = ++latestRequest;
+    const response = await fetch(`/suggested?q=${encodeURIComponent(field.value)}`).catch(() => null);
     const pattern = document.createElement("template");
-    if (answer?.ok) pattern.innerHTML = await answer.text();
-    if (own === asked) show([...pattern.content.children]);
+    if (response?.ok) pattern.innerHTML = await response.text();
+    if (own === latestRequest) show([...pattern.content.children]);
   }, 80);
 }
 
@@ -77,7 +77,7 @@ export function openPalette() {
   if (box.open) { box.close(); return; }
   field.value = "";
   show([]);
-  look();
+  update();
   box.showModal();
   field.focus();
 }

@@ -1,4 +1,4 @@
-// A session in one file: what is far down is put into the page when somebody comes near it.
+// A session in one file: deferred parts are inserted when the user scrolls near them.
 
 const open = (later) => {
   const kept = later.nextElementSibling;
@@ -21,7 +21,7 @@ for (const later of document.querySelectorAll(".later")) {
   near.observe(later);
 }
 
-// A link may lead into what is not there yet.
+// A link may point into a deferred part.
 function arrive() {
   const id = decodeURIComponent(location.hash.slice(1));
   if (!id) return;

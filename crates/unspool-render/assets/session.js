@@ -1,10 +1,10 @@
-// The page of one session: its outline, its keys, what is looked for in it.
+// The page of one session: outline, keys, filters, find.
 
 import { isTyping } from "./app.js";
 import { Cursor } from "./cursor.js";
 import { Find } from "./find.js";
 import { Follow } from "./follow.js";
-import { offer, say } from "./offer.js";
+import { addAction, notify } from "./offer.js";
 import { View, element } from "./view.js";
 
 const page = document.querySelector(".session");
@@ -52,7 +52,7 @@ const watchTurns = () => { here.disconnect(); for (const turn of view.sections()
 watchTurns();
 new MutationObserver(watchTurns).observe(view.turns, { childList: true });
 
-/** Goes to an element of the session, and loads what is around it if it is not there. */
+/** Goes to an element of the session; loads its window if needed. */
 async function go(id, query) {
   if (!document.getElementById(id)) await view.jump(query);
   follow.pause();
@@ -73,10 +73,10 @@ page.addEventListener("click", async (event) => {
   }
 });
 
-// A link to a part opens what it stands in.
+// Opens the folds around the linked part and scrolls to it.
 function reveal() {
   let target = location.hash && document.getElementById(location.hash.slice(1));
-  // A call whose agents stand for it is shown as they are.
+  // A call that is represented by its agent tree is an empty element: use the tree.
   if (target && target.childElementCount === 0) target = target.nextElementSibling;
   if (!target) return;
   for (let at = target; at; at = at.parentElement) if (at.matches("details")) at.open = true;
@@ -89,7 +89,7 @@ function reveal() {
 }
 addEventListener("hashchange", reveal);
 
-// ---- sub-agents in their place ----
+// ---- inline sub-agents ----
 
 view.turns.addEventListener("click", async (event) => {
   const link = event.target.closest("a[data-inline]");
@@ -98,9 +98,9 @@ view.turns.addEventListener("click", async (event) => {
   const node = link.closest(".node");
   const open = node.querySelector(":scope > .session.inline");
   if (open) { open.view?.close(); open.remove(); link.setAttribute("aria-expanded", "false"); return; }
-  const answer = await fetch(`/s/${link.dataset.inline}/inline`);
-  if (!answer.ok) { location.href = link.href; return; }
-  const inline = element(await answer.text());
+  const response = await fetch(`/s/${link.dataset.inline}/inline`);
+  if (!response.ok) { location.href = link.href; return; }
+  const inline = element(await response.text());
   node.append(inline);
   link.setAttribute("aria-expanded", "true");
   inline.view = new View(inline);
@@ -122,40 +122,40 @@ const toggle = (name) => (button) => {
   button.setAttribute("aria-pressed", String(on));
 };
 
-const deeds = {
+const handlers = {
   fold: () => setFolds(false),
   unfold: () => setFolds(true),
   brief: toggle("brief"),
   usage: toggle("with-usage"),
   find: () => find.open(),
   markdown: async () => {
-    const answer = await fetch(`/s/${view.session}/markdown`);
-    if (answer.ok) { await navigator.clipboard.writeText(await answer.text()); say("Copied as Markdown"); }
+    const response = await fetch(`/s/${view.session}/markdown`);
+    if (response.ok) { await navigator.clipboard.writeText(await response.text()); notify("Copied as Markdown"); }
   },
 };
 
 page.querySelector(".actions").addEventListener("click", (event) => {
   const button = event.target.closest("[data-act]");
-  if (button) deeds[button.dataset.act](button);
+  if (button) handlers[button.dataset.act](button);
 });
 
-// What is left out of sight: kinds of parts, and calls of all tools but one.
-for (const choice of page.querySelectorAll(".actions select")) {
+// The part filter. Its tools are loaded on first use.
+for (const filterMenu of page.querySelectorAll(".actions select")) {
   const list = async () => {
-    const answer = await fetch(`/s/${view.session}/tools`);
-    for (const [tool, count] of answer.ok ? await answer.json() : []) {
+    const response = await fetch(`/s/${view.session}/tools`);
+    for (const [tool, count] of response.ok ? await response.json() : []) {
       const value = `tool:${tool}`;
-      const held = [...choice.options].find((one) => one.value === value);
-      const option = held ?? choice.appendChild(new Option(tool, value));
+      const held = [...filterMenu.options].find((one) => one.value === value);
+      const option = held ?? filterMenu.appendChild(new Option(tool, value));
       option.textContent = `${tool} (${count})`;
     }
   };
-  choice.addEventListener("focus", list, { once: true });
-  choice.addEventListener("pointerenter", list, { once: true });
-  choice.addEventListener("change", () => {
+  filterMenu.addEventListener("focus", list, { once: true });
+  filterMenu.addEventListener("pointerenter", list, { once: true });
+  filterMenu.addEventListener("change", () => {
     const query = new URLSearchParams(location.search);
     for (const name of ["turn", "part", "before", "after"]) query.delete(name);
-    if (choice.value) query.set("only", choice.value); else query.delete("only");
+    if (filterMenu.value) query.set("only", filterMenu.value); else query.delete("only");
     location.search = query;
   });
 }
@@ -190,25 +190,25 @@ document.addEventListener("keydown", (event) => {
   if (event.defaultPrevented || isTyping(event)) return;
   if (event.key === "/") { event.preventDefault(); event.stopImmediatePropagation(); find.open(); return; }
   if (event.key === "Enter" && event.target.closest("a, button, summary")) return;
-  const deed = keys[event.key];
-  if (deed) { event.preventDefault(); deed(); }
+  const action = keys[event.key];
+  if (action) { event.preventDefault(); action(); }
 }, { capture: true });
 
-offer({ name: "Find in this session", keys: "/", run: () => find.open() });
-offer({ name: "Next or previous part", keys: "j k", run: () => cursor.move(1) });
-offer({ name: "Open or close a part", keys: "o", run: () => cursor.fold() });
-offer({ name: "Next prompt", keys: "]", run: () => step(1) });
-offer({ name: "Previous prompt", keys: "[", run: () => step(-1) });
-offer({ name: "Next error", keys: "e", run: keys.e });
-offer({ name: "Next edit", keys: "d", run: keys.d });
-offer({ name: "Next or previous hit", keys: "n N", run: () => find.next(1) });
-offer({ name: "Copy the part as Markdown", keys: "y", run: () => cursor.copy() });
-offer({ name: "Copy a link to the part", keys: "l", run: () => cursor.link() });
-offer({ name: "The part as its log has it", keys: "r", run: () => cursor.raw() });
-offer({ name: "Hide intermediate work", keys: "h", run: keys.h });
-offer({ name: "To the end, and follow it", keys: "G", run: () => follow.toEnd() });
-offer({ name: "Expand all", run: () => setFolds(true) });
-offer({ name: "Collapse all", run: () => setFolds(false) });
+addAction({ name: "Find in this session", keys: "/", run: () => find.open() });
+addAction({ name: "Next or previous part", keys: "j k", run: () => cursor.move(1) });
+addAction({ name: "Open or close a part", keys: "o", run: () => cursor.fold() });
+addAction({ name: "Next prompt", keys: "]", run: () => step(1) });
+addAction({ name: "Previous prompt", keys: "[", run: () => step(-1) });
+addAction({ name: "Next error", keys: "e", run: keys.e });
+addAction({ name: "Next edit", keys: "d", run: keys.d });
+addAction({ name: "Next or previous hit", keys: "n N", run: () => find.next(1) });
+addAction({ name: "Copy the part as Markdown", keys: "y", run: () => cursor.copy() });
+addAction({ name: "Copy a link to the part", keys: "l", run: () => cursor.link() });
+addAction({ name: "Show the raw record of the part", keys: "r", run: () => cursor.raw() });
+addAction({ name: "Hide intermediate work", keys: "h", run: keys.h });
+addAction({ name: "Go to the end and follow", keys: "G", run: () => follow.toEnd() });
+addAction({ name: "Expand all", run: () => setFolds(true) });
+addAction({ name: "Collapse all", run: () => setFolds(false) });
 
 follow.recall();
 reveal();

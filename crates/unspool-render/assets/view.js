@@ -1,41 +1,41 @@
-// A window on a session: turns that are loaded, gaps for what is not, and what is told live put
-// where a fresh page would have it. However long the session is, only so much is in the page.
+// A window on a session: loaded turns, gaps for the rest, and live updates applied where a fresh
+// page would have them. The DOM stays bounded however long the session is.
 
-/** With more parts than this, what is far away is let go. */
-const MOST = 260;
-const KEPT = 200;
-/** Nothing nearer than this, in pixels, is let go. */
-const NEAR = 2400;
+/** Above this many parts, distant ones are removed from the DOM. */
+const MAX_PARTS = 260;
+const PARTS_AFTER_TRIM = 200;
+/** Parts nearer than this are never removed. */
+const TRIM_DISTANCE_PX = 2400;
 const END = "4294967295.9223372036854775807";
 
-const pattern = document.createElement("template");
+const template = document.createElement("template");
 
 export function element(html) {
-  pattern.innerHTML = html;
-  return pattern.content.firstElementChild;
+  template.innerHTML = html;
+  return template.content.firstElementChild;
 }
 
-/** The first of some elements that is in sight. */
-function inSight(list) {
+/** The first visible element of a list. */
+function firstVisible(list) {
   return [...list].find((one) => { const box = one.getBoundingClientRect(); return box.bottom > 60 && box.height > 0; });
 }
 
-/** What the reader looks at. Nothing within a closed fold is measured: that would lay it out. */
-function lookedAt(turns) {
-  let found = inSight(turns.children);
+/** The element to keep in place. Closed folds are not measured: that would force their layout. */
+function visibleAnchor(turns) {
+  let found = firstVisible(turns.children);
   while (found?.matches(".turn, details.reasoning[open]")) {
-    const within = inSight((found.querySelector(":scope > .inside") ?? found).children);
+    const within = firstVisible((found.querySelector(":scope > .inside") ?? found).children);
     if (!within) break;
     found = within;
   }
   return found;
 }
 
-/** Does something, and leaves what the reader looks at where it is. */
-export function inPlace(turns, deed) {
-  const anchor = lookedAt(turns);
+/** Runs a DOM change and keeps the visible content at its scroll position. */
+export function inPlace(turns, change) {
+  const anchor = visibleAnchor(turns);
   const before = anchor?.getBoundingClientRect().top;
-  deed();
+  change();
   if (!anchor?.isConnected) return;
   const moved = anchor.getBoundingClientRect().top - before;
   if (Math.abs(moved) >= 1) scrollBy({ top: moved, behavior: "instant" });
@@ -46,8 +46,8 @@ function foldKey(fold, within) {
   return `${holder.id}/${[...holder.querySelectorAll("details")].indexOf(fold)}`;
 }
 
-/** What a reader opened or closed stays so when the piece is told anew. */
-function keepChoices(from, to) {
+/** Keeps folds that the user opened or closed when a piece is replaced. */
+function keepFolds(from, to) {
   const choices = new Map();
   for (const fold of from.querySelectorAll("details[data-chosen]")) choices.set(foldKey(fold, from), fold.open);
   if (from.matches("details[data-chosen]")) choices.set(foldKey(from, from), from.open);
@@ -66,25 +66,25 @@ function keepChoices(from, to) {
 const isGap = (one) => one?.matches(".gap") ?? false;
 const isItem = (one) => one.matches("[data-at], details.reasoning");
 const firstPosition = (one) => one.matches("[data-at]") ? one.dataset.at : one.querySelector("[data-at]")?.dataset.at;
-const weight = (one) => one.querySelectorAll(".part[data-at]").length + (one.matches("[data-at]") ? 1 : 0);
+const countParts = (one) => one.querySelectorAll(".part[data-at]").length + (one.matches("[data-at]") ? 1 : 0);
 
 export class View {
-  /** `told` hears of the head, of lines of the outline, and of what was put in. */
-  constructor(holder, told = {}) {
+  /** `listeners`: callbacks for the head, the tasks, outline entries, inserted ids and the connection. */
+  constructor(holder, listeners = {}) {
     this.holder = holder;
     this.turns = holder.querySelector(".turns");
     this.session = holder.dataset.session;
-    this.told = told;
-    /** Only such parts are shown; the server knows which they are. */
+    this.listeners = listeners;
+    /** The part filter, applied by the server. */
     this.only = holder.dataset.only ?? null;
     this.queue = null;
-    /** Another one for every other part of the session: what was asked for before is void then. */
-    this.era = 0;
+    /** Incremented by every jump: responses of an earlier generation are ignored. */
+    this.generation = 0;
     this.filling = new Set();
     this.beyond = new Set();
     this.fresh = [];
     this.wait = 250;
-    this.sight = new IntersectionObserver((entries) => {
+    this.gapObserver = new IntersectionObserver((entries) => {
       for (const { isIntersecting, target } of entries) if (isIntersecting) this.fill(target);
     }, { rootMargin: "1600px 0px" });
     this.turns.addEventListener("click", (event) => {
@@ -103,13 +103,13 @@ export class View {
   }
 
   watchGaps() {
-    this.sight.disconnect();
-    for (const gap of this.turns.querySelectorAll(".gap")) if (this.owns(gap)) this.sight.observe(gap);
+    this.gapObserver.disconnect();
+    for (const gap of this.turns.querySelectorAll(".gap")) if (this.owns(gap)) this.gapObserver.observe(gap);
   }
 
   sections() { return [...this.turns.children].filter((one) => one.matches(".turn")); }
 
-  /** Whether the end of the session is in the page. */
+  /** True if the end of the session is loaded. */
   hasEnd() {
     const last = this.turns.lastElementChild;
     return !last || (!isGap(last) && !isGap(last.lastElementChild));
@@ -117,40 +117,40 @@ export class View {
 
   // ---- gaps ----
 
-  async ask(query, headers = {}) {
-    const asked = new URLSearchParams({ ...query, ...(this.only ? { only: this.only } : {}) });
-    const answer = await fetch(`/s/${this.session}/window?${asked}`, { headers });
-    if (answer.status === 304) return null;
-    if (!answer.ok) throw new Error(`the session could not be loaded: ${answer.status}`);
-    return element(await answer.text());
+  async fetchWindow(query, headers = {}) {
+    const params = new URLSearchParams({ ...query, ...(this.only ? { only: this.only } : {}) });
+    const response = await fetch(`/s/${this.session}/window?${params}`, { headers });
+    if (response.status === 304) return null;
+    if (!response.ok) throw new Error(`cannot load the session: ${response.status}`);
+    return element(await response.text());
   }
 
   async fill(gap) {
     const kind = gap.dataset.gap;
     if (this.filling.has(kind) || !gap.isConnected) return;
     this.filling.add(kind);
-    const { era } = this;
+    const { generation } = this;
     let loaded;
     try {
-      loaded = await this.ask({ [kind]: gap.dataset.from });
+      loaded = await this.fetchWindow({ [kind]: gap.dataset.from });
     } catch {
       return;
     } finally {
       this.filling.delete(kind);
     }
-    if (!gap.isConnected || era !== this.era) return;
+    if (!gap.isConnected || generation !== this.generation) return;
     inPlace(this.turns, () => {
       if (kind === "inside") gap.replaceWith(...(loaded.querySelector(".inside")?.children ?? []));
-      else this.join(loaded, kind, gap);
+      else this.insertTurns(loaded, kind, gap);
     });
     if (kind !== "inside") this.later(() => this.trim(kind === "before" ? "after" : "before"));
-    this.told.entries?.(loaded.querySelectorAll(".entries > li"));
-    this.told.put?.();
+    this.listeners.entries?.(loaded.querySelectorAll(".entries > li"));
+    this.listeners.put?.();
     this.watchGaps();
   }
 
-  /** Puts turns that were loaded before, or behind, those that are here. */
-  join(loaded, kind, gap) {
+  /** Inserts loaded turns before or after the present ones. */
+  insertTurns(loaded, kind, gap) {
     const all = [...loaded.querySelector(".turns").children];
     const back = kind === "before";
     const sections = all.filter((one) => one.matches(".turn"));
@@ -158,7 +158,7 @@ export class View {
     const meets = back ? sections.at(-1) : sections[0];
     const held = meets && this.find(meets.id);
     if (held) {
-      // The one turn that was cut: what was loaded of it stands at the cut.
+      // The turn at the seam is present in part: insert its loaded items at the gap.
       const lead = back ? meets.lastElementChild : [...meets.children].find((one) => !one.matches(".turn-head, .user"));
       if (isGap(lead) && lead.dataset.gap !== kind) lead.remove();
       const items = [...meets.children].filter((one) => !one.matches(".turn-head, .user"));
@@ -174,25 +174,25 @@ export class View {
     else here.at(-1).after(...more);
   }
 
-  /** Lets go of what is far away at one end. */
+  /** Removes distant parts at one end. */
   trim(end) {
-    let count = weight(this.turns);
-    if (count <= MOST) return;
+    let count = countParts(this.turns);
+    if (count <= MAX_PARTS) return;
     const back = end === "before";
     const isFar = (one) => {
       const box = one.getBoundingClientRect();
-      return back ? box.bottom < -NEAR : box.top > innerHeight + NEAR;
+      return back ? box.bottom < -TRIM_DISTANCE_PX : box.top > innerHeight + TRIM_DISTANCE_PX;
     };
     const order = (list) => back ? list : list.toReversed();
-    // All is measured before anything goes: what goes moves the rest.
+    // Measure everything before removing anything: each removal moves the rest.
     const gone = [];
     let [cut, far] = [null, []];
     for (const section of order(this.sections())) {
       const items = [...section.children].filter(isItem);
       for (const item of order(items)) {
-        if (count <= KEPT || !isFar(item)) break;
+        if (count <= PARTS_AFTER_TRIM || !isFar(item)) break;
         far.push(item);
-        count -= weight(item);
+        count -= countParts(item);
       }
       if (far.length < items.length || !isFar(section)) { cut = section; break; }
       gone.push(section);
@@ -208,10 +208,10 @@ export class View {
     this.watchGaps();
   }
 
-  /** In a frame of its own, so that none takes long. */
-  later(deed) {
-    const { era } = this;
-    requestAnimationFrame(() => setTimeout(() => { if (era === this.era && !this.queue) deed(); }));
+  /** Runs in its own frame, to keep frames short. */
+  later(change) {
+    const { generation } = this;
+    requestAnimationFrame(() => setTimeout(() => { if (generation === this.generation && !this.queue) change(); }));
   }
 
   dropGaps(parent, kind) {
@@ -247,22 +247,22 @@ export class View {
     return gap;
   }
 
-  /** Shows another part of the session. */
+  /** Shows another window of the session. */
   async jump(query) {
-    this.era += 1;
-    const { era } = this;
-    const loaded = await this.ask(query);
-    if (era !== this.era) return;
+    this.generation += 1;
+    const { generation } = this;
+    const loaded = await this.fetchWindow(query);
+    if (generation !== this.generation) return;
     this.turns.replaceChildren(...loaded.querySelector(".turns").children);
     this.beyond.clear();
-    this.told.entries?.(loaded.querySelectorAll(".entries > li"));
-    this.told.put?.();
+    this.listeners.entries?.(loaded.querySelectorAll(".entries > li"));
+    this.listeners.put?.();
     this.watchGaps();
   }
 
-  // ---- what is told live ----
+  // ---- live updates ----
 
-  /** Loads what is in the page anew, and puts in what differs. */
+  /** Reloads the present window and applies the differences. */
   async refresh() {
     const sections = this.sections();
     const [first, last] = [sections[0], sections.at(-1)];
@@ -271,19 +271,19 @@ export class View {
     const inLast = last && [...last.querySelectorAll("[data-at]")].at(-1);
     const to = this.hasEnd() ? END : inLast?.dataset.at ?? `${last.dataset.number}.0`;
     const version = this.holder.dataset.version;
-    const { era } = this;
-    const loaded = await this.ask({ from, to }, version ? { "If-None-Match": `W/"${version}"` } : {});
-    if (era !== this.era) { this.again = true; return; }
+    const { generation } = this;
+    const loaded = await this.fetchWindow({ from, to }, version ? { "If-None-Match": `W/"${version}"` } : {});
+    if (generation !== this.generation) { this.reloadPending = true; return; }
     if (!loaded) return;
     inPlace(this.turns, () => this.reconcile(this.turns, loaded.querySelector(".turns"), true));
     Object.assign(this.holder.dataset, { seq: loaded.dataset.seq, version: loaded.dataset.version });
-    this.told.head?.(loaded.querySelector(".session-head"));
-    this.told.tasks?.(loaded.querySelector(".tasks"));
-    this.told.entries?.(loaded.querySelectorAll(".entries > li"));
+    this.listeners.head?.(loaded.querySelector(".session-head"));
+    this.listeners.tasks?.(loaded.querySelector(".tasks"));
+    this.listeners.entries?.(loaded.querySelectorAll(".entries > li"));
     this.watchGaps();
   }
 
-  /** Makes the children of one element those of another, and keeps those that are the same. */
+  /** Makes the children of one element those of another, and keeps equal nodes. */
   reconcile(held, wanted, deep) {
     const now = [...held.children];
     const next = [...wanted.children].map((one) => {
@@ -293,18 +293,18 @@ export class View {
         this.reconcile(same, one, false);
         return same;
       }
-      keepChoices(same, one);
+      keepFolds(same, one);
       return same.isEqualNode(one) ? same : one;
     });
     const differs = next.length !== now.length || next.some((one, at) => one !== now[at]);
     if (differs) held.replaceChildren(...next);
   }
 
-  /** Puts a piece behind another one of the same parent, or first; nowhere, if that is not loaded. */
+  /** Inserts a piece after a sibling, or first. Not inserted if the sibling is not loaded. */
   put(parent, made, after) {
     const held = this.find(made.id);
     if (held) {
-      keepChoices(held, made);
+      keepFolds(held, made);
       let before = held.previousElementSibling;
       while (isGap(before)) before = before.previousElementSibling;
       if (held.parentElement === parent && (before?.id ?? null) === after) {
@@ -315,17 +315,17 @@ export class View {
     }
     const before = after === null ? null : this.find(after);
     const next = before ? before.nextElementSibling : parent?.firstElementChild;
-    // It came where things are missing: it is one of them.
+    // The place is inside a gap: the piece is loaded with the gap.
     if (!parent || isGap(next) || (after !== null && before?.parentElement !== parent)) {
-      if (!held) this.miss(made);
+      if (!held) this.noteBeyond(made);
       return;
     }
     parent.insertBefore(made, next ?? null);
     if (!held) this.fresh.push(made.id);
   }
 
-  /** Something new that is behind all that is loaded: its reader is told that it is there. */
-  miss(made) {
+  /** Counts a new piece after the loaded window, so that the user is notified. */
+  noteBeyond(made) {
     if (this.hasEnd() || this.beyond.has(made.id) || !made.matches("[data-at], .turn")) return;
     const at = firstPosition(made)?.split(".").map(Number);
     const last = [...this.turns.querySelectorAll("[data-at]")].at(-1)?.dataset.at.split(".").map(Number);
@@ -336,7 +336,7 @@ export class View {
 
   act(act) {
     const acts = {
-      head: ({ html }) => this.told.head?.(element(html)),
+      head: ({ html }) => this.listeners.head?.(element(html)),
       turn: ({ html, after }) => this.put(this.turns, element(html), after),
       piece: ({ turn, html, after }) => this.put(this.find(turn), element(html), after),
       shell: ({ turn, html, after }) => {
@@ -347,36 +347,36 @@ export class View {
       },
       inner: ({ within, html, after }) => this.put(this.find(within)?.querySelector(".inside"), element(html), after),
       drop: ({ id }) => this.find(id)?.remove(),
-      outline: ({ html }) => this.told.entries?.([element(html)]),
-      tasks: ({ html }) => this.told.tasks?.(element(html)),
+      outline: ({ html }) => this.listeners.entries?.([element(html)]),
+      tasks: ({ html }) => this.listeners.tasks?.(element(html)),
       load: () => {},
     };
     acts[act.act](act);
   }
 
-  async take(message) {
+  async receive(message) {
     if (this.queue) { this.queue.push(message); return; }
     if (this.only || message.acts.some(({ act }) => act === "load")) { this.load(); return; }
     this.fresh = [];
     for (const act of message.acts) this.act(act);
     this.holder.dataset.seq = message.seq;
-    this.told.put?.(this.fresh);
+    this.listeners.put?.(this.fresh);
   }
 
-  /** Loads anew; what is told meanwhile follows it. */
+  /** Reloads; messages received meanwhile are queued and applied after it. */
   async load() {
-    if (this.queue) { this.again = true; return; }
+    if (this.queue) { this.reloadPending = true; return; }
     this.queue = [];
     this.fresh = [];
     try {
-      do { this.again = false; await this.refresh(); } while (this.again);
+      do { this.reloadPending = false; await this.refresh(); } while (this.reloadPending);
     } catch {
       this.socket?.close();
     }
     const [queue, seq] = [this.queue, Number(this.holder.dataset.seq)];
     this.queue = null;
-    this.told.put?.(this.fresh);
-    for (const message of queue) if (message.seq >= seq) this.take(message);
+    this.listeners.put?.(this.fresh);
+    for (const message of queue) if (message.seq >= seq) this.receive(message);
   }
 
   // ---- the connection ----
@@ -389,18 +389,18 @@ export class View {
     socket.onopen = () => socket.send(JSON.stringify({ subscribe: this.session, form: "html" }));
     socket.onmessage = ({ data }) => {
       const message = JSON.parse(data);
-      if (message.type === "ready") { this.wait = 250; this.holder.dataset.live = "on"; this.told.state?.(""); this.load(); }
-      else if (message.type === "html") this.take(message);
+      if (message.type === "ready") { this.wait = 250; this.holder.dataset.live = "on"; this.listeners.state?.(""); this.load(); }
+      else if (message.type === "html") this.receive(message);
       else if (message.type === "behind") this.load();
     };
     socket.onclose = () => {
       if (!this.holder.isConnected) return;
       this.holder.dataset.live = "off";
-      this.told.state?.("not connected");
+      this.listeners.state?.("not connected");
       setTimeout(() => this.connect(), this.wait);
       this.wait = Math.min(this.wait * 2, 5000);
     };
   }
 
-  close() { this.sight.disconnect(); this.socket?.close(); }
+  close() { this.gapObserver.disconnect(); this.socket?.close(); }
 }

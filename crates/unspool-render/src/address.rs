@@ -1,11 +1,11 @@
-//! What is chosen on a page, as the query of its address: every choice is a link that can be kept.
+//! The URL query of a page. Every filter is part of the URL, so that it can be bookmarked.
 
-/// The query of a page, name by name. Names are ours; values may be anybody's.
+/// Query parameters in order. Names are trusted constants; values are untrusted.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Query(Vec<(&'static str, String)>);
 
 impl Query {
-    /// The same with this, or without it where there is nothing to say.
+    /// Sets a parameter, or removes it if the value is missing or empty.
     #[must_use]
     pub fn with(mut self, name: &'static str, value: Option<&str>) -> Query {
         self.0.retain(|(held, _)| *held != name);
@@ -38,13 +38,13 @@ impl Query {
         pairs.join("&")
     }
 
-    /// The address of a page with this query.
+    /// The URL of a page with this query.
     pub fn at(&self, path: &str) -> String {
         if self.is_empty() { path.to_owned() } else { format!("{path}?{}", self.text()) }
     }
 }
 
-/// A value as it may stand in a query.
+/// Percent-encodes a value for a query.
 pub fn encode(value: &str) -> String {
     let mut out = String::with_capacity(value.len());
     for byte in value.bytes() {

@@ -1,16 +1,16 @@
-//! What pages load: a style sheet and a few small modules, all of it our own. They go by plain
-//! names, because modules name each other; a browser asks by digest whether it has them already.
+//! Static assets of the pages: a style sheet and a few small JavaScript modules. File names have no
+//! hash, because modules import each other by name; browsers revalidate by ETag.
 
 use std::sync::LazyLock;
 
 use unspool_core::id::digest;
 
-/// A file that a page loads.
+/// A static file.
 pub struct Asset {
     pub name: &'static str,
     pub media_type: &'static str,
     pub content: String,
-    /// For `ETag`: of the content.
+    /// Digest of the content, used as the `ETag`.
     pub digest: String,
 }
 

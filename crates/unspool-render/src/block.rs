@@ -1,4 +1,4 @@
-//! Each block's HTML. One arm per block; a new block fails to compile until it has one.
+//! Paints blocks as HTML. The match is exhaustive: a new block variant must be added here.
 
 mod card;
 mod diff;
@@ -14,7 +14,7 @@ use unspool_core::present::format;
 use crate::highlight;
 use crate::text::{safe, spans, tone_class};
 
-/// Blocks below one another.
+/// Paints blocks in order.
 pub fn blocks(list: &[Block]) -> Markup {
     html! { @for one in list { (block(one)) } }
 }
@@ -45,7 +45,7 @@ fn block(block: &Block) -> Markup {
     }
 }
 
-/// A heading in what an agent wrote stands below the page's own headings.
+/// Headings in agent text rank below the page's own headings.
 fn heading(level: u8, text: Markup) -> Markup {
     match level {
         0 | 1 => html! { h3.h1 { (text) } },
@@ -93,7 +93,7 @@ fn lay_code(code: &Code) -> Markup {
     }
 }
 
-/// Line numbers stand beside the text and not in it: what is copied is the text.
+/// Line numbers go into a separate column, so that copying selects only the text.
 fn numbered(code: &Code, first: u64) -> Markup {
     let count = code.text.split('\n').count() as u64;
     let numbers: Vec<String> = (0..count).map(|at| first.saturating_add(at).to_string()).collect();

@@ -1,31 +1,31 @@
-//! Charts as SVG, drawn here and not in the browser. Bars stretch with the page; what is written
-//! around them is text of the page, so that it stays readable at any width.
+//! Bar charts as server-rendered SVG. The bars stretch with the page; labels are HTML text outside
+//! the SVG, so that they stay readable at any width.
 
 use maud::{Markup, html};
 use unspool_core::present::format;
 
-/// What bars are made of, from the bottom up.
+/// A data series. Bars stack the series from the bottom up.
 pub struct Series {
     pub name: &'static str,
-    /// Its colour, by class.
+    /// CSS class of its colour.
     pub class: &'static str,
 }
 
 /// One bar.
 pub struct Column {
     pub label: String,
-    /// One for each series.
+    /// One value per series.
     pub values: Vec<f64>,
-    /// What stands there when one points at it.
+    /// Tooltip.
     pub hint: String,
 }
 
 const WIDTH: f64 = 1000.0;
 const HEIGHT: f64 = 200.0;
-/// Bars are not wider than this, however few there are.
+/// Maximum bar width in SVG units.
 const WIDEST: f64 = 48.0;
 
-/// Bars over time, stacked.
+/// Stacked bars over time.
 pub fn columns(
     id: &str,
     title: &str,
@@ -78,7 +78,7 @@ pub fn columns(
     }
 }
 
-/// Where each piece of a bar stands.
+/// Class, top and height of each segment of a bar.
 fn stack(series: &[Series], column: &Column, most: f64) -> Vec<(&'static str, f64, f64)> {
     let mut top = HEIGHT;
     let mut pieces = Vec::new();
@@ -108,7 +108,7 @@ fn described(columns: &[Column], write: fn(f64) -> String) -> String {
     }
 }
 
-/// A bar in the cell of a table: as long as its share of the longest one.
+/// A bar in a table cell, scaled to the largest value.
 pub fn share(value: f64, most: f64, class: &str) -> Markup {
     let length = if most > 0.0 { 100.0 * value / most } else { 0.0 };
     html! {
@@ -118,7 +118,7 @@ pub fn share(value: f64, most: f64, class: &str) -> Markup {
     }
 }
 
-/// A round figure that nothing is above.
+/// The smallest round figure that is at least `most`.
 fn ceiling(most: f64) -> f64 {
     if most <= 0.0 || !most.is_finite() {
         return 1.0;
@@ -128,7 +128,7 @@ fn ceiling(most: f64) -> f64 {
     round.unwrap_or(10.0) * unit
 }
 
-/// Two digits behind the point are finer than any screen.
+/// At most two decimals, which is finer than any screen.
 fn short(number: f64) -> String {
     let text = format!("{number:.2}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()

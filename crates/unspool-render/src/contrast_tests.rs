@@ -1,10 +1,10 @@
-//! Every colour that text has, on everything that it stands on, in both themes (WCAG 2.2, AA).
+//! Contrast of every text colour on every background, in both themes (WCAG 2.2, AA).
 
 use std::collections::BTreeMap;
 
 const THEME: &str = include_str!("../assets/theme.css");
 
-/// Red, green, blue and how much they cover.
+/// Red, green, blue and alpha.
 #[derive(Clone, Copy)]
 struct Colour([f64; 4]);
 
@@ -25,11 +25,11 @@ fn tokens(theme: usize) -> BTreeMap<&'static str, Colour> {
         let value = value.trim_end_matches(");");
         found.insert(name.trim_start_matches("--"), parse(value.split(',').nth(theme).unwrap()));
     }
-    assert!(found.len() > 30, "the theme is written in another way");
+    assert!(found.len() > 30, "the format of the theme has changed");
     found
 }
 
-/// What one sees of a colour on another.
+/// Blends a colour over a background.
 fn over(Colour(top): Colour, Colour(below): Colour) -> Colour {
     let mix = |at: usize| top[at] * top[3] + below[at] * (1.0 - top[3]);
     Colour([mix(0), mix(1), mix(2), 1.0])
@@ -47,7 +47,7 @@ fn contrast(one: Colour, other: Colour) -> f64 {
     (one.max(other) + 0.05) / (one.min(other) + 0.05)
 }
 
-/// What text is written in.
+/// Text colours.
 const TEXT: &[&str] = &[
     "text",
     "subtext",
@@ -66,9 +66,9 @@ const TEXT: &[&str] = &[
     "added",
     "removed",
 ];
-/// What it stands on: the page, what is set off from it, what is pointed at or chosen.
+/// Backgrounds: the page, raised surfaces, hovered and selected rows.
 const GROUNDS: &[&str] = &["base", "mantle", "surface-0"];
-/// What is looked at and not read: bars of a chart, on the page and on what is pointed at.
+/// Non-text colours: chart bars, on the page and on hover.
 const GRAPHICS: &[&str] = &["chart-1", "chart-2", "chart-3", "chart-4", "running", "accent"];
 
 fn failures(theme: usize) -> Vec<String> {
@@ -85,7 +85,7 @@ fn failures(theme: usize) -> Vec<String> {
             hold(name, ground, tokens[name], tokens[ground], 4.5);
         }
     }
-    // What terminals printed; black and grey are meant to recede.
+    // Terminal colours. Black and grey are meant to recede.
     for number in [1, 2, 3, 4, 5, 6, 9, 10, 11, 12, 13, 14, 15] {
         let name = format!("ansi-{number}");
         for ground in ["base", "mantle"] {
@@ -97,11 +97,11 @@ fn failures(theme: usize) -> Vec<String> {
             hold(name, ground, tokens[name], tokens[ground], 3.0);
         }
     }
-    // Marks that lie on the page, with what is written on them.
+    // Highlight marks with their text.
     for mark in ["hit", "select", "added-line", "removed-line", "added-word", "removed-word"] {
         hold("text", mark, tokens["text"], over(tokens[mark], tokens["base"]), 4.5);
     }
-    // A button in the accent's colour.
+    // A button in the accent colour.
     hold("base", "accent", tokens["base"], tokens["accent"], 4.5);
     failures
 }

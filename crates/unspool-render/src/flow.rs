@@ -1,5 +1,5 @@
-//! The picture of a session's runs: a lane for each, steps as boxes, what depends on what as lines.
-//! It is laid out from the ThoughtFlow document and drawn as SVG, here and not in the browser.
+//! Draws the runs of a session as SVG: one lane per run, steps as boxes, dependencies as lines.
+//! Laid out on the server, from the ThoughtFlow document.
 
 mod lay;
 
@@ -9,16 +9,16 @@ use crate::project::thoughtflow::{Conversation, FlowStep, Label, Words, first_se
 use crate::text::safe;
 use lay::{Box, HEIGHT, Lane, PAD, WIDTH, lay};
 
-/// What stands behind a box when one points at it is no longer than this: there are many.
+/// Maximum tooltip length in characters: there are many boxes.
 const HINT: usize = 300;
-/// So much fits into a box, in characters of usual width.
+/// Title width of a box in columns; wide characters count as two.
 const FITS: usize = 28;
 
-/// A run, with the number of its turn.
+/// A run with its turn number.
 pub struct Run {
     pub number: u32,
     pub conversation: Conversation,
-    /// So many of its first steps were left out.
+    /// Number of steps omitted at the start.
     pub before: usize,
 }
 
@@ -55,7 +55,7 @@ fn drawn(session: &str, run: &Run, lane: &Lane, width: i64, top: i64) -> Markup 
             rect.flow-ground x="1" y="6" width=(width - 2) height=(lane.height - 12) rx="10" {}
             a href=(there) { text.flow-heading x=(PAD) y="34" { (run.conversation.heading(number)) } }
             @if run.before > 0 {
-                text.flow-left-out x=(width - PAD) y="34" text-anchor="end" { "goes on from step " (run.before + 1) }
+                text.flow-left-out x=(width - PAD) y="34" text-anchor="end" { "continues from step " (run.before + 1) }
             }
             @for edge in &lane.edges { path.flow-edge d=(edge) marker-end="url(#flow-end)" {} }
             @for (step, place) in steps.iter().zip(&lane.boxes) {
@@ -65,13 +65,13 @@ fn drawn(session: &str, run: &Run, lane: &Lane, width: i64, top: i64) -> Markup 
     }
 }
 
-/// Where the transcript shows what a step stands for.
+/// The URL of a step in the transcript.
 fn address(session: &str, run: &Run, step: &FlowStep) -> String {
     let number = run.number;
     let part = match Label::of_name(&step.label) {
         Label::AssistantMessage | Label::ToolCall | Label::ToolOutput | Label::ToolError => true,
         Label::Generic => step.payload_completed.is_some(),
-        // What was said while the model worked is a part; what began the turn stands above it.
+        // A message during the turn is a part; the one that started the turn is above the parts.
         Label::UserMessage => !step.step_id.contains('-'),
         Label::AssistantCall
         | Label::PolicySnapshot
@@ -92,7 +92,7 @@ fn boxed(step: &FlowStep, place: &Box, there: &str) -> Markup {
     let label = Label::of_name(&step.label);
     let (class, name) = look(step, label);
     let failed = failed(step);
-    // Its kind stands above it already.
+    // The kind is already shown above the title.
     let title = words.title.strip_prefix(&format!("{name}: ")).unwrap_or(&words.title);
     let hint: String = words.behind.chars().take(HINT).collect();
     html! {
@@ -108,20 +108,20 @@ fn boxed(step: &FlowStep, place: &Box, there: &str) -> Markup {
     }
 }
 
-/// How long a step took, where that says something.
+/// The duration of a step, if at least 100 ms.
 fn took(step: &FlowStep) -> Option<String> {
     let long = step.duration_ms.filter(|duration| *duration >= 100)?;
     Some(crate::project::thoughtflow::lasted(long))
 }
 
-/// A call that failed, was denied or interrupted.
+/// True if the call failed, was denied or was interrupted.
 fn failed(step: &FlowStep) -> bool {
     let state = step.payload_completed.as_ref().map(|payload| payload.value()["state"].clone());
     let state = state.as_ref().and_then(|state| state.as_str());
     matches!(state, Some("failed" | "denied" | "interrupted"))
 }
 
-/// The class of a step, and what it is called.
+/// The CSS class and the display name of a step.
 fn look(step: &FlowStep, label: Label) -> (&'static str, String) {
     let class = match label {
         Label::UserMessage => "is-user",
@@ -154,7 +154,7 @@ fn look(step: &FlowStep, label: Label) -> (&'static str, String) {
     (class, name.to_owned())
 }
 
-/// What a step is that has no label of its own.
+/// The kind of a step with a generic or unknown label.
 fn kind(step: &FlowStep) -> String {
     if step.label != Label::Generic.name() {
         return safe(&first_sentence(&step.label)).into_owned();
@@ -168,7 +168,7 @@ fn kind(step: &FlowStep) -> String {
     kind.map_or_else(|| "step".to_owned(), |known| safe(&first_sentence(&known.kind)).into_owned())
 }
 
-/// As much of a title as a box holds.
+/// Truncates a title to the width of a box.
 fn fitting(title: &str) -> String {
     let mut out = String::new();
     let mut room = FITS;

@@ -11,7 +11,7 @@ fn run(steps: serde_json::Value) -> Run {
     Run { number: 1, conversation: serde_json::from_value(conversation).unwrap(), before: 0 }
 }
 
-/// Calls of a model, each with a thought, a reply, and some tools.
+/// Model calls, each with reasoning, a reply and some tools.
 fn long(calls: usize, tools: usize) -> Run {
     let mut steps = vec![json!({ "step_id": "u", "label": "user_message" })];
     let mut given: Vec<String> = vec!["u".to_owned()];
@@ -53,7 +53,7 @@ fn boxes_stand_in_their_lane_and_none_on_another() {
     }
 }
 
-// Law 1: what came before a model call stands above it, what it led to does not.
+// Law 1: earlier steps are above a model call; the steps it led to are not.
 #[test]
 fn the_order_is_kept() {
     let run = long(20, 5);
@@ -80,12 +80,12 @@ fn steps_without_a_model_call_stand_below_each_other_and_results_beside() {
     assert_eq!((tool.y, user.x, tool.x, said.x), (output.y, user.x, user.x, user.x));
     assert!(output.x > tool.x);
     assert_eq!(lane.edges.len(), 3);
-    // The way back runs between the boxes.
+    // The return line runs between the boxes.
     let rail = tool.y + HEIGHT + 9;
     assert!(lane.edges[2].contains(&format!("V{rail}H")), "{}", lane.edges[2]);
 }
 
-/// A picture is drawn while somebody waits, and its size is bounded.
+/// Drawing is fast enough for a request, and the output size is bounded.
 #[test]
 fn two_thousand_steps_are_drawn_at_once() {
     let run = long(250, 3);

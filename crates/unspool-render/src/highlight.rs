@@ -1,5 +1,5 @@
-//! Colours for code: what each stretch of a text is, free of any surface. Nothing here changes a
-//! character (R-001-38); what is too long, or in a language that nobody knows, stays as it is.
+//! Syntax highlighting: tokens for any surface, and HTML for pages. Never changes a character
+//! (R-001-38). Texts that are too long or in an unknown language are not highlighted.
 
 mod json;
 
@@ -15,10 +15,10 @@ use unspool_core::lines::{Stretches, Token};
 
 use crate::text::safe;
 
-/// Longer texts are not read: a page must not wait for its colours.
+/// Longer texts are not highlighted: a page must not wait for it.
 const LONGEST: usize = 24 * 1024;
 const LONGEST_LINE: usize = 800;
-/// What was painted last is kept, up to so many bytes: a text that grows is painted again and again.
+/// Size limit of the HTML cache. Cached because a growing text is painted again and again.
 const KEPT: usize = 16 * 1024 * 1024;
 
 fn class(token: Token) -> Option<&'static str> {
@@ -37,7 +37,7 @@ fn class(token: Token) -> Option<&'static str> {
     }
 }
 
-/// The stretches of a text: joined, they are the text. None where there is nothing to say.
+/// The tokens of a text; they cover all of it. `None` if it cannot be highlighted.
 pub fn tokens(language: &str, text: &str) -> Option<Stretches> {
     if matches!(language, "json" | "jsonc" | "jsonl") {
         return Some(json::tokens(text));
@@ -63,7 +63,7 @@ pub fn tokens(language: &str, text: &str) -> Option<Stretches> {
     Some(found.0)
 }
 
-/// Reads the grammars that are wanted most, so that nobody waits for them later.
+/// Loads the most common grammars ahead of time.
 pub fn warm() {
     for language in
         ["typescript", "rust", "python", "sh", "javascript", "go", "toml", "yaml", "html"]
@@ -72,7 +72,7 @@ pub fn warm() {
     }
 }
 
-/// Neighbours of one kind are one.
+/// Collects token spans and merges adjacent ones of the same kind.
 #[derive(Default)]
 struct Found(Stretches);
 
@@ -90,7 +90,7 @@ impl Found {
 
 static SYNTAXES: LazyLock<SyntaxSet> = LazyLock::new(two_face::syntax::extra_newlines);
 
-/// What names of scopes mean; the first that fits.
+/// Token kinds by scope prefix; the first match wins.
 const MEANINGS: &[(&str, Token)] = &[
     ("comment", Token::Comment),
     ("string", Token::String),
@@ -136,7 +136,7 @@ struct Painted {
 
 static PAINTED: LazyLock<Mutex<Painted>> = LazyLock::new(Mutex::default);
 
-/// Code in its colours.
+/// Paints highlighted code as HTML.
 pub fn paint(language: Option<&str>, text: &str) -> Markup {
     let Some(language) = language.map(str::to_ascii_lowercase) else {
         return html! { (safe(text)) };

@@ -1,4 +1,4 @@
-//! Highlighting never changes the text (R-001-38), and says what is plain to see.
+//! Highlighting never changes the text (R-001-38), and finds the obvious tokens.
 
 use super::*;
 

@@ -1,6 +1,7 @@
-//! The painter for browsers: blocks in, HTML out. It looks at no part and parses no Markdown; what
-//! is shown was decided by `present`. Every text that an agent wrote passes through `text::safe`
-//! and maud's escaping, and there is no other way in.
+//! Painters and exports. `block`, `turn` and `page` paint blocks as HTML, `markdown` paints them as
+//! Markdown; they read no parts and parse no Markdown, since `present` has decided what to show.
+//! `project` writes sessions in other formats. All agent text in HTML passes through `text::safe`
+//! and maud's escaping.
 
 pub mod address;
 pub mod assets;

@@ -1,6 +1,5 @@
-//! Blocks as Markdown, for people who read what an agent did in an issue or a pull request. What
-//! an agent wrote stays text: it opens no fence, no list and no HTML of ours, and outranks no
-//! heading.
+//! Paints blocks as Markdown, for reading in issues and pull requests. Agent text is escaped: it
+//! cannot open a fence, a list or HTML, and its headings rank below ours.
 
 mod card;
 mod inline;
@@ -16,12 +15,12 @@ use unspool_core::session::{Trigger, TurnState};
 use crate::text::safe;
 use inline::{cell, escaped, head, in_html, line, longest_run, spans};
 
-/// Headings in what an agent wrote stand below those of the session and its turns.
+/// Headings in agent text rank below those of the session and its turns.
 const LOWER: u8 = 2;
-/// First words in a title are cut here.
+/// Maximum length of a summary in a title.
 const GIST: usize = 100;
 
-/// The head of a session: its title and what is known of it.
+/// The head of a session: title and fields.
 pub fn session(all: &[Block]) -> String {
     stacked(all.iter().map(|one| {
         if let Block::Heading { spans, .. } = one {
@@ -35,7 +34,7 @@ pub fn session(all: &[Block]) -> String {
     }))
 }
 
-/// A turn: its head, the user's words, then its parts in order.
+/// A turn: header, user's message, and items in order.
 pub fn turn(view: &TurnView) -> String {
     let mut out = heading(&view.header);
     out.push(quoted(&blocks(&view.user)));
@@ -46,7 +45,7 @@ pub fn turn(view: &TurnView) -> String {
     format!("{}\n", stacked(out))
 }
 
-/// What every view says of a turn, without what goes without saying.
+/// The header of a turn, without default facts (triggered by the user, completed).
 fn heading(header: &TurnHeader) -> Vec<String> {
     let goes_without = |what: Stands| match what {
         Stands::Begun => header.number == 0 || header.trigger == Trigger::User,
@@ -84,8 +83,7 @@ fn reasoning(view: &ReasoningView) -> String {
     if inside.is_empty() { format!("*{}*", escaped(&title)) } else { folded(&title, &inside) }
 }
 
-/// A part inside of a fold, where GitHub shows no alerts. Who has opened a block of reasoning needs
-/// no second fold.
+/// A part inside a fold. GitHub renders no alerts there, and reasoning needs no second fold.
 fn inner(view: &PartView) -> String {
     match view.blocks.as_slice() {
         [Block::Fold(fold)] if view.kind == Kind::Reasoning && !fold.blocks.is_empty() => {
@@ -100,8 +98,8 @@ pub fn blocks(all: &[Block]) -> String {
     stacked(all.iter().map(block))
 }
 
-/// Pieces below one another. Two lists that touch would become one: something that nobody sees stands
-/// between them.
+/// Joins blocks with blank lines. An invisible comment separates adjacent lists, which Markdown
+/// would otherwise merge.
 fn stacked(pieces: impl IntoIterator<Item = String>) -> String {
     let mut out = String::new();
     for piece in pieces {
@@ -117,8 +115,8 @@ fn stacked(pieces: impl IntoIterator<Item = String>) -> String {
     out
 }
 
-/// Whether a line of ours stands in a list: items begin with their mark, and what goes on in them is
-/// indented. Nothing else is.
+/// True if a line of our output is in a list: it starts with a list mark or is indented. Nothing
+/// else is indented.
 fn is_in_list(line: &str) -> bool {
     line.starts_with(' ') || is_item(line)
 }
@@ -147,7 +145,7 @@ fn block(one: &Block) -> String {
         Block::Tree(tree) => card::lay_tree(tree),
         Block::Notice(notice) => lay_notice(notice),
         Block::File(file) => lay_file(file),
-        // The quote is the user's.
+        // No block quote: those are for the user's message.
         Block::Aside { blocks: inside } if inside.is_empty() => String::new(),
         Block::Aside { blocks: inside } => {
             folded(&gist_of("Reasoning", &gist(inside)), &blocks(inside))
@@ -164,7 +162,7 @@ fn lay_fields(fields: &[Field], value: impl Fn(&Field) -> String) -> String {
     lines.collect::<Vec<String>>().join("\n")
 }
 
-/// Code between fences that nothing in it closes.
+/// A code block with a fence longer than any run of backticks inside.
 fn fence(language: Option<&str>, text: &str) -> String {
     let ticks = "`".repeat((longest_run(text, '`') + 1).max(3));
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '+' | '#' | '_');
@@ -195,13 +193,13 @@ fn lay_fold(fold: &Fold) -> String {
     format!("*{}*{summary}", escaped(title.trim()))
 }
 
-/// A title with the first words of what it stands for.
+/// A title with a short summary.
 fn gist_of(title: &str, gist: &str) -> String {
     let gist = format::first_line(gist, GIST);
     if gist.is_empty() { title.to_owned() } else { format!("{title} — {gist}") }
 }
 
-/// The first words of some blocks.
+/// The first line of text in the blocks.
 fn gist(all: &[Block]) -> String {
     let words = all.iter().find_map(|block| match block {
         Block::Paragraph { spans } | Block::Heading { spans, .. } => Some(text_of(spans)),
@@ -233,7 +231,7 @@ fn indented(text: &str, width: usize) -> String {
     lines.collect::<Vec<String>>().join("\n")
 }
 
-/// Boxes are signs: GitHub counts `[ ]` as tasks of the pull request.
+/// Check boxes are Unicode glyphs: GitHub would count `[ ]` as tasks of the pull request.
 fn lay_list(list: &List) -> String {
     let items = list.items.iter().enumerate().map(|(at, item)| {
         let mark = match list.start {
@@ -247,7 +245,7 @@ fn lay_list(list: &List) -> String {
     items.collect::<Vec<String>>().join(if list.tight { "\n" } else { "\n\n" })
 }
 
-/// In a tight list what follows stands right below, or the list would not be tight.
+/// In a tight list a sub-list follows without a blank line, or the list would become loose.
 fn lay_item(item: &ListItem, is_tight: bool) -> String {
     match item.blocks.as_slice() {
         [text @ Block::Paragraph { .. }, Block::List(list)]
@@ -324,7 +322,7 @@ fn lay_file(file: &FileReference) -> String {
     format!("▣ {}{facts}", line(&spans))
 }
 
-/// A line is a line; more lines are what some program said, and stay as they are.
+/// Single-line text is inline; multi-line text is program output and goes into a code block.
 fn lay_notice(notice: &Notice) -> String {
     let mark = Some(notice.glyph()).filter(|_| notice.tone != Tone::Muted);
     stacked(said(notice, mark))
@@ -343,14 +341,14 @@ fn said(notice: &Notice, mark: Option<&str>) -> Vec<String> {
     vec![format!("{mark}{}", words.join(" · "))]
 }
 
-/// The notice's code, unless its text says the same.
+/// The notice's code, unless the text contains it.
 fn label(notice: &Notice) -> Option<&str> {
     let plain = |text: &str| text.to_lowercase().replace(['-', '_'], " ");
     let code = notice.code.as_deref().map(str::trim).filter(|code| !code.is_empty())?;
     (!plain(&notice.text).contains(&plain(code))).then_some(code)
 }
 
-/// A notice that stands by itself.
+/// A top-level notice as a GitHub alert.
 fn alert(notice: &Notice) -> String {
     let kind = match notice.tone {
         Tone::Failed => "CAUTION",
@@ -368,7 +366,7 @@ fn alert(notice: &Notice) -> String {
     quoted(&format!("[!{kind}]\n{}", stacked(said(notice, None))))
 }
 
-/// A text that needs no fold.
+/// True for texts that need no fold.
 fn is_short(text: &str) -> bool {
     let text = text.trim();
     !text.contains('\n') && text.chars().nth(200).is_none()

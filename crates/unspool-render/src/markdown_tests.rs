@@ -1,4 +1,4 @@
-//! What is written reads back as what it was: the presenter's own parser is the judge.
+//! Round trip: the presenter's own parser reads the Markdown back as the same blocks.
 
 use unspool_core::block::{
     Answer, Badge, Block, Card, Check, Code, Decision, Icon, List, ListItem, Node, Question,
@@ -214,7 +214,7 @@ fn choices_are_a_list_of_signs_and_no_tasks() {
     };
     let list = "- ◉ **Celsius** · Metric\n- ○ Kelvin";
     assert_eq!(asked(&item), format!("**?** **Unit** · Which unit?\n\n{list}"));
-    // What no option says is said.
+    // An answer that is not among the options is printed.
     item.answer = Some("Celsius, I think".to_owned());
     assert!(asked(&item).ends_with("\n\n→ Celsius, I think"), "{}", asked(&item));
     let task = |check, text: &str| ListItem { check: Some(check), blocks: vec![paragraph(text)] };
@@ -322,7 +322,7 @@ fn folds_say_what_is_in_them() {
         "{written}"
     );
     assert!(written.contains("\n\n```\nwhy\nnot\n```\n\n"), "{written}");
-    // What is short stands there.
+    // Short content is not folded.
     let written = blocks(&[card(Vec::new(), None, vec![failure("why")])]);
     assert_eq!(written, "**grep** · `[OK]` · 1.2 s\n\n✕ why");
 }

@@ -1,4 +1,4 @@
-//! The pages: a shell that all share, the list of sessions, one session.
+//! The templates of the web pages: view data in, HTML out. `shell` is the frame of all pages.
 
 mod filters;
 mod login;
@@ -24,12 +24,12 @@ pub use stats::{Bar, Call, Failure, Spent, Stats, Tool, Totals, stats};
 pub use thoughtflow::{Flow, thoughtflow};
 pub use welcome::{Demo, Looked, Welcome, demo, welcome};
 
-/// A page around its main part.
+/// A complete page around its main content.
 pub fn shell(title: &str, module: &str, main: Markup) -> Markup {
     shell_with(title, module, "", main)
 }
 
-/// The same with something in the search box.
+/// The same with text in the search box.
 pub fn shell_with(title: &str, module: &str, query: &str, main: Markup) -> Markup {
     html! {
         (DOCTYPE)
@@ -67,7 +67,7 @@ pub fn shell_with(title: &str, module: &str, query: &str, main: Markup) -> Marku
     }
 }
 
-/// A page that says what went wrong, and what to do.
+/// An error page: what failed, and what to do next.
 pub fn trouble(title: &str, what: &str, next: &str) -> Markup {
     let main = html! {
         div.trouble {

@@ -1,6 +1,5 @@
-//! Projections: a session written in a format that people already use. Each is one file and one
-//! line of [`ALL`]; the command line, the REST route and the table in the documentation are made
-//! from that list.
+//! Projections: a session written in another tool's format. Each is one file and one line of
+//! [`ALL`]; the command line, the REST route and the table in docs/exports.md are made from it.
 
 mod atif;
 mod calls;
@@ -24,16 +23,16 @@ use unspool_core::price::Prices;
 
 pub use story::{Library, Story};
 
-/// A form in which a session can leave.
+/// An export format.
 pub struct Projection {
-    /// What it is called on the command line and in addresses.
+    /// The name on the command line and in URLs.
     pub name: &'static str,
-    /// What people call it, in menus.
+    /// The name in menus.
     pub title: &'static str,
-    /// How its files end.
+    /// The file extension.
     pub extension: &'static str,
     pub media_type: &'static str,
-    /// One line for help, menus and the documentation.
+    /// One line for help, menus and docs.
     pub about: &'static str,
     pub way: Way,
 }
@@ -41,15 +40,15 @@ pub struct Projection {
 /// How a projection is written.
 #[derive(Clone, Copy)]
 pub enum Way {
-    /// From the session, once secrets are taken out of it.
+    /// Written from the redacted session.
     Told(Tell),
-    /// As it is stored, with all that the archive knows beside it: only the archive can do that.
+    /// Written by the engine from the archive's own rows.
     Stored,
 }
 
 type Tell = fn(Story<'_>, &Options, &mut dyn io::Write) -> Result<(), ProjectError>;
 
-/// All of them, in the order in which they are listed.
+/// All projections, in display order.
 pub const ALL: &[Projection] = &[
     markdown::PROJECTION,
     html::PROJECTION,
@@ -80,7 +79,7 @@ const STORED: Projection = Projection {
     title: "Archive (JSON lines)",
     extension: "jsonl",
     media_type: "application/x-ndjson",
-    about: "everything that is stored, never redacted; `unspool import` takes it back",
+    about: "everything that is stored, never redacted; re-import it with `unspool import`",
     way: Way::Stored,
 };
 
@@ -90,17 +89,17 @@ impl Projection {
     }
 }
 
-/// What can be chosen.
+/// The options of an export.
 #[derive(Default)]
 pub struct Options {
     pub sdk: Sdk,
     pub prices: Prices,
 }
 
-/// Which version of the AI SDK reads it.
+/// The AI SDK version of the reader.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub enum Sdk {
-    /// What the versions 5, 6 and 7 read alike.
+    /// The common subset of versions 5, 6 and 7.
     #[default]
     Common,
     Seven,
@@ -110,12 +109,12 @@ pub enum Sdk {
 pub enum ProjectError {
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// The session could not be read to its end.
+    /// The session could not be read completely.
     #[error(transparent)]
     Read(Box<dyn Error + Send + Sync>),
 }
 
-/// The table of the documentation.
+/// The table of docs/exports.md.
 pub fn table() -> String {
     let mut table = "| `--to` | file | what it is |\n| --- | --- | --- |\n".to_owned();
     for projection in ALL {

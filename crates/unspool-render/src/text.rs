@@ -1,12 +1,12 @@
-//! Text of agents on its way into a page. Escaping is maud's; here characters that would lie about
-//! what is written, or that no page may hold, become signs that one can see.
+//! Makes agent text safe for HTML pages. maud does the escaping; this module replaces control
+//! characters and bidirectional overrides, which could disguise text, by visible symbols.
 
 use std::borrow::Cow;
 
 use maud::{Markup, html};
 use unspool_core::block::{Look, Span, Tone, is_bidi};
 
-/// The text with every control character made visible, but for line ends and tabs.
+/// Makes every control character visible except newlines and tabs.
 pub fn safe(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_unsafe) {
         return Cow::Borrowed(text);
@@ -32,7 +32,7 @@ fn is_unsafe(c: char) -> bool {
     !kept && (c.is_control() || is_bidi(c) || matches!(c, '\u{2028}' | '\u{2029}'))
 }
 
-/// Stretches of text in their looks.
+/// Paints spans with their styles.
 pub fn spans(spans: &[Span]) -> Markup {
     html! { @for span in spans { (one(span)) } }
 }
@@ -75,7 +75,7 @@ fn one(span: &Span) -> Markup {
         None => text,
     };
     match link {
-        // Where a link leads is no business of ours, and where it comes from none of theirs.
+        // Do not leak the referrer or the opener to the link's target.
         Some(link) => html! {
             a href=(link) rel="noreferrer noopener nofollow" target="_blank" { (text) }
         },
@@ -83,7 +83,7 @@ fn one(span: &Span) -> Markup {
     }
 }
 
-/// The class of what a colour is to say.
+/// The CSS class of a tone.
 pub fn tone_class(tone: Tone) -> &'static str {
     match tone {
         Tone::Pending => "tone-pending",

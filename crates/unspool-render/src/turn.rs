@@ -1,6 +1,6 @@
-//! A turn as HTML. Every piece that can change by itself has an id, so that a live page puts a
-//! piece where a fresh page would have it, and the two are the same in the end (law 2). What was
-//! not loaded is a gap: a link that says how much is missing, and that leads there.
+//! Paints a turn as HTML. Every fragment that can change on its own has an id, so that a live page
+//! can place updates exactly where a fresh page has them (law 2). Unloaded parts are painted as a
+//! gap: a link with the number of missing parts.
 
 use maud::{Markup, PreEscaped, html};
 use unspool_core::block::Block;
@@ -14,13 +14,13 @@ use unspool_core::session::TurnState;
 use crate::block::blocks;
 use crate::text::{safe, tone_class};
 
-/// One piece of a turn.
+/// One fragment of a turn.
 pub struct Piece {
-    /// Its id in the page.
+    /// Element id.
     pub id: String,
-    /// The block that it stands in.
+    /// Id of the enclosing reasoning block.
     pub within: Option<String>,
-    /// A block without the parts in it.
+    /// A reasoning block without its parts.
     pub is_shell: bool,
     pub html: String,
 }
@@ -30,18 +30,18 @@ pub fn turn_id(view: &TurnView) -> String {
     format!("t-{}", view.id)
 }
 
-/// What is not loaded, seen from what is.
+/// Position of unloaded parts relative to loaded ones.
 #[derive(Clone, Copy)]
 pub enum Gap {
-    /// What stands before a place.
+    /// Before a place.
     Before,
-    /// The same, in one reasoning block.
+    /// Before a place, inside a reasoning block.
     Inside,
-    /// What stands behind a place.
+    /// After a place.
     After,
 }
 
-/// The link in the place of parts that are not loaded.
+/// The link that replaces unloaded parts.
 pub fn gap(kind: Gap, session: &str, position: &str, label: &str) -> Markup {
     let (class, direction) = match kind {
         Gap::Before => ("before", "before"),
@@ -58,7 +58,7 @@ fn missing(count: usize) -> String {
     format::count(count, "part not loaded").replace("part not loadeds", "parts not loaded")
 }
 
-/// The whole turn, as far as it is loaded.
+/// The whole turn with gaps for unloaded parts.
 pub fn turn(session: &str, view: &TurnView) -> Markup {
     let at = |place: Place| format!("{}.{}", view.header.number, place.0);
     let before = |count: usize, place: Place| {
@@ -90,7 +90,7 @@ pub fn turn(session: &str, view: &TurnView) -> Markup {
                 }
             }
             @if view.after > 0 {
-                // Where nothing of the turn is loaded, all of it stands behind its very start.
+                // If no part is loaded, the gap starts at the beginning of the turn.
                 (gap(Gap::After, session, &at(last.unwrap_or(Place(-1))), &missing(view.after)))
             }
         }
@@ -104,7 +104,7 @@ fn last_place(item: &Item) -> Option<Place> {
     }
 }
 
-/// What stands before the parts of a turn: its head, and the user's words.
+/// The fragments before the parts: the header and the user's message.
 fn lead(view: &TurnView) -> Vec<Piece> {
     let mut pieces = vec![piece(format!("h-{}", view.id), |id| head(view, id))];
     if !view.user.is_empty() {
@@ -114,8 +114,8 @@ fn lead(view: &TurnView) -> Vec<Piece> {
     pieces
 }
 
-/// The pieces of a turn in their order: its head, the user's words, each item, what stands in
-/// blocks behind its block.
+/// The fragments of a turn in order: header, user's message, each item. The parts of a reasoning
+/// block follow its shell.
 pub fn pieces(view: &TurnView) -> Vec<Piece> {
     let number = view.header.number;
     let mut pieces = lead(view);
@@ -145,12 +145,12 @@ fn piece(id: String, paint: impl FnOnce(&str) -> Markup) -> Piece {
     Piece { id, within: None, is_shell: false, html }
 }
 
-/// The beginning of a turn that is written piece by piece: its head and the user's words.
+/// Header and user's message as HTML, for turns that are written incrementally.
 pub fn opening(view: &TurnView) -> String {
     lead(view).into_iter().map(|piece| piece.html).collect()
 }
 
-/// One item of a turn, with all that stands in it.
+/// One item of a turn with its content.
 pub fn item(view: &TurnView, item: &Item) -> Markup {
     let number = view.header.number;
     match item {
@@ -195,10 +195,10 @@ fn head(view: &TurnView, id: &str) -> Markup {
     }
 }
 
-/// A map of the turn: a mark for each part, in order, that leads to it.
+/// The minimap of the turn: one mark per part, linked to it.
 fn map(marks: &[Mark]) -> Markup {
     html! {
-        // The outline and the keys lead to the same places.
+        // Hidden from assistive technology: the outline and the keys lead to the same places.
         div.map aria-hidden="true" {
             @for mark in marks {
                 a.(landmark(mark.what)) href={ "#p-" (mark.part) } title=(mark.what.name())
@@ -226,7 +226,7 @@ fn paint_part(view: &PartView, turn: u32) -> Markup {
             id=(part_id(view)) data-kind=(view.kind.name()) data-tool=[view.tool.as_deref().map(safe)]
             data-at={ (turn) "." (view.place.0) } {
             @match (view.kind, view.blocks.split_first()) {
-                // What the agents were told and what they brought is not the parent's own text.
+                // The prompts and reports of sub-agents are set apart from the parent's own text.
                 (Kind::Agent, Some((tree, rest))) => {
                     (blocks(std::slice::from_ref(tree)))
                     @if !rest.is_empty() { div.report { (blocks(rest)) } }
@@ -238,8 +238,8 @@ fn paint_part(view: &PartView, turn: u32) -> Markup {
     }
 }
 
-/// A part of a reasoning block. Who has opened the block wants to see what was thought, and not a
-/// second fold.
+/// A part inside a reasoning block. Reasoning is painted without its fold: the block is already
+/// open.
 fn inner(view: &PartView, turn: u32) -> Markup {
     if view.kind != Kind::Reasoning {
         return paint_part(view, turn);
@@ -256,7 +256,7 @@ fn inner(view: &PartView, turn: u32) -> Markup {
     }
 }
 
-/// What the step used: seen by those who ask for it.
+/// Usage of the step; hidden by default.
 fn step_foot(foot: &StepFoot) -> Markup {
     html! {
         div.step-foot {
@@ -267,7 +267,7 @@ fn step_foot(foot: &StepFoot) -> Markup {
     }
 }
 
-/// Collapsed unless it is going on (R-004-13).
+/// A reasoning block; collapsed unless it is still running (R-004-13).
 fn shell(view: &ReasoningView, inside: Markup) -> Markup {
     html! {
         details.reasoning.growing[view.open] id=(block_id(view)) data-kind=(Kind::Reasoning.name())

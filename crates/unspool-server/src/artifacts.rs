@@ -1,6 +1,6 @@
-//! What is drawn of a session when it has come to rest: its ThoughtFlow and the D2 of it, written
-//! beside the archive and told to those who listen. Only of sessions that are live: whoever wants
-//! those of another session asks for them.
+//! Writes the ThoughtFlow and D2 files of a session once it becomes idle, beside the archive, and
+//! notifies subscribers. Only sessions with recent activity are written; the files of any other
+//! session are made on request (`pages/thoughtflow.rs`).
 
 use std::fs;
 use std::io::{self, BufWriter, Write};
@@ -22,15 +22,15 @@ use unspool_store::contract::{Store, StoredSession};
 use crate::App;
 use crate::news::News;
 
-/// A session that nothing came of for so long is at rest, if no turn of it goes on.
+/// A session without updates for this long is idle, unless a turn is running.
 const REST: Duration = Duration::from_millis(700);
-/// What happened before then is read, and not lived.
+/// Sessions that ended longer ago were imported, not observed live: no artifacts.
 const LATELY: SignedDuration = SignedDuration::from_mins(2);
 
-/// A session of which something was drawn, and what its subscribers are told.
+/// A session whose artifacts changed, and the message for its subscribers.
 pub type Drawn = (SessionId, Utf8Bytes);
 
-/// Draws as long as the server runs.
+/// Runs as long as the server does.
 pub async fn keep<S: Store>(app: Arc<App<S>>, folder: PathBuf) {
     let mut news = app.news.subscribe();
     let mut waiting: FxHashSet<SessionId> = FxHashSet::default();
@@ -50,7 +50,9 @@ pub async fn keep<S: Store>(app: Arc<App<S>>, folder: PathBuf) {
                     let (app, folder) = (app.clone(), folder.clone());
                     let drawn = move || draw(&app, session, &folder);
                     if let Ok(Err(error)) = tokio::task::spawn_blocking(drawn).await {
-                        eprintln!("unspool: cannot draw session {session}: {error}");
+                        eprintln!(
+                            "unspool: cannot write the artifacts of session {session}: {error}"
+                        );
                     }
                 }
             }
@@ -58,8 +60,7 @@ pub async fn keep<S: Store>(app: Arc<App<S>>, folder: PathBuf) {
     }
 }
 
-/// Draws a session if it is at rest, and says so if that is another drawing than before. Doing it
-/// again changes nothing (R-002-28).
+/// Writes the artifacts of an idle session and notifies if they changed. Idempotent (R-002-28).
 fn draw<S: Store>(app: &App<S>, session: SessionId, folder: &Path) -> io::Result<()> {
     let found = wait(app.store.find(session.to_string())).map_err(io::Error::other)?;
     let Some(stored) = found.into_iter().find(|one| one.summary.session.id == session) else {
@@ -75,16 +76,16 @@ fn draw<S: Store>(app: &App<S>, session: SessionId, folder: &Path) -> io::Result
         changed |= write(app, &stored, form, &folder.join(format!("{session}.{extension}")))?;
     }
     if changed {
-        // Nobody listens: no matter.
+        // Fails only when there is no subscriber.
         let _ = app.drawn.send((session, told(app, session)));
     }
     Ok(())
 }
 
-/// The forms, and how their files end.
+/// Projection names and file extensions.
 const FORMS: [(&str, &str); 2] = [("thoughtflow", "json"), ("d2", "d2")];
 
-/// What those who follow the session are told, with addresses that can be opened (R-002-30).
+/// The notice for subscribers of the session, with absolute URLs (R-002-30).
 fn told<S: Store>(app: &App<S>, session: SessionId) -> Utf8Bytes {
     let origin = app.door.origin();
     let address = |extension: &str| format!("{origin}/thoughtflow/{session}.{extension}");
@@ -97,7 +98,7 @@ fn told<S: Store>(app: &App<S>, session: SessionId) -> Utf8Bytes {
     told.to_string().into()
 }
 
-/// Writes a form of a session, whole or not at all. Says whether it is another than before.
+/// Writes one projection atomically. Returns true if the content changed.
 fn write<S: Store>(
     app: &App<S>,
     stored: &StoredSession,

@@ -1,4 +1,5 @@
-//! What an address asks for: the same names on every page, and what they mean to the archive.
+//! Query parameters of the list, search and stats pages, and the `SessionFilter` they make.
+//! All pages use the same parameter names.
 
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
@@ -8,7 +9,7 @@ use unspool_core::id::SessionId;
 use unspool_render::address::Query;
 use unspool_store::contract::{After, SessionFilter};
 
-/// The query of a page. What is empty was not asked for: a form sends everything that it has.
+/// The query of a page. An empty value counts as absent: forms submit every field.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct Asked {
@@ -20,14 +21,14 @@ pub struct Asked {
     pub kind: Option<String>,
     /// `today`, `7d`, `30d`, or a date.
     pub since: Option<String>,
-    /// A date: that day and what was before it.
+    /// A date: up to the end of that day.
     pub until: Option<String>,
     pub errors: Option<String>,
-    /// Sub-agents' sessions too.
+    /// Include the sessions of sub-agents.
     pub agents: Option<String>,
     /// `project`.
     pub by: Option<String>,
-    /// When the last session began that was listed, and its id: `1716823465000~kgh9…`.
+    /// Cursor: start time and id of the last listed session, `1716823465000~kgh9…`.
     pub after: Option<String>,
 }
 
@@ -40,7 +41,7 @@ impl Asked {
         said(&self.q)
     }
 
-    /// What is chosen, as links carry it on.
+    /// The active filters, for links to the next page.
     pub fn query(&self) -> Query {
         let mut query = Query::default();
         for (name, value) in [
@@ -87,7 +88,7 @@ impl Asked {
     }
 }
 
-/// Milliseconds. What makes no sense narrows nothing.
+/// Milliseconds since 1970. An invalid value does not filter.
 pub fn since(value: &str, now: Timestamp) -> Option<i64> {
     let days_ago = |days: i64| now - SignedDuration::from_hours(24 * days);
     match value {
@@ -98,14 +99,14 @@ pub fn since(value: &str, now: Timestamp) -> Option<i64> {
     }
 }
 
-/// When a day began, or one that is so many later.
+/// Midnight UTC of a date plus `later` days.
 fn day(date: &str, later: i64) -> Option<i64> {
     let date: Date = date.parse().ok()?;
     let date = date.checked_add(later.days()).ok()?;
     Some(date.to_zoned(TimeZone::UTC).ok()?.timestamp().as_millisecond())
 }
 
-/// A place in the list, as an address has it.
+/// A position in the session list, as a URL parameter.
 pub fn written((started, id): &After) -> String {
     let started = started.map(|started| started.to_string()).unwrap_or_default();
     format!("{started}~{id}")

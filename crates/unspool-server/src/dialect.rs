@@ -1,11 +1,11 @@
-//! A session as frames of messages (R-000-12): `message.start`, `message.delta`,
-//! `message.tool_call`, `message.tool_result`, `message.end`, each with a `seq` that counts up.
-//! Frames have no positions: what comes later stands later (R-000-13). What is told a second time
-//! replaces what was told before; a message that cannot be brought up to date by adding to it
-//! (something stands in its middle now, or says something else) is begun again, and where even that
-//! does not do, `channel.start` begins everything again.
+//! Encodes a session as message frames (R-000-12): `message.start`, `message.delta`,
+//! `message.tool_call`, `message.tool_result`, `message.end`, each with an increasing `seq`.
+//! Frames have no positions: later frames come later in the message (R-000-13). A second
+//! `message.start` with the same id replaces the message. A message is restarted when it cannot be
+//! updated by appending (a part was inserted or rewritten); when that is not enough,
+//! `channel.start` restarts the whole channel.
 //!
-//! A turn is two messages, as under `/api/sessions/{id}/messages`: what the user said, and the reply.
+//! A turn is two messages, as under `/api/sessions/{id}/messages`: the user's and the reply.
 
 mod tell;
 
@@ -19,30 +19,30 @@ use unspool_core::transcript::Mirror;
 
 use tell::{Teller, prose};
 
-/// One channel: a session, and what of it was told.
+/// One channel: a session, and what of it was sent.
 pub struct Dialect {
     mirror: Mirror,
     teller: Teller,
 }
 
-/// What a batch of changes touched.
+/// What a batch of changes affected.
 #[derive(Default)]
 struct Touched {
     turns: FxHashSet<TurnId>,
     parts: FxHashSet<PartId>,
-    /// Turns of which something else than a part was told.
+    /// Turns of which anything but a part changed.
     heads: FxHashSet<TurnId>,
-    /// Turns whose reply must be told from its beginning.
+    /// Turns whose reply must be restarted.
     anew: FxHashSet<TurnId>,
-    /// Turns that are another now, by what they were.
+    /// Renamed and merged turns: old id to new id.
     became: FxHashMap<TurnId, TurnId>,
-    /// A turn came, or stands elsewhere.
+    /// A turn was added or moved.
     order: bool,
 }
 
 impl Dialect {
-    /// A session as it is stored, its turns with everything in them, also what is not shown: all of
-    /// them, or only the last ones, and then nothing is told of those before. Nothing is told yet.
+    /// Takes a stored session with complete turns, hidden parts included: all turns, or only the
+    /// last ones; earlier turns are then never sent. Encodes nothing yet.
     pub fn new(session: Session, turns: Vec<Turn>) -> Dialect {
         let teller = Teller::new(&session.agent);
         let mut mirror = Mirror::resume(session);
@@ -50,26 +50,26 @@ impl Dialect {
         Dialect { mirror, teller }
     }
 
-    /// Goes on with a session that was loaded anew: the channel is the same, so its seqs go on.
+    /// Continues the channel, and its seqs, with a freshly loaded session.
     pub fn restart(&mut self, loaded: Dialect) -> Vec<Value> {
         self.mirror = loaded.mirror;
         self.snapshot()
     }
 
-    /// All of it, from its beginning: whatever was told on this channel before counts no more.
+    /// Encodes the whole session. It replaces everything sent on this channel before.
     pub fn snapshot(&mut self) -> Vec<Value> {
         let mut frames = Vec::new();
         self.teller.begin_channel(self.mirror.session(), &mut frames);
         let touched = Touched::default();
         for turn in order(&self.mirror) {
-            // A turn of which nothing was told can always be told.
+            // Cannot fail: nothing of the turn was sent yet.
             let told = self.teller.turn(turn, None, true, &touched, &mut frames);
             self.teller.told.extend(told);
         }
         frames
     }
 
-    /// What brings who has all frames up to now to where these changes lead.
+    /// The frames that bring a client with all previous frames up to date with these changes.
     pub fn frames(&mut self, changes: &[Change]) -> Vec<Value> {
         let mut touched = Touched::default();
         for change in changes {
@@ -84,7 +84,7 @@ impl Dialect {
         frames
     }
 
-    /// Applies a change, and marks what it touches.
+    /// Applies a change and marks what it affects.
     fn take(&mut self, change: &Change, touched: &mut Touched) {
         match change {
             Change::TurnOpened { turn } => {
@@ -134,7 +134,7 @@ impl Dialect {
         touched.turns.extend(self.mirror.turn_of(part));
     }
 
-    /// Whether a part will say something else than more of what it says.
+    /// True if the patch rewrites the part's text instead of appending to it.
     fn is_other(&self, id: PartId, patch: &PartPatch) -> bool {
         let Some(part) = self.mirror.find_part(id) else { return false };
         let held = prose(&part.body);
@@ -143,7 +143,7 @@ impl Dialect {
         if let Some(body) = &patch.body {
             return body.kind() != part.body.kind() || differs(prose(body));
         }
-        // What a tool gave is told as a whole when it is over.
+        // The output of a finished call is sent as a whole, so rewriting it is fine.
         let output = match (&part.body, &patch.tool) {
             (Body::Tool(tool), Some(patch)) if !patch.state.unwrap_or(tool.state).is_terminal() => {
                 let told = patch.output.as_deref().zip(tool.output.as_deref());
@@ -154,7 +154,7 @@ impl Dialect {
         output || differs(patch.text.as_deref())
     }
 
-    /// Tells what was touched. None where only everything from the beginning will do.
+    /// Encodes what was touched. None if only a full snapshot will do.
     fn tell(&mut self, touched: &Touched, frames: &mut Vec<Value>) -> Option<()> {
         if touched.order {
             return self.tell_in_order(touched, frames);
@@ -162,7 +162,7 @@ impl Dialect {
         // Almost always one turn, and the last.
         let mut at: Vec<usize> = Vec::new();
         for id in &touched.turns {
-            // Others are not ours to tell.
+            // Turns that were never sent (before the window) are skipped.
             at.extend(self.teller.told.iter().rposition(|told| told.id == *id));
         }
         at.sort_unstable();
@@ -177,7 +177,7 @@ impl Dialect {
         self.teller.rename(&touched.became)?;
         let order = order(&self.mirror);
         let told = &self.teller.told;
-        // Nothing has come before what was told, and nothing of it is gone.
+        // The sent turns must be a prefix of the current order.
         let same = told
             .iter()
             .enumerate()
@@ -192,10 +192,10 @@ impl Dialect {
     }
 }
 
-/// The turns in their order.
+/// The turns in order.
 fn order(mirror: &Mirror) -> Vec<&Turn> {
     let mut turns: Vec<&Turn> = mirror.turns().collect();
-    // Those of one number stay as they were opened.
+    // Stable: turns with the same number keep the order in which they were opened.
     turns.sort_by_key(|turn| turn.number);
     turns
 }

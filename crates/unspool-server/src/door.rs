@@ -1,7 +1,9 @@
-//! Who may come in. The page is for the person who started the program and for nobody else on the
-//! machine or in the browser: a token in the printed address becomes a cookie, requests under
-//! another host's name are turned away (DNS rebinding), and so are those that another site sends
-//! (cross-site requests and sockets). Where it can be reached from elsewhere, there is a password.
+//! Authentication and request checks, run before every handler (`guard`).
+//!
+//! The server is for the person who started it, not for other users of the machine or other sites
+//! in the browser. The token in the printed URL becomes a cookie. Requests with a foreign `Host`
+//! (DNS rebinding) and cross-site requests and sockets are rejected. When the server listens beyond
+//! loopback, clients log in with a password.
 
 mod gate;
 pub mod login;
@@ -25,58 +27,58 @@ use gate::Gate;
 
 pub use gate::{hash_password, is_password_hash};
 
-/// What pages may do: load what is ours, and nothing else. No script and no style stands in a page.
+/// Pages load only our own assets; inline scripts and styles are forbidden.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
     connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-/// The name of the cookie, and of the token in an address.
+/// The query parameter of the printed URL.
 const TOKEN: &str = "token";
 
-/// Nothing that is sent to us is longer than this, in bytes: all of it, its address, its headers.
+/// Limits in bytes: request body, URI, headers.
 const LONGEST: u64 = 64 * 1024;
 const LONGEST_ADDRESS: usize = 8 * 1024;
 const LONGEST_HEADERS: usize = 32 * 1024;
 
-/// The secret, and the names under which we answer.
+/// The token, and the host names that the server answers to.
 pub struct Door {
     token: String,
     port: u16,
     elsewhere: Option<Elsewhere>,
 }
 
-/// What holds where others can reach us.
+/// Set when the server listens beyond loopback.
 struct Elsewhere {
     address: IpAddr,
-    /// Names under which we are known, with a port or without.
+    /// Allowed host names (`--name`), with or without a port.
     names: Vec<String>,
     gate: Gate,
 }
 
 impl Door {
-    /// For this machine alone.
+    /// Loopback only.
     pub fn new(token: String, port: u16) -> Door {
         Door { token, port, elsewhere: None }
     }
 
-    /// For whoever can reach this address, or one of these names, and knows the password.
+    /// For remote clients that know the password, at this address or under these names.
     pub fn elsewhere(token: String, at: SocketAddr, names: Vec<String>, password: String) -> Door {
         let elsewhere = Elsewhere { address: at.ip(), names, gate: Gate::new(password) };
         Door { token, port: at.port(), elsewhere: Some(elsewhere) }
     }
 
-    /// A new secret. None where the system gives no random bytes.
+    /// A new random token. None if the system provides no random bytes.
     pub fn secret() -> Option<String> {
         let mut bytes = [0; 24];
         getrandom::fill(&mut bytes).ok()?;
         Some(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
     }
 
-    /// The address to be opened.
+    /// The URL to open, with the token.
     pub fn address(&self) -> String {
         format!("{}/?{TOKEN}={}", self.origin(), self.token)
     }
 
-    /// What every address here begins with.
+    /// Scheme, host and port of this server.
     pub fn origin(&self) -> String {
         let address = self.elsewhere.as_ref().map(|elsewhere| elsewhere.address);
         let host = match address.filter(|address| !address.is_unspecified()) {
@@ -98,15 +100,15 @@ impl Door {
             return true;
         }
         let Some(elsewhere) = &self.elsewhere else { return false };
-        // An address is nobody's name: no page of another's can be under it.
+        // DNS rebinding needs a name: an IP address of ours is always safe.
         let address = name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
         let here =
             |address: IpAddr| elsewhere.address.is_unspecified() || address == elsewhere.address;
         (ours && address.is_ok_and(here)) || self.is_name(host)
     }
 
-    /// Whether it is one of the names that were given: as it was given, or at our port. A proxy in
-    /// front of us has a port of its own, which a browser leaves out.
+    /// True if the host is one of the allowed names, as written or at our port. A proxy in front of
+    /// us has its own port, which browsers omit when it is the default.
     fn is_name(&self, host: &str) -> bool {
         let (name, port) = split(host);
         let at_our_port = port.is_none_or(|port| port == self.port);
@@ -119,13 +121,13 @@ impl Door {
     fn is_origin(&self, origin: &str) -> bool {
         match origin.split_once("://") {
             Some(("http", host)) => self.is_host(host),
-            // Only a proxy in front of us speaks it.
+            // Only a proxy in front of us terminates TLS, and a proxy has a name.
             Some(("https", host)) => self.is_name(host),
             Some(_) | None => false,
         }
     }
 
-    /// Cookies of all ports of a host are one jar: the port tells ours from another instance's.
+    /// Browsers share cookies between ports of a host: the port in the name separates instances.
     fn cookie(&self) -> String {
         format!("unspool-{}", self.port)
     }
@@ -150,7 +152,7 @@ impl Door {
     }
 }
 
-/// A host's name, and its port where there is one.
+/// Splits a `Host` into name and port.
 fn split(host: &str) -> (&str, Option<u16>) {
     match host.rsplit_once(':') {
         Some((name, port)) if !port.contains(']') => (name, Some(port.parse().unwrap_or(0))),
@@ -158,20 +160,20 @@ fn split(host: &str) -> (&str, Option<u16>) {
     }
 }
 
-/// A path here, whatever somebody wrote: `//elsewhere` would be another host.
+/// Restricts a redirect target to this server: `//evil.example` would be another host.
 fn at_home(path: &str) -> String {
     let path = path.trim_start_matches(['/', '\\']);
     let plain = !path.contains(|c: char| c.is_control() || c == '\\');
     format!("/{}", if plain { path } else { "" })
 }
 
-/// Takes as long for a wrong secret as for the right one.
+/// Compares in constant time.
 fn is_same(told: &str, secret: &str) -> bool {
     let differs = told.bytes().zip(secret.bytes()).fold(0, |all, (a, b)| all | (a ^ b));
     told.len() == secret.len() && differs == 0
 }
 
-/// Looks at every request before anything else does.
+/// Middleware: rejects a request, or runs it and adds the security headers.
 pub async fn guard<S: Store>(
     State(app): State<Arc<App<S>>>,
     request: Request,
@@ -184,7 +186,7 @@ pub async fn guard<S: Store>(
     let headers = response.headers_mut();
     headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    // A form that is sent without one says nothing of where it stood.
+    // `entry`: the login page sets another policy, since its form needs a referrer.
     headers.entry(REFERRER_POLICY).or_insert(HeaderValue::from_static("no-referrer"));
     headers.insert("cross-origin-opener-policy", HeaderValue::from_static("same-origin"));
     headers.insert("cross-origin-resource-policy", HeaderValue::from_static("same-origin"));
@@ -199,11 +201,9 @@ fn turn_away(door: &Door, request: &Request) -> Option<Response> {
     }
     if !text(HOST).is_some_and(|host| door.is_host(host)) {
         let what = match door.elsewhere {
-            None => {
-                "this server answers under 127.0.0.1 and localhost only; ask it under one of them"
-            }
+            None => "this server accepts only the hosts 127.0.0.1 and localhost; use one of them",
             Some(_) => {
-                "this server does not answer under that name; start it with --name HOST, or use its address"
+                "unknown host name; start the server with --name HOST, or use its IP address"
             }
         };
         return Some(Problem::new(StatusCode::MISDIRECTED_REQUEST, what).into_response());
@@ -213,7 +213,7 @@ fn turn_away(door: &Door, request: &Request) -> Option<Response> {
     let origin = text(ORIGIN);
     let foreign = origin.is_some_and(|origin| !door.is_origin(origin));
     if foreign && (upgrade || changes) {
-        let what = "requests of other sites are not answered; use the pages of this server";
+        let what = "cross-site requests are rejected; use the pages of this server";
         return Some(Problem::new(StatusCode::FORBIDDEN, what).into_response());
     }
     if let Some(answer) = let_in(door, request) {
@@ -223,10 +223,11 @@ fn turn_away(door: &Door, request: &Request) -> Option<Response> {
         return None;
     }
     if door.gate().is_none() {
-        let what = "open the address that `unspool serve` printed: it has the token";
+        let what =
+            "not logged in; open the URL that `unspool serve` printed: it contains the token";
         return Some(Problem::new(StatusCode::UNAUTHORIZED, what).into_response());
     }
-    // The page that asks for the password, and what it looks like, are for everybody.
+    // The login page and its assets need no login.
     let path = request.uri().path();
     if path == "/login" || path.starts_with("/assets/") {
         return None;
@@ -237,33 +238,34 @@ fn turn_away(door: &Door, request: &Request) -> Option<Response> {
         let target = format!("/login?to={}", crate::api::escaped(&format!("{path}{query}")));
         return Some((StatusCode::SEE_OTHER, [(LOCATION, target)]).into_response());
     }
-    let what = "log in at /login, or send the token of the data folder as Authorization: Bearer";
+    let what = "not logged in; log in at /login, or send the token of the data folder as Authorization: Bearer";
     Some(Problem::new(StatusCode::UNAUTHORIZED, what).into_response())
 }
 
-/// Nobody has a reason to send so much.
+/// Checks the size limits.
 fn too_much(request: &Request) -> Option<Problem> {
     let headers = request.headers();
     let length = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok());
     if length.is_some_and(|length| length.parse::<u64>().is_ok_and(|length| length > LONGEST)) {
-        let what = format!("a request has {LONGEST} bytes at most; send less");
+        let what = format!("the request body is too large: the limit is {LONGEST} bytes");
         return Some(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, what));
     }
     let uri = request.uri();
     if uri.path().len() + uri.query().map_or(0, str::len) > LONGEST_ADDRESS {
-        let what = format!("an address has {LONGEST_ADDRESS} bytes at most; ask for less at once");
+        let what = format!("the URL is too long: the limit is {LONGEST_ADDRESS} bytes");
         return Some(Problem::new(StatusCode::URI_TOO_LONG, what));
     }
     let size: usize = headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
     if size > LONGEST_HEADERS {
-        let what =
-            format!("headers have {LONGEST_HEADERS} bytes at most; send fewer, or delete cookies");
+        let what = format!(
+            "the headers are too large: the limit is {LONGEST_HEADERS} bytes; delete cookies"
+        );
         return Some(Problem::new(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, what));
     }
     None
 }
 
-/// The address with the token leads to the same page without it, and leaves a cookie.
+/// Exchanges a valid `token` parameter for a cookie and redirects to the URL without it.
 fn let_in(door: &Door, request: &Request) -> Option<Response> {
     let uri = request.uri();
     let mut asked: Vec<&str> = uri.query().unwrap_or_default().split('&').collect();
@@ -332,10 +334,10 @@ mod tests {
         ] {
             assert!(!one.is_host(other), "{other}");
         }
-        // TLS is a proxy's, and a proxy has a name.
+        // Only a proxy terminates TLS, and a proxy has a name.
         assert!(one.is_origin("https://desk.example") && !one.is_origin("https://192.0.2.5:8123"));
         assert!(one.address().starts_with("http://192.0.2.5:8123/?token="));
-        // Every address that is ours, and no name that was not given.
+        // 0.0.0.0: any IP address, but no name that was not allowed.
         let all = at("0.0.0.0");
         assert!(all.is_host("192.0.2.6:8123") && all.is_host("[2001:db8::1]:8123"));
         assert!(!all.is_host("evil.example:8123") && !all.is_host("192.0.2.6:80"));

@@ -1,5 +1,5 @@
-//! What is told live to those who look at the list: the rows of sessions that changed, painted once
-//! for all of them. What each of them has chosen decides which rows they are told.
+//! Live updates of the session list. Changed rows are painted once for all open list pages; each
+//! page receives those that match its filters.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
@@ -22,22 +22,22 @@ use unspool_store::contract::{SessionFilter, Store, StoreError, StoredSession};
 use crate::asked::Asked;
 use crate::{App, News};
 
-/// How often rows are painted.
+/// Rows are repainted at most this often.
 const PACE: Duration = Duration::from_millis(500);
-/// How often it is asked of those that are live whether they still are.
+/// Live sessions are rechecked this often: they become idle without an update.
 const ROUND: Duration = Duration::from_secs(20);
 const BACKLOG: usize = 64;
 
-/// A row as it is now.
+/// A painted row and the session it shows.
 struct Painted {
     stored: StoredSession,
     html: String,
 }
 
-/// What was painted at one time.
+/// The rows of one repaint.
 type Rows = Arc<Vec<Painted>>;
 
-/// Everybody who looks at the list. Nobody paints while nobody looks.
+/// The subscribers of the list. The painter task runs only while there are any.
 #[derive(Default)]
 pub struct Feed(Mutex<Weak<broadcast::Sender<Rows>>>);
 
@@ -48,16 +48,16 @@ struct Wish {
     query: Asked,
 }
 
-/// Tells somebody of the sessions of their list, for as long as they are there.
+/// Streams matching rows until the client disconnects.
 pub async fn tell<S: Store>(
     app: Arc<App<S>>,
     mut socket: WebSocket,
     wish: &str,
 ) -> Result<(), axum::Error> {
     let asked = serde_json::from_str::<Wish>(wish).map(|wish| wish.query).unwrap_or_default();
-    // Held for as long as we listen: the painter goes when the last one of these does.
+    // The painter stops when the last clone of this sender is dropped.
     let (feed, mut rows) = listen(&app);
-    // A page that was empty when it was loaded may be behind already.
+    // A page that was loaded empty may be outdated already.
     let one = SessionFilter { limit: Some(1), ..SessionFilter::default() };
     let empty = app.store.sessions(one).await.is_ok_and(|found| found.is_empty());
     say(&mut socket, &json!({ "type": "ready", "empty": empty })).await?;
@@ -68,7 +68,7 @@ pub async fn tell<S: Store>(
         tokio::select! {
             told = rows.recv() => match told {
                 Ok(told) => tell_rows(&mut socket, &told, &asked).await?,
-                // Too slow: what was left out is on the page when it is loaded again.
+                // The client lagged: on `behind` the page reloads its list.
                 Err(RecvError::Lagged(_)) => say(&mut socket, &json!({ "type": "behind" })).await?,
                 Err(RecvError::Closed) => break Ok(()),
             },
@@ -91,7 +91,7 @@ async fn tell_rows(
     rows: &[Painted],
     asked: &Asked,
 ) -> Result<(), axum::Error> {
-    // Times go on: what was today is not always.
+    // Computed per message: relative filters such as `today` move on.
     let filter = asked.filter(Timestamp::now(), 0);
     let chosen: Vec<serde_json::Value> = rows
         .iter()
@@ -123,7 +123,7 @@ fn listen<S: Store>(
     (out, rows)
 }
 
-/// Paints what changes until nobody looks.
+/// Paints changed rows while there are subscribers.
 async fn paint<S: Store>(
     app: Arc<App<S>>,
     out: Weak<broadcast::Sender<Rows>>,
@@ -134,7 +134,7 @@ async fn paint<S: Store>(
     loop {
         let mut changed: FxHashSet<SessionId> = FxHashSet::default();
         let mut all = false;
-        // Waits for something to happen, and then for what comes together with it.
+        // Wait for an update, then collect what follows within the repaint interval.
         let mut due = Instant::now() + ROUND;
         loop {
             tokio::select! {
@@ -156,14 +156,14 @@ async fn paint<S: Store>(
         if changed.is_empty() && !all {
             continue;
         }
-        // An archive that cannot be read now may be readable with the next news.
+        // If the archive cannot be read now, retry with the next update.
         let Ok(rows) = look(&app, &changed).await else { continue };
         live = rows
             .iter()
             .filter(|row| is_live(row))
             .map(|row| row.stored.summary.session.id)
             .collect();
-        // A row that is as it was is not told again: somebody may just be pointing at it.
+        // Do not replace unchanged rows: the pointer may be on one.
         let rows = rows.into_iter().filter(|row| {
             let now = digest(row.html.as_bytes());
             told.insert(row.stored.summary.session.id, now) != Some(now)
@@ -179,7 +179,7 @@ fn is_live(row: &Painted) -> bool {
     row.stored.summary.session.state == SessionState::Live
 }
 
-/// These sessions, and all of which something was heard lately.
+/// The rows of these sessions and of all sessions with recent activity.
 async fn look<S: Store>(
     app: &App<S>,
     changed: &FxHashSet<SessionId>,

@@ -1,5 +1,7 @@
-//! The web: pages rendered from the archive, the same as JSON, and one socket for all that is told
-//! live. It reads the archive and follows whoever records; it never writes.
+//! The web server: HTML pages, the REST API and one WebSocket for everything live.
+//!
+//! It reads the archive through `Store` and receives `Update`s from the process that records
+//! (`App::publish`). It never writes to the archive.
 
 mod api;
 pub mod artifacts;
@@ -36,22 +38,22 @@ pub use unspool_render::page::Looked;
 use crate::feed::Feed;
 use crate::room::Rooms;
 
-/// So many pieces of news may somebody who is slow be behind.
+/// A subscriber may lag this many updates before it must reload.
 const BACKLOG: usize = 4096;
-/// And so many drawings.
+/// A subscriber may lag this many artifact notices.
 const DRAWN: usize = 64;
 
-/// What every request sees.
+/// State shared by all request handlers.
 pub struct App<S: Store> {
     pub store: S,
     pub prices: Prices,
-    /// What is a secret, for what leaves.
+    /// Redaction rules for everything that is exported.
     pub rules: Rules,
     pub door: Door,
     news: broadcast::Sender<News>,
-    /// Told when the server is to end: who streams to somebody must stop.
+    /// Signalled at shutdown: open streams end, so that graceful shutdown can finish.
     over: watch::Sender<()>,
-    /// Sessions that came to rest and were drawn.
+    /// Notices of ThoughtFlow artifacts written for idle sessions.
     drawn: broadcast::Sender<artifacts::Drawn>,
     rooms: Rooms,
     feed: Feed,
@@ -75,25 +77,25 @@ impl<S: Store> App<S> {
         })
     }
 
-    /// What the first page says while there is nothing to list. Said once.
+    /// Sets the content of the empty-archive page. Only the first call has an effect.
     pub fn guide(&self, guide: Guide) {
         let _ = self.guide.set(guide);
     }
 
-    /// Tells everybody. Whoever records, or follows the one who does, calls this.
+    /// Sends an update to all subscribers. Called by the recorder, or by its follower.
     pub fn tell(&self, news: News) {
-        // Nobody listens: no matter.
+        // Fails only when there is no subscriber.
         let _ = self.news.send(news);
     }
 }
 
-/// Serves until the future `over` is done, and then lets everybody finish.
+/// Serves until the future `shutdown` completes, then waits for open requests to finish.
 pub async fn serve<S: Store>(
     app: Arc<App<S>>,
     listener: TcpListener,
     over: impl Future<Output = ()> + Send + 'static,
 ) -> std::io::Result<()> {
-    // The first page with code in it need not wait.
+    // Loading the syntax definitions takes a while: do it before the first page needs them.
     thread::spawn(unspool_render::highlight::warm);
     let ending = app.clone();
     let over = async move {

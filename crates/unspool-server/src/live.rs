@@ -1,5 +1,6 @@
-//! The one socket for everything live: somebody says which session, since when and in which form,
-//! and is told everything from there, without a gap or a repeat. A reader asks again and again.
+//! The WebSocket for everything live. The first message selects a session, a start and a form; the
+//! server then streams from there without gaps or repeats. `{"read": true}` starts the query
+//! protocol of the remote terminal (`live/reader.rs`).
 
 mod changes;
 mod frames;
@@ -19,12 +20,12 @@ use unspool_store::contract::Store;
 
 use crate::{App, api, feed};
 
-/// What is read from a socket at a time: little, since there may be thousands of them.
+/// Read buffer per socket in bytes: small, since there may be thousands of sockets.
 const READ: usize = 4 * 1024;
 
 #[derive(Debug, Deserialize)]
 struct Wish {
-    /// To ask, and to be told what is written; nothing else counts then.
+    /// Start the query protocol; the other fields are ignored then.
     #[serde(default)]
     read: bool,
     subscribe: Option<String>,
@@ -36,10 +37,10 @@ struct Wish {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Form {
-    /// The changes of the core.
+    /// The changes of `unspool-core`.
     #[default]
     Json,
-    /// What a page does to show them.
+    /// DOM operations for the page.
     Html,
     /// Frames of messages (R-000-12).
     Frames,
@@ -48,7 +49,7 @@ enum Form {
 pub async fn connect<S: Store>(State(app): State<Arc<App<S>>>, up: WebSocketUpgrade) -> Response {
     let up = up.max_message_size(LONGEST_WISH).max_frame_size(LONGEST_WISH);
     up.read_buffer_size(READ).write_buffer_size(0).on_upgrade(move |socket| async move {
-        // Somebody who is gone is no error of ours.
+        // A disconnected client is not an error.
         let _ = talk(app, socket).await;
     })
 }
@@ -64,7 +65,7 @@ async fn talk<S: Store>(app: Arc<App<S>>, mut socket: WebSocket) -> Result<(), a
         return read::tell(app, socket).await;
     }
     let Some(subscribe) = wish.subscribe else {
-        return misunderstand(&mut socket, "nothing is asked for").await;
+        return misunderstand(&mut socket, "`subscribe` is missing").await;
     };
     if subscribe == "sessions" {
         return feed::tell(app, socket, &text).await;
@@ -85,11 +86,11 @@ async fn talk<S: Store>(app: Arc<App<S>>, mut socket: WebSocket) -> Result<(), a
 }
 
 async fn misunderstand(socket: &mut WebSocket, why: &str) -> Result<(), axum::Error> {
-    let what = format!("{why}; ask for {{\"subscribe\": SESSION, \"form\": \"json\"}}");
+    let what = format!("{why}; send {{\"subscribe\": SESSION, \"form\": \"json\"}}");
     say(socket, json!({ "type": "error", "detail": what })).await
 }
 
-/// The next text that somebody sends.
+/// The next text message. None when the socket closes.
 async fn hear(socket: &mut WebSocket) -> Option<Utf8Bytes> {
     loop {
         match socket.recv().await?.ok()? {
@@ -104,7 +105,7 @@ async fn say(socket: &mut WebSocket, what: serde_json::Value) -> Result<(), axum
     socket.send(Message::Text(what.to_string().into())).await
 }
 
-/// Whether somebody is still there, by what came from it.
+/// False if the received message means that the client is gone.
 fn is_there(heard: Option<&Result<Message, axum::Error>>) -> bool {
     !matches!(heard, None | Some(Err(_) | Ok(Message::Close(_))))
 }

@@ -1,15 +1,15 @@
-//! What was written, on its way to everybody who is connected.
+//! Live updates: what the recorder wrote, on its way to all subscribers.
 
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
 use unspool_store::recorder::Published;
 
-/// What is told to those who are connected.
+/// One message of the broadcast channel that every live view subscribes to.
 #[derive(Clone, Debug)]
 pub enum News {
     Written(Arc<Written>),
-    /// Something was left out, or written by somebody who does not tell: look again.
+    /// Updates were dropped, or another process wrote without publishing: reload.
     Missed,
 }
 
@@ -19,7 +19,7 @@ impl News {
     }
 }
 
-/// What was published, and its changes as JSON: written out once, however many they are told to.
+/// A published batch and its changes as JSON, serialised once for all subscribers.
 #[derive(Debug)]
 pub struct Written {
     published: Published,
@@ -27,7 +27,7 @@ pub struct Written {
 }
 
 impl Written {
-    /// The changes as elements of an array, without its brackets, so that several can be joined.
+    /// The changes as JSON array elements without the brackets, so that batches can be joined.
     pub fn changes_json(&self) -> Option<&str> {
         let write = || {
             let changes = self.published.changes.as_ref()?;

@@ -1,4 +1,4 @@
-//! What went wrong, as `application/problem+json`: what, and what to do next.
+//! Errors as `application/problem+json` (RFC 9457). `detail` says what failed and what to do next.
 
 use axum::http::header::{ALLOW, CONTENT_TYPE};
 use axum::http::{Method, StatusCode};
@@ -15,7 +15,6 @@ impl Problem {
         Problem { status, detail: detail.into() }
     }
 
-    /// Who asked must ask in another way.
     pub fn bad(detail: impl Into<String>) -> Problem {
         Problem::new(StatusCode::BAD_REQUEST, detail)
     }
@@ -29,7 +28,7 @@ impl Problem {
     }
 
     pub fn no_session(id: &str) -> Problem {
-        let detail = format!("there is no session {id} in the archive; /api/sessions lists them");
+        let detail = format!("no session {id} in the archive; /api/sessions lists them");
         Problem::new(StatusCode::NOT_FOUND, detail)
     }
 
@@ -42,9 +41,9 @@ impl Problem {
     }
 }
 
-/// For a method that is not served where it was sent.
+/// The answer to a method that a route does not support.
 pub async fn only_get(method: Method) -> Response {
-    let what = format!("{method} is not served here: everything is read only; use GET or HEAD");
+    let what = format!("{method} is not allowed here: the server is read-only; use GET or HEAD");
     let problem = Problem::new(StatusCode::METHOD_NOT_ALLOWED, what);
     ([(ALLOW, "GET, HEAD")], problem).into_response()
 }

@@ -1,10 +1,9 @@
-//! Rooms: everybody who looks at one session, and the one who paints it for them. What changed is
-//! painted once, as the pieces that differ, and sent to all; text at most every 100 ms with the
-//! last word always sent, states at once (R-003-23, C-20).
+//! Session hubs: one `SessionHub` per viewed session paints its changes once and broadcasts them to
+//! all open pages as `DomOp`s. Text is repainted at most every 100 ms, and the last delta is always
+//! sent; state changes are sent at once (R-003-23, C-20).
 //!
-//! A room holds no part. Of the turns in which something happens it knows the outline, and it
-//! reads from the archive what has to be painted: so it takes as little memory for a session of
-//! a hundred thousand parts as for a small one (R-X-14).
+//! A hub holds no parts. It keeps the skeletons of the turns that change and reads from the archive
+//! what must be painted, so its memory does not grow with the session (R-X-14).
 
 mod known;
 mod state;
@@ -35,27 +34,27 @@ use crate::{App, News};
 use known::Known;
 use state::{Pending, State, Urgency};
 
-/// How often text is painted.
+/// Text is repainted at most this often.
 const PACE: Duration = Duration::from_millis(100);
-/// So many messages may somebody who is slow be behind.
+/// A page may lag this many messages before it must reload.
 const BACKLOG: usize = 256;
-/// So many turns are known at a time: the one that goes on, and those that something late is said of.
+/// Skeletons kept: the running turn and turns with late changes.
 const KNOWN: usize = 8;
-/// Who wants to know the turns of more parts than this looks at everything anew.
+/// If more changed parts than this are in unloaded turns, pages reload instead.
 const LOOKED_UP: usize = 4;
-/// Says of turns without an end whether they go on.
+/// Sets the state of turns without an end: running or unknown.
 pub fn settle(turns: &mut [Turn], last: Option<Timestamp>) {
     unspool_core::live::settle(turns, last, Timestamp::now());
 }
 
-/// What a page does with its elements, one after the other.
+/// A DOM operation that `view.js` applies, in order.
 #[derive(Serialize)]
 #[serde(tag = "act", rename_all = "kebab-case")]
 enum Act {
     Head {
         html: String,
     },
-    /// A turn that was not there.
+    /// A new turn.
     Turn {
         html: String,
         after: Option<String>,
@@ -65,13 +64,13 @@ enum Act {
         html: String,
         after: Option<String>,
     },
-    /// A reasoning block; what stands in it stays.
+    /// The frame of a reasoning block; the page keeps its children.
     Shell {
         turn: String,
         html: String,
         after: Option<String>,
     },
-    /// A part in a reasoning block.
+    /// A part inside a reasoning block.
     Inner {
         within: String,
         html: String,
@@ -83,11 +82,11 @@ enum Act {
     Outline {
         html: String,
     },
-    /// What is to be done now.
+    /// The task list.
     Tasks {
         html: String,
     },
-    /// Too much happened to be told: load what is looked at.
+    /// Too many changes: the page reloads its window.
     Load,
 }
 
@@ -96,10 +95,11 @@ struct Message<'a> {
     r#type: &'static str,
     session: SessionId,
     seq: u64,
+    #[serde(rename = "acts")]
     acts: &'a [Act],
 }
 
-/// One session that somebody looks at.
+/// A session with at least one viewer.
 struct Room<S: Store> {
     app: Arc<App<S>>,
     id: SessionId,
@@ -107,7 +107,7 @@ struct Room<S: Store> {
     out: broadcast::Sender<Utf8Bytes>,
 }
 
-/// The rooms that are open, by session. Type-erased, so that the app need not name itself.
+/// The open hubs by session. Type-erased: `App<S>` could not name `SessionHub<S>` of itself.
 #[derive(Default)]
 pub struct Rooms(Mutex<FxHashMap<SessionId, Arc<dyn AnyRoom>>>);
 
@@ -115,20 +115,20 @@ trait AnyRoom: Send + Sync {
     fn join(&self) -> Joined;
 }
 
-/// What somebody who came in is told from now on, and as of when.
+/// The messages from `seq` on.
 pub struct Joined {
     pub seq: u64,
     pub then: broadcast::Receiver<Utf8Bytes>,
 }
 
-/// Comes into the room of a session; opens it if nobody is there. None if there is no such
-/// session. Who has come in loads what it looks at: nothing falls between. Blocks.
+/// Subscribes to the hub of a session and starts it if needed. None if there is no such session.
+/// The client loads its window after subscribing, so there is no gap. Blocks.
 pub fn join<S: Store>(app: &Arc<App<S>>, id: SessionId) -> Result<Option<Joined>, StoreError> {
     let mut rooms = app.rooms.0.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(room) = rooms.get(&id) {
         return Ok(Some(room.join()));
     }
-    // Listened to before it is loaded: nothing falls between.
+    // Subscribe before loading, so that no update is lost in between.
     let news = app.news.subscribe();
     let out = broadcast::channel(BACKLOG).0;
     let room = Arc::new(Room { app: app.clone(), id, state: Mutex::default(), out });
@@ -138,9 +138,9 @@ pub fn join<S: Store>(app: &Arc<App<S>>, id: SessionId) -> Result<Option<Joined>
     let joined = room.join();
     rooms.insert(id, room.clone());
     drop(rooms);
-    let keeper = thread::Builder::new().name("room".to_owned());
+    let keeper = thread::Builder::new().name("session-hub".to_owned());
     if keeper.spawn(move || room.keep(news)).is_err() {
-        // Nobody will paint: whoever comes next tries again.
+        // No thread, no painter: the next subscriber tries again.
         app.rooms.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
     }
     Ok(Some(joined))
@@ -162,7 +162,7 @@ impl<S: Store> Room<S> {
         Ok(wait(self.app.store.find(self.id.to_string()))?.pop())
     }
 
-    /// Begins anew with what is stored: the turn that may go on, and the sub-agents.
+    /// Resets the state from the archive: the last turn and the sub-agents.
     fn look(&self, state: &mut State) -> Result<bool, StoreError> {
         let Some(stored) = self.stored()? else { return Ok(false) };
         *state = State { seq: stored.seq, ..State::default() };
@@ -186,9 +186,9 @@ impl<S: Store> Room<S> {
         Ok(())
     }
 
-    /// Paints as long as somebody is there.
+    /// Paints until the last subscriber leaves.
     fn keep(&self, mut news: broadcast::Receiver<News>) {
-        // When text, and when anything else, is painted next at the earliest.
+        // The earliest next repaint of text, and of anything else.
         let (mut text_due, mut due) = (Instant::now(), Instant::now());
         while let Some(mut urgency) = self.take_next(&mut news) {
             loop {
@@ -198,7 +198,7 @@ impl<S: Store> Room<S> {
                 if now >= due {
                     break;
                 }
-                // The last word comes at the end of the pause, together with what came in it.
+                // Updates that arrive during the pause are painted together at its end.
                 thread::sleep((due - now).min(Duration::from_millis(10)));
             }
             if self.is_empty() {
@@ -206,11 +206,11 @@ impl<S: Store> Room<S> {
             }
             if urgency != Urgency::None {
                 let began = Instant::now();
-                // An archive that cannot be read now may be readable with the next news.
+                // If the archive cannot be read now, retry with the next update.
                 if self.paint(&mut self.state()).is_err() {
                     self.state().pending.all = true;
                 }
-                // What takes long to paint is painted less often.
+                // Slow repaints happen less often.
                 let pause = began.elapsed() * 3;
                 text_due = began + PACE.max(pause);
                 due = if pause > PACE { began + pause } else { began };
@@ -218,7 +218,7 @@ impl<S: Store> Room<S> {
         }
     }
 
-    /// Whether everybody is gone; then the room is closed.
+    /// True if there is no subscriber left; then the hub is removed.
     fn is_empty(&self) -> bool {
         let mut rooms = self.app.rooms.0.lock().unwrap_or_else(PoisonError::into_inner);
         let empty = self.out.receiver_count() == 0;
@@ -260,7 +260,7 @@ impl<S: Store> Room<S> {
         }
     }
 
-    /// Sends what differs from what was painted last.
+    /// Sends the differences since the last paint.
     fn paint(&self, state: &mut State) -> Result<(), StoreError> {
         let pending = std::mem::take(&mut state.pending);
         let mut acts = Vec::new();
@@ -280,7 +280,7 @@ impl<S: Store> Room<S> {
         if !acts.is_empty() {
             let message = Message { r#type: "html", session: self.id, seq: state.seq, acts: &acts };
             let message = serde_json::to_string(&message).unwrap_or_default();
-            // Nobody is there: no matter.
+            // Fails only when there is no subscriber.
             let _ = self.out.send(message.into());
         }
         Ok(())
@@ -303,7 +303,7 @@ impl<S: Store> Room<S> {
                 parts.extend(known.and_then(|known| known.part_at(relative.place)));
             }
         }
-        // Parts of turns that nothing was said of before.
+        // Changed parts in turns that are not loaded.
         let is_strange = |part: &&PartId| !born.contains(*part) && state.turn_of(**part).is_none();
         let strange: Vec<PartId> = parts.iter().filter(is_strange).copied().collect();
         if strange.len() > LOOKED_UP {
@@ -343,7 +343,7 @@ impl<S: Store> Room<S> {
         Ok(())
     }
 
-    /// Too much to be told piece by piece.
+    /// Discards the operations and makes all pages reload.
     fn load(&self, state: &mut State, acts: &mut Vec<Act>) -> Result<(), StoreError> {
         acts.clear();
         acts.push(Act::Load);
@@ -351,7 +351,7 @@ impl<S: Store> Room<S> {
         Ok(())
     }
 
-    /// The turn of this number, read if it is not known.
+    /// The turn with this number, loaded if needed. Evicts the least recently used turn.
     fn know<'s>(
         &self,
         state: &'s mut State,
@@ -376,7 +376,7 @@ impl<S: Store> Room<S> {
         Ok(state.known.last_mut())
     }
 
-    /// Reads again what changed of turns beside their parts. Says which turns were not there.
+    /// Reloads the skeletons and heads of changed turns. Returns the turns that are new.
     fn refresh(
         &self,
         state: &mut State,
@@ -417,7 +417,7 @@ impl<S: Store> Room<S> {
         Ok(fresh)
     }
 
-    /// A turn with these parts in it, as it is shown.
+    /// Presents a turn with only these parts filled in.
     fn view(
         &self,
         stored: &StoredSession,
@@ -429,16 +429,16 @@ impl<S: Store> Room<S> {
         settle(std::slice::from_mut(&mut skeleton.turn), stored.summary.ended);
         let session = &stored.summary.session;
         let turns = std::slice::from_ref(&skeleton.turn);
-        // What cannot be read now is joined with the next news.
+        // Sub-agents that cannot be read now are joined with the next update.
         let family = wait(family(store, &session.agent, turns)).unwrap_or_default();
         let options = present::Options { family, ..present::Options::of(session) };
         Ok(present::partial(&skeleton.turn, &skeleton.parts, &options))
     }
 }
 
-/// A turn that was not there.
+/// A turn that pages do not have yet.
 struct Fresh {
     number: u32,
-    /// The element of the turn before it.
+    /// The DOM id of the preceding turn.
     after: Option<String>,
 }

@@ -1,6 +1,6 @@
-//! How many megabytes of a recording are decoded in a second, on one core: lines, fields, events.
-//! `decoded` stops there; `gathered` folds them into a transcript as well, as `show` does. The
-//! recordings are the bundled ones, said over and over until they are long enough to measure.
+//! Decoding throughput on one core, in megabytes per second: lines, fields, events. `decoded` stops
+//! at events; `folded` also folds them into a transcript, as `show` does. The input is a bundled
+//! recording, repeated until it is long enough to measure.
 
 use std::path::Path;
 
@@ -12,14 +12,14 @@ use unspool_sources::read::lines::{Line, LineReader};
 
 const CASE: &str = "../../fixtures/claude-code/discovery-loop";
 const CAPTURES: [&str; 2] = ["log", "stream"];
-/// How much is decoded at a time.
+/// How much is decoded per iteration.
 const ENOUGH: usize = 8 * 1024 * 1024;
 
 fn main() {
     divan::main();
 }
 
-/// Lines only: the floor under everything else.
+/// Splitting lines only: the lower bound of the other benchmarks.
 #[divan::bench(args = CAPTURES)]
 fn lines(bencher: Bencher<'_, '_>, capture: &str) {
     let bytes = repeated(capture);
@@ -52,8 +52,8 @@ fn decoded(bencher: Bencher<'_, '_>, capture: &str) {
     });
 }
 
-/// From bytes to a transcript. Each saying is a session of its own: told again, a recording
-/// would change nothing and cost nothing.
+/// From bytes to a transcript. Each repetition uses a new session set, because a repeated
+/// recording changes nothing and costs nothing.
 #[divan::bench(args = CAPTURES)]
 fn gathered(bencher: Bencher<'_, '_>, capture: &str) {
     let once = recording(capture);

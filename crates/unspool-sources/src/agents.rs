@@ -1,12 +1,12 @@
-//! The agents that we read: how people call them, and the versions whose recordings we have.
+//! The supported agents: names, titles, and the range of versions covered by recorded fixtures.
 
-/// An agent.
+/// A supported agent.
 pub struct Agent {
     /// Its name on the command line.
     pub name: &'static str,
     pub title: &'static str,
-    /// The oldest and the newest version that was recorded; none for what is no program with
-    /// versions and a folder of its own, but a format of many.
+    /// The oldest and the newest recorded version. `None` for a format that many programs write,
+    /// which has no versions and no log folder of its own.
     pub recorded: Option<(&'static str, &'static str)>,
 }
 
@@ -21,7 +21,7 @@ pub static AGENTS: &[Agent] = &[
     Agent { name: "rows", title: "Rows of flat history", recorded: None },
 ];
 
-/// How a version stands to those that were recorded.
+/// How a version compares with the recorded range.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Age {
     Older,
@@ -47,7 +47,7 @@ impl Agent {
     }
 }
 
-/// `2.1.325-beta` as numbers, which compare as versions do.
+/// The numeric components of a version (`2.1.325-beta` → `[2, 1, 325]`), for comparison.
 fn numbers(version: &str) -> Vec<u64> {
     let digits = |piece: &str| piece.chars().take_while(char::is_ascii_digit).collect::<String>();
     version.split('.').map(|piece| digits(piece).parse().unwrap_or(0)).collect()

@@ -1,5 +1,5 @@
-//! Discovery: where agents keep their logs, and which files lie there. Looks at names and stamps
-//! and opens nothing but documents in a folder that somebody names; writes nothing anywhere (law 7).
+//! Discovery: the log folders of each agent and the files in them. Reads names and stamps only; it
+//! opens a file only to check documents in a folder that the user names. Writes nothing (law 7).
 
 mod walk;
 
@@ -14,25 +14,24 @@ use crate::decode::Warning;
 use crate::read::{beside, rows};
 use walk::{Links, Reach, Walked, walk};
 
-/// Where one agent keeps its logs.
+/// The log folders of one agent.
 struct Place {
     agent: &'static str,
-    /// The variable that names a folder of the agent's.
+    /// The environment variable that names the agent's folder.
     variable: &'static str,
-    /// The same folder in the user's home, where the variable is not set.
+    /// The same folder relative to the user's home, if the variable is not set.
     home: &'static str,
-    /// Folders of logs within.
+    /// The log folders inside it.
     logs: &'static [&'static str],
     reach: Reach,
-    /// Whether a file is a log, by its path.
+    /// True if a path is a log.
     is_log: fn(&Path) -> bool,
 }
 
-/// Every place where we look: one line for each agent.
+/// Every location that is searched, one entry per agent.
 static PLACES: &[Place] = &[
-    // Sub-agents' logs lie beside the sessions (2.0.30) or in `<session>/subagents` (since
-    // 2.1.20); what else is known of an agent, in a file beside its log. `history.jsonl` holds
-    // typed prompts, and lies above.
+    // Logs of sub-agents are next to the sessions (2.0.30) or in `<session>/subagents` (since
+    // 2.1.20), each with a metadata file. `history.jsonl` holds typed prompts and is one level up.
     Place {
         agent: "claude-code",
         variable: "CLAUDE_CONFIG_DIR",
@@ -41,7 +40,7 @@ static PLACES: &[Place] = &[
         reach: Reach::Below,
         is_log: |path| ends(path, ".jsonl") || beside::is_beside(path),
     },
-    // Old rollouts may be packed.
+    // Old rollouts may be compressed.
     Place {
         agent: "codex",
         variable: "CODEX_HOME",
@@ -50,7 +49,7 @@ static PLACES: &[Place] = &[
         reach: Reach::Below,
         is_log: |path| ends(path, ".jsonl") || ends(path, ".jsonl.zst"),
     },
-    // Beside the database lie the objects of its snapshots, a great many.
+    // Not recursive: next to the database are the many objects of its snapshots.
     Place {
         agent: "opencode",
         variable: "XDG_DATA_HOME",
@@ -67,7 +66,7 @@ static PLACES: &[Place] = &[
         reach: Reach::Below,
         is_log: |path| path.file_name().is_some_and(|name| name == "events.jsonl"),
     },
-    // The variable stands for the home in which `.gemini` lies.
+    // The variable names the home folder that contains `.gemini`.
     Place {
         agent: "gemini",
         variable: "GEMINI_CLI_HOME",
@@ -78,7 +77,7 @@ static PLACES: &[Place] = &[
     },
 ];
 
-/// Our own: what hooks were given, and what live streams told.
+/// Unspool's own spool folders: hook payloads and captures of live streams.
 static SPOOL: Place = Place {
     agent: "hooks",
     variable: "",
@@ -92,16 +91,16 @@ fn ends(path: &Path, with: &str) -> bool {
     path.as_os_str().as_encoded_bytes().ends_with(with.as_bytes())
 }
 
-/// What of the user's environment says where logs are.
+/// The parts of the user's environment that determine where logs are.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Environment {
     pub home: Option<PathBuf>,
-    /// Homes of other users or machines, by configuration. No variable speaks of them.
+    /// Configured homes of other users or machines. Environment variables do not apply to them.
     pub other_homes: Vec<PathBuf>,
-    /// Our own folders, in which hook payloads and captures of live streams wait for whoever
-    /// records.
+    /// Unspool's own folders, which hold hook payloads and captures of live streams until they
+    /// are recorded.
     pub spools: Vec<PathBuf>,
-    /// The agents' own variables, those that are set.
+    /// The agents' environment variables that are set.
     pub variables: BTreeMap<&'static str, PathBuf>,
 }
 
@@ -120,17 +119,17 @@ impl Environment {
         }
     }
 
-    /// The folders in which logs may lie, with the agent whose they are. They need not exist.
+    /// All log folders with their agents. They need not exist.
     pub fn folders(&self) -> impl Iterator<Item = (&'static str, PathBuf)> {
         self.places().map(|(place, folder)| (place.agent, folder))
     }
 
-    /// Where an agent keeps its own things, logs and settings.
+    /// The folder of an agent's logs and settings.
     pub fn agent_folder(&self, agent: &str) -> Option<PathBuf> {
         let place = PLACES.iter().find(|place| place.agent == agent)?;
         let told = self.variables.get(place.variable).cloned();
         let folder = told.or_else(|| Some(self.home.as_ref()?.join(place.home)))?;
-        // Where the variable stands for a home, the agent's folder is the first one within.
+        // If the variable names a home folder, the agent's folder is the first component below.
         let within = place.logs.first().and_then(|logs| Path::new(logs).iter().next());
         Some(match within {
             Some(first) if place.home.is_empty() => folder.join(first),
@@ -138,7 +137,7 @@ impl Environment {
         })
     }
 
-    /// The folders of one agent, and the variable that named each.
+    /// The log folders of one agent, each with the variable that named it.
     pub fn folders_of(&self, agent: &str) -> impl Iterator<Item = (PathBuf, Option<&'static str>)> {
         self.places().filter(move |(place, _)| place.agent == agent).map(|(place, folder)| {
             let told = self.variables.get(place.variable);
@@ -147,15 +146,15 @@ impl Environment {
         })
     }
 
-    /// The folders to be watched for changes, and whether with all that is below them.
+    /// The folders to watch for changes; true if they are watched recursively.
     pub fn watched_folders(&self) -> impl Iterator<Item = (PathBuf, bool)> {
         self.places().map(|(place, folder)| (folder, place.reach == Reach::Below))
     }
 
-    /// The logs that a file stands for which has changed: the file itself, the sessions of a
-    /// database; none if it is no log.
+    /// The logs behind a changed path: the file itself, or all sessions of a database. Empty if
+    /// it is not a log.
     pub fn look_at(&self, path: &Path) -> Vec<Found> {
-        // A database is written to through the log beside it.
+        // SQLite writes to the WAL file next to the database.
         let database = path.to_str().and_then(|path| path.strip_suffix("-wal")).map(PathBuf::from);
         let path = database.as_deref().unwrap_or(path);
         let place =
@@ -183,15 +182,15 @@ impl Environment {
     }
 }
 
-/// What the file system says of a file without opening it. A file whose stamp is the same is
-/// taken to be the same; what it is when the stamp differs, its fingerprint says.
+/// File system metadata of a file. An equal stamp means an unchanged file; if it differs, the
+/// fingerprint decides.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct Stamp {
     pub size: u64,
-    /// When it was written, in nanoseconds since 1970. Programs may set it.
+    /// The mtime in nanoseconds since 1970. Programs may set it.
     pub modified: i64,
-    /// When it or its metadata was changed, in nanoseconds since 1970. No program can set it.
-    /// Outside Unix 0, as are the inode and the device.
+    /// The ctime in nanoseconds since 1970. Programs cannot set it. 0 on systems other than Unix,
+    /// as are the inode and the device.
     pub changed: i64,
     pub inode: u64,
     pub device: u64,
@@ -233,16 +232,15 @@ pub struct Found {
     pub stamp: Stamp,
 }
 
-/// What lies in the agents' folders.
+/// The files found in the agents' folders.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Discovered {
-    /// In the order of their paths.
+    /// Sorted by path.
     pub files: Vec<Found>,
     pub warnings: Vec<Warning>,
 }
 
-/// Finds the logs of all agents. A folder that does not exist is no warning: not everybody has
-/// every agent.
+/// Finds the logs of all agents. A missing folder is not a warning: few users have every agent.
 pub fn discover(environment: &Environment) -> Discovered {
     let mut discovered = Discovered::default();
     for (place, folder) in environment.places() {
@@ -255,12 +253,12 @@ pub fn discover(environment: &Environment) -> Discovered {
         discovered.files.extend(walked.files.into_iter().map(found));
         discovered.warnings.append(&mut walked.warnings);
     }
-    // Byte by byte: comparing paths piece by piece costs more than listing them.
+    // Compares bytes: comparing path components costs more than listing the files.
     discovered.files.sort_unstable_by(|a, b| a.path.as_os_str().cmp(b.path.as_os_str()));
     discovered
 }
 
-/// Databases hold many sessions: each is a log of its own.
+/// Replaces each database by its sessions: each is a log of its own.
 fn expand(walked: &mut Walked) {
     let (databases, logs) = walked.files.drain(..).partition(|(path, _)| is_database(path));
     walked.files = logs;
@@ -277,14 +275,14 @@ fn is_database(path: &Path) -> bool {
     ends(path, ".db")
 }
 
-/// Whether a file in a folder that somebody names may be a log or a capture. A folder may hold any
-/// number of documents that are none: those are looked into.
+/// True if a file in a folder that the user named may be a log or a capture. JSON documents are
+/// opened to check, because a folder may hold any number of unrelated ones.
 fn may_be_log(path: &Path) -> bool {
     let certain = [".jsonl", ".jsonl.zst", ".sse", ".db"].iter().any(|end| ends(path, end));
     certain || beside::is_beside(path) || (ends(path, ".json") && begins_as_session(path))
 }
 
-/// Whether messages, or the steps of a ThoughtFlow document, stand at the beginning of a document.
+/// True if a document begins with messages or with ThoughtFlow conversations.
 fn begins_as_session(path: &Path) -> bool {
     let mut beginning = Vec::new();
     let Ok(file) = File::open(path) else { return false };
@@ -296,9 +294,9 @@ fn begins_as_session(path: &Path) -> bool {
     chat || holds(b"\"conversations\"") && holds(b"\"session_id\"")
 }
 
-/// The logs and captures that a path stands for: the file itself with what lies beside it, or the
-/// files of a folder, in the order of their paths. Links to folders are not followed: a folder that somebody names may hold
-/// anything.
+/// The logs and captures of a path that the user named: the file itself with its metadata file, or
+/// the files of a folder sorted by path. Symlinks to folders are not followed, because such a
+/// folder may hold anything.
 pub fn find_files(path: &Path) -> (Vec<PathBuf>, Vec<Warning>) {
     let mut walked = if path.is_dir() {
         walk(path, may_be_log, Reach::Below, Links::Leave)

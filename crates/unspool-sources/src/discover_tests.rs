@@ -1,10 +1,10 @@
-//! Where logs are found, and where not.
+//! Which files are found as logs, and which are not.
 
 use std::fs;
 
 use super::*;
 
-/// A folder of its own for a test, gone afterwards.
+/// A temporary folder, deleted on drop.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -62,7 +62,7 @@ fn logs_of_sessions_and_of_their_agents_are_found() {
 fn the_agents_variable_goes_before_the_home() {
     let scratch = Scratch::new("variable");
     scratch.write(".claude/projects/p/at-home.jsonl");
-    // A comma is part of a name: Claude Code knows one folder.
+    // A comma is part of the name: Claude Code supports one folder only.
     let elsewhere = scratch.write("else,where/projects/p/s.jsonl");
     let mut environment = scratch.environment();
     environment.variables.insert("CLAUDE_CONFIG_DIR", scratch.0.join("else,where"));
@@ -105,7 +105,7 @@ fn links_lead_to_each_file_once_and_never_in_circles() {
     let broken = projects.join("p/broken.jsonl");
     assert_eq!(warned, [(&*broken.to_string_lossy(), "not a file")]);
 
-    // A folder that somebody names is walked without its links to other folders.
+    // In a folder that the user names, symlinks to folders are not followed.
     let (files, warnings) = find_files(&projects);
     assert_eq!(files, [here, projects.join("p/lone.jsonl")]);
     assert_eq!(warnings.len(), 1);
@@ -122,7 +122,7 @@ fn what_cannot_be_listed_is_a_warning() {
     fs::create_dir_all(scratch.0.join(".claude/projects/folder.jsonl")).unwrap();
     let closed = scratch.0.join(".claude/projects/closed");
     fs::set_permissions(&closed, fs::Permissions::from_mode(0o000)).unwrap();
-    // Whoever runs as root may list everything.
+    // Root may list everything.
     let barred = closed.read_dir().is_err();
     let discovered = discover(&scratch.environment());
     fs::set_permissions(&closed, fs::Permissions::from_mode(0o700)).unwrap();

@@ -1,40 +1,41 @@
-//! Fingerprints: how a file is known again. Logs are appended to, cut, replaced, rotated, packed,
-//! rewritten in place with the time they had before, and deleted; so a file is what is in it, and
-//! its path only says where to look.
+//! Fingerprints identify a file by its content. Logs are appended to, truncated, replaced, rotated,
+//! compressed, rewritten in place with their old mtime, and deleted, so a path alone does not
+//! identify a log.
 //!
-//! The fingerprint of the part that was read is a digest of its first and of its last bytes.
-//! Together with the `Stamp` of the file it says what to do:
+//! The fingerprint covers the part that was read: digests of its first and its last bytes. Together
+//! with the `Stamp` of the file it decides what to do:
 //!
-//! - Nothing of the stamp has changed: there is nothing to read.
-//! - The file is at least as long as what was read, and the fingerprint matches: read on from
-//!   there.
-//! - Anything else: another file. Read it from the start; the fold ignores what it has seen.
+//! - The stamp is unchanged: nothing to read.
+//! - The file is at least as long as the part that was read, and the fingerprint matches: continue
+//!   from there.
+//! - Otherwise it is another file: read it from the start. The assembler ignores events that it has
+//!   already seen.
 //!
-//! A byte that is changed in place, more than 4096 bytes from either end of what was read, leaves
-//! the fingerprint as it is: what was taken stays as it was taken. No agent writes so.
+//! A byte changed in place, more than 4096 bytes from both ends of the part that was read, leaves
+//! the fingerprint unchanged, and the stored events stay as they are. No agent writes that way.
 
 use std::io::{self, Read, Seek, SeekFrom};
 
 use serde::{Deserialize, Serialize};
 use unspool_core::id::digest;
 
-/// How much of either end counts.
+/// How many bytes of each end are digested.
 const REACH: u64 = 4096;
 
-/// What the first `offset` bytes of a file look like.
+/// Identifies the first `offset` bytes of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Fingerprint {
-    /// How much of the file it stands for: up to where it was read.
+    /// How many bytes it covers: the position up to which the file was read.
     pub offset: u64,
-    /// A digest of the first bytes of it, 4096 at most.
+    /// A digest of the first bytes, at most 4096.
     pub head: u64,
-    /// A digest of the last bytes of it, 4096 at most.
+    /// A digest of the last bytes, at most 4096.
     pub tail: u64,
 }
 
 impl Fingerprint {
-    /// The fingerprint of the first `offset` bytes. An error if there are fewer. Moves the place
-    /// where the file is read next.
+    /// The fingerprint of the first `offset` bytes. An error if there are fewer. Moves the file's
+    /// read position.
     pub fn of(mut file: impl Read + Seek, offset: u64) -> io::Result<Fingerprint> {
         let reach = REACH.min(offset);
         let mut bytes = [0; REACH as usize];
@@ -49,7 +50,7 @@ impl Fingerprint {
         Ok(Fingerprint { offset, head, tail: digest(bytes) })
     }
 
-    /// Whether a file begins with what this stands for, as far as a fingerprint can tell.
+    /// True if a file begins with the same bytes, as far as the digests of both ends can tell.
     pub fn matches(&self, file: impl Read + Seek) -> io::Result<bool> {
         match Fingerprint::of(file, self.offset) {
             Ok(found) => Ok(found == *self),

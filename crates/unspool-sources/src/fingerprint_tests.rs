@@ -1,4 +1,4 @@
-//! A file is known by what is in it.
+//! A file is identified by its content.
 
 use std::fs::File;
 use std::io::{Cursor, Write};
@@ -49,7 +49,7 @@ fn what_is_replaced_is_another_file() {
         let known = fingerprint(&content(length), length);
         let other: Vec<u8> = content(length + 50).into_iter().map(|byte| !byte).collect();
         assert!(!matches(known, &other), "{length}");
-        // One byte of either end is enough.
+        // One changed byte at either end is enough.
         for at in [0, length.min(4096) - 1, length - 1, length.saturating_sub(4096)] {
             let mut bytes = content(length);
             bytes[at] ^= 1;
@@ -63,8 +63,8 @@ fn nothing_matches_the_start_of_every_file() {
     assert!(matches(fingerprint(b"", 0), b"anything"));
 }
 
-/// A byte that is changed in place, far from both ends, is not in the fingerprint; the stamp of
-/// the file says that something happened, even if its old time was put back.
+/// A byte changed in place, far from both ends, does not change the fingerprint; the stamp does,
+/// even if the old mtime was restored.
 #[test]
 fn what_is_rewritten_in_the_middle_shows_in_the_stamp_only() {
     let path = std::env::temp_dir().join(format!("unspool-rewritten-{}", std::process::id()));
@@ -74,7 +74,7 @@ fn what_is_rewritten_in_the_middle_shows_in_the_stamp_only() {
     let known = Fingerprint::of(&file, 20_000).unwrap();
     let before = Stamp::of(&file.metadata().unwrap());
     let modified = file.metadata().unwrap().modified().unwrap();
-    // The clock of the file system may stand still for some milliseconds.
+    // The file system's clock may have a resolution of some milliseconds.
     std::thread::sleep(std::time::Duration::from_millis(20));
 
     file.seek(SeekFrom::Start(10_000)).unwrap();

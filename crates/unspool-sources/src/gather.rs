@@ -1,6 +1,5 @@
-//! Gathering: the records of any number of files, sorted by session and telling, decoded and
-//! folded. Several captures of one session become one session. It is the sink of readings that
-//! keeps all in memory, for `show` and for tests.
+//! Decodes any number of files into sessions held in memory, for `show`, `doctor` and tests.
+//! Several feeds of one session (its log, stream and hooks) are folded into one transcript.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -20,28 +19,28 @@ use crate::read::lines::{Line, Position};
 use crate::read::source;
 use crate::reading::{self, Handle, LastLine, Sink, Taken, Told, Verdict, read_on};
 
-/// Why a file gave nothing.
+/// Why a file gave no session.
 #[derive(Debug, Error)]
 pub enum GatherError {
     #[error("cannot read {path}")]
     Unreadable { path: PathBuf, source: std::io::Error },
     #[error(
-        "{path} is Claude Code's list of typed prompts, not a session; sessions lie under ~/.claude/projects"
+        "{path} is Claude Code's list of typed prompts, not a session; sessions are under ~/.claude/projects"
     )]
     PromptHistory { path: PathBuf },
-    #[error("{path} is nothing that Unspool knows; `unspool import --help` lists what it reads")]
+    #[error("unrecognised file format: {path}; `unspool import --help` lists what Unspool reads")]
     Unknown { path: PathBuf },
     #[error("{path} is empty")]
     Empty { path: PathBuf },
 }
 
-/// One session with everything that told of it.
+/// One session, folded from all of its feeds.
 pub struct Gathered {
     pub agent: &'static str,
     pub agent_session_id: String,
     pub ledger: Ledger,
     pub warnings: Vec<Warning>,
-    /// The strongest telling that spoke: without a log or a stream there are only hooks.
+    /// The strongest feed that was seen: hooks alone give an incomplete session.
     pub spine: Option<Telling>,
     sub_agent: bool,
     assembler: Assembler,
@@ -73,17 +72,17 @@ impl Gathered {
         self.mirror.transcript()
     }
 
-    /// Whether anybody said anything in it.
+    /// True if the session has at least one turn.
     pub fn has_turns(&self) -> bool {
         self.mirror.turn_ids().next().is_some()
     }
 
-    /// Whether this is a sub-agent's own log.
+    /// True for the session of a sub-agent.
     pub fn is_sub_agent(&self) -> bool {
         self.sub_agent
     }
 
-    /// Events that were counted and not applied.
+    /// Events that were skipped, counted by reason.
     pub fn oddities(&self) -> Vec<(Oddity, u64)> {
         let mut odd: Vec<_> = self.mirror.oddities().collect();
         odd.sort_unstable();
@@ -91,7 +90,7 @@ impl Gathered {
     }
 }
 
-/// What a record led to, for those who want to watch.
+/// The result of one record, for callers that trace decoding.
 pub struct Decoded<'a> {
     pub session: &'a str,
     pub line: u64,
@@ -99,28 +98,29 @@ pub struct Decoded<'a> {
     pub events: &'a [Event],
 }
 
-/// Gathers the sessions of any number of files.
+/// The sessions of any number of files.
 #[derive(Default)]
 pub struct Gathering {
     pub sessions: Vec<Gathered>,
     by_id: FxHashMap<(&'static str, String), usize>,
-    /// Of files in which no session was recognised.
+    /// Warnings of files without a session.
     pub warnings: Vec<Warning>,
     sources: u16,
-    /// The source that each log is, by its session and its first record: a copy is the same one.
+    /// The source number of each log, by session and first record: a copy of a log is the same
+    /// source.
     logs: FxHashMap<(usize, u64), u16>,
 }
 
-/// How far the reading of one file has come.
+/// A file that is being decoded into the set.
 pub struct Reading {
     reading: reading::Reading,
-    /// Which reading this is.
+    /// The number of this file.
     number: u16,
-    /// The session that each of its handles stands for.
+    /// The index into `SessionSet::sessions` for each handle.
     sessions: Vec<usize>,
 }
 
-/// What a reading finds is folded here.
+/// Folds decoded records into the set.
 struct Fold<'g, 'w> {
     gathering: &'g mut Gathering,
     number: u16,
@@ -163,7 +163,7 @@ impl Sink for Fold<'_, '_> {
 }
 
 impl Gathering {
-    /// Begins a file or a stream, under the name that warnings shall use.
+    /// Begins a file or a stream. Warnings use `name`.
     pub fn open(&mut self, name: &str) -> Reading {
         let number = self.sources;
         self.sources = self.sources.saturating_add(1);
@@ -174,7 +174,7 @@ impl Gathering {
         self.take_watched(reading, line, &mut |_| {});
     }
 
-    /// Takes one record and shows what came of it.
+    /// Decodes one line and passes the result to `watch`.
     pub fn take_watched(
         &mut self,
         reading: &mut Reading,
@@ -195,7 +195,7 @@ impl Gathering {
         session
     }
 
-    /// Ends a file. Says whether it was anything we know.
+    /// Ends a file. True if it held a session.
     pub fn close(&mut self, reading: Reading, watch: &mut dyn FnMut(Decoded<'_>)) -> bool {
         self.finish(reading, watch) == Verdict::Known
     }
@@ -216,7 +216,7 @@ impl Gathering {
         self.read(path, source.text(), watch)
     }
 
-    /// Reads a stream to its end, under a name.
+    /// Reads a stream to its end. Warnings use `path`.
     pub fn read(
         &mut self,
         path: &Path,

@@ -1,9 +1,10 @@
-//! Reads what coding agents leave behind and decodes it into events.
+//! Reads the logs, streams and hook payloads of coding agents and decodes them into events.
 //!
-//! `discover` finds the files, `fingerprint` knows them again, `read` turns files and streams into
-//! lines, `decode` turns the records of one vendor into events, `reading` leads the lines of one
-//! file through its decoders into a sink, and `gather` is the sink that brings the tellings of
-//! each session together in memory. `agents` says whom we read, and `survey` what of them is here.
+//! `discover` finds the files and `fingerprint` identifies them again. `read` turns files and
+//! streams into lines. `decode` turns the records of one vendor into events. `file_decoder` runs
+//! the lines of one file through its decoders into a sink. `in_memory` is a sink that merges all
+//! feeds of each session in memory. `agents` lists the supported agents, `survey` reports which of
+//! them have logs on this machine, and `agent_table` reads tables of agent runs.
 
 pub mod agents;
 pub mod decode;

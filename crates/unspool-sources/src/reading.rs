@@ -1,8 +1,8 @@
-//! Reading: the lines of one file or stream go in; what format it is and whose session it tells is
-//! recognised, its decoders run, and a `Sink` learns what came of every record. `gather` is a sink
-//! that folds in memory; whoever keeps sessions is another.
+//! Decodes one file or stream. Lines come in from `input.rs`. `FileDecoder` detects the format and
+//! the session of each record, runs one decoder per session, and passes the result of every record
+//! to a `RecordSink`. `in_memory` is a sink that folds in memory; the engine's worker is another.
 //!
-//! A reading can be saved behind any line and taken up by another process (`saved.rs`).
+//! The state can be saved after any line and resumed by another process (`checkpoint.rs`).
 
 mod on;
 mod saved;
@@ -24,90 +24,91 @@ pub use on::{LastLine, Reached, UNFINISHED, read_on};
 pub use saved::Saved;
 pub use whole::Whole;
 
-/// How much is kept of a file that does not say what it is. Beyond this we know nothing of it.
+/// How many bytes of a file are held until a record identifies its session. Beyond this limit the
+/// file counts as unrecognised.
 const EARLY_LIMIT: usize = 64 * 1024 * 1024;
 
-/// How many records of a file are said to be wrong one by one.
+/// How many invalid records of a file get a warning each.
 const WRONG_LIMIT: u32 = 20;
 
-/// A session that a file tells of: its place in the reading's list of them. It is the same after
-/// the reading was saved and resumed.
+/// A session of the file: its index in the decoder's list of sessions. It survives saving and
+/// resuming.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Handle(pub usize);
 
-/// Who a file speaks of.
+/// Identifies a session of a file, and the feed that the file is for it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Told<'a> {
     pub agent: &'static str,
-    /// What the agent calls the session.
+    /// The agent's own id of the session.
     pub session: &'a str,
     pub telling: Telling,
-    /// A digest of the file's first record. A log and its copy have it in common.
+    /// A digest of the file's first record. A log and its copy share it.
     pub first: u64,
-    /// Whether the session is a sub-agent's.
+    /// True for the session of a sub-agent.
     pub sub_agent: bool,
-    /// The session that a sub-agent works for, where the file says so.
+    /// The session that started a sub-agent, if the file names it.
     pub parent: Option<&'a str>,
 }
 
-/// What one record led to.
+/// The result of decoding one record.
 pub struct Taken<'a> {
     pub session: Handle,
     pub line: Line<'a>,
     pub fate: Fate,
-    /// A sink takes out what it wants; the rest is dropped.
+    /// The sink drains the events that it wants; the rest are dropped.
     pub events: &'a mut Vec<Event>,
 }
 
-/// Where a reading puts what it found.
+/// Receives the sessions, records and warnings of a file.
 pub trait Sink {
-    /// The file begins to tell of a session: the number under which its evidence goes
-    /// (`Evidence::source`). Asked once for each session of a file, before its first record, in
-    /// the order of handles; a resumed reading does not ask again.
+    /// A new session of the file. Returns the source number for its evidence
+    /// (`Evidence::source`). Called once per session, before its first record, in the order of
+    /// handles; not called again after a resume.
     fn source(&mut self, session: Handle, told: &Told<'_>) -> u16;
 
-    /// What one record led to. A line that could not be read is a record too, without events;
-    /// its warning follows.
+    /// One decoded record. An unreadable line counts as a record without events; its warning
+    /// follows.
     fn record(&mut self, taken: Taken<'_>);
 
-    /// Something that a person should know, of a session or of a file that told none.
+    /// A warning about a session, or about a file without a session.
     fn warn(&mut self, session: Option<Handle>, warning: Warning);
 }
 
-/// What a file turned out to be.
+/// The result of reading a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// It tells of a session.
+    /// It holds at least one session.
     Known,
-    /// It holds no record at all.
+    /// It holds no records.
     Empty,
-    /// It is Claude Code's list of typed prompts.
+    /// It is Claude Code's `history.jsonl`, a list of typed prompts.
     PromptHistory,
-    /// It is nothing that we know.
+    /// No format matched.
     Unknown,
 }
 
-/// How far the reading of one file has come.
+/// The decoding state of one file.
 pub struct Reading {
     name: String,
-    /// A digest of its first record.
+    /// A digest of the file's first record.
     first: Option<u64>,
     whole: Whole,
     format: Option<&'static Format>,
-    /// The format that it has if no later record says otherwise.
+    /// The format unless a later record decides otherwise.
     perhaps: Option<&'static Format>,
     sessions: Vec<Session>,
-    /// The session that a record belongs to when it does not say.
+    /// The session of records that name none.
     current: Option<Handle>,
-    /// No record said its session, so a name had to do; or none its format.
+    /// The session id (or the format) is a guess, because no record named it.
     named_by_file: bool,
-    /// What a record calls its session that cannot know it.
+    /// The session id to use if no record names one for certain.
     called: Option<String>,
-    /// How much was found wrong with records that were read all the same.
+    /// How many records failed the decoder's check and were decoded anyway.
     wrong: u32,
     early: Early,
     prompts: bool,
-    /// The events of one record and its outline, kept for their memory.
+    /// The events and the outline of one record; reused to save allocations.
     events: Vec<Event>,
     outline: Outline,
 }
@@ -121,19 +122,19 @@ struct Session {
     decoder: Box<dyn Decoder>,
 }
 
-/// What came before the first record that says its session.
+/// Lines before the first record that names its session.
 #[derive(Default)]
 struct Early {
     records: Vec<(u64, u64, Vec<u8>)>,
-    /// Lines that could not be read, and where they stand.
+    /// Lines that could not be read, with their offsets.
     unread: Vec<(u64, Warning)>,
     size: usize,
-    /// There was too much of it.
+    /// The limit was exceeded and the lines were dropped.
     given_up: bool,
 }
 
 impl Reading {
-    /// Begins a file or a stream, under the name that warnings shall use.
+    /// Begins a file or a stream. Warnings use `name`.
     pub fn new(name: &str) -> Reading {
         Reading {
             name: name.to_owned(),
@@ -162,19 +163,19 @@ impl Reading {
         self.current
     }
 
-    /// The sessions that were told so far and the number of each one's source, by their handles.
+    /// The sessions found so far, with the source number of each, in the order of handles.
     pub fn sessions(&self) -> impl Iterator<Item = (Handle, Told<'_>, u16)> {
         let told = |session| Some(told(self.format?, self.first?, session));
         let held = self.sessions.iter().enumerate();
         held.filter_map(move |(at, held)| Some((Handle(at), told(held)?, held.source)))
     }
 
-    /// The turn at which a session is, where its source says.
+    /// The current turn of a session, if its format names turns.
     pub fn turn(&self, session: Handle) -> Option<Name> {
         self.sessions.get(session.0)?.decoder.turn()
     }
 
-    /// Takes one line.
+    /// Decodes one line.
     pub fn take(&mut self, line: Line<'_>, sink: &mut (impl Sink + ?Sized)) {
         let of_line = digest(line.bytes);
         self.first.get_or_insert(of_line);
@@ -186,7 +187,7 @@ impl Reading {
 
     fn take_record(&mut self, line: Line<'_>, sink: &mut (impl Sink + ?Sized)) {
         let mut outline = std::mem::take(&mut self.outline);
-        // Checking is three times as fast as looking for what to replace.
+        // Validating is three times as fast as a lossy conversion.
         let text = match std::str::from_utf8(line.bytes) {
             Ok(text) => Cow::Borrowed(text),
             Err(_) => String::from_utf8_lossy(line.bytes),
@@ -234,7 +235,7 @@ impl Reading {
         self.events.clear();
     }
 
-    /// Somebody who writes records in a wrong form writes all of them so: the first few are told.
+    /// A program that writes invalid records usually writes many: only the first few are reported.
     fn tell_wrong(
         &mut self,
         session: Handle,
@@ -246,7 +247,7 @@ impl Reading {
         let what = match self.wrong {
             ..=WRONG_LIMIT => what,
             number if number == WRONG_LIMIT + 1 => {
-                format!("{what}; what more is wrong in this file is not told")
+                format!("{what}; further problems in this file are not reported")
             }
             _ => return,
         };
@@ -258,16 +259,16 @@ impl Reading {
         Warning { file: self.name.clone(), line: line.number, what, bytes: line.bytes.to_vec() }
     }
 
-    // ── Whose record it is ──────────────────────────────────────────────────────────────────
+    // ── The session of a record ─────────────────────────────────────────────────────────────
 
-    /// The session of a record; nothing while the file has not said it. What came before is
-    /// taken as soon as it has.
+    /// The session of a record; `None` until a record of the file names one. Then the lines that
+    /// were held are decoded first.
     fn place(&mut self, fields: &Fields<'_>, sink: &mut (impl Sink + ?Sized)) -> Option<Handle> {
         let session = self.place_by_name(fields, sink)?;
         Some(self.side_chain(session, fields, sink).unwrap_or(session))
     }
 
-    /// The sub-agent whose record it is, where a session's log holds those of its sub-agents.
+    /// The sub-agent of a record, for logs that also hold the records of sub-agents.
     fn side_chain(
         &mut self,
         session: Handle,
@@ -287,7 +288,7 @@ impl Reading {
         if entered.0 == known {
             self.sessions[entered.0].decoder.follow(&chain);
         }
-        // What does not say whose it is belongs to the log's own session.
+        // Records that name no session belong to the log's main session.
         self.current = Some(session);
         Some(entered)
     }
@@ -298,12 +299,12 @@ impl Reading {
         sink: &mut (impl Sink + ?Sized),
     ) -> Option<Handle> {
         let recognised = match (self.format, self.current) {
-            // A log or a stream is one session, and stays it when the program drops the id that
-            // it began with. Hooks of several sessions may come in one file.
+            // A log or a stream is one session, even if the program later drops the id that it
+            // began with. One file of hooks may hold several sessions.
             (Some(format), Some(current)) if format.tells == Tells::One => {
                 return Some(current);
             }
-            // A file keeps its format, and a record that we do not know goes to its decoder.
+            // A file keeps its format; its decoder also gets records of unknown kinds.
             (Some(format), _) => (format.recognise)(fields).unwrap_or(Recognised::Format),
             (None, _) => {
                 let (format, recognised) = recognise(fields)?;
@@ -321,7 +322,7 @@ impl Reading {
                 self.called.get_or_insert_with(|| name.into_owned());
                 self.current
             }
-            // Nobody knows it before it is told.
+            // `None` until the main session was named.
             Recognised::Own => {
                 let own = self.own()?;
                 self.current = Some(own);
@@ -332,7 +333,7 @@ impl Reading {
         }
     }
 
-    /// The format is known: so is whose the records are that left it open.
+    /// Sets the format, and decodes the records that were held while it was ambiguous.
     fn decide(&mut self, format: &'static Format, sink: &mut (impl Sink + ?Sized)) {
         self.format = Some(format);
         if self.perhaps.take().is_some() {
@@ -342,12 +343,12 @@ impl Reading {
         }
     }
 
-    /// The session that the file itself is about: its sub-agents may be told of before it is.
+    /// The main session of the file. Its sub-agents may appear before it does.
     fn own(&self) -> Option<Handle> {
         self.sessions.iter().position(|session| !session.sub_agent).map(Handle)
     }
 
-    /// The handle of a session, which may be the first one that the file names.
+    /// The handle of the session with this id. Opens it if it is new.
     fn enter(
         &mut self,
         id: &str,
@@ -376,13 +377,13 @@ impl Reading {
         let first = self.current.replace(session).is_none();
         if first || (known.is_none() && !sub_agent) {
             self.take_early(session, sink);
-            // What was early may belong to other sessions.
+            // Held lines may belong to other sessions.
             self.current = Some(session);
         }
         Some(session)
     }
 
-    // ── What comes before the file says its session ─────────────────────────────────────────
+    // ── Lines before the first session ──────────────────────────────────────────────────────
 
     fn keep_early(&mut self, line: Line<'_>, sink: &mut (impl Sink + ?Sized)) {
         self.early.size += line.bytes.len();
@@ -396,7 +397,7 @@ impl Reading {
         self.limit_early(sink);
     }
 
-    /// Memory is bounded: of a large file that does not say what it is, we know what we know.
+    /// Bounds memory: at the limit, decides with what is known so far.
     fn limit_early(&mut self, sink: &mut (impl Sink + ?Sized)) {
         if self.early.size > EARLY_LIMIT {
             self.settle(sink);
@@ -427,11 +428,11 @@ impl Reading {
         sink.warn(Some(session), warning);
     }
 
-    /// Where no record said its session, the head of the document has to do, or what a record calls
-    /// it, or the file's name.
+    /// If no record named a session, takes the id from the head of the document, else from the
+    /// fallback id, else from the file name.
     fn settle(&mut self, sink: &mut (impl Sink + ?Sized)) {
         if let Some(format) = self.perhaps {
-            // Another record may still say otherwise.
+            // A later record may still decide otherwise.
             self.named_by_file = true;
             self.decide(format, sink);
         }
@@ -445,7 +446,7 @@ impl Reading {
         }
     }
 
-    /// The id that stands around the records of a document: on the line before them, or behind.
+    /// The id of a document: on the line before its records or on the line after them.
     fn head(&self, format: &Format) -> Option<String> {
         let records = &self.early.records;
         let around = records.first().into_iter().chain(records.last());
@@ -459,17 +460,16 @@ impl Reading {
         })
     }
 
-    /// Whether its records wait for one that says whose they are.
+    /// True while records are held until one names their session.
     pub fn is_undecided(&self) -> bool {
         let known = self.format.or(self.perhaps).is_some();
         known && (self.current.is_none() || !self.early.records.is_empty())
     }
 
-    /// Ends the reading, for now at least: what waits for a session is given to the one that the
-    /// file is named after. Says what the file is.
+    /// Ends the file as far as it is written. Held records go to a session named after the file.
     ///
-    /// A file that grows may be finished after each look at it. Such a name may turn out to be
-    /// wrong when the file grows, and so it is not saved: then all of it is read again.
+    /// A growing file may be finished after every read. The guessed name can turn out wrong when
+    /// the file grows, so such a state is not saved: the file is read again from its start.
     pub fn finish(&mut self, sink: &mut (impl Sink + ?Sized)) -> Verdict {
         self.settle(sink);
         for (_, warning) in std::mem::take(&mut self.early.unread) {

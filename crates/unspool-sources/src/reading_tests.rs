@@ -1,5 +1,5 @@
-//! What a sink is told of files of every shape. That a reading can stop anywhere is shown in
-//! `tests/resumed.rs`.
+//! What a sink receives for files of every shape. `tests/resume.rs` tests that decoding can stop
+//! and resume anywhere.
 
 use std::ops::ControlFlow;
 
@@ -77,7 +77,7 @@ fn a_file_that_names_no_session_is_named_by_its_name_and_not_saved() {
     let (mut reading, mut ear, verdict) = read(&format!("{summary}\n"));
     assert_eq!((verdict, ear.sessions()), (Verdict::Known, vec!["some-name"]));
     assert!(reading.save().is_none());
-    // Finished again, nothing more is told.
+    // Finishing again reports nothing more.
     let told = ear.records.len();
     assert_eq!(reading.finish(&mut ear), Verdict::Known);
     assert_eq!(ear.records.len(), told);
@@ -89,7 +89,7 @@ fn sub_agents_are_told_with_their_parents() {
     let (_, ear, _) = read(&format!("{log}\n"));
     assert_eq!(ear.sources, [("a1".to_owned(), true, Some("s".to_owned()))]);
 
-    // Hooks of several sessions come in one file; that an agent stops is its parent's.
+    // One file holds hooks of several sessions; `SubagentStop` belongs to the parent.
     let hook = |event: &str, agent: &str| {
         format!("{{\"hook_event_name\":\"{event}\",\"session_id\":\"s\"{agent}}}\n")
     };
@@ -122,7 +122,7 @@ fn what_says_nothing_for_too_long_is_unknown_and_not_kept() {
     assert_eq!((ear.records.len(), ear.sources.len()), (0, 0));
 }
 
-/// Reads on from `position`, and says where it came.
+/// Decodes from `position` to the end of `text`.
 fn on(text: &str, position: &mut Position, last: LastLine) -> Ear {
     let (mut reading, mut ear) = (Reading::new("some-name.jsonl"), Ear::default());
     let first = user("s");
@@ -143,7 +143,7 @@ fn an_unfinished_line_is_left_unless_it_is_asked_for() {
 
     let mut position = Position::default();
     assert_eq!(on(text, &mut position, LastLine::TakeWhole).records.len(), 2);
-    // Its line end is still missing, and then it is no line of its own.
+    // Its line end is still missing; when it comes, it is not a new line.
     assert_eq!(position, Position { number: 2, offset: 15 });
     let ear = on(&format!("{text}\n{{\"c\":3}}\n"), &mut position, LastLine::Leave);
     assert_eq!(ear.records, [(0, 3, true)]);
@@ -208,7 +208,7 @@ fn event(kind: &str, more: &str) -> String {
 
 #[test]
 fn the_second_record_may_say_what_the_first_one_is() {
-    // A log and a live stream that begin with the very same record.
+    // A log and a live stream that begin with the same record.
     let start = event("session.start", r#""data":{"sessionId":"s"}"#);
     let kept = event("hook.start", r#""data":{}"#);
     let passing = event("session.info", r#""data":{},"ephemeral":true"#);
@@ -221,7 +221,7 @@ fn the_second_record_may_say_what_the_first_one_is() {
         assert_eq!(ear.records, [(0, 1, true), (0, 2, true)]);
         assert!(reading.save().is_some());
     }
-    // Alone it is a log, for now.
+    // Alone it counts as a log until more is written.
     let (reading, ear, verdict) = read(&format!("{start}\n"));
     assert_eq!((verdict, ear.sessions()), (Verdict::Known, vec!["s"]));
     assert!(reading.save().is_none());
@@ -235,7 +235,7 @@ fn a_sub_agent_that_is_told_first_is_not_the_files_own_session() {
     let (_, ear, _) = read(&format!("{own}\n{other}\n{own}\n{end}\n"));
     assert_eq!(ear.sessions(), ["a", "s"]);
     assert_eq!(ear.records, [(0, 2, true), (1, 1, true), (1, 3, true), (1, 4, true)]);
-    // Nobody says whose it is: the file's name has to do.
+    // No record names the session: use the file name.
     let (reading, ear, _) = read(&format!("{own}\n{other}\n{own}\n"));
     assert_eq!(ear.sessions(), ["a", "some-name"]);
     assert_eq!(ear.records, [(0, 2, true), (1, 1, true), (1, 3, true)]);

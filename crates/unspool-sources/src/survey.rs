@@ -1,6 +1,6 @@
-//! A survey of this machine: for each agent where its logs may lie, what lies there, which versions
-//! wrote it, and what cannot be read. A look at names and stamps, and at the beginning of the
-//! newest logs.
+//! A survey of this machine for `unspool doctor`: per agent, the log folders, the number and size
+//! of the logs, the versions that wrote them, and the files that cannot be read. It lists names
+//! and stamps, and decodes only the beginning of the newest logs.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -14,12 +14,12 @@ use crate::discover::{Environment, Found, discover};
 use crate::gather::Gathering;
 use crate::read::{beside, source};
 
-/// So many of the newest logs are opened.
+/// How many of the newest logs of an agent are opened.
 const OPENED: usize = 40;
-/// And so much of each is read: the version stands in the first records.
+/// How much of each is read: the version is in the first records.
 const BEGINNING: u64 = 512 * 1024;
 
-/// What was found of one agent.
+/// What was found for one agent.
 #[derive(Debug, Serialize)]
 pub struct Surveyed {
     pub agent: &'static str,
@@ -29,28 +29,28 @@ pub struct Surveyed {
     pub bytes: u64,
     /// When the newest log was written, in milliseconds since 1970.
     pub newest: Option<i64>,
-    /// How many of the newest logs were opened, and how many of them each version wrote.
+    /// The number of logs that were opened, and how many of them each version wrote.
     pub opened: u64,
     pub versions: BTreeMap<String, u64>,
-    /// Versions of which no recording was seen: what they write may not be understood.
+    /// Versions outside the recorded range: their records may not be understood.
     pub unknown_versions: Vec<String>,
     pub problems: Vec<Warning>,
 }
 
-/// A folder in which logs may lie.
+/// A folder that may hold logs.
 #[derive(Debug, Serialize)]
 pub struct Folder {
     pub path: PathBuf,
     pub exists: bool,
-    /// The variable that said so, where one did.
+    /// The environment variable that named it, if any.
     pub variable: Option<&'static str>,
 }
 
-/// Looks at every agent that we know.
+/// Surveys every supported agent.
 pub fn survey(environment: &Environment) -> Vec<Surveyed> {
     let mut discovered = discover(environment);
     let mut all = Vec::new();
-    // Where others keep what they write, nobody can look for it.
+    // Formats without a program have no known folder to search.
     for agent in AGENTS.iter().filter(|agent| agent.recorded.is_some()) {
         let (mine, others) =
             discovered.files.into_iter().partition(|found| found.agent == agent.name);
@@ -112,7 +112,7 @@ impl Surveyed {
             let file = path.to_string_lossy().into_owned();
             self.problems.push(Warning { file, line: 0, what, bytes: Vec::new() });
         }
-        // The last line was cut by us.
+        // Reading stops after `MAX_BYTES_PER_LOG`, which cuts the last line: not a problem.
         let warnings = gathering.sessions.iter().flat_map(|session| &session.warnings);
         let told = warnings.filter(|warning| warning.what != crate::reading::UNFINISHED);
         self.problems.extend(told.cloned());

@@ -1,5 +1,6 @@
-//! Tables of agents: databases in which an application keeps, for each run of an agent, its prompt,
-//! its result and where its log lies (R-001-12). Read only, and lenient about the columns.
+//! Agent tables: SQLite databases in which an application stores one row per agent run, with its
+//! prompt, its result and the path of its log (R-001-12). Opened read-only. Column names vary, so
+//! each column is looked up by several names. The engine imports each run.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,12 +10,12 @@ use rusqlite::{Connection, OpenFlags};
 use serde_json::Value;
 use thiserror::Error;
 
-/// What the columns may be called.
+/// Accepted column names, in order of preference.
 const ID: [&str; 5] = ["id", "agent_id", "uuid", "execution_id", "run_id"];
 const PROMPT: [&str; 4] = ["prompt", "task", "input", "question"];
 const RESULT: [&str; 5] = ["result", "output", "response", "answer", "completion"];
 const LOG: [&str; 5] = ["log_path", "logpath", "log_file", "transcript_path", "log"];
-/// Columns that would say what kind of row it is, were they read as a row's.
+/// Columns that `decode::rows` would read as the kind of the row; they are renamed.
 const KINDS: [&str; 4] = ["role", "type", "kind", "sender"];
 
 #[derive(Debug, Error)]
@@ -23,7 +24,7 @@ pub enum TableError {
     Unreadable { path: PathBuf, source: rusqlite::Error },
     #[error(
         "{path} has no table of agents: none of its tables has a prompt and a result or a log_path{tables}; \
-         `unspool import --help` says which columns are looked for"
+         `unspool import --help` lists the columns that Unspool looks for"
     )]
     NoTable { path: PathBuf, tables: String },
 }
@@ -31,17 +32,17 @@ pub enum TableError {
 /// One run of an agent.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Agent {
-    /// What the table calls it, and where it has no id, the number of its row.
+    /// The id from the table, or the row number if the table has none.
     pub id: String,
-    /// Where its log lies, as the table says.
+    /// The path of its log, as given in the table.
     pub log: Option<PathBuf>,
     pub has_prompt: bool,
-    /// Everything else that the table says, as a row that `decode::rows` reads.
+    /// All other columns, as a row that `decode::rows` reads.
     row: BTreeMap<String, Value>,
 }
 
 impl Agent {
-    /// The agent as a line of flat history, of the session with this id.
+    /// The run as one line of flat history that belongs to this session.
     pub fn line(&self, session: &str) -> String {
         let mut row = self.row.clone();
         row.insert("id".to_owned(), Value::from(self.id.as_str()));
@@ -50,7 +51,7 @@ impl Agent {
     }
 }
 
-/// The agents of a database, in the order of its rows.
+/// The agent runs of a database, in row order.
 pub fn read(path: &Path) -> Result<Vec<Agent>, TableError> {
     let unreadable = |source| TableError::Unreadable { path: path.to_owned(), source };
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -75,7 +76,7 @@ pub fn read(path: &Path) -> Result<Vec<Agent>, TableError> {
     rows(&connection, table, columns).map_err(unreadable)
 }
 
-/// The tables of a database with their columns, in small letters.
+/// The tables of a database with their column names in lower case.
 fn tables(connection: &Connection) -> rusqlite::Result<Vec<(String, Vec<String>)>> {
     let mut names =
         connection.prepare("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")?;

@@ -1,6 +1,6 @@
-//! Hostile records: lines of the bundled recordings, broken in every way that a crash, a bad
-//! disk, another release or an enemy may break them. Nothing panics, every record is counted,
-//! every line that cannot be read is reported, and parts stay in their order (laws 1, 3, 4, 8).
+//! Hostile input: lines of the bundled recordings, mutated as by a crash, a bad disk, another
+//! release or an attacker. Nothing panics, every record is counted, every unreadable line is
+//! reported, and parts stay in order (laws 1, 3, 4, 8).
 
 #![allow(clippy::unwrap_used)]
 
@@ -53,7 +53,7 @@ fn read(file: &str) -> Vec<Lines> {
     cases.sort();
     let mut found: Vec<Lines> = Vec::new();
     for bytes in cases.iter().filter_map(|case| std::fs::read(case.join(file)).ok()) {
-        // Long lines hold images and whole prompts; a test that breaks them learns nothing new.
+        // Long lines hold images and whole prompts; mutating them finds nothing new.
         let lines = bytes.split(|byte| *byte == b'\n');
         let lines = lines.filter(|line| !line.is_empty() && line.len() < 8000);
         found.push(lines.map(<[u8]>::to_vec).collect());
@@ -62,31 +62,31 @@ fn read(file: &str) -> Vec<Lines> {
     found
 }
 
-// ── How they are broken ─────────────────────────────────────────────────────────────────────
+// ── Mutations ───────────────────────────────────────────────────────────────────────────────
 
 #[derive(Clone, Debug)]
 enum Harm {
     FlipBits(Index, u8),
     Truncate(Index),
     RemoveField(Index),
-    /// The value becomes another one: of another type, very large, very deep, poisoned.
+    /// Replaces the value: another type, very large, very deep, poisoned.
     Replace(Index, String),
-    /// The field stands there twice.
+    /// Duplicates the field.
     Twice(Index, String),
-    /// Something is put into a string.
+    /// Inserts text into a string.
     Insert(Index, Index, &'static str),
-    /// The value comes from a field of any other record.
+    /// Copies the value from a field of any other record.
     Borrow(Index, Index, Index),
     RepeatLine,
     DropLine,
     SwapLines(Index),
-    /// The line end is lost.
+    /// Removes the line end.
     JoinLines,
-    /// A line of something else.
+    /// Inserts a line of random bytes.
     Foreign(Vec<u8>),
 }
 
-/// What is put into strings, as JSON writes it or as it must not be written.
+/// Text to insert into strings, as valid or as invalid JSON.
 const POISON: &[&str] = &[
     r"\u0000",
     r"\u001b[2J\u001b]0;title\u0007",
@@ -109,7 +109,7 @@ const POISON: &[&str] = &[
     "\"",
 ];
 
-/// What values become.
+/// Replacement values.
 const VALUES: &[&str] = &[
     "null",
     "true",
@@ -177,7 +177,7 @@ fn harm() -> impl Strategy<Value = Harm> {
     ]
 }
 
-/// Breaks one line, or the order of the lines.
+/// Mutates one line, or the order of the lines.
 fn inflict(lines: &mut Lines, at: &Index, harm: &Harm) {
     if lines.is_empty() {
         return;
@@ -243,7 +243,7 @@ fn inflict(lines: &mut Lines, at: &Index, harm: &Harm) {
     }
 }
 
-/// A value in a line, by its bytes, with its key if it is a field of an object.
+/// The byte range of a value in a line, with its key if it is a field of an object.
 #[derive(Clone, Debug)]
 struct Field {
     key: Option<(usize, usize)>,
@@ -256,7 +256,7 @@ fn pick(line: &[u8], at: &Index) -> Option<Field> {
     (!fields.is_empty()).then(|| fields[at.index(fields.len())].clone())
 }
 
-/// Every value in a line but the line itself. What is broken already is found as far as it goes.
+/// Every value in a line except the line itself, as far as an already broken line can be scanned.
 fn fields(line: &[u8]) -> Vec<Field> {
     let mut found = Vec::new();
     let mut open: Vec<Field> = Vec::new();
@@ -295,14 +295,14 @@ fn fields(line: &[u8]) -> Vec<Field> {
 fn remove(line: &mut Vec<u8>, field: &Field) {
     let start = field.key.map_or(field.start, |key| key.0);
     let end = if line.get(field.end) == Some(&b',') { field.end + 1 } else { field.end };
-    // The last of several leaves the comma before it, unless that goes too.
+    // Removing the last of several fields also removes the comma before it.
     let start = if end == field.end && line[start - 1] == b',' { start - 1 } else { start };
     line.drain(start..end);
 }
 
-// ── What holds whatever came ────────────────────────────────────────────────────────────────
+// ── Invariants ──────────────────────────────────────────────────────────────────────────────
 
-/// Gathers a file, and checks what must hold.
+/// Decodes a file and checks the invariants.
 fn gather(lines: &[Vec<u8>]) -> Gathering {
     let bytes = lines.join(&b'\n');
     let mut gathering = Gathering::default();
@@ -334,7 +334,7 @@ fn gather(lines: &[Vec<u8>]) -> Gathering {
         check_session(session);
     }
     if known {
-        assert_eq!(counted, taken.len() as u64, "records are missing from the ledgers");
+        assert_eq!(counted, taken.len() as u64, "records are missing from the counts");
         let told: u64 = gathering.sessions.iter().map(|session| session.ledger.unreadable).sum();
         assert_eq!(told, unreadable.len() as u64, "lines that cannot be read");
     }
@@ -348,13 +348,13 @@ fn check_ledger(ledger: &Ledger) -> u64 {
     ledger.read
 }
 
-/// Whether a line is a JSON object, as another reader sees it.
+/// True if a line is a JSON object, by an independent parser.
 fn is_object(bytes: &[u8]) -> bool {
     let text = String::from_utf8_lossy(bytes);
     serde_json::from_str::<BTreeMap<String, &RawValue>>(&text).is_ok()
 }
 
-/// Order, ids, and every way to show it.
+/// Checks order, ids and every output form.
 fn check_session(session: &Gathered) {
     let transcript = session.transcript();
     let prices = Prices::listed();
@@ -386,7 +386,7 @@ fn is_dangerous(c: char) -> bool {
 
 // ── Tests ───────────────────────────────────────────────────────────────────────────────────
 
-/// A stretch of a recording and what is done to it.
+/// A mutated excerpt of a recording.
 fn broken(file: &'static str) -> impl Strategy<Value = Broken> {
     let harms = proptest::collection::vec((any::<Index>(), harm()), 1..8);
     (any::<Index>(), any::<Index>(), 1_usize..50, harms).prop_map(
@@ -403,14 +403,14 @@ fn broken(file: &'static str) -> impl Strategy<Value = Broken> {
     )
 }
 
-/// The same cases on every run. `PROPTEST_CASES` and `PROPTEST_RNG_SEED` ask for more and others.
+/// The same cases on every run, unless `PROPTEST_CASES` or `PROPTEST_RNG_SEED` is set.
 fn cases(count: u32) -> ProptestConfig {
     let asked = ProptestConfig::default();
     let rng_seed = match asked.rng_seed {
         RngSeed::Random => RngSeed::Fixed(1),
         RngSeed::Fixed(seed) => RngSeed::Fixed(seed),
     };
-    // What fails is copied into a test below, not into a file.
+    // A failing case is copied into a test below, not into a file.
     ProptestConfig { cases: asked.cases.max(count), rng_seed, failure_persistence: None, ..asked }
 }
 
@@ -449,7 +449,7 @@ proptest! {
     }
 }
 
-/// What is left of one session that these lines tell.
+/// The transcript of the one session in these lines.
 fn told(lines: &[&str]) -> Transcript {
     let lines: Lines = lines.iter().map(|line| line.as_bytes().to_vec()).collect();
     let gathering = gather(&lines);
@@ -494,8 +494,8 @@ fn the_largest_index_of_a_block_overflows_nothing_in_a_stream() {
     assert_eq!(texts(&transcript), ["hi"]);
 }
 
-/// JavaScript writes half of a pair of surrogates where it cut a string in the middle of a
-/// character. The character is lost, the text around it is not.
+/// JavaScript writes a lone surrogate if it cuts a string in the middle of a character. The
+/// character is lost; the text around it is not.
 #[test]
 fn half_a_character_does_not_lose_the_text_around_it() {
     let block = r#"{"type":"text","text":"before \ud83d after"}"#;
@@ -511,7 +511,7 @@ fn half_a_character_does_not_lose_the_text_around_it() {
     assert_eq!(texts(&told(&[hooks])), ["before \u{fffd} after"]);
 }
 
-/// A prompt under an id that has a turn already, and a stream without ids, name nothing.
+/// A prompt whose id already has a turn, and a stream without ids, name no turn.
 #[test]
 fn turns_without_a_name_stay_apart() {
     let said = |uuid: &str, text: &str| {

@@ -1,5 +1,5 @@
-//! A reading that is saved, dropped and resumed behind every line tells its sink exactly what one
-//! that never stopped tells (R-001-14, law 2).
+//! A `FileDecoder` that is saved, dropped and resumed after every line gives its sink exactly the
+//! same calls as one that never stopped (R-001-14, law 2).
 
 #![allow(clippy::unwrap_used)]
 
@@ -14,7 +14,7 @@ use unspool_sources::reading::{
     Handle, LastLine, Reached, Reading, Saved, Sink, Taken, Told, Verdict, read_on,
 };
 
-/// All that a sink is told.
+/// A call that a sink receives.
 #[derive(Clone, PartialEq, Debug)]
 enum Heard {
     Source(Handle, &'static str, String, Telling, u64, bool, Option<String>),
@@ -45,7 +45,7 @@ impl Sink for Ear {
     }
 }
 
-/// Reads in one go.
+/// Decodes without stopping.
 fn whole(name: &str, bytes: &[u8]) -> (Vec<Heard>, Verdict) {
     let (mut reading, mut ear) = (Reading::new(name), Ear::default());
     let (mut position, go_on) = (Position::default(), ControlFlow::Continue(()));
@@ -57,8 +57,8 @@ fn whole(name: &str, bytes: &[u8]) -> (Vec<Heard>, Verdict) {
     (ear.0, verdict)
 }
 
-/// Reads `lines` lines at a time. Between them nothing is left but bytes: what was saved, as JSON,
-/// and the position. A reading that cannot be saved is kept, and how often that was is said.
+/// Decodes `lines` lines at a time. Between two runs only serialised state survives: the checkpoint
+/// as JSON and the position. A decoder that cannot be saved is kept; returns how often that was.
 fn in_pieces(name: &str, bytes: &[u8], lines: usize) -> (Vec<Heard>, Verdict, usize) {
     let (mut reading, mut ear) = (Reading::new(name), Ear::default());
     let (mut position, mut kept) = (Position::default(), 0);
@@ -82,7 +82,7 @@ fn in_pieces(name: &str, bytes: &[u8], lines: usize) -> (Vec<Heard>, Verdict, us
         let written = serde_json::to_string(&saved).unwrap();
         let read: Saved = serde_json::from_str(&written).unwrap();
         let resumed = Reading::resume(name, &read).unwrap();
-        assert_eq!(resumed.save().unwrap(), saved, "what is saved again is the same");
+        assert_eq!(resumed.save().unwrap(), saved, "saving again gives the same checkpoint");
         assert!(reading.sessions().eq(resumed.sessions()));
         reading = resumed;
         if reached == Reached::End {
@@ -129,8 +129,7 @@ fn law_2_a_reading_that_stops_at_every_line_tells_the_same() {
     }
 }
 
-/// Recordings that are broken, that follow each other in one file, and that begin with lines which
-/// say nothing.
+/// Recordings that are broken, concatenated in one file, and preceded by lines without meaning.
 #[test]
 fn law_2_holds_for_files_that_are_broken() {
     for pair in recordings().windows(2) {
@@ -153,7 +152,7 @@ fn law_2_holds_for_files_that_are_broken() {
     }
 }
 
-/// What lies in a file and grows there. A stream comes through a pipe, in one piece.
+/// Recordings of growing files. Streams come through a pipe in one piece and are not resumed.
 fn resumed() -> impl Iterator<Item = PathBuf> {
     let stream = |path: &PathBuf| {
         path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("stream."))
@@ -169,10 +168,10 @@ fn recordings_can_be_saved_nearly_everywhere() {
         stops += bytes.split(|byte| *byte == b'\n').count();
         kept += in_pieces("capture.jsonl", &bytes, 1).2;
     }
-    assert!(kept * 20 < stops, "{kept} of {stops} times a reading could not be saved");
+    assert!(kept * 20 < stops, "{kept} of {stops} times a decoder could not be saved");
 }
 
-/// What a decoder keeps does not grow with the text that it reads (target: 40 bytes a record).
+/// The saved state does not grow with the text that is read (target: 40 bytes per record).
 #[test]
 fn what_is_saved_stays_small() {
     for path in resumed() {
@@ -181,7 +180,7 @@ fn what_is_saved_stays_small() {
         let go_on = |_: &_, _: &mut _, _| ControlFlow::Continue(());
         let mut saved = Vec::new();
         let mut lines = 0;
-        // Other turns, other messages, other records: the same session goes on and on.
+        // New turns, messages and records in each round: the same session keeps growing.
         for round in 0..60_u32 {
             let text =
                 String::from_utf8_lossy(&bytes).replace("toolu_", &format!("toolu_{round}x"));

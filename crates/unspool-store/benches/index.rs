@@ -1,7 +1,7 @@
-//! The full-text index, on one core: adding documents, finishing a segment, looking words and
-//! fragments up in a million documents, merging. The text is this repository's own source with
-//! identifiers varied by a fixed rule, so that there are as many different words as in the logs of
-//! many projects; it is made before the clock starts. `INDEX_REPORT=1` prints sizes as well.
+//! Benchmarks of the full-text index, on one core: adding documents, finishing a segment, looking
+//! up words and fragments in a million documents, merging. The text is this repository's own source
+//! with identifiers varied by a fixed rule, so that it has as many different words as the logs of
+//! many projects; it is generated before timing starts. `INDEX_REPORT=1` also prints sizes.
 
 use std::ops::{ControlFlow, Range};
 use std::path::Path;
@@ -14,14 +14,14 @@ use unspool_store::index::{
     Tokeniser, WordsRef, candidates, merge,
 };
 
-/// What a builder takes before it is finished.
+/// Bytes of text of a batch, as in an import.
 const BATCH: usize = 16 << 20;
-/// Bytes of a document in an import, and of one in the large shelf.
+/// Bytes of a document in an import, and of one in the large index.
 const DOCUMENT: usize = 2_500;
 const SMALL_DOCUMENT: usize = 280;
 const DOCUMENTS: u64 = 1_000_000;
 const SEGMENTS: u64 = 10;
-/// One identifier in so many is made a new one.
+/// One in this many identifiers is made unique.
 const VARIED: u64 = 12;
 
 fn main() {
@@ -49,7 +49,7 @@ fn report() {
     );
     let words: u64 = LARGE.0.iter().map(|segment| segment.words).sum();
     let size: usize = LARGE.0.iter().map(Segment::size).sum();
-    println!("the shelf: {DOCUMENTS} documents, {words} words in all segments, {size} bytes");
+    println!("the large index: {DOCUMENTS} documents, {words} words in all segments, {size} bytes");
     for query in QUERIES {
         let found = candidates(&Query::parse(query), &*LARGE, &Limits::default());
         if let Ok(found) = found {
@@ -59,9 +59,9 @@ fn report() {
     }
 }
 
-// ── What is measured ────────────────────────────────────────────────────────────────────────
+// ── Benchmarks ──────────────────────────────────────────────────────────────────────────────
 
-/// Splitting alone.
+/// Tokenising only.
 #[divan::bench(sample_count = 40, sample_size = 1)]
 fn split_text(bencher: Bencher<'_, '_>) {
     bencher.counter(bytes_of(&DOCUMENTS_OF_A_BATCH)).bench(|| {
@@ -92,7 +92,7 @@ fn add_text(bencher: Bencher<'_, '_>) {
     bencher.counter(bytes_of(&DOCUMENTS_OF_A_BATCH)).bench(built);
 }
 
-/// The same, as an agent's log has it.
+/// The same as JSON, as in an agent's log.
 #[divan::bench(sample_count = 40, sample_size = 1)]
 fn add_json(bencher: Bencher<'_, '_>) {
     let raw: Vec<String> = DOCUMENTS_OF_A_BATCH
@@ -166,18 +166,18 @@ fn look(bencher: Bencher<'_, '_>, query: &str) {
     bencher.bench(|| candidates(&query, &*LARGE, &Limits::default()));
 }
 
-/// All of two million different words for something that none of them has.
+/// Scans two million different words for a fragment that none contains.
 #[divan::bench(sample_count = 30, sample_size = 1)]
 fn search_all_words(bencher: Bencher<'_, '_>) {
     let words: u64 = VOCABULARY.0.iter().map(|segment| segment.words).sum();
-    // Put together here, so that it does not stand in the source that the words come from.
+    // Concatenated, so that the fragment is not in this source, from which the words come.
     let query = Query::parse(&["\"qz", "xj\""].concat());
     bencher
         .counter(ItemsCount::new(words))
         .bench(|| candidates(&query, &*VOCABULARY, &Limits::default()));
 }
 
-/// 5,000 documents read again to verify them.
+/// Verifies 5,000 documents.
 #[divan::bench(sample_count = 20, sample_size = 1)]
 fn verify(bencher: Bencher<'_, '_>) {
     let texts = &DOCUMENTS_OF_A_BATCH[..5_000];
@@ -187,7 +187,7 @@ fn verify(bencher: Bencher<'_, '_>) {
         .bench(|| texts.iter().filter(|text| query.matches(&[text])).count());
 }
 
-// ── What it is measured with ────────────────────────────────────────────────────────────────
+// ── Inputs ──────────────────────────────────────────────────────────────────────────────────
 
 fn bytes_of(texts: &[String]) -> BytesCount {
     BytesCount::new(texts.iter().map(String::len).sum::<usize>())
@@ -238,7 +238,7 @@ static VOCABULARY: LazyLock<Segments> = LazyLock::new(|| {
     Segments(segments.collect())
 });
 
-/// The words of this repository's source, and what stands between them.
+/// The words of this repository's source, each with the separators after it.
 static SOURCE: LazyLock<Vec<(String, String)>> = LazyLock::new(|| {
     let mut files = Vec::new();
     read(&Path::new(env!("CARGO_MANIFEST_DIR")).join(".."), &mut files);
@@ -264,7 +264,7 @@ fn read(folder: &Path, files: &mut Vec<String>) {
     }
 }
 
-/// Text that goes on and on, and never quite repeats itself.
+/// Generates endless text that does not repeat exactly.
 struct Variation {
     seed: u64,
     place: usize,
@@ -298,7 +298,7 @@ impl Variation {
         text
     }
 
-    /// About ten bytes that are an identifier's and nobody else's.
+    /// A unique identifier of about ten bytes.
     fn new_word(&mut self) -> String {
         let place = self.random() as usize % SOURCE.len();
         let word = SOURCE[place..].iter().find(|it| it.0.len() > 3).map_or("", |it| &it.0);

@@ -1,5 +1,5 @@
-//! Makes an archive of very many small sessions, and says how long its list takes:
-//! `cargo run -p unspool-store --example many -- FOLDER 50000`
+//! Makes an archive of many small sessions and measures its list queries:
+//! `cargo run -p unspool-store --example large_archive -- FOLDER 50000`
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
@@ -18,7 +18,7 @@ use unspool_store::contract::{SessionFilter, Store};
 use unspool_store::recorder::Recorder;
 use unspool_store::sqlite::Sqlite;
 
-/// So many sessions are written at a time.
+/// Sessions per batch.
 const BATCH: usize = 500;
 
 fn main() {
@@ -41,7 +41,7 @@ fn make(path: &Path, count: usize) {
     for nth in 0..count {
         let agent = ["claude-code", "codex", "gemini", "opencode"][nth % 4];
         let mut fold = recorder.begin(agent, &format!("session-{nth}"));
-        // The newest is going on.
+        // The newest session is still live.
         let at = now - SignedDuration::from_secs(nth as i64 * 600);
         for event in events(nth, at) {
             recorder.take(&mut fold, event).unwrap();
@@ -119,11 +119,11 @@ fn measure(store: &Sqlite, count: u64) {
     timed("200 of a model", &|| length(SessionFilter { model: model.clone(), ..own.clone() }));
     let lately = (Timestamp::now() - SignedDuration::from_mins(30)).as_millisecond();
     let live = SessionFilter { since: Some(lately), limit: None, ..own.clone() };
-    timed("heard of lately", &|| length(live.clone()));
+    timed("active lately", &|| length(live.clone()));
     timed("one by its id", &|| {
         wait(store.find(all[7].summary.session.id.to_string())).unwrap().len() as u64
     });
-    timed("what can be chosen", &|| {
+    timed("facets", &|| {
         let request = ChoicesRequest { filter: own.clone(), ..ChoicesRequest::default() };
         wait(store.choices(request)).unwrap().sessions
     });

@@ -1,6 +1,6 @@
-//! Making a batch: what changed in some sessions becomes rows, chunks, contents and words. This is
-//! where the time of an import goes, so it is done by the threads that read, not by the one that
-//! writes.
+//! Builds a batch: turns the changes in `SessionWriter`s into rows, compressed chunks, contents and
+//! an index segment. Most of the time of an import is spent here, so the reader threads do it, not
+//! the one writer thread.
 
 use std::sync::Arc;
 
@@ -19,24 +19,25 @@ use crate::rows::{
 };
 use crate::words::{Field, fields};
 
-/// A chunk is closed when it has come to this size. Whoever wants one part opens its chunk: larger
-/// ones are smaller on disk, and slower to look into.
+/// A chunk is closed at this size. Reading one part decompresses its whole chunk: larger chunks
+/// compress better and are slower to read.
 const CHUNK: usize = 64 * 1024;
 const SHARED_CHUNK: usize = 128 * 1024;
-/// Digests of contents that were sent before; past this many, some are compressed again.
+/// How many digests of already sent contents to remember. Beyond it, some contents are compressed
+/// again.
 const REMEMBERED: usize = 100_000;
 
-/// Whether words are indexed with the batch or later.
+/// Whether parts are packed and indexed with the batch or later.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pace {
-    /// History: much at once. What is over is packed and indexed right away.
+    /// Importing history. Settled parts are packed and indexed at once.
     Bulk,
-    /// A little at a time: payloads of open turns stay by themselves, and words wait until there
-    /// are enough of them for a segment. A search looks at them one by one.
+    /// Small batches. Payloads of open turns stay in the journal, and new parts wait until there
+    /// are enough for an index segment; until then a search scans them one by one.
     Live,
 }
 
-/// Makes batches, one after another.
+/// Builds batches, one after another.
 pub struct Packer {
     numbers: Arc<Numbers>,
     pace: Pace,
@@ -44,14 +45,14 @@ pub struct Packer {
     known: FxHashSet<u128>,
     batch: Batch,
     words: index::Builder,
-    /// The chunk that is being filled, for this session.
+    /// The open chunk, and its session.
     chunk: Filling,
     chunk_session: Row,
-    /// The chunk of large payloads that is being filled.
+    /// The open chunk of large payloads, shared by all sessions.
     shared: Filling,
 }
 
-/// A chunk that is being filled, and its place in the batch.
+/// A chunk that is not full yet, and its index in the batch.
 #[derive(Default)]
 struct Filling {
     bytes: Vec<u8>,
@@ -73,22 +74,22 @@ impl Packer {
         })
     }
 
-    /// The batch so far, to add what is no session's.
+    /// The batch so far, to add rows that belong to no session.
     pub fn batch(&mut self) -> &mut Batch {
         &mut self.batch
     }
 
-    /// How much memory the words of the batch take.
+    /// The memory that the index of the batch takes, in bytes.
     pub fn words_memory(&self) -> usize {
         self.words.memory()
     }
 
-    /// Takes nothing for stored any more: what was handed over last was not written.
+    /// Forgets which contents were sent, because the last batch was not written.
     pub(crate) fn forget_contents(&mut self) {
         self.known.clear();
     }
 
-    /// Hands over the batch.
+    /// Closes the open chunks and returns the batch.
     pub fn finish(&mut self) -> Result<Batch, PackError> {
         self.close_chunk()?;
         self.close_shared()?;
@@ -96,15 +97,16 @@ impl Packer {
             self.batch.segment = Some(std::mem::take(&mut self.words).finish());
         }
         if self.pace == Pace::Live {
-            // A live packer lives long, and sessions with their contents may be deleted meanwhile.
+            // A live packer is long-lived; sessions and their contents may be deleted meanwhile.
             self.forget_contents();
         }
-        // What is stored now may be dropped again when nothing needs it any more.
+        // A content stored by this batch may be deleted again before the next one.
         self.known.clear();
         Ok(std::mem::take(&mut self.batch))
     }
 
-    /// Adds all that changed in a session since it was added last. What is over leaves memory.
+    /// Adds everything that changed in a session since the last call. Evicts settled turns from
+    /// memory.
     pub fn add(&mut self, fold: &mut SessionFold) -> Result<(), PackError> {
         if self.chunk_session != fold.row {
             self.close_chunk()?;
@@ -146,7 +148,7 @@ impl Packer {
         Ok(())
     }
 
-    /// A turn that leaves memory: its parts are taken to pieces without a copy.
+    /// Adds a settled turn, which leaves memory. Its parts are packed without a copy.
     fn add_settled(
         &mut self,
         fold: &mut SessionFold,
@@ -175,7 +177,7 @@ impl Packer {
         Ok(())
     }
 
-    /// A turn that goes on.
+    /// Adds a turn that is still open.
     fn add_unsettled(
         &mut self,
         fold: &mut SessionFold,
@@ -221,7 +223,7 @@ impl Packer {
                 held.partial |= !away.is_empty();
             }
         }
-        // What is packed need not be held: it comes back if it is spoken of again.
+        // Packed parts leave memory; the recorder reloads one if a later change needs it.
         for id in away {
             fold.mirror.take_part(id);
             if let Some(held) = fold.parts.get_mut(&id) {
@@ -231,7 +233,7 @@ impl Packer {
         Ok(())
     }
 
-    /// The head of a turn, with the rows of what the user said.
+    /// The head of a turn. Also adds the rows of the user's message.
     #[allow(clippy::too_many_arguments)]
     fn head(
         &mut self,
@@ -342,7 +344,7 @@ impl Packer {
         self.words.end();
     }
 
-    /// Stores a large payload, unless it was stored before.
+    /// Adds a large payload, unless this packer has sent it already.
     fn content(&mut self, large: &Large) -> Result<u128, PackError> {
         let digest = large.digest;
         if self.known.contains(&digest) {
@@ -380,7 +382,7 @@ impl Packer {
 }
 
 impl Filling {
-    /// Its place among the chunks of the batch, taken when something is put into it.
+    /// Its index among the chunks of the batch, assigned on first use.
     fn place(&mut self, batch: &mut Batch, session: Option<Row>, numbers: &Numbers) -> usize {
         *self.place.get_or_insert_with(|| {
             batch.chunks.push(Chunk { row: numbers.chunk(), session, data: Vec::new() });
@@ -408,7 +410,8 @@ fn names(turn: &Turn, held: &HeldTurn) -> Names {
     if held.partial { Names::New(names) } else { Names::All(names) }
 }
 
-/// What the user said has no part of its own in a transcript; in the archive it has a row.
+/// A part for one body of the user's message. Transcripts keep those bodies in the turn; the
+/// archive stores them as rows.
 fn user_part(turn: &Turn, nth: usize, count: usize, body: Body) -> Part {
     Part {
         id: user_part_id(turn.id, nth),
@@ -422,12 +425,12 @@ fn user_part(turn: &Turn, nth: usize, count: usize, body: Body) -> Part {
     }
 }
 
-/// The sub-agents that a part speaks of: their own ids, the call, their sessions.
+/// The sub-agents of an agent part: agent id, call id, session.
 pub(crate) fn agents(agent: &str, body: &Body) -> Vec<(String, String, SessionId)> {
     let Body::Agent(told) = body else { return Vec::new() };
     told.agents
         .iter()
-        // An agent that goes by a temporary id has no session yet.
+        // An agent with a temporary id has no session yet.
         .filter(|known| !known.id.starts_with("temp_"))
         .map(|known| (known.id.clone(), told.call_id.clone(), SessionId::of(agent, &known.id)))
         .collect()

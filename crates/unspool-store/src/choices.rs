@@ -1,5 +1,5 @@
-//! What a list of sessions can be narrowed to, and what is in it: counts beside every choice, as if
-//! it were chosen with all the others that are, and sums over what is chosen.
+//! Facets of a session list: for every filter value, the number of sessions it would select
+//! together with the other active filters; and totals over the selected sessions.
 
 use unspool_core::price::Prices;
 use unspool_core::session::Usage;
@@ -9,43 +9,43 @@ use crate::contract::SessionFilter;
 /// What to count.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct ChoicesRequest {
-    /// Its place and its limit do not count.
+    /// `after` and `limit` are ignored.
     pub filter: SessionFilter,
-    /// Points in time, in milliseconds: how many sessions ended then or later.
+    /// Points in time, in milliseconds: count the sessions that ended at or after each.
     pub times: Vec<i64>,
     pub prices: Prices,
 }
 
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Choices {
-    /// Sessions that are chosen.
+    /// Selected sessions.
     pub sessions: u64,
-    /// Sessions that are chosen but for being sub-agents'.
+    /// Sub-agents' sessions that pass all other filters.
     pub sub_agents: u64,
-    /// Sessions in the archive, whatever is chosen.
+    /// All sessions in the archive.
     pub all: u64,
     /// Most sessions first.
     pub agents: Vec<(String, u64)>,
     pub projects: Vec<ProjectChoice>,
     pub models: Vec<(String, u64)>,
     pub tags: Vec<(String, u64)>,
-    /// With errors in them.
+    /// Sessions with errors.
     pub errors: u64,
-    /// For each of the times that were asked for.
+    /// One count for each of the requested times.
     pub times: Vec<u64>,
-    /// Of the chosen ones together with their sub-agents, each once.
+    /// Usage of the selected sessions and their sub-agents, each counted once.
     pub usage: Usage,
-    /// What they cost, each by what its agent says, else by the list of prices.
+    /// Their cost: as reported by the agent, else estimated from the price list.
     pub cost_usd: Option<f64>,
-    /// Some of it is by the list of prices.
+    /// True if a part of the cost is estimated.
     pub is_estimated: bool,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ProjectChoice {
     pub path: String,
-    /// Sessions of projects that have this in their path.
+    /// Sessions of projects whose path contains this path.
     pub sessions: u64,
-    /// When something was last heard of it, in milliseconds.
+    /// Time of the last activity, in milliseconds.
     pub last: Option<i64>,
 }

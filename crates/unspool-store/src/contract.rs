@@ -1,5 +1,5 @@
-//! What an archive can do, whatever database it is in. One suite of tests holds every
-//! implementation to it.
+//! The `Store` trait, its data types and its errors, independent of the database. `tests/contract`
+//! is the test suite that every implementation must pass.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -20,55 +20,51 @@ use crate::rows::{Batch, FileRow, Records, Row, Snapshot, SourceRow, WarningRow}
 use crate::search::{Findings, SearchRequest};
 use crate::stats::{Stats, StatsRequest};
 
-/// Why an archive could not do what it was asked. Each says what to do next.
+/// Why an operation on the archive failed. Every message tells the user what to do next.
 #[derive(Debug, Error)]
 pub enum StoreError {
     #[error("there is no archive at {0} yet; `unspool sync` makes one")]
     Missing(PathBuf),
     #[error(
-        "{0} is a database of another program, and was left alone; choose another folder with --data"
+        "{0} belongs to another program and was not changed; choose another folder with --data"
     )]
     Foreign(PathBuf),
     #[error(
-        "{path} was written by a newer Unspool (its version is {version}, this program knows \
+        "{path} was written by a newer Unspool (its version is {version}, this program supports \
          {known}); install the newer one, or choose another folder with --data"
     )]
     Newer { path: PathBuf, version: usize, known: usize },
-    #[error("{0} was opened to be read only")]
+    #[error("{0} is open read only")]
     ReadOnly(PathBuf),
-    #[error(
-        "no space is left on the disk of {0}; what was stored before is safe: make room and run it again"
-    )]
+    #[error("no space left on the disk of {0}; stored data is safe: make room and run it again")]
     Full(PathBuf),
     #[error(
-        "{0} cannot be written: the file or its folder is read-only; change that, or choose another folder with --data"
+        "{0} cannot be written: the file or its folder is read-only; make it writable, or choose another folder with --data"
     )]
     NotWritable(PathBuf),
     #[error(
-        "{0} cannot be opened: it must be a file that you may read and write, as you may its folder; change that, or choose another folder with --data"
+        "{0} cannot be opened: the file and its folder must be readable and writable; change their permissions, or choose another folder with --data"
     )]
     NotOpened(PathBuf),
     #[error(
-        "{path} is damaged ({what}); put a copy of it back, or move it away: then `unspool sync` \
+        "{path} is damaged ({what}); restore a backup, or move it away: then `unspool sync` \
          makes a new one from the agents' logs"
     )]
     Damaged { path: PathBuf, what: String },
     #[error(
-        "{path}: {error}; its disk may be full, broken or gone. What was stored before is safe: \
-         mend that and run it again"
+        "{path}: {error}; its disk may be full, faulty or unmounted. Stored data is safe: \
+         fix the disk and run it again"
     )]
     Disk { path: PathBuf, error: rusqlite::Error },
-    #[error("another program holds {0} for too long; end it, or try again")]
+    #[error("another program has locked {0} for too long; stop it, or try again")]
     Busy(PathBuf),
-    #[error("{path}: {what}; it may be damaged: `unspool db check` says more")]
+    #[error("{path}: {what}; the file may be damaged: run `unspool db check`")]
     Sqlite { path: PathBuf, what: String },
     #[error("a stored part cannot be read: {0}")]
     Packed(#[from] PackError),
-    #[error("the index of words is damaged ({0}); `unspool db rebuild` makes it anew")]
+    #[error("the search index is damaged ({0}); `unspool db rebuild` rebuilds it")]
     Index(crate::index::Corrupt),
-    #[error(
-        "the index of words in {path} is damaged ({error}); `unspool db rebuild` makes it anew"
-    )]
+    #[error("the search index in {path} is damaged ({error}); `unspool db rebuild` rebuilds it")]
     IndexIn { path: PathBuf, error: crate::index::Corrupt },
     #[error("the archive was closed")]
     Gone,
@@ -89,7 +85,7 @@ impl From<rusqlite::types::FromSqlError> for StoreError {
 }
 
 impl StoreError {
-    /// Says which file it was.
+    /// Adds the path of the archive to an error that lacks it.
     pub(crate) fn at(self, path: &Path) -> StoreError {
         let path = path.to_owned();
         if let StoreError::Bare(error) = self {
@@ -118,7 +114,7 @@ impl StoreError {
                 StoreError::Damaged { path, what: first_line(&error) }
             }
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Busy(path),
-            // The index beside the write-ahead log finds no room: that is no "disk full" to SQLite.
+            // No space to grow the -shm file. SQLite reports that as an I/O error, not "disk full".
             Some(ErrorCode::SystemIoFailure) if extended == Some(SQLITE_IOERR_SHMSIZE) => {
                 StoreError::Full(path)
             }
@@ -128,7 +124,7 @@ impl StoreError {
     }
 }
 
-/// SQLite may quote a schema or a query, line by line.
+/// SQLite may quote a whole schema or query after the first line of its message.
 fn first_line(error: &rusqlite::Error) -> String {
     error.to_string().lines().next().unwrap_or_default().to_owned()
 }
@@ -138,11 +134,11 @@ fn first_line(error: &rusqlite::Error) -> String {
 pub struct StoredSession {
     pub row: Row,
     pub summary: Summary,
-    /// What the user calls it.
+    /// The name that the user gave it.
     pub name: Option<String>,
     pub sub_agent: bool,
     pub seq: u64,
-    /// Events that were counted and not applied, by reason.
+    /// Number of skipped events, by reason.
     pub oddities: BTreeMap<String, u64>,
 }
 
@@ -150,27 +146,27 @@ pub struct StoredSession {
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct SessionFilter {
     pub agent: Option<String>,
-    /// A project's folder, or a part of its path.
+    /// The project's folder, or a substring of its path.
     pub project: Option<String>,
     pub tag: Option<String>,
-    /// One of the models that it used, by its whole name.
+    /// The full name of a model that the session used.
     pub model: Option<String>,
-    /// Only those in which something failed.
+    /// Only sessions with errors.
     pub with_errors: bool,
-    /// Milliseconds: sessions that ended then or later.
+    /// Milliseconds: only sessions that ended at or after this time.
     pub since: Option<i64>,
     pub until: Option<i64>,
-    /// Also sub-agents in which nobody said anything.
+    /// Include sub-agents without turns.
     pub with_empty: bool,
-    /// Without the sessions of sub-agents.
+    /// Exclude the sessions of sub-agents.
     pub without_agents: bool,
-    /// Only what comes behind this one in the list.
+    /// Only sessions after this position in the list.
     pub after: Option<After>,
     pub limit: Option<u64>,
 }
 
 impl SessionFilter {
-    /// Whether a session is one of these: its place in the list and how many there are do not count.
+    /// True if a session passes the filter. Ignores `after` and `limit`.
     pub fn allows(&self, stored: &StoredSession) -> bool {
         let StoredSession { summary, sub_agent, .. } = stored;
         let session = &summary.session;
@@ -192,51 +188,51 @@ impl SessionFilter {
 }
 
 impl StoredSession {
-    /// Whether it is a sub-agent's: its own log says it, or the one who started it does.
+    /// True if it is a sub-agent's session, by its own log or by its parent's.
     pub fn is_agent(&self) -> bool {
         self.sub_agent || self.summary.session.parent.is_some()
     }
 }
 
-/// A place in a list of sessions: when the last one that was told began, in milliseconds, and which
-/// one it was. It holds when sessions come and go meanwhile.
+/// A position in the session list: start time in milliseconds and id of the last session on the
+/// page before. A keyset, so it stays valid while sessions are added and deleted.
 pub type After = (Option<i64>, SessionId);
 
-/// A stored turn with the rows that it lies in.
+/// A stored turn with its row numbers.
 pub struct StoredTurn {
     pub row: Row,
-    /// With every part, also those that are not shown.
+    /// With every part, hidden ones included.
     pub turn: Turn,
     /// The rows of its parts.
     pub parts: Vec<Row>,
-    /// The rows of what the user said.
+    /// The rows of the user's message.
     pub user: Vec<Row>,
-    /// Parts whose payload is by itself.
+    /// The rows of parts whose payload is in the journal.
     pub open: Vec<Row>,
 }
 
-/// What the recorder needs to go on with a session.
+/// What the recorder needs to resume a session.
 pub struct SessionOutline {
     pub stored: StoredSession,
     pub turns: Vec<(Row, Outline)>,
-    /// The turns in which something goes on.
+    /// Turns with open parts.
     pub unsettled: Vec<TurnId>,
     pub cursors: Vec<Cursor>,
     pub sources: Vec<SourceRow>,
 }
 
-/// What is stored of a session beside its turns.
+/// Everything stored about a session except its turns, for exports.
 pub struct Archived {
-    /// As it was told, without what is joined when it is read.
+    /// The stored head, without the fields that reads join in (parent, state).
     pub session: Session,
     pub sources: Vec<SourceRow>,
     pub cursors: Vec<Cursor>,
-    /// With the path of the file that each speaks of.
+    /// Each with the path of its file.
     pub warnings: Vec<(String, WarningRow)>,
     pub snapshots: Vec<Snapshot>,
 }
 
-/// The next free numbers.
+/// The next free row number of each table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NextRows {
     pub session: Row,
@@ -252,14 +248,14 @@ pub enum Window {
     All,
     /// The turn with this number.
     Turn(u32),
-    /// So many turns from this number on.
+    /// `count` turns, starting at this number.
     From {
         number: u32,
         count: u32,
     },
 }
 
-/// How much there is in a turn.
+/// The number of parts of a turn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TurnSize {
     pub id: TurnId,
@@ -267,7 +263,7 @@ pub struct TurnSize {
     pub parts: u64,
 }
 
-/// A sub-agent's session, and the part that it is shown in.
+/// A sub-agent's session and the position of the agent part that started it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Relative {
     pub session: SessionId,
@@ -275,34 +271,34 @@ pub struct Relative {
     pub place: Place,
 }
 
-/// A turn in one line.
+/// The user's prompt of one turn, for an outline.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Prompt {
     pub turn: TurnId,
     pub number: u32,
-    /// The beginning of what the user said.
+    /// The beginning of the user's text.
     pub said: String,
     pub errors: u64,
 }
 
-/// What a check of the archive found.
+/// The result of checking the archive.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Checked {
     pub sessions: u64,
     pub turns: u64,
     pub parts: u64,
-    /// The first of them.
+    /// At most the first 100 problems.
     pub problems: Vec<String>,
-    /// How many there are.
+    /// The number of all problems.
     pub count: u64,
 }
 
-/// How much tidying to do.
+/// How much maintenance to do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Tidy {
-    /// What is due.
+    /// Only what has passed its threshold.
     WhenDue,
-    /// All that can be done: one segment, no unused space.
+    /// Everything: merge to one segment and free unused space.
     Thorough,
 }
 
@@ -312,11 +308,11 @@ pub struct MessageFilter {
     /// `user` or `assistant`.
     pub role: Option<String>,
     pub has_tool_calls: Option<bool>,
-    /// With a call of this tool.
+    /// Only turns that call this tool.
     pub tool_name: Option<String>,
     /// Of this turn.
     pub execution: Option<TurnId>,
-    /// Only what comes behind this `sequence`.
+    /// Only messages after this `sequence`.
     pub after: Option<u64>,
     pub limit: Option<u64>,
 }
@@ -347,33 +343,33 @@ pub struct StoredWarning {
 
 /// An archive.
 pub trait Store: Clone + Send + Sync + 'static {
-    /// Writes a batch, all of it or nothing.
+    /// Writes a batch in one transaction.
     fn write(&self, batch: Batch) -> impl Future<Output = Result<(), StoreError>> + Send;
 
     fn next_rows(&self) -> impl Future<Output = Result<NextRows, StoreError>> + Send;
 
-    /// What the decoder of a file remembers, to read on.
+    /// The saved decoder state of a file, to resume reading it.
     fn saved(&self, file: Row) -> impl Future<Output = Result<Option<String>, StoreError>> + Send;
 
     fn files(&self) -> impl Future<Output = Result<Vec<FileRow>, StoreError>> + Send;
 
-    /// What the recorder needs to go on with a session. Sees what was written before it.
+    /// What the recorder needs to resume a session. Reads its own earlier writes.
     fn outline(
         &self,
         id: SessionId,
     ) -> impl Future<Output = Result<Option<SessionOutline>, StoreError>> + Send;
 
-    /// One turn, as the recorder needs it. Sees what was written before it.
+    /// One turn, for the recorder. Reads its own earlier writes.
     fn turn(
         &self,
         session: Row,
         id: TurnId,
     ) -> impl Future<Output = Result<Option<StoredTurn>, StoreError>> + Send;
 
-    /// One part, as the recorder needs it. Sees what was written before it.
+    /// One part, for the recorder. Reads its own earlier writes.
     fn part(&self, row: Row) -> impl Future<Output = Result<Option<Part>, StoreError>> + Send;
 
-    /// Whether the user deleted this session: it does not come back by itself.
+    /// True if the user deleted this session. Syncing does not bring it back.
     fn is_deleted(&self, id: SessionId) -> impl Future<Output = Result<bool, StoreError>> + Send;
 
     fn sessions(
@@ -381,43 +377,43 @@ pub trait Store: Clone + Send + Sync + 'static {
         filter: SessionFilter,
     ) -> impl Future<Output = Result<Vec<StoredSession>, StoreError>> + Send;
 
-    /// What a list of sessions can be narrowed to, and sums over what it has.
+    /// Facet counts for a list of sessions, and totals over it.
     fn choices(
         &self,
         request: ChoicesRequest,
     ) -> impl Future<Output = Result<Choices, StoreError>> + Send;
 
-    /// The sessions that a person may mean: our id or its start, or the agent's own id.
+    /// Sessions whose Unspool id or agent session id is `text` or starts with it.
     fn find(
         &self,
         text: String,
     ) -> impl Future<Output = Result<Vec<StoredSession>, StoreError>> + Send;
 
-    /// Turns in their order, as they are shown.
+    /// Turns in order, without hidden parts.
     fn turns(
         &self,
         session: Row,
         window: Window,
     ) -> impl Future<Output = Result<Vec<Turn>, StoreError>> + Send;
 
-    /// How many parts each turn shows, in the order of the turns.
+    /// The number of visible parts of each turn, in turn order.
     fn sizes(&self, session: Row)
     -> impl Future<Output = Result<Vec<TurnSize>, StoreError>> + Send;
 
-    /// What the user said first in each turn, in the order of the turns.
+    /// The beginning of the user's message in each turn, in turn order.
     fn prompts(&self, session: Row)
     -> impl Future<Output = Result<Vec<Prompt>, StoreError>> + Send;
 
-    /// The tools that were called in a session, those called most first, and how often.
+    /// The tools called in a session with their number of calls, most calls first.
     fn tools(
         &self,
         session: Row,
     ) -> impl Future<Output = Result<Vec<(String, u64)>, StoreError>> + Send;
 
-    /// The parts that may say what is to be done, in the order of the session.
+    /// The calls of planning tools, in session order.
     fn plans(&self, session: Row) -> impl Future<Output = Result<Vec<Part>, StoreError>> + Send;
 
-    /// A turn without its parts, and what is known of them without reading them.
+    /// A turn without its parts, and an outline of them from columns, without reading payloads.
     fn skeleton(
         &self,
         session: Row,
@@ -431,7 +427,7 @@ pub trait Store: Clone + Send + Sync + 'static {
         number: u32,
     ) -> impl Future<Output = Result<Option<Turn>, StoreError>> + Send;
 
-    /// Some parts of a turn, in their order: those at these places.
+    /// The parts of a turn at these places, in order.
     fn parts(
         &self,
         session: Row,
@@ -439,7 +435,8 @@ pub trait Store: Clone + Send + Sync + 'static {
         places: Vec<Place>,
     ) -> impl Future<Output = Result<Vec<Part>, StoreError>> + Send;
 
-    /// The turn and the place of a part. Who knows the turn says it: a session may be long.
+    /// The turn and the place of a part. Pass the turn if you have it: searching a long session
+    /// is slow.
     fn locate(
         &self,
         session: Row,
@@ -447,35 +444,34 @@ pub trait Store: Clone + Send + Sync + 'static {
         part: PartId,
     ) -> impl Future<Output = Result<Option<(u32, Place)>, StoreError>> + Send;
 
-    /// The sub-agents of a session, nested ones too, and where in it they were started.
+    /// The sub-agents of a session, nested ones included, and where in it they were started.
     fn relatives(
         &self,
         session: Row,
     ) -> impl Future<Output = Result<Vec<Relative>, StoreError>> + Send;
 
-    /// Looks for words in everything that was stored.
+    /// Full-text search over all stored parts and titles.
     fn search(
         &self,
         request: SearchRequest,
     ) -> impl Future<Output = Result<Findings, StoreError>> + Send;
 
-    /// Figures over everything that was stored.
+    /// Statistics over the archive.
     fn stats(
         &self,
         request: StatsRequest,
     ) -> impl Future<Output = Result<Stats, StoreError>> + Send;
 
-    /// Keeps the index in order.
+    /// Indexes new parts and merges index segments.
     fn tidy(&self, how: Tidy) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// Derives anew what is derived: columns, sums and the index of words. Says how many parts
-    /// there are.
+    /// Rebuilds all derived data: columns, sums and the search index. Returns the number of parts.
     fn rebuild(&self) -> impl Future<Output = Result<u64, StoreError>> + Send;
 
-    /// Holds everything against everything.
+    /// Verifies the database: references, payloads, derived columns, sums and the search index.
     fn check(&self) -> impl Future<Output = Result<Checked, StoreError>> + Send;
 
-    /// Gives a session a name of the user's, or takes it away.
+    /// Sets or clears the user's name for a session.
     fn rename(
         &self,
         session: Row,
@@ -489,11 +485,11 @@ pub trait Store: Clone + Send + Sync + 'static {
         remove: Vec<String>,
     ) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// Deletes a session and its sub-agents' sessions, and remembers not to bring them back. Says
-    /// how many are gone.
+    /// Deletes a session and its sub-agents' sessions, and records that syncing must not restore
+    /// them. Returns the number of deleted sessions.
     fn delete(&self, session: Row) -> impl Future<Output = Result<u64, StoreError>> + Send;
 
-    /// Lets a deleted session come back. Says whether it was deleted.
+    /// Allows a deleted session to be recorded again. Returns true if it was deleted.
     fn undelete(&self, id: SessionId) -> impl Future<Output = Result<bool, StoreError>> + Send;
 
     fn setting(
@@ -507,21 +503,21 @@ pub trait Store: Clone + Send + Sync + 'static {
         value: Option<String>,
     ) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// What is stored of a session beside its turns, as it was told.
+    /// Everything stored about a session except its turns, unjoined.
     fn archived(&self, session: Row) -> impl Future<Output = Result<Archived, StoreError>> + Send;
 
-    /// Turns in their order with everything in them, also what is not shown.
+    /// Turns in order, with hidden parts.
     fn whole_turns(
         &self,
         session: Row,
         window: Window,
     ) -> impl Future<Output = Result<Vec<Turn>, StoreError>> + Send;
 
-    /// Takes a session out so that it can be stored anew: its name and tags wait for it, and its
-    /// files are looked at again.
+    /// Removes a session so that the next sync re-reads its files. Its name and tags are kept and
+    /// reapplied then.
     fn forget(&self, session: Row) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// The messages of a session, in their order.
+    /// The messages of a session, in order.
     fn messages(
         &self,
         session: SessionId,

@@ -1,6 +1,6 @@
-//! One session while it is being recorded: the assembler, what its changes led to, and which rows
-//! that touches. It knows no database; the recorder loads what it asks for and writes what it
-//! gives.
+//! One session while it is recorded: the assembler, the transcript built from its changes, and the
+//! set of dirty rows. It does no I/O: the recorder loads the turns and parts that it needs and
+//! writes its dirty rows with `Packer`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use unspool_core::transcript::Mirror;
 use crate::contract::{NextRows, SessionOutline, StoredTurn};
 use crate::rows::{Row, Snapshot, SourceRow};
 
-/// Gives out the numbers of rows. The recorder is the only writer, so a count is enough.
+/// Allocates row numbers. The recorder is the only writer, so counters suffice.
 pub struct Numbers {
     session: AtomicI64,
     turn: AtomicI64,
@@ -62,12 +62,12 @@ pub(crate) struct HeldTurn {
     /// It has a row already.
     pub stored: bool,
     pub dirty: bool,
-    /// The rows of what the user said.
+    /// The rows of the user's message.
     pub user: Vec<Row>,
     pub user_dirty: bool,
-    /// Some of its parts are in the store only.
+    /// Some of its parts are only in the store, not in memory.
     pub partial: bool,
-    /// The store says that something in it goes on.
+    /// It is marked as unsettled in the store.
     pub unsettled: bool,
 }
 
@@ -78,9 +78,9 @@ pub(crate) struct HeldPart {
     pub dirty: bool,
     /// It has a row already.
     pub stored: bool,
-    /// Its payload is by itself.
+    /// Its payload is in the journal.
     pub open: bool,
-    /// It is in the store only.
+    /// It is only in the store, not in memory.
     pub away: bool,
 }
 
@@ -94,7 +94,7 @@ pub struct SessionFold {
     pub(crate) parts: FxHashMap<PartId, HeldPart>,
     pub(crate) dirty_turns: Vec<TurnId>,
     pub(crate) dirty_parts: Vec<PartId>,
-    /// Turns that turned out to be another: their rows, and the other's.
+    /// Merged turns: the row that goes, and the row it was merged into.
     pub(crate) merged: Vec<(Row, Row)>,
     pub(crate) gone_parts: Vec<Row>,
     pub(crate) snapshots: Vec<Snapshot>,
@@ -104,25 +104,25 @@ pub struct SessionFold {
     pub(crate) oddities: BTreeMap<String, u64>,
     pub sources: Vec<SourceRow>,
     numbers: Arc<Numbers>,
-    /// What subscribers will be told once it is written; none are kept while nobody listens.
+    /// Changes to publish after the commit; empty while there are no subscribers.
     pub(crate) changes: Vec<Change>,
     pub(crate) listened: bool,
-    /// The seq that subscribers have been told.
+    /// The last published seq.
     pub(crate) published: u64,
-    /// The seq that was written, or is with the next batch.
+    /// The last seq that was written or is in the current batch.
     pub(crate) written: u64,
-    /// How many turns and shown parts it has more than before.
+    /// Turns and visible parts added since `take_count_delta`.
     new: New,
 }
 
-/// How much more there is.
+/// Change in the number of turns and visible parts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct New {
     pub turns: i64,
     pub parts: i64,
 }
 
-/// What is in the store and must be here before a change can be applied.
+/// A turn or part that must be loaded from the store before a change can be applied.
 pub enum Missing {
     Turn(TurnId),
     Part { id: PartId, row: Row },
@@ -138,7 +138,7 @@ impl SessionFold {
         SessionFold { head_dirty: true, ..fold }
     }
 
-    /// A session that is stored. Its unsettled turns must be taken before the first event.
+    /// A stored session. The caller must load its unsettled turns before the first event.
     pub fn resume(outline: SessionOutline, numbers: &Arc<Numbers>) -> SessionFold {
         let SessionOutline { stored, turns, cursors, sources, .. } = outline;
         let session = &stored.summary.session;
@@ -186,7 +186,7 @@ impl SessionFold {
     /// The turns that must be loaded before this event.
     pub fn needs(&mut self, event: &Event) -> Vec<TurnId> {
         let mut needed = self.assembler.needs(event);
-        // Some may be here for another reason.
+        // Some are in memory already, though not in the assembler.
         needed.retain(|turn| match self.mirror.find_turn(*turn) {
             Some(held) => {
                 self.assembler.restore(held);
@@ -197,14 +197,14 @@ impl SessionFold {
         needed
     }
 
-    /// Takes a turn from the store, before an event that needs it.
+    /// Restores a turn from the store, before an event that needs it.
     pub fn take_turn(&mut self, stored: StoredTurn) {
         self.assembler.restore(&stored.turn);
         self.take_rows(stored);
     }
 
-    /// Takes the rows of a turn from the store, for a change that is about to change them. The
-    /// assembler knows better already: it must not go back to what is stored.
+    /// Loads the rows of a turn for a change that is about to modify them. The assembler has newer
+    /// state already and must not be restored from them.
     pub(crate) fn take_rows(&mut self, stored: StoredTurn) {
         let StoredTurn { row: turn_row, turn, parts, user, open } = stored;
         for (part, row) in turn.parts.iter().zip(parts) {
@@ -227,7 +227,7 @@ impl SessionFold {
         self.mirror.adopt_turn(turn);
     }
 
-    /// Takes a turn from the store that is not over there.
+    /// Restores a turn that is marked as unsettled in the store.
     pub(crate) fn take_unsettled(&mut self, stored: StoredTurn) {
         let id = stored.turn.id;
         self.take_turn(stored);
@@ -236,7 +236,7 @@ impl SessionFold {
         }
     }
 
-    /// Takes a whole turn that was not told by events but kept elsewhere.
+    /// Imports a whole turn from an export, without events.
     pub fn adopt(&mut self, turn: Turn) {
         let row = next(&self.numbers.turn);
         for part in &turn.parts {
@@ -266,7 +266,7 @@ impl SessionFold {
         self.mirror.adopt_turn(turn);
     }
 
-    /// Takes the head of a session that was kept elsewhere.
+    /// Imports the head of a session from an export.
     pub fn set_head(&mut self, session: Session, seq: u64, oddities: BTreeMap<String, u64>) {
         self.assembler = Assembler::resume_outlined(&session, []);
         self.mirror = Mirror::resume(session);
@@ -279,7 +279,7 @@ impl SessionFold {
         self.assembler.set_cursor(cursor);
     }
 
-    /// A source goes on, and this is the turn that it is at.
+    /// Sets the current turn of a source that is resumed.
     pub fn stand_at(&mut self, telling: Telling, source: u16, turn: &Name) {
         self.assembler.stand_at(telling, source, turn);
     }
@@ -288,7 +288,7 @@ impl SessionFold {
         self.snapshots.push(snapshot);
     }
 
-    /// Takes a part from the store.
+    /// Restores an evicted part from the store.
     pub fn take_part(&mut self, part: Part) {
         let Some(held) = self.parts.get_mut(&part.id) else { return };
         held.away = false;
@@ -298,13 +298,13 @@ impl SessionFold {
         }
     }
 
-    /// Applies an event; the changes are still to be taken.
+    /// Applies an event to the assembler. The caller passes the changes to `take`.
     pub fn apply(&mut self, event: Event) -> Vec<Change> {
         self.seq += 1;
         self.assembler.apply(event)
     }
 
-    /// What must be loaded before this change is taken.
+    /// What must be loaded before `take` can apply this change.
     pub fn missing(&self, change: &Change) -> Vec<Missing> {
         let turn = |id: &TurnId| match self.turns.contains_key(id) {
             true => None,
@@ -320,7 +320,7 @@ impl SessionFold {
             | Change::StepTold { turn: id, .. }
             | Change::PartOpened { turn: id, .. } => turn(id).into_iter().collect(),
             Change::TurnMerged { turn: from, into } => {
-                // Its row goes, and with it the names of what is only in the store.
+                // Its row is deleted, and with it the names of its evicted parts.
                 let row = self.turns.get(from).map(|turn| turn.row);
                 let away =
                     self.parts.iter().filter(|(_, held)| held.away && Some(held.turn) == row);
@@ -341,7 +341,7 @@ impl SessionFold {
         }
     }
 
-    /// Takes a change, and notes which rows it touches.
+    /// Applies a change to the transcript and marks the affected rows as dirty.
     pub fn take(&mut self, change: Change) {
         self.count(&change);
         match &change {
@@ -372,7 +372,7 @@ impl SessionFold {
             Change::StepTold { turn, .. } => self.touch_turn(*turn),
             Change::TurnRenamed { turn, to } => {
                 if let Some(mut held) = self.turns.remove(turn) {
-                    // The ids of what the user said follow the turn's.
+                    // The ids of the user parts are derived from the turn's id.
                     held.user_dirty = true;
                     self.turns.insert(*to, held);
                     self.dirty_turns.push(*to);
@@ -398,7 +398,7 @@ impl SessionFold {
             Change::PartGrew { part, .. } => self.touch_part(*part),
             Change::PartTold { part, patch } => {
                 self.touch_part(*part);
-                // The row of a turn has all the names that lead into it.
+                // The turn's row holds the digests of all its parts' names.
                 let held = self.mirror.find_part(*part).map(|part| &part.origin.names);
                 if patch.origin.as_ref().is_some_and(|told| Some(&told.names) != held) {
                     self.touch_turn_of(*part);
@@ -428,7 +428,7 @@ impl SessionFold {
                 });
             }
             Change::Counted { what } => {
-                // Reading a file again is no oddity of the session.
+                // Duplicates come from re-reading a file and say nothing about the session.
                 if *what != unspool_core::change::Oddity::Duplicate {
                     *self.oddities.entry(what.name().to_owned()).or_default() += 1;
                 }
@@ -454,7 +454,7 @@ impl SessionFold {
         }
     }
 
-    /// The turn that a part stands in: its sums and its names are about to change.
+    /// Marks the turn of a part as dirty, because its sums and names will change.
     fn touch_turn_of(&mut self, id: PartId) {
         let row = self.parts.get(&id).map(|held| held.turn);
         let turn = self.turns.iter().find(|(_, turn)| Some(turn.row) == row).map(|(id, _)| *id);
@@ -475,19 +475,19 @@ impl SessionFold {
         self.touch_turn(into);
         let Some(held) = self.turns.get_mut(&into) else { return };
         held.user_dirty = true;
-        // Its parts name another turn from now on, wherever they are.
+        // Move its parts to the other turn, evicted ones included.
         for part in self.parts.values_mut().filter(|part| part.turn == gone.row) {
             part.turn = held.row;
         }
         self.merged.push((gone.row, held.row));
     }
 
-    /// How much more there is since this was asked last.
+    /// Returns and resets the counts since the last call.
     pub fn take_new(&mut self) -> New {
         std::mem::take(&mut self.new)
     }
 
-    /// Counts what is shown. Turns and parts come, go, and turn out to be others.
+    /// Updates the counts of turns and visible parts. Merges and removals count negative.
     fn count(&mut self, change: &Change) {
         let shown = |fold: &SessionFold, id: &PartId| {
             i64::from(fold.mirror.find_part(*id).is_some_and(|part| !part.origin.foreign))
@@ -515,7 +515,7 @@ impl SessionFold {
         }
     }
 
-    /// Whether something in it changed since it was written.
+    /// True if anything changed since the last write.
     pub fn is_dirty(&self) -> bool {
         self.head_dirty
             || !self.dirty_turns.is_empty()
@@ -525,17 +525,17 @@ impl SessionFold {
             || !self.snapshots.is_empty()
     }
 
-    /// Whether it has a row already.
+    /// True if it has a row already.
     pub fn is_stored(&self) -> bool {
         self.stored
     }
 
-    /// Whether it is a sub-agent in which nobody said anything: those are not listed.
+    /// True if it is a sub-agent without turns. Lists leave those out.
     pub fn is_empty_agent(&self) -> bool {
         self.assembler.has_no_turns() && self.sources.iter().any(|source| source.sub_agent)
     }
 
-    /// How much of the session is known.
+    /// How much of the session its sources cover.
     pub(crate) fn completeness(&self) -> Completeness {
         let spine = self.assembler.cursors().map(|cursor| cursor.telling).max();
         let unreadable = self.sources.iter().any(|source| source.records.unreadable > 0);

@@ -1,7 +1,8 @@
-//! The archive: one place that outlives the agents' own clean-up. Sessions, turns and parts as
-//! rows, payloads stored once by content, an index of every word, and the recorder, which is the
-//! only writer. Everything is behind one async contract, so that another database can take
-//! SQLite's place.
+//! The archive. It keeps sessions after the agents delete their own logs.
+//!
+//! The recorder is the only writer: it folds events into sessions, turns and parts and stores them
+//! as rows. Large payloads are stored once, by content; a full-text index covers every word.
+//! Readers use the async [`store::Store`] trait, so another database could replace SQLite.
 
 pub mod batch;
 pub mod blocking;

@@ -1,9 +1,9 @@
-//! How a part's payload is kept. What was said stands in a column of its own, as it is. What tools
-//! gave back, and any other large body, is stored once by its content. The rest is small and much
-//! alike from part to part. Both are put together with their neighbours into chunks that are
-//! compressed as one: a frame for each would cost half as much again.
+//! The stored form of a part. Prose goes into a text column, uncompressed. Tool results and other
+//! large bodies are stored once, by content digest. The rest is small and similar from part to
+//! part. Contents and rests are packed with their neighbours into chunks that are compressed as
+//! one: a frame for each payload took half as much space again.
 //!
-//! Payloads are JSON inside, so that a field added in years to come is no migration.
+//! Payloads are JSON, so adding a field needs no migration.
 
 use std::borrow::Cow;
 use std::io::Write;
@@ -17,11 +17,11 @@ use unspool_core::part::{Body, Part};
 use unspool_core::telling::{Evidence, Origin};
 use xxhash_rust::xxh3::Xxh3;
 
-/// From here on what a tool gave back is stored by its content.
+/// Tool output and result of at least this many bytes are stored by content.
 const LARGE_RESULT: usize = 512;
-/// From here on any other body is.
+/// So is any other body of at least this many bytes.
 const LARGE_BODY: usize = 16 * 1024;
-/// Higher levels were tried: the third takes half as long again and saves a twentieth.
+/// zstd. Level 3 takes half as long again and saves a twentieth.
 const LEVEL: i32 = 1;
 
 #[derive(Debug, Error)]
@@ -30,11 +30,11 @@ pub enum PackError {
     Frame(std::io::Error),
     #[error("a payload cannot be read: {0}")]
     Json(#[from] serde_json::Error),
-    #[error("a payload is shorter than it says")]
+    #[error("a payload is truncated")]
     Short,
 }
 
-/// What was taken out of a body.
+/// The fields that are stored apart from the rest of a body.
 #[derive(Default)]
 struct Taken {
     text: Option<String>,
@@ -67,13 +67,13 @@ struct RestIn {
     body: Option<Body>,
 }
 
-/// A part, taken to pieces.
+/// A packed part.
 pub struct Packed {
-    /// Prose, as it is.
+    /// Prose, for the text column.
     pub text: Option<String>,
-    /// To be put into a chunk.
+    /// JSON for a chunk or the journal.
     pub rest: Vec<u8>,
-    /// Large payload, to be stored once.
+    /// Large payload, stored once by digest.
     pub large: Option<Large>,
 }
 
@@ -82,17 +82,17 @@ pub struct Large {
     pub digest: u128,
     output: Option<String>,
     result: Option<String>,
-    /// The result has its line ends written out.
+    /// The `\n` and `\t` escapes of the result are replaced by the characters.
     plain: bool,
     body: Option<String>,
 }
 
-/// Takes a part to pieces.
+/// Splits a part into its stored pieces.
 pub fn pack(mut part: Part) -> Result<Packed, PackError> {
     let mut taken = take(&mut part.body);
     let mut body = Some(&part.body);
     let whole;
-    // Only these kinds grow large beside prose and results.
+    // Of what is left, only these kinds can be large.
     if may_be_large(&part.body) {
         whole = serde_json::to_string(&part.body)?;
         if whole.len() >= LARGE_BODY {
@@ -121,8 +121,8 @@ impl Large {
         [self.output.as_deref(), self.result.as_deref(), self.body.as_deref()]
     }
 
-    /// One line: how long each piece is, or `-` where there is none; then whether the result has
-    /// its line ends written out.
+    /// One line: the length of each piece, or `-` for none; then `1` if the result is stored with
+    /// unescaped line ends, else `0`.
     fn header(&self) -> String {
         let lengths = self.pieces().map(|piece| match piece {
             Some(piece) => piece.len().to_string(),
@@ -143,13 +143,13 @@ impl Large {
         self.header().len() + self.pieces().iter().flatten().map(|piece| piece.len()).sum::<usize>()
     }
 
-    /// Puts it behind what is in a chunk.
+    /// Appends it to a chunk.
     pub fn append_to(&self, chunk: &mut Vec<u8>) {
         chunk.extend_from_slice(self.header().as_bytes());
         self.pieces().iter().flatten().for_each(|piece| chunk.extend_from_slice(piece.as_bytes()));
     }
 
-    /// A chunk of its own, made without a copy of the whole.
+    /// Compresses it as a chunk of its own, without copying the payload first.
     pub fn compress(&self) -> Result<Vec<u8>, PackError> {
         let header = self.header();
         let mut stream = zstd::stream::Encoder::new(Vec::new(), LEVEL).map_err(PackError::Frame)?;
@@ -162,7 +162,7 @@ impl Large {
     }
 }
 
-/// A compressor that is used again and again.
+/// A reusable compression context.
 pub struct Press(zstd::bulk::Compressor<'static>);
 
 impl Press {
@@ -175,9 +175,9 @@ impl Press {
     }
 }
 
-/// The content of a frame.
+/// Decompresses a frame.
 pub fn unpress(data: &[u8]) -> Result<Vec<u8>, PackError> {
-    // A frame says how large its content is; one that claims more than this is not believed.
+    // Do not trust the content size of a frame header beyond this limit.
     const LARGEST: usize = 64 * 1024 * 1024;
     match zstd::bulk::Decompressor::upper_bound(data).filter(|size| *size <= LARGEST) {
         Some(size) => zstd::bulk::decompress(data, size).map_err(PackError::Frame),
@@ -185,16 +185,16 @@ pub fn unpress(data: &[u8]) -> Result<Vec<u8>, PackError> {
     }
 }
 
-/// How much of a part is wanted.
+/// How much of a part to unpack.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Extent {
     Whole,
-    /// All but a large result, which mostly repeats the output beside it: many searches end
-    /// before they come to it, and checking and copying it is the better part of the work.
+    /// Everything except a large result. A result mostly repeats the output beside it, most
+    /// searches are decided without it, and checking and copying it is most of the work.
     ButResult,
 }
 
-/// Puts a part together again: everything but its id, its place and its step, which are columns.
+/// Reassembles a part. Its id, place and step come from columns.
 pub fn unpack(
     part: Columns,
     rest: &[u8],
@@ -218,7 +218,7 @@ pub fn unpack(
     Ok(Part { id, place, step, started, ended, evidence, origin, body })
 }
 
-/// What of a part is in columns alone.
+/// The fields of a part that are stored only in columns.
 pub struct Columns {
     pub id: unspool_core::id::PartId,
     pub place: unspool_core::part::Place,
@@ -236,13 +236,14 @@ fn open_large(large: &[u8], taken: &mut Taken, extent: Extent) -> Result<(), Pac
     Ok(())
 }
 
-/// What [`Extent::ButResult`] left out, as it was written. Nobody has looked whether it is JSON.
+/// The result that `Extent::WithoutResult` skipped, as the source wrote it. Not checked to be
+/// valid JSON.
 pub fn left_out(large: &[u8]) -> Option<Cow<'_, str>> {
     let ([_, result, _], plain) = pieces(large)?;
     Some(as_written(result?, plain))
 }
 
-/// What a large payload consists of, and whether the result has its line ends written out.
+/// The pieces of a large payload, and whether its result has unescaped line ends.
 fn pieces(large: &[u8]) -> Option<([Option<&str>; 3], bool)> {
     let text = std::str::from_utf8(large).ok()?;
     let (header, mut rest) = text.split_once('\n')?;
@@ -261,8 +262,9 @@ fn as_written(result: &str, plain: bool) -> Cow<'_, str> {
     if plain { Cow::Owned(escapes(result)) } else { Cow::Borrowed(result) }
 }
 
-/// JSON with `\n` and `\t` inside its strings written out. A result mostly repeats the output
-/// beside it, and so it repeats it byte for byte. None where the way back would not be clear.
+/// Replaces `\n` and `\t` escapes in JSON by the characters. A result mostly repeats the output
+/// beside it; unescaped, it repeats it byte for byte and compresses to almost nothing. None if the
+/// replacement could not be reversed.
 fn line_ends(raw: &str) -> Option<String> {
     let bytes = raw.as_bytes();
     if memchr2(b'\n', b'\t', bytes).is_some() || memchr(b'\\', bytes).is_none() {
@@ -284,7 +286,7 @@ fn line_ends(raw: &str) -> Option<String> {
     Some(out)
 }
 
-/// The way back.
+/// The inverse of `unescape_line_ends`.
 fn escapes(plain: &str) -> String {
     let mut out = String::with_capacity(plain.len() + plain.len() / 16);
     let mut rest = plain;
@@ -327,14 +329,14 @@ fn put_back(body: &mut Body, taken: Taken) {
     }
 }
 
-/// The words of a body that stand in a column of their own.
+/// The prose of a body that goes into the text column.
 fn prose(body: &mut Body) -> Option<&mut String> {
     match body {
         Body::Text(text) => Some(&mut text.text),
         Body::Interjection(said) => Some(&mut said.text),
         Body::Notice(notice) => Some(&mut notice.text),
         Body::Error(failure) => Some(&mut failure.text),
-        // Reasoning is long, and nobody asks for it in SQL: it is compressed with the rest.
+        // Reasoning is long and rarely queried in SQL: it is compressed with the rest.
         Body::Reasoning(_)
         | Body::Tool(_)
         | Body::Agent(_)

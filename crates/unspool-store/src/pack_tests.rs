@@ -8,7 +8,7 @@ fn line_ends_are_written_out_and_come_back() {
     let plain = line_ends(raw).unwrap();
     assert_eq!(plain, "{\"stdout\":\"one\ntwo\tthree \\\\n \\\"x\\\" \\u000a\",\"empty\":\"\"}");
     assert_eq!(escapes(&plain), raw);
-    // Where the way back would not be clear, nothing is done.
+    // Not reversible, so unchanged.
     assert_eq!(line_ends("{\"a\":\n\"b\\n\"}"), None);
     assert_eq!(line_ends("{\"a\":1}"), None);
 }

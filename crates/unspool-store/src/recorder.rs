@@ -1,6 +1,6 @@
-//! The recorder: the only writer. It takes events, folds them, writes what they led to together
-//! with how far each source was taken, and then tells subscribers. One process records at a time
-//! (the engine's lock sees to that); everyone else reads the archive and follows.
+//! The recorder: the only writer. It applies events, writes the resulting rows and the source
+//! cursors in one transaction, and then publishes the changes to subscribers. One process records
+//! at a time (the engine holds a lock); all others read the archive and subscribe.
 
 use std::sync::Arc;
 
@@ -14,9 +14,8 @@ use crate::blocking::wait;
 use crate::contract::{Store, StoreError};
 use crate::fold::{Missing, Numbers, SessionFold};
 
-/// What was written of one session, for whoever follows it. The seqs say how many events the
-/// session had before and has now: who holds the session as of `from_seq` applies the changes and
-/// holds it as of `seq`.
+/// The committed changes of one session, for subscribers. Seqs count the session's events: applying
+/// `changes` to the session as of `from_seq` gives the session as of `seq`.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Published {
     pub session: SessionId,
@@ -24,11 +23,11 @@ pub struct Published {
     pub agent_session_id: String,
     pub from_seq: u64,
     pub seq: u64,
-    /// None when nobody was listening as they came: load the session anew.
+    /// None if there was no subscriber when the events were applied: reload the session.
     pub changes: Option<Arc<Vec<Change>>>,
 }
 
-/// How many publications a slow subscriber may be behind before it must load the session anew.
+/// How many change sets a slow subscriber may lag before it must reload the session.
 const BACKLOG: usize = 1024;
 
 /// Records sessions into a store.
@@ -39,7 +38,7 @@ pub struct Recorder<S: Store> {
     deleted: Deleted,
 }
 
-/// What to do with sessions that the user deleted.
+/// How to treat sessions that the user deleted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Deleted {
     #[default]
@@ -59,14 +58,14 @@ impl<S: Store> Clone for Recorder<S> {
 }
 
 impl<S: Store> Recorder<S> {
-    /// Begins to record. The caller holds the recorder lock.
+    /// Starts recording. The caller must hold the recorder lock.
     pub fn new(store: S) -> Result<Recorder<S>, StoreError> {
         let numbers = Arc::new(Numbers::new(wait(store.next_rows())?));
         let published = broadcast::channel(BACKLOG).0;
         Ok(Recorder { store, numbers, published, deleted: Deleted::StayAway })
     }
 
-    /// The same recorder, with another mind about sessions that were deleted.
+    /// The same recorder with another policy for deleted sessions.
     pub fn with_deleted(self, deleted: Deleted) -> Recorder<S> {
         Recorder { deleted, ..self }
     }
@@ -83,18 +82,18 @@ impl<S: Store> Recorder<S> {
         Ok(Packer::new(&self.numbers, pace)?)
     }
 
-    /// Follows all that is written from now on. To see a session without a gap: subscribe, load
-    /// the session, and pass over what its seq covers.
+    /// Subscribes to all later commits. To follow a session without a gap: subscribe, load the
+    /// session, then skip change sets up to its seq.
     pub fn subscribe(&self) -> broadcast::Receiver<Published> {
         self.published.subscribe()
     }
 
-    /// Begins a session that is not stored.
+    /// Starts a session that is not stored.
     pub fn begin(&self, agent: &str, agent_session_id: &str) -> SessionFold {
         SessionFold::new(agent, agent_session_id, &self.numbers)
     }
 
-    /// Takes up a session, stored or new. None if the user deleted it.
+    /// Resumes a stored session or starts a new one. None if the user deleted it.
     pub fn open(
         &self,
         agent: &str,
@@ -123,7 +122,7 @@ impl<S: Store> Recorder<S> {
         Ok(Some(fold))
     }
 
-    /// Whether a session may be recorded: the user did not delete it, or wants it back.
+    /// True if a session may be recorded: the user did not delete it, or restores it.
     pub fn may_record(&self, id: SessionId) -> Result<bool, StoreError> {
         match self.deleted {
             Deleted::StayAway => Ok(!wait(self.store.is_deleted(id))?),
@@ -131,7 +130,7 @@ impl<S: Store> Recorder<S> {
         }
     }
 
-    /// Takes one event into a session.
+    /// Applies one event to a session, loading turns and parts from the store as needed.
     pub fn take(&self, fold: &mut SessionFold, event: Event) -> Result<(), StoreError> {
         for turn in fold.needs(&event) {
             if let Some(stored) = wait(self.store.turn(fold.row, turn))? {
@@ -158,7 +157,7 @@ impl<S: Store> Recorder<S> {
         Ok(())
     }
 
-    /// Writes what a packer gathered, and tells subscribers.
+    /// Writes the packer's batch, then publishes the changes.
     pub fn commit<'f>(
         &self,
         packer: &mut Packer,
@@ -175,10 +174,10 @@ impl<S: Store> Recorder<S> {
         Ok(())
     }
 
-    /// Tells subscribers what was written of a session.
+    /// Publishes the written changes of a session.
     pub fn publish(&self, fold: &mut SessionFold) {
-        // What is not written is not told: neither events that changed nothing, for who took their
-        // seq would be ahead of the archive, nor those of a session that is not in this batch.
+        // Publish only what is written. Skip events that changed nothing, whose seq would put
+        // subscribers ahead of the archive, and sessions that are not in this batch.
         if fold.written < fold.seq {
             return;
         }
@@ -188,7 +187,7 @@ impl<S: Store> Recorder<S> {
         let kept = std::mem::replace(&mut fold.listened, listened);
         if listened && from_seq < fold.seq {
             let session = fold.mirror.session();
-            // Nobody listens any more: nothing is lost, it is written.
+            // An error means that no subscriber is left. Nothing is lost: the batch is written.
             let _ = self.published.send(Published {
                 session: fold.id,
                 agent: session.agent.clone(),

@@ -1,5 +1,5 @@
-//! What is written to an archive, free of any database: the recorder makes these, a store keeps
-//! them, and the columns say nothing that the parts do not.
+//! The rows of the archive, independent of the database. `batch.rs` builds them, a `Store` writes
+//! them. Columns only repeat facts that are in the parts, so that SQL can query them.
 
 use std::collections::BTreeMap;
 
@@ -11,32 +11,31 @@ use unspool_core::part::{Body, Part};
 use unspool_core::session::{Session, Step, Turn};
 use unspool_core::telling::Telling;
 
-/// The number of a row. Rows are numbered by the recorder, so that a batch can be prepared away
-/// from the database.
+/// A row number. The recorder assigns row numbers, so a batch can be built without the database.
 pub type Row = i64;
 
-/// One transaction's worth of writing.
+/// The writes of one transaction.
 #[derive(Default)]
 pub struct Batch {
     pub sessions: Vec<SessionWrite>,
     pub files: Vec<FileRow>,
-    /// Compressed pieces that part rows point into.
+    /// Compressed chunks that part rows point into.
     pub chunks: Vec<Chunk>,
     /// Large payloads, stored once.
     pub contents: Vec<Content>,
-    /// The words of the parts in this batch.
+    /// The index segment of the parts in this batch.
     pub segment: Option<crate::index::Segment>,
-    /// Parts whose words are not in a segment yet.
+    /// Parts that are not in a segment yet.
     pub unindexed: Vec<Row>,
-    /// Parts that may have been among those, and are in this segment.
+    /// Parts in this segment that may be marked as unindexed in the database.
     pub indexed: Vec<Row>,
-    /// What was said of files and holds no longer, unless it is said again.
+    /// Warnings to delete, by file and text, before `warnings` are inserted.
     pub outdated: Vec<(Row, &'static str)>,
     pub warnings: Vec<WarningRow>,
 }
 
 impl Batch {
-    /// Whether there is nothing to write.
+    /// True if there is nothing to write.
     pub fn is_empty(&self) -> bool {
         self.sessions.is_empty() && self.files.is_empty() && self.warnings.is_empty()
     }
@@ -46,20 +45,20 @@ impl Batch {
 pub struct SessionWrite {
     pub row: Row,
     pub id: SessionId,
-    /// The head, when it changed.
+    /// The head, if it changed.
     pub head: Option<Session>,
-    /// How many events were taken, this batch included.
+    /// The number of events applied, this batch included.
     pub seq: u64,
     pub completeness: String,
     pub sources: Vec<SourceRow>,
     pub cursors: Vec<Cursor>,
     pub turns: Vec<TurnWrite>,
     pub parts: Vec<PartRow>,
-    /// Turns that turned out to be another: their rows, and the other's.
+    /// Merged turns: the row that goes, and the row it was merged into.
     pub merged: Vec<(Row, Row)>,
     pub gone_parts: Vec<Row>,
     pub snapshots: Vec<Snapshot>,
-    /// Events that were counted and not applied, by reason.
+    /// Number of skipped events, by reason.
     pub oddities: BTreeMap<String, u64>,
 }
 
@@ -69,19 +68,19 @@ pub struct TurnWrite {
     /// Without its parts and its steps.
     pub turn: Turn,
     pub steps: Vec<Step>,
-    /// Digests of the names that lead into it; all of them, or those that are new.
+    /// Digests of the names of the turn, its steps and parts.
     pub names: Names,
-    /// Whether nothing in it goes on.
+    /// True if nothing in the turn is open.
     pub settled: bool,
 }
 
-/// Digests of names.
+/// All name digests of a turn, or those to add to the stored ones.
 pub enum Names {
     All(Vec<u64>),
     New(Vec<u64>),
 }
 
-/// Who speaks in a part.
+/// The author of a part.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {
     User,
@@ -97,7 +96,7 @@ impl Role {
     }
 }
 
-/// One part: columns to ask for, and where its payload lies.
+/// One part: its columns and the location of its payload.
 pub struct PartRow {
     pub row: Row,
     pub turn: Row,
@@ -112,31 +111,31 @@ pub struct PartRow {
     pub started: Option<i64>,
     pub ended: Option<i64>,
     pub duration: Option<i64>,
-    /// The first record that told of it: source, offset, length.
+    /// The first source record of the part: source, offset, length.
     pub evidence: Option<(u16, u64, u32)>,
-    /// Prose, as it is.
+    /// Prose, uncompressed.
     pub text: Option<String>,
     pub payload: Payload,
-    /// It has a row already, and perhaps a payload by itself.
+    /// The part already has a row, and may have a journal entry.
     pub stored: bool,
     pub content: Option<u128>,
-    /// Kept and not shown.
+    /// Stored but not shown.
     pub hidden: bool,
-    /// The sub-agents that it speaks of: their own ids, the call, their sessions.
+    /// The sub-agents of an agent part: agent id, call id, session.
     pub agents: Vec<(String, String, SessionId)>,
 }
 
-/// Where the rest of a part lies.
+/// Where the payload of a part is stored.
 pub enum Payload {
-    /// In a chunk of this batch: which one, where, how long.
+    /// In a chunk of this batch: index of the chunk, offset, length.
     Chunk { chunk: usize, at: usize, length: usize },
-    /// By itself, for it will change soon: the part or its turn is still open.
+    /// In the journal, because the part or its turn is still open and will change soon.
     Open(Vec<u8>),
 }
 
 pub struct Chunk {
     pub row: Row,
-    /// None where its payloads may be shared.
+    /// None if several sessions may share its payloads.
     pub session: Option<Row>,
     pub data: Vec<u8>,
 }
@@ -155,25 +154,25 @@ pub struct Snapshot {
     pub content: String,
 }
 
-/// A file that was read: what it looked like and how far it was taken.
+/// A file that was read, its stamp and fingerprint, and how far it was read.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct FileRow {
     pub row: Row,
     pub path: String,
     pub stamp: FileStamp,
-    /// Where to read on, and the number of the line there.
+    /// Where to resume reading, and the line number there.
     pub offset: u64,
     pub line: u64,
-    /// Digests of its beginning and of what stands before `offset`.
+    /// Digests of the file's beginning and of the bytes before `offset`.
     pub head: u64,
     pub tail: u64,
-    /// What the decoder remembers, to read on without reading again.
+    /// The decoder's state at `offset`, to resume without re-reading the file.
     pub saved: Option<String>,
-    /// Why nothing was taken from it.
+    /// Why the file was rejected.
     pub refused: Option<String>,
 }
 
-/// What the file system says of a file: hints that spare a look at its content.
+/// File system metadata. If it is unchanged, the content need not be read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct FileStamp {
     pub size: u64,
@@ -183,11 +182,11 @@ pub struct FileStamp {
     pub device: u64,
 }
 
-/// What one file told of one session.
+/// One file as a source of one session.
 #[derive(Clone, PartialEq, Debug)]
 pub struct SourceRow {
     pub file: Row,
-    /// Its place in the session's list of sources.
+    /// Its index in the session's list of sources.
     pub number: u16,
     pub telling: Telling,
     /// A digest of the first record.
@@ -196,7 +195,7 @@ pub struct SourceRow {
     pub records: Records,
 }
 
-/// The count of records by what became of them.
+/// Number of source records, by outcome.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Records {
     pub read: u64,
@@ -218,7 +217,7 @@ impl Records {
     }
 }
 
-/// Something a person should know about a file, with the bytes that could not be read.
+/// A warning about a file, with the bytes that could not be read.
 #[derive(Clone, PartialEq, Debug)]
 pub struct WarningRow {
     pub file: Row,
@@ -228,23 +227,23 @@ pub struct WarningRow {
     pub bytes: Vec<u8>,
 }
 
-/// Milliseconds, for columns that people compare. The exact time is in the payload.
+/// Milliseconds, for columns that queries compare. The exact time is in the payload.
 pub fn milliseconds(at: Option<Timestamp>) -> Option<i64> {
     at.map(|at| at.as_millisecond())
 }
 
-/// The place of the n-th thing that the user said: before everything else.
+/// The place of the n-th body of the user's message. Negative: before all parts of the reply.
 pub fn user_place(nth: usize, of: usize) -> i64 {
     nth as i64 - of as i64
 }
 
-/// The id of the n-th thing that the user said in a turn.
+/// The id of the n-th body of the user's message in a turn.
 pub fn user_part_id(turn: TurnId, nth: usize) -> PartId {
     let nth = (nth as u64).to_le_bytes();
     PartId(unspool_core::id::Id::derive([turn.0.bytes().as_slice(), b"user", &nth]))
 }
 
-/// The columns of a part that its body gives.
+/// The columns of a part that are derived from its body.
 pub(crate) struct Columns {
     pub kind: &'static str,
     pub state: Option<&'static str>,
@@ -285,7 +284,7 @@ pub(crate) fn columns(body: &Body) -> Columns {
     }
 }
 
-/// Whether a part says nothing more by itself: worth packing, and worth finding.
+/// True if a part is complete and can be packed and indexed.
 pub fn is_settled(part: &Part) -> bool {
     match &part.body {
         Body::Text(text) => !text.open,

@@ -1,4 +1,5 @@
-//! What is asked of a search, and what it finds.
+//! Search requests and results, and verification of candidates: the index only proposes parts, the
+//! stored text decides. `sqlite/search.rs` runs the search.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -11,17 +12,17 @@ use unspool_core::part::{Body, Place};
 use crate::index::{Matching, Query, Snippet, snippet};
 use crate::words::{fields, written, written_out};
 
-/// What to look for, and where.
+/// The query and its filters.
 #[derive(Clone, PartialEq, Debug)]
 pub struct SearchRequest {
     /// Words, `prefix*`, `"exact fragments"`, `-not`.
     pub query: String,
-    /// In this session only.
+    /// Only this session.
     pub session: Option<SessionId>,
     pub agent: Option<String>,
-    /// A part of the path of the project's folder.
+    /// A substring of the path of the project's folder.
     pub project: Option<String>,
-    /// A kind of part, `user` for what the user said, or `title`.
+    /// A part kind, `user` for the user's messages, or `title`.
     pub kind: Option<String>,
     pub tool: Option<String>,
     pub state: Option<String>,
@@ -30,7 +31,7 @@ pub struct SearchRequest {
     pub since: Option<i64>,
     pub until: Option<i64>,
     pub limit: usize,
-    /// About how many characters of context a hit shows.
+    /// Approximate length of a snippet, in characters.
     pub width: usize,
 }
 
@@ -53,16 +54,16 @@ impl SearchRequest {
     }
 }
 
-/// What was found.
+/// The result of a search.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Findings {
     /// Best first, or newest first.
     pub hits: Vec<Hit>,
-    /// There was too much to rank: these are the newest.
+    /// There were too many candidates to rank: these are the newest.
     pub newest_first: bool,
-    /// No word was whole: these have it inside a longer one.
+    /// A word had no whole-word match: hits may contain it inside a longer word.
     pub widened: bool,
-    /// Not everything was looked at: there may be more.
+    /// The search stopped before the end: there may be more hits.
     pub more: bool,
 }
 
@@ -76,10 +77,10 @@ pub struct Hit {
     /// None for a title.
     pub turn: Option<u32>,
     pub turn_id: Option<TurnId>,
-    /// Negative for what the user said.
+    /// Negative for the user's messages.
     pub place: Option<Place>,
     pub part: Option<PartId>,
-    /// The kind of the part; `user` for what the user said; `title`.
+    /// The kind of the part; `user` for the user's messages; `title`.
     pub kind: String,
     pub tool: Option<String>,
     pub state: Option<String>,
@@ -88,7 +89,7 @@ pub struct Hit {
     pub snippet: Snippet,
 }
 
-/// A hit, as `search --json` writes it. Scripts rely on the names.
+/// A hit as `search --json` writes it. The field names are a stable interface for scripts.
 #[derive(Serialize)]
 pub struct HitDocument<'a> {
     session: String,
@@ -105,7 +106,7 @@ pub struct HitDocument<'a> {
 }
 
 impl HitDocument<'_> {
-    /// So many characters of context does one have.
+    /// The length of its snippet, in characters.
     pub const WIDTH: usize = 200;
 
     pub fn of(hit: &Hit) -> HitDocument<'_> {
@@ -126,8 +127,9 @@ impl HitDocument<'_> {
     }
 }
 
-/// Where a body matches a query: a piece of it, cut to size. A result that the body was read
-/// without is asked for if the rest does not decide: it comes last, as it does in a whole one.
+/// Matches a body against a query and returns a snippet if it matches. `result` loads the tool
+/// result that `Extent::WithoutResult` left out; it is called only if the other fields do not
+/// decide, and comes last, as in a complete body.
 pub fn verify<'b>(
     query: &Query,
     body: &'b Body,
@@ -140,15 +142,15 @@ pub fn verify<'b>(
     verifying.snippet(width)
 }
 
-/// The same for pieces of text.
+/// Like [`verify`], for plain text fields.
 pub fn verify_fields(query: &Query, fields: &[&str], width: usize) -> Option<Snippet> {
     let mut verifying = Verifying::new(query);
     fields.iter().for_each(|field| verifying.look(|| Cow::Borrowed(*field)));
     verifying.snippet(width)
 }
 
-/// What is shown of a document is the field with the most hits among those that decide: what was
-/// said goes before what it led to, and nothing is written out that is not needed.
+/// Feeds fields to the matcher until the query is decided, so later fields are not unescaped in
+/// vain. The snippet comes from the field with the most matches; of equals, from the first.
 struct Verifying<'q, 'f> {
     matching: Matching<'q>,
     best: Option<(Cow<'f, str>, Vec<Range<usize>>)>,
@@ -176,7 +178,7 @@ impl<'q, 'f> Verifying<'q, 'f> {
     }
 }
 
-/// How much a hit counts beside how well it matches: people look for what was said first.
+/// The ranking weight of a part kind. Users mostly search for messages.
 pub fn weight(kind: &str) -> f32 {
     match kind {
         "user" | "interjection" => 1.5,

@@ -1,5 +1,5 @@
-//! What is asked of the figures over an archive, and what they are. They serialize as the JSON
-//! that `unspool stats --json` writes; scripts rely on the names.
+//! Statistics over an archive: the request and the result. The result serializes to the JSON of
+//! `unspool stats --json`; its field names are a stable interface. `sqlite/stats.rs` computes it.
 
 use jiff::Timestamp;
 use serde::{Serialize, Serializer};
@@ -11,22 +11,22 @@ use unspool_core::session::Usage;
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct StatsRequest {
     pub agent: Option<String>,
-    /// A part of the path of the project's folder.
+    /// A substring of the path of the project's folder.
     pub project: Option<String>,
-    /// Milliseconds: turns that started then or later.
+    /// Milliseconds: only turns that started at or after this time.
     pub since: Option<i64>,
     pub until: Option<i64>,
     pub prices: Prices,
 }
 
 impl StatsRequest {
-    /// Whether something is left out.
+    /// True if a filter is set.
     pub fn is_narrow(&self) -> bool {
         let times = self.since.is_some() || self.until.is_some();
         times || self.agent.is_some() || self.project.is_some()
     }
 
-    /// Whether something of this time counts. Without a time, it does unless times are asked for.
+    /// True if `at` is in the requested period. None is, unless a period is set.
     pub fn includes(&self, at: Option<i64>) -> bool {
         match at {
             Some(at) => {
@@ -38,25 +38,25 @@ impl StatsRequest {
     }
 }
 
-/// Figures over an archive (R-001-33).
+/// Statistics over an archive (R-001-33).
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Stats {
     pub totals: Totals,
     /// Most calls first.
     pub tools: Vec<ToolFigures>,
-    /// By the day in UTC on which a turn started, oldest first; what has no time comes last.
+    /// By the UTC day on which a turn started, oldest first; turns without a time last.
     pub by_day: Vec<Group>,
-    /// The others: most tokens first.
+    /// This and the next two: most tokens first.
     pub by_model: Vec<Group>,
     pub by_agent: Vec<Group>,
     pub by_project: Vec<Group>,
-    /// The calls that took longest, longest first.
+    /// The slowest calls, slowest first.
     pub slowest: Vec<SlowCall>,
-    /// The same tool with the same first line of its error, three times at least; most often first.
+    /// Failures of one tool with the same first error line, at least 3 times; most frequent first.
     pub failures: Vec<RepeatedFailure>,
 }
 
-/// Where a call stands.
+/// The location of a call.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct CallPlace {
     pub session: String,
@@ -67,30 +67,30 @@ pub struct CallPlace {
     pub at: Option<i64>,
 }
 
-/// A call that took long.
+/// A slow call.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct SlowCall {
     pub tool: String,
-    /// What it was asked for, in one line.
+    /// A one-line summary of its input.
     pub what: String,
     pub duration_ms: u64,
     #[serde(flatten)]
     pub place: CallPlace,
 }
 
-/// Something that fails again and again.
+/// A repeated failure.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct RepeatedFailure {
     pub tool: String,
     pub error: String,
     pub count: u64,
     pub sessions: u64,
-    /// The newest of them.
+    /// The most recent one.
     pub last: CallPlace,
 }
 
 impl Stats {
-    /// Leaves so many rows in each list: the last days, the first of the others.
+    /// Truncates each list to `limit` rows: the last days, the first rows of the others.
     pub fn cut(&mut self, limit: usize) {
         self.tools.truncate(limit);
         self.slowest.truncate(limit);
@@ -103,11 +103,11 @@ impl Stats {
     }
 }
 
-/// Figures over everything that was asked for. Parts that are not shown do not count.
+/// Totals over the requested sessions. Hidden parts do not count.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Totals {
     pub sessions: u64,
-    /// Of these: sessions of sub-agents.
+    /// Those among them that are sub-agents' sessions.
     pub sub_agents: u64,
     pub turns: u64,
     /// Model calls.
@@ -118,12 +118,12 @@ pub struct Totals {
     /// Error parts and failed tool calls.
     pub errors: u64,
     pub reasoning_parts: u64,
-    /// Reasoning parts among the parts of replies.
+    /// Share of reasoning parts among the parts of replies.
     pub reasoning_share: Option<f64>,
-    /// How long reasoning took, where that is known.
+    /// Total duration of reasoning, where it was measured.
     pub reasoning_ms: u64,
     pub usage: Spent,
-    /// How many of the sessions say what they cost.
+    /// Sessions with a reported cost.
     pub sessions_with_cost: u64,
     #[serde(rename = "first_at", serialize_with = "time")]
     pub first: Option<i64>,
@@ -131,15 +131,16 @@ pub struct Totals {
     pub last: Option<i64>,
 }
 
-/// Tokens by kind, and what they cost.
+/// Tokens by kind, and their cost.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Spent {
     pub tokens: Usage,
-    /// What agents say; None where nobody says it. Agents say it of a session, never of a model.
+    /// As reported by agents; None if none reported it. Agents report the cost of a session, never
+    /// of a model.
     pub cost_usd: Option<f64>,
-    /// By the list of prices, of those calls that have a price.
+    /// Estimated from the price list, over the calls that have a price.
     pub estimated_cost_usd: Option<f64>,
-    /// Calls that have none.
+    /// Model calls without a price.
     pub unpriced_steps: u64,
 }
 
@@ -166,19 +167,19 @@ impl Spent {
     }
 }
 
-/// Figures over one day, model, agent or project.
+/// Statistics of one day, model, agent or project.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Group {
-    /// None for what has no time, no model or no project.
+    /// None for the group without a time, model or project.
     pub name: Option<String>,
-    /// Sessions and turns with something of it: one that has two models counts under both.
+    /// Sessions and turns of the group. One that used two models counts under both.
     pub sessions: u64,
     pub turns: u64,
     pub steps: u64,
     pub usage: Spent,
 }
 
-/// Figures over the calls of one tool.
+/// Statistics of the calls of one tool.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct ToolFigures {
     pub name: String,
@@ -187,18 +188,19 @@ pub struct ToolFigures {
     pub failed: u64,
     pub denied: u64,
     pub interrupted: u64,
-    /// Not finished yet, as far as anybody knows.
+    /// Without a recorded end.
     pub running: u64,
-    /// The failed ones among the finished ones.
+    /// Share of failed calls among the finished ones.
     pub error_rate: Option<f64>,
-    /// How long finished calls took, of those that say it.
+    /// Durations of the finished calls that have one.
     pub duration: DurationFigures,
 }
 
-/// How long things took, in milliseconds.
+/// Statistics of durations, in milliseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct DurationFigures {
-    /// How many have a known duration.
+    /// How many calls have a measured duration.
+    #[serde(rename = "known")]
     pub known: u64,
     pub median_ms: Option<u64>,
     pub p95_ms: Option<u64>,
@@ -206,7 +208,7 @@ pub struct DurationFigures {
 }
 
 impl DurationFigures {
-    /// Percentiles by nearest rank: each is a duration that something really took.
+    /// Percentiles by nearest rank, so each is a measured duration.
     pub fn of(milliseconds: &mut [u32], total_ms: u64) -> DurationFigures {
         let count = milliseconds.len();
         let mut nearest = |percent: usize| {
@@ -222,7 +224,7 @@ impl DurationFigures {
     }
 }
 
-/// One number of another; none of none.
+/// `part / of`, or None if `of` is zero.
 pub fn share(part: u64, of: u64) -> Option<f64> {
     (of > 0).then(|| part as f64 / of as f64)
 }

@@ -1,19 +1,19 @@
-//! What of a part can be found: everything that the agent or the user read or wrote. One function
-//! for the index and for whoever shows a hit, so that what is indexed is what is searched.
+//! The searchable text of a part: everything that the agent or the user read or wrote. The index
+//! and the verification of hits both use `fields`, so they cover the same text.
 
 use std::borrow::Cow;
 
 use memchr::{memchr, memchr2};
 use unspool_core::part::{Body, Question};
 
-/// A piece of a part that can be searched.
+/// A searchable field of a part.
 pub enum Field<'a> {
     Text(&'a str),
-    /// As the source wrote it, escapes and all.
+    /// Raw JSON, with escapes.
     Json(&'a str),
 }
 
-/// Visits the searchable pieces of a part.
+/// Visits the searchable fields of a part.
 pub fn fields<'a>(body: &'a Body, visit: &mut dyn FnMut(Field<'a>)) {
     let mut text = |text: &'a str| {
         if !text.is_empty() {
@@ -63,7 +63,7 @@ pub fn fields<'a>(body: &'a Body, visit: &mut dyn FnMut(Field<'a>)) {
         Body::Compaction(compaction) => text(&compaction.summary),
         Body::File(file) => {
             text(file.name.as_deref().unwrap_or_default());
-            // An image that is written out is no text.
+            // Inline data such as an image is not text.
             text(file.url.as_deref().filter(|url| !url.starts_with("data:")).unwrap_or_default());
             text(file.text.as_deref().unwrap_or_default());
         }
@@ -102,14 +102,14 @@ fn asked<'a>(question: &'a Question, text: &mut impl FnMut(&'a str)) {
     }
 }
 
-/// The searchable pieces as text, JSON with its strings written out.
+/// The searchable fields as text, JSON with unescaped strings.
 pub fn texts(body: &Body) -> Vec<Cow<'_, str>> {
     let mut texts = Vec::new();
     fields(body, &mut |field| texts.push(written(field)));
     texts
 }
 
-/// A piece as text.
+/// A field as text.
 pub fn written(field: Field<'_>) -> Cow<'_, str> {
     match field {
         Field::Text(text) => Cow::Borrowed(text),
@@ -117,7 +117,7 @@ pub fn written(field: Field<'_>) -> Cow<'_, str> {
     }
 }
 
-/// JSON with escapes resolved and punctuation kept, so that a person finds what they saw.
+/// JSON with unescaped strings and all punctuation, so that users find the text as displayed.
 pub fn written_out(raw: &str) -> String {
     let mut out = String::with_capacity(raw.len());
     let mut rest = raw;
@@ -135,7 +135,7 @@ pub fn written_out(raw: &str) -> String {
     out
 }
 
-/// Where the string that begins here ends: behind the next quote that no backslash stands before.
+/// The end of the string that starts here: after the next unescaped quote.
 fn end_of_string(quoted: &str) -> Option<usize> {
     let bytes = quoted.as_bytes();
     let mut from = 1;
@@ -148,7 +148,7 @@ fn end_of_string(quoted: &str) -> Option<usize> {
     }
 }
 
-/// What a string says; or the string as it is, if it is none.
+/// Appends the value of a JSON string, or the text unchanged if it is not one.
 fn push_string(out: &mut String, quoted: &str) {
     let start = out.len();
     if push_simple(out, quoted).is_some() {
@@ -161,11 +161,11 @@ fn push_string(out: &mut String, quoted: &str) {
     }
 }
 
-/// The same for all but rare strings, in one pass and without a copy in between. None if it is not
-/// as simple as that: halves of pairs, and what is not JSON.
+/// Fast path of `push_string`: one pass, no intermediate copy. None for lone surrogates and
+/// invalid JSON.
 fn push_simple(out: &mut String, quoted: &str) -> Option<()> {
     let mut rest = quoted.get(1..quoted.len().checked_sub(1)?).filter(|_| quoted.ends_with('"'))?;
-    // Without a branch, so that many bytes are looked at in one go.
+    // Branch-free, so that the compiler vectorises it.
     if rest.bytes().fold(false, |control, byte| control | (byte < b' ')) {
         return None;
     }

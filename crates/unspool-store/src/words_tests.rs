@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::written_out;
 
-/// The rule: every string of which serde knows what it says is replaced by that, byte by byte.
+/// The reference: every string that serde can parse is replaced by its value, byte by byte.
 fn by_the_rule(raw: &str) -> String {
     let mut out = String::new();
     let mut rest = raw;

@@ -1,5 +1,6 @@
-//! The application: waits for what happens, lets the state take it, does what the state wants done,
-//! and draws. However much happens at once, keys are heard between two frames.
+//! The main loop: receives events from the backend, the terminal and signals, passes them to
+//! `State`, runs the effects it returns, and draws. Events are taken in batches of limited
+//! duration, so that keys are handled between two frames however many events arrive.
 
 use std::io;
 use std::rc::Rc;
@@ -15,33 +16,33 @@ use crate::screen::Screen;
 use crate::state::{Deed, State};
 use crate::theme::Theme;
 
-/// No two frames are nearer than this.
+/// The minimum time between two frames.
 const FRAME: Duration = Duration::from_millis(16);
-/// So long events are taken before what they changed is drawn.
+/// How long events are taken before the next frame is drawn.
 const BATCH: Duration = Duration::from_millis(6);
-/// With fewer pieces than this there would be no room to scroll.
+/// The smallest window: fewer entries would leave no room to scroll.
 const LEAST: usize = 100;
-/// With nothing to do, it looks so often.
+/// The longest wait for an event.
 const IDLE: Duration = Duration::from_secs(1);
 
-/// What a person chose.
+/// Options from the configuration and the command line.
 pub struct Options {
     pub theme: Theme,
     pub keys: Keys,
     pub motion: bool,
     pub mouse: bool,
-    /// So many pieces of a session are held at most.
+    /// The most entries of a session held in memory.
     pub window: usize,
     /// The session to begin with, and whether to replay it.
     pub session: Option<(String, bool)>,
 }
 
-/// Where events come together.
+/// The channel on which all events arrive.
 pub fn events() -> (Ear, Receiver<Event>) {
     mpsc::channel()
 }
 
-/// Runs until somebody ends it. `begun` is called once the first frame is drawn.
+/// Runs until the user quits. Calls `on_first_frame` once the first frame is drawn.
 pub fn run(
     link: &dyn Link,
     ear: &Ear,
@@ -62,7 +63,7 @@ pub fn run(
         let deed = state.open_named(&id, replay);
         perform(vec![deed], &mut state, &mut screen, link)?;
     }
-    // The first frame has something in it, if that does not take long.
+    // Wait briefly for the first response, so that the first frame is not empty.
     if let Ok(event) = events.recv_timeout(Duration::from_millis(40)) {
         let deeds = state.take(event, Instant::now());
         perform(deeds, &mut state, &mut screen, link)?;
@@ -135,7 +136,7 @@ fn perform(
     Ok(Flow::On)
 }
 
-/// Hears keys, the mouse and signals from now on.
+/// Starts the thread that reads keys and the mouse, and the one that waits for signals.
 fn listen(ear: Ear) {
     signals(ear.clone());
     thread::spawn(move || {
@@ -159,7 +160,7 @@ fn listen(ear: Ear) {
     });
 }
 
-/// Somebody wants us to end, or the terminal was closed.
+/// SIGTERM, SIGHUP and SIGINT end the application like `q`.
 #[cfg(unix)]
 fn signals(ear: Ear) {
     use tokio::signal::unix::{SignalKind, signal};

@@ -1,5 +1,6 @@
-//! Colours of code. Reading a grammar can take a tenth of a second, so a thread does it: whoever
-//! draws asks, gets what is known, and is told when there is more.
+//! Syntax highlighting on a thread of its own, since loading a grammar can take a tenth of a
+//! second. The layout gets what is cached, queues what is not, and `Event::Highlighted` announces
+//! results.
 
 use std::collections::VecDeque;
 use std::mem::size_of;
@@ -16,22 +17,22 @@ use unspool_render::highlight;
 
 use crate::event::Event;
 
-/// What is kept, in bytes. What was asked for longest ago goes first.
+/// The size of the cache in bytes. Evicts the least recently used.
 const KEPT: usize = 4 * 1024 * 1024;
-/// How many texts wait at most. Who scrolls fast has left the oldest behind.
+/// The longest queue. The oldest texts are dropped: fast scrolling has left them behind.
 const WAITING: usize = 64;
-/// New colours are told this often at most.
+/// The shortest time between two notifications.
 const PAUSE: Duration = Duration::from_millis(50);
-/// Longer texts are not even asked for: a digest of them is taken with every frame.
+/// Longer texts are not highlighted: their digest would be computed with every frame.
 const LONGEST: usize = 256 * 1024;
 
-/// JSON of this length is read at once.
+/// JSON up to this length is highlighted synchronously.
 const QUICK: usize = 16 * 1024;
 
-/// Digests of a language and of a text.
+/// The digests of language and text.
 type Key = (u64, u64);
 
-/// The colours that are known. A clone is the same.
+/// The cache, shared between clones.
 #[derive(Clone)]
 pub struct Colours {
     shared: Arc<Shared>,
@@ -46,11 +47,11 @@ struct Shared {
 struct State {
     known: FxHashMap<Key, Known>,
     bytes: usize,
-    /// Counts questions, so that what was asked for last is kept.
+    /// Counts lookups, for the least recently used order.
     clock: u64,
     wanted: VecDeque<Wanted>,
     waiting: FxHashSet<Key>,
-    /// The last that is known of each text that may be growing: its length and its key.
+    /// The latest highlighted version of each text that may be growing: its length and its key.
     families: FxHashMap<Key, (usize, Key)>,
     over: bool,
 }
@@ -62,7 +63,7 @@ struct Wanted {
 }
 
 struct Known {
-    /// Nothing, where a language has no grammar: that is not asked again.
+    /// `None` for a language without a grammar, so that it is not tried again.
     stretches: Option<Arc<Stretches>>,
     bytes: usize,
     asked: u64,
@@ -80,23 +81,23 @@ impl Shared {
     }
 }
 
-/// Ends the thread that finds colours, when it is dropped.
+/// The highlighting thread. It ends when this is dropped.
 #[derive(Debug)]
 pub struct Painter {
     colours: Colours,
 }
 
 impl Painter {
-    /// Starts the thread. It tells of new colours with [`Event::Coloured`].
+    /// Starts the thread. It announces results with [`Event::Coloured`].
     pub fn start(events: Sender<Event>) -> Painter {
         let shared = Arc::new(Shared { state: Mutex::default(), work: Condvar::new() });
         let worker = shared.clone();
-        // Without the thread everything is there but for its colours.
+        // Without the thread code is shown without colours.
         let _ = thread::Builder::new().name("colours".into()).spawn(move || work(&worker, events));
         Painter { colours: Colours { shared } }
     }
 
-    /// What is given to [`lines::LineOptions`].
+    /// The cache, to be passed to [`lines::LineOptions`].
     pub fn colours(&self) -> &Colours {
         &self.colours
     }
@@ -141,7 +142,7 @@ impl lines::Colours for Colours {
     }
 }
 
-/// JSON needs no grammar.
+/// JSON needs no grammar, so it is fast enough for the drawing thread.
 fn is_quick(language: &str, text: &str) -> bool {
     text.len() <= QUICK && matches!(language, "json" | "jsonc" | "jsonl")
 }
@@ -162,7 +163,7 @@ impl State {
         }
     }
 
-    /// Half of it goes at once, so that this is seldom.
+    /// Evicts half of the cache at once, so that this is rare.
     fn let_go(&mut self) {
         let mut asked: Vec<(u64, Key)> =
             self.known.iter().map(|(key, known)| (known.asked, *key)).collect();
@@ -177,7 +178,7 @@ impl State {
         self.families.retain(|_, (_, key)| known.contains_key(key));
     }
 
-    /// What is known of the start of a text that has grown since: it would blink otherwise.
+    /// The highlights of an earlier version of a growing text; without them it would flicker.
     fn of_start(&self, language: u64, text: &str) -> Option<Arc<Stretches>> {
         let (length, key) = self.families.get(&family(language, text))?;
         let start = text.as_bytes().get(..*length)?;
@@ -186,7 +187,7 @@ impl State {
     }
 }
 
-/// Texts that start alike may be one that grows.
+/// Texts with the same first 16 bytes may be versions of one that grows.
 fn family(language: u64, text: &str) -> Key {
     (language, digest(text.as_bytes().get(..16).unwrap_or(text.as_bytes())))
 }
@@ -203,7 +204,7 @@ fn work(shared: &Shared, events: Sender<Event>) {
     }
 }
 
-/// Waits for something to do, and tells what was done. Nothing when all is over.
+/// Waits for a job, and announces finished ones meanwhile. `None` when the thread should end.
 fn next(shared: &Shared, news: &mut News) -> Option<Wanted> {
     let mut state = shared.state();
     loop {
@@ -211,7 +212,7 @@ fn next(shared: &Shared, news: &mut News) -> Option<Wanted> {
             return None;
         }
         let pause = news.tell()?;
-        // What was asked for last is what is looked at.
+        // Newest first: that text is on the screen.
         if let Some(wanted) = state.wanted.pop_back() {
             return Some(wanted);
         }
@@ -232,8 +233,8 @@ struct News {
 }
 
 impl News {
-    /// Tells, if there is something to tell and it is time; otherwise says how long to wait.
-    /// Nothing when nobody listens any more.
+    /// Announces finished highlights if there are any and the interval has passed; otherwise
+    /// returns how long to wait. `None` if the application is ending.
     fn tell(&mut self) -> Option<Option<Duration>> {
         if !self.is_any {
             return Some(None);

@@ -23,7 +23,7 @@ fn r_001_38_colours_come_when_they_are_found() {
     wait(&told);
     let found = painter.colours().of("rust", RUST).unwrap();
     assert_eq!(found.first(), Some(&(Token::Comment, 0..7)));
-    // Nobody is told of what brings no colour, and it is asked once.
+    // A text without highlights is not announced, and is tried once.
     assert!(painter.colours().of("nonsense", RUST).is_none());
     assert!(painter.colours().of("Rust", "fn x() {}").is_none());
     wait(&told);
@@ -48,7 +48,7 @@ fn text_that_grows_keeps_the_colours_it_had() {
     let known = painter.colours().of("rust", RUST).unwrap();
     let grown = format!("{RUST}fn more() {{}}");
     assert_eq!(painter.colours().of("rust", &grown), Some(known));
-    // Another text that starts alike has none of them.
+    // Another text with the same start gets none of them.
     assert_eq!(painter.colours().of("rust", &RUST.replace("println", "printer")), None);
 }
 
@@ -63,7 +63,7 @@ fn memory_is_bounded() {
     assert!(state.bytes <= KEPT && state.bytes > KEPT / 4, "{}", state.bytes);
     assert_eq!(state.bytes, state.known.values().map(|known| known.bytes).sum::<usize>());
     drop(state);
-    // What is left behind while scrolling is not worked off.
+    // Texts left behind while scrolling are not highlighted.
     for at in 0..1000 {
         painter.colours().of("rust", &format!("fn f{at}() {{}}"));
     }
@@ -75,7 +75,7 @@ fn memory_is_bounded() {
 fn it_ends_with_the_application() {
     let (painter, told) = painter();
     drop(painter);
-    // The thread lets go of the channel.
+    // The thread drops the channel.
     let end = told.recv_timeout(Duration::from_secs(60));
     assert_eq!(end.unwrap_err(), mpsc::RecvTimeoutError::Disconnected);
 }

@@ -1,4 +1,4 @@
-//! What happens to the application: keys, what is told, time, signals.
+//! The events of the main loop: terminal input, backend events, highlights and signals.
 
 use crossterm::event::{KeyEvent, MouseEvent};
 
@@ -9,11 +9,11 @@ pub enum Event {
     Key(KeyEvent),
     Mouse(MouseEvent),
     Paste(String),
-    /// The terminal has so many columns and lines now.
+    /// The new size: columns and lines.
     Resize(u16, u16),
     Told(Told),
-    /// Colours of code that was shown without are at hand.
+    /// The highlighter has colours for code that was drawn without them.
     Coloured,
-    /// Somebody wants us to end.
+    /// A signal, or the terminal was closed.
     End,
 }

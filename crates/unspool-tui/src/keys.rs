@@ -1,13 +1,13 @@
-//! Keys and what they do. Every action has a name, by which the configuration gives it other keys.
+//! Key bindings. Every action has a name, under which the configuration can give it other keys.
 
-// Of the many keys and actions each place knows some, and the others do nothing there.
+// Each screen handles some of the keys and actions and ignores the rest.
 #![allow(clippy::wildcard_enum_match_arm)]
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use rustc_hash::FxHashMap;
 use thiserror::Error;
 
-/// Something that a key does.
+/// An action that can be bound to keys.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Action {
     Up,
@@ -53,7 +53,7 @@ pub enum Action {
     Suspend,
 }
 
-/// Every action: its name, its keys, what it does.
+/// Every action: its name, its default keys, and its description for the help.
 #[rustfmt::skip]
 pub const ACTIONS: &[(Action, &str, &str, &str)] = &[
     (Action::Down, "down", "j down", "next session, next part"),
@@ -93,7 +93,7 @@ pub const ACTIONS: &[(Action, &str, &str, &str)] = &[
     (Action::Rename, "rename", "R", "rename the session"),
     (Action::Delete, "delete", "X", "delete the session from the archive"),
     (Action::Mouse, "mouse", "m", "give the mouse back to the terminal, to select text"),
-    (Action::Redraw, "redraw", "ctrl-l", "draw everything anew"),
+    (Action::Redraw, "redraw", "ctrl-l", "redraw the screen"),
     (Action::Suspend, "suspend", "ctrl-z", "suspend"),
     (Action::Help, "help", "? f1", "this help"),
     (Action::Quit, "quit", "q ctrl-c", "quit"),
@@ -101,17 +101,17 @@ pub const ACTIONS: &[(Action, &str, &str, &str)] = &[
 
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum KeysError {
-    #[error("there is no action {0:?}; `unspool` shows them with ?")]
+    #[error("there is no action {0:?}; press ? in `unspool` to list them")]
     Action(String),
     #[error("{0:?} is no key; write j, G, ctrl-d, alt-x, enter, esc, space, up, pagedown or f1")]
     Key(String),
 }
 
-/// Which key does what.
+/// The action of each key.
 pub struct Keys(FxHashMap<(KeyCode, KeyModifiers), Action>);
 
 impl Keys {
-    /// The usual keys, and what was chosen instead: names of actions with their keys.
+    /// The default keys, with overrides: names of actions with their keys.
     pub fn new(chosen: impl IntoIterator<Item = (String, Vec<String>)>) -> Result<Keys, KeysError> {
         let mut keys = FxHashMap::default();
         let mut given: FxHashMap<Action, Vec<String>> = FxHashMap::default();
@@ -151,7 +151,7 @@ impl Keys {
     }
 }
 
-/// Shift is part of a letter.
+/// Drops Shift from a letter key: it is in the case of the letter.
 fn normal(code: KeyCode, modifiers: KeyModifiers) -> (KeyCode, KeyModifiers) {
     let kept = modifiers & (KeyModifiers::CONTROL | KeyModifiers::ALT);
     match code {
@@ -233,7 +233,7 @@ mod tests {
         }
     }
 
-    /// Whoever adds an action adds its row to docs/terminal.md.
+    /// docs/terminal.md has a row for every action.
     #[test]
     fn the_documentation_has_every_action_with_its_keys() {
         let page = include_str!("../../../docs/terminal.md");

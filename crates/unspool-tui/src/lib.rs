@@ -1,5 +1,6 @@
-//! The terminal application. A link brings sessions (`link`), the state folds what happens to it
-//! (`state`), the view draws the state and changes nothing (`view`).
+//! The terminal application. `backend` answers queries, from this machine's archive or from a
+//! server. `state` folds events into the application state and returns effects. `view` draws the
+//! state and changes nothing.
 
 pub mod app;
 pub mod colours;

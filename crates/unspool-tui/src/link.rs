@@ -1,5 +1,5 @@
-//! Where the application's sessions come from: an archive on this machine, or a server elsewhere.
-//! Either is asked with wishes and answers in its own time; what is written meanwhile is told too.
+//! The source of the application's sessions: the archive of this machine or a remote server. Both
+//! take queries, respond asynchronously, and send an event for every write to the archive.
 
 mod local;
 mod remote;
@@ -14,10 +14,10 @@ pub use local::{Changer, Local};
 pub use remote::{Remote, RemoteError, Secrets};
 pub use unspool_engine::reader::Growth;
 
-/// A wish by its number, so that an answer finds who asked.
+/// The id of a query, repeated in its response.
 pub type Number = u64;
 
-/// What comes from the other side.
+/// An event from the backend.
 #[derive(Debug)]
 pub enum Told {
     Answered(Number, Answer),
@@ -26,28 +26,28 @@ pub enum Told {
         session: SessionId,
         growth: Growth,
     },
-    /// Something was left out, or written by somebody who does not tell: look again.
+    /// Updates were lost, or another process wrote without publishing: reload.
     Missed,
-    /// The connection stands (again).
+    /// The connection is established, possibly again.
     Connected,
-    /// It is gone, and is being tried again; this is why.
+    /// The connection failed for this reason. The backend is reconnecting.
     Lost(String),
-    /// Something that was to be changed is, or is not.
+    /// The outcome of a change: a message for the status line, or an error.
     Done(Result<String, String>),
 }
 
-/// The other side.
+/// Access to sessions, local or remote.
 pub trait Link: Send {
-    /// Asks for something. The answer comes with [`Told::Answered`], or never, where the
-    /// connection is lost: then [`Told::Connected`] says that it can be asked again.
+    /// Sends a query. The response arrives as [`Told::Answered`]. If the connection is lost it
+    /// never arrives; after [`Told::Connected`] the query can be sent again.
     fn ask(&self, number: Number, wish: Wish);
 
-    /// Wants something changed. [`Told::Done`] says how it went.
+    /// Requests a change. Its outcome arrives as [`Told::Done`].
     fn change(&self, request: Request);
 
-    /// What it is called in the status line; nothing for this machine's own archive.
+    /// The name in the status line. `None` for this machine's own archive.
     fn name(&self) -> Option<&str>;
 }
 
-/// Where a link tells. It may be closed: then the application is ending.
+/// Where a backend sends its events. A closed channel means that the application is ending.
 pub type Ear = Sender<crate::event::Event>;

@@ -1,4 +1,4 @@
-//! The list of sessions: live ones on top, narrowed down while somebody types, in groups or not.
+//! The session list: live sessions first, filtered as the user types, optionally grouped.
 
 use std::cmp::Reverse;
 
@@ -8,7 +8,7 @@ use unspool_core::id::SessionId;
 use unspool_core::session::SessionState;
 use unspool_engine::reader::{Glance, Wish};
 
-/// So many are asked for at first, to have something to show, and then at a time.
+/// The sessions on the first page, small so that something shows quickly, and on each further one.
 const FIRST: u64 = 120;
 const MORE: u64 = 4000;
 
@@ -32,24 +32,24 @@ impl Grouping {
 /// A line of the list.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Row {
-    /// The head of a group, and how many are in it.
+    /// The header of a group, and its number of sessions.
     Group(String, usize),
-    /// The n-th of all sessions.
+    /// An index into `all`.
     Session(usize),
 }
 
 pub struct List {
     pub all: Vec<Glance>,
     pub rows: Vec<Row>,
-    /// The row that is chosen.
+    /// The selected row.
     pub at: usize,
-    /// The row at the top.
+    /// The first visible row.
     pub top: usize,
     pub filter: String,
     pub grouping: Grouping,
-    /// All sessions are here.
+    /// All sessions are loaded.
     pub complete: bool,
-    /// Where each one is.
+    /// The index of each session in `all`.
     index: FxHashMap<SessionId, usize>,
 }
 
@@ -75,7 +75,7 @@ impl List {
         }
     }
 
-    /// Takes in some more of the list. Says what to ask next.
+    /// Adds a page of sessions. Returns the query for the next page.
     pub fn take(&mut self, sessions: Vec<Glance>, more: bool) -> Option<Wish> {
         let last =
             sessions.last().map(|last| (last.started.map(Timestamp::as_millisecond), last.id));
@@ -88,7 +88,7 @@ impl List {
         Some(Wish::List { after: Some(after), limit: MORE })
     }
 
-    /// A session as it is now; it may be a new one. None: it is gone.
+    /// Updates or adds a session; removes it if `None`.
     pub fn put(&mut self, id: SessionId, glance: Option<Glance>) {
         match glance {
             Some(glance) if glance.sub_agent => return,
@@ -126,7 +126,7 @@ impl List {
         self.arrange();
     }
 
-    /// Puts the sessions in their order. The one that is chosen stays chosen.
+    /// Rebuilds the rows from filter, order and grouping. Keeps the selection.
     fn arrange(&mut self) {
         let chosen = self.chosen().map(|glance| glance.id);
         let words: Vec<String> = self.filter.split_whitespace().map(str::to_lowercase).collect();
@@ -163,7 +163,7 @@ impl List {
             Row::Group(..) => false,
         };
         let kept = chosen.and_then(|_| self.rows.iter().position(is_chosen));
-        // Nobody has moved yet: the first one is chosen, whichever it is.
+        // Until the user moves, select the first session.
         if self.at > 0 || self.top > 0 {
             self.at = kept.unwrap_or(self.at);
         } else {
@@ -172,12 +172,12 @@ impl List {
         self.at = self.at.min(self.rows.len().saturating_sub(1));
     }
 
-    /// Moves by so many sessions.
+    /// Moves the selection by a number of rows.
     pub fn by(&mut self, rows: isize) {
         let last = self.rows.len().saturating_sub(1);
         let mut at = self.at.saturating_add_signed(rows).min(last);
         let step: isize = if rows < 0 { -1 } else { 1 };
-        // Heads of groups cannot be chosen.
+        // Skip group headers.
         while matches!(self.rows.get(at), Some(Row::Group(..))) {
             match at.checked_add_signed(step).filter(|next| *next <= last) {
                 Some(next) => at = next,
@@ -187,12 +187,12 @@ impl List {
         self.at = at;
     }
 
-    /// The first row on a screen of so many.
+    /// Scrolls so that the selected row is visible.
     pub fn settle(&mut self, view: usize) {
         if self.at < self.top {
             self.top = self.at;
         }
-        // The head of its group is in sight with the first of a group.
+        // Show the group's header with its first session.
         if self.at == self.top
             && self.at > 0
             && matches!(self.rows.get(self.at - 1), Some(Row::Group(..)))

@@ -1,5 +1,5 @@
-//! Lines as cells of the screen. What a line says is free of control characters already; here it
-//! is held against that once more, because this is where a terminal begins.
+//! Draws laid-out lines into terminal cells. Lines are free of control characters already; they are
+//! escaped once more here, at the boundary to the terminal.
 
 use std::num::NonZeroU16;
 
@@ -15,11 +15,11 @@ pub use self::links::{Link, Links, links};
 
 mod links;
 
-/// More accents than this on one letter are there to do harm.
+/// Characters per grapheme: more combining marks than this are an attack.
 const LONGEST_SIGN: usize = 32;
 
-/// Draws a line into the first row of an area, over what stands there, and says how many columns
-/// it took. What does not fit is left out; no sign is cut in two.
+/// Draws a line into the first row of an area, patching the cells' styles, and returns the columns
+/// used. Graphemes that do not fit are left out, never split.
 pub fn draw(line: &Line, area: Rect, buffer: &mut Buffer, theme: &Theme) -> u16 {
     let area = area.intersection(buffer.area);
     if area.is_empty() {
@@ -34,14 +34,14 @@ pub fn draw(line: &Line, area: Rect, buffer: &mut Buffer, theme: &Theme) -> u16 
         }
         if let Some(cell) = buffer.cell_mut((x, area.y)) {
             cell.set_symbol(sign).set_style(style);
-            // ratatui 0.30.2 counts the sound marks of narrow kana twice, and would not draw what
-            // stands behind them.
+            // ratatui 0.30.2 counts the sound marks of narrow kana twice, and would not draw the
+            // character after them.
             if sign.len() > 1 && sign.cell_width() != width {
                 let width = NonZeroU16::new(width).map(CellDiffOption::ForcedWidth);
                 cell.set_diff_option(width.unwrap_or_default());
             }
         }
-        // The other half of a wide sign is nobody else's.
+        // Clear the second cell of a wide grapheme.
         for x in x.saturating_add(1)..x.saturating_add(width) {
             if let Some(cell) = buffer.cell_mut((x, area.y)) {
                 cell.set_symbol(" ").set_style(style);
@@ -50,8 +50,8 @@ pub fn draw(line: &Line, area: Rect, buffer: &mut Buffer, theme: &Theme) -> u16 
     })
 }
 
-/// Goes over the signs of a line that fit into an area: the number of its run, the sign, its
-/// column and its width. Says how many columns were taken.
+/// Calls `each` for every grapheme of a line that fits into an area, with the index of its run, the
+/// grapheme, its column and its width. Returns the columns used.
 fn walk(line: &Line, area: Rect, mut each: impl FnMut(usize, &str, u16, u16)) -> u16 {
     let mut x = area.x;
     for (at, run) in line.runs.iter().enumerate() {
@@ -61,7 +61,7 @@ fn walk(line: &Line, area: Rect, mut each: impl FnMut(usize, &str, u16, u16)) ->
             if width > area.right().saturating_sub(x) {
                 return x - area.x;
             }
-            // What takes no room by itself would hide in a neighbour's cell.
+            // A grapheme without a width would hide in its neighbour's cell.
             if width > 0 {
                 each(at, shortened(sign), x, width);
                 x += width;

@@ -40,13 +40,13 @@ fn what_does_not_fit_is_left_out_whole() {
     );
     assert_eq!(drawn(&plain("東"), 1), (vec![" ".into()], 0));
     assert_eq!(drawn(&plain("abc"), 0), (vec![], 0));
-    // An area that reaches over the edge of the screen.
+    // An area beyond the edge of the screen.
     let mut buffer = Buffer::empty(Rect::new(0, 0, 3, 1));
     assert_eq!(draw(&plain("abcdef"), Rect::new(1, 0, 9, 1), &mut buffer, &Theme::mono()), 2);
     assert_eq!(draw(&plain("abcdef"), Rect::new(0, 5, 9, 1), &mut buffer, &Theme::mono()), 0);
 }
 
-/// Law 8, even for a line that nobody has made safe.
+/// Law 8, even for a line that was not escaped before.
 #[test]
 fn law_8_no_cell_holds_what_a_terminal_obeys() {
     let run = |text: &str| Run { text: text.to_owned(), style: Look::default() };
@@ -69,7 +69,7 @@ fn a_sign_that_two_runs_share_is_one() {
     assert_eq!((line.width(), drawn(&line, 3).0), (3, vec!["👩‍💻".into(), " ".into(), "x".into()]));
 }
 
-/// The layout, ratatui and we count alike: otherwise what a frame leaves behind stays for ever.
+/// The layout, ratatui and we agree on widths; otherwise remains of old frames stay on the screen.
 #[test]
 fn everybody_counts_alike() {
     let signs = ["a", "é", "東", "👍🏽", "👩‍👩‍👧‍👦", "🇩🇪", "☺\u{fe0f}", "☺", "ﬁ", "한", "ᄒ", "क्षि"];
@@ -124,11 +124,11 @@ fn links_can_be_followed() {
     let out = written(&mut links, &shown);
     assert!(out.starts_with("\x1b7\x1b]8;id="), "{out:?}");
     assert!(out.contains(";https://example.org/%C3%BC?a=1;b\x1b\\\x1b[2;7H"), "{out:?}");
-    // The cursor is put behind the wide sign, since terminals do not agree on where it stands.
+    // The cursor is positioned after a wide character: terminals disagree on its width.
     assert!(out.contains("the 東\x1b[2;13H page\x1b["), "{out:?}");
     assert!(out.ends_with("\x1b]8;;\x1b\\\x1b8"), "{out:?}");
     assert_eq!(out.matches("\x1b]8;").count(), 2);
-    // The same frame again tells nothing.
+    // The same frame again writes nothing.
     assert_eq!(written(&mut links, &shown), "");
     links.forget();
     assert_eq!(written(&mut links, &shown), out);
@@ -143,11 +143,11 @@ fn links_go_with_what_carried_them() {
     written(&mut links, &first);
     let out = written(&mut links, &second);
     assert!(out.contains("https://example.org/2") && !out.contains("https://example.org/1"));
-    // The cells are printed without the link, though ratatui saw no reason to.
+    // The cells are printed without the link, though ratatui's diff does not include them.
     let out = written(&mut links, &nothing);
     assert!(out.contains("page") && !out.contains("\x1b]8"), "{out:?}");
     assert_eq!(written(&mut links, &nothing), "");
-    // What lies over a link is no link; what was drawn in other colours is told again.
+    // A covered link is dropped; one drawn in other colours is written again.
     written(&mut links, &first);
     let (mut covered, found) = first.clone();
     covered[(7, 1)].set_symbol("#");

@@ -1,5 +1,6 @@
-//! Pieces of a transcript: the head of a turn, the user's words, a part, a reasoning block. Each is
-//! laid out when somebody looks at it, and again only when it or the width has changed.
+//! The entries of a transcript: a turn's header, the user's text, a part, a reasoning block, a
+//! turn's footer. An entry is made from a `TurnView` and laid out as lines when it is first
+//! visible; the layout is cached until its content, its width or its fold state changes.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -14,7 +15,7 @@ use unspool_core::present::{Item, PartView, Stands, TurnHeader, TurnView};
 use unspool_core::session::TurnState;
 use unspool_engine::window::Position;
 
-/// Which piece it is, whatever it shows.
+/// The identity of an entry, stable when its content changes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Key {
     Head,
@@ -31,45 +32,45 @@ pub enum Content {
     Turn(TurnHeader),
     User(Vec<Block>),
     Item(Item),
-    /// What a turn took, once it is over (R-003-25).
+    /// The duration and tokens of a finished turn (R-003-25).
     Foot(TurnHeader),
 }
 
-/// How much of a piece is shown.
+/// How much of an entry is shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fold {
     /// One line.
     Closed,
-    /// The beginning of long output.
+    /// Long output is cut.
     Short,
     Open,
 }
 
-/// So many lines of output are shown of what is neither closed nor open.
+/// The lines of output shown in a `Short` entry.
 const SHORT: usize = 8;
 
 pub struct Piece {
     pub key: Key,
     pub position: Position,
     pub content: Content,
-    /// Stands under the piece before it without a space.
+    /// No blank line above it.
     pub dense: bool,
     laid: RefCell<Option<Laid>>,
 }
 
-/// What a piece shows that is not its own.
+/// What the layout needs beside the entry itself.
 pub struct Surroundings<'a> {
     pub colours: Option<&'a dyn Colours>,
     pub inlines: &'a Inlines,
 }
 
-/// The transcripts of sub-agents that are shown in their places.
+/// The transcripts of sub-agents that are shown inline.
 pub type Inlines = FxHashMap<SessionId, Inline>;
 
 /// The end of a sub-agent's transcript.
 pub struct Inline {
     pub turns: Vec<TurnView>,
-    /// There is more before it.
+    /// The beginning is omitted.
     pub cut: bool,
 }
 
@@ -111,11 +112,11 @@ impl Piece {
         Piece::new(Key::Head, Position { turn: 0, place: Place(i64::MIN) }, Content::Head(blocks))
     }
 
-    /// The pieces of a turn.
+    /// The entries of a turn.
     pub fn of_turn(view: TurnView) -> Vec<Piece> {
         let TurnView { id, header, user, items, after, .. } = view;
         let number = header.number;
-        // Before all parts, in this order.
+        // The header and the user's text precede all parts: places -2 and -1.
         let before = |place: i64| Position { turn: number, place: Place(place) };
         let ended = !matches!(header.state, TurnState::Running | TurnState::Unknown);
         let foot = (ended && after == 0 && !items.is_empty()).then(|| header.clone());
@@ -130,7 +131,7 @@ impl Piece {
             let position = Position { turn: number, place };
             let mut piece = Piece::new(key, position, Content::Item(item));
             piece.dense = dense && last_dense;
-            // A call whose agents stand for it is nowhere.
+            // A call that is shown as its agents has no lines of its own.
             if !piece.parts().iter().all(|part| part.blocks.is_empty()) {
                 last_dense = dense;
             }
@@ -142,20 +143,20 @@ impl Piece {
         pieces
     }
 
-    /// Takes over what was laid out of the same piece, if it still is the same.
+    /// Takes over the cached layout of the old entry if its content is unchanged.
     pub fn inherit(&mut self, old: Piece) {
         if self.content == old.content && self.dense == old.dense {
             self.laid = old.laid;
         }
     }
 
-    /// Colours came, or a part of what is within was changed: it is to be laid out again.
+    /// Drops the cached layout: highlights arrived, or an inline transcript changed.
     pub fn forget(&self) {
         self.laid.replace(None);
     }
 
-    /// How much is shown unless somebody chose. What went wrong, what was changed and what was
-    /// asked is in sight; other calls are one line, as on the page.
+    /// The fold state unless the user chose another. Failures, edits and questions show their
+    /// content; other calls are one line, as on the page.
     pub fn usual_fold(&self) -> Fold {
         let Content::Item(item) = &self.content else { return Fold::Open };
         match item {
@@ -185,7 +186,7 @@ impl Piece {
         }
     }
 
-    /// Its kind, for what is folded and looked for by kind.
+    /// Its kind, for folding and seeking by kind.
     pub fn kind(&self) -> Option<Kind> {
         match &self.content {
             Content::Item(Item::Part(part)) => Some(part.kind),
@@ -209,7 +210,7 @@ impl Piece {
         })
     }
 
-    /// The parts that stand in it.
+    /// The parts that it shows.
     pub fn parts(&self) -> &[PartView] {
         match &self.content {
             Content::Item(Item::Part(part)) => std::slice::from_ref(part),
@@ -218,7 +219,7 @@ impl Piece {
         }
     }
 
-    /// When it happened.
+    /// When it started.
     pub fn time(&self) -> Option<Timestamp> {
         match &self.content {
             Content::Turn(header) => header.started,
@@ -244,7 +245,7 @@ impl Piece {
         found
     }
 
-    /// Its lines in so many columns.
+    /// Its lines at a width, from the cache if possible.
     pub fn lines(&self, width: usize, fold: Fold, shown: &Surroundings<'_>) -> Rc<Vec<Line>> {
         let mut laid = self.laid.borrow_mut();
         if let Some(laid) = laid.as_ref().filter(|laid| laid.width == width && laid.fold == fold) {
@@ -301,7 +302,7 @@ fn card(part: &PartView) -> Option<&Card> {
 }
 
 fn is_telling(card: &Card) -> bool {
-    // What was asked is in sight, and so is what was answered: that is a record.
+    // A question stays visible with its answer: it is a record of a decision.
     let asked = card.question.is_some();
     let shows = |block: &Block| matches!(block, Block::Diff(_) | Block::List(_));
     asked || card.badge.tone == Tone::Failed || card.body.iter().any(shows)
@@ -314,7 +315,7 @@ fn agents_of(node: &Node, found: &mut Vec<(String, SessionId)>) {
     node.children.iter().for_each(|child| agents_of(child, found));
 }
 
-/// `── 3 · user · 14:03:22 · claude-opus-4 ──`: what is known when a turn begins.
+/// `── Turn 3 · user · 14:03:22 · claude-opus-4 ──`: the facts known when a turn starts.
 fn turn_line(header: &TurnHeader, width: usize) -> Line {
     let measure = width.min(lines::MEASURE);
     let mut line = Line::of("── ", Style::gutter());

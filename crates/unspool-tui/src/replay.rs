@@ -1,6 +1,5 @@
-//! Replaying a session with its own timing (R-001-32, R-X-15): pieces come into sight when they came
-//! into being. It is the stored session that is shown, with its own ids and times; nothing is told
-//! anew.
+//! Replays a session with its own timing (R-001-32, R-X-15): entries appear at their recorded
+//! times. It reveals the stored session with its own ids and times; no events are emitted again.
 
 use std::time::{Duration, Instant};
 
@@ -10,14 +9,14 @@ use crate::scroll::Pieces;
 use crate::transcript::Transcript;
 
 pub const SPEEDS: [u32; 7] = [1, 2, 4, 8, 16, 32, 64];
-/// While it plays, it is looked at so often.
+/// The time between two updates while playing.
 const PACE: Duration = Duration::from_millis(33);
 
 pub struct Replay {
     pub playing: bool,
-    /// Times as fast as it was.
+    /// A factor of the recorded speed.
     pub speed: u32,
-    /// The time in the session, as of `since`.
+    /// The session time at `since`.
     pub clock: Option<Timestamp>,
     since: Instant,
 }
@@ -31,7 +30,7 @@ impl Replay {
         self.playing.then(|| now + PACE)
     }
 
-    /// The time in the session now.
+    /// The session time now.
     pub fn time(&self, now: Instant) -> Option<Timestamp> {
         let clock = self.clock?;
         if !self.playing {
@@ -61,7 +60,7 @@ impl Replay {
         self.speed = slower.unwrap_or(self.speed);
     }
 
-    /// Shows what has come into being meanwhile.
+    /// Reveals the entries whose time has come.
     pub fn play(&mut self, transcript: &mut Transcript, now: Instant) {
         if !self.playing {
             return;
@@ -83,7 +82,7 @@ impl Replay {
         transcript.settle();
     }
 
-    /// The next piece that somebody sees, whenever it came.
+    /// Reveals the next visible entry, whatever its time, and pauses.
     pub fn step(&mut self, transcript: &mut Transcript, now: Instant) {
         self.playing = false;
         while let Some(next) = transcript.pieces.get(transcript.count()) {
@@ -111,7 +110,7 @@ impl Replay {
         transcript.settle();
     }
 
-    /// How much of the session has been seen, by its own time.
+    /// The progress by session time, from 0 to 1.
     pub fn progress(&self, transcript: &Transcript, now: Instant) -> f64 {
         let (Some((from, to)), Some(time)) = (span(transcript), self.time(now)) else { return 0.0 };
         let whole = to.duration_since(from).as_secs_f64();
@@ -119,7 +118,7 @@ impl Replay {
         if whole > 0.0 { (seen / whole).clamp(0.0, 1.0) } else { 1.0 }
     }
 
-    /// To a part of the session, by its own time. Says whether what is there is loaded.
+    /// Jumps to a fraction of the session time. False if that point is not loaded.
     pub fn jump(&mut self, transcript: &mut Transcript, part: f64, now: Instant) -> bool {
         let Some((from, to)) = span(transcript) else { return false };
         let whole = to.duration_since(from).as_secs_f64();
@@ -141,13 +140,13 @@ impl Replay {
         true
     }
 
-    /// Another place was loaded: time goes on from there.
+    /// After a jump to another window: the clock restarts at its first entry.
     pub fn jumped(&mut self, now: Instant) {
         self.set_clock(None, now);
     }
 }
 
-/// When a session began and ended.
+/// The start and end of a session.
 fn span(transcript: &Transcript) -> Option<(Timestamp, Timestamp)> {
     let glance = transcript.glance.as_ref()?;
     glance.started.zip(glance.ended)
@@ -158,7 +157,7 @@ enum Shown {
     Along,
 }
 
-/// Heads and feet come along with what they belong to.
+/// A step stops at parts and user text; headers and footers appear along with them.
 fn next_kind(transcript: &Transcript, at: usize) -> Shown {
     use crate::piece::Key;
     match transcript.pieces.get(at).map(|piece| piece.key) {

@@ -1,4 +1,5 @@
-//! The terminal: taken, and given back as it was, whatever happens.
+//! The terminal in raw mode and on the alternate screen: acquired, drawn to, and always restored,
+//! also by a panic and by suspending.
 
 use std::io::{self, BufWriter, Stdout, Write};
 use std::panic;
@@ -23,14 +24,14 @@ use crate::state::State;
 use crate::theme::Theme;
 use crate::view;
 
-/// Whether the terminal is ours.
+/// True while the terminal is acquired.
 static TAKEN: AtomicBool = AtomicBool::new(false);
 static HOOK: Once = Once::new();
 
 type Out = BufWriter<Taken>;
 
-/// The terminal as long as it is ours: what still waits to be drawn when it is given back, by a
-/// panic in the middle of a frame, would wipe away what is said of the panic.
+/// Standard output that discards writes once the terminal is restored. After a panic in the middle
+/// of a frame, the buffered rest of the frame would otherwise overwrite the panic message.
 struct Taken(Stdout);
 
 impl Write for Taken {
@@ -43,13 +44,13 @@ impl Write for Taken {
     }
 }
 
-/// The terminal while it is ours. It is given back when this goes.
+/// The acquired terminal. Restored on drop.
 ///
-/// Not ratatui's `Terminal`: that one asks the terminal where its cursor is whenever the screen is
-/// cleared, and waits two seconds for one that does not answer.
+/// Not ratatui's `Terminal`: its `clear` queries the cursor position and waits two seconds for a
+/// terminal that does not answer; and OSC 8 links must be written after the cells.
 pub struct Screen {
     backend: CrosstermBackend<Out>,
-    /// What is on the terminal, and what will be.
+    /// The drawn frame, and the next one.
     shown: Buffer,
     next: Buffer,
     links: Links,
@@ -58,7 +59,7 @@ pub struct Screen {
 
 impl Screen {
     pub fn take(mouse: bool) -> io::Result<Screen> {
-        // What is said of a panic is to be read where the terminal is as it was.
+        // Restore the terminal before the panic message is printed.
         HOOK.call_once(|| {
             let usual = panic::take_hook();
             panic::set_hook(Box::new(move |info| {
@@ -112,7 +113,7 @@ impl Screen {
         queue!(self.backend, Clear(ClearType::All))
     }
 
-    /// What is on the terminal may be anything: all of it is drawn next time.
+    /// Redraws everything with the next frame: the terminal's content is unknown.
     pub fn redraw(&mut self) -> io::Result<()> {
         let area = self.shown.area;
         self.clear(area)
@@ -124,12 +125,12 @@ impl Screen {
         if mouse { execute!(out, EnableMouseCapture) } else { execute!(out, DisableMouseCapture) }
     }
 
-    /// Into the clipboard of who sits at the terminal, over SSH too (OSC 52).
+    /// Copies to the clipboard of the terminal's user, also over SSH (OSC 52).
     pub fn copy(&mut self, text: &str) -> io::Result<()> {
         execute!(&mut self.backend, CopyToClipboard::to_clipboard_from(text))
     }
 
-    /// Stops, as Ctrl-Z asks for, and goes on when somebody brings us back.
+    /// Stops the process, as Ctrl-Z should, and resumes when it is continued.
     #[cfg(unix)]
     pub fn suspend(&mut self) -> io::Result<()> {
         use rustix::process::{Signal, getpid, kill_process};
@@ -150,7 +151,7 @@ impl Drop for Screen {
     }
 }
 
-/// Gives the terminal back as it was. Nothing here can be helped when it fails.
+/// Restores the terminal. Errors are ignored: nothing can be done about them here.
 fn give_back() {
     if TAKEN.swap(false, Ordering::SeqCst) {
         let mut out = io::stdout();

@@ -1,14 +1,14 @@
-//! Scrolling that stays at the end while its reader is there, and where its reader is otherwise
-//! (R-003-42, R-X-12). Pieces are measured only where somebody looks, so a place is a piece and a
-//! line in it: what changes elsewhere moves nothing.
+//! Sticky scrolling: follows the end while the user is there, and otherwise keeps its position
+//! (R-003-42, R-X-12). Only visible entries are measured, so a position is an entry and a line in
+//! it; changes elsewhere do not move the view.
 
-/// Pieces below one another, each with so many lines.
+/// A column of entries with their heights in lines.
 pub trait Pieces {
     fn count(&self) -> usize;
     fn height(&self, piece: usize) -> usize;
 }
 
-/// A line of a piece.
+/// A line of an entry.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Spot {
     pub piece: usize,
@@ -19,8 +19,8 @@ pub struct Spot {
 pub struct Scroll {
     /// The line at the top of the screen.
     pub top: Spot,
-    /// Whether what comes is to be in sight. Only a person's own movement changes it: growth,
-    /// shrinking, another width and a card that opens never do.
+    /// True if new content scrolls into view. Only the user's own moves change it; growing,
+    /// shrinking, resizing and opening a card do not.
     pub following: bool,
 }
 
@@ -29,18 +29,18 @@ impl Scroll {
         Scroll { top: Spot::default(), following: true }
     }
 
-    /// After anything has changed but by a movement: the end is in sight again, if it is to be.
+    /// Corrects the position after any change other than a move: follows the end if it should.
     pub fn settle(&mut self, pieces: &impl Pieces, view: usize) {
         let end = end_top(pieces, view);
         if self.following || self.top > end {
             self.top = end;
         }
-        // The piece at the top may have become shorter.
+        // The entry at the top may have become shorter.
         let height = pieces.height(self.top.piece);
         self.top.line = self.top.line.min(height.saturating_sub(1));
     }
 
-    /// A person moves by so many lines, up where it is negative.
+    /// A move by lines; negative is up.
     pub fn by(&mut self, pieces: &impl Pieces, view: usize, lines: isize) {
         let from = self.top;
         if lines < 0 {
@@ -65,7 +65,7 @@ impl Scroll {
         self.settle(pieces, view);
     }
 
-    /// A person goes to a piece: it comes into sight, its first line at least.
+    /// A move to an entry: at least its first line becomes visible.
     pub fn show(&mut self, pieces: &impl Pieces, view: usize, piece: usize) {
         let target = Spot { piece, line: 0 };
         let end = end_top(pieces, view);
@@ -82,7 +82,7 @@ impl Scroll {
         }
     }
 
-    /// A person goes to a piece, and wants it at the top.
+    /// A move to an entry, placed at the top.
     pub fn show_at_top(&mut self, pieces: &impl Pieces, view: usize, piece: usize) {
         let end = end_top(pieces, view);
         self.top = Spot { piece, line: 0 }.min(end);
@@ -90,7 +90,7 @@ impl Scroll {
     }
 }
 
-/// The spot so many lines below, at most the last line.
+/// The position a number of lines below, at most the last line.
 pub fn forward(pieces: &impl Pieces, from: Spot, mut lines: usize) -> Spot {
     let mut spot = from;
     while spot.piece < pieces.count() {
@@ -105,7 +105,7 @@ pub fn forward(pieces: &impl Pieces, from: Spot, mut lines: usize) -> Spot {
     last(pieces)
 }
 
-/// The spot so many lines above, at least the first line. Pieces without lines are nowhere.
+/// The position a number of lines above, at least the first line. Skips entries without lines.
 pub fn back(pieces: &impl Pieces, from: Spot, mut lines: usize) -> Spot {
     let mut spot = from;
     while lines > spot.line {
@@ -122,7 +122,7 @@ fn last(pieces: &impl Pieces) -> Spot {
     back(pieces, end, 1)
 }
 
-/// The top of the screen when the last line is at its bottom.
+/// The top position that puts the last line at the bottom of the screen.
 pub fn end_top(pieces: &impl Pieces, view: usize) -> Spot {
     back(pieces, Spot { piece: pieces.count(), line: 0 }, view.max(1))
 }

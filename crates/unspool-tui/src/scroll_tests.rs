@@ -12,11 +12,11 @@ impl Pieces for Heights {
     }
 }
 
-/// What happens, one thing after the other.
+/// The steps of a case.
 enum Step {
-    /// The pieces are so high now, and nobody moved.
+    /// New heights of the entries, without a move.
     Become(&'static [usize]),
-    /// The screen has so many lines now.
+    /// A new height of the screen.
     Resize(usize),
     By(isize),
     Start,
@@ -25,7 +25,7 @@ enum Step {
 }
 use Step::{Become, By, End, Resize, Show, Start};
 
-/// The line at the top, counted from the first, and whether the end is followed.
+/// The line at the top, counted from the first, and whether the scroll follows the end.
 fn play(steps: &[Step]) -> (usize, bool) {
     let (mut pieces, mut view, mut scroll) = (Heights(vec![]), 10, Scroll::at_end());
     for step in steps {

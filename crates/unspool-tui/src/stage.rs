@@ -1,5 +1,5 @@
-//! The application without a terminal, and with a clock that whoever holds it moves: what was asked
-//! is answered at once. For tests and measurements.
+//! The application without a terminal, for tests and benchmarks: queries are answered synchronously
+//! from a store, and the caller moves the clock.
 
 use std::time::{Duration, Instant};
 
@@ -26,7 +26,7 @@ pub struct Stage<S: Store> {
     now: Instant,
 }
 
-/// What was asked and not yet answered.
+/// Effects that have not been run yet.
 pub struct Asked(Vec<Deed>);
 
 impl<S: Store> Stage<S> {
@@ -40,7 +40,7 @@ impl<S: Store> Stage<S> {
         Ok(stage)
     }
 
-    /// Answers what is asked. What else is wanted there is nobody to do for.
+    /// Answers queries. Ignores all other effects.
     fn perform(&mut self, deeds: Vec<Deed>) {
         let mut waiting = deeds;
         while let Some(deed) = waiting.pop() {
@@ -57,7 +57,7 @@ impl<S: Store> Stage<S> {
         self.perform(deeds);
     }
 
-    /// Presses keys: letters as they are, others by their codes.
+    /// Presses keys: letters, `\n` for Enter, `\x1b` for Escape.
     pub fn press(&mut self, keys: &str) {
         for letter in keys.chars() {
             let code = match letter {
@@ -69,7 +69,7 @@ impl<S: Store> Stage<S> {
         }
     }
 
-    /// Presses keys and leaves what is asked then to whoever holds it: a link has its own thread.
+    /// Presses keys and returns the effects unrun, as with a backend on its own thread.
     pub fn press_unasked(&mut self, keys: &str) -> Asked {
         let mut asked = Asked(Vec::new());
         for letter in keys.chars() {
@@ -79,7 +79,7 @@ impl<S: Store> Stage<S> {
         asked
     }
 
-    /// What a link would answer.
+    /// The responses that a backend would send.
     pub fn answers(&self, asked: Asked) -> Vec<Event> {
         let wishes = asked.0.into_iter().filter_map(|deed| {
             if let Deed::Ask(number, wish) = deed { Some((number, wish)) } else { None }
@@ -91,7 +91,7 @@ impl<S: Store> Stage<S> {
         wishes.map(answer).collect()
     }
 
-    /// Hears answers, and asks for nothing more.
+    /// Delivers responses, and drops the effects they cause.
     pub fn hear(&mut self, answers: Vec<Event>) {
         for event in answers {
             self.state.take(event, self.now);
@@ -102,7 +102,7 @@ impl<S: Store> Stage<S> {
         self.take(Event::Resize(width, height));
     }
 
-    /// Lets time go by.
+    /// Advances the clock.
     pub fn pass(&mut self, time: Duration) {
         self.now += time;
         let deeds = self.state.tick(self.now);
@@ -117,7 +117,7 @@ impl<S: Store> Stage<S> {
         buffer
     }
 
-    /// What a person reads on the screen.
+    /// The screen as text.
     pub fn text(&self) -> String {
         let buffer = self.draw();
         let mut out = String::new();
@@ -126,7 +126,7 @@ impl<S: Store> Stage<S> {
             let mut hidden = 0;
             for x in 0..buffer.area.width {
                 let Some(cell) = buffer.cell((x, y)) else { continue };
-                // The second half of a wide sign is no sign.
+                // Skip the second cell of a wide character.
                 if hidden > 0 {
                     hidden -= 1;
                     continue;

@@ -1,5 +1,5 @@
-//! Everything that is on the screen, and what happens to it. Folds events into itself and says what
-//! is to be done about them; it draws nothing and asks nobody itself.
+//! The application state. `State` folds events and timers into itself and returns effects for the
+//! main loop to run. It does no I/O and draws nothing; `view` reads it.
 
 mod acting;
 mod asking;
@@ -20,24 +20,25 @@ use crate::list::List;
 use crate::replay::Replay;
 use crate::transcript::{Manner, Transcript, Why};
 
-/// Text that grows is looked at so often (C-20), states at once but for what one screen can show.
+/// The shortest interval between two refreshes of the open session: for growing text (C-20), and
+/// for changes of state, which should show at once but never more than once a frame.
 const TEXT: Duration = Duration::from_millis(100);
 const STATE: Duration = Duration::from_millis(33);
-/// A session of the list that changes is looked at so often.
+/// The delay before a changed row of the list is reloaded.
 const ROW: Duration = Duration::from_millis(500);
-/// A glimpse is loaded when somebody stays so long on a row.
+/// How long a row must stay selected before its preview is loaded.
 const LINGER: Duration = Duration::from_millis(90);
-/// How long something is said.
+/// How long a status message stays.
 const SAID: Duration = Duration::from_secs(5);
 
-/// Something to be done outside.
+/// An effect for the main loop to run.
 #[derive(Debug)]
 pub enum Deed {
     Ask(Number, Wish),
     Change(Request),
-    /// Into the clipboard of who sits at the terminal.
+    /// Copies to the clipboard of the terminal's user (OSC 52).
     Copy(String),
-    /// Into a file in the folder that we stand in.
+    /// Writes a file to the working directory.
     Save {
         name: String,
         text: String,
@@ -48,7 +49,7 @@ pub enum Deed {
     Quit,
 }
 
-/// What stands on top of the list, the last one in sight.
+/// A screen above the list. The last one is visible.
 pub enum Screen {
     Session(Box<Transcript>),
     Search(Search),
@@ -57,32 +58,32 @@ pub enum Screen {
 /// Hits in all sessions.
 pub struct Search {
     pub query: String,
-    /// None while it is looked for.
+    /// `None` while the search runs.
     pub hits: Option<Vec<Found>>,
     pub at: usize,
     pub top: usize,
 }
 
-/// What lies over everything.
+/// What is drawn above all screens.
 pub enum Overlay {
     Help {
         top: usize,
     },
     Input(Input),
-    /// Whether to delete this session, by its title.
+    /// Asks whether to delete this session; its title.
     Delete(SessionId, String),
-    /// Which of these sub-agents to open.
+    /// A choice of sub-agents to open.
     Agents {
         of: Vec<(String, SessionId)>,
         at: usize,
     },
 }
 
-/// A line that is typed.
+/// The input line.
 pub struct Input {
     pub what: Purpose,
     pub text: String,
-    /// Where the cursor is: a byte at the start of a character.
+    /// The cursor: a byte offset on a character boundary.
     pub at: usize,
 }
 
@@ -95,11 +96,11 @@ pub enum Purpose {
     Rename(SessionId),
 }
 
-/// Whom an answer is for.
+/// What a pending query is for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Asker {
     List,
-    /// The first of the list again.
+    /// The first page of the list, reloaded.
     Newest,
     Row(SessionId),
     Preview(SessionId),
@@ -122,29 +123,29 @@ pub struct State {
     pub replay: Option<Replay>,
     pub size: (u16, u16),
     pub now: Instant,
-    /// What is said in the status line for a while.
+    /// The message in the status line, and when it disappears.
     pub said: Option<(String, Instant)>,
     /// Why the connection is lost.
     pub lost: Option<String>,
-    /// Where it is connected to.
+    /// The server's name. `None` for the local archive.
     pub name: Option<String>,
     pub mouse: bool,
-    /// Glyphs of what runs may move (C-18).
+    /// Running parts may be animated (C-18).
     pub motion: bool,
     pub keys: Keys,
     pub manner: Manner,
     pub(crate) asked: FxHashMap<Number, Asker>,
     next: Number,
-    /// Sessions that changed, and when they are to be looked at.
+    /// Changed sessions of the list, and when to reload them.
     rows_due: FxHashMap<SessionId, Instant>,
-    /// When the session on the screen is to be looked at again.
+    /// When to reload the open session.
     refresh_due: Option<Instant>,
     refreshed: Instant,
-    /// When sub-agents that are shown in their places are.
+    /// When to reload each sub-agent that is shown inline.
     inlines_due: FxHashMap<SessionId, Instant>,
     preview_due: Option<Instant>,
     export: Option<export::Export>,
-    /// The sessions that were to be changed.
+    /// Sessions with a requested change, to be reloaded when it is done.
     changing: Vec<SessionId>,
     began: Instant,
 }
@@ -183,7 +184,7 @@ impl State {
         (state, deeds)
     }
 
-    /// Opens the session that was named, once it is found.
+    /// Opens the session named on the command line once its row arrives.
     pub fn open_named(&mut self, id: &str, replay: bool) -> Deed {
         self.ask(Asker::Named { replay }, Wish::Session { id: id.to_owned() })
     }
@@ -203,7 +204,7 @@ impl State {
         self.said = Some((what.into(), self.now + SAID));
     }
 
-    /// The session on the screen, if it is one.
+    /// The open session, if a session is visible.
     pub fn transcript(&self) -> Option<&Transcript> {
         match self.screens.last()? {
             Screen::Session(transcript) => Some(transcript),
@@ -218,7 +219,7 @@ impl State {
         }
     }
 
-    /// Something happened.
+    /// Handles an event.
     pub fn take(&mut self, event: Event, now: Instant) -> Vec<Deed> {
         self.now = now;
         let mut deeds = match event {
@@ -241,7 +242,7 @@ impl State {
         deeds
     }
 
-    /// Time went by.
+    /// Advances the clock.
     pub fn tick(&mut self, now: Instant) -> Vec<Deed> {
         self.now = now;
         if self.said.as_ref().is_some_and(|(_, until)| *until <= now) {
@@ -265,7 +266,7 @@ impl State {
             .min()
     }
 
-    /// Whether something on the screen moves by itself.
+    /// True if something visible is animated.
     fn moves(&self) -> bool {
         use unspool_core::session::SessionState;
         let live = |state: SessionState| state == SessionState::Live;
@@ -275,7 +276,7 @@ impl State {
         self.motion && (here || list)
     }
 
-    /// The n-th picture of what runs.
+    /// The current animation frame.
     pub fn beat(&self) -> usize {
         if !self.motion {
             return 0;
@@ -335,7 +336,7 @@ impl State {
         }
     }
 
-    /// Sub-agents that are shown in the session on the screen, and were written to.
+    /// Queries for inline sub-agents that were written to.
     fn ask_inlines(&mut self) -> Vec<Deed> {
         let now = self.now;
         let due = self.inlines_due.iter().filter(|(_, due)| **due <= now).map(|(id, _)| *id);
@@ -352,7 +353,7 @@ impl State {
         deeds
     }
 
-    /// What is to be asked now because its time has come.
+    /// Queries whose time has come.
     fn due(&mut self) -> Vec<Deed> {
         let now = self.now;
         let mut deeds = Vec::new();
@@ -376,7 +377,7 @@ impl State {
         deeds
     }
 
-    /// Lets the session on the screen ask for something.
+    /// Sends the query that the open session builds, if it builds one.
     pub(crate) fn of_transcript(
         &mut self,
         asks: impl FnOnce(&mut Transcript) -> Option<(Why, Wish)>,
@@ -387,7 +388,7 @@ impl State {
         Some(self.ask(Asker::Window(session, why), wish))
     }
 
-    /// Everything has the room that the screen gives it.
+    /// Fits all screens to the terminal's size, and schedules the preview of the selected row.
     pub(crate) fn fit(&mut self) {
         let (width, height) = (usize::from(self.size.0), usize::from(self.size.1));
         let places = crate::view::places(self);

@@ -1,6 +1,6 @@
-//! Colours. A role or a tone says what something is; a theme says how that looks. Catppuccin in
-//! true colour, with the tokens of the web's style sheet; the terminal's own sixteen colours where
-//! it knows no more; and none at all, where nobody wants any.
+//! Themes: map the roles and tones of lines to terminal styles. Catppuccin in true colour, with the
+//! tokens of the web's style sheet; the terminal's own sixteen colours if it has no more; and no
+//! colours at all (NO_COLOR).
 
 mod mix;
 mod tokens;
@@ -12,7 +12,7 @@ use unspool_core::lines::{self, Role, Token};
 use self::mix::{Rgb, colour, mixed, nearest, of_index};
 use self::tokens::{Sheet, Tokens};
 
-/// How things look.
+/// A theme.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Theme {
     pub name: &'static str,
@@ -20,10 +20,10 @@ pub struct Theme {
     tokens: Tokens,
 }
 
-/// What a terminal can show.
+/// The colours a terminal can show.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Depth {
-    /// Any colour; this is the ground that they stand on.
+    /// Any colour; this is the background, for blending.
     True(Rgb),
     Sixteen,
     None,
@@ -45,17 +45,17 @@ impl Theme {
         Theme { name: sheet.name, depth, tokens: Tokens::of(sheet) }
     }
 
-    /// The terminal's own colours, which can be read on its own ground, light or dark.
+    /// The terminal's own colours, readable on its own background, light or dark.
     pub const fn sixteen() -> Theme {
         Theme { name: "16", depth: Depth::Sixteen, tokens: tokens::SIXTEEN }
     }
 
-    /// No colour at all (NO_COLOR): weight, lines and words say what colours would.
+    /// No colours (NO_COLOR): weight, underlines and words replace them.
     pub const fn mono() -> Theme {
         Theme { name: "mono", depth: Depth::None, tokens: tokens::MONO }
     }
 
-    /// The theme of a name that a person may give; `auto` looks at the environment.
+    /// The theme of this name; `auto` detects it from the environment.
     pub fn named(name: &str) -> Option<Theme> {
         match name {
             "mocha" => Some(Theme::mocha()),
@@ -67,10 +67,10 @@ impl Theme {
         }
     }
 
-    /// The names that [`Theme::named`] knows.
+    /// The names that [`Theme::named`] accepts.
     pub const NAMES: [&'static str; 5] = ["auto", "mocha", "latte", "16", "mono"];
 
-    /// What the environment says of the terminal.
+    /// Detects the theme from NO_COLOR, COLORTERM and COLORFGBG.
     pub fn detect(variable: impl Fn(&str) -> Option<String>) -> Theme {
         let is_set = |name: &str| variable(name).is_some_and(|value| !value.is_empty());
         if is_set("NO_COLOR") {
@@ -83,7 +83,7 @@ impl Theme {
         }
     }
 
-    /// How a stretch of a line looks, on top of what stands below it.
+    /// The style of a run, to be patched onto the cell's style.
     pub fn style(&self, look: &lines::Style) -> Style {
         let mut style = self.role(look.role);
         if let Some(colour) = look.foreground.and_then(|colour| self.chosen(colour)) {
@@ -127,7 +127,7 @@ impl Theme {
         }
     }
 
-    /// How a state looks (R-003-50).
+    /// The style of a tone (R-003-50).
     pub fn tone(&self, tone: Tone) -> Style {
         let tokens = &self.tokens;
         match tone {
@@ -145,14 +145,14 @@ impl Theme {
         }
     }
 
-    /// How the word of a state in brackets looks: amber, cyan or magenta (R-000-21).
+    /// The style of a badge such as `[OK]`: amber, cyan or magenta (R-000-21).
     pub fn badge(&self, tone: Tone) -> Style {
         let tokens = &self.tokens;
         match tone {
             Tone::Pending | Tone::Running => tokens.badge_running,
             Tone::Ok => tokens.badge_ok,
             Tone::Failed | Tone::Interrupted => tokens.badge_failed,
-            // No badge has these.
+            // No badge has these tones.
             Tone::Background
             | Tone::Muted
             | Tone::Accent
@@ -163,7 +163,7 @@ impl Theme {
         }
     }
 
-    /// The same as in the page.
+    /// The style of a code token, as on the page.
     fn token(&self, token: Token) -> Style {
         let tokens = &self.tokens;
         match token {
@@ -171,7 +171,7 @@ impl Theme {
             Token::Keyword => tokens.user,
             Token::String => tokens.ok,
             Token::Comment => tokens.muted.add_modifier(Modifier::ITALIC),
-            // Without colours only what leads through code is set apart.
+            // Without colours only keywords, strings and comments are distinguished.
             Token::Number
             | Token::Literal
             | Token::Function
@@ -190,7 +190,7 @@ impl Theme {
         }
     }
 
-    /// In a lower voice: nearer to the ground. What stands back already does not stand back more.
+    /// Dims a style by blending it with the background. Muted styles are not dimmed twice.
     fn dimmed(&self, style: Style, role: Role) -> Style {
         let quiet = [self.tokens.muted, self.tokens.pending].contains(&style);
         let stands_back = quiet || role == Role::Token(Token::Comment);
@@ -204,7 +204,7 @@ impl Theme {
         }
     }
 
-    /// A colour that a program chose, as far as the theme has it.
+    /// A colour chosen by a program's output, mapped to what the terminal has.
     fn chosen(&self, colour: block::Color) -> Option<Color> {
         let ansi = |index: u8| self.tokens.ansi.get(usize::from(index)).copied();
         match (self.depth, colour) {
@@ -217,43 +217,43 @@ impl Theme {
         }
     }
 
-    /// The ground, and text on it.
+    /// Background and plain text.
     pub fn base(&self) -> Style {
         self.tokens.base
     }
 
-    /// What says little.
+    /// Secondary text.
     pub fn muted(&self) -> Style {
         self.tokens.muted
     }
 
-    /// Below what is chosen in a list, or marked.
+    /// The background of the selection.
     pub fn selection(&self) -> Style {
         self.tokens.selection
     }
 
-    /// The rail beside the part that the keys are about.
+    /// The rail beside the entry at the cursor.
     pub fn rail(&self) -> Style {
         self.tokens.accent
     }
 
-    /// Below words that were looked for.
+    /// The background of search hits.
     pub fn hit(&self) -> Style {
         self.tokens.hit
     }
 
-    /// Below the one of them that is looked at.
+    /// The background of the current hit.
     pub fn current_hit(&self) -> Style {
         self.tokens.current_hit
     }
 
-    /// The bar at the edge of the screen.
+    /// Header and footer.
     pub fn status(&self) -> Style {
         self.tokens.status
     }
 }
 
-/// `foreground;background`, at times with something between, by numbers of the palette.
+/// Parses COLORFGBG: `foreground;background`, sometimes with a field between, as palette indices.
 fn is_light(colours: Option<String>) -> bool {
     let ground = colours.as_deref().and_then(|colours| colours.rsplit(';').next());
     matches!(ground.and_then(|ground| ground.trim().parse().ok()), Some(7_u8 | 9..=15))

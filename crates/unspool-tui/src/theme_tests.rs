@@ -41,8 +41,8 @@ fn r_000_21_badges_are_amber_cyan_and_magenta() {
     assert_eq!(badge(&sixteen, Tone::Failed).fg, Some(Color::Magenta));
 }
 
-/// The page and the terminal have one palette. In the dark the page's pending and muted are
-/// lighter than R-003-50 has them, because it writes whole sentences in them.
+/// The page and the terminal share one palette. In the dark theme the page's pending and muted are
+/// lighter than in R-003-50, because it uses them for whole sentences.
 #[test]
 fn c_18_the_tokens_are_those_of_the_page() {
     let css = include_str!("../../unspool-render/assets/theme.css");

@@ -1,5 +1,6 @@
-//! One session on the screen: a window of its pieces, where its reader is in it, what is folded and
-//! what is looked for. However long the session is, only so much of it is held.
+//! One open session: the loaded window of its entries, the scroll position and cursor, fold states
+//! and the find. The window is bounded, however long the session is (C-19). `apply` puts loaded
+//! data into it, `navigation` moves in it.
 
 mod find;
 pub mod moving;
@@ -21,38 +22,38 @@ use crate::scroll::{Pieces, Scroll};
 pub use find::Find;
 use moving::Way;
 
-/// More is loaded when so many screens are left.
+/// The next window is loaded when fewer screens than this are left.
 const NEAR: usize = 3;
-/// What is loaded at first, and while its reader scrolls.
+/// The sizes of the first window and of those loaded while scrolling.
 const FIRST: Size = Size { parts: 80, block: 40, long: 200 };
 const MORE: Size = Size { parts: 120, block: 40, long: 240 };
-/// So many sub-agents of one piece are shown in their places.
+/// The most sub-agents of one entry shown inline.
 const INLINES: usize = 8;
 const END: Position = Position { turn: u32::MAX, place: Place(i64::MAX) };
 
-/// What an answer is for.
+/// Why a window is loaded, hence what to do with it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Why {
-    /// To stand here in place of what was here; at this place, where one is said.
+    /// Replaces everything. Scrolls to this place, or to the end.
     Anew(Option<Position>),
     Before,
     After,
-    /// What is here may have changed.
+    /// Reloads what is here: it may have changed.
     Refresh,
-    /// Parts of a block that were left out.
+    /// Loads the omitted parts of a reasoning block.
     Inside(Key),
-    /// The transcript of a sub-agent, in its place.
+    /// Loads a sub-agent's transcript, shown inline.
     Inline(SessionId),
-    /// The next place of a kind is looked for; then what is around it is.
+    /// Finds the next error or edit; the window around it is loaded next.
     Seek(Way),
 }
 
-/// How transcripts are shown.
+/// Display options of all transcripts.
 #[derive(Clone)]
 pub struct Manner {
-    /// Who knows the colours of code, where somebody does.
+    /// Syntax highlighting, if it is available.
     pub colours: Option<Rc<dyn Colours>>,
-    /// With more pieces than this, what is far away is let go (C-19).
+    /// Above this many entries, those far from the screen are dropped (C-19).
     pub window: usize,
 }
 
@@ -62,7 +63,7 @@ impl Default for Manner {
     }
 }
 
-/// What is asked, and what for.
+/// A query for a window, and its reason.
 pub type Asked = (Why, Wish);
 
 pub struct Transcript {
@@ -70,13 +71,13 @@ pub struct Transcript {
     pub glance: Option<Glance>,
     pub pieces: Vec<Piece>,
     pub scroll: Scroll,
-    /// The piece that keys speak of.
+    /// The entry that keys act on.
     pub cursor: Option<Key>,
     pub find: Option<Find>,
-    /// So many pieces came while their reader was elsewhere, and this was the first of them.
+    /// How many entries arrived while the user was scrolled away; `mark` is the first of them.
     pub unseen: usize,
     pub mark: Option<Key>,
-    /// Pieces behind this place are not shown yet.
+    /// During a replay: entries after this place are not shown yet.
     pub until: Option<Position>,
     pub width: usize,
     pub view: usize,
@@ -85,11 +86,12 @@ pub struct Transcript {
     size: Size,
     folds: FxHashMap<Key, Fold>,
     kinds: FxHashMap<Kind, Fold>,
-    /// What is not loaded begins before, and behind, these places.
+    /// Where the part before the window ends, and where the part after it begins. `None` at the
+    /// session's own edge.
     earlier: Option<Position>,
     later: Option<Position>,
     asking: FxHashSet<Why>,
-    /// Something was written while we were asking.
+    /// A write arrived while a window was loading.
     stale: bool,
 }
 
@@ -132,7 +134,7 @@ impl Transcript {
         }
     }
 
-    /// Only a glimpse of its end.
+    /// A small window at the end of the session.
     pub fn preview(glance: &Glance, manner: Manner) -> Transcript {
         let size = Size { parts: 16, block: 8, long: 32 };
         Transcript { size, ..Transcript::new(glance.id, Some(glance.clone()), manner) }
@@ -142,7 +144,7 @@ impl Transcript {
         !self.pieces.is_empty()
     }
 
-    /// Whether the end of the session is here.
+    /// True if the end of the session is loaded.
     pub fn has_end(&self) -> bool {
         self.later.is_none()
     }
@@ -158,7 +160,7 @@ impl Transcript {
         chosen.or_else(by_kind).copied().unwrap_or_else(|| piece.usual_fold())
     }
 
-    /// The screen has so much room for it now.
+    /// Sets the size available to it.
     pub fn resize(&mut self, width: usize, view: usize) {
         if (self.width, self.view) != (width, view) {
             (self.width, self.view) = (width, view);
@@ -175,7 +177,7 @@ impl Transcript {
         }
     }
 
-    // ---- asking ----
+    // ---- queries ----
 
     fn window(&self, wanted: Wanted, size: Size) -> Wish {
         Wish::Window { session: self.session, wanted, only: None, size }
@@ -198,7 +200,7 @@ impl Transcript {
         (why, self.window(wanted, self.size))
     }
 
-    /// What is here may have changed.
+    /// Reloads the loaded range. If a query is pending, marks the transcript stale instead.
     pub fn ask_refresh(&mut self) -> Option<Asked> {
         if !self.asking.is_empty() {
             self.stale = true;
@@ -217,7 +219,7 @@ impl Transcript {
         Some((Why::Refresh, self.window(wanted, self.size)))
     }
 
-    /// More, where the reader comes near to what is not loaded.
+    /// Loads the next window if the screen is near an edge of the loaded range.
     pub fn ask_more(&mut self) -> Option<Asked> {
         if !self.asking.is_empty() || !self.is_loaded() {
             return None;
@@ -253,7 +255,7 @@ impl Transcript {
 
     fn lines_behind(&self, piece: usize, enough: usize) -> usize {
         let mut sum = 0;
-        // Of what is replayed, what is not shown yet is near too.
+        // During a replay, entries that are not shown yet count as well.
         for at in piece..self.pieces.len() {
             sum += self.height(at);
             if sum >= enough {
@@ -263,7 +265,7 @@ impl Transcript {
         sum
     }
 
-    /// The sub-agents of a piece that was opened, to be shown in their places.
+    /// Queries for the sub-agents of an opened entry, to show them inline.
     pub fn ask_inlines(&self, at: usize) -> Vec<Asked> {
         let Some(piece) = self.pieces.get(at) else { return Vec::new() };
         if self.fold_of(piece) != Fold::Open {
@@ -277,12 +279,12 @@ impl Transcript {
         (Why::Inline(session), wish)
     }
 
-    /// Whether a sub-agent's transcript is shown in its place.
+    /// True if this sub-agent's transcript is shown inline.
     pub fn has_inline(&self, session: SessionId) -> bool {
         self.inlines.contains_key(&session)
     }
 
-    /// The connection was lost: nothing that was asked will be answered.
+    /// The connection was lost: no pending query will get a response.
     pub fn forget_asked(&mut self) {
         self.asking.clear();
     }
@@ -295,7 +297,7 @@ fn first_place(item: &Item) -> Option<Place> {
     }
 }
 
-/// The place behind which what follows a piece is.
+/// The position after which the next entry begins.
 fn last_place(piece: &Piece) -> Option<Position> {
     match &piece.content {
         Content::Item(_) => {
@@ -307,7 +309,7 @@ fn last_place(piece: &Piece) -> Option<Position> {
     }
 }
 
-/// Where what is not loaded begins, before and behind.
+/// Where the omitted parts begin, before and after a window.
 pub fn edges(shown: &Shown) -> (Option<Position>, Option<Position>) {
     let cut_before = |turn: &TurnView| {
         let first = turn.items.first()?;

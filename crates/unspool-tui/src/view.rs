@@ -1,4 +1,4 @@
-//! Draws the state. Reads it and changes nothing.
+//! Draws the state into a ratatui buffer, and returns the visible hyperlinks. Changes nothing.
 
 mod list;
 mod overlay;
@@ -14,16 +14,16 @@ use crate::paint;
 use crate::state::{Screen, State};
 use crate::theme::Theme;
 
-/// The list shares the screen with a glimpse of a session when it is so wide.
+/// The smallest width, in columns, at which the list shows a preview beside it.
 const WIDE: u16 = 110;
 
-/// Where things are, in lines and columns.
+/// The layout of the screen, in lines and columns.
 pub struct Places {
-    /// The first line below the head.
+    /// The first line below the header.
     pub top: usize,
-    /// So many lines are between the head and the foot.
+    /// The lines between header and footer.
     pub body: usize,
-    /// So many columns has the glimpse at the right.
+    /// The columns of the preview at the right.
     pub preview: Option<usize>,
 }
 
@@ -38,10 +38,10 @@ pub fn places(state: &State) -> Places {
     }
 }
 
-/// A link that is in sight.
+/// A visible hyperlink.
 pub use crate::paint::Link;
 
-/// Draws everything; says which links are in sight.
+/// Draws everything. Returns the visible links.
 pub fn draw(state: &State, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Vec<Link> {
     buffer.set_style(area, theme.base());
     let mut canvas = Canvas { theme, buffer, links: Vec::new() };
@@ -70,13 +70,13 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Ve
     status::foot(state, rest, &mut canvas);
     if let Some(overlay) = &state.overlay {
         overlay::draw(state, overlay, area, &mut canvas);
-        // What lies under it is no longer in sight.
+        // The overlay covers the links below it.
         canvas.links.clear();
     }
     canvas.links
 }
 
-/// What is drawn on.
+/// The buffer with the theme, and the links drawn so far.
 struct Canvas<'a> {
     theme: &'a Theme,
     buffer: &'a mut Buffer,
@@ -91,7 +91,7 @@ impl Canvas<'_> {
         }
     }
 
-    /// Draws text in one style, cut where there is no more room.
+    /// Draws text in one style, truncated to the area.
     fn text(&mut self, text: &str, style: Style, area: Rect) {
         let line = Line::of(&unspool_core::lines::cut(text, usize::from(area.width)), style);
         self.line(&line, area);
@@ -101,7 +101,7 @@ impl Canvas<'_> {
         self.buffer.set_style(area.intersection(self.buffer.area), style);
     }
 
-    /// Marks what is chosen. What stands back would be unreadable there, and does not.
+    /// Highlights the selected row. Muted text becomes plain, since it would be unreadable there.
     fn select(&mut self, area: Rect) {
         let (muted, plain) = (self.theme.muted().fg, self.theme.base().fg);
         let area = area.intersection(self.buffer.area);

@@ -1,5 +1,5 @@
-//! How fast the terminal application is, measured from outside in a real pseudo-terminal; frames are
-//! measured inside, without one. `scripts/bench terminal` builds the program and runs this:
+//! Benchmarks the terminal application from outside, in a pseudo-terminal; frame times are measured
+//! in process, without one. `scripts/bench terminal` builds the program and runs this:
 //! `cargo run --release -p unspool --example terminal -- target/release/unspool`
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
@@ -80,7 +80,7 @@ impl Bench {
             let mut terminal = self.open("many");
             terminal.until(|text| text.contains("of many"));
             times.push(begun.elapsed());
-            // Not while it looks at ten thousand files: that is what it does after the first frame.
+            // Stop before it scans ten thousand files, which it does after the first frame.
             terminal.until(|text| text.contains("10,000 sessions"));
         }
         row("first frame with 10,000 sessions, median", share(&times, 0.5), "under 60 ms");
@@ -143,7 +143,7 @@ impl Bench {
         );
         drop(terminal);
 
-        // Each frame: what a wheel does, what is loaded for it, and drawing.
+        // Each frame: a wheel event, the loading it causes, and drawing.
         let store = Sqlite::open_to_read(&self.data("long").join("unspool.db")).unwrap();
         let mut stage = Stage::new(store, SIZE, Theme::named("mocha").unwrap()).unwrap();
         stage.press("\n");
@@ -156,7 +156,7 @@ impl Bench {
             std::hint::black_box(shown.diff(&next).len());
             frames.push(begun.elapsed());
             shown = next;
-            // What was asked is answered by another thread, in the application.
+            // In the application, another thread answers the queries.
             let begun = Instant::now();
             let answers = stage.answers(asked);
             loads.push(begun.elapsed());
@@ -171,7 +171,7 @@ impl Bench {
         row("what is loaded beside it, slowest", share(&loads, 1.0), "");
     }
 
-    /// Two thousand lines a second, and keys meanwhile.
+    /// Appends two thousand lines a second while keys are pressed.
     fn live(&self) {
         let mut log = Log::new("22222222-0000-4000-8000-000000000000");
         for turn in 0..40 {
@@ -234,7 +234,7 @@ fn row(what: &str, time: Duration, goal: &str) {
     println!("{what:<58} {:>13.1} ms   {goal}", time.as_secs_f64() * 1e3);
 }
 
-/// The program in a terminal of its own.
+/// The program in its own pseudo-terminal.
 struct Terminal(Pty);
 
 impl Terminal {
@@ -250,7 +250,7 @@ impl Terminal {
     }
 
     fn take(&mut self) {
-        // When nothing comes, what is there is looked at again.
+        // After a timeout without output, check the screen again.
         let _ = self.0.take(Duration::from_millis(5));
     }
 
@@ -270,7 +270,7 @@ impl Terminal {
         }
     }
 
-    /// The first lines below the head.
+    /// The first lines below the header.
     fn top(&self) -> Vec<String> {
         self.0.screen.screen().rows(0, SIZE.0).skip(1).take(6).collect()
     }
@@ -294,7 +294,7 @@ impl Terminal {
     }
 }
 
-/// A log of Claude Code.
+/// Writes a Claude Code log.
 struct Log {
     session: String,
     text: String,

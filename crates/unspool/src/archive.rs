@@ -1,5 +1,5 @@
-//! Where the archive lies, and opening it: to read, which is always possible, or to record, which
-//! one process at a time may do.
+//! Locates and opens the archive: for reading, which is always possible, or for recording, which
+//! only one process may do at a time.
 
 use std::io::{IsTerminal, stderr};
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ pub struct Archive {
     data: Option<PathBuf>,
 }
 
-/// The right to write, with what is written to. The lock goes last.
+/// The recorder and its lock. Fields drop in order: the lock is released last.
 pub struct Recording {
     pub recorder: Recorder<Sqlite>,
     #[cfg(unix)]
@@ -36,26 +36,26 @@ impl Archive {
         Archive { data }
     }
 
-    /// The folder that somebody named, where somebody did.
+    /// The data folder given by --data or UNSPOOL_DATA.
     pub fn named_folder(&self) -> Option<PathBuf> {
         self.data.clone().filter(|data| !data.as_os_str().is_empty())
     }
 
     pub fn folder(&self) -> Result<DataFolder> {
         let folder = self.named_folder().or_else(default_folder).ok_or_else(|| {
-            anyhow!("there is no home folder to keep the archive in; say where with --data DIR")
+            anyhow!("there is no home folder for the archive; choose a folder with --data DIR")
         })?;
-        // What lies in it is known by its path, whichever way the folder was named.
+        // Files are stored by absolute path, however the folder was named.
         Ok(DataFolder::new(std::path::absolute(folder)?))
     }
 
-    /// Opens the archive to read it.
+    /// Opens the archive for reading.
     pub fn read(&self) -> Result<Sqlite> {
         Ok(Sqlite::open_to_read(&self.folder()?.database())?)
     }
 
-    /// For work on the whole archive that must be there already. Nobody can do it for us; so it
-    /// fails at once where another process goes on recording.
+    /// Opens an existing archive for maintenance. A running recorder cannot do this on our behalf,
+    /// so it fails at once if a long-running one holds the lock.
     pub fn record_alone(&self) -> Result<Recording> {
         drop(self.read()?);
         let folder = self.folder()?;
@@ -66,16 +66,15 @@ impl Archive {
             }
             if let Some(process) = lasting(&folder) {
                 bail!(
-                    "unspool is recording (process {process}, `unspool sync --watch`), and this \
-                     must be done alone; end that process and run it again"
+                    "another unspool is recording (process {process}), and this command needs the \
+                     archive to itself; end that process and run it again"
                 );
             }
             waiting.a_while();
         }
     }
 
-    /// Opens the archive to write to it; makes it if there is none. Waits for as long as another
-    /// process records.
+    /// Opens the archive for recording; creates it if needed. Waits while another process records.
     pub fn record(&self) -> Result<Recording> {
         let folder = self.folder()?;
         let context = || cannot_use(&folder);
@@ -90,7 +89,7 @@ impl Archive {
         Recording::begin(&folder, lock)
     }
 
-    /// Opens the archive to write to it, if nobody else does just now.
+    /// Opens the archive for recording. None if another process records.
     pub fn record_now(&self) -> Result<Option<Recording>> {
         let folder = self.folder()?;
         folder.create().with_context(|| cannot_use(&folder))?;
@@ -98,7 +97,7 @@ impl Archive {
         lock.map(|lock| Recording::begin(&folder, lock)).transpose()
     }
 
-    /// To have something written: by us, or by the process that records.
+    /// For write requests, executed here or by the recorder process.
     pub fn writing(&self) -> Result<Writing> {
         let folder = self.folder()?;
         folder.create().with_context(|| cannot_use(&folder))?;
@@ -111,7 +110,7 @@ fn cannot_use(folder: &DataFolder) -> String {
     format!("cannot use {path} for the archive; choose another folder with --data DIR")
 }
 
-/// The process that goes on recording until somebody ends it, if there is one.
+/// The process id of a long-running recorder, if there is one.
 #[cfg(unix)]
 fn lasting(folder: &DataFolder) -> Option<u32> {
     let hello = unspool_engine::socket::who(folder).ok().flatten()?;
@@ -123,7 +122,7 @@ fn lasting(_: &DataFolder) -> Option<u32> {
     None
 }
 
-/// Another process writes, and will be done soon.
+/// Waits for a short-lived recorder and says so once.
 #[derive(Default)]
 struct Waiting {
     said: bool,
@@ -147,7 +146,7 @@ impl Recording {
     fn begin(folder: &DataFolder, lock: RecorderLock) -> Result<Recording> {
         let recorder = Recorder::new(Sqlite::open(&folder.database())?)?;
         Ok(Recording {
-            // Nobody can follow where there can be no socket; recording goes on without.
+            // Without a socket (unsupported file system) nothing can follow; recording works.
             #[cfg(unix)]
             publisher: Publisher::start(folder, recorder.clone()).ok(),
             recorder,
@@ -155,7 +154,7 @@ impl Recording {
         })
     }
 
-    /// From now on others may hand in what they want to be written.
+    /// Starts accepting requests from other processes.
     pub fn open(&self, desk: Desk) {
         #[cfg(unix)]
         if let Some(publisher) = &self.publisher {
@@ -166,16 +165,16 @@ impl Recording {
     }
 }
 
-/// A command that wants something written.
+/// Sends write requests to whichever process records.
 pub struct Writing {
     folder: DataFolder,
-    /// Held from the first request on, where nobody else records.
+    /// Set from the first request on, if no other process records.
     mine: Option<(Recording, Known)>,
 }
 
 impl Writing {
-    /// Has it done. Waits for a command that writes just now, and never for one that goes on
-    /// recording: that one does it.
+    /// Executes a request. Waits for a short-lived recorder to finish; forwards the request to a
+    /// long-running one.
     pub fn ask(&mut self, request: Request, progress: &Progress) -> Result<Done> {
         let mut waiting = Waiting::default();
         loop {
@@ -192,7 +191,7 @@ impl Writing {
         }
     }
 
-    /// Whether we are the ones who record.
+    /// Our own recorder, if this process can hold the lock.
     pub fn mine(&mut self) -> Result<Option<&mut (Recording, Known)>> {
         if self.mine.is_none() {
             let folder = &self.folder;
@@ -215,7 +214,7 @@ fn default_folder() -> Option<PathBuf> {
     base.map(|base| base.join("unspool"))
 }
 
-/// The one session that a person means: our id, a unique start of it, or the agent's own id.
+/// Finds one session by our id, a unique prefix of it, or the agent's own id.
 pub fn find(store: &Sqlite, text: &str) -> Result<StoredSession> {
     let mut found = wait(store.find(text.to_owned()))?;
     if found.len() > 1 {
@@ -227,12 +226,12 @@ pub fn find(store: &Sqlite, text: &str) -> Result<StoredSession> {
             })
             .collect();
         bail!(
-            "{text} may be one of {} sessions; say more of its id:\n  {}",
+            "{text} matches {} sessions; give more of the id:\n  {}",
             ids.len(),
             ids.join("\n  ")
         );
     }
     found.pop().ok_or_else(|| {
-        anyhow!("there is no session {text} in the archive; `unspool list` shows what there is")
+        anyhow!("there is no session {text} in the archive; `unspool list` shows all sessions")
     })
 }

@@ -1,9 +1,8 @@
-//! Figures as pictures of one line: bars and sparklines of block characters, and numbers short
-//! enough to stand beside them.
+//! One-line charts: bars and sparklines of block characters, and compact numbers for them.
 
 use unspool_core::present::format;
 
-/// A bar of at most `room` columns, in eighths of a column. What is there shows, however little.
+/// A bar of at most `room` columns, in eighths of a column. Any non-zero value is visible.
 pub fn bar(value: u64, most: u64, room: usize) -> String {
     const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     if value == 0 || most == 0 {
@@ -14,7 +13,7 @@ pub fn bar(value: u64, most: u64, room: usize) -> String {
     "█".repeat(eighths / 8) + EIGHTHS[eighths % 8]
 }
 
-/// One column for each value; nothing where there is nothing.
+/// One column for each value; a space for zero.
 pub fn sparkline(values: &[u64]) -> String {
     const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let most = u128::from(values.iter().copied().max().unwrap_or_default());
@@ -25,7 +24,7 @@ pub fn sparkline(values: &[u64]) -> String {
     values.iter().map(|value| sign(*value)).collect()
 }
 
-/// `9,999`, `12.3k`, `456k`, `7.8M`: six columns at most up to a thousand trillions.
+/// `9,999`, `12.3k`, `456k`, `7.8M`: at most six columns up to a thousand trillion.
 pub fn compact(value: u64) -> String {
     if value < 10_000 {
         return format::number(value);

@@ -1,22 +1,22 @@
-//! The config file: `~/.config/unspool/config.toml` (or below `$XDG_CONFIG_HOME`, or where
-//! `UNSPOOL_CONFIG` says). Without it everything has its default.
+//! The config file: `~/.config/unspool/config.toml`, or below `$XDG_CONFIG_HOME`, or the path in
+//! `UNSPOOL_CONFIG`. Without it everything has its default.
 //!
 //! ```toml
-//! # Homes of other users or machines whose agents are read as well.
+//! # Further home folders, of other users or machines, whose agents are read too.
 //! homes = ["/mnt/laptop/home/me"]
-//! # Look at everything twice a second instead of waiting to be told: for homes on a network whose
-//! # file system is none of those that are known for it. UNSPOOL_POLL=1 says the same.
+//! # Scan twice a second instead of relying on file-system events: for network homes on a file
+//! # system that is not detected as one. UNSPOOL_POLL=1 does the same.
 //! poll = true
 //!
-//! # Dollars for a million tokens; stands before the list of prices that comes with the program.
+//! # Dollars per million tokens; overrides the built-in price list.
 //! [prices."house-model"]
 //! input = 1.0
 //! output = 4.0
 //! cache_read = 0.1
 //!
-//! # What is a secret, beside what every export knows (docs/redaction.md).
+//! # Secrets to redact, in addition to the built-in rules (docs/redaction.md).
 //! [redaction]
-//! # Also the names of home folders.
+//! # Redact the names of home folders too.
 //! homes = true
 //! [redaction.rules]
 //! ticket = "TICKET-([0-9a-f]{16})"
@@ -24,13 +24,13 @@
 //! [terminal]
 //! # auto, mocha, latte, 16 (the terminal's own colours) or mono.
 //! theme = "latte"
-//! # Glyphs of what runs do not move; the mouse stays the terminal's.
+//! # Spinners do not move; the mouse is left to the terminal.
 //! motion = false
 //! mouse = false
-//! # Of a long session so many parts are held at a time; the archive has the rest.
+//! # Maximum number of parts of a session held in memory.
 //! window = 700
 //!
-//! # Other keys for an action; `?` shows the actions, docs/terminal.md their names.
+//! # Key bindings; `?` shows the actions, docs/terminal.md lists their names.
 //! [terminal.keys]
 //! next-prompt = ["}", "ctrl-n"]
 //! ```
@@ -56,23 +56,23 @@ pub struct Config {
     pub terminal: Terminal,
 }
 
-/// What is taken out of what is exported.
+/// What exports redact.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Redaction {
     homes: bool,
-    /// A regex for each kind of secret. Its group 1, or else all of it, is replaced.
+    /// A regex for each kind of secret. Group 1, or else the whole match, is replaced.
     rules: BTreeMap<String, String>,
 }
 
-/// How the terminal application looks and which keys it has.
+/// Appearance and keys of the terminal application.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Terminal {
     pub theme: Option<String>,
     pub motion: bool,
     pub mouse: bool,
-    /// So many pieces of a session are held at most.
+    /// Maximum number of parts of a session held in memory.
     pub window: usize,
     pub keys: BTreeMap<String, Vec<String>>,
 }
@@ -102,11 +102,11 @@ impl Config {
             }
         };
         let config: Config = toml::from_str(&text).with_context(|| {
-            format!("{} is no config file; mend it or move it away", path.display())
+            format!("{} is not a valid config file; fix it or move it away", path.display())
         })?;
         if let Some((model, _)) = config.prices.iter().find(|(_, price)| !price.is_sane()) {
             bail!(
-                "{}: the price of {model} is none; give dollars for a million tokens, 0 or more",
+                "{}: invalid price of {model}: expected dollars per million tokens, 0 or more",
                 path.display()
             );
         }
@@ -123,27 +123,27 @@ pub fn path() -> Option<PathBuf> {
     })
 }
 
-/// Where agents keep what they write.
+/// The folders where agents write their sessions.
 pub fn environment(folder: &DataFolder) -> Result<Environment> {
     let Config { homes, .. } = Config::load()?;
     let spools = vec![folder.spool(), folder.streams()];
     Ok(Environment { other_homes: homes, spools, ..Environment::of_process() })
 }
 
-/// What tokens cost: the user's prices, and the list behind them.
+/// Token prices: the user's own, then the built-in list.
 pub fn prices() -> Result<Prices> {
     Ok(Prices::with(Config::load()?.prices))
 }
 
-/// What is a secret: the user's rules, and those that every export has.
+/// The redaction rules: the built-in ones and the user's own.
 pub fn redaction() -> Result<Rules> {
     let Redaction { homes, rules } = Config::load()?.redaction;
     let own = rules.into_iter().map(|(name, pattern)| OwnRule { name, pattern });
     let rules = Rules::standard().homes(homes).with_own(&own.collect::<Vec<_>>());
-    rules.context("mend it below [redaction.rules] in the config file")
+    rules.context("fix the rule below [redaction.rules] in the config file")
 }
 
-/// How `sync --watch` comes to know of changes.
+/// How the watch loop detects changes.
 pub fn notice() -> Result<Notice> {
     let asked = std::env::var_os("UNSPOOL_POLL").map(|value| !value.is_empty() && value != "0");
     let poll = match asked {

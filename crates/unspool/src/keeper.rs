@@ -1,5 +1,6 @@
-//! Keeps the archive up to date while it is looked at, and tells what is written: by us, or by
-//! another process that records. When that one ends, we go on in its place.
+//! The background service of `serve` and the terminal application. It records if no other process
+//! does, and otherwise follows the recorder through the change socket; when that process ends, it
+//! takes over. Every write is passed to a listener.
 
 use std::sync::Arc;
 use std::thread;
@@ -21,21 +22,21 @@ use unspool_store::sqlite::Sqlite;
 use crate::archive::{Archive, Recording};
 use crate::config;
 
-/// Before something that failed is tried again.
+/// Delay before a retry after a failure.
 const PAUSE: Duration = Duration::from_secs(2);
 
-/// What a keeper tells.
+/// What the listener receives.
 #[derive(Debug)]
 pub enum Heard {
     Written(Published),
-    /// Something was left out, or written by somebody who does not tell: look again.
+    /// Writes were missed, or another program wrote without publishing: reload.
     Missed,
-    /// It could not go on, and tries again after a pause. Who listens says it to people: the
-    /// terminal may be somebody else's.
+    /// Recording or following failed and will be retried. The listener reports it, because the
+    /// terminal may belong to the application.
     Failed(anyhow::Error),
 }
 
-/// Where it tells, from several threads.
+/// Called from several threads.
 type Tell = Arc<dyn Fn(Heard) + Send + Sync>;
 
 pub struct Keeper {
@@ -62,7 +63,7 @@ impl Keeper {
         &self.environment
     }
 
-    /// Goes on for as long as the process lives.
+    /// Runs until the process ends.
     pub fn keep(mut self, tell: impl Fn(Heard) + Send + Sync + 'static) {
         let tell: Tell = Arc::new(tell);
         thread::spawn(move || {
@@ -76,7 +77,7 @@ impl Keeper {
                     Ok(None) => self.follow(&tell),
                     Err(error) => Err(error),
                 };
-                // What was written meanwhile, nobody told us.
+                // Writes during the switch were not reported.
                 tell(Heard::Missed);
                 if let Err(error) = outcome {
                     tell(Heard::Failed(error));
@@ -114,7 +115,7 @@ impl Keeper {
     #[cfg(unix)]
     fn follow(&self, tell: &Tell) -> Result<()> {
         let Some(mut follower) = Follower::connect(&self.archive.folder()?)? else {
-            // It has begun just now, or is ending.
+            // The recorder is starting or ending.
             thread::sleep(Duration::from_millis(100));
             return Ok(());
         };

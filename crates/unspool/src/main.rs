@@ -20,7 +20,7 @@ use archive::Archive;
 #[derive(Parser)]
 #[command(name = "unspool", version, about)]
 struct Cli {
-    /// Where Unspool keeps its own data
+    /// Folder for Unspool's own data
     #[arg(long, global = true, value_name = "DIR", env = "UNSPOOL_DATA")]
     data: Option<PathBuf>,
     /// Read from a running `unspool serve`, here or on another machine, by the address it prints
@@ -54,7 +54,7 @@ fn main() -> ExitCode {
     let Cli { data, connect, command } = Cli::parse();
     let reads = matches!(command, None | Some(Command::Replay(_)));
     if connect.is_some() && !reads {
-        let what = "--connect is for the terminal application and for replay";
+        let what = "--connect works only with the terminal application and with replay";
         Cli::command().error(clap::error::ErrorKind::ArgumentConflict, what).exit();
     }
     let archive = Archive::new(data);
@@ -76,7 +76,7 @@ fn main() -> ExitCode {
         Some(Command::Hooks(hooks)) => hooks.run(&archive),
         Some(Command::Hook(hook)) => {
             hook.run(&archive);
-            // A thread may still wait for input: it is not waited for.
+            // Do not wait for a thread that may still be reading stdin.
             return ExitCode::SUCCESS;
         }
         None if connect.is_some() => {
@@ -87,10 +87,10 @@ fn main() -> ExitCode {
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
-        // Whoever reads us has seen enough.
+        // The reader of our output has closed the pipe.
         Err(error) if command::is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            // A message may hold a file's name, and that may hold anything.
+            // Messages may contain file names, and those may contain control characters.
             for line in format!("unspool: {error:#}").lines() {
                 eprintln!("{}", unspool_core::lines::visible(line));
             }

@@ -1,5 +1,5 @@
-//! Paints lines for `show`: the same lines as everywhere, with ANSI colours or with none. The
-//! text in a line is free of control characters already; the escapes written here are ours.
+//! Paints laid-out lines for `show`, with or without ANSI colours. The text of a line contains no
+//! control characters; the only escapes are those written here.
 
 use std::io::{self, Write};
 
@@ -36,7 +36,7 @@ pub fn head(
     write_lines(&head, style, out)
 }
 
-/// Paints turns of a session, below what stands there.
+/// Paints turns of a session, each after an empty line.
 pub fn turns(
     session: &Session,
     turns: &[Turn],
@@ -108,7 +108,7 @@ fn colour_of(colour: block::Color) -> Color {
 fn role(role: Role) -> Ansi {
     let colour = |colour: AnsiColor| Ansi::new().fg_color(Some(colour.into()));
     match role {
-        // `show` colours no code: it would wait for the grammars.
+        // `show` does not highlight code: loading the grammars would delay it.
         Role::Plain | Role::Path | Role::Token(_) => Ansi::new(),
         Role::Heading => Ansi::new().bold(),
         Role::Code => colour(AnsiColor::Cyan),

@@ -1,4 +1,4 @@
-//! A progress bar on a terminal, and nothing on a pipe.
+//! The progress bar of a sync: drawn on a terminal, absent on a pipe.
 
 use std::io::{IsTerminal, Write, stderr};
 use std::sync::Arc;
@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 
 use unspool_engine::report::Progress;
 
-/// Work that is over sooner than this shows no bar.
+/// The bar appears only after this time.
 const PATIENCE: Duration = Duration::from_millis(300);
 const EVERY: Duration = Duration::from_millis(100);
 const BAR: usize = 24;
 
-/// Draws while it lives.
+/// Draws from a background thread until it is dropped.
 pub struct Bar {
     pub progress: Arc<Progress>,
     over: Arc<AtomicBool>,

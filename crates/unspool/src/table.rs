@@ -1,5 +1,5 @@
-//! Tables that fit the terminal: columns are as wide as what is in them, and the one that may
-//! shrink gives way.
+//! Tables that fit the terminal: columns are as wide as their content, and shrinkable columns are
+//! truncated if the table is too wide.
 
 use std::io::{self, Write};
 
@@ -9,7 +9,7 @@ use unspool_core::lines::{cut, visible, width};
 pub struct Column {
     pub name: &'static str,
     pub align: Align,
-    /// It is cut when the table is too wide.
+    /// Truncated if the table is too wide.
     pub shrinks: bool,
 }
 
@@ -34,7 +34,7 @@ pub const fn rest(name: &'static str) -> Column {
 const GAP: &str = "  ";
 const LEAST: usize = 12;
 
-/// Writes a table. What comes from agents is made harmless here.
+/// Writes a table. Escapes control characters in cells: they come from agents.
 pub fn write(
     columns: &[Column],
     rows: &[Vec<String>],

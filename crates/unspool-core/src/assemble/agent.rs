@@ -1,6 +1,6 @@
-//! Sub-agents, as their parent's source tells of them. They stand in one part right behind the
-//! tool call that started them. A background agent is ended by its own end only: neither its
-//! tool's result, nor the end of its turn, nor any other path ends it (R-003-30 to R-003-34).
+//! Sub-agents, as reported by the parent's source. They share one part directly after the tool
+//! call that started them. Only its own end event ends a background agent: neither its tool's
+//! result, nor the end of its turn, nor any other path does (R-003-30 to R-003-34).
 
 use std::sync::Arc;
 
@@ -14,8 +14,8 @@ use super::fold::AgentsFold;
 use super::part::At;
 use super::{Assembler, Head};
 
-/// How many ends of agents that nobody introduced are kept: most are of background commands,
-/// whose ends are told in the same way.
+/// The number of unmatched agent ends to keep. Most belong to background commands, which report
+/// their ends in the same way.
 const STRANGERS: usize = 1024;
 
 impl Assembler {
@@ -68,7 +68,7 @@ impl Assembler {
                 let (at, evidence) = (head.at, head.evidence);
                 let stranger = Stranger { id: id.clone(), end, at, evidence };
                 let strangers = &mut self.facts.strangers;
-                // Kept sorted, so that the order in which tellings arrive leaves no trace.
+                // Kept sorted, so that arrival order leaves no trace.
                 let place = strangers
                     .partition_point(|held| (&held.id, held.evidence) < (&stranger.id, evidence));
                 strangers.insert(place, stranger);
@@ -99,7 +99,7 @@ impl Assembler {
         self.part(at).agents.as_mut()?.agents.get_mut(nth)
     }
 
-    /// The agent that an event speaks of, with its part.
+    /// The agent that an event refers to: its part, and its index in the part.
     fn meet(&mut self, head: &Head, agent: &AgentRef) -> Option<(At, usize)> {
         let Some(call) = &agent.call else {
             let id = agent.id.as_ref()?;
@@ -116,7 +116,7 @@ impl Assembler {
         Some((at, nth))
     }
 
-    /// What was told of an agent before it was known is applied to it now.
+    /// Names the agent and applies ends that arrived before its start.
     fn introduce(&mut self, at: At, nth: usize, id: &Arc<str>) {
         self.name_part(at, Name::Agent(id.clone()));
         if !self.facts.strangers.iter().any(|stranger| stranger.id == *id) {
@@ -133,8 +133,7 @@ impl Assembler {
         }
     }
 
-    /// The part of the agents that a call started. A call that nobody has told of yet gets a
-    /// part to stand behind.
+    /// The agents part of a call. Opens the part of the call first if the call is unknown.
     fn agents_part(&mut self, head: &Head, call: &Arc<str>) -> At {
         let name = Name::AgentsOf(call.clone());
         let found = self.find_part(0, &name);
@@ -159,7 +158,7 @@ impl Assembler {
         at
     }
 
-    /// Which agent of a call this is. One that goes by a temporary id takes the real one.
+    /// The index of an agent within its call. An agent with a temporary id takes the real one.
     fn agent_in(&mut self, at: At, id: Option<&Arc<str>>) -> usize {
         let Some(agents) = &mut self.part(at).agents else { return 0 };
         let temporary = format!("temp_{}", agents.call_id);
@@ -196,14 +195,14 @@ impl Assembler {
         self.tell(at, patch);
     }
 
-    /// The part of the agents that a call started, if it started any.
+    /// The agents part of a call, if it has one.
     pub(super) fn agents_of(&mut self, tool: At) -> Option<At> {
         let call = self.part(tool).tool.as_ref().map(|tool| tool.call_id.as_str())?;
         let name = Name::AgentsOf(call.into());
         self.find_part(tool.0, &name).filter(|at| self.part(*at).agents.is_some())
     }
 
-    /// The state of an agent whose end nobody told follows from its tool and its turn.
+    /// Infers the state of agents without a reported end from their tool and their turn.
     pub(super) fn settle_agents(&mut self, at: At, head: Option<&Head>) {
         let Some(call) = self.part(at).agents.as_ref().map(|agents| agents.call_id.clone()) else {
             return;
@@ -242,7 +241,7 @@ impl Assembler {
         self.end_deferred(at.0);
     }
 
-    /// Whether sub-agents still run in the foreground of this turn.
+    /// True if foreground sub-agents of this turn are still running.
     pub(super) fn waits_for_agents(&self, turn: usize) -> bool {
         let agents = self.turns[turn].live_parts().filter_map(|part| part.agents.as_ref());
         agents

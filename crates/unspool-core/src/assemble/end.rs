@@ -1,6 +1,6 @@
 //! The end rule. One function ends a turn, whatever the reason: it closes open parts, interrupts
-//! what still runs in the foreground, leaves background agents alone, clears open questions as
-//! declined, says why when the turn did not end by itself, and guarantees a reply.
+//! running foreground calls, leaves background agents alone, declines open questions, adds the
+//! reason if the turn failed or was interrupted, and guarantees a reply.
 
 use crate::change::{Change, Oddity, PartPatch, TurnPatch};
 use crate::event::EndReason;
@@ -14,16 +14,16 @@ use super::{Assembler, Head};
 
 impl Assembler {
     pub(super) fn end_turn(&mut self, head: &Head, reason: EndReason) {
-        // Where no turn has begun there is none to end.
+        // There is no turn to end.
         if head.turn.is_none() && self.tracks[head.telling.index()].turn.is_none() {
             return self.count(Oddity::Unknown);
         }
         let turn = self.turn_for(head);
-        // Named prose may still grow: hooks tell the end before the last words.
+        // Named prose stays open: hooks report the end before the last text arrives.
         self.close_nameless(head);
         let end = End { reason, at: head.at };
-        // A model that is done waits for the sub-agents that it started in the foreground.
-        // Nothing else waits, and an end that was told stays.
+        // Only a completed turn waits for foreground sub-agents. Other reasons take effect at
+        // once, and an end that has taken effect stays.
         let waits = end.reason == EndReason::Completed && self.waits_for_agents(turn);
         let at = head.telling.index();
         let origin = &mut self.turns[turn].origin;
@@ -38,7 +38,7 @@ impl Assembler {
         self.settle(turn);
     }
 
-    /// The last sub-agent in the foreground ended: ends that waited for it take effect, once.
+    /// Applies deferred ends, once, after the last foreground sub-agent has ended.
     pub(super) fn end_deferred(&mut self, turn: usize) {
         if self.turns[turn].origin.deferred.iter().all(Option::is_none)
             || self.waits_for_agents(turn)
@@ -55,7 +55,7 @@ impl Assembler {
         self.settle(turn);
     }
 
-    /// Brings a turn into line with how its tellings say it ended.
+    /// Recomputes the state of a turn from the ends that its feeds report.
     pub(super) fn settle(&mut self, turn: usize) {
         let (state, ended, why) = self.verdict(turn);
         let fold = &mut self.turns[turn];
@@ -76,8 +76,8 @@ impl Assembler {
         self.tell_ending(turn, state, why);
     }
 
-    /// What the tellings together say: the strongest that knows how the turn ended, else that it
-    /// went idle, else that the next one began.
+    /// The combined end: the strongest feed with a definite reason, otherwise idle, otherwise
+    /// superseded.
     fn verdict(&self, turn: usize) -> (TurnState, Option<jiff::Timestamp>, Option<String>) {
         let fold = &self.turns[turn];
         let ends =
@@ -85,7 +85,7 @@ impl Assembler {
         let definite = |end: &&End| !is_vague(&end.reason);
         let idle = |end: &&End| end.reason == EndReason::Idle;
         let told = ends().find(definite).or_else(|| ends().find(idle)).or_else(|| ends().next());
-        // A weaker telling may know the time that the stronger one left out.
+        // A weaker feed may have the time that the stronger one lacks.
         let at = told.and_then(|told| told.at).or_else(|| ends().find_map(|end| end.at));
         match told.map(|told| &told.reason) {
             None => (TurnState::Running, None, None),
@@ -93,7 +93,7 @@ impl Assembler {
             Some(EndReason::Failed(why)) => (TurnState::Failed, at, why.clone()),
             Some(EndReason::Interrupted) => (TurnState::Interrupted, at, None),
             Some(EndReason::Unseen) => (TurnState::Unknown, at, None),
-            // Hooks are silent when a turn is interrupted or fails.
+            // Hooks do not report interrupted or failed turns.
             Some(EndReason::Superseded) if fold.origin.at.0[1..] == [None, None] => {
                 (TurnState::Unknown, at, None)
             }
@@ -111,13 +111,13 @@ impl Assembler {
         }
     }
 
-    /// Whether a telling that has every call of the turn has told it to the end.
+    /// True if a feed with every call of the turn, the log or the stream, has reported its end.
     fn is_told(&self, turn: usize) -> bool {
         let ends = &self.turns[turn].origin.ends;
         ends[Telling::Log.index()].is_some() || ends[Telling::Stream.index()].is_some()
     }
 
-    /// Marks a call that was made elsewhere, together with its agents.
+    /// Hides a call that a sub-agent made, together with its agents part.
     pub(super) fn settle_foreign(&mut self, at: At) {
         let told = self.is_told(at.0);
         let part = self.part(at);
@@ -134,7 +134,7 @@ impl Assembler {
         }
     }
 
-    /// Marks pieces of prose that a stronger telling has whole: it is shown once.
+    /// Hides fragments of prose that a stronger feed has complete, so that it is shown once.
     pub(super) fn settle_pieces(&mut self, turn: usize) {
         if !self.turns[turn].has_pieces {
             return;
@@ -183,7 +183,7 @@ impl Assembler {
         }
     }
 
-    /// A turn that did not end by itself says why, and a turn that ended has a reply.
+    /// Adds, replaces or removes the part that explains the end or stands in for a missing reply.
     fn tell_ending(&mut self, turn: usize, state: TurnState, why: Option<String>) {
         let body = self.ending(turn, state, why);
         let held = self.turns[turn].local.get(&Name::Ending).copied();
@@ -203,7 +203,7 @@ impl Assembler {
             (None, Some(body)) => {
                 let content = body_digest(&body);
                 let origin = Origin { names: vec![Name::Ending], ..Origin::default() };
-                // It stands for no record: it has no evidence, no time and no step.
+                // No record is behind it, so it has no evidence, time or step.
                 let at = self.insert_ending(turn, origin, body);
                 self.part(at).digest = content;
             }
@@ -238,7 +238,7 @@ impl Assembler {
         if fold.is_preamble() {
             return None;
         }
-        // What went wrong and was overcome explains nothing: more of the reply came after it.
+        // An error followed by more of the reply was recovered from and explains nothing.
         let last = told()
             .filter(|part| part.is_prose() || part.tool.is_some())
             .map(|part| part.place)
@@ -266,7 +266,7 @@ impl Assembler {
         }
     }
 
-    /// A turn that had been given a reply because it had none has one now.
+    /// Updates the stand-in reply of a turn that has just got a part.
     pub(super) fn end_empty(&mut self, turn: usize) {
         if self.turns[turn].local.contains_key(&Name::Ending) {
             let (state, _, why) = self.verdict(turn);
@@ -275,7 +275,7 @@ impl Assembler {
     }
 }
 
-/// Whether an end does not say how it came about.
+/// True if the reason does not say how the turn ended.
 fn is_vague(reason: &EndReason) -> bool {
     match reason {
         EndReason::Idle | EndReason::Superseded | EndReason::Unseen => true,
@@ -283,8 +283,8 @@ fn is_vague(reason: &EndReason) -> bool {
     }
 }
 
-/// A telling that says more of an end than it did before is believed, and so is one that says
-/// the same again later: some sources repeat the end with each of the last words.
+/// True if a feed's new end replaces the one it reported before: it is more specific, or the same
+/// at a later time. Some sources repeat the end with each of the last records.
 fn is_weaker(held: &End, told: &End) -> bool {
     if held.reason == told.reason {
         return told.at > held.at;

@@ -1,5 +1,5 @@
-//! What the assembler holds in memory: skeletons. Text, inputs and outputs leave as changes and
-//! are not kept, except the text that is still growing.
+//! The assembler's in-memory state: turns, steps and parts without their content. Text, inputs and
+//! outputs leave as changes and are not kept, except prose that is still open.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::part::{Agent, Decision, Kind, Place, QuestionKind, ToolState};
 use crate::session::{Provenance, Step, TurnOrigin, TurnState, Usage};
 use crate::telling::{Name, Origin, Positions, Telling};
 
-/// A turn, without what it says.
+/// A turn without its content.
 #[derive(Clone, Debug)]
 pub(super) struct TurnFold {
     pub id: TurnId,
@@ -19,28 +19,29 @@ pub(super) struct TurnFold {
     pub origin: TurnOrigin,
     /// Merged into another turn.
     pub gone: bool,
-    /// Let go: its parts are in the store, and only its head is here.
+    /// Released: its parts are in the store, and only its head is here.
     pub stored: bool,
     pub thinking_mode: bool,
     pub has_reasoning: bool,
-    /// Some part of it is a piece of something that another telling may have whole.
+    /// Some part is a fragment of a block that another feed may have complete.
     pub has_pieces: bool,
     pub is_command: bool,
     pub state: TurnState,
     pub ended: Option<Timestamp>,
     pub abandoned: bool,
     pub inherited: bool,
-    /// How many parts each telling has placed.
+    /// The number of parts placed by each feed.
     pub placed: [u32; 3],
-    /// How many steps each telling has placed.
+    /// The number of steps placed by each feed.
     pub stepped: [u32; 3],
-    /// The step that each telling placed last: the one that it is in.
+    /// The current step of each feed: the one it placed last.
     pub step: [Option<StepId>; 3],
     pub parts: Vec<PartFold>,
     pub steps: Vec<StepFold>,
-    /// Names that mean something only in this turn.
+    /// Names that are unique only within this turn.
     pub local: FxHashMap<Name, usize>,
-    /// How often each content was seen: by hooks, and by the tellings that share ids.
+    /// Occurrences per content hash, counted separately for hooks (`true`) and for the feeds
+    /// that share ids.
     pub alike: FxHashMap<(bool, u64), u32>,
 }
 
@@ -51,13 +52,13 @@ pub(super) struct PartFold {
     pub place: Place,
     pub step: Option<StepId>,
     pub origin: Origin,
-    /// Removed again: it was provisional.
+    /// Removed or merged into another part.
     pub gone: bool,
-    /// A digest of the prose or of the whole body, to see whether a retelling changes anything.
+    /// A digest of the prose or of the whole body, to detect whether a repeat changes anything.
     pub digest: u64,
-    /// Says why its turn did not end by itself.
+    /// Explains why its turn failed or was interrupted.
     pub explains: bool,
-    /// Which capture told prose to its end.
+    /// The source that completed the prose.
     pub source: Option<u16>,
     pub prose: Option<Box<Prose>>,
     pub tool: Option<Box<ToolFold>>,
@@ -68,11 +69,11 @@ pub(super) struct PartFold {
 #[derive(Clone, Debug)]
 pub(super) struct Prose {
     pub owner: Telling,
-    /// Another capture of the same stream repeats what this one tells.
+    /// The only source that may extend it: another capture of the same stream repeats it.
     pub source: u16,
     pub text: String,
-    /// Whether it is shown as growing. The end of a turn closes it for the eye; only its own
-    /// end, or a step's, makes it final.
+    /// Whether it is shown as open. The end of the turn closes it for display; only its own end
+    /// or the end of its step makes it final.
     pub open: bool,
 }
 
@@ -82,13 +83,13 @@ pub(super) struct ToolFold {
     pub state: ToolState,
     pub question: Option<QuestionKind>,
     pub request_id: Option<String>,
-    /// A digest of what was asked.
+    /// A digest of the question's items.
     pub asked: u64,
-    /// An answer that follows from what happened, while no telling gave one.
+    /// The decision inferred from later events, while no feed has an answer.
     pub inferred: Option<Decision>,
-    /// Which log or capture its input or its output grows by.
+    /// The source that extends its input or output.
     pub grown_by: Option<u16>,
-    /// The forms of tool and input under which the call was counted.
+    /// The content hashes under which the call was counted.
     pub likenesses: Vec<u64>,
 }
 
@@ -103,13 +104,13 @@ impl PartFold {
         matches!(self.kind, Kind::Text | Kind::Reasoning)
     }
 
-    /// It is known by its content alone.
+    /// True if all its names are derived from its content.
     pub fn is_nameless(&self) -> bool {
         let by_content = |name: &Name| matches!(name, Name::Alike(..) | Name::Piece(..));
         !self.origin.names.is_empty() && self.origin.names.iter().all(by_content)
     }
 
-    /// Only hooks have told of it.
+    /// True if only hooks have it.
     pub fn is_only_hooks(&self) -> bool {
         let [hooks, stream, log] = self.origin.at.0;
         hooks.is_some() && stream.is_none() && log.is_none()
@@ -172,12 +173,12 @@ impl TurnFold {
         self.origin.names.contains(&Name::Preamble)
     }
 
-    /// A part that is shown, or may be again.
+    /// The parts that are neither removed nor hidden.
     pub fn live_parts(&self) -> impl Iterator<Item = &PartFold> {
         self.parts.iter().filter(|part| !part.gone && !part.origin.foreign)
     }
 
-    /// The only telling that has placed parts here, if there is just one.
+    /// The feed that has placed parts here, if there is exactly one.
     pub fn only_telling(&self) -> Option<Telling> {
         let mut found = None;
         for telling in Telling::ALL {
@@ -191,14 +192,14 @@ impl TurnFold {
         found
     }
 
-    /// Counts a part among the things with this content; says which one it is.
+    /// Counts a part as an occurrence of this content hash and returns its name.
     pub fn count_alike(&mut self, telling: Telling, part: usize, content: u64) -> Name {
-        // Log and stream name the same things alike, so they share a count; hooks do not.
+        // Log and stream share ids and therefore a count; hooks do not.
         let class = telling == Telling::Hooks;
         let count = self.alike.entry((class, content)).or_default();
         *count += 1;
         let name = Name::Alike(content, *count - 1);
-        // Kept sorted: log and stream may tell a call's input in two forms, in either order.
+        // Kept sorted: log and stream may have a call's input in two forms, in either order.
         let alike = &mut self.parts[part].origin.alike;
         alike.push((class, content, *count - 1));
         alike.sort_unstable();
@@ -206,7 +207,7 @@ impl TurnFold {
     }
 }
 
-/// The id that a name gives. Names that mean something only in a turn take the turn along.
+/// The id derived from a name. Local names are hashed together with their turn.
 pub(super) fn id_of(session: SessionId, turn: TurnId, name: &Name) -> Id {
     let number = |n: u32| n.to_le_bytes();
     let (session, turn) = (session.0.bytes(), turn.0.bytes());

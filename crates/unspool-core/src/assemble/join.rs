@@ -1,5 +1,5 @@
-//! Bringing tellings together: two tellings that placed one thing in two turns spoke of one turn,
-//! and what both turns call by one name is one part.
+//! Merging feeds: if two feeds placed the same step or part in two turns, the turns are one, and
+//! parts of both that share a name are one part.
 
 use std::collections::hash_map::Entry;
 
@@ -10,10 +10,10 @@ use super::Assembler;
 use super::fold::{PartFold, TurnFold};
 
 impl Assembler {
-    /// A telling placed something in `turn` that another telling placed in `other`: they are
-    /// one turn. Says which one is left.
+    /// `feed` placed a step or part in `turn` that another feed placed in `other`: merges the two
+    /// turns and returns the remaining one.
     pub(super) fn join_turns(&mut self, turn: usize, other: usize, telling: Telling) -> usize {
-        // Two turns that any one telling holds apart are two.
+        // If any single feed has both, they are two turns.
         let is_in = |turn: usize, telling: Telling| {
             let fold = &self.turns[turn];
             fold.origin.at.of(telling).is_some() || fold.placed[telling.index()] > 0
@@ -67,7 +67,7 @@ impl Assembler {
         for (key, count) in gone.alike {
             *kept.alike.entry(key).or_default() += count;
         }
-        // What both turns call by the same name is one thing.
+        // Parts of both turns with the same name are one part.
         let mut twins: Vec<(usize, usize, Name)> = Vec::new();
         for (name, part) in gone.local {
             match kept.local.entry(name) {
@@ -124,7 +124,7 @@ impl Assembler {
             }
         }
         self.add_turn_names(into, gone.origin.names);
-        // Ids that are local to a turn follow it.
+        // Ids derived from local names depend on the turn.
         for part in 0..self.turns[into].parts.len() {
             self.rename_part(into, part);
         }
@@ -138,8 +138,8 @@ impl Assembler {
     }
 }
 
-/// Whether two parts that are called alike are one. Content alone does not make two things one
-/// that their tellings name apart.
+/// True if two parts with the same name are one part. Equal content does not merge parts that their
+/// feeds name differently.
 fn are_one(from: &PartFold, to: &PartFold) -> bool {
     if from.gone || to.gone {
         return false;

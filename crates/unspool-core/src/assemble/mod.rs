@@ -1,8 +1,8 @@
 //! The assembler: events in, changes out. It is pure and total: no clock, no randomness, no I/O,
-//! no panic and no error. It holds what is open and an index of names; what is closed leaves as
-//! changes and can be restored from the store's rows to take a late event.
+//! no panic and no error. It holds open turns and an index of names. Closed turns leave as changes
+//! and can be restored from the store's rows to apply a late event.
 //!
-//! Each rule has one place: the order of tellings in `order` and their joining in `join`, turns in
+//! Each rule has one place: the order across feeds in `order`, merging feeds in `join`, turns in
 //! `turn`, steps in `step`, prose in `prose`, the tool state machine and questions in `tool`,
 //! sub-agents in `agent`, the end rule in `end`.
 
@@ -43,37 +43,37 @@ pub struct Assembler {
     turns: Vec<TurnFold>,
     index: Index,
     tracks: [Track; 3],
-    /// How far each source of each telling has been taken.
+    /// The last record and event applied per feed and source.
     cursors: FxHashMap<(Telling, u16), (u64, u32)>,
     snapshots: FxHashSet<u64>,
     out: Vec<Change>,
 }
 
-/// How far one telling has come.
+/// The progress of one feed.
 #[derive(Clone, Debug, Default)]
 struct Track {
     turn: Option<usize>,
-    /// How many turns it has placed.
+    /// The number of turns it has placed.
     turns: u32,
     generation: u32,
-    /// The part to which nameless prose goes.
+    /// The part that unnamed deltas extend.
     nameless: Option<part::At>,
-    /// Named prose that this telling has not ended.
+    /// Named prose that this feed has not ended.
     open: Vec<part::At>,
-    /// A source that came later and tells again from the start, and where it is.
+    /// A later source that replays the feed from the start, and its position.
     again: Option<Again>,
 }
 
-/// A log that was cut or rewritten is told again, by another source. Until it comes to something
-/// new, what it says without a name belongs to the turn that it is at, not to the current one.
+/// A truncated or rewritten log is read again as another source. Until that source reaches new
+/// records, its unnamed events belong to the turn it replays, not to the feed's current turn.
 #[derive(Clone, Copy, Debug)]
 struct Again {
     source: u16,
-    /// None until it begins a turn that was told before.
+    /// `None` until it starts a turn that the feed already has.
     turn: Option<usize>,
 }
 
-/// What every event carries beside what happened.
+/// The fields that every event has.
 #[derive(Clone, Debug)]
 struct Head {
     telling: Telling,
@@ -97,7 +97,7 @@ impl Assembler {
         }
     }
 
-    /// Applies one event and says what it did.
+    /// Applies one event and returns the resulting changes.
     pub fn apply(&mut self, event: Event) -> Vec<Change> {
         let Event { key, telling, at, evidence, turn, generation, what } = event;
         let head = Head { telling, at, evidence, turn };
@@ -233,7 +233,8 @@ impl Assembler {
         }
     }
 
-    /// A source is read in its order: what stands at or before its last event was taken before.
+    /// Advances the source's cursor. Sources are read in order, so an event at or before the cursor
+    /// was already applied.
     fn is_news(&mut self, head: &Head, key: Key) -> bool {
         let position = (head.evidence.offset, key.nth);
         let source = head.evidence.source;
@@ -242,7 +243,7 @@ impl Assembler {
             *held = position.max(*held);
             return news;
         }
-        // Where another has told before, this one may tell the same again.
+        // If the feed already has another source, this one may replay it.
         if self.cursors.keys().any(|(telling, _)| *telling == head.telling) {
             self.tracks[head.telling.index()].again = Some(Again { source, turn: None });
         }
@@ -250,7 +251,7 @@ impl Assembler {
         true
     }
 
-    /// The generation guard: once a telling's newer stream began, an older one changes nothing.
+    /// The generation guard: events of an older stream than the feed's newest are skipped.
     fn is_current(&mut self, telling: Telling, generation: Option<u32>) -> bool {
         let newest = &mut self.tracks[telling.index()].generation;
         match generation {
@@ -272,7 +273,7 @@ impl Assembler {
         cost_usd: Option<f64>,
     ) {
         let before = self.facts.clone();
-        // The folder and the branch in which it began: the first word of the strongest telling.
+        // Project and branch are those at the start: the first value of the strongest feed wins.
         let stronger = |ranks: &Ranks, field| ranks.holder(field) < Some(head.telling);
         if project.is_some() && stronger(&self.facts.ranks, Field::Body) {
             self.facts.ranks.claim(Field::Body, head.telling);
@@ -285,7 +286,7 @@ impl Assembler {
         if let Some(version) = self.facts.ranks.take(Field::Title, head.telling, version) {
             self.facts.version = Some(version);
         }
-        // Costs are told as running totals.
+        // Costs are running totals.
         if let Some(cost) = cost_usd {
             self.facts.cost_usd = Some(self.facts.cost_usd.map_or(cost, |held| held.max(cost)));
         }
@@ -305,12 +306,12 @@ impl Assembler {
         }
     }
 
-    /// Who started it. That a call did is never untold by a source that does not know which.
+    /// Sets the parent. A parent with a call id is never replaced by one without.
     fn tell_parent(&mut self, head: &Head, parent: Parent) {
         let held = self.facts.parent.as_ref();
         let knows = held.is_some_and(|held| held.call_id.is_some());
         let vague = parent.call_id.is_none() && knows;
-        // Whoever knows the call knows more, whichever telling it is.
+        // A parent with a call id wins over any feed's parent without one.
         let better = parent.call_id.is_some() && !knows;
         let same = held == Some(&parent);
         let before = self.facts.ranks;

@@ -1,6 +1,6 @@
-//! Where names lead. A session of a million parts has two million names, and each of them must
-//! still be known when a late event speaks of it; so the index holds digests and small numbers,
-//! sixteen bytes a name.
+//! The name index: from names to turns, steps and parts. A session of a million parts has two
+//! million names, and late events may refer to any of them, so the index holds digests and 32-bit
+//! numbers: sixteen bytes per name.
 
 use rustc_hash::FxHashMap;
 
@@ -8,17 +8,17 @@ use crate::telling::Name;
 
 use super::part::At;
 
-/// A turn, a step of a turn, a part of a turn. A record may name both a turn and a part.
+/// One map per kind of target. The same record may name both a turn and a part.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Index {
     pub turns: Leads<usize>,
     pub steps: Leads<At>,
     pub parts: Leads<At>,
-    /// The turns of names that were taken up from the store and not looked at since.
+    /// The turns of names loaded from the store and not restored since.
     pub stored: FxHashMap<u64, u32>,
 }
 
-/// What names of one kind lead to.
+/// A map from name digests to targets.
 #[derive(Clone, Debug)]
 pub(super) struct Leads<T: Packed>(FxHashMap<u64, T::Small>);
 
@@ -42,7 +42,7 @@ impl<T: Packed> Leads<T> {
     }
 }
 
-/// Numbers that are kept small.
+/// A target that is stored in 32-bit numbers.
 pub(super) trait Packed: Copy {
     type Small: Copy + std::fmt::Debug;
     fn pack(self) -> Self::Small;
@@ -73,7 +73,7 @@ impl Packed for At {
     }
 }
 
-/// No session has four billion turns, nor a turn four billion parts: memory ends before.
+/// Saturates: memory runs out before a session has 2^32 turns or a turn 2^32 parts.
 pub(super) fn small(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }

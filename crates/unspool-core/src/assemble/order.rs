@@ -1,6 +1,6 @@
-//! Order across tellings. A turn has one spine, the strongest telling that covers it, and the
-//! spine places the parts. What only another telling saw is set between them. The order is a
-//! function of where each telling put each thing, so arrival cannot change it.
+//! Order across feeds. A turn has one spine, the strongest feed that covers it, which places the
+//! parts. Parts seen only by another feed are inserted between them. The order is a function of the
+//! positions in each feed, so arrival order cannot change it.
 
 use std::hash::Hash;
 
@@ -9,25 +9,25 @@ use rustc_hash::FxHashMap;
 use crate::part::Place;
 use crate::telling::{Positions, Telling};
 
-/// The room between two parts that the spine placed.
+/// The distance between two parts that the spine placed.
 const STRIDE: i64 = 1_000_000;
 
-/// Where the end rule puts what it adds: behind everything.
+/// The place of the part that the end rule adds: after everything else.
 pub(super) const LAST: Place = Place(i64::MAX >> 11);
 
-/// Where the part at this position of the spine stands.
+/// The place of the part at this position of the spine.
 pub(super) fn spine_place(position: u32) -> Place {
     Place(STRIDE * (i64::from(position) + 1))
 }
 
-/// Something to be ordered: where each telling put it, and the group (a step) it belongs to.
+/// An item to order: its position in each feed, and its group (a step).
 #[derive(Clone, Copy)]
 pub(super) struct Item<G> {
     pub at: Positions,
     pub group: Option<G>,
 }
 
-/// The order of `items`, as their indices, each with its place.
+/// Orders `items`. Returns their indices with their places.
 pub(super) fn arrange<G: Copy + Eq + Hash>(items: &[Item<G>]) -> Vec<(usize, Place)> {
     let mut order: Vec<usize> = Vec::with_capacity(items.len());
     let mut spine = None;
@@ -48,7 +48,7 @@ pub(super) fn arrange<G: Copy + Eq + Hash>(items: &[Item<G>]) -> Vec<(usize, Pla
     place(&order, items, spine)
 }
 
-/// Sets what `told` has and `order` has not between what both have.
+/// Inserts the items of `placed` that `order` lacks between the items that both have.
 fn weave<G: Copy + Eq + Hash>(
     order: &[usize],
     told: &[(u32, usize)],
@@ -62,9 +62,9 @@ fn weave<G: Copy + Eq + Hash>(
             last_of.insert(group, at);
         }
     }
-    // What is new goes behind one of the old; slot 0 is before them all.
+    // New items go after an existing one; slot 0 is before all of them.
     let mut behind: Vec<Vec<usize>> = vec![Vec::new(); order.len() + 1];
-    // The next thing that both have, for each.
+    // For each item, the next one that both have.
     let mut next_of: Vec<Option<usize>> = vec![None; told.len()];
     let mut next = None;
     for (nth, (_, item)) in told.iter().enumerate().rev() {
@@ -79,15 +79,15 @@ fn weave<G: Copy + Eq + Hash>(
         }
         let group = items[item].group.and_then(|group| last_of.get(&group)).map(|last| last + 1);
         let at = if let Some(next) = next_of[nth] {
-            // Between two things that both tellings have: behind the earlier one, or right before
-            // the first; and behind what the spine alone has of its step, as far as that stands
+            // Between two items that both feeds have: after the earlier one, or directly before
+            // the first; and after the items of its step that only the spine has, if those come
             // before the later one.
             let step = group.filter(|at| *at <= next && slot.is_some());
             let at = slot.max(step);
             slot = at;
             at.unwrap_or(next)
         } else {
-            // Ahead of the spine, or dropped by it: behind the rest of its step, else last.
+            // Ahead of the spine, or dropped by it: at the end of its step, otherwise last.
             group.unwrap_or(order.len())
         };
         behind[at].push(item);
@@ -101,9 +101,9 @@ fn weave<G: Copy + Eq + Hash>(
     woven
 }
 
-/// What the spine placed keeps the place that its position gives it; the rest goes between. What
-/// runs ahead of the spine stands where the spine will most likely put it, so that nothing moves
-/// when it does.
+/// Items of the spine get the place of their position; the others go in between. Items ahead of
+/// the spine get the place that the spine will most likely give them, so that nothing moves when
+/// it catches up.
 fn place<G>(order: &[usize], items: &[Item<G>], spine: Option<Telling>) -> Vec<(usize, Place)> {
     let by_spine = |item: usize| spine.and_then(|spine| items[item].at.of(spine));
     let ahead = order.iter().rposition(|item| by_spine(*item).is_some()).map_or(0, |at| at + 1);

@@ -1,6 +1,6 @@
 use super::*;
 
-/// Letters in the order in which each telling placed them; digits are groups.
+/// Letters in the order in which each feed placed them; digits are groups.
 fn arranged(log: &str, stream: &str, hooks: &str, groups: &[(char, u8)]) -> String {
     let mut letters: Vec<char> = log.chars().chain(stream.chars()).chain(hooks.chars()).collect();
     letters.sort_unstable();
@@ -28,7 +28,7 @@ fn arranged(log: &str, stream: &str, hooks: &str, groups: &[(char, u8)]) -> Stri
 #[test]
 fn the_spine_places_and_the_others_are_set_between() {
     assert_eq!(arranged("abc", "abc", "b", &[]), "abc");
-    // Dropped by the log: behind the part that came before it.
+    // Dropped by the log: after its predecessor in the stream.
     assert_eq!(arranged("abc", "axbc", "", &[]), "axbc");
     assert_eq!(arranged("bc", "xbc", "", &[]), "xbc");
     // The stream runs ahead of the log.
@@ -50,7 +50,7 @@ fn what_the_spine_alone_has_of_a_step_comes_before_what_it_has_not() {
     // The log has the script s of step 1, the stream the calls x and y inside it.
     let steps = [('a', 1), ('s', 1), ('x', 1), ('y', 1), ('b', 2)];
     assert_eq!(arranged("asb", "axyb", "", &steps), "asxyb");
-    // But never behind what came later in both, and what has no step keeps its turn.
+    // But never after an item that is later in both; an item without a step keeps its position.
     assert_eq!(arranged("abs", "axyb", "", &steps), "axybs");
     assert_eq!(arranged("asb", "axnyb", "", &steps), "asxnyb");
 }

@@ -1,4 +1,4 @@
-//! Opening, naming, placing and telling parts: what all kinds have in common.
+//! Parts, independent of their kind: opening, naming, placing, merging and patching them.
 
 use crate::change::{Change, Oddity, PartPatch};
 use crate::id::{PartId, digest};
@@ -11,12 +11,12 @@ use super::fold::{PartFold, id_of};
 use super::order::{Item, arrange, spine_place};
 use super::{Assembler, Head};
 
-/// Where a part is: its turn and its number in the turn's list.
+/// The index of a part: its turn, and its position in the turn's list.
 pub(super) type At = (usize, usize);
 
 impl Assembler {
-    /// Tells of a part that is what it is: a notice, a file, a compaction. Told again under the
-    /// same name, it is replaced where it stands.
+    /// Adds a part that one event describes completely: a notice, a file, a compaction. A repeat
+    /// under the same name replaces the body in place.
     pub(super) fn tell_part(&mut self, head: &Head, name: Option<Name>, body: Body) {
         let turn = self.turn_for(head);
         self.close_nameless(head);
@@ -24,7 +24,7 @@ impl Assembler {
         let explains = explains(&body);
         let mut name = name.filter(|name| self.names_part(name));
         let mut found = name.as_ref().and_then(|name| self.find_part(turn, name));
-        // What goes by the name of a text, a call or its agents is something else: both are kept.
+        // If the name belongs to prose, a call or its agents, keep both parts.
         if found.is_some_and(|at| {
             let part = self.part(at);
             part.is_prose() || part.tool.is_some() || part.agents.is_some()
@@ -43,7 +43,7 @@ impl Assembler {
                 let at = self.open_part(head, turn, name, body);
                 self.part(at).digest = content;
                 self.part(at).explains = explains;
-                // Hooks show what went wrong as text.
+                // Hooks send errors as text.
                 if let Some(said) = said {
                     self.recognise(head.telling, at, said);
                     self.note(at);
@@ -56,7 +56,7 @@ impl Assembler {
         };
         let mut patch = self.seen_by(head, at);
         let part = self.part(at);
-        // A stronger telling may know better what kind of thing it was.
+        // A stronger feed may correct the kind.
         if part.origin.ranks.claim(Field::Body, head.telling) && part.digest != content {
             part.digest = content;
             part.kind = body.kind();
@@ -66,7 +66,7 @@ impl Assembler {
         self.tell(at, patch);
     }
 
-    /// Whether a name can be a plain part's: the names of turns, steps, calls and agents cannot.
+    /// True if the name can belong to a plain part. Names of turns, steps, calls and agents cannot.
     pub(super) fn names_part(&mut self, name: &Name) -> bool {
         let may = match name {
             Name::Block(..) | Name::Record(_) | Name::Alike(..) | Name::Piece(..) => true,
@@ -85,17 +85,17 @@ impl Assembler {
         may
     }
 
-    /// The part that goes by this name.
+    /// The part with this name.
     pub(super) fn find_part(&self, turn: usize, name: &Name) -> Option<At> {
         if name.is_local() {
             return self.turns[turn].local.get(name).map(|part| (turn, *part));
         }
-        // A turn that was let go and not restored has no parts here.
+        // A released turn has no parts in memory.
         self.index.parts.get(name).filter(|at| !self.turns[at.0].stored)
     }
 
-    /// This telling, now in `turn`, comes to a part that is there already: the part takes its
-    /// position in this telling, and if it stands in another turn the two turns are one.
+    /// The event's feed, now in `turn`, reaches an existing part: the part gets its position in
+    /// this feed, and if it belongs to another turn, the two turns are merged.
     pub(super) fn arrive(&mut self, head: &Head, turn: usize, found: At) -> At {
         let shift = self.turns[turn].parts.len();
         let joined = self.join_turns(turn, found.0, head.telling);
@@ -112,7 +112,7 @@ impl Assembler {
         at
     }
 
-    /// Two parts of a turn are one: what only `from` knew goes to `into`.
+    /// Merges two parts of a turn: fields that only `from` has go to `into`.
     pub(super) fn merge_parts(&mut self, turn: usize, from: usize, into: usize) {
         let gone = self.turns[turn].parts[from].clone();
         self.turns[turn].parts[from].gone = true;
@@ -158,7 +158,7 @@ impl Assembler {
         self.settle_foreign((turn, into));
     }
 
-    /// The position of what this telling tells now: the one that was kept for it, or the next.
+    /// The feed's next position, or the one reserved for one of these names.
     fn next_position(&mut self, turn: usize, head: &Head, names: &[Name]) -> u32 {
         let kept = &mut self.turns[turn].origin.kept;
         let mine = |kept: &Kept| kept.telling == head.telling && names.contains(&kept.block);
@@ -172,7 +172,7 @@ impl Assembler {
         *placed - 1
     }
 
-    /// Something begins of which nothing is said yet: what is told meanwhile stands behind it.
+    /// Reserves a place for a block that begins without content. Parts that follow come after it.
     pub(super) fn keep_place(&mut self, head: &Head, block: Name) {
         let turn = self.turn_for(head);
         if !self.names_part(&block) {
@@ -191,7 +191,7 @@ impl Assembler {
         self.emit_turn_origin(turn);
     }
 
-    /// Opens a part where this telling kept a place for it, or at the end of what it has told.
+    /// Opens a part at its reserved place, or at the end of the feed.
     pub(super) fn open_part(
         &mut self,
         head: &Head,
@@ -203,7 +203,7 @@ impl Assembler {
         let name = name.unwrap_or(Name::Nth(head.telling, position));
         let mut origin = Origin { names: vec![name.clone()], ..Origin::default() };
         origin.at.set(head.telling, position);
-        // What a tool is, is told field by field.
+        // Tools are ranked field by field.
         if let Body::Tool(tool) = &body {
             if !tool.name.is_empty() {
                 origin.ranks.claim(Field::Name, head.telling);
@@ -219,7 +219,7 @@ impl Assembler {
         at
     }
 
-    /// Inserts a part with an origin of the caller's making.
+    /// Inserts a part with the given origin.
     pub(super) fn insert_part(
         &mut self,
         head: &Head,
@@ -233,7 +233,7 @@ impl Assembler {
         let started = origin.ranks.take(Field::Started, head.telling, head.at);
         let position = origin.at.of(head.telling).unwrap_or_default();
         let mut id = PartId(id_of(self.session, self.turns[turn].id, &name));
-        // A source that calls two things by one name gets two ids all the same.
+        // Two parts with the same name in the source still get two ids.
         if self.find_part(turn, &name).is_some_and(|other| self.part(other).id == id) {
             let apart = Name::Nth(head.telling, position);
             id = PartId(id_of(self.session, self.turns[turn].id, &apart));
@@ -280,14 +280,14 @@ impl Assembler {
         }
     }
 
-    /// Gives a part one more name.
+    /// Adds a name to a part.
     pub(super) fn name_part(&mut self, at: At, name: Name) {
         self.register(at, name.clone());
         let names = &mut self.part(at).origin.names;
         if !names.contains(&name) {
             names.push(name);
             names.sort();
-            // What has a name of its own is not known by its content.
+            // A part with a global name drops its local names.
             if !names[0].is_local() {
                 names.retain(|name| !name.is_local());
             }
@@ -305,7 +305,7 @@ impl Assembler {
         }
     }
 
-    /// Puts the parts of a turn in the order that its tellings together give.
+    /// Reorders the parts of a turn by their positions in all feeds.
     pub(super) fn arrange_parts(&mut self, turn: usize) {
         let placed: Vec<usize> = (0..self.turns[turn].parts.len())
             .filter(|part| {
@@ -330,8 +330,8 @@ impl Assembler {
         }
     }
 
-    /// A patch for a part to which this telling comes for the first time: the step that it is
-    /// in and when it began are told now, and not again.
+    /// A patch for a part that this feed reaches for the first time: sets its step and start,
+    /// which later events of the feed do not change.
     fn met_by(&mut self, head: &Head, at: At) -> PartPatch {
         let step = self.step_of(head, at.0);
         let part = self.part(at);
@@ -341,8 +341,8 @@ impl Assembler {
         PartPatch { step, ..self.seen_by(head, at) }
     }
 
-    /// A patch that says this record spoke of the part. It began when the strongest telling
-    /// first spoke of it.
+    /// A patch that adds this record as evidence. The start time is that of the strongest feed's
+    /// first record.
     pub(super) fn seen_by(&mut self, head: &Head, at: At) -> PartPatch {
         let ranks = &mut self.part(at).origin.ranks;
         let first = ranks.holder(Field::Started) < Some(head.telling);
@@ -356,7 +356,7 @@ impl Assembler {
             return;
         }
         let part = fold.id;
-        // What one event says of a part is one change.
+        // One event makes at most one change per part.
         for change in self.out.iter_mut().rev() {
             match change {
                 Change::PartOpened { part: opened, .. } if opened.id == part => {
@@ -368,7 +368,7 @@ impl Assembler {
                     return held.merge(patch);
                 }
                 Change::PartOpened { .. } | Change::PartTold { .. } | Change::TurnTold { .. } => {}
-                // Behind these the part may be another one.
+                // Before these changes, the same id may mean another part.
                 Change::SessionTold { .. }
                 | Change::TurnOpened { .. }
                 | Change::TurnRenamed { .. }
@@ -386,7 +386,7 @@ impl Assembler {
         self.out.push(Change::PartTold { part, patch: Box::new(patch) });
     }
 
-    /// Lets the origin of a part be known: who told what of it.
+    /// Emits the origin of a part. Repeats the place, since an empty patch would be dropped.
     pub(super) fn note(&mut self, at: At) {
         let place = Some(self.part(at).place);
         self.tell(at, PartPatch { place, ..PartPatch::default() });
@@ -408,7 +408,7 @@ pub(super) fn body_digest(body: &Body) -> u64 {
     digest(&serde_json::to_vec(body).unwrap_or_default())
 }
 
-/// Whether a part says by itself why its turn ended.
+/// True if the part itself explains why its turn ended.
 pub(super) fn explains(body: &Body) -> bool {
     let stopped = |notice: &Notice| notice.code == "interrupted";
     matches!(body, Body::Error(_)) || matches!(body, Body::Notice(notice) if stopped(notice))

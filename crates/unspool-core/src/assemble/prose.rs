@@ -1,7 +1,6 @@
-//! The text rule. Where a source names its blocks, the name decides: deltas go to the block they
-//! name, and only that block's end, or the end of its step, closes it. For nameless deltas the
-//! same kind grows the open part, and another kind, a tool call or a tool result closes it. Two
-//! blocks are never merged, and empty parts are never made.
+//! The text rule. A named delta extends its block, and only the end of that block or of its step
+//! closes it. An unnamed delta extends the open part of the same kind; another kind, a tool call or
+//! a tool result closes that part. Two blocks are never merged, and empty parts are never created.
 
 use crate::change::{Change, Growing, Oddity, PartPatch};
 use crate::event::{SaidDetail, Voice};
@@ -30,13 +29,13 @@ impl Assembler {
             return;
         }
         let block = self.block_of(head, turn, voice, block);
-        // More under the name of a block that ended is prose without a name (R-X-07).
+        // A delta for a block that has ended counts as unnamed (R-X-07).
         let block = block.filter(|name| !self.has_ended(head, turn, name));
         let found = self.find_prose(head, turn, voice, block.as_ref());
         if let Some(at) = found.filter(|at| self.is_placed(head, *at)) {
             return self.grow_at(head, at, text);
         }
-        // White space may turn out to be all there is, and then there is no part.
+        // Hold leading white space back: if nothing else follows, there is no part.
         if text.trim().is_empty() {
             return self.hold(head, turn, voice, block, &text);
         }
@@ -47,7 +46,7 @@ impl Assembler {
         }
         let named = block.is_some();
         let at = self.open_prose(head, turn, voice, block, text.clone(), SaidDetail::default());
-        // In a turn that is over nothing is shown as growing.
+        // A turn that is over shows no open prose.
         let open = !self.is_over(turn);
         let part = self.part(at);
         part.origin.unfinished = !open;
@@ -68,16 +67,16 @@ impl Assembler {
         self.part(at).origin.at.of(head.telling).is_some()
     }
 
-    /// Whether prose tells again what a stronger telling knows to be something else: hooks show
-    /// as text what the log calls an error.
+    /// True if a stronger feed has this block as another kind: hooks send as text what the log
+    /// records as an error.
     fn is_known_better(&mut self, head: &Head, turn: usize, block: Option<&Name>) -> bool {
         let Some(at) = block.and_then(|name| self.find_part(turn, name)) else { return false };
         let part = self.part(at);
         !part.is_prose() && part.origin.ranks.holder(Field::Body) > Some(head.telling)
     }
 
-    /// The block that prose of this kind goes to. A name that means something of another kind
-    /// makes no sense; what is told under it goes to a block of its own.
+    /// The block name for prose of this kind. If the name already belongs to a part of another
+    /// kind, that is a contradiction, and the prose gets a block of its own.
     fn block_of(
         &mut self,
         head: &Head,
@@ -112,7 +111,7 @@ impl Assembler {
         }
     }
 
-    /// The open nameless part, if prose of this kind may grow it. Closes it otherwise.
+    /// The open unnamed part, if prose of this kind extends it. Closes it otherwise.
     fn nameless_of(&mut self, head: &Head, voice: Voice) -> Option<At> {
         let at = self.tracks[head.telling.index()].nameless?;
         if self.part(at).kind == kind_of(voice) {
@@ -122,7 +121,7 @@ impl Assembler {
         None
     }
 
-    // ── White space that waits for a word ───────────────────────────────────────────────────
+    // ── Leading white space ─────────────────────────────────────────────────────────────────
 
     fn hold(&mut self, head: &Head, turn: usize, voice: Voice, block: Option<Name>, text: &str) {
         let held = self.take_held(head, turn, voice, block.as_ref()) + text;
@@ -131,8 +130,8 @@ impl Assembler {
         self.emit_turn_origin(turn);
     }
 
-    /// Takes the white space that was held back for a block. What was held for nameless prose
-    /// of another kind came to nothing.
+    /// Takes the white space held back for a block. White space of unnamed prose of another kind
+    /// is dropped.
     fn take_held(
         &mut self,
         head: &Head,
@@ -148,10 +147,10 @@ impl Assembler {
         if held.voice == voice { held.text } else { String::new() }
     }
 
-    // ── Growing, and being said whole ───────────────────────────────────────────────────────
+    // ── Deltas and complete text ────────────────────────────────────────────────────────────
 
-    /// Whether this very source has told the block to its end. A weaker telling repeats what is
-    /// known, and so does another capture of the same stream.
+    /// True if this very source has completed the block. A weaker feed, or another capture of the
+    /// same stream, only repeats it.
     fn has_ended(&mut self, head: &Head, turn: usize, name: &Name) -> bool {
         let Some(at) = self.find_part(turn, name) else { return false };
         let part = self.part(at);
@@ -170,7 +169,7 @@ impl Assembler {
                 prose.text.push_str(&text);
                 self.out.push(Change::PartGrew { part: id, field: Growing::Text, text });
             } else if head.telling == Telling::Log && prose.source < evidence.source {
-                // A log that was written anew says it from its beginning.
+                // A rewritten log repeats the block from its beginning.
                 prose.source = evidence.source;
                 prose.text.clone_from(&text);
                 let (text, evidence) = (Some(text), vec![evidence]);
@@ -186,7 +185,7 @@ impl Assembler {
         }
     }
 
-    /// Prose that was closed before it was whole goes on in a log that was written anew.
+    /// Reopens prose that was closed early and continues in a rewritten log.
     fn grow_anew(&mut self, head: &Head, at: At, text: String) {
         let open = !self.is_over(at.0);
         let part = self.part(at);
@@ -218,7 +217,7 @@ impl Assembler {
             return;
         }
         let block = self.block_of(head, turn, voice, block);
-        // Whole prose without a name completes what grew before it (R-X-05).
+        // Complete text without a name completes the open part (R-X-05).
         let found = self.find_prose(head, turn, voice, block.as_ref());
         if block.is_none() {
             self.tracks[head.telling.index()].nameless = None;
@@ -241,7 +240,7 @@ impl Assembler {
             return self.tell(at, patch);
         }
         let held = part.prose.as_ref().map(|prose| prose.text.as_str());
-        // A whole that says nothing takes nothing back.
+        // An empty complete text does not delete accumulated text.
         let text = if text.trim().is_empty() { held.unwrap_or_default().to_owned() } else { text };
         let content = digest(text.as_bytes());
         if held != Some(text.as_str()) && part.digest != content && !text.is_empty() {
@@ -283,7 +282,7 @@ impl Assembler {
             }),
         };
         let at = self.open_part(head, turn, block, body);
-        // The body carries the details already; this only notes who told them.
+        // The body has the details already; this only claims their ranks.
         self.tell_detail(head, at, detail, &mut PartPatch::default());
         if voice == Voice::Reasoning && !self.turns[turn].has_reasoning {
             self.turns[turn].has_reasoning = true;
@@ -292,7 +291,7 @@ impl Assembler {
         at
     }
 
-    /// Ends prose: it is whole, and its content can be recognised in tellings without ids.
+    /// Completes prose. From here on its content hash can match feeds without ids.
     fn finish_prose(&mut self, head: &Head, at: At, content: u64, mut patch: PartPatch) {
         let part = self.part(at);
         let ended = part.prose.take();
@@ -309,7 +308,7 @@ impl Assembler {
         let known = part.digest == content;
         part.digest = content;
         let voice = if self.part(at).kind == Kind::Text { Voice::Text } else { Voice::Reasoning };
-        // What a source names by its content needs no counting.
+        // Parts named by content need no occurrence count.
         if !known && !self.part(at).is_nameless() {
             self.recognise(head.telling, at, likeness_of(voice, content));
         }
@@ -318,8 +317,8 @@ impl Assembler {
         }
     }
 
-    /// Hooks tell text without the ids that log and stream share. Text with the same content at
-    /// the same count in the turn is one: the nameless one is dissolved into the other.
+    /// Hooks lack the ids that log and stream share. Texts with the same content hash and
+    /// occurrence number in the turn are one part: the one from hooks is merged into the other.
     pub(super) fn recognise(&mut self, telling: Telling, at: At, content: u64) {
         let name = self.turns[at.0].count_alike(telling, at.1, content);
         match self.turns[at.0].local.get(&name).copied() {
@@ -347,14 +346,14 @@ impl Assembler {
         }
     }
 
-    /// Closes prose of this telling with what it has.
+    /// Closes prose owned by this feed, with the text received so far.
     fn close_at(&mut self, head: &Head, at: At) {
         if let Some(prose) = &self.part(at).prose
             && prose.owner == head.telling
         {
             let (content, source) = (digest(prose.text.as_bytes()), prose.source);
             self.finish_prose(head, at, content, PartPatch::default());
-            // Whoever closes it may be another than who told it.
+            // The closing event may come from another source than the text.
             self.part(at).source = Some(source);
         }
     }
@@ -365,7 +364,7 @@ impl Assembler {
         }
     }
 
-    /// A step boundary always closes.
+    /// Closes all open prose of the feed, at a step boundary.
     pub(super) fn close_prose(&mut self, head: &Head) {
         self.close_nameless(head);
         for at in std::mem::take(&mut self.tracks[head.telling.index()].open) {
@@ -374,11 +373,12 @@ impl Assembler {
     }
 }
 
-/// What makes two pieces of prose alike to sources that name neither.
+/// The content hash of prose, for feeds without ids.
 pub fn prose_likeness(voice: Voice, text: &str) -> u64 {
     likeness_of(voice, digest(text.as_bytes()))
 }
 
+/// Rotates the hash for reasoning, so that text and reasoning with equal content do not match.
 fn likeness_of(voice: Voice, content: u64) -> u64 {
     match voice {
         Voice::Text => content,

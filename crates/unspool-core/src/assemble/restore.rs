@@ -1,4 +1,5 @@
-//! Letting go of closed turns, and taking them back from their rows when a late event needs them.
+//! Releasing closed turns from memory, and restoring them from the store's rows when a late event
+//! needs them.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,8 +13,8 @@ use super::fold::{AgentsFold, PartFold, Prose, StepFold, ToolFold, TurnFold};
 use super::order::{Item, arrange, spine_place};
 use super::{Again, Assembler};
 
-/// A turn that stays in the store: its head, without parts and steps, and the digests of all the
-/// names by which an event may speak of what is in it.
+/// A turn that stays in the store: its head without parts and steps, and the digests of all global
+/// names of its parts and steps.
 pub struct Outline {
     pub turn: Turn,
     pub names: Vec<u64>,
@@ -31,7 +32,7 @@ impl Turn {
         places
     }
 
-    /// The digests of all the names by which an event may speak of what is in it.
+    /// The digests of all global names of its parts and steps.
     pub fn name_digests(&self) -> Vec<u64> {
         let parts = self.parts.iter().flat_map(|part| &part.origin.names);
         let steps = self.steps.iter().map(|step| &step.name);
@@ -40,9 +41,10 @@ impl Turn {
     }
 }
 
-/// How far one source has been taken.
+/// The last event applied from one source.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Cursor {
+    #[serde(rename = "telling")]
     pub telling: Telling,
     pub source: u16,
     pub offset: u64,
@@ -50,7 +52,7 @@ pub struct Cursor {
 }
 
 impl Assembler {
-    /// An assembler that goes on where a stored session stopped.
+    /// Resumes from a complete stored session.
     pub fn resume(transcript: &Transcript) -> Assembler {
         let mut assembler = Assembler::new(transcript.session.id);
         assembler.facts = transcript.session.facts.clone();
@@ -61,9 +63,9 @@ impl Assembler {
         assembler
     }
 
-    /// An assembler that goes on where a stored session stopped and holds no turn yet: it knows
-    /// which names lead to which turn, and asks for a turn ([`Assembler::needs`]) when an event
-    /// speaks of it. Turns that were not settled must be restored before the first event.
+    /// Resumes from a stored session without loading its turns. The assembler knows which names
+    /// lead to which turn and requests a turn ([`Assembler::needs`]) when an event refers to it.
+    /// Turns that were not settled must be restored before the first event.
     pub fn resume_outlined(
         session: &Session,
         outlines: impl IntoIterator<Item = Outline>,
@@ -86,8 +88,8 @@ impl Assembler {
         assembler
     }
 
-    /// How far each source of each telling has been taken: a record's place, and which event of
-    /// that record.
+    /// The cursor of each source of each feed: the offset of the record, and the index of the
+    /// event in it.
     pub fn cursors(&self) -> impl Iterator<Item = Cursor> + '_ {
         self.cursors.iter().map(|(&(telling, source), &(offset, nth))| Cursor {
             telling,
@@ -97,14 +99,14 @@ impl Assembler {
         })
     }
 
-    /// Takes up how far a source had been taken.
+    /// Sets the cursor of a source.
     pub fn set_cursor(&mut self, cursor: Cursor) {
         let Cursor { telling, source, offset, nth } = cursor;
         self.cursors.insert((telling, source), (offset, nth));
     }
 
-    /// A source goes on that stopped in this turn. Where another has come further, it tells again
-    /// what that one told.
+    /// Resumes a source that stopped in this turn. If another source of the feed is further, this
+    /// one replays it.
     pub fn stand_at(&mut self, telling: Telling, source: u16, turn: &Name) {
         let turn = self.index.turns.get(turn);
         let track = &mut self.tracks[telling.index()];
@@ -131,7 +133,7 @@ impl Assembler {
         needed
     }
 
-    /// The turns to which a name leads.
+    /// The turns that a name leads to.
     fn turns_of(&self, name: &Name) -> impl Iterator<Item = usize> {
         let turn = self.index.turns.get(name);
         let step = self.index.steps.get(name).map(|step| step.0);
@@ -140,7 +142,7 @@ impl Assembler {
         [turn, step, part, stored].into_iter().flatten()
     }
 
-    /// The turn that an event goes to when it names none.
+    /// The turn of an event that names none.
     fn turn_without_name(&self, event: &Event) -> Option<usize> {
         let again = self.tracks[event.telling.index()].again;
         let again = again.filter(|again| again.source == event.evidence.source);
@@ -148,7 +150,7 @@ impl Assembler {
         self.current_turn(event.telling, again).or_else(preamble)
     }
 
-    /// Lets a turn that is over go: its parts leave memory, its names stay. Says whether it did.
+    /// Releases a settled turn: drops its parts and keeps its names. Returns whether it did.
     pub fn release(&mut self, id: TurnId) -> bool {
         let Some(at) = self.find_turn(id).filter(|at| self.may_go(*at)) else { return false };
         let turn = &mut self.turns[at];
@@ -160,12 +162,12 @@ impl Assembler {
         true
     }
 
-    /// Whether nothing was said yet.
+    /// True if the session has no turns.
     pub fn has_no_turns(&self) -> bool {
         self.turns.iter().all(|turn| turn.gone)
     }
 
-    /// Whether a turn can be let go: nothing in it goes on.
+    /// True if a turn can be released: nothing in it is open or running.
     pub fn is_settled(&self, id: TurnId) -> bool {
         self.find_turn(id).is_some_and(|at| self.may_go(at))
     }
@@ -179,7 +181,7 @@ impl Assembler {
             return false;
         }
         let turn = &self.turns[at];
-        // A telling that has not ended a block may still tell more of it.
+        // A feed may still extend a block that it has not ended.
         let told = self.tracks.iter().flat_map(|track| track.open.iter().chain(&track.nameless));
         let growing = told.into_iter().any(|open| open.0 == at);
         let busy = turn.parts.iter().any(|part| {
@@ -190,7 +192,7 @@ impl Assembler {
         turn.state != TurnState::Running && !busy && !growing
     }
 
-    /// Takes a turn back from its stored form.
+    /// Restores a turn from its stored form.
     pub fn restore(&mut self, turn: &Turn) {
         let known = self.turns.iter().position(|held| held.id == turn.id && !held.gone);
         if known.is_some_and(|at| !self.turns[at].stored) {
@@ -224,7 +226,7 @@ impl Assembler {
         }
     }
 
-    /// Each telling goes on in the last turn that it came to.
+    /// Each feed continues in the last turn that it reached.
     fn catch_up(&mut self, at: usize, turn: &TurnFold) {
         for telling in Telling::ALL {
             let Some(position) = turn.origin.at.of(telling) else { continue };
@@ -236,7 +238,7 @@ impl Assembler {
         }
     }
 
-    /// Prose that has not ended goes on growing. A turn that was let go has none.
+    /// Re-registers open prose. Released turns have none.
     fn take_up_prose(&mut self, at: usize, turn: &TurnFold) {
         for (part, fold) in turn.parts.iter().enumerate() {
             let Some(prose) = &fold.prose else { continue };
@@ -320,7 +322,7 @@ fn place_steps(fold: &mut TurnFold, turn: &Turn) {
     }
 }
 
-/// What the assembler keeps of a part.
+/// The in-memory state of a part.
 pub(super) fn skeleton(part: &Part) -> PartFold {
     let teller = part.origin.ranks.holder(Field::Body);
     let source = part.evidence.iter().rev().find(|evidence| Some(evidence.telling) == teller);
@@ -350,7 +352,7 @@ pub(super) fn skeleton(part: &Part) -> PartFold {
             })
         })
     };
-    // What still grows has no final content yet.
+    // Open prose has no final digest yet.
     let said = |text: &str, open: bool| {
         if open || unfinished { 0 } else { crate::id::digest(text.as_bytes()) }
     };
@@ -401,7 +403,8 @@ pub(super) fn skeleton(part: &Part) -> PartFold {
     fold
 }
 
-/// Which log or capture a call grows by: the latest form of a log, the capture that began it.
+/// The source that extends a call's text: the latest source of a log, or the capture that began
+/// it.
 fn grown_by(part: &Part) -> Option<u16> {
     let ranks = &part.origin.ranks;
     let teller = ranks.holder(Field::InputText).or(ranks.holder(Field::OutputText))?;

@@ -1,4 +1,4 @@
-//! Steps: the model calls of a turn, each at its place, with what it used.
+//! Steps: the model calls of a turn, each with its place, model and usage.
 
 use crate::change::Change;
 use crate::id::StepId;
@@ -15,8 +15,8 @@ impl Assembler {
         if self.step_of(head, turn) != Some(id) {
             self.close_prose(head);
         }
-        // A step that this telling has told before says nothing new: a log that was cut is told
-        // again from its start, without its end.
+        // A step that this feed already has does not reopen the turn: a truncated log is replayed
+        // from its start, without its end.
         let told = self
             .find_step(turn, &name)
             .is_some_and(|(turn, step)| self.turns[turn].steps[step].at.of(head.telling).is_some());
@@ -32,7 +32,7 @@ impl Assembler {
         });
     }
 
-    /// The end of a step closes what it left open.
+    /// The end of a step closes its open prose.
     pub(super) fn end_step(&mut self, head: &Head, name: &Name) {
         let turn = self.turn_for(head);
         let id = StepId(id_of(self.session, self.turns[turn].id, name));
@@ -41,12 +41,12 @@ impl Assembler {
         }
     }
 
-    /// The step that a telling is in.
+    /// The current step of the event's feed.
     pub(super) fn step_of(&self, head: &Head, turn: usize) -> Option<StepId> {
         self.turns[turn].step[head.telling.index()]
     }
 
-    /// A step by its name. Names that only count mean something only in their turn.
+    /// A step by its name. Local names are looked up in their turn only.
     pub(super) fn find_step(&self, turn: usize, name: &Name) -> Option<(usize, usize)> {
         if name.is_local() {
             let step = self.turns[turn].steps.iter().position(|step| step.name == *name)?;
@@ -55,7 +55,7 @@ impl Assembler {
         self.index.steps.get(name).filter(|step| !self.turns[step.0].stored)
     }
 
-    /// Changes a step, opening it if need be.
+    /// Updates a step, opening it if necessary.
     pub(super) fn tell_step(
         &mut self,
         head: &Head,

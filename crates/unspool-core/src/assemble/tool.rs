@@ -1,6 +1,6 @@
-//! Tool calls: pending → running → completed | failed | denied | interrupted. No news moves a
-//! state backward. What refines a call applies at any time and in any order. A question lies
-//! over its tool and is never a part.
+//! Tool calls: pending → running → completed | failed | denied | interrupted. No event moves a
+//! state backward. Refinements apply at any time and in any order. A question belongs to its tool
+//! and is never a part.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use super::fold::ToolFold;
 use super::part::At;
 use super::{Assembler, Head};
 
-/// What makes two calls alike to tellings that leave the call's id out.
+/// The content hash of a call, for feeds that omit the call id.
 pub fn likeness(tool: &str, input: Option<&Json>) -> u64 {
     let input = input.map_or(0, Json::canonical_digest);
     digest(format!("{tool}\n{input}").as_bytes())
@@ -31,7 +31,7 @@ impl Assembler {
         self.find_part(turn, &name).filter(|at| self.part(*at).tool.is_some())
     }
 
-    /// Opens a tool part for a call that is not there yet.
+    /// Opens a tool part for a new call.
     fn open_tool(&mut self, head: &Head, call: &Call, tool: Tool) -> At {
         let turn = self.turn_for(head);
         self.close_nameless(head);
@@ -44,14 +44,14 @@ impl Assembler {
         let at = self.open_part(head, turn, Some(name), Body::Tool(Box::new(tool)));
         self.part(at).tool = Some(Box::new(fold));
         self.settle_foreign(at);
-        // Nothing runs in a turn that is over, unless a telling says how it ended.
+        // In a turn that is over the call is interrupted, until a feed reports its end.
         if self.is_over(turn) {
             self.advance(at, ToolState::Interrupted);
         }
         at
     }
 
-    /// Opens a part for a call of which nothing but its id is known.
+    /// Opens a part for a call of which only the reference is known.
     pub(super) fn open_unknown(&mut self, head: &Head, call: &Call) -> At {
         self.open_tool(head, call, new_tool(call))
     }
@@ -68,16 +68,16 @@ impl Assembler {
             }
         };
         let part = self.part(at);
-        // A whole input is not taken apart again.
+        // A complete input is not replaced by deltas.
         if part.origin.ranks.holder(Field::Input).is_some() || text.is_empty() {
             return;
         }
         self.grow_tool(head, at, Growing::Input, text);
     }
 
-    /// Adds to a text of a call that streams. Of two tellings that stream it the stronger one is
-    /// believed, and says it from its beginning. So does a log that was written anew; another
-    /// capture of the same stream repeats what the first one tells.
+    /// Extends a streamed text of a call. If two feeds stream it, the stronger one replaces the
+    /// text, since it starts from the beginning; so does a rewritten log. Another capture of the
+    /// same stream is ignored, since it repeats the first one.
     fn grow_tool(&mut self, head: &Head, at: At, field: Growing, text: String) {
         let streams = match field {
             Growing::Input => Field::InputText,
@@ -148,14 +148,14 @@ impl Assembler {
         patch.tool = Some(Box::new(tool));
         self.tell(at, patch);
         self.place_agents(at);
-        // Hooks of parallel calls come in any order: only log and stream count.
+        // Hooks of parallel calls arrive in any order, so only log and stream are counted.
         if whole && head.telling != Telling::Hooks {
             self.note_likeness(at, call.likeness);
         }
         self.advance(at, state);
     }
 
-    /// A call that reopens an ended turn is one that this telling has not told before.
+    /// Reopens an ended turn for a call that is new in this feed.
     fn reopen_for(&mut self, head: &Head, turn: usize, call: &Call) {
         let told = match self.find_tool(head, call) {
             Some(at) => self.part(at).origin.at.of(head.telling).is_some(),
@@ -166,11 +166,11 @@ impl Assembler {
         }
     }
 
-    /// Counts the call among those of its like, so that news without an id finds it. A call
-    /// that such news opened before is this one.
+    /// Counts the call under its content hash, so that events without an id find it. A part that
+    /// such an event opened before is merged into this one.
     fn note_likeness(&mut self, at: At, likeness: u64) {
         let Some(fold) = &mut self.part(at).tool else { return };
-        // The log may hold the input in another form than the stream: each form counts once.
+        // The log may have the input in another form than the stream: each form counts once.
         if fold.call_id.is_empty() || fold.likenesses.contains(&likeness) {
             return;
         }
@@ -216,7 +216,7 @@ impl Assembler {
         self.close_nameless(head);
         let at = match self.find_tool(head, call) {
             Some(at) => at,
-            // Its call was never seen: it stands where it arrived and loses nothing.
+            // The call was never seen: keep the result where it arrived.
             None => self.open_tool(head, call, new_tool(call)),
         };
         let origin = &mut self.part(at).origin;
@@ -232,7 +232,7 @@ impl Assembler {
         };
         self.advance_told(head, at, state);
         self.settle_tool(at);
-        // How an idle turn ended follows from how its calls did.
+        // The state of an idle turn depends on the states of its calls.
         if self.is_over(at.0) {
             self.settle(at.0);
         }
@@ -269,8 +269,8 @@ impl Assembler {
 
     // ── State ───────────────────────────────────────────────────────────────────────────────
 
-    /// A state that was told. The strongest telling that knows an end decides it, and a telling
-    /// does not contradict itself.
+    /// Applies a reported state. The strongest feed with an end decides it; a second, different
+    /// end from the same feed is a contradiction.
     fn advance_told(&mut self, head: &Head, at: At, state: ToolState) {
         let part = self.part(at);
         let Some(fold) = &part.tool else { return };
@@ -282,7 +282,7 @@ impl Assembler {
             return self.advance(at, state);
         }
         if holder == Some(head.telling) {
-            // Interrupted and denied are told apart in `settle_tool`.
+            // `settle_tool` distinguishes interrupted from denied.
             let cut = |state| matches!(state, ToolState::Interrupted | ToolState::Denied);
             let same = fold.state == state || (cut(fold.state) && cut(state));
             return self.count(if same { Oddity::Duplicate } else { Oddity::Contradiction });
@@ -295,7 +295,7 @@ impl Assembler {
         self.note(at);
     }
 
-    /// A state that follows from something else: only forward, and never over an end.
+    /// Applies an inferred state: only forward, and never over a terminal one.
     pub(super) fn advance(&mut self, at: At, state: ToolState) {
         let Some(fold) = &self.part(at).tool else { return };
         if !fold.state.is_terminal() && state > fold.state {
@@ -330,7 +330,7 @@ impl Assembler {
     ) {
         let at = match self.find_tool(head, call) {
             Some(at) => at,
-            // A request about a call that nobody has told yet makes its part (R-003-11).
+            // A request about an unknown call opens its part (R-003-11).
             None => {
                 let tool = Tool { name: tool.to_owned(), ..new_tool(call) };
                 self.open_tool(head, call, tool)
@@ -340,7 +340,7 @@ impl Assembler {
         let answered = part.origin.ranks.holder(Field::Answer).is_some();
         let same_telling = part.origin.ranks.holder(Field::Question) == Some(head.telling);
         let Some(fold) = &mut part.tool else { return };
-        // An answered question is never matched by a new request (R-X-09).
+        // A new request never replaces an answered question (R-X-09).
         let named = fold.request_id.is_some() && question.request_id.is_some();
         let asked = digest(format!("{:?}", question.items).as_bytes());
         let again =
@@ -381,7 +381,7 @@ impl Assembler {
         if let Some(fold) = part.tool.as_mut().filter(|_| answer.is_some()) {
             fold.inferred = None;
         }
-        // A telling that is not believed has spoken of it all the same, whenever it comes.
+        // An overruled feed still counts as evidence.
         let tool = ToolPatch { answer, ..ToolPatch::default() };
         self.tell(
             at,
@@ -393,8 +393,8 @@ impl Assembler {
         );
     }
 
-    /// What follows from the facts told so far, in whatever order they were told: a rejected
-    /// call that a person was asked about was denied, and a call that ended has no open question.
+    /// Recomputes inferred state, independent of the order of events: a rejected call with a
+    /// question was denied, and a call that ended has no open question.
     pub(super) fn settle_tool(&mut self, at: At) {
         let part = self.part(at);
         let answered = part.origin.ranks.holder(Field::Answer).is_some();

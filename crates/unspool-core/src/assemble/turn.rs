@@ -1,5 +1,5 @@
-//! Turns: finding the turn that an event belongs to, opening turns, numbering them, and taking up
-//! again a turn that goes on after its end.
+//! Turns: finding the turn of an event, opening and numbering turns, and reopening a turn that
+//! continues after its end.
 
 use crate::change::{Change, TurnPatch};
 use crate::event::EndReason;
@@ -13,8 +13,8 @@ use super::order::{Item, arrange};
 use super::{Again, Assembler, Head};
 
 impl Assembler {
-    /// The turn that an event belongs to: the one it names, else the telling's current one, else
-    /// what comes before the first prompt.
+    /// The turn of an event: the one it names, otherwise the feed's current one, otherwise the
+    /// preamble before the first prompt.
     pub(super) fn turn_for(&mut self, head: &Head) -> usize {
         let again = self.tells_again(head);
         let current = self.current_turn(head.telling, again);
@@ -31,8 +31,8 @@ impl Assembler {
                 },
             },
         };
-        // A turn that the telling comes to for the first time is its current one; news of an
-        // older turn does not take it back there.
+        // A turn that the feed reaches for the first time becomes its current one. An event of an
+        // older turn does not move the feed back.
         if self.place_turn(turn, head.telling) {
             let track = &mut self.tracks[head.telling.index()];
             track.turn = Some(turn);
@@ -41,18 +41,18 @@ impl Assembler {
         turn
     }
 
-    /// The turn that an event goes to when it names none.
+    /// The turn of an event that names none.
     pub(super) fn current_turn(&self, telling: Telling, again: Option<Again>) -> Option<usize> {
         again.and_then(|again| again.turn).or(self.tracks[telling.index()].turn)
     }
 
-    /// Where a source is that tells again what its telling has told before.
+    /// The replay position of the event's source, if it replays its feed.
     fn tells_again(&self, head: &Head) -> Option<Again> {
         let again = self.tracks[head.telling.index()].again;
         again.filter(|again| again.source == head.evidence.source)
     }
 
-    /// Notes that this telling has come to this turn. Says whether that is new.
+    /// Records that this feed has reached the turn. Returns whether that is new.
     pub(super) fn place_turn(&mut self, turn: usize, telling: Telling) -> bool {
         if self.turns[turn].origin.at.of(telling).is_some() {
             return false;
@@ -80,7 +80,7 @@ impl Assembler {
     }
 
     fn turn_id(&self, name: &Name) -> TurnId {
-        // A turn has no turn around it: its local names are local to the session.
+        // The local names of a turn are local to the session.
         TurnId(id_of(self.session, TurnId(self.session.0), name))
     }
 
@@ -100,7 +100,7 @@ impl Assembler {
             .find(|turn| self.may_be(*turn, &names));
         self.close_prose(head);
         let previous = self.tracks[head.telling.index()].turn;
-        // What is told again from the start ends nothing.
+        // A replayed start does not end the previous turn.
         let again = found.is_some_and(|turn| self.turns[turn].origin.at.of(head.telling).is_some());
         if let Some(previous) = previous.filter(|_| !again) {
             self.supersede(head, previous);
@@ -110,7 +110,7 @@ impl Assembler {
             None => self.open_turn(names),
         };
         self.place_turn(turn, head.telling);
-        // A telling does not go back: news of an older turn leaves the current one current.
+        // A feed never moves back: an older turn does not become the current one.
         let position = |turn: usize| self.turns[turn].origin.at.of(head.telling);
         let forward = previous.is_none_or(|previous| position(previous) <= position(turn));
         let told = self.tells_again(head).is_some() && again;
@@ -127,12 +127,12 @@ impl Assembler {
         }
 
         let ranks = &mut self.turns[turn].origin.ranks;
-        // What was added to the user's words would be lost if they were told again without it.
+        // A replayed user message must not drop parts that were added to it later.
         let told = told && ranks.holder(Field::Body) == Some(head.telling);
         let (again, user) = if told { (user, Vec::new()) } else { (Vec::new(), user) };
         let patch = TurnPatch {
             trigger: ranks.take(Field::Name, head.telling, Some(trigger)),
-            // An empty message says nothing: streams begin turns without the user's words.
+            // Ignore an empty message: streams begin turns without the user's text.
             user: (!user.is_empty())
                 .then_some(user)
                 .and_then(|user| ranks.take(Field::Body, head.telling, Some(user))),
@@ -147,8 +147,8 @@ impl Assembler {
         self.emit_turn_origin(turn);
     }
 
-    /// Whether a turn that goes by one of these names can be the one they mean: prompts with
-    /// different ids are different, however alike their words are.
+    /// True if the turn, which shares one of these names, can be the one they refer to. Prompts
+    /// with different ids are different turns, even with equal text.
     pub(super) fn may_be(&self, turn: usize, names: &[Name]) -> bool {
         let prompt =
             |names: &[Name]| names.iter().find(|name| matches!(name, Name::Prompt(_))).cloned();
@@ -158,8 +158,8 @@ impl Assembler {
         }
     }
 
-    /// A turn goes by more names than it was known by. Others that go by one of them are the same
-    /// turn, unless a telling holds them apart.
+    /// Adds names to a turn and merges other turns that have one of them, unless some feed has
+    /// both.
     fn meet_turns(&mut self, turn: usize, names: Vec<Name>, telling: Telling) -> usize {
         let others: Vec<usize> =
             names.iter().filter_map(|name| self.index.turns.get(name)).collect();
@@ -187,7 +187,7 @@ impl Assembler {
         }
     }
 
-    /// The id follows the strongest name, so that the order of tellings leaves no trace in it.
+    /// The id follows the strongest name, so that arrival order leaves no trace in it.
     fn rename_turn(&mut self, turn: usize) {
         let Some(strongest) = self.turns[turn].origin.names.iter().min().cloned() else { return };
         let (from, to) = (self.turns[turn].id, self.turn_id(&strongest));
@@ -204,7 +204,7 @@ impl Assembler {
     fn supersede(&mut self, head: &Head, turn: usize) {
         let at = head.telling.index();
         let origin = &mut self.turns[turn].origin;
-        // An end that still waited belonged to this turn's stream, which is over (R-003-37).
+        // A deferred end belonged to this turn's stream, which is over (R-003-37).
         let waited = origin.deferred[at].take().is_some();
         if origin.ends[at].is_none() {
             origin.ends[at] = Some(End { reason: EndReason::Superseded, at: None });
@@ -228,14 +228,14 @@ impl Assembler {
 
     pub(super) fn tell_thinking(&mut self, head: &Head, thinking: bool) {
         let turn = self.turn_for(head);
-        // One request with thinking makes a thinking turn: later steps may go without.
+        // One request with thinking makes a thinking turn, even if later steps go without.
         let told = self.turns[turn].origin.thinking.unwrap_or(false) || thinking;
         self.turns[turn].origin.thinking = Some(told);
         self.settle_thinking(turn);
         self.emit_turn_origin(turn);
     }
 
-    /// Thinking comes from the request where a source says it, else from whether there is any
+    /// The thinking mode comes from the request if a source has it, otherwise from the presence of
     /// reasoning.
     pub(super) fn settle_thinking(&mut self, turn: usize) {
         let fold = &mut self.turns[turn];
@@ -276,7 +276,7 @@ impl Assembler {
             return;
         }
         let turn = self.turns[turn].id;
-        // What one event says of a turn is one change.
+        // One event makes at most one change per turn.
         if let Some(Change::TurnTold { turn: told, patch: held }) = self.out.last_mut()
             && *told == turn
         {
@@ -290,14 +290,14 @@ impl Assembler {
         self.tell_turn(turn, TurnPatch { origin, ..TurnPatch::default() });
     }
 
-    /// Numbers the turns in their order. A turn that the only telling just opened comes last.
+    /// Numbers the turns in order. Shortcut: a turn just opened by the only feed comes last.
     pub(super) fn number_turns(&mut self, newest: usize) {
         if self.turns[newest].is_preamble() {
             return;
         }
         let alone = self.tracks.iter().filter(|track| track.turns > 0).count() == 1;
         if alone && newest + 1 == self.turns.len() && self.turns[newest].number == 0 {
-            // What comes before the first prompt may be told of late, and has no number.
+            // The preamble may arrive late and has no number.
             let counted = |turn: &&TurnFold| !turn.gone && !turn.is_preamble();
             let before = self.turns[..newest].iter().rev().find(counted);
             let number = before.map_or(0, |turn| turn.number) + 1;
@@ -322,7 +322,7 @@ impl Assembler {
         }
     }
 
-    /// More happens in a turn that this telling had called ended: it goes on.
+    /// Reopens a turn that this feed had ended: more events arrived.
     pub(super) fn reopen(&mut self, head: &Head, turn: usize) {
         let at = head.telling.index();
         let origin = &mut self.turns[turn].origin;

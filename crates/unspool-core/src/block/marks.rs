@@ -1,5 +1,5 @@
-//! The signs before boxes, choices, notices and answers, and what is said of an answer: the same on
-//! every surface.
+//! Glyphs of check boxes, options, notices and answers, and the text of an answer. Shared by all
+//! surfaces.
 
 use super::{Answer, Check, Decision, Notice, Question, QuestionItem, Tone};
 
@@ -33,7 +33,7 @@ impl Notice {
 }
 
 impl Question {
-    /// The answer to the whole, unless answers stand with the questions.
+    /// The answer to the question as a whole. `None` if the items have their own answers.
     pub fn untold_answer(&self) -> Option<&Answer> {
         let is_told = self.items.iter().any(|item| item.answer.is_some());
         self.answer.as_ref().filter(|_| !is_told)
@@ -41,7 +41,7 @@ impl Question {
 }
 
 impl QuestionItem {
-    /// The sign before a choice.
+    /// The glyph of an option.
     pub fn glyph(&self, chosen: bool) -> &'static str {
         match (self.multi_select, chosen) {
             (false, false) => "○",
@@ -68,8 +68,8 @@ impl Answer {
         }
     }
 
-    /// The decision, in the words that were said where they name it (`allowed once`), and what else
-    /// was said.
+    /// The decision and an optional remark. If the answer's text contains the decision
+    /// (`allowed once`), the text replaces it and there is no remark.
     pub fn said(&self) -> (&str, Option<&str>) {
         let (text, decision) = (self.text.trim(), self.decision.name());
         if text.split(|c: char| !c.is_alphanumeric()).any(|word| word == decision) {

@@ -1,4 +1,4 @@
-//! Each block's own layout. One arm per block; a new block fails to compile until it has one.
+//! Layout of each block variant. The match is exhaustive: a new variant must be added here.
 
 use super::colours::Coloured;
 use super::wrap::{Break, clip, span_line, span_lines, width, wrap};
@@ -9,7 +9,7 @@ use crate::block::{
 };
 use crate::present::format;
 
-/// Lays blocks out below one another.
+/// Lays blocks out from top to bottom.
 pub fn lay(blocks: &[Block], frame: &Frame<'_>) -> Vec<Line> {
     let mut lines = Vec::new();
     let mut last: Option<&Block> = None;
@@ -18,7 +18,7 @@ pub fn lay(blocks: &[Block], frame: &Frame<'_>) -> Vec<Line> {
         if laid.is_empty() {
             continue;
         }
-        // In a card a notice belongs to what stands above it.
+        // In a card, a notice or file belongs to the block above it: no blank line between them.
         let belongs = frame.in_card && matches!(block, Block::Notice(_) | Block::File(_));
         let is_near = |last| belongs || (is_dense(last) && is_dense(block));
         if last.is_some_and(|last| !is_near(last)) {
@@ -30,7 +30,7 @@ pub fn lay(blocks: &[Block], frame: &Frame<'_>) -> Vec<Line> {
     lines
 }
 
-/// Blocks that stand under one another without a space.
+/// True for blocks that need no blank line between them.
 fn is_dense(block: &Block) -> bool {
     match block {
         Block::Notice(_)
@@ -131,7 +131,7 @@ fn lay_item(item: &ListItem, number: Option<u64>, digits: usize, frame: &Frame<'
     };
     let hang = " ".repeat(width(&mark));
     let laid = frame.inside((&mark, style.clone()), (&hang, Style::default()), |frame| {
-        // A tight item's text and its sub-list stand together.
+        // No blank line between a tight item's text and its sub-list.
         let tight = item.blocks.len() <= 1 || matches!(item.blocks.get(1), Some(Block::List(_)));
         match tight {
             true => item.blocks.iter().flat_map(|block| lay_block(block, frame)).collect(),
@@ -141,12 +141,12 @@ fn lay_item(item: &ListItem, number: Option<u64>, digits: usize, frame: &Frame<'
     if laid.is_empty() { vec![Line::of(mark.trim_end(), style)] } else { laid }
 }
 
-/// How many lines may be shown here, where that is limited.
+/// The line limit inside a card, if there is one.
 pub fn cut_limit(frame: &Frame<'_>) -> Option<usize> {
     frame.options.output_lines.filter(|_| frame.in_card)
 }
 
-/// The line that says how much is not shown.
+/// `… +12 lines`: the count of hidden lines or items.
 pub fn more(count: usize, noun: &str) -> Line {
     Line::of(&format!("… +{}", format::count(count, noun)), Style::gutter())
 }
@@ -154,7 +154,7 @@ pub fn more(count: usize, noun: &str) -> Line {
 fn lay_code(code: &Code, frame: &Frame<'_>) -> Vec<Line> {
     let source: Vec<&str> = code.text.split('\n').collect();
     let limit = cut_limit(frame).unwrap_or(usize::MAX);
-    // A block of code has its place to tell it apart; colour is for code inside a sentence.
+    // Indentation already marks a code block; the code colour is for inline code.
     let style = Style { dim: frame.base.dim, ..Style::default() };
     let digits = code
         .first_line
@@ -184,7 +184,7 @@ fn lay_code(code: &Code, frame: &Frame<'_>) -> Vec<Line> {
     lines
 }
 
-/// Wraps one line of output; a line that alone is more than the limit is clipped.
+/// Wraps one line of output. A line that alone exceeds the limit is clipped.
 pub fn limited(line: Line, width: usize, room: usize, mode: Break) -> Vec<Line> {
     let room = room.max(1);
     if line.width() > width.saturating_mul(room) {
@@ -198,8 +198,8 @@ fn lay_terminal(terminal: &Terminal, frame: &Frame<'_>) -> Vec<Line> {
     let total = terminal.lines.len();
     let failed = terminal.exit_code.is_some_and(|code| code != 0);
     let mut lines = Vec::new();
-    // The end of a failed command says why it failed; the start of others says what they did.
-    // One line more than the limit is shown rather than counted.
+    // Failed command: show the end, which has the error. Otherwise show the start.
+    // A single line over the limit is shown instead of being replaced by a count.
     let skipped = if failed && total > limit.saturating_add(1) { total - limit } else { 0 };
     if skipped > 0 {
         lines.push(more(skipped, "line"));
@@ -250,7 +250,7 @@ fn lay_fields(fields: &[Field], frame: &Frame<'_>) -> Vec<Line> {
 
 fn lay_tree(tree: &Tree, frame: &Frame<'_>) -> Vec<Line> {
     let shown = if frame.options.expand { tree.nodes.len() } else { tree.shown };
-    // The first ones stand by themselves, as cards do; those that they started hang below.
+    // Top-level agents have no branch lines, like cards; only their children do.
     let mut lines: Vec<Line> = tree
         .nodes
         .iter()
@@ -275,7 +275,7 @@ fn lay_nodes(nodes: &[Node], detail: TreeDetail, frame: &Frame<'_>) -> Vec<Line>
     lines
 }
 
-/// A node, and below it, from a column on, what it does and whom it started.
+/// A node with its note and children below it, indented by `below`.
 fn lay_node(node: &Node, below: &str, detail: TreeDetail, frame: &Frame<'_>) -> Vec<Line> {
     let mut head = Line::of(node.icon.glyph(), Style::tone(node.icon.tone()));
     head.push(" ", Style::default());
@@ -330,7 +330,7 @@ fn lay_file(file: &FileReference, frame: &Frame<'_>) -> Vec<Line> {
     paragraph(&spans, frame)
 }
 
-/// A fold on one line while it is closed; `glyph` in place of the usual triangle.
+/// A fold; one line while closed. `glyph` replaces the triangle.
 pub fn lay_fold(fold: &Fold, glyph: Option<&str>, frame: &Frame<'_>) -> Vec<Line> {
     let open = fold.open || frame.options.expand;
     let has_body = !fold.blocks.is_empty();

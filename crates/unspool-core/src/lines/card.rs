@@ -1,11 +1,11 @@
-//! Cards of tool calls, and the questions that lie over them.
+//! Layout of tool call cards and of the questions attached to them.
 
 use super::wrap::{Break, clip, span_line, tail, width, wrap};
 use super::{Frame, Line, Role, Style, blocks};
 use crate::block::{Block, Card, Question, QuestionItem, Span, Tone};
 use crate::present::format;
 
-/// The head on one line with the badge at its right end, the body behind a rail.
+/// The head on one line with the badge right-aligned; the body behind a rail.
 pub fn lay(card: &Card, frame: &Frame<'_>) -> Vec<Line> {
     let mut lines = head(card, frame);
     let rail = ("  │ ", Style::gutter());
@@ -43,7 +43,7 @@ fn head(card: &Card, frame: &Frame<'_>) -> Vec<Line> {
     vec![line]
 }
 
-/// Icon, title and summary. A path gives way at its start, so that its name stays in sight.
+/// Icon, title and summary. A long path is clipped at its start, to keep the file name visible.
 fn title(card: &Card, room: usize, frame: &Frame<'_>) -> Line {
     let mut line = Line::of(&format!("{} ", card.icon.glyph()), Style::tone(card.icon.tone()));
     line.push(&card.title, frame.base.clone().strong());
@@ -72,7 +72,7 @@ pub fn lay_question(question: &Question, frame: &Frame<'_>) -> Vec<Line> {
         spans.push(Span::plain(item.question.trim()));
         let has_options = (is_open || frame.options.expand) && !item.options.is_empty();
         let answer = item.answer.as_ref().map(|answer| Span::plain(answer.trim()).strong());
-        // The answer stands behind what there was to choose from.
+        // With options listed, the answer follows them; otherwise it follows the question.
         let (beside, below) = if has_options { (None, answer) } else { (answer, None) };
         if let Some(answer) = beside {
             spans.extend([Span::plain(" → ").dim(), answer]);
@@ -91,7 +91,7 @@ pub fn lay_question(question: &Question, frame: &Frame<'_>) -> Vec<Line> {
             }));
         }
     }
-    // Answers that stand beside their questions need no line of their own.
+    // Answers beside their items need no line of their own.
     if let Some(answer) = question.untold_answer() {
         let (mark, tone) = (format!("{} ", answer.glyph()), answer.tone());
         let (decision, remark) = answer.said();

@@ -1,5 +1,6 @@
-//! Colours of code, which somebody else finds: reading a grammar may take a tenth of a second, and
-//! whoever lays out must not wait. A lookup gives what is known by now.
+//! Syntax highlighting of code lines. The caller provides a `Highlighter` as the source of tokens:
+//! loading a grammar may take 100 ms, and layout must not block. A lookup returns the tokens that
+//! are ready.
 
 use std::fmt::Debug;
 use std::ops::Range;
@@ -10,7 +11,7 @@ use unicode_segmentation::GraphemeCursor;
 use super::{Line, Role, Style};
 use crate::block::Code;
 
-/// What a stretch of code is.
+/// Token kinds.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Token {
     Plain,
@@ -27,19 +28,19 @@ pub enum Token {
     Property,
 }
 
-/// The stretches of a text in their order, by bytes. What no stretch covers is plain.
+/// Token kinds by byte range, in order. Uncovered text is plain.
 pub type Stretches = Vec<(Token, Range<usize>)>;
 
-/// Knows colours, or will.
+/// Source of tokens; may compute them in the background.
 pub trait Colours: Debug {
-    /// The stretches of a text in a language, where they are known.
+    /// The tokens of a text, or `None` if they are not available yet.
     fn of(&self, language: &str, text: &str) -> Option<Arc<Stretches>>;
 }
 
-/// The colours of one block of code, line after line.
+/// The tokens of one code block, consumed line by line.
 pub struct Coloured {
     stretches: Option<Arc<Stretches>>,
-    /// The first stretch that may still be seen: lines are asked for in their order.
+    /// Index of the first token that may still be needed. Lines must be requested in order.
     next: usize,
 }
 
@@ -52,8 +53,8 @@ impl Coloured {
         Coloured { stretches, next: 0 }
     }
 
-    /// A line of the text that starts at a byte of it. No colour changes what the line says or how
-    /// it breaks: stretches end between signs.
+    /// The highlighted line that starts at byte `start` of the block. Highlighting changes neither
+    /// the text nor the line breaks: a token ends only between graphemes.
     pub fn line(&mut self, start: usize, text: &str, base: &Style) -> Line {
         let Some(stretches) = &self.stretches else { return Line::of(text, base.clone()) };
         let mut line = Line::default();
@@ -98,7 +99,7 @@ fn styled(token: Token, base: &Style) -> Style {
     }
 }
 
-/// The end of the sign that a byte stands in or behind.
+/// The first grapheme boundary at or after byte `at`.
 fn sign_end(text: &str, at: usize) -> usize {
     if at >= text.len() {
         return text.len();
@@ -107,7 +108,7 @@ fn sign_end(text: &str, at: usize) -> usize {
     while !text.is_char_boundary(at) {
         at += 1;
     }
-    // Almost always two ASCII characters meet here, and no sign spans those.
+    // Fast path: between two ASCII characters there is always a boundary.
     let is_ascii = |at: usize| text.as_bytes().get(at).is_some_and(u8::is_ascii);
     if at == 0 || (is_ascii(at) && is_ascii(at - 1)) {
         return at;

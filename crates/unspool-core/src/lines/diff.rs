@@ -1,4 +1,4 @@
-//! Diffs: numbers, marks, and the changed words set apart.
+//! Layout of diffs: line numbers, +/- marks, and highlighted changed words.
 
 use super::blocks::{cut_limit, limited, more};
 use super::wrap::{Break, clip};

@@ -1,11 +1,11 @@
-//! Tables: columns as wide as they need and as narrow as they must.
+//! Layout of tables. Columns take their natural width and shrink if the table is too wide.
 
 use super::wrap::{Break, span_line, wrap};
 use super::{Frame, Line, Style, blocks};
 use crate::block::{Alignment, Field, Span, Table};
 
 const SEPARATOR: &str = " │ ";
-/// Narrower columns than this say nothing; the table becomes a list of records then.
+/// Minimum column width. A table that needs narrower columns becomes a list of records.
 const MIN_COLUMN: usize = 6;
 
 pub fn lay(table: &Table, frame: &Frame<'_>) -> Vec<Line> {
@@ -34,11 +34,11 @@ pub fn lay(table: &Table, frame: &Frame<'_>) -> Vec<Line> {
     lines
 }
 
-/// Takes room from the widest columns until all fit.
+/// Shrinks the widest columns until all fit.
 fn shrink(widths: &mut [usize], room: usize) {
     let mut total: usize = widths.iter().sum();
     while total > room {
-        // Down to the second widest at once, or as far as needed.
+        // Shrink to the second widest in one step, or as far as needed.
         let widest = widths.iter().copied().max().unwrap_or(0);
         let second = widths.iter().copied().filter(|width| *width < widest).max().unwrap_or(0);
         let tops = widths.iter().filter(|width| **width == widest).count();
@@ -93,7 +93,7 @@ fn lay_row(
     lines
 }
 
-/// Each row as fields, where the columns have no room beside one another.
+/// Each row as a list of fields, for tables that are too wide.
 fn records(table: &Table, frame: &Frame<'_>) -> Vec<Line> {
     let mut lines = Vec::new();
     for (at, row) in table.rows.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Turns: a rule with the facts, the user's words, and the items in their order.
+//! Layout of turns: a header rule with facts, the user's message, and the items in order.
 
 use super::wrap::clip;
 use super::{Frame, Line, LineOptions, Style, blocks};
@@ -51,7 +51,7 @@ pub fn header_line(header: &TurnHeader, width: usize) -> Line {
     for fact in header.measures() {
         dot(&mut line, &fact, muted.clone());
     }
-    // Models come last and only where they fit whole.
+    // Models come last, and only if they fit without clipping.
     for model in &header.models {
         if line.width() + super::width(model) + 6 <= measure {
             dot(&mut line, model, muted.clone());
@@ -63,7 +63,7 @@ pub fn header_line(header: &TurnHeader, width: usize) -> Line {
     line
 }
 
-/// Lays what the user said out in `width` columns.
+/// Lays the user's message out in `width` columns.
 pub fn user_lines(blocks: &[Block], width: usize, options: &LineOptions<'_>) -> Vec<Line> {
     let frame = Frame::new(width, options);
     frame.fitted(lay_user(blocks, &frame))
@@ -76,7 +76,7 @@ fn lay_user(blocks: &[Block], frame: &Frame<'_>) -> Vec<Line> {
     inner.inside(("❯ ", style), ("  ", Style::default()), |frame| blocks::lay(blocks, frame))
 }
 
-/// Items that stand under one another without a space.
+/// True for items that need no blank line between them.
 pub fn is_dense(item: &Item) -> bool {
     match item {
         Item::Reasoning(_) => false,
@@ -133,7 +133,7 @@ fn lay_part(part: &PartView, frame: &Frame<'_>) -> Vec<Line> {
     }
 }
 
-/// The tree, and behind a rail, as in a card, what the agents were told and what they brought.
+/// The agent tree, then the prompts and reports of the agents behind a rail, as in a card.
 fn lay_agents(shown: &[Block], frame: &Frame<'_>) -> Vec<Line> {
     let Some((tree, rest)) = shown.split_first() else { return Vec::new() };
     let mut lines = blocks::lay(std::slice::from_ref(tree), frame);
@@ -151,8 +151,8 @@ fn lay_thought(block: &Block, frame: &Frame<'_>) -> Vec<Line> {
     blocks::lay(std::slice::from_ref(block), frame)
 }
 
-/// The block's title with its first words, and below it, in their order, its tools and what
-/// was thought between them. Opened, the whole of its reasoning stands there too.
+/// The title with the first words of the reasoning, then the block's tools and the reasoning
+/// between them, in order. When expanded, it also shows the first reasoning part in full.
 fn lay_reasoning(view: &ReasoningView, frame: &Frame<'_>) -> Vec<Line> {
     let muted = Style::tone(Tone::Muted);
     let mut head = Line::of("◌ ", muted.clone());
@@ -163,7 +163,7 @@ fn lay_reasoning(view: &ReasoningView, frame: &Frame<'_>) -> Vec<Line> {
         head.push(&view.summary, Style { dim: true, ..muted });
     }
     let mut lines = vec![clip(head, frame.measure())];
-    // Closed, the title already stands for the first thought.
+    // When closed, the title already summarises the first part.
     let parts = if open { view.parts.as_slice() } else { view.parts.get(1..).unwrap_or_default() };
     let rail = ("┊ ", Style::gutter());
     for part in parts {

@@ -1,4 +1,4 @@
-//! Wrapping and clipping by what characters take on a grid, and making text safe for one.
+//! Wraps and clips lines by display width, and makes text safe for a terminal.
 
 use std::borrow::Cow;
 
@@ -10,20 +10,20 @@ use crate::block::{Span, is_bidi};
 
 const TAB: usize = 4;
 
-/// Text that a terminal cannot obey: control characters as symbols, tabs as spaces, marks of
-/// direction by their number.
+/// Replaces characters that a terminal would interpret: control characters by symbols, tabs by
+/// spaces, bidirectional overrides by their code point.
 pub fn visible(text: &str) -> Cow<'_, str> {
     visible_from(text, || 0)
 }
 
-/// The same for text that starts at a column, which is asked for only when a tab needs it.
+/// The same for text that starts at `column`, which is computed only if there is a tab.
 pub fn visible_from(text: &str, column: impl FnOnce() -> usize) -> Cow<'_, str> {
     if !text.chars().any(is_unsafe) {
         return Cow::Borrowed(text);
     }
     let start = if text.contains('\t') { column() } else { 0 };
     let mut out = String::with_capacity(text.len() + 16);
-    // Where the width was last counted, so that many tabs do not count the text many times.
+    // Track the measured prefix: otherwise many tabs would make this quadratic.
     let (mut counted, mut at) = (0, start);
     for c in text.chars() {
         match c {
@@ -49,10 +49,10 @@ fn is_unsafe(c: char) -> bool {
     c.is_control() || is_bidi(c) || matches!(c, '\u{2028}' | '\u{2029}')
 }
 
-/// Where a line that is too long may be broken.
+/// Where an overlong line may be broken.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Break {
-    /// Between words, where there are any.
+    /// Between words if possible.
     Words,
     /// Anywhere: code keeps its columns.
     Anywhere,
@@ -87,7 +87,7 @@ pub fn wrap(line: Line, width: usize, mode: Break) -> Vec<Line> {
         }
         used += cell.width;
         at += 1;
-        // Scripts that are written wide have no spaces and break after any sign.
+        // Wide scripts (CJK) have no spaces and may break after any character.
         if (cell.text == " " && has_word) || cell.width > 1 {
             last_break = Some(at);
         }
@@ -99,7 +99,7 @@ pub fn wrap(line: Line, width: usize, mode: Break) -> Vec<Line> {
     lines
 }
 
-/// Cuts a line to a width, with `…` where something was cut.
+/// Clips a line to a width and marks the cut with `…`.
 pub fn clip(line: Line, width: usize) -> Line {
     if line.width() <= width {
         return line;
@@ -107,7 +107,7 @@ pub fn clip(line: Line, width: usize) -> Line {
     let mut used = 0;
     let room = width.saturating_sub(1);
     let mut style = Style::default();
-    // Only what is kept is ever cut into signs: the line may be a whole minified file.
+    // Lazy: segment only the kept prefix, since the line may be a whole minified file.
     let kept = cells(&line).take_while(|cell| {
         used += cell.width;
         style = line.runs[cell.run].style.clone();
@@ -123,7 +123,7 @@ pub fn clip(line: Line, width: usize) -> Line {
 
 struct Cell<'a> {
     text: &'a str,
-    /// Where it starts in its run.
+    /// Byte offset in its run.
     start: usize,
     width: usize,
     run: usize,
@@ -137,7 +137,7 @@ fn cells(line: &Line) -> impl Iterator<Item = Cell<'_>> {
     })
 }
 
-/// Cells that stand beside one another back into runs, without the spaces at their end.
+/// Joins adjacent cells into runs and drops trailing spaces.
 fn gather(line: &Line, cells: &[Cell<'_>]) -> Line {
     let blank = cells.iter().rev().take_while(|cell| cell.text == " ").count();
     let mut out = Line::default();
@@ -150,7 +150,7 @@ fn gather(line: &Line, cells: &[Cell<'_>]) -> Line {
     out
 }
 
-/// The end of a text, `…` before it, in at most `width` columns: of a path the end says most.
+/// The end of a text in at most `width` columns, prefixed with `…`. For paths.
 pub fn tail(text: &str, width: usize) -> String {
     let mut used = 1;
     let mut from = text.len();
@@ -164,8 +164,8 @@ pub fn tail(text: &str, width: usize) -> String {
     format!("…{}", &text[from..])
 }
 
-/// What a text takes on a grid: the sum of what its signs take, since a terminal draws them one by
-/// one. Whole words may take less where a font joins letters; no terminal does.
+/// Display width in columns: the sum over graphemes, because terminals draw them one by one and
+/// apply no ligatures. The width of a whole string may be smaller.
 pub fn width(text: &str) -> usize {
     if text.is_ascii() { text.len() } else { text.graphemes(true).map(sign_width).sum() }
 }
@@ -174,7 +174,7 @@ fn sign_width(sign: &str) -> usize {
     if sign.is_ascii() { sign.len() } else { sign.width() }
 }
 
-/// How much of the start of `text` belongs to the last sign of what stands before it.
+/// Length in bytes of the prefix of `text` that extends the last grapheme of `before`.
 pub fn going_on(before: &str, text: &str) -> usize {
     if text.as_bytes().first().is_none_or(u8::is_ascii) {
         return 0;
@@ -185,7 +185,7 @@ pub fn going_on(before: &str, text: &str) -> usize {
     if is_one { next.len() } else { 0 }
 }
 
-/// The start of a text that fits, with a sign where it was cut.
+/// Truncates a text to `room` columns and marks the cut with `…`.
 pub fn cut(text: &str, room: usize) -> String {
     if width(text) <= room {
         return text.to_owned();
@@ -202,7 +202,7 @@ pub fn cut(text: &str, room: usize) -> String {
     format!("{}…", text[..to].trim_end())
 }
 
-/// Spans as lines, broken where they hold a line break.
+/// Converts spans to lines, split at newlines.
 pub fn span_lines(spans: &[Span], base: &Style) -> Vec<Line> {
     let mut lines = vec![Line::default()];
     for span in spans {
@@ -219,7 +219,7 @@ pub fn span_lines(spans: &[Span], base: &Style) -> Vec<Line> {
     lines
 }
 
-/// Spans on one line: for heads and summaries.
+/// Converts spans to one line, for heads and summaries.
 pub fn span_line(spans: &[Span], base: &Style) -> Line {
     let mut line = Line::default();
     for span in spans {

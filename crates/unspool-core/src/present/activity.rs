@@ -1,4 +1,4 @@
-//! What a session that is live does now, in one line: from the newest parts of its last turn.
+//! The current activity of a live session in one line, from the newest parts of its last turn.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,7 @@ use crate::block::{Block, text_of};
 use crate::part::{Body, Part, Tool};
 use crate::session::Turn;
 
-/// So much of a command or of a question is told.
+/// Maximum length of a command or question.
 const LONGEST: usize = 120;
 
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -15,14 +15,13 @@ const LONGEST: usize = 120;
 pub enum Activity {
     /// `Bash: npm test`, `writing`, `thinking`, `2 sub-agents`.
     Working { what: String },
-    /// Somebody was asked, and has not answered.
+    /// A question to the user is open.
     Waiting { question: String },
 }
 
 impl Activity {
-    /// What goes on in this turn. A question stands before everything: nothing goes on without its
-    /// answer. Then what runs, sub-agents first because calls only wait for them; else what is
-    /// being said.
+    /// The activity of this turn. An open question comes first, because it blocks the agent. Then
+    /// running sub-agents, before running calls, which only wait for them. Otherwise open prose.
     pub fn of(turn: &Turn) -> Activity {
         let newest = || turn.parts.iter().rev();
         if let Some(question) = newest().find_map(open_question) {
@@ -79,7 +78,7 @@ fn open_prose(part: &Part) -> Option<&'static str> {
     }
 }
 
-/// A call as the head of its card says it.
+/// A call as in the head of its card.
 fn call(tool: &Tool) -> String {
     let shown = body(&Body::Tool(Box::new(tool.clone())));
     let head = shown.iter().find_map(|block| {

@@ -1,6 +1,6 @@
-//! Sub-agents in their place: the tree stands for the call that started them (R-X-08), and says what
-//! their own sessions know. That is joined here, when it is shown; nothing of it is ever folded
-//! into the parent.
+//! Sub-agents: the tree replaces the card of the call that started them (R-X-08) and includes facts
+//! from their own sessions. The join happens here, at presentation time; nothing of it is stored in
+//! the parent session.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,16 +11,16 @@ use crate::id::SessionId;
 use crate::part::{Agent, Body, Kind, ToolState};
 use crate::session::{Transcript, Turn, TurnState};
 
-/// So many of the tools that an agent used last are named.
+/// Number of recently used tools to show per agent.
 const LAST_TOOLS: usize = 3;
-/// Agents may name each other as they like (law 8); no tree is deeper than this.
+/// Agents may reference each other in cycles (law 8), so the tree depth is limited.
 const DEEPEST: usize = 12;
 
-/// So many agents are looked up for one look at a session.
+/// Maximum number of sub-agent sessions loaded for one view.
 const MOST: usize = 200;
 
-/// The sub-agents that some turns speak of, nested ones included, while their own sessions are
-/// being looked up: whoever can find a session asks for the next id and adds what it found.
+/// Work list for loading the sessions of sub-agents, nested ones included. The caller takes the
+/// next id, loads the session and adds it; its own sub-agents are queued in turn.
 #[derive(Default)]
 pub struct Search {
     family: Family,
@@ -33,7 +33,7 @@ impl Search {
         Search { waiting: agents_in(turns), ..Search::default() }
     }
 
-    /// The agent to look up next.
+    /// The next agent to load.
     pub fn next_id(&mut self) -> Option<String> {
         while let Some(id) = self.waiting.pop() {
             if self.seen.len() < MOST && self.seen.insert(id.clone()) {
@@ -53,8 +53,8 @@ impl Search {
     }
 }
 
-/// The sub-agents that some turns speak of, each once and in their order: those that have ids of
-/// their own.
+/// The ids of the sub-agents in these turns, in order and without duplicates. Temporary ids are
+/// left out.
 pub fn agents_in(turns: &[Turn]) -> Vec<String> {
     let mut ids: Vec<String> = Vec::new();
     for part in turns.iter().flat_map(|turn| &turn.parts) {
@@ -68,7 +68,7 @@ pub fn agents_in(turns: &[Turn]) -> Vec<String> {
     ids
 }
 
-/// The badge that the call of an agent in this state would have.
+/// The badge of a tool call in the state of this agent.
 pub fn badge(node: &Node) -> Badge {
     let state = match node.icon {
         Icon::Pending => ToolState::Pending,
@@ -81,11 +81,11 @@ pub fn badge(node: &Node) -> Badge {
     Badge { state: says_more.then(|| node.state.clone()), ..tools::badge(state) }
 }
 
-/// What the sessions of sub-agents say, by the agents' own ids.
+/// Statistics of sub-agent sessions, by agent id.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Family(BTreeMap<String, Member>);
 
-/// One sub-agent, as its own session tells it.
+/// Statistics of one sub-agent, from its own session.
 #[derive(Clone, PartialEq, Debug, Default)]
 struct Member {
     session: Option<SessionId>,
@@ -94,26 +94,26 @@ struct Member {
     tokens: u64,
     duration_ms: Option<u64>,
     last_tools: Vec<String>,
-    /// How its last turn ended, if it did.
+    /// The final state of its last turn, if it has ended.
     end: Option<TurnState>,
-    /// Those that it started itself.
+    /// The agents that it started itself.
     agents: Vec<Agent>,
 }
 
 impl Family {
-    /// Takes in a sub-agent's own session.
+    /// Adds a sub-agent's own session.
     pub fn add(&mut self, transcript: &Transcript) {
         let member = Member::of(transcript);
         self.0.insert(transcript.session.agent_session_id.clone(), member);
     }
 
-    /// Those that are known.
+    /// The ids of all sessions added so far.
     pub fn ids(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str)
     }
 
-    /// Lets a tree of agents say what is known of them, and stand for the call before it: the
-    /// card goes, and its own words move below the tree.
+    /// Adds session facts to a tree of agents and merges the preceding call into it: the card is
+    /// dropped, and its question and body move below the tree.
     pub(super) fn join(&self, call: Option<&mut PartView>, agents: &mut PartView) {
         let Some(Block::Tree(tree)) = agents.blocks.first_mut() else { return };
         tree.nodes.iter_mut().for_each(|node| self.dress(node, 0));
@@ -139,7 +139,7 @@ impl Family {
             node.label.push(Span::plain(format!("  {facts}")).dim());
         }
         let going = matches!(node.icon, Icon::Pending | Icon::Running | Icon::Background);
-        // A background agent is ended by its own end, and its own session knows it first.
+        // The parent log may not have recorded a background agent's end yet; its own session has.
         if let (true, Some(end)) = (going, member.end) {
             let ended = match end {
                 TurnState::Completed => Some((Icon::Completed, "completed")),

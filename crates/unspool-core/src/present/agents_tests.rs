@@ -79,7 +79,7 @@ fn shown(bodies: Vec<Body>, sessions: &[Transcript]) -> String {
     crate::plain::paint(&lines)
 }
 
-// R-X-08: the card gives way to the tree, and its words stay.
+// R-X-08: the tree replaces the card, and the card's body is kept.
 #[test]
 fn a_tree_stands_for_the_call_that_started_it() {
     let call = || tool("SomeTask", "The report.");
@@ -111,11 +111,11 @@ fn what_their_own_sessions_say_is_joined() {
     assert!(text.contains("● Explore  Look around  1 tool · 1,200 tokens  completed"), "{text}");
     assert!(text.contains("◐ Explore  Look around  3 tools · 1,200 tokens  running"), "{text}");
     assert!(text.contains("Read, Bash, Task"), "{text}");
-    // Nothing of it is in the parent.
+    // The parent's own data is unchanged.
     assert!(!shown(bodies(), &[]).contains("tokens  running"));
 }
 
-// A background agent is ended by its own end only.
+// Only its own end event ends a background agent.
 #[test]
 fn a_background_agent_ends_with_its_own_session() {
     let bodies = || vec![agents(vec![agent("a", AgentState::Background)])];
@@ -131,7 +131,7 @@ fn a_background_agent_ends_with_its_own_session() {
     }
 }
 
-// Law 8: a log may say anything.
+// Law 8: logs are untrusted.
 #[test]
 fn agents_that_started_each_other_are_no_trouble() {
     let circle = |id: &str, of: &str| {

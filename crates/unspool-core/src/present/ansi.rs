@@ -1,6 +1,5 @@
-//! Terminal output. Reads what a program printed, keeps its colours as data and drops every
-//! other escape, so that no surface can ever obey one (law 8). From tools' output to
-//! [`Terminal`] blocks.
+//! Parses tool output with ANSI escapes into [`Terminal`] blocks. Keeps colours as data and drops
+//! every other escape sequence, so that no surface can ever execute one (law 8).
 
 use anstyle_parse::{DefaultCharAccumulator, Params, Parser, Perform};
 
@@ -8,10 +7,10 @@ use crate::block::{AnsiRun, AnsiStyle, Color, Terminal};
 
 /// Lines beyond this are counted, not shown.
 const MAX_LINES: usize = 50_000;
-/// A longer line is continued on the next one, so that an overwrite stays cheap.
+/// Longer lines continue on the next one, to keep overwrites cheap.
 const MAX_CELLS: usize = 16_384;
 
-/// Parses what a program printed.
+/// Parses program output.
 pub fn terminal(text: &str) -> Terminal {
     let mut screen = Screen::default();
     let body = text.strip_suffix('\n').unwrap_or(text);
@@ -21,8 +20,8 @@ pub fn terminal(text: &str) -> Terminal {
             omitted += 1;
             continue;
         }
-        // A fresh parser per line: a string escape that is never closed would hide all that
-        // follows. Colours live in the screen and go on.
+        // A fresh parser per line: an unterminated string escape would hide the rest of the
+        // output. Colours are kept in the screen and carry over.
         if line.bytes().any(|byte| byte < 0x20 || byte == 0x7f) {
             let mut parser = Parser::<DefaultCharAccumulator>::new();
             line.bytes().for_each(|byte| parser.advance(&mut screen, byte));
@@ -37,7 +36,7 @@ pub fn terminal(text: &str) -> Terminal {
     Terminal { lines: screen.lines, omitted, exit_code: None }
 }
 
-/// What a program printed without its colours, for places that show words only.
+/// Program output as plain text without colours.
 pub fn words(text: &str) -> String {
     let lines = terminal(text).lines.into_iter();
     let lines: Vec<String> =
@@ -81,8 +80,8 @@ impl Screen {
         self.wiped = false;
     }
 
-    /// Back to the first column. What a wipe announced goes now, and only now: a wipe that no
-    /// rewrite follows would only hide what was printed.
+    /// Moves to the first column and performs a pending erase. The erase is delayed until here:
+    /// without a rewrite it would only hide output.
     fn home(&mut self) {
         if std::mem::take(&mut self.wiped) {
             self.cells.clear();
@@ -145,7 +144,7 @@ impl Screen {
     }
 }
 
-/// Reads the rest of an extended colour. `spaced` when a colour space stands before the parts.
+/// Parses the rest of an extended colour. `has_color_space`: skip the colour space id first.
 fn color_of(numbers: &mut dyn Iterator<Item = u16>, spaced: bool) -> Option<Color> {
     let byte = |number: u16| number.min(255) as u8;
     match numbers.next()? {
@@ -176,7 +175,7 @@ impl Perform for Screen {
             0x08 => self.cursor = self.cursor.saturating_sub(1),
             b'\t' => self.put('\t'),
             0x0b | 0x0c => self.end_line(),
-            // A bell and the shift bytes say nothing to a reader.
+            // Bell and shift bytes have no visible effect.
             0x07 | 0x0e | 0x0f => {}
             0x00..0x20 => self.put(char::from_u32(0x2400 + u32::from(byte)).unwrap_or('�')),
             _ => self.put(char::REPLACEMENT_CHARACTER),
@@ -190,8 +189,8 @@ impl Perform for Screen {
         let first = params.iter().next().and_then(|param| param.first().copied()).unwrap_or(0);
         match action {
             b'm' => self.render(params),
-            // Progress bars wipe their line before they rewrite it; without this the rest of
-            // the longer old line would stand behind the new one.
+            // Progress bars erase their line before rewriting it; otherwise the tail of a longer
+            // old line would remain.
             b'K' => self.erase(first),
             b'G' if first <= 1 => self.home(),
             _ => {}

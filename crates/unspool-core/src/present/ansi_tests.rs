@@ -26,7 +26,7 @@ fn colours_become_data() {
             ("z", style(Some(Color::Indexed(12)), None, false)),
         ]
     );
-    // A colour goes on over the end of a line.
+    // A colour carries over to the next line.
     assert_eq!(terminal.lines[1][0].style.foreground, Some(Color::Indexed(12)));
 }
 
@@ -38,7 +38,7 @@ fn carriage_returns_and_backspaces_overwrite() {
     assert_eq!(text("Downloading\x1b[2K\x1b[1Gok"), "ok");
 }
 
-// Law 8: every escape that is not a colour is gone, and none of them hides what follows.
+// Law 8: every escape but colours is dropped, and none hides the text after it.
 #[test]
 fn hostile_escapes_are_dropped() {
     let cases = [

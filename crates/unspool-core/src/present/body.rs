@@ -1,5 +1,4 @@
-//! Bodies: what is shown of each kind of part. One arm per kind; a new kind fails to compile
-//! until it has one.
+//! Blocks of each part kind. The match is exhaustive: a new kind must be added here.
 
 use serde_json::Value;
 
@@ -13,11 +12,11 @@ use crate::part::{
     Reasoning, SourceLink, TaskList, Text,
 };
 
-/// Agents beyond this many are counted (R-003-27).
+/// More agents than this are shown as a count (R-003-27).
 const SHOWN_AGENTS: usize = 5;
 const SUMMARY: usize = 160;
 
-/// What is shown of a part's body.
+/// The blocks of a part's body.
 pub fn body(body: &Body) -> Vec<Block> {
     match body {
         Body::Text(text) => text_blocks(text),
@@ -46,7 +45,7 @@ pub fn body(body: &Body) -> Vec<Block> {
     }
 }
 
-/// Words as they were typed, line by line; an empty line parts paragraphs.
+/// Text as typed, without Markdown.
 pub fn literal(text: &str) -> Vec<Block> {
     let text = text.trim_matches('\n');
     match text.trim().is_empty() {
@@ -62,7 +61,7 @@ fn text_blocks(text: &Text) -> Vec<Block> {
         .iter()
         .map(|citation| {
             let value = citation.value();
-            // Some name the source apart from what was cited of it.
+            // Some citations nest the source in an object of its own.
             let value = value.get("source").filter(|source| source.is_object()).unwrap_or(&value);
             let read = |key: &str| value.get(key).and_then(Value::as_str);
             let url = read("url").unwrap_or_default();
@@ -84,12 +83,12 @@ fn text_blocks(text: &Text) -> Vec<Block> {
     blocks
 }
 
-/// The first words of some reasoning.
+/// The first line of a reasoning text.
 pub fn thought(reasoning: &Reasoning) -> String {
     if reasoning.redacted && reasoning.text.is_empty() {
         return "Redacted reasoning".to_owned();
     }
-    // Titles that models put in bold read better without their marks.
+    // Models put titles in bold; drop the `**`.
     format::first_line(&reasoning.text.replace("**", ""), SUMMARY)
 }
 
@@ -107,7 +106,7 @@ fn reasoning_fold(reasoning: &Reasoning) -> Block {
     })
 }
 
-/// Reasoning outside thinking mode: in its place, dim, and no panel (C-10).
+/// Reasoning outside thinking mode: dimmed, in place, without a panel (C-10).
 pub fn plain_reasoning(reasoning: &Reasoning) -> Vec<Block> {
     vec![Block::Aside { blocks: thought_blocks(reasoning) }]
 }
@@ -241,7 +240,7 @@ fn patch_blocks(patch: &Patch) -> Vec<Block> {
 
 fn notice_block(notice: &Notice) -> Block {
     let tone = match notice.code.as_str() {
-        // What a local command printed, colours and all.
+        // Output of a local command, with its colours.
         "command-output" => return Block::Terminal(ansi::terminal(&notice.text)),
         "interrupted" => Tone::Interrupted,
         "hook-feedback" | "hook-blocked" | "retry" | "denied" | "refusal" => Tone::Warning,

@@ -1,5 +1,5 @@
-//! Diffs: from two texts, from a unified diff or a patch in Codex's form, and from the patch
-//! that Claude Code keeps with a result, into hunks whose changed words are marked.
+//! Builds diff blocks with marked words from two texts, from a unified diff, from a patch in
+//! Codex's format, or from the `structuredPatch` that Claude Code stores with a result.
 
 use serde::Deserialize;
 use similar::{Algorithm, DiffOp, capture_diff_slices};
@@ -7,17 +7,17 @@ use similar::{Algorithm, DiffOp, capture_diff_slices};
 use super::format;
 use crate::block::{Diff, DiffKind, DiffLine, DiffSpan, Hunk};
 
-/// Beyond this many comparisons (lines by lines, or words by words) nothing is aligned: a
-/// hostile or generated text must not take seconds. A deadline would do too, but the same
-/// parts must always give the same blocks.
+/// Limits on comparisons (lines × lines, words × words); larger inputs are not aligned. A hostile
+/// or generated text must not take seconds. A deadline would not be deterministic: the same parts
+/// must always give the same blocks.
 const MAX_WORK: usize = 4_000_000;
 const MAX_WORD_WORK: usize = 250_000;
 const MAX_PAIRINGS: usize = 400;
-/// Two lines that share less than this part of their words are simply different.
+/// Two lines that share a smaller fraction of their words count as unrelated.
 const SIMILAR: f32 = 0.35;
 const CONTEXT: usize = 3;
 
-/// A hunk as Claude Code keeps it in `structuredPatch`.
+/// A hunk of Claude Code's `structuredPatch`.
 #[derive(Deserialize)]
 pub struct PatchHunk {
     #[serde(rename = "oldStart")]
@@ -37,7 +37,7 @@ pub fn structured(path: Option<&str>, hunks: &[PatchHunk]) -> Diff {
     named(path, hunks.collect())
 }
 
-/// The diff between two texts. Lines are numbered from `first`, where that is known.
+/// The diff between two texts. Lines are numbered from `first`, if given.
 pub fn between(path: Option<&str>, old: &str, new: &str, first: Option<u64>) -> Diff {
     let old: Vec<&str> = old.lines().collect();
     let new: Vec<&str> = new.lines().collect();
@@ -71,16 +71,16 @@ pub fn between(path: Option<&str>, old: &str, new: &str, first: Option<u64>) -> 
     named(path, groups.iter().map(hunk).collect())
 }
 
-/// The diffs in a patch text: unified, with or without `git`'s headers, or in the form
-/// `*** Begin Patch` of Codex. Empty when the text is no patch.
+/// Parses a patch: unified, with or without git headers, or Codex's `*** Begin Patch` format.
+/// Returns an empty list if the text is not a patch.
 pub fn patch(text: &str) -> Vec<Diff> {
-    // In Codex's form a hunk has no counts, and `--- ` can only be a removed line.
+    // In Codex's format a hunk has no counts, and `--- ` can only be a removed line.
     let codex = text.trim_start().starts_with("*** Begin Patch");
     let mut diffs: Vec<Diff> = Vec::new();
     let mut path: Option<String> = None;
     let mut open: Option<Lines> = None;
     for line in text.lines() {
-        // A removed SQL comment reads like a header; the hunk's own count tells them apart.
+        // A removed SQL comment looks like a `--- ` header; the hunk's line counts disambiguate.
         if let Some(lines) = open.as_mut().filter(|lines| lines.is_short()) {
             lines.push_marked(line);
             continue;
@@ -92,7 +92,7 @@ pub fn patch(text: &str) -> Vec<Diff> {
             close(&mut diffs, path.as_deref(), lines);
         }
         if let Some(header) = header {
-            // `+++ /dev/null`: the file went away and keeps the name it had.
+            // `+++ /dev/null`: the file was deleted; keep its old name.
             if let Some(name) = header {
                 path = Some(name.to_owned());
             }
@@ -154,12 +154,12 @@ fn named(path: Option<&str>, hunks: Vec<Hunk>) -> Diff {
     Diff { path: path.map(Into::into), language: path.and_then(format::language), hunks }
 }
 
-/// Lines of a hunk while it is read, with the numbers of the next ones.
+/// A hunk being parsed, with the numbers of its next old and new line.
 #[derive(Default)]
 struct Lines {
     old: Option<u64>,
     new: Option<u64>,
-    /// How many old and new lines the header promised that have not come yet.
+    /// Remaining old and new lines according to the hunk header.
     left: (u64, u64),
     lines: Vec<DiffLine>,
 }
@@ -173,13 +173,13 @@ impl Lines {
         self.left != (0, 0)
     }
 
-    /// A line with its mark in front of it.
+    /// Adds a line that starts with its `+`, `-` or space mark.
     fn push_marked(&mut self, line: &str) {
         match line.split_at_checked(1) {
             Some(("+", rest)) => self.push(DiffKind::Added, rest),
             Some(("-", rest)) => self.push(DiffKind::Removed, rest),
             Some((" ", rest)) => self.push(DiffKind::Context, rest),
-            // `\ No newline at end of file` speaks of the line before it.
+            // `\ No newline at end of file` refers to the previous line.
             Some(("\\", _)) => {}
             Some(_) | None => self.push(DiffKind::Context, line),
         }
@@ -213,7 +213,7 @@ impl Lines {
     }
 }
 
-/// Marks the words that differ wherever removed lines are followed by added ones.
+/// Marks the differing words wherever added lines follow removed lines.
 fn mark_words(lines: &mut [DiffLine]) {
     let mut at = 0;
     while at < lines.len() {
@@ -228,8 +228,8 @@ fn mark_words(lines: &mut [DiffLine]) {
     }
 }
 
-/// Pairs each line of the shorter side with one of the longer, all moved by the same offset:
-/// the one that makes them most alike.
+/// Pairs each line of the shorter side with one of the longer side, all at the same offset. Chooses
+/// the offset with the highest total similarity.
 fn mark_run(removed: &mut [DiffLine], added: &mut [DiffLine]) {
     let pairs = removed.len().min(added.len());
     let spare = removed.len().max(added.len()) - pairs;
@@ -260,7 +260,7 @@ fn mark_run(removed: &mut [DiffLine], added: &mut [DiffLine]) {
     }
 }
 
-/// Two lines that are alike, with their changed words marked.
+/// Two similar lines with their changed words marked.
 struct Pairing {
     likeness: f32,
     old: Vec<DiffSpan>,
@@ -278,7 +278,7 @@ fn pair(removed: &DiffLine, added: &DiffLine) -> Option<Pairing> {
     let ops = capture_diff_slices(Algorithm::Myers, &old, &new);
     let mut old_flags = vec![true; old.len()];
     let mut new_flags = vec![true; new.len()];
-    // Spaces are alike everywhere and say nothing about likeness.
+    // Ignore white space: it is equal everywhere and would inflate the similarity.
     let weight = |words: &[&str]| words.iter().filter(|word| !word.trim().is_empty()).count();
     let mut same = 0;
     for op in &ops {
@@ -297,7 +297,7 @@ fn pair(removed: &DiffLine, added: &DiffLine) -> Option<Pairing> {
     })
 }
 
-/// Words as spans, joined where their flags are the same.
+/// Converts words to spans and joins neighbours with equal flags.
 fn joined(words: &[&str], flags: &[bool]) -> Vec<DiffSpan> {
     let mut spans: Vec<DiffSpan> = Vec::new();
     for (&word, &changed) in words.iter().zip(flags) {
@@ -309,7 +309,7 @@ fn joined(words: &[&str], flags: &[bool]) -> Vec<DiffSpan> {
     spans
 }
 
-/// Runs of letters and digits, runs of spaces, and every other character alone.
+/// Splits into runs of letters and digits, runs of white space, and single other characters.
 fn words(text: &str) -> Vec<&str> {
     let class = |c: char| match c {
         c if c.is_alphanumeric() || c == '_' => 1,

@@ -30,7 +30,7 @@ fn words_that_changed_are_marked() {
     let diff = between(Some("a.ts"), "if (age > ttl) {", "if (age > ttl * 1000) {", Some(12));
     assert_eq!(sketch(&diff), ["12-if (age > ttl) {", "12+if (age > ttl[ * 1000]) {"]);
     assert_eq!(diff.language.as_deref(), Some("typescript"));
-    // Lines that share nothing are not speckled with marks.
+    // Unrelated lines get no word marks.
     let diff = between(None, "alpha beta", "gamma delta", None);
     assert_eq!(sketch(&diff), ["-alpha beta", "+gamma delta"]);
 }
@@ -57,7 +57,7 @@ fn claude_code_patches_keep_their_numbers() {
 
 #[test]
 fn unified_diffs_are_read_by_their_counts() {
-    // The removed line `-- old` looks like a header, and is none.
+    // The removed line `-- old` looks like a header but is not one.
     let text = "diff --git a/q.sql b/q.sql\n--- a/q.sql\n+++ b/q.sql\n@@ -1,2 +1,2 @@\n--- old\n+-- new\n x\n--- a/gone.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-bye\n";
     let diffs = patch(text);
     assert_eq!(

@@ -1,4 +1,4 @@
-//! How numbers, times and first lines are written, the same on every surface.
+//! Formats numbers, durations, sizes and one-line summaries, the same on every surface.
 
 /// `159 ms`, `12.4 s`, `3 m 12 s`, `2 h 5 m`.
 pub fn duration(milliseconds: u64) -> String {
@@ -40,7 +40,7 @@ pub fn count(value: usize, noun: &str) -> String {
     format!("{} {noun}{ending}", number(value as u64))
 }
 
-/// The first words of a text on one line, cut at `limit` characters.
+/// The start of a text on one line, truncated to `limit` characters.
 pub fn first_line(text: &str, limit: usize) -> String {
     let mut out = String::new();
     for (length, word) in text.split_whitespace().enumerate() {
@@ -48,7 +48,7 @@ pub fn first_line(text: &str, limit: usize) -> String {
             out.push(' ');
         }
         out.push_str(word);
-        // Characters are never fewer than a quarter of the bytes, so this looks seldom.
+        // Cheap pre-check: a text with at most `limit` bytes has at most `limit` characters.
         if out.len() > limit
             && let Some((at, _)) = out.char_indices().nth(limit)
         {
@@ -60,7 +60,7 @@ pub fn first_line(text: &str, limit: usize) -> String {
     out
 }
 
-/// The language of a file, by the ending of its name, as highlighters call it.
+/// The highlighter language of a file, by its name or extension.
 pub fn language(path: &str) -> Option<String> {
     let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
     let ending = match name {

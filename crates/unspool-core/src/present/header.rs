@@ -1,4 +1,4 @@
-//! The head of a turn: what every surface says above it, in one order and in the same words.
+//! The header of a turn: the facts that every surface shows above it, in the same order and words.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -17,27 +17,27 @@ pub struct TurnHeader {
     pub ended: Option<Timestamp>,
     pub duration_ms: Option<u64>,
     pub usage: Usage,
-    /// Models in the order in which they were first used.
+    /// Models in order of first use.
     pub models: Vec<String>,
     pub abandoned: bool,
-    /// It happened in the session that this one branched off.
+    /// The turn was copied from the session that this one was forked from.
     pub inherited: bool,
 }
 
-/// Something that is said of a turn before anything is counted.
+/// A fact in the header of a turn, apart from the metrics.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Standing {
     pub what: Stands,
     pub text: &'static str,
-    /// Its colour, where it has one of its own.
+    /// Its own colour, if any.
     pub tone: Option<Tone>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stands {
-    /// What began it.
+    /// The trigger of the turn.
     Begun,
-    /// How it ended, or that it goes on.
+    /// The state: running or how it ended.
     State,
     Abandoned,
     Inherited,
@@ -67,7 +67,7 @@ impl TurnHeader {
         }
     }
 
-    /// The turn's name, where it stands by itself.
+    /// The title of the turn.
     pub fn label(&self) -> String {
         match self.number {
             0 => "Before the first prompt".to_owned(),
@@ -75,9 +75,9 @@ impl TurnHeader {
         }
     }
 
-    /// What began it, how it ended, and whether it counts.
+    /// Trigger, state, and whether the turn is abandoned or inherited.
     pub fn standing(&self) -> Vec<Standing> {
-        // What comes before the first prompt has no trigger.
+        // Turn 0 holds the parts before the first prompt and has no trigger.
         let begun = if self.number == 0 { "before the first prompt" } else { self.trigger.name() };
         let mut all = vec![
             Standing { what: Stands::Begun, text: begun, tone: None },
@@ -94,7 +94,7 @@ impl TurnHeader {
         all
     }
 
-    /// `12.4 s`, `1,729 tokens`: as far as they are known.
+    /// `12.4 s`, `1,729 tokens`: the metrics that are available.
     pub fn measures(&self) -> Vec<String> {
         let mut all: Vec<String> = self.duration_ms.map(format::duration).into_iter().collect();
         let tokens = self.usage.total();

@@ -1,5 +1,5 @@
-//! JSON for people: indented from its own text, so that no number is rounded, no key is moved
-//! and no depth is refused, and with embedded binary replaced by a word.
+//! Pretty-prints JSON at the text level: no number is rounded, no key is reordered and no nesting
+//! depth is refused. Embedded binary data is replaced by its size.
 
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -9,11 +9,11 @@ use super::format;
 use crate::block::{Block, Code, Field, Span};
 use crate::json::Json;
 
-/// Strings at least this long that can only be base64 are named, not printed.
+/// Base64 strings of at least this length are replaced by their size.
 const BINARY: usize = 256;
-/// Deeper levels are not indented further: the text would grow with the square of the depth.
+/// Maximum indentation level: otherwise the output would grow with the square of the depth.
 const MAX_INDENT: usize = 32;
-/// Longer values stand in a block of their own.
+/// Longer values get a block of their own.
 const FIELD: usize = 160;
 
 /// Indents JSON text.
@@ -85,7 +85,7 @@ fn literal_text(literal: &str) -> std::borrow::Cow<'_, str> {
     }
 }
 
-/// The size of what a string encodes, when it is base64 or a data URL and not short.
+/// The decoded size of a string if it is long base64 or a base64 data URL.
 pub fn binary_size(text: &str) -> Option<u64> {
     let body = match text.strip_prefix("data:") {
         Some(url) => url.split_once(";base64,")?.1,
@@ -94,7 +94,7 @@ pub fn binary_size(text: &str) -> Option<u64> {
     let body = body.trim_end_matches('=');
     let coded =
         |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_');
-    // One letter over and over is no encoding, and hexadecimal is short enough to read.
+    // Require mixed characters: neither a repeated letter nor hexadecimal counts as base64.
     let varied = body.bytes().any(|b| b.is_ascii_uppercase())
         && body.bytes().any(|b| b.is_ascii_lowercase())
         && body.bytes().any(|b| b.is_ascii_digit());
@@ -106,7 +106,7 @@ pub fn block(text: &str) -> Block {
     Block::Code(Code { language: Some("json".into()), text: pretty(text), first_line: None })
 }
 
-/// The entries of an object in the order in which its source wrote them.
+/// The entries of an object in source order.
 pub struct Entries(pub Vec<(String, Box<RawValue>)>);
 
 impl<'de> Deserialize<'de> for Entries {
@@ -131,7 +131,7 @@ impl<'de> Deserialize<'de> for Entries {
     }
 }
 
-/// An object as fields; what is long or nested follows in blocks of its own, under its name.
+/// An object as fields. Long or nested values follow in blocks of their own, under their names.
 pub fn fields(json: &Json) -> Vec<Block> {
     let Some(Entries(entries)) = json.read::<Entries>() else {
         return match json.read::<String>() {

@@ -8,7 +8,7 @@ fn pretty_keeps_order_numbers_and_depth() {
     assert_eq!(pretty(expected), expected);
     let deep = format!("{}{}", "[".repeat(10_000), "]".repeat(10_000));
     assert!(pretty(&deep).len() < 2_000_000);
-    // Text that is no JSON is no reason to stop.
+    // Invalid JSON is passed through.
     pretty("\"unclosed \\");
     pretty("}}]],,");
 }

@@ -1,12 +1,12 @@
-//! Markdown: what models write, into blocks. CommonMark with tables, task lists and
+//! Parses the Markdown of models into blocks: CommonMark with tables, task lists and
 //! strikethrough. HTML stays text (law 8), line breaks stay line breaks (R-003-56).
 
 use pulldown_cmark::{Alignment as MarkdownAlignment, CodeBlockKind, Event, Options, Parser, Tag};
 
 use crate::block::{Alignment, Block, Check, Code, List, ListItem, Look, Span, Table, safe_link};
 
-/// Deeper quotes and lists are shown at this depth: blocks are walked by recursion, and a
-/// thousand `>` must not be able to end the program.
+/// Deeper quotes and lists are flattened to this depth: blocks are processed recursively, and a
+/// thousand `>` must not overflow the stack.
 const MAX_DEPTH: usize = 16;
 
 /// Parses Markdown into blocks.
@@ -22,10 +22,10 @@ pub fn blocks(text: &str) -> Vec<Block> {
 
 #[derive(Default)]
 struct Builder {
-    /// The blocks of the document so far, below all open containers.
+    /// Top-level blocks so far, outside any open container.
     root: Vec<Block>,
     stack: Vec<Frame>,
-    /// Containers that were opened beyond the depth and have no frame.
+    /// Number of open containers beyond `MAX_DEPTH`, which have no frame.
     skipped: usize,
     spans: Vec<Span>,
     strong: usize,
@@ -50,7 +50,7 @@ enum FrameKind {
 
 struct Link {
     url: String,
-    /// Where the link's own text begins among the spans.
+    /// Index of the first span of the link text.
     from: usize,
 }
 
@@ -121,7 +121,7 @@ impl Builder {
             Tag::Link { dest_url, .. } => {
                 self.links.push(Link { url: dest_url.to_string(), from: self.spans.len() });
             }
-            // A picture is never fetched: its text and its address are shown.
+            // Images are never fetched: show the alt text and the URL.
             Tag::Image { dest_url, .. } => {
                 self.push_span(Span::plain("🖼 ").dim());
                 self.links.push(Link { url: dest_url.to_string(), from: self.spans.len() });
@@ -189,7 +189,7 @@ impl Builder {
     }
 
     fn push_span(&mut self, span: Span) {
-        // A link's text starts a span of its own, so that its end can find it.
+        // Link text starts a new span, so that `end_link` can find it.
         let from = self.links.last().map_or(0, |link| link.from);
         let own = self.spans.len() > from;
         match self.spans.last_mut() {
@@ -198,8 +198,8 @@ impl Builder {
         }
     }
 
-    /// An address that is no link, or that the text does not show, is written out: what a
-    /// link says and where it leads may differ.
+    /// Ends a link. A URL that is not safe to link to, or that has no text, is printed: the text of
+    /// a link may hide its target.
     fn end_link(&mut self) {
         let Some(link) = self.links.pop() else { return };
         let shown: String =
@@ -219,8 +219,8 @@ impl Builder {
         }
     }
 
-    /// Ends the running paragraph. Items of a tight list have text and no paragraph of their
-    /// own, so any block that starts or ends may find some.
+    /// Ends the current paragraph. Items of a tight list have text without a paragraph event, so
+    /// the start or end of any block may have to flush.
     fn flush(&mut self) {
         let mut spans = std::mem::take(&mut self.spans);
         if let Some(last) = spans.last_mut() {
@@ -232,7 +232,7 @@ impl Builder {
         }
     }
 
-    /// A paragraph that stands in an item makes its list a loose one.
+    /// A paragraph directly in an item makes its list loose.
     fn loosen(&mut self) {
         if let [
             ..,
@@ -268,7 +268,7 @@ impl Builder {
                 }
             }
             FrameKind::List(mut list) => {
-                // Items beyond the depth left their blocks here.
+                // Blocks of items beyond `MAX_DEPTH` end up here.
                 if !blocks.is_empty() {
                     list.items.push(ListItem { check: None, blocks });
                 }

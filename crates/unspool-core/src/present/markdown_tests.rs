@@ -102,7 +102,7 @@ fn depth_is_bounded_and_nothing_is_lost() {
     }
 }
 
-// R-003-56: a text that grew piece by piece is drawn like the same text at once.
+// R-003-56: streamed text renders like the same text in one piece.
 #[test]
 fn a_fence_that_is_still_open_is_already_code() {
     assert_eq!(blocks("```js\nlet a = 1"), blocks("```js\nlet a = 1\n```"));

@@ -1,6 +1,6 @@
-//! The one presenter (law 6): what is shown of a session, a turn and a part, as blocks. It reads
-//! parts, live or stored alike, and everything that a person ever sees comes through here;
-//! painters draw what it returns and never look at a part themselves.
+//! The presenter (law 6): turns sessions, turns and parts, live or stored, into blocks. It is the
+//! only code that decides what is visible. Painters draw the blocks it returns and never read
+//! parts.
 
 pub mod activity;
 pub mod agents;
@@ -32,25 +32,25 @@ use crate::segment::Rule;
 use crate::session::{Parent, Session, Usage};
 use crate::summary::Summary;
 
-/// What a reader chose.
+/// Options of the presenter.
 #[derive(Clone, Default, Debug)]
 pub struct Options {
-    /// How reasoning blocks are cut.
+    /// How parts are grouped into reasoning blocks.
     pub rule: Rule,
-    /// The project's folder. Paths inside it are shown from there.
+    /// The project folder. Paths inside it are shown relative to it.
     pub project: Option<String>,
-    /// The sub-agents' own sessions, as far as they are known.
+    /// Statistics of the sub-agents' own sessions, as far as they were found.
     pub family: Family,
 }
 
 impl Options {
-    /// What suits a session, where its reader chose nothing.
+    /// The default options for a session.
     pub fn of(session: &Session) -> Options {
         Options { project: session.facts.project.clone(), ..Options::default() }
     }
 }
 
-/// Time between two clocks' readings; nothing where they run backward (clocks lie).
+/// Milliseconds between two timestamps; `None` if they run backwards (clocks lie).
 fn elapsed(from: Option<Timestamp>, to: Option<Timestamp>) -> Option<u64> {
     u64::try_from(to?.as_millisecond() - from?.as_millisecond()).ok()
 }
@@ -90,14 +90,14 @@ pub fn session(summary: &Summary, prices: &Prices) -> Vec<Block> {
     vec![Block::Heading { level: 1, spans: vec![Span::plain(title)] }, Block::Fields { fields }]
 }
 
-/// A session's cost for a list: what the agent says, else what the prices say, with a mark.
+/// A session's cost for lists: the reported cost, else the estimate marked with `~`.
 pub fn short_cost(spending: &Spending, prices: &Prices) -> String {
     let reported = spending.reported_usd.map(|cost| format!("${cost:.2}"));
     let estimated = || spending.estimated_usd(prices).map(|cost| format!("~${cost:.2}"));
     reported.or_else(estimated).unwrap_or_default()
 }
 
-/// `$0.1054`, as the agent says it, and `$0.1061 estimated` by the list of prices.
+/// The reported cost (`$0.1054`) and the estimate by list price (`$0.1061 estimated`).
 fn cost_text(spending: &Spending, prices: &Prices) -> Option<String> {
     let dollars = |cost: f64| format!("${cost:.4}");
     let reported = spending.reported_usd.map(dollars);

@@ -1,5 +1,5 @@
-//! A turn in one line, with what people look for in it: the prompt, errors, edits, sub-agents; and
-//! a map of it, a mark for each part or for a few that stand together.
+//! The outline of a turn: prompt, counts of errors, edits and sub-agents, and a minimap with one
+//! mark per part or per group of adjacent parts.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,13 +9,13 @@ use crate::id::PartId;
 use crate::part::Kind;
 use crate::skeleton::Bone;
 
-/// No map has more marks than this.
+/// Maximum number of marks on a map.
 const MARKS: usize = 160;
 
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Outline {
     pub number: u32,
-    /// The first words of the prompt.
+    /// The first line of the prompt.
     pub said: String,
     pub errors: usize,
     pub edits: usize,
@@ -23,7 +23,7 @@ pub struct Outline {
     pub map: Vec<Mark>,
 }
 
-/// A place on the map: the most telling of the parts that it stands for.
+/// A mark on the map: the most important part of its group.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Mark {
     pub part: PartId,
@@ -31,7 +31,7 @@ pub struct Mark {
     pub parts: usize,
 }
 
-/// What a mark shows, the least telling first.
+/// Kinds of marks, least important first: a group takes the maximum.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Landmark {
@@ -99,7 +99,7 @@ fn map(bones: &[Bone]) -> Vec<Mark> {
     let together = bones.len().div_ceil(MARKS).max(1);
     let mark = |bones: &[Bone]| {
         let telling = |bone: &&Bone| Landmark::of(bone);
-        // The first of the most telling ones.
+        // `max_by_key` returns the last maximum; `rev` makes it the first.
         let bone = bones.iter().rev().max_by_key(telling)?;
         Some(Mark { part: bone.id, what: Landmark::of(bone), parts: bones.len() })
     };

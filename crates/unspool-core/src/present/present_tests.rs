@@ -77,8 +77,8 @@ fn drawn(turn: &Turn, options: &LineOptions) -> String {
     paint(&turn_lines(&super::turn(turn, &Options::default()), 60, options))
 }
 
-// R-004-13, R-000-22: the panel's title, closed; its tools at their place; the user's words as
-// they were typed.
+// R-004-13, R-000-22: the closed panel shows its title and its tools in place; the user's message
+// is shown as typed.
 #[test]
 fn a_turn_reads_in_order() {
     let turn = turn_of(vec![
@@ -144,7 +144,7 @@ fn nothing_moves() {
     assert_eq!(shown, turn.parts.iter().map(|part| part.id).collect::<Vec<_>>());
 }
 
-// Every kind has something to show (C-22), R-003-27 for agents.
+// Every kind is visible (C-22); R-003-27 for agents.
 #[test]
 fn every_kind_is_shown() {
     let agent = |name: &str, state| Agent {
@@ -295,7 +295,7 @@ fn a_session_has_a_head() {
 }
 
 proptest! {
-    // R-003-56: a part that still streams is drawn like the finished one with the same text.
+    // R-003-56: a streaming part renders like a finished one with the same text.
     #[test]
     fn streaming_and_finished_are_drawn_alike(words in "[a-z`*#>\\-\\n \\[\\]()|0-9]{0,120}") {
         let body = |open| Body::Text(Text { text: words.clone(), open, citations: Vec::new() });

@@ -35,7 +35,7 @@ fn shows(tool: &Tool, expected: &str) {
     assert_eq!(painted(tool), expected);
 }
 
-// R-003-53: one presenter per tool, on inputs that Claude Code 2.1 really wrote.
+// R-003-53: one presenter per tool, with real inputs of Claude Code 2.1.
 #[test]
 fn shells() {
     let mut bash = done(
@@ -86,7 +86,7 @@ fn reading() {
     );
 }
 
-/// The text, its first line's number and the summary of a file that was read.
+/// Text, first line number and summary of a Read call.
 fn read_of(name: &str, output: &str, result: Value) -> (String, Option<u64>, String) {
     let card = card(&done(name, json!({"file_path": "/w/a.py"}), output, result));
     let Some(Block::Code(code)) = card.body.first() else { panic!("code") };
@@ -105,16 +105,16 @@ fn what_is_put_around_a_file_for_the_model_is_not_the_file() {
     assert_eq!(read_of("read", wrapped, Value::Null), two("3 lines"));
     let shown = json!({"display": {"type": "file", "text": "x\n\ny", "lineStart": 1}});
     assert_eq!(read_of("read", wrapped, shown), two("3 lines"));
-    // An empty line in the middle of a file is one.
+    // Keep empty lines in the middle of a file.
     let part = json!({"file_path": "/w/a.py", "limit": 2});
     let card = card(&done("Read", part, "1\tx\n2\t", Value::Null));
     assert_eq!(text_of(&card.summary), "/w/a.py  lines 1–2");
-    // A file that speaks of reminders keeps its words.
+    // Keep file content that mentions reminders.
     let plain = "<path>\n<content>\n1: x\n2: y";
     assert_eq!(read_of("read", plain, Value::Null).0, plain);
 }
 
-// Claude Code 2.1.325, in the log of an agent that started another.
+// Claude Code 2.1.325, from the log of an agent that started another agent.
 #[test]
 fn reports_stand_without_their_frame() {
     let text = "  <tools-used-before-summary>Bash</tools-used-before-summary>\n  \n\
@@ -336,7 +336,7 @@ fn asking() {
     );
 }
 
-// C-22, R-003-53: what is unknown is shown whole.
+// C-22, R-003-53: unknown tools are shown completely.
 #[test]
 fn unknown_tools() {
     let call = done(
@@ -346,7 +346,7 @@ fn unknown_tools() {
         Value::Null,
     );
     let text = painted(&call);
-    // `Json::from(Value)` sorts keys; what a source wrote keeps its order.
+    // `Json::from(Value)` sorts keys; JSON from a source keeps its order.
     assert!(
         text.starts_with("● frobnicate  alpha: two words, zeta: 1                 [OK]\n"),
         "{text}"
@@ -362,7 +362,7 @@ fn unknown_tools() {
     shows(&bare, "○ Read                                             [RUNNING]\n");
 }
 
-// R-000-21: the words are exactly these.
+// R-000-21 fixes these words.
 #[test]
 fn badges() {
     let says = |state, word: &str, more: Option<&str>| {
@@ -413,12 +413,12 @@ fn r_003_43_what_is_to_be_done_follows_from_the_calls() {
     let task = |check, text: &str| (check, text.to_owned());
     let two = vec![task(Check::Done, "a"), task(Check::Open, "b")];
     assert_eq!(shown(std::slice::from_ref(&first)), ((2, 1), two.clone()));
-    // A list that was refused changes nothing; one that was taken stands for all before it.
+    // A denied list changes nothing; an accepted one replaces all earlier lists.
     let refused = call("TodoWrite", plan, "{}", ToolState::Failed);
     assert_eq!(shown(&[first.clone(), refused]).1, two);
     let other = call("update_plan", plan, "{}", done);
     assert_eq!(shown(&[first, other]).1, [task(Check::Running, "c")]);
-    // One by one, by the ids that they were given.
+    // Single tasks, by the ids assigned to them.
     let create = |subject: &str, id: &str| {
         let input = format!(r#"{{"subject": "{subject}"}}"#);
         call("TaskCreate", &input, &format!(r#"{{"task": {{"id": "{id}"}}}}"#), done)

@@ -1,4 +1,4 @@
-//! What is shown of a turn: its head, the user's words, its parts in order.
+//! Presents a turn: its header, the user's message, and its parts in order as items.
 
 use std::hash::{Hash, Hasher};
 use std::iter::Peekable;
@@ -21,16 +21,16 @@ use crate::segment::{Rule, Stretch, stretches};
 use crate::session::{Turn, Usage};
 use crate::skeleton::{Bone, Skeleton};
 
-/// A turn as it is shown.
+/// The view of a turn.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct TurnView {
     pub id: TurnId,
     pub header: TurnHeader,
-    /// The user's own words and attachments.
+    /// The user's message and attachments.
     pub user: Vec<Block>,
-    /// In their order: joined, they hold every part that was loaded once.
+    /// In order. Together they hold every loaded part exactly once.
     pub items: Vec<Item>,
-    /// How many parts that were not loaded stand behind the last one that was.
+    /// Number of parts after the last loaded one that are not loaded.
     pub after: usize,
     pub outline: Outline,
 }
@@ -42,7 +42,7 @@ pub enum Item {
     Reasoning(ReasoningView),
 }
 
-/// One part as it is shown.
+/// The view of a part.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct PartView {
     pub id: PartId,
@@ -50,23 +50,23 @@ pub struct PartView {
     pub place: Place,
     /// Still growing or running.
     pub open: bool,
-    /// Begins a stretch of text and carries the bullet (R-003-26).
+    /// First part of a run of text; drawn with a bullet (R-003-26).
     pub bullet: bool,
-    /// How many parts that were not loaded stand right before it, in its block if it is in one.
+    /// Number of parts directly before it that are not loaded (inside its reasoning block, if any).
     pub before: usize,
     /// The tool that was called.
     pub tool: Option<Arc<str>>,
-    /// It is the last of its step.
+    /// Set on the last part of a step.
     pub step_end: Option<StepFoot>,
     pub started: Option<Timestamp>,
     pub ended: Option<Timestamp>,
     pub blocks: Vec<Block>,
 }
 
-/// What a model call used, said where it ends.
+/// Usage of a model call, shown at its end.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct StepFoot {
-    /// The n-th of its turn.
+    /// Number of the step in its turn.
     pub number: usize,
     pub model: Option<String>,
     pub usage: Usage,
@@ -75,9 +75,9 @@ pub struct StepFoot {
 /// A reasoning block: closed by default (R-004-13), with its parts in order.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct ReasoningView {
-    /// The part that it begins with, loaded or not.
+    /// The first part of the block, loaded or not.
     pub id: PartId,
-    /// How many parts that were not loaded stand right before it.
+    /// Number of parts directly before the block that are not loaded.
     pub before: usize,
     /// `Reasoning (2 tool calls)`.
     pub title: String,
@@ -89,14 +89,14 @@ pub struct ReasoningView {
     pub parts: Vec<PartView>,
 }
 
-/// What is shown of a turn.
+/// Presents a complete turn.
 pub fn turn(turn: &Turn, options: &Options) -> TurnView {
     partial(turn, &Skeleton::of(turn), options)
 }
 
-/// What is shown of a turn of which only some parts are loaded, in their order; `bones` are all of
-/// them. What is shown of a part does not depend on which others are loaded, but for the tree of
-/// agents, which needs its call, and the gist of a block, which needs the part it begins with.
+/// Presents a turn of which only some parts are loaded, in order; `bones` lists all parts. The view
+/// of a part does not depend on which other parts are loaded, with two exceptions: an agent tree
+/// needs its call, and the summary of a reasoning block needs the block's first part.
 pub fn partial(turn: &Turn, bones: &[Bone], options: &Options) -> TurnView {
     let kinds: Vec<Kind> = bones.iter().map(|bone| bone.kind).collect();
     let mut loading = Loading {
@@ -148,17 +148,17 @@ pub fn partial(turn: &Turn, bones: &[Bone], options: &Options) -> TurnView {
     TurnView { id: turn.id, header: TurnHeader::of(turn), user, items, after: missing, outline }
 }
 
-/// A piece of a turn, and what is said in it that does not come from its own parts.
+/// The layout of one item of a turn: its parts, and a hash of the context that affects its view.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Laid {
     pub stretch: Stretch,
-    /// The part that it begins with.
+    /// The first part of the item.
     pub first: PartId,
-    /// Of all of that: a piece whose parts and whose surroundings are the same looks the same.
+    /// Two items with equal parts and an equal context hash have equal views.
     pub surroundings: u64,
 }
 
-/// The pieces of a turn without what stands in them, for who paints only what changed.
+/// The items of a turn without their content, for incremental painting.
 pub fn layout(turn: &Turn, bones: &[Bone], rule: Rule) -> Vec<Laid> {
     let kinds: Vec<Kind> = bones.iter().map(|bone| bone.kind).collect();
     let feet = feet(turn, bones);
@@ -181,14 +181,14 @@ pub fn layout(turn: &Turn, bones: &[Bone], rule: Rule) -> Vec<Laid> {
     laid
 }
 
-/// Walks over the parts that are loaded.
+/// Iterates over the loaded parts.
 struct Loading<'a> {
     turn: &'a Turn,
     bones: &'a [Bone],
     loaded: Peekable<Iter<'a, Part>>,
-    /// By the place of the last part of each step in the list.
+    /// Step footers by index of the last part of each step.
     feet: FxHashMap<usize, StepFoot>,
-    /// Parts that were not loaded, at the end of the piece that was looked at last.
+    /// Number of unloaded parts at the end of the item visited last.
     missing: usize,
 }
 
@@ -198,7 +198,7 @@ impl<'a> Loading<'a> {
         self.loaded.next_if(|part| part.id == wanted)
     }
 
-    /// The part at this place of the list, if it is loaded.
+    /// The part at this index, if it is loaded.
     fn part(&mut self, at: usize, after_text: bool) -> Option<PartView> {
         let thinking = self.turn.thinking_mode;
         let foot = self.feet.remove(&at);
@@ -215,7 +215,7 @@ impl<'a> Loading<'a> {
         Some(view)
     }
 
-    /// The block of these parts, if any of them is loaded.
+    /// The reasoning block of these parts, if any of them is loaded.
     fn block(&mut self, range: Range<usize>) -> Option<ReasoningView> {
         let bones = self.bones.get(range.clone())?;
         let tool_calls = bones.iter().filter(|bone| bone.kind == Kind::Tool).count();
@@ -251,7 +251,7 @@ impl<'a> Loading<'a> {
     }
 }
 
-/// What each step used, by the place of its last part in the list.
+/// Usage of each step, by index of its last part.
 fn feet(turn: &Turn, bones: &[Bone]) -> FxHashMap<usize, StepFoot> {
     let mut ends: FxHashMap<StepId, usize> = FxHashMap::default();
     for (at, bone) in bones.iter().enumerate() {
@@ -265,7 +265,7 @@ fn feet(turn: &Turn, bones: &[Bone]) -> FxHashMap<usize, StepFoot> {
     .collect()
 }
 
-/// Each tree of agents with the call that stands before it.
+/// Merges each agent tree with the call directly before it.
 fn join_agents(items: &mut [Item], family: &Family) {
     let mut before: Option<&mut PartView> = None;
     for item in items {
@@ -289,7 +289,7 @@ fn join_view<'a>(before: &mut Option<&'a mut PartView>, view: &'a mut PartView, 
     *before = Some(view);
 }
 
-/// Takes the project's folder off the paths in heads of cards and in names of files.
+/// Makes paths in card heads and file names relative to the project folder.
 fn shorten_paths(blocks: &mut [Block], folder: &str) {
     for block in blocks {
         if let Block::Card(card) = block {
@@ -306,7 +306,7 @@ fn shorten_paths(blocks: &mut [Block], folder: &str) {
     }
 }
 
-/// What is shown of one part, wherever it stands.
+/// The blocks of one part, independent of its context.
 pub fn part(part: &Part) -> Vec<Block> {
     body::body(&part.body)
 }
@@ -374,7 +374,7 @@ fn first_thought(part: &Part) -> Option<String> {
     }
 }
 
-/// The user's own parts. Their words stand as they were typed: no Markdown is read into them.
+/// The user's message. Its text is shown as typed and is not parsed as Markdown.
 fn user(bodies: &[Body]) -> Vec<Block> {
     bodies
         .iter()

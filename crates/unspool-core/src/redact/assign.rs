@@ -1,11 +1,11 @@
-//! The value that a name is given: in an `.env` file, in JSON, YAML or a program, as an option of
-//! a command, in an address, in a sentence.
+//! Finds the value assigned to a name: in an `.env` file, in JSON, YAML or source code, as a
+//! command-line option, in a URL query, or in a sentence.
 
 use super::judge::{LONGEST_VALUE, Setting};
 
 const WIDEST_GAP: usize = 40;
 
-/// A value and how it stands.
+/// A value's byte range and the form of its assignment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Value {
     pub(super) start: usize,
@@ -13,7 +13,7 @@ pub(super) struct Value {
     pub(super) setting: Setting,
 }
 
-/// Finds the value that the name at `from..to` is given.
+/// Finds the value assigned to the name at `from..to`.
 pub(super) fn value_of(text: &str, from: usize, to: usize) -> Option<Value> {
     let bytes = text.as_bytes();
     let at = |index: usize| bytes.get(index).copied().unwrap_or_default();
@@ -117,7 +117,7 @@ pub(super) fn value_of(text: &str, from: usize, to: usize) -> Option<Value> {
             | Setting::Query
             | Setting::Markup
             | Setting::Sentence => setting,
-            // `"API_SECRET": "…"`; behind an equals sign it is a program's constant.
+            // `"API_SECRET": "…"`. After `=` it would be a constant in source code.
             Setting::Line | Setting::Loose if constant && colon => Setting::Environment,
             Setting::Field | Setting::Line => Setting::Field,
             Setting::Literal | Setting::Loose => {
@@ -145,14 +145,14 @@ fn piece(text: &str, start: usize, end: usize, setting: Setting) -> Option<Value
     (start < end && text.is_char_boundary(start)).then_some(Value { start, end, setting })
 }
 
-/// A quote, escaped as often as it may be: how many backslashes, and its length.
+/// A quote at any escape depth: the number of backslashes, and the total length.
 fn quote(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     let depth = bytes.get(at..)?.iter().take(16).take_while(|byte| **byte == b'\\').count();
     let mark = bytes.get(at + depth)?;
     matches!(mark, b'"' | b'\'' | b'`').then_some((depth, depth + 1))
 }
 
-/// Where a quoted value ends: at the quote that is escaped as often as the first one.
+/// The end of a quoted value: the closing quote at the same escape depth.
 fn closing(bytes: &[u8], start: usize, depth: usize, mark: u8) -> usize {
     let most = bytes.len().min(start + 2 * LONGEST_VALUE);
     let mut slashes = 0;
@@ -168,7 +168,7 @@ fn closing(bytes: &[u8], start: usize, depth: usize, mark: u8) -> usize {
     most
 }
 
-/// Where a value without quotes ends.
+/// The end of an unquoted value.
 fn open_end(bytes: &[u8], start: usize, setting: Setting) -> usize {
     let most = bytes.len().min(start + LONGEST_VALUE);
     let mut end = start;
@@ -203,14 +203,14 @@ fn spaces(bytes: &[u8], from: usize) -> usize {
     from + gap.take_while(|byte| matches!(byte, b' ' | b'\t')).count()
 }
 
-/// `…, "value": ` or a line `value: `: where the value begins.
+/// The start of the value after `…, "value": ` or after a line `value: `.
 fn after_word(bytes: &[u8], from: usize, word: &str) -> Option<usize> {
     let rest = bytes.get(from..)?;
     let mut gap = 0;
     while let Some(byte) = rest.get(gap).filter(|_| gap < WIDEST_GAP) {
         match byte {
             b' ' | b'\t' | b'\n' | b'\r' | b'"' | b'\'' | b'\\' => gap += 1,
-            // The end of a line, escaped.
+            // An escaped newline.
             b'n' | b'r' if gap > 0 && rest.get(gap - 1) == Some(&b'\\') => gap += 1,
             _ => break,
         }
@@ -224,7 +224,7 @@ fn after_word(bytes: &[u8], from: usize, word: &str) -> Option<usize> {
     (found && colon).then_some(from + gap + word.len() + quotes + 1)
 }
 
-/// `token: string = "…"`: what stands behind the type.
+/// The start of the value after a type annotation: `token: string = "…"`.
 fn after_type(bytes: &[u8], from: usize, setting: Setting) -> Option<usize> {
     if !matches!(setting, Setting::Line | Setting::Loose) {
         return None;
@@ -234,17 +234,17 @@ fn after_type(bytes: &[u8], from: usize, setting: Setting) -> Option<usize> {
     let length = rest.iter().take(WIDEST_GAP).take_while(|byte| typed(byte)).count();
     let assigns = rest.get(length) == Some(&b'=') && rest.get(length + 1) != Some(&b'=');
     let name = rest.get(..length)?;
-    // Without a space it may be the end of base 64.
+    // Without a space, `=` may be base64 padding.
     let apart = name.last() == Some(&b' ') || name.iter().all(u8::is_ascii_alphabetic);
     (length >= 2 && assigns && apart).then(|| spaces(bytes, from + length + 1))
 }
 
-/// A name as constants and variables of the environment have them.
+/// True for names of constants and environment variables.
 pub(super) fn is_constant(name: &str) -> bool {
     !name.bytes().any(|byte| byte.is_ascii_lowercase() || byte == b'-')
 }
 
-/// Whether nothing stands before the name but what editors, diffs and lists put there.
+/// True if only editor, diff or list prefixes precede the name on its line.
 fn starts_line(bytes: &[u8], from: usize) -> bool {
     let before = bytes.get(from.saturating_sub(WIDEST_GAP)..from).unwrap_or_default();
     for byte in before.iter().rev() {
@@ -252,7 +252,7 @@ fn starts_line(bytes: &[u8], from: usize) -> bool {
             b'\n' | b'\r' => return true,
             b' ' | b'\t' | b'-' | b'+' | b'"' | b'\'' | b'|' | b'>' | b'*' => {}
             b'0'..=b'9' | b':' => {}
-            // The arrow that stands behind line numbers.
+            // `→` after a line number.
             0xE2 | 0x86 | 0x92 => {}
             b'n' | b'\\' => return true,
             _ => return false,

@@ -1,28 +1,27 @@
-//! Secrets inside JSON: string by string, with the name of each field as a witness. What is not a
-//! secret stays byte for byte, numbers and the order of keys included, and text that is not quite
-//! JSON is taken as far as it goes.
+//! Redacts JSON string by string, using the field name as context. Everything else stays
+//! byte-identical, including numbers and key order. Malformed JSON is processed as far as possible.
 
 use super::Redactor;
 use super::scan::Context;
 
-/// Longer names say nothing.
+/// Longer names are ignored.
 const LONGEST_NAME: usize = 64;
 
-/// An object or an array that is open.
+/// An open object or array.
 struct Frame {
     object: bool,
-    /// The key whose value comes next, without its quotes.
+    /// Byte range of the current key, without quotes.
     key: Option<(usize, usize)>,
-    /// How many elements of the array came before.
+    /// Index of the current array element.
     index: usize,
-    /// The string before this one, in an array: `["--password", "…"]`.
+    /// The previous string of an array: `["--password", "…"]`.
     previous: Option<(usize, usize)>,
-    /// What `{"name": …, "value": …}` names.
+    /// The name in `{"name": …, "value": …}`.
     naming: Option<(usize, usize)>,
 }
 
 impl Redactor<'_> {
-    /// JSON without its secrets; `None` where it has none.
+    /// The redacted JSON, or `None` if it has no secrets.
     pub(super) fn replaced_json(&mut self, text: &str, field: &str) -> Option<String> {
         if self.is_clean(text) {
             return None;
@@ -80,14 +79,14 @@ impl Redactor<'_> {
         Some(out)
     }
 
-    /// One string, as it is written between its quotes.
+    /// Redacts one string literal, given as its escaped content.
     fn replaced_literal(
         &mut self,
         raw: &str,
         name: Option<&str>,
         found: impl FnOnce(&mut Self),
     ) -> Option<String> {
-        // Pictures and other files are no text.
+        // Skip embedded images and other files.
         if raw.starts_with("data:") && raw.get(..128).unwrap_or(raw).contains(";base64,") {
             return None;
         }
@@ -109,7 +108,7 @@ impl Redactor<'_> {
             for edit in &edits {
                 let place = |at| plain.as_ref().map_or(at, |plain| plain.raw(at));
                 out.push_str(raw.get(copied..place(edit.start)).unwrap_or_default());
-                // Nothing in a mark needs to be escaped.
+                // A mark needs no JSON escapes.
                 self.known.mark(edit.secret, &mut out);
                 copied = place(edit.end);
             }
@@ -121,7 +120,7 @@ impl Redactor<'_> {
     }
 }
 
-/// The place of the quote that ends a string, or the end of the text.
+/// The offset of the closing quote, or the end of the text.
 fn string_end(bytes: &[u8], from: usize) -> usize {
     let mut at = from;
     while let Some(byte) = bytes.get(at) {
@@ -134,7 +133,7 @@ fn string_end(bytes: &[u8], from: usize) -> usize {
     bytes.len()
 }
 
-/// What a string is the value of.
+/// The name that the current string is the value of.
 fn name_of<'t>(text: &'t str, frames: &[Frame]) -> Option<&'t str> {
     let frame = frames.last()?;
     let word = |(start, end): (usize, usize)| {
@@ -182,15 +181,15 @@ fn path(text: &str, field: &str, frames: &[Frame]) -> String {
     path
 }
 
-/// A string without its escapes, and where each piece of it stood.
+/// An unescaped string with a mapping back to the escaped text.
 struct Unescaped {
     text: String,
-    /// Behind each escape: its place in the text, and its place in what was written.
+    /// After each escape: its offset in the unescaped and in the escaped text.
     places: Vec<(usize, usize)>,
 }
 
 impl Unescaped {
-    /// `None` where nothing is escaped.
+    /// `None` if there are no escapes.
     fn of(raw: &str) -> Option<Unescaped> {
         let mut text = String::new();
         let mut places = Vec::new();
@@ -219,7 +218,7 @@ impl Unescaped {
                         Some('t') => text.push('\t'),
                         Some('b') => text.push('\u{8}'),
                         Some('f') => text.push('\u{c}'),
-                        // Quotes, slashes, and what is no escape at all.
+                        // Quotes, slashes and invalid escapes.
                         Some(other) => text.push(other),
                         None => text.push('\\'),
                     }
@@ -237,7 +236,7 @@ impl Unescaped {
         Some(Unescaped { text, places })
     }
 
-    /// Where a place in the text stood.
+    /// Maps an offset in the unescaped text to the escaped text.
     fn raw(&self, at: usize) -> usize {
         let before = self.places.partition_point(|(place, _)| *place <= at);
         let (place, raw) = before

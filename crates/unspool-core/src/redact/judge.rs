@@ -1,5 +1,6 @@
-//! Whether the value of a name is a secret. How random it has to look depends on what the name says
-//! and on where the two stand: a line of an `.env` file is no sentence and no program.
+//! Decides whether an assigned value is a secret. The required randomness depends on the class of
+//! the name and on the form of the assignment: a line of an `.env` file needs less evidence than a
+//! sentence or source code.
 
 use super::naming::Class;
 use super::value::{
@@ -8,16 +9,16 @@ use super::value::{
 
 pub(super) const LONGEST_VALUE: usize = 512;
 
-/// How a value stands with its name.
+/// The form of an assignment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Setting {
-    /// `DB_PASSWORD=…`: a constant, without spaces.
+    /// `DB_PASSWORD=…`: a constant name, no spaces.
     Environment,
     /// `--password …`
     Option,
     /// `?token=…&`
     Query,
-    /// `"password": "…"`, and a field of JSON.
+    /// `"password": "…"` and JSON fields.
     Field,
     /// `<password>…</password>`
     Markup,
@@ -32,7 +33,7 @@ pub(super) enum Setting {
 }
 
 impl Setting {
-    /// Where a value stands, and nothing else: neither prose nor a program.
+    /// True for forms that occur neither in prose nor in source code.
     fn is_strong(self) -> bool {
         match self {
             Setting::Environment
@@ -58,7 +59,7 @@ impl Setting {
     }
 }
 
-/// Whether a value is a secret.
+/// True if the value is a secret.
 pub(super) fn is_secret(class: Class, setting: Setting, value: &str) -> bool {
     if value.len() < 4 || value.len() > 2 * LONGEST_VALUE || is_placeholder(value) {
         return false;
@@ -84,7 +85,7 @@ pub(super) fn is_secret(class: Class, setting: Setting, value: &str) -> bool {
             if number {
                 return setting.is_strong() && shape.length >= 4;
             }
-            // A label begins with a capital: "Password": "Passwort".
+            // A capitalised word is a UI label: "Password": "Passwort".
             let label = shape.is_word() && shape.large > 0 && shape.large < shape.length;
             match setting {
                 Setting::Environment | Setting::Option => !label || shape.length >= 10,
@@ -128,7 +129,7 @@ pub(super) fn is_secret(class: Class, setting: Setting, value: &str) -> bool {
     }
 }
 
-/// In the middle of a sentence only what no sentence has.
+/// True for strings that do not occur in ordinary sentences.
 fn is_striking(shape: &Shape) -> bool {
     let kinds = [shape.small, shape.large, shape.digits, shape.others];
     let kinds = kinds.iter().filter(|count| **count > 0).count();
@@ -137,7 +138,7 @@ fn is_striking(shape: &Shape) -> bool {
         && (shape.length >= 16 || (shape.length >= 8 && kinds >= 2))
 }
 
-/// A name of something, as programs have them: `user_password`, `reset-password`.
+/// True for identifiers such as `user_password` and `reset-password`.
 fn is_named(value: &str) -> bool {
     is_wordy(value) && value.contains(['-', '_', '.', ':', '/'])
 }

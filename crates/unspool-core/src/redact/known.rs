@@ -1,4 +1,4 @@
-//! The secrets of one export: what each is called, and where else it stands.
+//! The secrets of one export: their numbering, and the search for their other occurrences.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -10,32 +10,32 @@ use super::Edit;
 use super::report::{Replaced, Report, Spot};
 use super::value::{MARK, Shape, is_ordinary, is_wordy};
 
-/// So many secrets are looked for everywhere; hostile text may name more.
+/// Maximum number of secrets to search for everywhere; hostile text may contain more.
 const MOST_SWEPT: usize = 4096;
-/// So many new ones are looked for one by one, before the automaton is built anew.
+/// Number of new secrets to search for one by one before the automaton is rebuilt.
 const MOST_FRESH: usize = 16;
-/// A shorter secret may be part of a longer word by chance.
+/// Shorter secrets match whole words only: they may be part of a longer word by chance.
 const LONG: usize = 16;
 
 #[derive(Default)]
 pub(super) struct Known {
     secrets: Vec<Secret>,
-    /// Each secret's place, by what it is.
+    /// Index of each secret, by its identity.
     places: FxHashMap<String, usize>,
     numbers: FxHashMap<String, u32>,
-    /// Those that are looked for everywhere.
+    /// Indices of the secrets to search for everywhere.
     swept: Vec<usize>,
-    /// Finds the first of `swept`.
+    /// Finds the first `built` entries of `swept`.
     automaton: Option<AhoCorasick>,
-    /// How many it finds.
+    /// Number of secrets in the automaton.
     built: usize,
 }
 
 struct Secret {
     text: String,
-    /// What stands in its place.
+    /// Its replacement.
     mark: String,
-    /// What the report says of it, and where in the report, once it has been replaced.
+    /// Its report entry, and the index in the report once it has been replaced.
     told: Replaced,
     reported: Option<usize>,
 }
@@ -45,14 +45,14 @@ impl Known {
         self.secrets.is_empty()
     }
 
-    /// Writes what stands in a secret's place.
+    /// Writes the replacement of a secret.
     pub(super) fn mark(&self, secret: usize, out: &mut String) {
         if let Some(secret) = self.secrets.get(secret) {
             out.push_str(&secret.mark);
         }
     }
 
-    /// Where the secret is kept, a new one if nobody has seen it.
+    /// The index of a secret; adds it if it is new.
     pub(super) fn learn(&mut self, kind: &str, secret: &str, open: usize) -> usize {
         let identity = identity(kind, secret);
         if let Some(place) = self.places.get(identity.as_ref()) {
@@ -76,7 +76,7 @@ impl Known {
         place
     }
 
-    /// Says in the report that a secret was replaced.
+    /// Records a replacement in the report.
     pub(super) fn report(&mut self, secret: usize, spot: &Spot, report: &mut Report) {
         let Some(secret) = self.secrets.get_mut(secret) else { return };
         let at = *secret.reported.get_or_insert_with(|| {
@@ -88,7 +88,7 @@ impl Known {
         }
     }
 
-    /// Adds the places where known secrets stand without anything that says so.
+    /// Adds occurrences of secrets that no rule matched.
     pub(super) fn sweep(&mut self, text: &str, edits: &mut Vec<Edit>) {
         if self.swept.is_empty() {
             return;
@@ -127,7 +127,7 @@ impl Known {
     }
 }
 
-/// Puts what was swept between what the rules found, which counts more.
+/// Merges swept occurrences into the edits. Where they overlap, the match of a rule wins.
 fn merge(edits: &mut Vec<Edit>, found: Vec<Edit>) {
     let mut merged: Vec<Edit> = Vec::with_capacity(edits.len() + found.len());
     let mut kept = edits.iter().copied().peekable();
@@ -144,8 +144,8 @@ fn merge(edits: &mut Vec<Edit>, found: Vec<Edit>) {
     *edits = merged;
 }
 
-/// Whether a secret gives itself away by nothing but itself. A password that is a word may stand
-/// anywhere and mean nothing.
+/// True if the secret is specific enough to search for without context. A password that is an
+/// ordinary word may occur anywhere.
 fn is_telling(kind: &str, secret: &str) -> bool {
     let shape = Shape::of(secret);
     if kind == "home" || is_ordinary(secret) || secret.contains(MARK) {
@@ -166,8 +166,8 @@ fn stands_alone(text: &str, edit: Edit) -> bool {
     !word(edit.start.checked_sub(1)) && !word(Some(edit.end))
 }
 
-/// What makes two secrets the same: a key is the same key however its lines end, a home is the
-/// same home however its path is written.
+/// The identity of a secret. Line ends in private keys and the path syntax of home folders are
+/// ignored.
 fn identity<'a>(kind: &str, secret: &'a str) -> Cow<'a, str> {
     match kind {
         "private-key" => {

@@ -1,9 +1,9 @@
-//! Secrets taken out of what is exported: keys, tokens, passwords, private keys. Each becomes
-//! `[redacted:kind:number]`, and the same secret becomes the same everywhere in one export, also
-//! where nothing but another place tells that it is one.
+//! Redacts secrets in exports: keys, tokens, passwords, private keys. Each becomes
+//! `[redacted:kind:number]`. One secret has the same replacement everywhere in an export, including
+//! places where only another occurrence identifies it as a secret.
 //!
-//! [`Rules`] are compiled once. A [`Redactor`] is the state of one export: it walks sessions,
-//! turns and parts and says in its [`Report`] what it replaced, never what it was.
+//! [`Rules`] are compiled once. A [`Redactor`] holds the state of one export: it walks sessions,
+//! turns and parts and lists the replacements, never the secrets, in its [`Report`].
 //!
 //! ```
 //! use unspool_core::redact::{Redactor, Rules};
@@ -36,22 +36,22 @@ use crate::json::Json;
 use known::Known;
 use scan::{Context, is_clean, scan};
 
-/// What is replaced may make something beside it look like a secret. It settles after two rounds;
-/// this only bounds what nobody has seen.
+/// A replacement may make adjacent text look like a secret, so scanning repeats. Two rounds have
+/// been enough in practice; this is only a safety bound.
 const ROUNDS: usize = 6;
 
-/// One export.
+/// The redaction state of one export.
 pub struct Redactor<'r> {
     rules: &'r Rules,
     known: Known,
     report: Report,
-    /// Where the text stands that is being looked at.
+    /// Location of the text being scanned.
     spot: Spot,
-    /// Secrets are only gathered, so that they are known wherever they stand.
+    /// Collect secrets without replacing them: the first of two passes.
     gathering: bool,
 }
 
-/// A piece of a text, and the secret that it is.
+/// A byte range and the index of the secret that it holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Edit {
     start: usize,
@@ -59,7 +59,7 @@ struct Edit {
     secret: usize,
 }
 
-/// A piece of a text, and how long it has become.
+/// A replaced byte range and the length of its replacement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Moved {
     start: usize,
@@ -78,12 +78,12 @@ impl<'r> Redactor<'r> {
         }
     }
 
-    /// What was replaced so far.
+    /// The replacements so far.
     pub fn report(&self) -> &Report {
         &self.report
     }
 
-    /// A text that stands alone.
+    /// Redacts a text without context.
     pub fn text<'t>(&mut self, text: &'t str) -> Cow<'t, str> {
         self.spot = Spot::default();
         match self.replaced(text, Context::default(), &mut |_| {}) {
@@ -92,15 +92,15 @@ impl<'r> Redactor<'r> {
         }
     }
 
-    /// A piece of JSON that stands alone: all of it but the strings that hold secrets stays as it
-    /// is, byte for byte.
+    /// Redacts JSON without context. Everything but the strings that hold secrets stays
+    /// byte-identical.
     pub fn json(&mut self, json: &Json) -> Json {
         self.spot = Spot::default();
         self.replaced_json(json.text(), "")
             .map_or_else(|| json.clone(), |text| Json::checked(&text))
     }
 
-    /// The text without its secrets; `None` where it has none. Each round of edits is told.
+    /// The redacted text, or `None` if it has no secrets. Calls `on_edits` after each round.
     fn replaced(
         &mut self,
         text: &str,
@@ -141,7 +141,7 @@ impl<'r> Redactor<'r> {
         }
     }
 
-    /// What is to be replaced in a text, in order.
+    /// The replacements to make in a text, in order.
     fn edits(&mut self, text: &str, context: Context<'_>) -> Vec<Edit> {
         let mut edits = Vec::new();
         for span in scan(self.rules, text, context) {
@@ -155,7 +155,7 @@ impl<'r> Redactor<'r> {
         edits
     }
 
-    /// Whether there is nothing to look for in a text, at the cost of one pass.
+    /// True if a text cannot hold any secret. Costs one pass.
     fn is_clean(&self, text: &str) -> bool {
         self.known.is_empty() && is_clean(self.rules, text)
     }

@@ -1,11 +1,11 @@
-//! Names that say that their value is secret: `DB_PASSWORD`, `clientSecret`, `x-api-key`.
+//! Classifies names whose value is a secret: `DB_PASSWORD`, `clientSecret`, `x-api-key`.
 
-/// What a name says of its value.
+/// The class of secret that a name announces.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Class {
-    /// A person may have chosen it: it need not look random.
+    /// May be chosen by a person: need not look random.
     Password,
-    /// Several words.
+    /// Multiple words.
     Phrase,
     Secret,
     Token,
@@ -27,7 +27,7 @@ impl Class {
 const LONGEST_NAME: usize = 64;
 const MOST_WORDS: usize = 12;
 
-/// What may follow the word that matters.
+/// Words that may follow the significant word.
 #[rustfmt::skip]
 const SUFFIXES: &[&str] = &[
     "base", "base64", "b64", "value", "prod", "production", "dev", "development", "staging",
@@ -35,7 +35,7 @@ const SUFFIXES: &[&str] = &[
     "raw", "str", "env", "main", "backup", "local", "v1", "v2",
 ];
 
-/// Tokens of language, of design and of pages open nothing.
+/// Tokens that are not credentials: language, design and pagination tokens.
 #[rustfmt::skip]
 const HARMLESS_TOKENS: &[&str] = &[
     "page", "next", "continuation", "sync", "cancel", "cancellation", "pagination", "eos", "bos",
@@ -44,7 +44,7 @@ const HARMLESS_TOKENS: &[&str] = &[
     "resume", "per", "max",
 ];
 
-/// `X key`, where X says that it opens something.
+/// Words before `key` that make it a credential.
 #[rustfmt::skip]
 const OPENING: &[&str] = &[
     "api", "access", "secret", "private", "signing", "encryption", "master", "auth", "account",
@@ -60,7 +60,7 @@ const HARMLESS_KEYS: &[&str] = &[
     "query", "json", "i18n",
 ];
 
-/// The name that a word at `start..end` is part of. `None` where it is longer than any name is.
+/// The name that contains the word at `start..end`. `None` if it is too long for a name.
 pub(super) fn around(text: &str, start: usize, end: usize) -> Option<(usize, usize)> {
     let bytes = text.as_bytes();
     let belongs = |at: usize| {
@@ -75,11 +75,11 @@ pub(super) fn around(text: &str, start: usize, end: usize) -> Option<(usize, usi
             return None;
         }
     }
-    // `\nPASSWORD` of an escaped text is a line's end and a name.
+    // `\nPASSWORD` in escaped text is a newline and a name.
     if from > 0 && bytes.get(from - 1) == Some(&b'\\') && from < word_start {
         from += usize::from(matches!(bytes.get(from), Some(b'n' | b'r' | b't')));
     }
-    // The literals end in a quote or a sign where that tells them from longer words.
+    // Some keywords end in a quote or sign, to tell them from longer words.
     let mut to = end;
     while to > start && !belongs(to - 1) {
         to -= 1;
@@ -96,7 +96,7 @@ pub(super) fn around(text: &str, start: usize, end: usize) -> Option<(usize, usi
     (from < to).then_some((from, to))
 }
 
-/// What a name says of its value, if anything.
+/// The class of a name, if its value is a secret.
 pub(super) fn classify(name: &str) -> Option<Class> {
     let mut words = [""; MOST_WORDS];
     let mut count = split(name, &mut words);
@@ -143,7 +143,7 @@ pub(super) fn classify(name: &str) -> Option<Class> {
     None
 }
 
-/// Cuts a name into its words: at signs, and where small letters end.
+/// Splits a name into words at separators and camel-case boundaries.
 fn split<'a>(name: &'a str, words: &mut [&'a str; MOST_WORDS]) -> usize {
     let bytes = name.as_bytes();
     let mut count = 0;

@@ -1,28 +1,29 @@
-//! Keys and tokens that are known by their looks: what their maker puts before each of them, and
-//! how long they are. One line each; the words lead to it, the pattern decides.
+//! Rules for keys and tokens with a recognisable format: a vendor prefix and a length. One line
+//! each: the keywords preselect, the pattern decides.
 
 use super::rules::{Back, Check, Weight};
 
 /// One kind of key.
 pub(super) struct Provider {
     pub(super) kind: &'static str,
-    /// What leads to it, in any case.
+    /// Keywords that trigger the rule, case-insensitive.
     pub(super) words: &'static [&'static str],
-    /// From the word on, or from where `back` leads. Group 1 is the secret, else all of it.
+    /// Matched from the keyword, or from the start of the lookbehind. Group 1 is the secret, else
+    /// the whole match.
     pub(super) pattern: &'static str,
     pub(super) check: Check,
-    /// How much of the beginning is public.
+    /// Length of the public prefix in bytes.
     pub(super) open: usize,
     pub(super) back: Back,
     pub(super) anywhere: bool,
-    /// How much of the text the pattern sees.
+    /// Bytes of text passed to the pattern.
     pub(super) window: usize,
     pub(super) weight: Weight,
 }
 
-/// Longer than any key: what is longer yet is taken to its end.
+/// Longer than any key. A match that reaches this limit is extended to its end.
 const LONGEST: usize = 16 << 10;
-/// What stands on one line with the word that leads to it.
+/// For secrets on the same line as their keyword.
 const NEAR: usize = 400;
 
 const fn known(
@@ -44,7 +45,7 @@ const fn known(
     }
 }
 
-/// Something that is secret because of where it stands.
+/// A secret recognised by its context instead of its format.
 const fn placed(
     kind: &'static str,
     words: &'static [&'static str],
@@ -63,20 +64,20 @@ impl Provider {
         self
     }
 
-    /// What is before the word belongs to it as well.
+    /// Text before the keyword belongs to the secret.
     const fn back(mut self, back: Back) -> Provider {
         self.back = back;
         self
     }
 
-    /// The word may be the end of a longer one.
+    /// The keyword may be the end of a longer word.
     const fn anywhere(mut self) -> Provider {
         self.anywhere = true;
         self
     }
 }
 
-/// Where two fit, the first one names it.
+/// If two rules match, the first one wins.
 #[rustfmt::skip]
 pub(super) const PROVIDERS: &[Provider] = &[
     // Models.
@@ -176,11 +177,11 @@ pub(super) const PROVIDERS: &[Provider] = &[
     known("shopify-token", &["shpat_", "shpca_", "shppa_", "shpss_"], r"shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}", 6),
     known("easypost-key", &["EZAK", "EZTK"], r"EZ[AT]K[A-Za-z0-9]{54}", 4),
 
-    // Anybody's.
+    // Generic formats.
     known("jwt", &["eyJ"], r"eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}", 0),
     known("jwt", &["eyJ"], r"eyJ[A-Za-z0-9_-]{16,}(?:\.[A-Za-z0-9_-]*){1}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}", 0),
 
-    // By where they stand.
+    // By context.
     placed("twilio-key", &["twilio"], r#"(?i:twilio)[^\n]{0,60}?\b((?:SK|AC)[0-9a-f]{32}|[0-9a-f]{32})\b"#).check(Check::Mixed),
     placed("discord-token", &["discord"], r#"(?i:discord)[^\n]{0,60}?\b([MNO][A-Za-z0-9_-]{22,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,})"#).check(Check::Random),
     placed("sentry-dsn", &["://"], r"://([0-9a-f]{32})(?::[0-9a-f]{32})?@[A-Za-z0-9.-]+/[0-9]+"),

@@ -1,4 +1,5 @@
-//! What must be found, what must not, and what holds for any text.
+//! Planted secrets that must be found, ordinary text that must not change, and properties that hold
+//! for any text.
 
 use std::time::{Duration, Instant};
 
@@ -7,12 +8,12 @@ use proptest::prelude::*;
 use super::providers::PROVIDERS;
 use super::*;
 
-/// A secret somewhere, made up from its description in `planted.txt`.
+/// A generated secret in its context, from its description in `planted.txt`.
 pub(super) struct Planted {
     pub(super) kind: &'static str,
     pub(super) text: String,
     pub(super) secret: String,
-    /// What must become of the text.
+    /// The expected output.
     pub(super) redacted: String,
 }
 
@@ -36,7 +37,7 @@ pub(super) fn planted() -> Vec<Planted> {
         .collect()
 }
 
-/// Fills in `{a36}`: so many characters of an alphabet, made up.
+/// Expands `{a36}` to that many generated characters of an alphabet.
 fn filled(text: &str, seed: &mut u64) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -63,8 +64,8 @@ fn filled(text: &str, seed: &mut u64) -> String {
                 .wrapping_mul(6_364_136_223_846_793_005)
                 .wrapping_add(1_442_695_040_888_963_407);
             let nth = (*seed >> 33) as usize;
-            // One digit and one letter of each case in any that is long enough for it, as real
-            // ones almost always have; signs never at the ends.
+            // If long enough, include a digit and a letter of each case, like most real keys.
+            // Never start or end with a sign.
             let letters = match (at, alphabet.len()) {
                 (0, 62..) => "bcdfghjkmnpqrs",
                 (1, 62..) => "BCDFGHJKMNPQRS",
@@ -129,7 +130,7 @@ fn the_same_secret_is_the_same_everywhere() {
         redactor.text("PGPASSWORD=other4other psql"),
         "PGPASSWORD=[redacted:password:2] psql"
     );
-    // Nothing here says that it is one.
+    // Nothing in this context marks it as a secret.
     assert_eq!(redactor.text("I typed hunter2hunter2."), "I typed [redacted:password:1].");
     assert_eq!(
         redactor.text("postgres://u:hunter2hunter2@h/d"),
@@ -249,8 +250,8 @@ fn hostile_text_takes_no_longer_than_its_length() {
     }
 }
 
-/// Text with secrets in it, and with pieces of what leads to them. Without marks nothing in it looks
-/// like ours, and no key is the same key with other line ends.
+/// Text with secrets and with fragments of keywords. With `marks` unset it contains neither our
+/// replacement marks nor one key with different line ends.
 fn messy(marks: bool) -> impl Strategy<Value = String> {
     let mut whole: Vec<String> = planted().into_iter().map(|case| case.text).collect();
     let pieces = [
@@ -318,7 +319,7 @@ fn messy(marks: bool) -> impl Strategy<Value = String> {
     prop::collection::vec(piece, 0..24).prop_map(|pieces| pieces.concat())
 }
 
-/// Puts each secret back where it was.
+/// Undoes the redaction.
 fn restored(redactor: &Redactor<'_>, text: &str) -> String {
     let mut text = text.to_owned();
     for (mark, secret) in redactor.known.secrets() {
@@ -335,7 +336,7 @@ proptest! {
         let rules = Rules::standard();
         let mut redactor = Redactor::new(&rules);
         let once = redactor.text(&text).into_owned();
-        // The same export, and another one.
+        // Redact again in the same export, and in a new one.
         prop_assert_eq!(redactor.text(&once), once.as_str());
         prop_assert_eq!(Redactor::new(&rules).text(&once), once.as_str());
     }
@@ -354,11 +355,11 @@ proptest! {
         let mut redactor = Redactor::new(&rules);
         let found = redactor.text(&text).into_owned();
         for (mark, secret) in redactor.known.secrets() {
-            // A mark says what kind of secret it was and which one, and a secret may be such a word.
+            // The mark holds only a kind and a number, but a short secret may equal such a word.
             let (kind, number) = mark.trim_start_matches("[redacted:").rsplit_once(':').unwrap();
             prop_assert!(kind.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-'), "{}", mark);
             prop_assert!(number.trim_end_matches(']').parse::<u32>().is_ok(), "{}", mark);
-            // Known by its looks alone: it may stand nowhere.
+            // A secret of 30 characters or more must not occur anywhere.
             prop_assert!(secret.len() < 30 || !found.contains(secret), "{} is left in {}", secret, found);
         }
     }
@@ -374,7 +375,7 @@ proptest! {
         let mut redactor = Redactor::new(&rules);
         let found = redactor.json(&Json::checked(&json));
         let value: serde_json::Value = serde_json::from_str(found.text()).unwrap();
-        // The same secret is called the same, whether its text is quoted or not.
+        // A secret has the same number, quoted or not.
         let plain = redactor.text(&text).into_owned();
         prop_assert_eq!(value["a"][0].as_str().unwrap(), plain.as_str());
         let head = format!(r#"{{"b":{number}, "a" : ["#);

@@ -1,14 +1,14 @@
-//! What one export replaced, without saying it: enough to look at every place and to decide
-//! whether it was a secret, and nothing that gives one away.
+//! The report of one export: every replacement with its location, so that it can be reviewed, and
+//! nothing that reveals a secret.
 
 use serde::Serialize;
 
 use crate::id::{PartId, StepId};
 
-/// A secret that stands in thousands of places is found as well by the first hundred.
+/// Maximum number of locations per secret. The first hundred are enough for a review.
 const PLACES_KEPT: usize = 100;
 
-/// All that was replaced, in the order in which it first was.
+/// All replaced secrets, in order of first replacement.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Report {
     pub secrets: Vec<Replaced>,
@@ -19,22 +19,22 @@ impl Report {
         self.secrets.is_empty()
     }
 
-    /// How many times something was replaced.
+    /// Total number of replacements.
     pub fn count(&self) -> u64 {
         self.secrets.iter().map(|secret| secret.count).sum()
     }
 }
 
-/// One secret, which is `[redacted:kind:number]` wherever it stood.
+/// One secret; every occurrence is replaced by `[redacted:kind:number]`.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Replaced {
     pub kind: String,
     pub number: u32,
-    /// How often it was replaced.
+    /// Number of replacements.
     pub count: u64,
-    /// Where, up to a hundred of them.
+    /// The first hundred locations.
     pub places: Vec<Spot>,
-    /// `ghp_… (40 characters)`: what everybody knows of secrets of its kind, and how long it is.
+    /// `ghp_… (40 characters)`: the public prefix of its kind, and its length.
     pub hint: String,
 }
 
@@ -47,10 +47,10 @@ impl Replaced {
     }
 }
 
-/// A place where something was replaced.
+/// The location of a replacement.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Spot {
-    /// The number of the turn; none for what is said of the session as a whole.
+    /// The turn number; `None` for fields of the session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turn: Option<u32>,
     pub owner: Owner,
@@ -58,17 +58,17 @@ pub struct Spot {
     pub field: String,
 }
 
-/// Whose field it is.
+/// The owner of the field.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Owner {
-    /// A text that stands alone.
+    /// A text without context.
     #[default]
     Text,
     Session,
-    /// What the user said.
+    /// The user's message.
     User,
-    /// The turn itself: how it ended.
+    /// The turn itself: its end reason.
     Turn,
     Step(StepId),
     Part(PartId),

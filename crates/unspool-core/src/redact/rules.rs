@@ -1,5 +1,5 @@
-//! The rules by which secrets are known: those that every export has, and those that a person
-//! adds. Compiled once; a [`super::Redactor`] reads them.
+//! Redaction rules: the built-in ones and the user's own. Compiled once and used by
+//! [`super::Redactor`].
 
 use std::fmt;
 use std::sync::{Arc, LazyLock};
@@ -10,8 +10,8 @@ use regex::{Regex, RegexBuilder};
 use super::providers::{PROVIDERS, Provider};
 use super::value::MARK;
 
-/// Words that begin something worth a look, beside those of the providers: whoever adds a
-/// special case adds the word that leads to it.
+/// Keywords that trigger a check, in addition to those of the providers. A new special case needs
+/// its keyword here.
 const SPECIALS: &[(&str, Lead)] = &[
     ("-----begin ", Lead::Block),
     ("cookie", Lead::Cookie),
@@ -39,63 +39,63 @@ const SPECIALS: &[(&str, Lead)] = &[
     ("auth", Lead::Name),
     ("mnemonic", Lead::Name),
     (MARK, Lead::Mark),
-    // Inside JSON these may hide any of the words above.
+    // In JSON, these escapes may hide any of the keywords above.
     ("\\/", Lead::Escape),
     ("\\u00", Lead::Escape),
 ];
 
 const HOMES: &[&str] = &["/home/", "/users/", "\\users\\", "-home-", "-users-"];
 
-/// What a word that was found leads to.
+/// The check that a keyword triggers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Lead {
-    /// A rule with a regex, by its place in the list.
+    /// A regex rule, by index.
     Rule(u16),
-    /// A block of a private key.
+    /// A private key block.
     Block,
     Cookie,
-    /// Part of a name whose value is secret.
+    /// Part of a name whose value may be a secret.
     Name,
     Home,
-    /// What stands for a secret.
+    /// An existing replacement.
     Mark,
-    /// JSON wrote a character in another way.
+    /// A JSON escape.
     Escape,
 }
 
-/// One kind of secret that is known by its looks.
+/// A regex rule for one kind of secret.
 #[derive(Clone, Debug)]
 pub struct Rule {
     /// `github-token`.
     pub(super) kind: String,
     pub(super) regex: Regex,
-    /// How many characters at the beginning say nothing that is not public.
+    /// Length of the public prefix in bytes.
     pub(super) open: usize,
     pub(super) check: Check,
     pub(super) back: Back,
-    /// Whether it may begin in the middle of a word.
+    /// It may begin in the middle of a word.
     pub(super) anywhere: bool,
-    /// How much of the text it is shown.
+    /// Bytes of text passed to the regex.
     pub(super) window: usize,
     pub(super) weight: Weight,
 }
 
 impl Rule {
-    /// The name that stands in the text instead of the secret.
+    /// The kind, as in `[redacted:kind:number]`.
     pub fn kind(&self) -> &str {
         &self.kind
     }
 }
 
-/// Which of two that overlap is taken: the first.
+/// Precedence of overlapping matches, highest first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Weight {
     Own,
-    /// Told by its looks.
+    /// Recognised by format.
     Known,
-    /// Told by where it stands.
+    /// Recognised by context.
     Placed,
-    /// Told by its name.
+    /// Recognised by the name that it is assigned to.
     Named,
 }
 
@@ -103,40 +103,40 @@ impl Weight {
     pub(super) const ALL: [Weight; 4] = [Weight::Own, Weight::Known, Weight::Placed, Weight::Named];
 }
 
-/// What stands before the word that leads to a rule, and belongs to it.
+/// Text before the keyword that belongs to the match.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Back {
     Nothing,
-    /// So many letters, digits and signs.
+    /// Up to this many letters, digits and signs.
     Letters(usize),
     Digits(usize),
 }
 
-/// What must hold beside the regex.
+/// Additional condition on a regex match.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Check {
-    /// The regex says it all.
+    /// No condition.
     None,
-    /// Letters and digits, as no word has them.
+    /// Both letters and digits.
     Mixed,
-    /// Large and small letters and digits.
+    /// Upper-case and lower-case letters and digits.
     Random,
-    /// Somebody chose it: anything that is no placeholder.
+    /// Chosen by a person: anything but a placeholder.
     Chosen,
-    /// The base 64 of `user:password`.
+    /// Base64 of `user:password`.
     Pair,
 }
 
-/// A rule of a person's own.
+/// A user-defined rule.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OwnRule {
-    /// Small letters, digits and hyphens: it stands in the text instead of the secret.
+    /// Lower-case letters, digits and hyphens: it becomes the kind in `[redacted:kind:number]`.
     pub name: String,
-    /// A regex. Its group 1, or the group `secret`, is what is replaced; without one, all of it.
+    /// A regex. Replaces group `secret`, else group 1, else the whole match.
     pub pattern: String,
 }
 
-/// A rule that cannot be used.
+/// An invalid user-defined rule.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RuleError {
     pub name: String,
@@ -145,7 +145,7 @@ pub struct RuleError {
 
 impl fmt::Display for RuleError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the redaction rule '{}' cannot be used: {}", self.name, self.why)
+        write!(f, "invalid redaction rule '{}': {}", self.name, self.why)
     }
 }
 
@@ -159,25 +159,25 @@ pub struct Rules {
     pub(super) homes: bool,
 }
 
-/// What all exports have in common.
+/// The built-in rules.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) rules: Vec<Rule>,
-    /// Finds the words that lead to a rule, in one pass. Nothing else looks at clean text.
+    /// Finds all keywords in one pass. Text without keywords needs no other check.
     pub(super) words: Option<AhoCorasick>,
-    /// What each of its patterns leads to.
+    /// The check that each keyword triggers.
     pub(super) leads: Vec<Lead>,
 }
 
 static SHARED: LazyLock<Arc<Shared>> = LazyLock::new(|| Arc::new(Shared::compile()));
 
 impl Rules {
-    /// The rules that every export has.
+    /// The built-in rules.
     pub fn standard() -> Rules {
         Rules { shared: SHARED.clone(), own: Arc::from([]), homes: false }
     }
 
-    /// These and rules of a person's own, which come first.
+    /// Adds user-defined rules, which take precedence.
     pub fn with_own(self, own: &[OwnRule]) -> Result<Rules, RuleError> {
         let mut rules = self.own.to_vec();
         for rule in own {
@@ -186,12 +186,12 @@ impl Rules {
         Ok(Rules { own: rules.into(), ..self })
     }
 
-    /// Whether names of home folders are replaced as well.
+    /// Sets whether home folder names are redacted.
     pub fn homes(self, homes: bool) -> Rules {
         Rules { homes, ..self }
     }
 
-    /// The rules that know a secret by its looks.
+    /// All regex rules.
     pub fn rules(&self) -> impl Iterator<Item = &Rule> {
         self.own.iter().chain(&self.shared.rules)
     }
@@ -209,17 +209,17 @@ impl OwnRule {
         let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
         if self.name.is_empty() || self.name.len() > 40 || !self.name.bytes().all(plain) {
             return Err(wrong(
-                "its name must be 1 to 40 small letters, digits and hyphens, because it stands in \
-                 the text instead of the secret"
+                "the name must be 1 to 40 lower-case letters, digits and hyphens, because it \
+                 appears in the text instead of the secret"
                     .to_owned(),
             ));
         }
         let regex = RegexBuilder::new(&self.pattern)
             .size_limit(1 << 22)
             .build()
-            .map_err(|error| wrong(format!("its pattern is no regular expression: {error}")))?;
+            .map_err(|error| wrong(format!("invalid regular expression: {error}")))?;
         if regex.is_match("") {
-            return Err(wrong("its pattern matches nothing at all, so everywhere".to_owned()));
+            return Err(wrong("the pattern matches the empty string".to_owned()));
         }
         Ok(Rule {
             kind: self.name.clone(),
@@ -240,7 +240,7 @@ impl Shared {
         let mut words: Vec<&str> = Vec::new();
         let mut leads = Vec::new();
         for provider in PROVIDERS {
-            // A test compiles each of them, so that none is left out here.
+            // A test compiles every provider, so none is skipped here.
             let Some(rule) = provider.compile() else { continue };
             for word in provider.words {
                 words.push(word);
@@ -258,7 +258,7 @@ impl Shared {
             .match_kind(MatchKind::Standard)
             .kind(Some(AhoCorasickKind::DFA))
             .build(&words)
-            // Fails only where there are billions of states.
+            // Fails only with billions of states.
             .ok();
         Shared { rules, words, leads }
     }

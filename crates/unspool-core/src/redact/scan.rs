@@ -1,5 +1,4 @@
-//! One pass over one text: which pieces of it are secrets, and of which kind. Clean text costs
-//! the search for words that lead to a rule, and nothing more.
+//! Scans one text for secrets and their kinds. Clean text costs one keyword search.
 
 use super::assign::{is_constant, value_of};
 use super::judge::{Setting, is_secret};
@@ -8,8 +7,8 @@ use super::rules::{Back, Check, Lead, Rule, Rules, Weight};
 use super::special;
 use super::value::{MARK, Shape, decoded, is_path, is_placeholder, is_sample};
 
-/// After so many tries in one unbroken run of letters, a rule gives it up: without a limit, text
-/// that begins a key again and again would be read to its end each time.
+/// Maximum number of tries of a rule within one run of word characters. Without a limit, text that
+/// repeats a key prefix would be scanned to its end each time.
 const TRIES: u8 = 4;
 
 /// A secret in a text.
@@ -18,23 +17,23 @@ pub(super) struct Span<'r> {
     pub(super) start: usize,
     pub(super) end: usize,
     pub(super) kind: &'r str,
-    /// How many characters of its beginning are public.
+    /// Length of the public prefix in bytes.
     pub(super) open: usize,
     pub(super) weight: Weight,
-    /// Of two rules that find the same, the first.
+    /// Index of the rule: the first rule wins a tie.
     order: u16,
 }
 
-/// What is known of where a text stands.
+/// Context of a text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Context<'a> {
-    /// The name of the field whose whole value it is.
+    /// The name of the field, if the text is its whole value.
     pub(super) name: Option<&'a str>,
-    /// An opaque value of the vendor's, of which only keys known by their looks may be missing.
+    /// An opaque vendor value: only keys with a recognisable format are redacted in it.
     pub(super) opaque: bool,
 }
 
-/// Whether no rule can find anything in this text, or in JSON that is written so.
+/// True if no rule can match in this text, whether plain or JSON.
 pub(super) fn is_clean(rules: &Rules, text: &str) -> bool {
     let Some(words) = &rules.shared.words else { return false };
     rules.own.is_empty()
@@ -44,7 +43,7 @@ pub(super) fn is_clean(rules: &Rules, text: &str) -> bool {
         })
 }
 
-/// The secrets of a text, in order, none of which overlap.
+/// The secrets of a text, in order, without overlaps.
 pub(super) fn scan<'r>(rules: &'r Rules, text: &str, context: Context<'_>) -> Vec<Span<'r>> {
     let mut scan = Scan {
         rules,
@@ -71,18 +70,18 @@ pub(super) fn scan<'r>(rules: &'r Rules, text: &str, context: Context<'_>) -> Ve
         }
     }
     let Scan { mut found, marks, .. } = scan;
-    // What was replaced before stays as it is.
+    // Never touch an existing replacement.
     found.retain(|span| {
         let after = marks.partition_point(|(_, end)| *end <= span.start);
         let free = marks.get(after).is_none_or(|(start, _)| span.end <= *start);
-        // A secret that its own mark would say is a word.
+        // A secret that is part of its own replacement text is an ordinary word.
         let secret = text.get(span.start..span.end).unwrap_or_default();
         free && (secret.len() < 4 || !span.kind.contains(secret) && !MARK.contains(secret))
     });
     settle(found)
 }
 
-/// Of those that overlap, the ones that count more.
+/// Resolves overlaps by precedence.
 fn settle(mut found: Vec<Span<'_>>) -> Vec<Span<'_>> {
     if found.len() < 2 {
         return found;
@@ -111,18 +110,18 @@ struct Scan<'r, 't> {
     rules: &'r Rules,
     text: &'t str,
     found: Vec<Span<'r>>,
-    /// What stands for secrets already.
+    /// Existing replacements.
     marks: Vec<(usize, usize)>,
-    /// Names up to here have been looked at.
+    /// End of the last name that was checked.
     named_to: usize,
-    /// Where the last value ends, and how many names in it were looked at.
+    /// End of the last value, and the number of names checked inside it.
     value_to: usize,
     value_tries: u8,
-    /// Where the last cookies end.
+    /// End of the last cookie header.
     cookies_to: usize,
-    /// The run of letters in which a rule was tried last.
+    /// The current run of word characters.
     run: (usize, usize),
-    /// How often each rule was tried in it.
+    /// Number of tries per rule in this run.
     tries: Vec<(u16, u8)>,
 }
 
@@ -131,7 +130,7 @@ impl<'r> Scan<'r, '_> {
         self.found.push(Span { start, end, kind, open: 0, weight, order: u16::MAX });
     }
 
-    /// A rule of a person's own looks at everything.
+    /// Applies a user-defined rule to the whole text.
     fn own(&mut self, rule: &'r Rule) {
         for found in rule.regex.captures_iter(self.text) {
             let Some(secret) = found.name("secret").or(found.get(1)).or(found.get(0)) else {
@@ -172,7 +171,7 @@ impl<'r> Scan<'r, '_> {
             }
             Lead::Cookie if opaque => {}
             Lead::Cookie => {
-                // A header may say the word again, and is read once.
+                // A header may repeat the keyword; parse it once.
                 if start >= self.cookies_to
                     && let Some(from) = special::cookie_value(self.text, end)
                 {
@@ -188,7 +187,7 @@ impl<'r> Scan<'r, '_> {
         }
     }
 
-    /// A key that is known by its looks.
+    /// Applies a regex rule at a keyword.
     fn known(&mut self, number: u16, rule: &'r Rule, word: usize) {
         let bytes = self.text.as_bytes();
         let before = bytes.get(..word).unwrap_or_default().iter().rev();
@@ -206,14 +205,14 @@ impl<'r> Scan<'r, '_> {
         let Some(found) = rule.regex.captures(&self.text[start..end]) else { return };
         let Some(secret) = found.get(1).or(found.get(0)) else { return };
         let (from, mut to) = (start + secret.start(), start + secret.end());
-        // Cut off by the window: the rest belongs to it.
+        // The window cut the match off: extend it.
         if to == end && rule.weight == Weight::Known {
             to += bytes[to..]
                 .iter()
                 .take_while(|b| b.is_ascii_alphanumeric() || b"_-.=+/".contains(b))
                 .count();
         }
-        // A sentence's full stop is none of it.
+        // Exclude trailing punctuation.
         while to > from
             && rule.weight != Weight::Known
             && matches!(bytes[to - 1], b'.' | b',' | b';' | b')' | b':')
@@ -233,7 +232,7 @@ impl<'r> Scan<'r, '_> {
         }
     }
 
-    /// Whether a word may begin here: not in the middle of another one.
+    /// True if a word may begin here, i.e. not inside another word.
     fn begins(&self, at: usize) -> bool {
         let bytes = self.text.as_bytes();
         let before = |back: usize| {
@@ -245,7 +244,7 @@ impl<'r> Scan<'r, '_> {
         let escaped = before(2) == b'\\' && matches!(before(1), b'n' | b'r' | b't');
         let percent =
             before(3) == b'%' && before(2).is_ascii_hexdigit() && before(1).is_ascii_hexdigit();
-        // The end of a colour: ESC [ 3 2 m, as it is or as JSON writes it.
+        // The end of an ANSI colour (ESC [ 3 2 m), raw or as escaped by JSON.
         let colour = before(1) == b'm' && {
             let digits = bytes[..at - 1]
                 .iter()
@@ -273,7 +272,7 @@ impl<'r> Scan<'r, '_> {
         true
     }
 
-    /// Something that is named as a secret.
+    /// Checks the value assigned to a secret name.
     fn name(&mut self, start: usize, end: usize) {
         if start < self.named_to {
             return;
@@ -296,7 +295,7 @@ impl<'r> Scan<'r, '_> {
         }
     }
 
-    /// The text is the whole value of a field.
+    /// Checks a text that is the whole value of a field.
     fn field(&mut self, name: &str) {
         let text = self.text;
         let trimmed = text.trim();
@@ -321,7 +320,7 @@ impl<'r> Scan<'r, '_> {
         }
     }
 
-    /// `Token …`, `ApiKey …`: the value of an authorization.
+    /// The value of an authorization header: `Token …`, `ApiKey …`.
     fn scheme(&mut self, start: usize, value: &str) {
         if let Some((scheme, secret)) = value.split_once(' ')
             && scheme.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'-')
@@ -333,7 +332,7 @@ impl<'r> Scan<'r, '_> {
     }
 }
 
-/// How long what stands for a secret is, if the text begins with it.
+/// The length of the replacement that the text begins with, if any.
 fn mark(text: &str) -> Option<usize> {
     let inner = text.strip_prefix(MARK)?;
     let end = inner.as_bytes().iter().take(64).position(|byte| *byte == b']')?;
@@ -343,7 +342,7 @@ fn mark(text: &str) -> Option<usize> {
     (!kind.is_empty() && kind.bytes().all(plain) && number).then_some(MARK.len() + end + 1)
 }
 
-/// What a rule asks for beside its pattern.
+/// Evaluates the additional condition of a rule.
 fn holds(rule: &Rule, secret: &str) -> bool {
     let body = secret.get(rule.open.min(secret.len())..).unwrap_or_default();
     let shape = Shape::of(body);

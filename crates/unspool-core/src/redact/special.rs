@@ -1,12 +1,12 @@
-//! Secrets that no single pattern finds: blocks of private keys, cookies, names of home folders.
+//! Secrets that need a parser instead of a regex: private key blocks, cookies, home folder names.
 
 use super::value::{Shape, is_placeholder};
 
 const FENCE: &str = "-----";
 const LONGEST_LINE: usize = 4096;
 
-/// The end of a private key whose header begins at `start`, or `None` where there is no key: a
-/// certificate, a public key, a sentence about keys. One that breaks off is a key all the same.
+/// The end of the private key whose header begins at `start`. `None` for certificates, public keys
+/// and prose about keys. A truncated key counts as a key.
 pub(super) fn key_block(text: &str, start: usize) -> Option<usize> {
     let header = text.get(start..)?.get(FENCE.len()..)?;
     let label_end = header.as_bytes().iter().take(64).position(|byte| *byte == b'-')?;
@@ -37,12 +37,12 @@ pub(super) fn key_block(text: &str, start: usize) -> Option<usize> {
     (key > 1).then_some(at)
 }
 
-/// What stands between two lines of a key: line ends, escaped or not, and what editors and diffs
-/// put before lines.
+/// Length of the gap between two lines of a key: newlines, escaped or not, and the line prefixes of
+/// editors and diffs.
 fn gap(text: &str) -> usize {
     let mut at = 0;
     let bytes = text.as_bytes();
-    // Line numbers stand behind a line's end only.
+    // Line numbers occur only after a newline.
     let mut new_line = false;
     while let Some(byte) = bytes.get(at) {
         match byte {
@@ -71,12 +71,12 @@ fn is_line_number(text: &str) -> bool {
     digits < 7 && after.starts_with(['→', '\t', '|', ' '])
 }
 
-/// How long a line of a key is; 0 where it is none.
+/// The length of a key line; 0 if it is not one.
 fn key_line(text: &str) -> usize {
     let bytes = text.as_bytes();
     let base64 = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/=_".contains(byte);
     let run = bytes.iter().take(LONGEST_LINE).take_while(|byte| base64(byte)).count();
-    // The lines that say how it is encrypted.
+    // Encryption headers.
     if text.starts_with("Proc-Type:")
         || text.starts_with("DEK-Info:")
         || text.starts_with("Version:")
@@ -87,7 +87,7 @@ fn key_line(text: &str) -> usize {
     }
     let closes = matches!(bytes.get(run), None | Some(b'\n' | b'\r' | b'\\' | b'"' | b'\'' | b'-'));
     let long = run >= 32;
-    // The last line may be short, and what stands for left out lines is no word.
+    // The last line may be short. Other short runs are ellipses or words, not key lines.
     if long || (run > 0 && closes && (run >= 16 || follows_end(&text[run..]))) { run } else { 0 }
 }
 
@@ -136,7 +136,7 @@ fn is_cookie(name: &str, value: &str) -> bool {
     (telling && shape.digits > 0) || (shape.is_random() && shape.length >= 16)
 }
 
-/// Where the header's value begins, if `end` stands behind the word `cookie`.
+/// The start of the header's value; `end` is the end of the word `cookie`.
 pub(super) fn cookie_value(text: &str, end: usize) -> Option<usize> {
     let bytes = text.as_bytes();
     let quotes = |from: usize| {
@@ -157,13 +157,13 @@ pub(super) fn cookie_value(text: &str, end: usize) -> Option<usize> {
     }
 }
 
-/// The home folder whose name follows the word at `start..end`: from where to where.
+/// The byte range of the home folder path whose prefix is at `start..end`.
 pub(super) fn home(text: &str, start: usize, end: usize) -> Option<(usize, usize)> {
     let bytes = text.as_bytes();
     let word = text.get(start..end)?;
     let belongs = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-');
     let encoded = word.starts_with('-');
-    // Folders of Claude Code write `/` as `-`: where a name ends nobody can say, so at the first.
+    // Claude Code encodes `/` as `-` in folder names, so the name ends at the first `-`.
     let belongs = |byte: &u8| belongs(byte) && !(encoded && *byte == b'-');
     let separators = bytes.get(end..)?.iter().take(8).take_while(|byte| **byte == b'\\').count();
     let from = end + separators;
@@ -193,7 +193,7 @@ pub(super) fn home(text: &str, start: usize, end: usize) -> Option<(usize, usize
             let last = before.bytes().last().unwrap_or(b' ');
             let inside =
                 last.is_ascii_alphanumeric() || matches!(last, b'.' | b'_' | b'-' | b']' | b'}');
-            // `/c/Users/…` and `/mnt/c/Users/…` are home folders of Windows.
+            // `/c/Users/…` and `/mnt/c/Users/…` are Windows home folders.
             let drive =
                 before.ends_with("/c") || before.ends_with("/mnt/c") || before.ends_with("C:");
             (!inside || drive).then_some(start)?

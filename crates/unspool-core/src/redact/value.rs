@@ -1,10 +1,10 @@
-//! Whether a value that stands where a secret would is one: not a placeholder, not code, not a
-//! path, not a word.
+//! Properties of candidate values: character statistics, and tests for placeholders, code, paths
+//! and words, which are not secrets.
 
-/// What takes the place of a secret begins so.
+/// Prefix of every replacement.
 pub(super) const MARK: &str = "[redacted:";
 
-/// Values that people write where a secret would stand, and words that are none.
+/// Common non-secret values and words.
 #[rustfmt::skip]
 const ORDINARY: &[&str] = &[
     "admin", "allow", "anonymous", "argument", "array", "async", "await", "basic", "bearer", "bool",
@@ -24,7 +24,7 @@ const ORDINARY: &[&str] = &[
     "username", "valid", "value", "verify", "void", "whitespace", "with", "write", "wrong", "your",
 ];
 
-/// Ids that agents and models give; they look random and open nothing.
+/// Prefixes of agent and model ids, which look random but are not credentials.
 const IDS: &[&str] = &[
     "toolu_",
     "call_",
@@ -44,14 +44,14 @@ const IDS: &[&str] = &[
     "file-",
 ];
 
-/// How a value is made.
+/// Character statistics of a value.
 pub(super) struct Shape {
     pub(super) length: usize,
     pub(super) small: usize,
     pub(super) large: usize,
     pub(super) digits: usize,
     pub(super) others: usize,
-    /// Bits in each character.
+    /// Bits per character.
     pub(super) entropy: f64,
 }
 
@@ -76,12 +76,12 @@ impl Shape {
         self.small + self.large
     }
 
-    /// Nothing but letters.
+    /// Only letters.
     pub(super) fn is_word(&self) -> bool {
         self.letters() == self.length
     }
 
-    /// As no person would write it.
+    /// Looks machine-generated.
     pub(super) fn is_random(&self) -> bool {
         let mixed = self.digits >= 2 && self.letters() >= 2 && self.entropy >= 2.5;
         let long = self.digits >= 1 && self.letters() >= 4 && self.entropy >= 3.2;
@@ -90,7 +90,7 @@ impl Shape {
     }
 }
 
-/// What stands where a secret would, and is none: `<token>`, `${TOKEN}`, `xxxx`, `your-api-key`.
+/// True for placeholders: `<token>`, `${TOKEN}`, `xxxx`, `your-api-key`.
 pub(super) fn is_placeholder(value: &str) -> bool {
     if value.is_empty() || value.contains(MARK) || value.contains("REDACTED") {
         return true;
@@ -136,7 +136,7 @@ pub(super) fn is_placeholder(value: &str) -> bool {
     small == "your" || words.iter().any(|word| small.contains(word)) || small.starts_with("your")
 }
 
-/// Hardly more than one character, again and again.
+/// True if the value repeats very few characters.
 fn is_dull(value: &str) -> bool {
     let mut seen: Vec<char> = Vec::with_capacity(4);
     for character in value.chars() {
@@ -150,7 +150,7 @@ fn is_dull(value: &str) -> bool {
     seen.len() <= 1 || (seen.len() <= 3 && value.len() >= 12)
 }
 
-/// Whether what a key has behind its public part is made up: `ghp_xxxxxxxx`, `AKIAIOSFODNN7EXAMPLE`.
+/// True for sample keys, without their public prefix: `ghp_xxxxxxxx`, `AKIAIOSFODNN7EXAMPLE`.
 pub(super) fn is_sample(key: &str) -> bool {
     let large = key.to_ascii_uppercase();
     key.contains(MARK)
@@ -160,7 +160,7 @@ pub(super) fn is_sample(key: &str) -> bool {
             .any(|word| large.contains(word))
 }
 
-/// A path or an address.
+/// True for paths and URLs.
 pub(super) fn is_path(value: &str) -> bool {
     let starts = ["/", "./", "../", "~/", "~\\", "file:", "data:", "vault:", "op://", "arn:"];
     let ends = [
@@ -176,7 +176,7 @@ pub(super) fn is_path(value: &str) -> bool {
         || ends.iter().any(|end| value.ends_with(end))
 }
 
-/// A piece of a program: a call, a field, an index.
+/// True for code fragments: calls, field accesses, indexing.
 pub(super) fn is_code(value: &str, quoted: bool) -> bool {
     let calls = value.contains("()") || value.ends_with('(') || value.contains("](");
     if calls || value.contains("::") || value.contains("->") || value.contains("=>") {
@@ -197,7 +197,7 @@ pub(super) fn is_code(value: &str, quoted: bool) -> bool {
         || value.starts_with(['@', '*', '!', '#', '?', ':', '='])
 }
 
-/// Words put together, as names of models and packages are: `claude-sonnet-4-5-20250929`.
+/// True for compound words such as names of models and packages: `claude-sonnet-4-5-20250929`.
 pub(super) fn is_wordy(value: &str) -> bool {
     let parts =
         value.split(['-', '_', '.', ':', '/', ' ', ',', '+']).filter(|part| !part.is_empty());
@@ -218,7 +218,7 @@ pub(super) fn is_wordy(value: &str) -> bool {
     count >= 1 && words >= 1
 }
 
-/// Letters as no word has them, nor several of them written as one: `MasterKeyUsage`.
+/// True for letters that form neither a word nor a camel-case name such as `MasterKeyUsage`.
 fn is_jumbled(word: &str) -> bool {
     let bytes = word.as_bytes();
     let turns = bytes.windows(2).filter(|pair| match pair {
@@ -231,14 +231,14 @@ fn is_jumbled(word: &str) -> bool {
     (words > 2 && bytes.len() < words * 4) || (bytes.len() >= 8 && vowels == 0) || long
 }
 
-/// A number as programs write it: `0xC000090A_u32`.
+/// True for number literals: `0xC000090A_u32`.
 pub(super) fn is_number(value: &str) -> bool {
     let hexadecimal = value.strip_prefix("0x").or(value.strip_prefix("0X"));
     let plain = |text: &str| text.bytes().all(|b| b.is_ascii_hexdigit() || b"_uUlLiI".contains(&b));
     let typed = value.trim_end_matches(|c: char| c.is_ascii_digit());
     let typed = typed.trim_end_matches(['u', 'i', 'f', '_']);
     let digits = typed.bytes().all(|b| b.is_ascii_digit() || b == b'_');
-    // The name of something in a registry: `1.2.840.113549`.
+    // An object identifier: `1.2.840.113549`.
     let dotted = value.contains('.') && value.bytes().all(|b| b.is_ascii_digit() || b == b'.');
     dotted
         || hexadecimal.is_some_and(|digits| plain(digits) && digits.len() <= 24)
@@ -253,7 +253,7 @@ pub(super) fn is_id(value: &str) -> bool {
     IDS.iter().any(|prefix| value.starts_with(prefix))
 }
 
-/// The beginning of what a base 64 text says; `None` where it is none.
+/// Decodes base64, without incomplete trailing bits. `None` if the text is not base64.
 pub(super) fn decoded(text: &str) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(text.len() * 3 / 4);
     let (mut bits, mut held) = (0u32, 0u32);

@@ -1,6 +1,6 @@
-//! Every field of a session that may hold what an agent or a person wrote. Structures are taken
-//! apart field by field, so that a new field does not compile until somebody has decided whether
-//! secrets may stand in it. Ids, names of tools, digests and evidence stay as they are.
+//! Redacts every field of a session that may hold agent or user text. Structures are destructured
+//! exhaustively: a new field does not compile until it is handled here. Ids, tool names, digests
+//! and evidence are never changed.
 
 use super::report::{Owner, Spot};
 use super::scan::Context;
@@ -17,7 +17,7 @@ use crate::session::{
 };
 
 impl Redactor<'_> {
-    /// A whole session. Secrets that only a later turn gives away are replaced in earlier ones.
+    /// Redacts a whole session. Secrets found in later turns are also replaced in earlier ones.
     pub fn transcript(&mut self, transcript: &mut Transcript) {
         self.twice(|this| {
             let Transcript { session, turns } = &mut *transcript;
@@ -26,25 +26,25 @@ impl Redactor<'_> {
         });
     }
 
-    /// The head of a session.
+    /// Redacts the metadata of a session.
     pub fn session(&mut self, session: &mut Session) {
         self.twice(|this| this.walk_session(session));
     }
 
-    /// One turn. What earlier turns gave away is known; what later ones will is not.
+    /// Redacts one turn, using the secrets of earlier turns but not those of later ones.
     pub fn turn(&mut self, turn: &mut Turn) {
         self.twice(|this| this.walk_turn(turn));
     }
 
-    /// What the turns to come give away, gathered before the first one is redacted: for exports
-    /// that do not hold a session as a whole.
+    /// Collects the secrets of a turn without redacting it. For streaming exports: call it for all
+    /// turns before redacting the first one.
     pub fn gather(&mut self, turn: &mut Turn) {
         self.gathering = true;
         self.walk_turn(turn);
         self.gathering = false;
     }
 
-    /// Once to know all secrets, and again to replace them. What has none is looked at once.
+    /// Walks once to collect secrets, and a second time to replace them if there are any.
     fn twice(&mut self, mut walk: impl FnMut(&mut Self)) {
         self.gathering = true;
         walk(self);
@@ -211,7 +211,7 @@ impl Redactor<'_> {
             reasoning;
         self.string("text", text);
         if let Some(signature) = signature {
-            // The vendor checks it: it must come back as it was, unless it is a key itself.
+            // The vendor verifies the signature, so keep it unless it contains a key.
             self.value("signature", signature, Context { name: None, opaque: true });
         }
     }
@@ -238,7 +238,7 @@ impl Redactor<'_> {
             self.document("input", input);
         }
         if !input_text.is_empty() {
-            // It may break off anywhere.
+            // May be truncated anywhere.
             if input_text.trim_start().starts_with(['{', '[']) {
                 if let Some(text) = self.replaced_json(input_text, "input_text")
                     && !self.gathering
@@ -273,7 +273,7 @@ impl Redactor<'_> {
         }
     }
 
-    /// The pieces of a prompt, and the prompt. Where each piece stands is found again.
+    /// Redacts the prompt and its pieces, and recomputes the span of each piece.
     fn provenance(&mut self, provenance: &mut Provenance) {
         let Provenance { pieces, final_prompt, snapshots: _ } = provenance;
         let whole = final_prompt.clone().unwrap_or_default();
@@ -358,7 +358,7 @@ impl Redactor<'_> {
     }
 }
 
-/// A span in characters as one in bytes.
+/// Converts a span in characters to a byte range.
 fn place_in(text: &str, span: Option<(u32, u32)>) -> Option<(usize, usize)> {
     let (from, to) = span?;
     let place = |at: u32| {
@@ -368,7 +368,7 @@ fn place_in(text: &str, span: Option<(u32, u32)>) -> Option<(usize, usize)> {
     Some((place(from)?, place(to)?)).filter(|(from, to)| from <= to)
 }
 
-/// Where a place is after a round of edits: one inside of an edit goes to its beginning or its end.
+/// Maps an offset through a round of edits. An offset inside an edit moves to its start or end.
 fn moved(edits: &[Moved], at: usize, to_end: bool) -> usize {
     let mut moved = at;
     for Moved { start, end, length } in edits {

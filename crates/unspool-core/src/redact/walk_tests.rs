@@ -1,4 +1,4 @@
-//! Every field in which an agent's or a person's words may stand, and those that stay as they are.
+//! Checks the fields that may hold agent or user text, and the fields that never change.
 
 use super::*;
 use crate::id::{Id, PartId, SessionId, StepId, TurnId};
@@ -23,7 +23,7 @@ fn bodies(text: &str) -> Vec<Body> {
         call_id: "toolu_01".to_owned(),
         name: "Bash".to_owned(),
         input: Some(json(text)),
-        // It breaks off.
+        // Truncated input.
         input_text: format!(r#"{{"command": {}, "timeo"#, Json::string(text).text()),
         state: ToolState::Completed,
         output: some(),
@@ -111,7 +111,7 @@ fn turn(number: u32, user: Vec<Body>, parts: Vec<Body>) -> Turn {
     }
 }
 
-/// A session that says one text wherever something can be said.
+/// A session with the same text in every text field.
 fn everywhere(text: &str) -> Transcript {
     let mut turn = turn(1, bodies(text), bodies(text));
     turn.origin.ends[0] = Some(End { reason: EndReason::Failed(Some(text.to_owned())), at: None });
@@ -177,7 +177,7 @@ fn planted_secrets_are_found_in_every_field_and_nothing_else_changes() {
         // Spans of pieces, user, parts, session, end.
         assert!(report.count() > 80, "{} of {}", report.count(), case.text);
         assert!(!serde_json::to_string(&report).unwrap().contains(&case.secret));
-        // Again, as another export.
+        // Redact again, in a new export.
         redact(&mut transcript);
         assert_eq!(transcript, expected);
     }
@@ -224,10 +224,10 @@ fn names_of_fields_are_witnesses() {
             r#"{"Authorization":"Token x7Kq9ZmW2vB4nT6y"}"#,
             r#"{"Authorization":"Token [redacted:token:1]"}"#,
         ),
-        // Escaped slashes hide the address, escaped letters the name.
+        // Escaped slashes hide the URL, escaped letters the name.
         (r#"{"u":"redis:\/\/:hunter2x@h"}"#, r#"{"u":"redis:\/\/:[redacted:password:1]@h"}"#),
         (r#"{"u":"p\u0061ssword: hunter2x"}"#, r#"{"u":"p\u0061ssword: [redacted:password:1]"}"#),
-        // Half a character, before and behind.
+        // Half a surrogate pair before and after.
         (
             r#"{"u":"\ud83d PASSWORD=hunter2x \udc00"}"#,
             r#"{"u":"\ud83d PASSWORD=[redacted:password:1] \udc00"}"#,
@@ -284,7 +284,7 @@ fn output_and_result_agree_and_the_report_says_where() {
     assert!(report.secrets[0].places.iter().all(|spot| spot.turn == Some(7)));
 }
 
-// R-001-22: the vendor's signature comes back as it was.
+// R-001-22: the vendor's signature is unchanged.
 #[test]
 fn signatures_and_pictures_stay() {
     let signature = "token=x7Kq9ZmW2vB4nT6y/password:hunter2hunter2/Bearer x7Kq9ZmW2vB4nT6y";

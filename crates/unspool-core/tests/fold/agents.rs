@@ -1,4 +1,4 @@
-//! Sub-agents of a call: grouped behind it, in the foreground or in the background.
+//! Sub-agents of a call: grouped directly after it, in the foreground or in the background.
 
 use unspool_core::change::Oddity;
 use unspool_core::event::EndReason::{self, Completed, Failed, Idle, Interrupted, Superseded};
@@ -45,7 +45,7 @@ fn only_the_matching_agent_ends() {
 
 #[test]
 fn an_agents_end_is_final() {
-    // R-003-07 R-003-29: news that would contradict is counted, not applied.
+    // R-003-07 R-003-29: contradicting events are skipped and counted.
     let mut run = reply([
         called("t1", "Task"),
         agent_started("t1", "a"),
@@ -210,14 +210,14 @@ fn what_is_told_of_an_agent_before_it_is_known_is_kept_for_it() {
         agent_started("t1", "a"),
     ]);
     assert_eq!(agents(&run), "a failed");
-    // Nothing of it is in the main text meanwhile.
+    // Until then, none of it appears in the main text.
     let alone = reply([said(Text, "x"), agent_ended("", "a", AgentEnd::Failed)]);
     assert_eq!(alone.parts(), [r#"text:"x""#]);
 }
 
 #[test]
 fn an_agent_that_starts_before_its_call_is_told_is_not_lost() {
-    // R-X-04, several tellings: a hook may tell of the agent before the log tells of the call.
+    // R-X-04, several feeds: a hook may report the agent before the log has the call.
     let mut run = fold([prompt("p1").hook(), background_started("t1", "a").hook()]);
     run.tell_all([prompt("p1"), called("t1", "Task")]);
     assert_eq!(agents(&run), "a background");
@@ -241,7 +241,7 @@ fn news_of_an_agent_that_nobody_knows_is_counted() {
 
 #[test]
 fn what_one_telling_says_of_one_agent_does_not_silence_another_telling_of_another() {
-    // R-003-29, several tellings: nothing that only one telling saw is dropped.
+    // R-003-29, several feeds: nothing that only one feed has is dropped.
     let mut run =
         reply([called("t1", "Task"), background_started("t1", "a"), background_started("t1", "b")]);
     run.tell_all([
@@ -253,7 +253,7 @@ fn what_one_telling_says_of_one_agent_does_not_silence_another_telling_of_anothe
 
 #[test]
 fn agents_keep_their_own_names_when_tellings_differ() {
-    // R-003-29: the same for what they are called.
+    // R-003-29: the same for their names.
     use unspool_core::event::What;
     use unspool_core::part::Body;
     let named = |id: &str, name: &str| {

@@ -1,5 +1,5 @@
-//! Random scripts over a small alphabet of names, tellings and news, so that collisions, late
-//! news, repetitions and nonsense are the rule and not the exception.
+//! Generators of random scripts over a small alphabet of names, feeds and events, so that
+//! collisions, late events, repeats and nonsense are frequent.
 
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -12,19 +12,19 @@ use unspool_core::telling::{Name, Telling};
 
 use crate::script::*;
 
-/// What the scripts may hold.
+/// Which events the scripts may contain.
 #[derive(Clone, Copy)]
 pub struct Alphabet {
     pub tellings: &'static [Telling],
-    /// Prose and parts without names: they cannot be told twice.
+    /// Prose and parts without names: a repeat of these is a new part.
     pub nameless: bool,
-    /// Deltas that are nothing but white space.
+    /// Deltas of white space only.
     pub blanks: bool,
     /// Streams that replace each other.
     pub generations: bool,
     /// Events that name their turn.
     pub turn_names: bool,
-    /// Names that mean a part of another kind, turns without a name.
+    /// Names of parts of another kind, and turns without a name.
     pub nonsense: bool,
 }
 
@@ -39,7 +39,7 @@ pub const ALL: Alphabet = Alphabet {
     nonsense: true,
 };
 
-/// What one sensible source tells.
+/// The events of one well-formed source.
 pub const ONE_SOURCE: Alphabet = Alphabet {
     tellings: LOG,
     nameless: true,
@@ -50,14 +50,14 @@ pub const ONE_SOURCE: Alphabet = Alphabet {
 };
 
 impl Alphabet {
-    /// A script in which every line has a key of its own.
+    /// A script in which every line has its own key.
     pub fn script(self, most: usize) -> impl Strategy<Value = Vec<Line>> {
         let lines = prop::collection::vec(self.line(), 1..most);
         lines
             .prop_map(|lines| lines.into_iter().zip(0..).map(|(line, key)| line.key(key)).collect())
     }
 
-    /// A script in which some lines are told again later, under the same key.
+    /// A script in which some lines are repeated later, under the same key.
     pub fn script_with_repeats(self, most: usize) -> impl Strategy<Value = Vec<Line>> {
         let repeats = prop::collection::vec((any::<prop::sample::Index>(), 0..most), 0..6);
         (self.script(most), repeats).prop_map(|(mut script, repeats)| {
@@ -111,7 +111,7 @@ impl Alphabet {
             ]
             .boxed()
         } else {
-            // Log and stream have the prompt's id, hooks only its words.
+            // Log and stream have the prompt's id, hooks only its text.
             prop_oneof![
                 4 => prompts().prop_map(|name| vec![name]),
                 1 => Just(vec![prompt_name("p1"), Name::Alike(1, 0)]),
@@ -147,7 +147,7 @@ impl Alphabet {
     }
 
     fn prose(self) -> BoxedStrategy<What> {
-        // The index says the voice, as it does in a real message.
+        // The index determines the kind of prose, as in a real message.
         let named = (select(vec!["m1", "m2"]), 0..4u32).prop_map(|(message, index)| {
             let voice = if index % 2 == 0 { Voice::Reasoning } else { Voice::Text };
             (voice, Some(block(message, index)))
@@ -264,7 +264,7 @@ impl Alphabet {
     }
 }
 
-/// Leaves out deltas that are told again.
+/// Omits repeated deltas.
 pub fn deltas_once(script: Vec<Line>) -> Vec<Line> {
     let mut seen = Vec::new();
     script
@@ -281,9 +281,9 @@ pub fn deltas_once(script: Vec<Line>) -> Vec<Line> {
         .collect()
 }
 
-/// Leaves out what only its own order makes sense of: news of an agent by its id alone before
-/// anyone introduced it, the end or the usage of a step before its beginning, and a turn or a
-/// step that begins again after another one.
+/// Omits events that depend on their order: an event of an agent by its id alone before its start,
+/// the end or usage of a step before its start, and a turn or step that begins again after another
+/// one.
 pub fn in_order(script: Vec<Line>) -> Vec<Line> {
     let mut known = Vec::new();
     let mut begun: Vec<(Telling, Name)> = Vec::new();

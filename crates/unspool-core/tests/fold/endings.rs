@@ -1,4 +1,4 @@
-//! The end rule: whatever the reason, nothing is left open, the reason is said, and there is a
+//! The end rule: whatever the reason, nothing is left open, the reason is shown, and there is a
 //! reply.
 
 use unspool_core::event::EndReason::{self, Completed, Failed, Idle, Interrupted, Superseded};
@@ -87,7 +87,7 @@ fn an_error_that_was_overcome_does_not_explain_an_interruption() {
 
 #[test]
 fn what_a_failed_turn_failed_of_is_not_lost() {
-    // R-X-01, law 4: an older notice or another error does not stand for this one.
+    // R-X-01, law 4: an older notice or another error does not explain this end.
     let why = || over(Failed(Some("quota exceeded".to_owned())));
     let after_notice = reply([notice(Some("n"), "interrupted"), said(Text, "a"), why()]);
     assert_eq!(after_notice.parts().last().unwrap(), r#"error:"quota exceeded""#);
@@ -163,7 +163,7 @@ fn a_foreground_tool_without_an_end_cannot_hang_the_turn() {
 
 #[test]
 fn deltas_after_the_end_leave_no_streaming_part() {
-    // R-X-02: either the turn goes on, or what grew is closed.
+    // R-X-02: either the turn is reopened, or the prose is closed.
     for reason in reasons() {
         for late in [grew(Text, "late"), grew_in(Reasoning, block("m", 0), "late")] {
             let run = reply([said(Text, "a"), over(reason.clone()), late]);
@@ -193,7 +193,7 @@ fn another_tellings_end_closes_what_this_one_streams() {
 
 #[test]
 fn a_turn_that_goes_on_is_not_ended() {
-    // Design, end rule: a hook's "stop" that the agent was told to ignore, for one.
+    // Design, end rule: for example a hook's "stop" that the agent had to ignore.
     let mut run = reply([step("m1"), said(Text, "a"), over(Completed)]);
     run.tell_all([step("m2"), called("t1", "Bash")]);
     assert_eq!(run.state(), "running");

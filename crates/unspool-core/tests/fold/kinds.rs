@@ -1,4 +1,4 @@
-//! Kinds of parts, their ids, and what is kept of data that we have no kind for.
+//! Kinds of parts, their ids, and data without a kind of its own.
 
 use std::collections::HashSet;
 
@@ -122,14 +122,14 @@ fn a_part_is_found_wherever_it_stands() {
 
 #[test]
 fn nameless_parts_are_told_once_each() {
-    // R-003-03: without a name every telling is a new part, at the end.
+    // R-003-03: without a name every repeat is a new part, at the end.
     let run = reply([notice(None, "retry"), said(Text, "a"), notice(None, "retry")]);
     assert_eq!(run.parts(), ["notice:retry", r#"text:"a""#, "notice:retry"]);
 }
 
 #[test]
 fn a_name_that_means_a_finished_text_is_not_taken_over() {
-    // R-003-03, law 4: a text that was said is not replaced by data of the same telling.
+    // R-003-03, law 4: a text is not replaced by data of the same feed.
     let run = reply([said_in(Text, record("r1"), "words"), data(Some("r1"), "x", "{}")]);
     assert_eq!(run.turn().content(), "words");
 }
@@ -203,7 +203,7 @@ fn what_comes_before_the_first_prompt_is_turn_0() {
 
 #[test]
 fn turns_without_any_name_are_still_turns() {
-    // Law 3, R-003-01: a source that names nothing gets turns of their own.
+    // Law 3, R-003-01: unnamed turns of a source are separate turns.
     let nameless = |text: &str| started(vec![], vec![words(text)]);
     let run = fold([nameless("one"), said(Text, "1"), nameless("two"), said(Text, "2")]);
     assert_eq!(run.turns(), [vec![r#"text:"1""#], vec![r#"text:"2""#]]);
@@ -214,7 +214,7 @@ fn turns_without_any_name_are_still_turns() {
 
 #[test]
 fn steps_that_are_only_counted_belong_to_their_turn() {
-    // R-000-01, `Name::Nth`: a local name means something only inside its turn.
+    // R-000-01, `Name::Nth`: a local name is unique only within its turn.
     use unspool_core::telling::{Name, Telling};
     let counted =
         || Line::from(What::StepStarted { step: Name::Nth(Telling::Log, 0), model: None });

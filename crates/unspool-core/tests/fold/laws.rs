@@ -18,8 +18,8 @@ use crate::script::*;
 
 type Outcome = Result<(), TestCaseError>;
 
-/// Holds a law against random scripts. What fails is made smaller by leaving lines out, and is
-/// shown as a table.
+/// Checks a law on random scripts. A failing script is minimised by omitting lines and printed as
+/// a table.
 fn hold(cases: u32, scripts: impl Strategy<Value = Vec<Line>>, law: fn(&[Line]) -> Outcome) {
     let cases = std::env::var("FOLD_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(cases);
     let config = ProptestConfig {
@@ -51,7 +51,7 @@ fn hold(cases: u32, scripts: impl Strategy<Value = Vec<Line>>, law: fn(&[Line]) 
     }
 }
 
-/// Says where two transcripts differ, and not all that they agree on.
+/// Describes only the differences of two transcripts.
 fn same(left: &Transcript, right: &Transcript) -> Outcome {
     if left == right {
         return Ok(());
@@ -66,12 +66,12 @@ fn same(left: &Transcript, right: &Transcript) -> Outcome {
     Err(TestCaseError::fail(differ.join("\n")))
 }
 
-/// What a script comes to, folded one by one, with what is not shown.
+/// The rows of a script folded event by event, including hidden parts.
 fn folded(script: &[Line]) -> Transcript {
     fold(script.to_vec()).mirror.rows()
 }
 
-/// What must hold of every transcript at every moment.
+/// Invariants of every transcript after every event.
 fn check_shape(transcript: &Transcript) -> Outcome {
     let mut parts: HashSet<PartId> = HashSet::new();
     let mut turns = HashSet::new();
@@ -87,7 +87,7 @@ fn check_shape(transcript: &Transcript) -> Outcome {
     Ok(())
 }
 
-/// Nothing runs in a turn that is over (R-X-02), and no question is open in it (R-X-11).
+/// A turn that is over has no running part (R-X-02) and no open question (R-X-11).
 fn check_ended(transcript: &Transcript) -> Outcome {
     for turn in transcript.turns.iter().filter(|turn| turn.state != TurnState::Running) {
         for part in &turn.parts {
@@ -112,7 +112,7 @@ fn check_ended(transcript: &Transcript) -> Outcome {
 
 type Held = (ToolState, Option<Telling>);
 
-/// The state of every call, with who told its end.
+/// The state of every call, with the feed that set it.
 fn tool_states(transcript: &Transcript) -> HashMap<String, Held> {
     let parts = transcript.turns.iter().flat_map(|turn| &turn.parts);
     parts
@@ -122,8 +122,8 @@ fn tool_states(transcript: &Transcript) -> HashMap<String, Held> {
         .collect()
 }
 
-/// Whether a call may go from one state to the other. What the end rule inferred has no holder
-/// and yields to what is told; what is told yields to a stronger telling only.
+/// True if a call may change from one state to the other. An inferred state has no holder and
+/// yields to any reported one; a reported state yields only to a stronger feed.
 fn may_follow((from, holder): Held, (to, next): Held) -> bool {
     match (from.is_terminal(), to.is_terminal()) {
         _ if from == to => true,
@@ -142,11 +142,11 @@ const SENSIBLE: Alphabet = Alphabet { nonsense: false, ..ALL };
 
 #[test]
 fn law_3_the_assembler_is_pure_and_total() {
-    // R-X-03: no panic, and the same again.
+    // R-X-03: no panic, and a deterministic result.
     hold(300, ALL.script_with_repeats(40), |script| same(&folded(script), &folded(script)));
 }
 
-/// Checks every moment of a script.
+/// Checks the invariants after every event of a script.
 fn at_every_moment(script: &[Line], check: fn(&Transcript) -> Outcome) -> Outcome {
     let mut run = fold([]);
     script.iter().try_for_each(|line| {
@@ -195,7 +195,7 @@ fn no_state_of_a_call_moves_backward() {
 
 #[test]
 fn no_told_end_of_an_agent_is_taken_back() {
-    // R-003-07 R-003-29 R-003-34: within one telling.
+    // R-003-07 R-003-29 R-003-34: within one feed.
     hold(200, ONE_SOURCE.script_with_repeats(30), |script| {
         let mut run = fold([]);
         let mut ended: HashMap<String, AgentState> = HashMap::new();
@@ -238,7 +238,7 @@ fn law_2_a_batch_is_the_same_as_one_by_one() {
 
 #[test]
 fn law_2_changes_alone_rebuild_the_session() {
-    // R-000-14 R-003-48: also after they went over a wire.
+    // R-000-14 R-003-48: also after serialisation.
     hold(200, ALL.script_with_repeats(40), |script| {
         let mut assembler = Assembler::new(session());
         let mut mirror = new_mirror();
@@ -255,8 +255,8 @@ fn law_2_changes_alone_rebuild_the_session() {
     });
 }
 
-/// A new process at every cut. No delta is told on both sides of it: which deltas a growing text
-/// has is not in the rows, and the recorder's keys keep them apart.
+/// A new process at every cut. No delta is repeated across the cut: the rows do not record which
+/// deltas an open text contains, and the recorder's keys prevent such repeats.
 fn live_is_stored(script: &[Line]) -> Outcome {
     let whole = folded(script);
     for cut in 0..script.len() {
@@ -273,7 +273,7 @@ fn live_is_stored(script: &[Line]) -> Outcome {
     Ok(())
 }
 
-/// A new process that takes a turn from its rows only when an event needs it.
+/// A new process that restores a turn from its rows only when an event needs it.
 fn from_outline(stored: Run, rest: &[Line]) -> Transcript {
     let rows = stored.mirror.rows();
     let outlines = rows.turns.iter().map(|turn| Outline {
@@ -297,9 +297,9 @@ fn from_outline(stored: Run, rest: &[Line]) -> Transcript {
 
 #[test]
 fn law_2_live_is_stored() {
-    // R-000-14 R-X-03 C-21. What the rows do not hold does not reach over the cut: the
-    // generation of a stream, white space before the first word, an agent that is not known yet,
-    // and which of two turns or steps was begun again last.
+    // R-000-14 R-X-03 C-21. State that the rows do not contain is lost at the cut: the
+    // generation of a stream, white space before the first word, an agent without a start, and
+    // which of two turns or steps was started again last.
     let alphabet = Alphabet { generations: false, blanks: false, ..SENSIBLE };
     hold(100, alphabet.script(25).prop_map(in_order), live_is_stored);
 }
@@ -312,22 +312,22 @@ fn law_2_live_is_stored_for_one_source() {
 
 #[test]
 fn law_9_memory_is_bounded() {
-    // R-X-14: letting go of all that is over, after every event, changes nothing. Which deltas a
-    // text has leaves memory with it, so none is told twice here.
+    // R-X-14: releasing every settled turn after every event changes nothing. A released text
+    // forgets which deltas it contains, so no delta is repeated here.
     let scripts = SENSIBLE.script_with_repeats(40).prop_map(deltas_once);
     hold(200, scripts, |script| same(&released(script), &folded(script)));
 }
 
 #[test]
 fn law_5_twice_is_once() {
-    // R-001-28. What is told of an agent before anyone introduced it means more the second time.
+    // R-001-28. An event of an agent before its start has more effect when it is repeated.
     let alphabet = Alphabet { nameless: false, blanks: true, ..ONE_SOURCE };
     hold(200, alphabet.script(30).prop_map(in_order), |script| {
         same(&folded(&[script, script].concat()), &folded(script))
     });
 }
 
-/// Folds a script as the recorder does: what is over leaves memory, and comes back when needed.
+/// Folds a script as the recorder does: settled turns are released and restored on demand.
 fn released(script: &[Line]) -> Transcript {
     let mut assembler = Assembler::new(session());
     let mut mirror = new_mirror();

@@ -1,6 +1,6 @@
-//! The fold, shown by requirement: scripts of events go through the assembler, its changes go
-//! through the mirror, and the transcript is compared as a short table of strings. Each test
-//! cites the requirements that it shows; `laws*` hold the laws as properties.
+//! The fold, tested by requirement: scripts of events go through the assembler, its changes through
+//! the transcript builder, and the transcript is compared as a short table of strings. Each test
+//! cites the requirements it covers; `laws` checks the laws as properties.
 
 #[cfg(test)]
 mod agents;

@@ -1,4 +1,4 @@
-//! Memory: what is closed leaves the assembler as changes.
+//! Memory: closed content leaves the assembler as changes and is not kept.
 
 use unspool_core::change::Change;
 use unspool_core::event::EndReason::Completed;
@@ -7,7 +7,7 @@ use unspool_core::event::{AgentEnd, ToolEnd};
 
 use crate::script::*;
 
-/// How often a word stands in what the assembler holds.
+/// How often a word occurs in the assembler's state.
 fn held(run: &Run, what: &str) -> usize {
     format!("{:?}", run.assembler).matches(what).count()
 }
@@ -39,7 +39,7 @@ fn law_9_a_session_of_100k_events_keeps_no_closed_part() {
             ]);
         }
         run.tell(over(Completed));
-        // What the recorder does: every turn that is over and has been saved is let go.
+        // As the recorder does: release every settled turn that has been saved.
         if let Some(before) = last.replace(id) {
             assert!(run.assembler.release(before));
         }
@@ -52,7 +52,7 @@ fn law_9_a_session_of_100k_events_keeps_no_closed_part() {
 
 #[test]
 fn law_9_what_a_long_turn_said_is_not_held() {
-    // R-X-14: also before the turn is let go.
+    // R-X-14: also before the turn is released.
     let mut run = reply([]);
     for nth in 0..1000 {
         let id = format!("t{nth}");
@@ -80,7 +80,7 @@ fn law_9_an_ended_call_does_not_hold_its_deltas() {
 
 #[test]
 fn law_9_ends_of_agents_that_nobody_knows_do_not_pile_up() {
-    // R-X-04: kept for as long as a telling may still introduce them, but only so many.
+    // R-X-04: kept until a feed has their start, up to a limit.
     let strangers =
         (0..5000).map(|nth| agent_ended("", &format!("stranger{nth}"), AgentEnd::Completed));
     let mut run = reply(strangers);
@@ -131,7 +131,7 @@ fn law_9_a_late_event_finds_a_turn_that_was_let_go() {
 
 #[test]
 fn law_9_the_end_of_an_agent_is_found_by_its_own_id_alone() {
-    // Law 9 R-003-34: the turn is over, the agent's end was only inferred, then it is told.
+    // Law 9 R-003-34: the turn is over, the agent's end was only inferred, then it is reported.
     let script = [
         called("t1", "Task"),
         agent_started("t1", "a"),
@@ -155,7 +155,7 @@ fn law_9_the_end_of_an_agent_is_found_by_its_own_id_alone() {
 
 #[test]
 fn law_9_a_second_telling_finds_what_came_before_the_first_prompt() {
-    // Law 9 C-02: the preamble was let go before the hooks spoke at all.
+    // Law 9 C-02: the preamble was released before the first hook event.
     let mut run = fold([notice(Some("n1"), "one"), prompt("p1"), said(Text, "a")]);
     let preamble = run.transcript().turns[0].clone();
     assert!(run.assembler.release(preamble.id));

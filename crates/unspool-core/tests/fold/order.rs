@@ -1,4 +1,4 @@
-//! Order: parts stand where they were opened, over all steps, whatever the clock says.
+//! Order: parts keep the place where they were opened, across steps and regardless of clocks.
 
 use unspool_core::event::EndReason::Completed;
 use unspool_core::event::ToolEnd;
@@ -42,7 +42,7 @@ fn a_turn_is_one_ordered_list_over_all_steps() {
 
 #[test]
 fn what_began_first_stands_first_though_it_is_told_later() {
-    // R-000-01: a source that writes a text when it is whole says when it begins.
+    // R-000-01: a source that writes a text only when complete reports its beginning.
     let run = reply([
         step("m1"),
         block_begun(block("m1", 0)),
@@ -53,7 +53,7 @@ fn what_began_first_stands_first_though_it_is_told_later() {
         called("t2", "Read"),
         over(Completed),
     ]);
-    // The second block came to nothing.
+    // The second block stays empty.
     assert_eq!(
         run.parts(),
         [r#"text:"I look.""#, r#"tool t1 completed "file""#, "tool t2 interrupted"]
@@ -189,7 +189,7 @@ fn content_is_the_text_parts_joined_and_follows_them() {
 
 #[test]
 fn content_is_no_part_of_a_turn() {
-    // R-000-17 R-000-18, the model's half: nothing sets it, nothing stores it.
+    // R-000-17 R-000-18, on the model's side: the content is derived, never set or stored.
     let turn = reply([said(Text, "a")]).turn();
     let json = serde_json::to_value(&turn).unwrap();
     assert!(json.get("content").is_none());
@@ -358,7 +358,7 @@ fn an_agent_part_takes_its_tools_place_plus_one() {
 
 #[test]
 fn an_event_for_an_older_turn_does_not_make_it_the_current_one() {
-    // R-000-01, `Event::turn`: "where the source says; else the telling's current turn".
+    // R-000-01, `Event::turn`: the named turn, otherwise the feed's current one.
     let run = fold([
         prompt("p1"),
         said(Text, "one"),

@@ -1,4 +1,4 @@
-//! Text and reasoning: deltas, whole texts, names, white space.
+//! Text and reasoning: deltas, complete texts, names, white space.
 
 use unspool_core::event::EndReason::Completed;
 use unspool_core::event::SaidDetail;
@@ -27,7 +27,7 @@ fn whole_text_reconciles_with_its_deltas() {
 
 #[test]
 fn deltas_after_a_whole_text_open_a_new_part() {
-    // R-003-19 R-X-05 R-X-07: the whole text closed the part, so what follows is another one.
+    // R-003-19 R-X-05 R-X-07: the complete text closed the part, so the next delta opens another.
     let run = reply([grew(Text, "Hel"), said(Text, "Hello"), grew(Text, "Next")]);
     assert_eq!(run.parts(), [r#"text:"Hello""#, r#"text…:"Next""#]);
 }
@@ -48,7 +48,7 @@ fn the_same_reasoning_source_after_its_end_opens_a_new_part() {
 
 #[test]
 fn news_for_a_named_block_that_ended_is_not_lost() {
-    // R-X-07: with a key of its own the delta is no repetition.
+    // R-X-07: a delta with its own key is not a repeat.
     let name = block("m", 0);
     let run = reply([
         grew_in(Reasoning, name.clone(), "a"),
@@ -60,7 +60,7 @@ fn news_for_a_named_block_that_ended_is_not_lost() {
 
 #[test]
 fn empty_prose_makes_no_part() {
-    // R-X-07 R-003-20, text rule: empty parts are never made.
+    // R-X-07 R-003-20, text rule: empty parts are never created.
     for voice in [Text, Reasoning] {
         let run = reply([
             grew(voice, ""),
@@ -77,7 +77,7 @@ fn empty_prose_makes_no_part() {
 
 #[test]
 fn white_space_before_the_first_word_is_kept_with_its_own_kind() {
-    // R-000-09: white space of a text is no part of the reasoning behind it.
+    // R-000-09: white space of a text does not belong to the reasoning after it.
     let run = reply([grew(Text, "\n"), grew(Text, "a")]);
     assert_eq!(run.parts(), [r#"text…:"\na""#]);
     let run = reply([grew(Text, "\n\n"), grew(Reasoning, "think")]);
@@ -147,7 +147,7 @@ fn one_message_over_several_records_is_one_step_in_order() {
 
 #[test]
 fn a_delta_told_twice_counts_once() {
-    // R-000-13, law 5: the key says that it is the same delta.
+    // R-000-13, law 5: the same key is the same delta.
     let name = block("m", 0);
     let run = reply([
         grew_in(Text, name.clone(), "a").key(10),
@@ -174,7 +174,7 @@ fn leading_white_space_told_twice_counts_once() {
 
 #[test]
 fn reasoning_never_grows_a_text() {
-    // R-000-03: a delta of another kind under the same name makes no sense, and is no text.
+    // R-000-03: a delta of another kind under the same name is a contradiction, not text.
     let run =
         reply([grew_in(Text, block("m", 0), "hi"), grew_in(Reasoning, block("m", 0), "secret")]);
     assert_eq!(run.turn().content(), "hi");

@@ -1,4 +1,4 @@
-//! Questions lie over their tool: asked, answered, declined, and never a part of their own.
+//! Questions belong to their tool and are never parts: asked, answered, declined.
 
 use unspool_core::change::Oddity;
 use unspool_core::event::EndReason::{Completed, Failed, Idle, Interrupted, Superseded};
@@ -122,14 +122,14 @@ fn an_answered_question_is_never_matched_by_a_new_request() {
     ]);
     assert_eq!(run.parts(), [r#"tool t1 running asked "First?": allowed"#]);
     assert_eq!(run.counted(Oddity::Contradiction), 1);
-    // The same request told again is no news.
+    // A repeat of the same request changes nothing.
     run.tell(asked("t1", question(Some("r1"), "First?")));
     assert_eq!(run.parts(), [r#"tool t1 running asked "First?": allowed"#]);
 }
 
 #[test]
 fn an_answered_question_without_an_id_is_not_matched_either() {
-    // R-X-09: an answer to the first question must not stand beside the second one.
+    // R-X-09: the answer to the first question must not be paired with the second one.
     let run = reply([
         called("t1", "Bash"),
         asked("t1", question(None, "First?")),
@@ -162,7 +162,7 @@ fn several_questions_get_one_combined_reply() {
 
 #[test]
 fn what_follows_from_the_outcome_yields_to_what_was_told() {
-    // R-003-13 R-X-18: an answer that no source gave is marked, and a told one wins at any time.
+    // R-003-13 R-X-18: an inferred answer is marked, and a reported one always wins.
     let ask = || asked("t1", question(None, "Run?"));
     let end = || ended("t1", ToolEnd::Completed, "");
     let inferred = reply([called("t1", "Bash"), ask(), end()]);

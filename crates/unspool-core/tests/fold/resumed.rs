@@ -1,5 +1,5 @@
-//! Law 2 at a cut, case by case: an assembler that goes on from the stored transcript does what
-//! the one that never stopped would have done.
+//! Law 2 at a cut, case by case: an assembler resumed from the stored transcript behaves as one
+//! that never stopped.
 
 use unspool_core::event::EndReason::{Completed, Interrupted};
 use unspool_core::event::Voice::{Reasoning, Text};

@@ -1,5 +1,5 @@
-//! Event scripts that read like tables: builders for events, a run of them through the assembler
-//! and the mirror. The transcript is compared as the short strings of `table`.
+//! Event scripts that read like tables: builders for events, and a run of them through the
+//! assembler and the transcript builder. `table` renders transcripts as short strings to compare.
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use unspool_core::transcript::Mirror;
 
 pub use crate::table::{as_tool, show, shown};
 
-/// One line of a script: what happened, and who tells it. The log, unless said otherwise.
+/// One line of a script: an event and its feed, by default the log.
 #[derive(Clone)]
 pub struct Line {
     pub what: What,
@@ -58,12 +58,12 @@ impl Line {
         Line { telling, ..self }
     }
 
-    /// Told by the live stream.
+    /// From the live stream.
     pub fn stream(self) -> Line {
         self.by(Telling::Stream)
     }
 
-    /// Told by a hook.
+    /// From a hook.
     pub fn hook(self) -> Line {
         self.by(Telling::Hooks)
     }
@@ -106,7 +106,7 @@ impl Line {
     }
 }
 
-/// A session under way.
+/// A running session.
 #[derive(Clone, Debug)]
 pub struct Run {
     pub assembler: Assembler,
@@ -158,12 +158,12 @@ impl Run {
         self.mirror.transcript()
     }
 
-    /// The turn that stands last.
+    /// The last turn.
     pub fn turn(&self) -> Turn {
         self.transcript().turns.pop().unwrap()
     }
 
-    /// The parts of the turn that stands last.
+    /// The parts of the last turn.
     pub fn parts(&self) -> Vec<String> {
         shown(&self.turn())
     }
@@ -187,7 +187,7 @@ impl Run {
         self.mirror.oddities().find(|(odd, _)| *odd == what).map_or(0, |(_, count)| count)
     }
 
-    /// Goes on as a new process would: the assembler is rebuilt from the stored transcript.
+    /// Continues as a new process would: rebuilds the assembler from the stored transcript.
     pub fn restarted(&self) -> Run {
         let assembler = Assembler::resume(&self.mirror.rows());
         Run { assembler, mirror: self.mirror.clone(), next: self.next }

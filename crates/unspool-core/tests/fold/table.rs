@@ -11,7 +11,7 @@ pub fn shown(turn: &Turn) -> Vec<String> {
     turn.parts.iter().map(show).collect()
 }
 
-/// A part as one short string. `…` marks what still grows.
+/// A part as one short string. `…` marks open prose.
 pub fn show(part: &Part) -> String {
     let open = |open: bool| if open { "…" } else { "" };
     match &part.body {

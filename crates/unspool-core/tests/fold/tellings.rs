@@ -1,5 +1,5 @@
-//! Several tellings of one session: one spine, nothing doubled, nothing dropped, and the order in
-//! which they arrive leaves no trace.
+//! Several feeds of one session: one spine, nothing doubled, nothing dropped, and arrival order
+//! leaves no trace.
 
 use unspool_core::assemble::prose_likeness;
 use unspool_core::event::EndReason::{Completed, Failed, Idle, Interrupted};
@@ -28,7 +28,7 @@ fn interleavings(a: &[Line], b: &[Line]) -> Vec<Vec<Line>> {
     }
 }
 
-/// Keys are the script's own, so that they do not depend on the interleaving.
+/// Assigns keys per script, so that they do not depend on the interleaving.
 fn keyed(lines: Vec<Line>, from: u64) -> Vec<Line> {
     lines.into_iter().zip(from..).map(|(line, key)| line.key(key)).collect()
 }
@@ -46,7 +46,7 @@ fn agree(log: Vec<Line>, other: Vec<Line>) -> Transcript {
     first.unwrap()
 }
 
-/// What people see of a transcript, with ids and places.
+/// The visible content of a transcript, with ids and places.
 fn shape(transcript: &Transcript) -> Vec<String> {
     let mut out = Vec::new();
     for turn in &transcript.turns {
@@ -64,7 +64,7 @@ fn parts(transcript: &Transcript) -> Vec<String> {
 
 #[test]
 fn an_end_that_says_how_is_believed_before_silence() {
-    // A chat that is kept says no more than that nothing in it is open; its stream saw the end.
+    // A stored chat only shows that nothing is open; its stream has the end.
     let log = vec![prompt("p1"), said_in(Text, block("m", 0), "Hello"), over(Idle)];
     let stream = |end| {
         let grown = grew_in(Text, block("m", 0), "Hello").stream();
@@ -100,7 +100,7 @@ fn a_weaker_answer_is_evidence_all_the_same() {
 
 #[test]
 fn log_and_stream_of_one_turn() {
-    // R-X-03 R-000-14, several tellings: never doubled
+    // R-X-03 R-000-14, several feeds: never doubled
     let log = vec![
         prompt("p1"),
         said_in(Text, block("m", 0), "Hello"),
@@ -146,7 +146,7 @@ fn what_only_one_telling_saw_stands_between() {
 
 #[test]
 fn hooks_find_text_and_calls_without_ids() {
-    // Several tellings: overlay by likeness.
+    // Several feeds: matched by content hash.
     let log = vec![
         prompt("p1"),
         said_in(Text, block("m", 0), "Hello"),
@@ -179,7 +179,7 @@ fn a_stream_that_names_nothing_meets_the_log_by_what_is_said() {
     let transcript = agree(log.clone(), stream.clone());
     assert_eq!(transcript.turns.len(), 1);
     assert_eq!(parts(&transcript), [r#"reasoning:"Same""#, r#"text:"Same""#]);
-    // Hooks that say the last words once more change nothing, whoever comes first.
+    // Hooks that repeat the last text change nothing, in either order.
     let hooks = [prompt("p1").hook(), said_in(Text, record("last"), "Same").hook()];
     for order in [[0, 1, 2], [1, 2, 0], [2, 1, 0], [1, 0, 2]] {
         let tellings = [log.as_slice(), stream.as_slice(), hooks.as_slice()];
@@ -190,7 +190,7 @@ fn a_stream_that_names_nothing_meets_the_log_by_what_is_said() {
 
 #[test]
 fn a_denied_permission_that_only_a_hook_saw_is_not_dropped() {
-    // Several tellings, tool state: interrupted → denied applies at any time and commutes.
+    // Several feeds, tool state: interrupted → denied applies at any time and commutes.
     let log = vec![prompt("p1"), called("t1", "Bash"), ended("t1", ToolEnd::Interrupted, "")];
     let hooks = vec![prompt("p1").hook(), ended("t1", ToolEnd::Denied, "").hook()];
     let transcript = agree(log, hooks);
@@ -199,7 +199,7 @@ fn a_denied_permission_that_only_a_hook_saw_is_not_dropped() {
 
 #[test]
 fn the_stronger_telling_says_how_a_call_ended() {
-    // R-003-07: a stronger telling may correct a weaker one, a weaker one never a stronger.
+    // R-003-07: a stronger feed may correct a weaker one, never the reverse.
     let log = vec![prompt("p1"), called("t1", "Bash"), ended("t1", ToolEnd::Failed, "log")];
     let hooks = vec![prompt("p1").hook(), ended("t1", ToolEnd::Completed, "hook").hook()];
     let transcript = agree(log, hooks);
@@ -217,7 +217,7 @@ fn ends_of_a_turn_in_any_order() {
 
 #[test]
 fn an_idle_hook_and_a_log_with_the_result_in_any_order() {
-    // R-X-03 R-X-13: the order in which tellings arrive does not change the result.
+    // R-X-03 R-X-13: arrival order does not change the result.
     use unspool_core::event::EndReason::Idle;
     let log = vec![prompt("p1"), called("t1", "Bash"), ended("t1", ToolEnd::Completed, "x")];
     let hooks = vec![prompt("p1").hook(), over(Idle).hook()];
@@ -241,7 +241,7 @@ fn agents_told_by_hook_and_log_in_any_order() {
 
 #[test]
 fn a_weaker_telling_does_not_merge_two_turns_of_the_spine() {
-    // R-000-01 C-02: places are unique in a turn, and the spine says what a turn is.
+    // R-000-01 C-02: places are unique in a turn, and the spine decides what a turn is.
     let named = |id: &str| started(vec![record(id)], vec![words(id)]);
     let run = fold([
         named("r1"),
@@ -262,7 +262,7 @@ fn a_weaker_telling_does_not_merge_two_turns_of_the_spine() {
 
 #[test]
 fn two_turns_of_hooks_that_a_log_calls_one_keep_all_their_parts() {
-    // Law 4: what is only counted in each of two turns is not the same thing.
+    // Law 4: parts numbered by count in two turns are different parts.
     let alike = |content: u64| started(vec![Name::Alike(content, 0)], vec![]);
     let run = fold([
         alike(1).hook(),
@@ -283,7 +283,7 @@ fn two_turns_of_hooks_that_a_log_calls_one_keep_all_their_parts() {
 
 #[test]
 fn calls_of_a_like_with_ids_of_their_own_stay_two_when_turns_are_joined() {
-    // Law 4, R-X-06: a likeness finds calls without an id; it does not make two ids one.
+    // Law 4, R-X-06: a content hash matches calls without an id; it never merges two ids.
     let run = fold([
         started(vec![Name::Alike(9, 0)], vec![]).stream(),
         called("t1", "Bash").stream(),
@@ -301,7 +301,7 @@ fn calls_of_a_like_with_ids_of_their_own_stay_two_when_turns_are_joined() {
 
 #[test]
 fn a_step_does_not_reach_into_another_turn() {
-    // R-000-01: also where events name their turn and no prompt is told.
+    // R-000-01: also if events name their turn and there is no prompt.
     let run = fold([
         step("m1").in_turn("p1"),
         said(Text, "a").in_turn("p1"),
@@ -317,7 +317,7 @@ fn a_step_does_not_reach_into_another_turn() {
 
 #[test]
 fn a_call_that_a_hook_told_without_its_id_does_not_cut_the_turn() {
-    // R-X-03: what was dissolved into another part says nothing of the turn any more.
+    // R-X-03: a part merged into another no longer affects the turn.
     use unspool_core::assemble::likeness;
     use unspool_core::event::EndReason::Idle;
     use unspool_core::event::{Call, What};
@@ -339,7 +339,7 @@ fn a_call_that_a_hook_told_without_its_id_does_not_cut_the_turn() {
 
 #[test]
 fn an_answer_that_both_tell_leaves_no_trace_of_who_came_first() {
-    // R-X-03: the weaker telling is not believed, and has spoken all the same.
+    // R-X-03: the weaker feed is overruled but still counts as evidence.
     let told = || {
         vec![
             prompt("p1"),

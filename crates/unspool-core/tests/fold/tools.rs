@@ -75,7 +75,7 @@ fn interrupted_may_become_denied() {
     let mut run = reply([called("t1", "Bash"), ended("t1", ToolEnd::Interrupted, "")]);
     run.tell_all([over(Interrupted), ended("t1", ToolEnd::Denied, "")]);
     assert_eq!(run.parts()[0], "tool t1 denied");
-    // And a rejection that a person was asked about is a denial, in whatever order it is told.
+    // And a rejection with a question is a denial, in whatever order the events arrive.
     let ask = || asked("t1", question(None, "Run?"));
     let reject = || ended("t1", ToolEnd::Rejected, "");
     for script in [[ask(), reject()], [reject(), ask()]] {
@@ -86,20 +86,20 @@ fn interrupted_may_become_denied() {
 
 #[test]
 fn a_result_that_comes_after_the_end_of_the_turn() {
-    // R-003-07: what the end rule interrupted is terminal as well, for the same telling; what
-    // the result says is a refinement and is kept.
+    // R-003-07: interruption by the end rule is terminal as well, for the same feed; the result
+    // is a refinement and is kept.
     let run =
         reply([called("t1", "Bash"), over(Interrupted), ended("t1", ToolEnd::Completed, "late")]);
     let (tool, turn) = (run.tool("t1"), run.turn());
     assert_eq!(tool.output.as_deref(), Some("late"));
-    // Whichever state it has, the turn's ending must say the same as the tool.
+    // The turn's ending must agree with the tool's state.
     assert_eq!(turn.state.name(), "interrupted");
     assert_eq!(run.parts().last().unwrap(), "notice:interrupted");
 }
 
 #[test]
 fn an_idle_turn_whose_tool_did_end_after_all_was_not_cut() {
-    // R-X-03, law 5: the verdict on an idle turn follows from the facts, not from when they came.
+    // R-X-03, law 5: the state of an idle turn depends on the facts, not on their arrival order.
     use unspool_core::event::EndReason::Idle;
     let result = || ended("t1", ToolEnd::Completed, "x");
     let early = reply([called("t1", "Bash"), result(), over(Idle)]);
@@ -179,7 +179,7 @@ fn a_call_inside_a_call_keeps_its_parent() {
 
 #[test]
 fn what_opens_a_tool_without_its_name_does_not_hold_the_name() {
-    // R-003-08 R-003-11, several tellings: a weaker telling may always add what nobody has told.
+    // R-003-08 R-003-11, several feeds: a weaker feed may always set a field that is unset.
     for opener in [ended("t1", ToolEnd::Completed, "x"), tool_started("t1"), output_grew("t1", "x")]
     {
         let run = reply([opener.clone(), prompt("p1").stream(), called("t1", "Bash").stream()]);
@@ -189,7 +189,7 @@ fn what_opens_a_tool_without_its_name_does_not_hold_the_name() {
 
 #[test]
 fn output_that_two_tellings_stream_is_not_doubled() {
-    // Several tellings: what stands is never doubled.
+    // Several feeds: existing output is never doubled.
     let run = reply([
         called("t1", "Bash"),
         prompt("p1").stream(),

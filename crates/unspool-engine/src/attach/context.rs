@@ -1,6 +1,6 @@
-//! What a connection that begins in the middle of a turn does not tell: whose message it is that
-//! grows. Each capture must say it, or what follows would stand in a turn of its own. It was told on
-//! an earlier connection, or the server is asked.
+//! Context for a connection that starts in the middle of a turn: deltas name a message that this
+//! capture has not introduced. Without the introduction its parts would form a turn of their own.
+//! It comes from an earlier connection, or is fetched from the server.
 
 use std::collections::VecDeque;
 
@@ -8,10 +8,10 @@ use rustc_hash::FxHashSet;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// So many messages are remembered: turns that go on are among the latest.
+/// Number of messages remembered. Running turns are among the latest.
 const MESSAGES: usize = 256;
 
-/// As much of an event as must be understood here.
+/// The fields of an event that are needed here.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 pub struct Event<'a> {
@@ -19,7 +19,7 @@ pub struct Event<'a> {
     r#type: Option<&'a str>,
     #[serde(borrow)]
     properties: Properties<'a>,
-    /// What the stream of all projects puts an event into.
+    /// The global stream (`/global/event`) wraps events in a payload.
     #[serde(borrow)]
     payload: Option<Box<Event<'a>>>,
 }
@@ -55,22 +55,22 @@ struct Part<'a> {
     message: Option<&'a str>,
 }
 
-/// A message that was told.
+/// A message that the server has announced.
 struct Message {
     id: String,
     parent: Option<String>,
-    /// The event that told it.
+    /// The event that announced it.
     line: Vec<u8>,
 }
 
-/// The messages that were told, and those that this capture knows.
+/// The messages announced so far, and the ids of those in the current capture.
 #[derive(Default)]
 pub struct Context {
     messages: VecDeque<Message>,
     here: FxHashSet<String>,
 }
 
-/// A message that a capture does not know.
+/// A message that the current capture has not introduced.
 #[derive(PartialEq, Eq, Debug)]
 pub struct Unknown {
     pub session: String,
@@ -79,7 +79,7 @@ pub struct Unknown {
 
 impl<'a> Event<'a> {
     pub fn read(line: &'a [u8]) -> Event<'a> {
-        // What cannot be read is none of ours: it is taken down as it is.
+        // An event that does not parse is captured unchanged.
         let event: Event<'a> = serde_json::from_slice(line).unwrap_or_default();
         match event.payload {
             Some(inner) => *inner,
@@ -87,19 +87,19 @@ impl<'a> Event<'a> {
         }
     }
 
-    /// That a server is there, or still is, says nothing of a session.
+    /// True for heartbeats and connection notices, which belong to no session.
     pub fn is_about_connection(&self) -> bool {
         self.r#type.is_some_and(|kind| kind.starts_with("server."))
     }
 }
 
 impl Context {
-    /// A new capture begins.
+    /// Starts a new capture.
     pub fn begin(&mut self) {
         self.here.clear();
     }
 
-    /// Takes note of an event. Gives back the message that it speaks of, if nobody has told it.
+    /// Registers an event. Returns its message if this capture has not introduced it.
     pub fn note(&mut self, line: &[u8]) -> Option<Unknown> {
         let Event { r#type, properties, .. } = Event::read(line);
         if r#type == Some("message.updated") {
@@ -117,12 +117,12 @@ impl Context {
         let part = properties.part.unwrap_or_default();
         let message = properties.message.or(part.message)?;
         let session = properties.session.or(part.session)?;
-        // Asked for once, whatever comes of it.
+        // Report each message once, even if it cannot be fetched.
         let new = self.here.insert(message.to_owned());
         new.then(|| Unknown { session: session.to_owned(), message: message.to_owned() })
     }
 
-    /// The events that tell of a message, and of the one that it answers before it.
+    /// The cached events of a message, preceded by those of its parent.
     pub fn told(&mut self, unknown: &Unknown) -> Vec<Vec<u8>> {
         let Some(message) = self.find(&unknown.message) else { return Vec::new() };
         let (line, parent) = (message.line.clone(), message.parent.clone());
@@ -131,7 +131,7 @@ impl Context {
         before.into_iter().chain([line]).collect()
     }
 
-    /// The message that another one answers, if this capture does not know it.
+    /// The parent of a message, if this capture has not introduced it.
     pub fn unknown_parent(&self, message: &str, session: &str) -> Option<Unknown> {
         let parent = self.find(message)?.parent.clone()?;
         let unknown = !self.here.contains(&parent);
@@ -143,8 +143,8 @@ impl Context {
     }
 }
 
-/// What a server says of a message when it is asked, as the events that told it. Of the user's it
-/// has the words as well; the model's are still growing.
+/// Converts the server's response for one message into the events that announce it. Parts are
+/// included for user messages only; those of the model are still growing.
 pub fn as_events(answer: &str) -> Vec<Vec<u8>> {
     #[derive(Deserialize)]
     struct Answer<'a> {
@@ -186,7 +186,7 @@ mod tests {
         context.begin();
         let unknown = Unknown { session: "s".to_owned(), message: "m2".to_owned() };
         assert_eq!(context.note(DELTA).as_ref(), Some(&unknown));
-        assert!(context.told(&unknown).is_empty(), "nobody has told it");
+        assert!(context.told(&unknown).is_empty(), "no event announced it");
         assert!(context.note(USER).is_none() && context.note(REPLY).is_none());
         assert!(context.note(DELTA).is_none());
         context.begin();

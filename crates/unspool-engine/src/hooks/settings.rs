@@ -1,5 +1,4 @@
-//! Settings in JSON, changed in one place and left alone everywhere else: fields keep their order
-//! and their values every byte.
+//! Edits the `hooks` field of JSON settings. All other fields keep their order and their bytes.
 
 use std::fmt;
 
@@ -10,13 +9,13 @@ use thiserror::Error;
 
 #[derive(Debug, Error)]
 pub enum NotSettings {
-    #[error("it is no JSON object: {0}")]
+    #[error("not a JSON object: {0}")]
     Json(#[from] serde_json::Error),
-    #[error("its `hooks` are not what they should be: {0}")]
+    #[error("unexpected structure of `hooks`: {0}")]
     Hooks(serde_json::Error),
 }
 
-/// The fields of an object in their order.
+/// The fields of an object in file order.
 struct Object(Vec<(String, Box<RawValue>)>);
 
 impl<'de> Deserialize<'de> for Object {
@@ -47,7 +46,7 @@ fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// One group with one hook, as Claude Code, Codex and Gemini have them.
+/// One group with one hook, in the format of Claude Code, Codex and Gemini.
 pub fn group(command: &str, timeout: u32) -> String {
     let command = quoted(command);
     format!(
@@ -55,7 +54,7 @@ pub fn group(command: &str, timeout: u32) -> String {
     )
 }
 
-/// The settings with our group for every event, once.
+/// The settings with our group added once per event.
 pub fn with_hooks(
     text: Option<&str>,
     events: &[&str],
@@ -94,7 +93,7 @@ pub fn without_hooks(text: &str, mark: &str) -> Result<String, NotSettings> {
 
 type Groups = Vec<(String, Vec<String>)>;
 
-/// The groups of each event, without ours and without events that had nothing but ours.
+/// The groups of each event without ours. Events that had only ours are dropped.
 fn hooks_of(fields: &[(String, Box<RawValue>)], mark: &str) -> Result<Groups, NotSettings> {
     let Some((_, hooks)) = fields.iter().find(|(name, _)| name == "hooks") else {
         return Ok(Vec::new());
@@ -146,7 +145,7 @@ fn written(fields: &[(String, Box<RawValue>)]) -> String {
     format!("{{\n{}\n}}\n", fields.join(",\n"))
 }
 
-/// A file of our own, as Copilot reads them.
+/// A separate hooks file in Copilot's format.
 pub fn own(events: &[&str], command: impl Fn(&str) -> String, timeout: u32) -> String {
     let events: Vec<String> = events
         .iter()

@@ -1,25 +1,25 @@
-//! How soon a reader should look at what was written.
+//! How urgently a reader should refresh after a write.
 
 use serde::{Deserialize, Serialize};
 use unspool_core::change::Change;
 use unspool_store::recorder::Published;
 
-/// How urgent it is to look at what was written.
+/// How soon a view must show a write. Orders by urgency.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Growth {
-    /// Text grew: it may wait a little (C-20).
+    /// Only text grew: the refresh may be delayed (C-20).
     Text,
-    /// A state changed, or something began or ended: at once.
+    /// A state changed, or something started or ended: refresh at once.
     State,
 }
 
-/// What a publication is of: text where all of it makes open parts longer and does nothing else.
+/// Classifies a publication: `Text` if every change only appends to an open part.
 pub fn growth(published: &Published) -> Growth {
     let grew = |change: &Change| matches!(change, Change::PartGrew { .. });
     match &published.changes {
         Some(changes) if changes.iter().all(grew) => Growth::Text,
-        // Nobody can say what it was, where nobody listened.
+        // Changes are not recorded when nothing subscribes, so they are unknown here.
         Some(_) | None => Growth::State,
     }
 }

@@ -1,43 +1,42 @@
-//! What a reader and a server that is elsewhere say to each other, one JSON text after the other.
+//! The messages between a remote reader and a server: one JSON text per WebSocket message.
 
 use serde::{Deserialize, Serialize};
 use unspool_core::id::SessionId;
 
 use super::{Answer, Growth, Wish};
 
-/// Both sides are of this version, or do not understand each other: what is answered is made of the
-/// program's own types.
+/// Both sides must run the same version, because responses serialise the program's own types.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// No wish is longer than this, in bytes.
+/// Maximum size of a query message.
 pub const LONGEST_WISH: usize = 64 * 1024;
 
-/// No answer is longer than this, in bytes.
+/// Maximum size of a response message.
 pub const LONGEST_ANSWER: usize = 32 * 1024 * 1024;
 
-/// What a reader says first.
+/// The first message of a reader.
 pub const READ: &str = r#"{"read":true}"#;
 
-/// What a reader says after that: a wish, under a number of its own.
+/// A query from the reader. `number` is the reader's own id for it.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Wished {
     pub number: u64,
     pub wish: Wish,
 }
 
-/// What a server says.
+/// A message from the server.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub enum Said {
-    /// From now on wishes are heard, and everything that is written is told.
+    /// The server accepts queries and reports every write from now on.
     Ready { version: String },
-    /// What is answered to the wish of this number.
+    /// The response to the query with this number.
     Answer { number: u64, answer: Answer },
-    /// Something was written into this session.
+    /// This session was written to.
     Written { session: SessionId, growth: Growth },
-    /// Something was left out: look again.
+    /// Updates were dropped; the reader must reload.
     Missed,
-    /// What was said makes no sense, and nothing follows.
+    /// The message was invalid. The server closes the connection.
     Error { detail: String },
 }
 

@@ -1,4 +1,4 @@
-//! Whatever is said comes out of its JSON as it went in.
+//! Every message survives a round trip through JSON.
 
 use unspool_core::block::{
     Alignment, AnsiRun, AnsiStyle, Answer as Answered, Badge, Block, Card, Check, Code, Color,
@@ -28,7 +28,7 @@ where
     assert_eq!(back, it, "{text}");
 }
 
-/// Spans of every look.
+/// Spans of every style.
 fn spans() -> Vec<Span> {
     let mut emphasis = Span::plain("a\nb");
     emphasis.look.emphasis = true;
@@ -83,7 +83,7 @@ fn card() -> Card {
         badge: Badge {
             word: "[FAILED]".into(),
             tone: Tone::Failed,
-            // Not one of the words that the program knows.
+            // A state that is not one of the program's static strings.
             state: Some(String::from("denied").into()),
         },
         icon: Icon::Failed,

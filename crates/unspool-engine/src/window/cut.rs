@@ -1,4 +1,4 @@
-//! A turn cut into the pieces that windows are made of.
+//! Splits a turn into pieces (parts and reasoning blocks) and selects those in a window.
 
 use std::ops::Range;
 
@@ -9,23 +9,23 @@ use unspool_core::skeleton::Skeleton;
 
 use super::Only;
 
-/// A reasoning block shows its first part and so many of its last ones.
+/// A long reasoning block shows its first part and its last ones, this many in all.
 pub const BLOCK: usize = 40;
 
-/// A turn cut into pieces, and which of them are wanted.
+/// The pieces of a turn and the range of them that is selected.
 pub struct Cut {
     pub skeleton: Skeleton,
     pub pieces: Vec<Stretch>,
     pub wanted: Range<usize>,
-    /// The place that somebody looks for, where a long block must be shown around it.
+    /// A long block is shown around this place instead of at its end.
     pub around: Option<Place>,
-    /// Only this stretch of parts is shown.
+    /// Show only this range of parts.
     pub only: Option<Range<usize>>,
-    /// So many parts of a block are shown.
+    /// Number of parts shown of a block.
     pub block: usize,
 }
 
-/// Whether the piece at a place counts.
+/// Whether a range starts at the piece that contains a place or after it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Edge {
     At,
@@ -55,7 +55,7 @@ impl Cut {
         self.skeleton.parts.partition_point(|bone| bone.place < place)
     }
 
-    /// The piece at this place or, where it is looked for behind the place, the next one.
+    /// The index of the piece at this place, or of the next piece for `Edge::After`.
     pub fn piece_at(&self, place: Place, edge: Edge) -> usize {
         let bone = match edge {
             Edge::At => self.bone_at(place),
@@ -67,25 +67,25 @@ impl Cut {
         }
     }
 
-    /// How much of a window a piece takes.
+    /// How much of the window's budget a piece uses.
     pub fn weight(&self, piece: usize) -> usize {
         self.pieces.get(piece).map_or(0, |piece| piece.range().len().min(self.block))
     }
 
-    /// Whether what begins here is shown together with what stands before it: a tree of agents
-    /// stands for its call.
+    /// True if this piece must be shown with the one before it: a tree of agents is drawn in place
+    /// of its call.
     pub fn belongs_before(&self, piece: usize) -> bool {
         let first = self.pieces.get(piece).map(|piece| piece.range().start);
         let bone = first.and_then(|first| self.skeleton.parts.get(first));
         bone.is_some_and(|bone| bone.kind == Kind::Agent)
     }
 
-    /// The places of the parts that are shown.
+    /// The places of the parts to load.
     pub fn places(&self) -> Vec<Place> {
         let bones = &self.skeleton.parts;
         let wanted = self.pieces.get(self.wanted.clone()).unwrap_or_default();
         let around = self.around.map(|place| self.bone_at(place));
-        // A tree of agents stands for its call.
+        // A tree of agents is drawn in place of its call, so load the call too.
         let is_tree = |at: usize| bones.get(at).is_some_and(|bone| bone.kind == Kind::Agent);
         let mut places = Vec::new();
         let mut take = |range: Range<usize>| {
@@ -105,7 +105,7 @@ impl Cut {
     }
 }
 
-/// Of parts that are not wanted none is missing.
+/// Recounts missing parts for a filtered view, where filtered-out parts do not count.
 pub fn count_wanted(view: &mut TurnView, count: usize, wanted: &Range<usize>) {
     view.after = count.saturating_sub(wanted.end);
     for (at, item) in view.items.iter_mut().enumerate() {
@@ -115,19 +115,19 @@ pub fn count_wanted(view: &mut TurnView, count: usize, wanted: &Range<usize>) {
             Item::Reasoning(block) => {
                 block.before = missing;
                 block.parts.iter_mut().for_each(|part| part.before = 0);
-                // What is looked for in it is to be seen.
+                // The matching part must be visible.
                 block.open = true;
             }
         }
     }
 }
 
-/// Which parts of a piece are shown: all of a short one; of a long block its first and its last.
+/// The parts of a piece that are shown: all of a short one, the first and the last of a long block.
 pub fn block_parts(range: Range<usize>) -> Vec<Range<usize>> {
     some_of(range, None, BLOCK)
 }
 
-/// The same for any number of them, or for those around the one that is looked for.
+/// Like `block_parts`, with a given count, or centred on one part.
 fn some_of(range: Range<usize>, around: Option<usize>, count: usize) -> Vec<Range<usize>> {
     if range.len() <= count {
         return vec![range];
@@ -136,7 +136,7 @@ fn some_of(range: Range<usize>, around: Option<usize>, count: usize) -> Vec<Rang
         Some(at) => (at + count.div_ceil(2)).clamp(range.start + count, range.end),
         None => range.end,
     };
-    // One of them is the first of all.
+    // The first part of the block takes one of the `count` slots.
     let start = end + 1 - count;
     match start <= range.start + 1 {
         true => std::iter::once(range.start..end).collect(),

@@ -1,4 +1,4 @@
-//! Cards of tool calls, and the questions that lie over them.
+//! Paints tool call cards and the questions attached to them as HTML.
 
 use maud::{Markup, html};
 use unspool_core::block::{Block, Card, Icon, Question, QuestionItem};
@@ -34,7 +34,7 @@ pub fn paint(card: &Card) -> Markup {
     }
 }
 
-/// What a person looks for first is open: what changed in files, pictures, why something failed.
+/// Cards with diffs, images or failures are open by default: readers look for these first.
 fn is_telling(card: &Card) -> bool {
     let failed = matches!(card.icon, Icon::Failed | Icon::Interrupted);
     let shows = |block: &Block| {
@@ -44,7 +44,7 @@ fn is_telling(card: &Card) -> bool {
     failed || card.body.iter().any(shows)
 }
 
-/// An open question in full; an answered one as a record (R-003-12).
+/// An open question in full; an answered one as a compact record (R-003-12).
 pub fn paint_question(question: &Question) -> Markup {
     html! {
         div.question.open[question.answer.is_none()] {

@@ -1,4 +1,4 @@
-//! Changes of files: unified, with the words that differ marked.
+//! Paints diffs as unified HTML tables with marked words.
 
 use maud::{Markup, html};
 use unspool_core::block::{Diff, DiffKind, DiffLine};

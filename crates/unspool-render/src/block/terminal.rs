@@ -1,5 +1,5 @@
-//! What programs printed. Colours are classes: the page's policy allows no styles of its own to
-//! what agents write, and a class can be one of 256 at most.
+//! Paints terminal output as HTML. Colours are CSS classes, because the content security policy
+//! forbids inline styles. There are 256 classes, so RGB colours map to the nearest one.
 
 use maud::{Markup, html};
 use unspool_core::block::{AnsiRun, Color, Terminal};
@@ -50,7 +50,7 @@ fn paint_run(run: &AnsiRun) -> Markup {
     html! { span class=(classes.join(" ")) { (safe(&run.text)) } }
 }
 
-/// The nearest of the 256 colours.
+/// The nearest palette colour.
 fn index(color: Color) -> u8 {
     let (r, g, b) = match color {
         Color::Indexed(index) => return index,
@@ -63,7 +63,7 @@ fn index(color: Color) -> u8 {
             grey => 232 + (grey - 5) / 10,
         };
     }
-    // A cube of six steps: 0, 95, 135, 175, 215, 255.
+    // The 6×6×6 colour cube with levels 0, 95, 135, 175, 215, 255.
     let step = |value: u8| match value {
         0..=47 => 0,
         48..=114 => 1,
@@ -75,7 +75,7 @@ fn index(color: Color) -> u8 {
     16 + 36 * step(r) + 6 * step(g) + step(b)
 }
 
-/// The 256 colours as a style sheet; the first sixteen are the theme's own.
+/// The 256 colours as a style sheet; the first 16 come from the theme.
 pub fn palette() -> String {
     let mut css = String::new();
     for index in 0..=255_u8 {

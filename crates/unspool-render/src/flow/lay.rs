@@ -1,7 +1,7 @@
-//! Where boxes stand. A lane reads from the top to the bottom: on the left what was asked and the
-//! model calls, one below the other; on the right of each call what it led to, in order, and below
-//! each of those what became of it. Nothing stands above a model call that came before it, so the
-//! order is kept; the width of a lane is bounded, its height grows with its steps.
+//! Lays out the boxes of a lane. A lane reads from top to bottom: prompts and model calls in the
+//! left column, the steps that a call led to on its right, in order, and their results below them.
+//! No step is above an earlier model call, so the order is visible. The width of a lane is bounded;
+//! its height grows with its steps.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -13,23 +13,23 @@ pub const PAD: i64 = 24;
 const HEAD: i64 = 52;
 const BESIDE: i64 = 44;
 const BELOW: i64 = 18;
-/// So many boxes stand beside a model call; more of them stand below.
+/// Columns beside a model call; further stacks start a new row.
 const COLUMNS: usize = 3;
 
-/// A box by its upper left corner.
+/// The upper left corner of a box.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Box {
     pub x: i64,
     pub y: i64,
 }
 
-/// A run, laid out.
+/// A laid out run.
 pub struct Lane {
     pub width: i64,
     pub height: i64,
-    /// One for each step.
+    /// One box per step.
     pub boxes: Vec<Box>,
-    /// Lines, as SVG writes paths.
+    /// SVG path data of the lines.
     pub edges: Vec<String>,
 }
 
@@ -39,7 +39,7 @@ pub fn lay(run: &Conversation) -> Lane {
     let mut parents: Vec<Option<usize>> = vec![None; run.steps.len()];
     for (from, to) in &edges {
         if let Some(parent) = parents.get_mut(*to) {
-            // The last one that it depends on is the nearest.
+            // The last dependency is the nearest.
             *parent = Some(parent.map_or(*from, |known| known.max(*from)));
         }
     }
@@ -51,8 +51,8 @@ pub fn lay(run: &Conversation) -> Lane {
     let place = |at: usize| boxes.get(at).copied().unwrap_or_default();
     let group = |at: usize| groups.get(at).copied().unwrap_or_default();
     let near = |from: usize, to: usize| group(to) - group(from) <= 1;
-    // What a call also depends on, and what reaches it by way of the calls before, is no line of
-    // its own: a hundred calls would all lead back to the prompt.
+    // Omit distant dependencies of a step that also has a near one: otherwise a hundred calls would
+    // all have lines back to the prompt.
     let reached: FxHashSet<usize> =
         edges.iter().filter(|(from, to)| near(*from, *to)).map(|(_, to)| *to).collect();
     let lines = edges.iter().filter(|(from, to)| near(*from, *to) || !reached.contains(to));
@@ -71,7 +71,7 @@ pub fn lay(run: &Conversation) -> Lane {
     }
 }
 
-/// A line from a box to one beside or below it, in the room between boxes: no line runs behind one.
+/// The path from a box to one beside or below it, routed between boxes.
 fn line(from: Box, to: Box, between: &[Box]) -> String {
     let (right, middle) = (from.x + WIDTH, from.y + HEIGHT / 2);
     let (center, bottom) = (from.x + WIDTH / 2, from.y + HEIGHT);
@@ -92,32 +92,32 @@ fn line(from: Box, to: Box, between: &[Box]) -> String {
             let (left, level) = (from.x, to.y + HEIGHT / 2);
             format!("M{left} {middle}H{}V{level}H{left}", left - PAD / 2)
         }
-        // Back to the left, below all that stands there.
+        // Back to the left column, below everything in between.
         (false, false) => format!("M{center} {bottom}V{rail}H{x}V{y}"),
         (false, true) => format!("M{right} {middle}H{}V{rail}H{x}V{y}", right + 12),
     }
 }
 
-/// A lane that is being laid out.
+/// Layout state of a lane.
 #[derive(Default)]
 struct Laying {
     boxes: Vec<Box>,
-    /// Which call each step belongs to.
+    /// The group (model call) of each step.
     groups: Vec<usize>,
     group: usize,
-    /// A model call, or nothing yet, is the head of the group.
+    /// The model call that heads the current group, if any.
     head: Option<usize>,
     top: i64,
-    /// Where the next step on the left may stand.
+    /// The next free y position in the left column.
     bottom: i64,
-    /// What stands on the right of the head.
+    /// The stacks to the right of the head.
     stacks: Vec<Stack>,
-    /// The stack that each step of the group stands in.
+    /// The stack of each step of the group.
     stack_of: FxHashMap<usize, usize>,
     columns: usize,
 }
 
-/// Boxes one below the other: the column, and how far down it reaches.
+/// A vertical stack of boxes: its column and its bottom.
 #[derive(Clone, Copy)]
 struct Stack {
     column: usize,
@@ -137,8 +137,8 @@ impl Laying {
             self.left();
             self.head = Some(at);
         } else if self.head.is_none() {
-            // Before any model call, or where none is known: one below the other, and what a tool
-            // gave back beside its call.
+            // Before the first model call, or without any: a single column, with each tool result
+            // beside its call.
             match parent.filter(|parent| result && parent + 1 == at) {
                 Some(parent) => self.right_of(parent),
                 None => self.left(),
@@ -149,7 +149,7 @@ impl Laying {
         self.groups.push(self.group);
     }
 
-    /// On the left, below everything.
+    /// Places a step in the left column, below everything.
     fn left(&mut self) {
         self.top = self.bottom;
         self.put(0, self.top);
@@ -161,7 +161,7 @@ impl Laying {
         self.put(1, y);
     }
 
-    /// On the right of the head: below the step that it came from, or in a column of its own.
+    /// Places a step to the right of the head: below its parent, or in a new column.
     fn beside(&mut self, at: usize, parent: Option<usize>) {
         let own = parent.and_then(|parent| self.stack_of.get(&parent).copied());
         if let Some((own, stack)) = own.and_then(|own| Some((own, self.stacks.get_mut(own)?))) {
@@ -173,7 +173,7 @@ impl Laying {
         }
         let nth = self.stacks.len();
         if nth > 0 && nth.is_multiple_of(COLUMNS) {
-            // The next row of columns stands below the last one.
+            // Start a new row of columns below the last one.
             let row = self.stacks.iter().rev().take(COLUMNS);
             self.top = row.map(|stack| stack.bottom).max().unwrap_or(self.top);
         }
@@ -188,7 +188,7 @@ impl Laying {
         self.boxes.push(Box { x: PAD + column as i64 * (WIDTH + BESIDE), y });
     }
 
-    /// Ends a group: the next one stands below all of it.
+    /// Ends a group: the next one starts below it.
     fn close(&mut self) {
         self.stack_of.clear();
         let reached = self.stacks.drain(..).map(|stack| stack.bottom).max();

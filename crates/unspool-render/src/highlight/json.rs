@@ -1,4 +1,4 @@
-//! JSON by hand: most of what tools are given is JSON, some of it is long, and it may be cut off.
+//! A JSON lexer. Most tool input is JSON; it may exceed the grammar's size limit or be truncated.
 
 use super::{Found, Stretches, Token};
 
@@ -33,7 +33,7 @@ pub fn tokens(text: &str) -> Stretches {
     found.0
 }
 
-/// Behind all bytes from here on that are such; behind the first in any case.
+/// The end of the run of matching bytes from `at`; always at least one byte.
 fn run(bytes: &[u8], at: usize, is: impl Fn(&u8) -> bool) -> usize {
     let rest = bytes.get(at + 1..).unwrap_or_default();
     at + 1 + rest.iter().take_while(|byte| is(byte)).count()

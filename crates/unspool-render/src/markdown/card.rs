@@ -1,5 +1,5 @@
-//! Calls and agents: a line that says what was done, what was asked, and what came of it, folded
-//! under a title that says what is in there.
+//! Paints tool calls and agents as Markdown: a summary line, the question, and the output, folded
+//! under a title that describes it.
 
 use unspool_core::block::{
     Badge, Block, Card, Code, Diff, Icon, Node, Question, QuestionItem, Span, Terminal, Tone, Tree,
@@ -26,7 +26,7 @@ fn badge(badge: &Badge) -> String {
     format!("`{}`{state}", badge.word)
 }
 
-/// What stands below a head: each run of what is long is folded, once, where it has a title.
+/// The content below a head. Each run of long blocks goes into one fold, if it has a title.
 fn body(all: &[Block], title: impl Fn(&[Block]) -> Option<String>) -> Vec<String> {
     let runs = all.chunk_by(|one, other| !stands_open(one) && !stands_open(other));
     let lay = |run: &[Block]| {
@@ -40,7 +40,7 @@ fn body(all: &[Block], title: impl Fn(&[Block]) -> Option<String>) -> Vec<String
     runs.map(lay).collect()
 }
 
-/// What needs no fold, or has one.
+/// True for blocks that need no fold or have their own.
 fn stands_open(block: &Block) -> bool {
     match block {
         Block::Fold(_) | Block::File(_) | Block::Card(_) | Block::Question(_) => true,
@@ -60,7 +60,7 @@ fn stands_open(block: &Block) -> bool {
     }
 }
 
-/// What a fold holds: `Output · 12 lines`, `Diff +3 −1`. A sentence needs none.
+/// The title of a fold: `Output · 12 lines`, `Diff +3 −1`. `None` for a single sentence.
 fn contents(run: &[Block], card: &Card) -> Option<String> {
     if let [Block::Paragraph { spans }] = run
         && is_short(&text_of(spans))
@@ -92,7 +92,7 @@ fn contents(run: &[Block], card: &Card) -> Option<String> {
             Block::Code(_) if was_named => add("Input", 0),
             Block::Code(code) => add(what(code, card), code.text.split('\n').count()),
             Block::Fields { .. } => add("Input", 0),
-            // What is long in an input stands below its name.
+            // A long input value follows a paragraph with its name.
             Block::Paragraph { spans } if spans.iter().all(|span| span.look.dim) => {
                 is_input = true;
                 add("Input", 0);
@@ -116,7 +116,7 @@ fn contents(run: &[Block], card: &Card) -> Option<String> {
             | Block::Question(_) => add("Output", 0),
         }
     }
-    // Prose has no count that would say anything; its first words do.
+    // For prose, the first words are more useful than a line count.
     let gist = || super::gist(run);
     let titles = named.iter().map(|(name, lines)| match (*name, *lines) {
         ("Diff", _) => format!("Diff +{} −{}", changes.0, changes.1),
@@ -131,7 +131,7 @@ fn contents(run: &[Block], card: &Card) -> Option<String> {
     Some(if title.is_empty() { gist_of("Note", &gist()) } else { title })
 }
 
-/// What went wrong.
+/// The text of the failure notice.
 fn why(run: &[Block]) -> String {
     let failure = run.iter().find_map(|block| {
         let Block::Notice(notice) = block else { return None };
@@ -140,7 +140,7 @@ fn why(run: &[Block]) -> String {
     failure.unwrap_or_default()
 }
 
-/// What a block of code is: a command, a stretch of a file, something going in or coming out.
+/// The label of a code block: command, file content, input or output.
 fn what(code: &Code, card: &Card) -> &'static str {
     let is_command = card.summary.first().is_some_and(|span| span.look.code);
     if is_command && code.language.as_deref() == Some("bash") {
@@ -158,8 +158,8 @@ fn failed_with(terminal: &Terminal) -> Option<i64> {
     terminal.exit_code.filter(|code| *code != 0)
 }
 
-/// The agents of a call, and below them what they were told and what they brought: that is not what
-/// the agent itself said.
+/// The agents of a call, and below them their prompts and reports, folded: these are not text of
+/// the parent agent.
 pub fn lay_agents(all: &[Block]) -> String {
     let Some((tree, rest)) = all.split_first() else { return String::new() };
     let report = |run: &[Block]| Some(gist_of("Report", &super::gist(run)));
@@ -182,7 +182,7 @@ fn nodes(all: &[Node], detail: TreeDetail, depth: usize) -> Vec<String> {
     lines
 }
 
-/// What was asked and what was answered, each said once.
+/// The questions and answers, without repetition.
 pub fn question(question: &Question) -> String {
     let mut pieces: Vec<String> = question.items.iter().flat_map(asked).collect();
     if let Some(answer) = question.untold_answer() {
@@ -191,7 +191,7 @@ pub fn question(question: &Question) -> String {
         let inferred = if answer.observed { "" } else { " (inferred)" };
         let said = format!("{} {}{remark}{inferred}", answer.glyph(), escaped(decision));
         match pieces.last_mut() {
-            // A question without choices and its answer stand together.
+            // Without options, the answer goes directly below its question.
             Some(last) if question.items.last().is_some_and(|item| item.options.is_empty()) => {
                 last.push_str(&format!("\\\n{said}"));
             }
@@ -215,7 +215,7 @@ fn asked(item: &QuestionItem) -> Vec<String> {
     let options: Vec<String> = options.collect();
     let chosen: Vec<&str> =
         item.options.iter().filter(|one| one.chosen).map(|one| one.label.as_str()).collect();
-    // The choices that are marked say it already.
+    // Omit an answer that only repeats the chosen options.
     let answer = item.answer.as_deref().map(str::trim).filter(|text| *text != chosen.join(", "));
     let answer = answer.filter(|text| !text.is_empty()).map(|text| format!("→ {}", escaped(text)));
     if options.is_empty() {

@@ -1,13 +1,13 @@
-//! Words in a line: what an agent wrote stays text. Signs that would mean something where they stand
-//! are escaped, line breaks stay line breaks, and nobody is mentioned by what is only quoted.
+//! Paints spans as inline Markdown. Escapes characters that would be Markdown syntax at their
+//! position, keeps line breaks, and prevents GitHub from creating mentions and issue links.
 
 use unspool_core::block::{Span, Tone};
 
 use crate::text::safe;
 
-/// Parts a sign from its word, so that GitHub mentions nobody and links no issue.
+/// Separates `@` or `#` from the following word, so that GitHub creates no mention or issue link.
 const APART: &str = "<!-- -->";
-/// Blanks at the start of a line would be lost, or make it code.
+/// For leading spaces, which Markdown would drop or treat as a code block.
 const BLANK: char = '\u{a0}';
 
 /// A paragraph.
@@ -15,17 +15,17 @@ pub fn spans(all: &[Span]) -> String {
     Writer::default().all(all)
 }
 
-/// One line, as headings are.
+/// One line, e.g. a heading.
 pub fn line(all: &[Span]) -> String {
     Writer { one_line: true, ..Writer::default() }.all(all)
 }
 
-/// The head of something: two blanks between its pieces, which Markdown makes one, become a dot.
+/// A head line: double spaces between its spans become ` · `, since Markdown collapses them.
 pub fn head(all: &[Span]) -> String {
     Writer { one_line: true, is_head: true, ..Writer::default() }.all(all)
 }
 
-/// A cell of a table.
+/// A table cell.
 pub fn cell(all: &[Span]) -> String {
     Writer { one_line: true, in_table: true, ..Writer::default() }.all(all)
 }
@@ -34,7 +34,7 @@ pub fn escaped(text: &str) -> String {
     spans(&[Span::plain(text)])
 }
 
-/// Text inside of a tag of ours, where no Markdown is read.
+/// Text inside an HTML tag, where Markdown is not parsed.
 pub fn in_html(text: &str) -> String {
     let text = safe(text).replace('\n', " ");
     let mut out = String::with_capacity(text.len() + 8);
@@ -52,7 +52,7 @@ pub fn in_html(text: &str) -> String {
     out
 }
 
-/// Whether GitHub would take this sign and what follows it for a person, a team or an issue.
+/// True if GitHub would turn this character and the following text into a mention or issue link.
 fn is_reference(text: &str, at: usize, sign: char) -> bool {
     if !matches!(sign, '@' | '#' | '-') {
         return false;
@@ -75,7 +75,7 @@ fn is_reference(text: &str, at: usize, sign: char) -> bool {
         }
 }
 
-/// Code in a line, whatever ticks stand in it.
+/// Inline code, with a delimiter longer than any run of backticks inside.
 fn ticked(text: &str) -> String {
     let ticks = "`".repeat(longest_run(text, '`') + 1);
     let pad = if text.starts_with('`') || text.ends_with('`') { " " } else { "" };
@@ -97,13 +97,13 @@ struct Writer {
     one_line: bool,
     in_table: bool,
     is_head: bool,
-    /// Nothing but blanks and digits stands in the line so far: a sign may begin something.
+    /// Only spaces and digits so far on this line: a block marker may start here.
     starts: bool,
-    /// Line ends that wait for a word.
+    /// Newlines to write before the next word.
     breaks: usize,
-    /// Inside of marks, which no paragraph may break.
+    /// Inside emphasis or a link, which must not contain a paragraph break.
     marked: bool,
-    /// The span before ended in what parts it from the next.
+    /// The previous span ended with a separator.
     parted: bool,
     tone: Option<Tone>,
 }
@@ -133,13 +133,13 @@ impl Writer {
 
     fn span(&mut self, span: &Span) {
         let mut text = span.text.as_str();
-        // What the presenter adds to a line of its own is dim, or stands in a head.
+        // Spans with separators are dim or in a head line.
         if self.is_head || span.look.dim {
             let parted = text.starts_with("  ") || std::mem::take(&mut self.parted);
             self.parted = self.is_head && text.trim_start().ends_with("  ");
             if parted && !self.out.is_empty() && self.breaks == 0 {
                 text = text.trim_start_matches(' ');
-                // `+3 −1` is one thing.
+                // Keep `+3 −1` together.
                 let is_pair =
                     self.tone == Some(Tone::Added) && span.look.tone == Some(Tone::Removed);
                 self.out.push_str(if is_pair { " " } else { " · " });
@@ -191,14 +191,14 @@ impl Writer {
     fn code(&mut self, text: &str) {
         let text = safe(text).replace('\n', " ");
         let text = if self.in_table { text.replace('|', "\\|") } else { text };
-        // Two pieces of code that touch would be one.
+        // Adjacent code spans would merge.
         if self.out.ends_with('`') {
             self.out.push(' ');
         }
         self.out.push_str(&ticked(&text));
     }
 
-    /// Writes the line ends that wait, and the blanks that the new line begins with.
+    /// Writes pending newlines, then the leading spaces of the new line.
     fn settle(&mut self, blanks: usize) {
         let breaks = std::mem::take(&mut self.breaks);
         let is_new = self.out.is_empty() || breaks > 0;
@@ -227,7 +227,7 @@ impl Writer {
             let blanks = line[..line.len() - said.len()].chars();
             let blanks = blanks.map(|c| if c == '\t' { 4 } else { 1 }).sum();
             if said.is_empty() {
-                // Blanks at the end of a line are nothing; between two words they are.
+                // Drop trailing spaces of a line; keep spaces between words.
                 if self.breaks == 0 && !self.out.is_empty() {
                     (0..blanks).for_each(|_| self.out.push(' '));
                 }
@@ -243,12 +243,12 @@ impl Writer {
             let after = &line[at + c.len_utf8()..];
             let digits = self.starts && self.out.ends_with(|before: char| before.is_ascii_digit());
             match c {
-                // Inside of a word it means nothing.
+                // Inside a word it has no meaning.
                 '_' if self.out.ends_with(char::is_alphanumeric)
                     && after.starts_with(char::is_alphanumeric) => {}
                 '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '|' | '~' => self.out.push('\\'),
                 '#' | '+' | '-' | '=' if self.starts && !digits => self.out.push('\\'),
-                // A number at the start of a line, and only before a space.
+                // A list number at the start of a line, if followed by a space.
                 '.' | ')' if digits && !after.starts_with(|next: char| !next.is_whitespace()) => {
                     self.out.push('\\');
                 }

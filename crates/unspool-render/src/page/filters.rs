@@ -1,5 +1,5 @@
-//! What a list, a search and the figures can be narrowed to: a form that works without script, and
-//! what is chosen as chips that can be taken off.
+//! The filters of the list, search and stats pages: a form that works without scripts, and the
+//! active filters as removable chips.
 
 use maud::{Markup, html};
 use unspool_core::present::format;
@@ -7,7 +7,7 @@ use unspool_core::present::format;
 use crate::address::Query;
 use crate::text::safe;
 
-/// One value, and how many there are with it.
+/// One value of a filter and its count.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Offered {
     pub value: String,
@@ -15,34 +15,34 @@ pub struct Offered {
     pub count: Option<u64>,
 }
 
-/// What one name of the query may be.
+/// The menu of one query parameter.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Choices {
     pub name: &'static str,
     pub label: &'static str,
-    /// Says that nothing is chosen.
+    /// The label of "no filter".
     pub any: &'static str,
     pub list: Vec<Offered>,
 }
 
-/// Something that is on or off.
+/// A filter that is on or off.
 pub struct Switch {
     pub name: &'static str,
     pub label: &'static str,
     pub count: u64,
 }
 
-/// So many values are offered; more than that nobody reads.
+/// Values per menu; longer menus are not usable.
 const MOST: usize = 60;
 
-/// The form. What it does not ask for stays as it is.
+/// The form. Parameters it has no field for are passed on as hidden inputs.
 pub fn form(action: &str, chosen: &Query, choices: &[Choices], switches: &[Switch]) -> Markup {
     let asked = |name: &str| {
         choices.iter().any(|choices| choices.name == name)
             || switches.iter().any(|switch| switch.name == name)
     };
     html! {
-        form.filters action=(action) method="get" autocomplete="off" aria-label="Narrow down" {
+        form.filters action=(action) method="get" autocomplete="off" aria-label="Filters" {
             @for (name, value) in chosen.pairs().filter(|(name, _)| !asked(name)) {
                 input type="hidden" name=(name) value=(safe(value));
             }
@@ -85,7 +85,7 @@ fn select(chosen: &Query, choices: &Choices) -> Markup {
     }
 }
 
-/// What is chosen; each leads to the page without it.
+/// The active filters; each chip links to the page without it.
 pub fn chips(path: &str, chosen: &Query, labels: &[(&'static str, &str)]) -> Markup {
     let shown: Vec<(&'static str, &str, &str)> = chosen
         .pairs()
@@ -97,18 +97,18 @@ pub fn chips(path: &str, chosen: &Query, labels: &[(&'static str, &str)]) -> Mar
     let none = shown.iter().fold(chosen.clone(), |query, (name, _, _)| query.without(name));
     html! {
         @if !shown.is_empty() {
-            ul.chips aria-label="Chosen" {
+            ul.chips aria-label="Active filters" {
                 @for (name, label, value) in &shown {
                     li {
                         a.chip href=(chosen.without(name).at(path)) data-without=(name) {
                             span.name { (label) }
                             @if *value != "1" { span.value { (safe(&worded(name, value))) } }
                             span.off aria-hidden="true" { "×" }
-                            span.visually-hidden { "take off" }
+                            span.visually-hidden { "remove" }
                         }
                     }
                 }
-                @if shown.len() > 1 { li { a.chip.all href=(none.at(path)) { "Take all off" } } }
+                @if shown.len() > 1 { li { a.chip.all href=(none.at(path)) { "Clear all" } } }
             }
         }
     }
@@ -132,7 +132,7 @@ pub fn since_label(value: &str) -> String {
     }
 }
 
-/// The end of a path says most.
+/// The last segment of a path.
 pub fn end_of(path: &str) -> &str {
     path.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).next().unwrap_or(path)
 }

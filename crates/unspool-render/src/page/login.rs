@@ -1,10 +1,10 @@
-//! The page on which the password is asked for. It needs no script.
+//! The login page. It works without scripts.
 
 use maud::{DOCTYPE, Markup, html};
 
 use crate::text::safe;
 
-/// With what was wrong before, and where to go then.
+/// `wrong` is the error of the previous attempt, `to` the redirect target.
 pub fn login(wrong: Option<&str>, to: &str) -> Markup {
     html! {
         (DOCTYPE)
@@ -31,7 +31,7 @@ pub fn login(wrong: Option<&str>, to: &str) -> Markup {
                         button type="submit" { "Log in" }
                         @if let Some(wrong) = wrong { p.wrong role="alert" { (wrong) } }
                     }
-                    p.dim { "It was set with " code { "unspool serve --set-password" } "." }
+                    p.dim { "The password was set with " code { "unspool serve --set-password" } "." }
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! The records that a part comes from, as they stand in the agent's own file.
+//! The raw records of a part from the agent's own file, as the content of a dialog.
 
 use maud::{Markup, html};
 use unspool_core::present::{format, json};
@@ -8,16 +8,16 @@ use crate::text::safe;
 /// One record.
 pub struct Record<'a> {
     pub file: Option<String>,
-    /// Where it begins, in bytes.
+    /// Byte offset in the file.
     pub offset: u64,
-    /// What it says, or why that cannot be had.
+    /// The record, or why it is not available.
     pub text: Result<&'a str, String>,
 }
 
-/// Inside a dialog.
+/// The content of the dialog.
 pub fn raw(records: &[Record<'_>], left_out: usize) -> Markup {
     html! {
-        h2 { "As its source has it" }
+        h2 { "Raw records" }
         @for record in records {
             p {
                 @if let Some(file) = &record.file { span.path { (safe(file)) } }
@@ -28,7 +28,7 @@ pub fn raw(records: &[Record<'_>], left_out: usize) -> Markup {
                 Err(why) => p.tone-warning { (safe(why)) },
             }
         }
-        @if records.is_empty() { p { "No record told of it: it follows from others." } }
+        @if records.is_empty() { p { "No record: this part was derived from others." } }
         @if left_out > 0 { p { "And " (format::count(left_out, "more record")) "." } }
         form method="dialog" { button { "Close" } }
     }

@@ -1,4 +1,4 @@
-//! What a search found: by session, each hit with the words around it, leading to its very place.
+//! Search results, grouped by session. Each hit shows its snippet and links to its part.
 
 use std::ops::Range;
 
@@ -17,24 +17,24 @@ pub struct Found<'a> {
     pub agent: &'a str,
     pub project: Option<&'a str>,
     pub title: Option<&'a str>,
-    /// None for a title.
+    /// None for a hit in the title.
     pub turn: Option<u32>,
     pub part: Option<String>,
     pub kind: &'a str,
     pub tool: Option<&'a str>,
     pub at: Option<Timestamp>,
     pub text: &'a str,
-    /// Where in the text the words are.
+    /// Byte ranges of the matches in `text`.
     pub ranges: &'a [Range<usize>],
 }
 
-/// What the page shows.
+/// The data of the page.
 pub struct Search<'a> {
     pub query: &'a str,
     pub found: Vec<Found<'a>>,
-    /// There may be more than these.
+    /// There may be more hits.
     pub more: bool,
-    /// What should be known of how it was found.
+    /// A remark on how the hits were found.
     pub note: Option<&'a str>,
     pub chosen: &'a Query,
     pub choices: &'a [Choices],
@@ -55,7 +55,7 @@ pub fn search(page: &Search<'_>) -> Markup {
     shell_with(page.query, "list.js", page.query, main)
 }
 
-/// The hits by themselves, for pages that look while somebody types.
+/// The hits as a fragment, for search while the user types.
 pub fn found(page: &Search<'_>) -> Markup {
     let mut sessions: Vec<(&str, Vec<&Found<'_>>)> = Vec::new();
     for hit in &page.found {
@@ -69,7 +69,7 @@ pub fn found(page: &Search<'_>) -> Markup {
         p.sum role="status" {
             span {
                 (format::count(page.found.len(), "hit")) " in " (format::count(sessions.len(), "session"))
-                @if page.more { ", and more: say more of it to see them" }
+                @if page.more { ", and more: refine the search to see them" }
             }
         }
         @if let Some(note) = page.note { p.dim { (note) } }
@@ -78,7 +78,7 @@ pub fn found(page: &Search<'_>) -> Markup {
     }
 }
 
-/// What to try instead.
+/// No hits: suggests other searches.
 fn nothing(query: &str, narrowed: bool) -> Markup {
     let words: Vec<&str> = query.split_whitespace().filter(|word| !word.starts_with('-')).collect();
     let plain = |word: &str| word.chars().all(char::is_alphanumeric);
@@ -90,21 +90,21 @@ fn nothing(query: &str, narrowed: bool) -> Markup {
     let begun = begun.join(" ");
     html! {
         div.trouble {
-            h2 { "Nothing has that" }
+            h2 { "No matches" }
             ul {
                 @if narrowed {
-                    li { "Look everywhere: " a href=(again(query)) { (safe(query)) } }
+                    li { "Search without filters: " a href=(again(query)) { (safe(query)) } }
                 }
                 @if begun != query && !begun.is_empty() {
-                    li { "Words that begin so: " a href=(again(&begun)) { (safe(&begun)) } }
+                    li { "Words with this prefix: " a href=(again(&begun)) { (safe(&begun)) } }
                 }
                 @if words.len() > 1 {
                     li {
-                        "One word of it: "
+                        "A single word: "
                         @for word in &words { a href=(again(word)) { (safe(word)) } " " }
                     }
                 }
-                li { code { "\"an exact phrase\"" } ", " code { "begin*" } " and " code { "-not" } " are understood." }
+                li { code { "\"an exact phrase\"" } ", " code { "begin*" } " and " code { "-not" } " are supported." }
             }
         }
     }
@@ -117,7 +117,7 @@ fn group(hits: &[&Found<'_>]) -> Markup {
         section.group {
             h2 {
                 a href={ "/s/" (first.session) } {
-                    (safe(&format::first_line(first.title.unwrap_or("Without a title"), 160)))
+                    (safe(&format::first_line(first.title.unwrap_or("Untitled"), 160)))
                 }
             }
             p.facts { span.agent-name { (safe(first.agent)) } span { (safe(project)) } }

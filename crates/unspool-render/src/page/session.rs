@@ -1,4 +1,5 @@
-//! One session: its head, an outline, and its turns in order.
+//! The page of one session: head, outline, tasks and a window of its turns. Also the fragments that
+//! an open page loads (`window`, `inline`) and that session hubs send (`outline_entry`, `tasks`).
 
 use maud::{Markup, html};
 use unspool_core::block::{Block, text_of};
@@ -15,31 +16,30 @@ use crate::project;
 use crate::text::safe;
 use crate::turn::{Gap, gap, turn, turn_id};
 
-/// What the page shows.
+/// The data of the page.
 pub struct Session<'a> {
     pub summary: &'a Summary,
     pub prices: &'a Prices,
-    /// How many events of it were taken.
+    /// The seq it was read at.
     pub seq: u64,
     pub window: Window<'a>,
-    /// How to go on with it in its agent.
+    /// The agent's command that resumes the session.
     pub resume: Option<String>,
-    /// What is to be done, as far as it is known.
     pub tasks: &'a Tasks,
 }
 
-/// Some turns of a session.
+/// The loaded turns of a session.
 pub struct Window<'a> {
     pub turns: &'a [TurnView],
-    /// Where the turns before the first one end.
+    /// The position where earlier turns end.
     pub earlier: Option<String>,
-    /// Where the turns behind the last one begin.
+    /// The position where later turns begin.
     pub later: Option<String>,
-    /// All turns in one line each.
+    /// One outline entry per turn of the session.
     pub prompts: &'a [Prompt],
 }
 
-/// A turn in one line, of which nothing else is loaded.
+/// The outline entry of a turn that is not loaded.
 pub struct Prompt {
     pub turn: TurnId,
     pub number: u32,
@@ -47,9 +47,9 @@ pub struct Prompt {
     pub errors: u64,
 }
 
-/// What its reader chose.
+/// The view options from the URL.
 pub struct Choice<'a> {
-    /// Only such parts.
+    /// The part filter.
     pub only: Option<&'a str>,
 }
 
@@ -80,7 +80,7 @@ pub fn session(page: &Session<'_>, choice: &Choice<'_>) -> Markup {
     shell(&title, "session.js", main)
 }
 
-/// Tells one state of a window from another.
+/// A digest that changes with the content of a window.
 fn version(pieces: &[&Markup]) -> String {
     let add = |sum: u64, piece: &&Markup| sum.rotate_left(1) ^ digest(piece.0.as_bytes());
     format!("{:016x}", pieces.iter().fold(0, add))
@@ -88,7 +88,7 @@ fn version(pieces: &[&Markup]) -> String {
 
 /// The turns, with links to those around them.
 fn turns(session: &str, window: &Window<'_>) -> Markup {
-    // A turn that is cut leads on by itself: there is one way at each end.
+    // A partially loaded turn has its own gap element, so omit the outer one at that end.
     let cut = |item: &Item| match item {
         Item::Part(part) => part.before > 0,
         Item::Reasoning(block) => block.before > 0,
@@ -106,7 +106,7 @@ fn turns(session: &str, window: &Window<'_>) -> Markup {
     }
 }
 
-/// All turns in one line each. Of those in the window more is known.
+/// The outline. Loaded turns also show their marks.
 fn outline(window: &Window<'_>) -> Markup {
     let loaded = |id: TurnId| window.turns.iter().find(|view| view.id == id);
     let known = |view: &&TurnView| window.prompts.iter().any(|prompt| prompt.turn == view.id);
@@ -147,7 +147,7 @@ pub fn session_head(summary: &Summary, prices: &Prices) -> Markup {
     }
 }
 
-/// What one may want to see alone, beside tools.
+/// The part filters besides single tools.
 const ALONE: [(&str, &str); 8] = [
     ("errors", "Errors"),
     ("edits", "Edits"),
@@ -176,7 +176,7 @@ fn actions(page: &Session<'_>, choice: &Choice<'_>) -> Markup {
                     @for (value, name) in ALONE {
                         option value=(value) selected[is_chosen(value)] { (name) }
                     }
-                    // The tools are counted when somebody wants to choose.
+                    // The other tools are loaded when the menu opens.
                     @if let Some(tool) = choice.only.and_then(|only| only.strip_prefix("tool:")) {
                         option value=(safe(choice.only.unwrap_or_default())) selected { (safe(tool)) }
                     }
@@ -204,7 +204,7 @@ fn actions(page: &Session<'_>, choice: &Choice<'_>) -> Markup {
     }
 }
 
-/// What is to be done: beside the transcript, and always in sight (R-003-43).
+/// The task list, beside the transcript and always visible (R-003-43).
 pub fn tasks(tasks: &Tasks) -> Markup {
     let (count, done) = tasks.counts();
     html! {
@@ -219,7 +219,7 @@ pub fn tasks(tasks: &Tasks) -> Markup {
     }
 }
 
-/// Looking for words in this session.
+/// The find bar.
 fn find_here() -> Markup {
     html! {
         form.find-here hidden role="search" aria-label="This session" {
@@ -231,7 +231,7 @@ fn find_here() -> Markup {
     }
 }
 
-/// A turn in the outline, with what one looks for in it.
+/// The outline entry of a turn, with the counts of errors, edits and sub-agent calls.
 pub fn outline_entry(view: &TurnView) -> Markup {
     let Outline { number, said, errors, edits, agents, .. } = &view.outline;
     let marks = [
@@ -258,7 +258,7 @@ fn line(id: &str, number: u32, said: &str, marks: &[(usize, &str, &str, &str)]) 
     }
 }
 
-/// A window by itself, for a page that is open, and what tells it from another state of it.
+/// A window as a fragment for an open page, and its version.
 pub fn window(page: &Session<'_>) -> (Markup, String) {
     let id = page.summary.session.id.to_string();
     let turns = turns(&id, &page.window);
@@ -275,7 +275,7 @@ pub fn window(page: &Session<'_>) -> (Markup, String) {
     (painted, version)
 }
 
-/// A sub-agent's session inside the page of another one.
+/// A sub-agent's session as a fragment inside the page of its parent.
 pub fn inline(page: &Session<'_>) -> Markup {
     let id = page.summary.session.id.to_string();
     let turns = turns(&id, &page.window);

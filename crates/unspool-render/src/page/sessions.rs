@@ -1,4 +1,4 @@
-//! All sessions: what is live on top, then newest first, by day or by project.
+//! The session list: live sessions on top, then newest first, by day or by project.
 
 use jiff::Timestamp;
 use maud::{Markup, html};
@@ -17,7 +17,7 @@ use crate::text::safe;
 pub struct Row<'a> {
     pub summary: &'a Summary,
     pub sub_agent: bool,
-    /// What it does now, if it is live.
+    /// The current activity of a live session.
     pub activity: Option<Activity>,
 }
 
@@ -28,7 +28,7 @@ pub struct Project<'a> {
     pub rows: Vec<Row<'a>>,
 }
 
-/// Sums over all that is chosen, shown or not.
+/// Totals over all matching sessions, not only the listed ones.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Sum {
     pub sessions: u64,
@@ -36,17 +36,17 @@ pub struct Sum {
     pub errors: u64,
     pub usage: Usage,
     pub cost_usd: Option<f64>,
-    /// Some of the cost is by the list of prices.
+    /// Part of the cost is estimated from list prices.
     pub is_estimated: bool,
 }
 
-/// What the page shows.
+/// The data of the page.
 pub struct Sessions<'a> {
     pub live: Vec<Row<'a>>,
     pub rows: Vec<Row<'a>>,
-    /// In place of the rows.
+    /// Replaces `rows` in the view by project.
     pub projects: Option<Vec<Project<'a>>>,
-    /// Leads to the rows behind these.
+    /// The query of the next page.
     pub next: Option<String>,
     pub chosen: &'a Query,
     pub choices: &'a [Choices],
@@ -54,7 +54,7 @@ pub struct Sessions<'a> {
     pub prices: &'a Prices,
 }
 
-/// What chips are called.
+/// The labels of the filter chips.
 const LABELS: &[(&str, &str)] = &[
     ("agent", "agent"),
     ("project", "project"),
@@ -81,7 +81,7 @@ pub fn sessions(page: &Sessions<'_>) -> Markup {
             h1.visually-hidden { "Sessions" }
             div.bar {
                 (form("/", chosen, page.choices, &switches))
-                div.by role="group" aria-label="Grouped" {
+                div.by role="group" aria-label="Group by" {
                     a href=(chosen.without("by").at("/")) aria-current=[(!by_project).then_some("true")] { "By day" }
                     a href=(chosen.clone().with("by", Some("project")).at("/"))
                         aria-current=[by_project.then_some("true")] { "By project" }
@@ -96,8 +96,8 @@ pub fn sessions(page: &Sessions<'_>) -> Markup {
                 }
                 @if none {
                     div.trouble {
-                        h2 { "No session is like that" }
-                        p { "Take something off, or " a href="/" { "look at all of them" } "." }
+                        h2 { "No sessions match" }
+                        p { "Remove a filter, or " a href="/" { "show all sessions" } "." }
                     }
                 } @else if let Some(projects) = &page.projects {
                     @for project in projects { (of_project(project, chosen, page.prices)) }
@@ -106,7 +106,7 @@ pub fn sessions(page: &Sessions<'_>) -> Markup {
                     (next(page.next.as_deref()))
                 }
             }
-            div.found hidden role="region" aria-label="Found" {}
+            div.found hidden role="region" aria-label="Search results" {}
         }
     };
     shell("Sessions", "list.js", main)
@@ -124,7 +124,7 @@ fn sum(sum: &Sum) -> Markup {
     }
 }
 
-/// More rows, for a page that is open. The day of the row before them is not named again.
+/// The next rows, for an open page. The heading of the day they continue is not repeated.
 pub fn more(
     list: &[Row<'_>],
     prices: &Prices,
@@ -143,10 +143,10 @@ fn next(at: Option<&str>) -> Markup {
 }
 
 fn day(at: Option<Timestamp>) -> String {
-    at.map_or_else(|| "Without a time".to_owned(), |at| at.strftime("%A, %-d %B %Y").to_string())
+    at.map_or_else(|| "No date".to_owned(), |at| at.strftime("%A, %-d %B %Y").to_string())
 }
 
-/// Rows, with a heading before the first one of each day.
+/// Rows with a heading per day.
 fn rows(rows: &[Row<'_>], prices: &Prices, before: Option<Timestamp>) -> Markup {
     let mut last = before.map(|before| day(Some(before)));
     let with_days: Vec<(Option<String>, &Row<'_>)> = rows
@@ -236,7 +236,7 @@ fn clock(at: Timestamp) -> Markup {
     html! { time datetime=(at) { (at.strftime("%H:%M")) } }
 }
 
-/// Sessions that somebody may mean, for the palette.
+/// Suggestions for the command palette.
 pub fn suggestions(list: &[Row<'_>]) -> Markup {
     html! {
         @for one in list {

@@ -1,5 +1,5 @@
-//! Figures over the archive: what was used, by day, agent, model and project; what tools did; what
-//! takes long, and what fails again and again. The same figures as `unspool stats --json`.
+//! The stats page: usage by day, agent, model and project, tool statistics, the slowest calls and
+//! recurring failures. The figures are those of `unspool stats --json`.
 
 use maud::{Markup, html};
 use unspool_core::present::format;
@@ -11,7 +11,7 @@ use crate::address::Query;
 use crate::chart::{self, Column, Series, compact, dollars};
 use crate::text::safe;
 
-/// What was used, and what it cost.
+/// Tokens and cost.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Spent {
     pub tokens: Usage,
@@ -25,7 +25,7 @@ impl Spent {
         self.cost_usd.or(self.estimated_usd)
     }
 
-    /// `$1.20`, or `~$1.20` by the list of prices.
+    /// `$1.20` as reported, or `~$1.20` estimated from list prices.
     fn cost_text(&self) -> String {
         match (self.cost_usd, self.estimated_usd) {
             (Some(cost), _) => dollars(cost),
@@ -54,7 +54,7 @@ pub struct Tool {
     pub total_ms: u64,
 }
 
-/// A call that one may look at.
+/// A slow call, with a link to it.
 pub struct Call {
     pub tool: String,
     pub what: String,
@@ -85,7 +85,7 @@ pub struct Totals {
 pub struct Stats<'a> {
     pub totals: Totals,
     pub spent: Spent,
-    /// Every day from the first to the last, or a longer stretch where there are many.
+    /// One bar per day from the first to the last, or per week or month where there are many.
     pub stretches: Vec<Bar>,
     /// `day`, `week` or `month`.
     pub stretch: &'static str,
@@ -102,7 +102,7 @@ pub struct Stats<'a> {
 
 const LABELS: &[(&str, &str)] = &[("agent", "agent"), ("project", "project"), ("since", "")];
 
-/// So many rows stand open; the others below a fold.
+/// Visible rows; the rest is behind a `details`.
 const OPEN: usize = 12;
 
 const KINDS: [Series; 4] = [
@@ -138,7 +138,7 @@ pub fn stats(page: &Stats<'_>) -> Markup {
                 div.pair { (slowest(&page.slowest)) (failures(&page.failures)) }
                 p.dim {
                     "The same as JSON: " code { "unspool stats --json" }
-                    ". Days are in UTC; a turn counts on the day on which it began. ~ is by the list of prices."
+                    ". Days are in UTC; a turn counts on the day it started. ~ marks estimates from list prices."
                 }
             }
         }
@@ -163,7 +163,7 @@ fn totals(page: &Stats<'_>) -> Markup {
         page.totals;
     let number = |count: u64| format::number(count);
     let tokens = page.spent.tokens;
-    let agents = (sub_agents > 0).then(|| format!("{} of sub-agents", number(sub_agents)));
+    let agents = (sub_agents > 0).then(|| format!("{} by sub-agents", number(sub_agents)));
     let unpriced = (page.spent.unpriced > 0)
         .then(|| format!("{} without a price", number(page.spent.unpriced)));
     let both = page.spent.cost_usd.and(page.spent.estimated_usd);
@@ -183,7 +183,7 @@ fn totals(page: &Stats<'_>) -> Markup {
                         Some(cost) => data value=(cost) data-figure="cost" { (page.spent.cost_text()) },
                         None => span.dim { "not known" },
                     }
-                    @if let Some(estimated) = both { span.note { "~" (dollars(estimated)) " by the list" } }
+                    @if let Some(estimated) = both { span.note { "~" (dollars(estimated)) " estimated" } }
                 }
             }
         }
@@ -191,7 +191,7 @@ fn totals(page: &Stats<'_>) -> Markup {
 }
 
 fn by_time(page: &Stats<'_>) -> Markup {
-    let label = |bar: &Bar| bar.name.clone().unwrap_or_else(|| "without a time".to_owned());
+    let label = |bar: &Bar| bar.name.clone().unwrap_or_else(|| "no date".to_owned());
     let tokens: Vec<Column> = page
         .stretches
         .iter()
@@ -228,7 +228,7 @@ fn by_time(page: &Stats<'_>) -> Markup {
     }
 }
 
-/// Bars with names.
+/// A table of bars by agent, model or project.
 fn groups(
     title: &str,
     kind: &'static str,
@@ -280,7 +280,7 @@ fn groups(
     }
 }
 
-/// Every figure of every row.
+/// All figures as a table.
 fn table(title: &str, bars: &[Bar], limit: Option<usize>) -> Markup {
     html! {
         div.scroll tabindex="0" role="region" aria-label=(title) {
@@ -337,7 +337,7 @@ fn tools(tools: &[Tool]) -> Markup {
             tr {
                 th scope="col" { "Tool" } th { span.visually-hidden { "Share" } }
                 th scope="col" { "Calls" } th scope="col" { "Failed" } th scope="col" { "Median" }
-                th.minor scope="col" { "95%" } th.minor scope="col" { "In sum" }
+                th.minor scope="col" { "95%" } th.minor scope="col" { "Total" }
             }
         }
     };
@@ -392,14 +392,14 @@ fn failures(failures: &[Failure]) -> Markup {
     html! {
         @if !failures.is_empty() {
             section.calls {
-                h2 { "Fails again and again" }
+                h2 { "Recurring failures" }
                 ol {
                     @for failure in failures {
                         li {
                             a href=(failure.address) {
                                 span.took.tone-failed { (format::number(failure.count)) "×" }
                                 span.what { strong { (safe(&failure.tool)) } " " (safe(&failure.error)) }
-                                span.dim { "in " (format::count(failure.sessions as usize, "session")) ", the last one" }
+                                span.dim { "in " (format::count(failure.sessions as usize, "session")) "; opens the latest" }
                             }
                         }
                     }

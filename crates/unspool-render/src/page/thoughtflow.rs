@@ -1,4 +1,4 @@
-//! The runs of a session as a picture, with the ways out of it.
+//! The ThoughtFlow page: the runs of a session as a picture, with links and downloads.
 
 use maud::{Markup, html};
 use unspool_core::present::format;
@@ -12,13 +12,13 @@ use crate::text::safe;
 pub struct Flow<'a> {
     pub summary: &'a Summary,
     pub runs: &'a [Run],
-    /// There is something before the first of them.
+    /// There are earlier steps.
     pub earlier: bool,
-    /// Where it goes on: a turn, and how many of its steps were seen.
+    /// Where the next page starts: a turn, and how many of its steps were shown.
     pub later: Option<(u32, usize)>,
 }
 
-/// What colours mean.
+/// The legend of the colours.
 const LEGEND: [(&str, &str); 8] = [
     ("is-user", "user"),
     ("is-model", "model call"),
@@ -42,7 +42,7 @@ pub fn thoughtflow(page: &Flow<'_>) -> Markup {
                 h1 { a href={ "/s/" (id) } { (title) } }
                 div.actions role="toolbar" aria-label="Picture" {
                     button type="button" data-zoom="out" title="Smaller (-)" hidden { "−" }
-                    button type="button" data-zoom="fit" title="All of its width (0)" hidden { "Fit" }
+                    button type="button" data-zoom="fit" title="Fit width (0)" hidden { "Fit" }
                     button type="button" data-zoom="in" title="Larger (+)" hidden { "+" }
                     a href={ "/s/" (id) } { "Transcript" }
                     a href={ "/thoughtflow/" (id) ".json" } download={ (id) ".json" } { "ThoughtFlow (JSON)" }

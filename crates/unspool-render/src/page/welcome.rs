@@ -1,11 +1,11 @@
-//! What is shown while there is nothing to show: where it was looked, how to begin, and the demo.
+//! The page of an empty archive: the searched folders, how to begin, and the demo.
 
 use maud::{Markup, html};
 
 use super::shell;
 use crate::text::safe;
 
-/// A folder in which sessions of an agent are looked for.
+/// A folder that is searched for sessions of an agent.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Looked {
     pub agent: String,
@@ -31,23 +31,23 @@ pub fn welcome(page: &Welcome) -> Markup {
             h1 { "Nothing here yet" }
             p.lead {
                 "Unspool shows what coding agents did on this machine, in the order in which they did it. "
-                "It reads what they write anyway: there is nothing to set up in them."
+                "It reads the logs they write anyway: the agents need no setup."
             }
             h2 { "Begin" }
             ol.steps {
-                li { "Use an agent as you always do. Its session appears here by itself, while it runs." }
-                li { "Older recordings, or another machine's: " code { "unspool import FOLDER" } "." }
-                li { "Something is missing? " code { "unspool doctor" } " says what was found of each agent, and why not." }
+                li { "Use an agent as usual. Its session appears here while it runs." }
+                li { "Import older sessions, or those of another machine: " code { "unspool import FOLDER" } "." }
+                li { "Something missing? " code { "unspool doctor" } " shows what was found of each agent, and why not." }
             }
             @if page.demo == Demo::Offered {
                 form.demo action="/demo" method="post" {
                     button.primary type="submit" { "Open the demo sessions" }
-                    p.dim { "Recorded sessions of several agents, in an archive of their own: nothing of them comes into yours." }
+                    p.dim { "Recorded sessions of several agents, in a separate archive: they never mix with yours." }
                     p.said role="status" {}
                 }
             }
             @if !page.looked.is_empty() {
-                h2 { "Where it looked" }
+                h2 { "Searched folders" }
                 table.looked {
                     thead { tr { th scope="col" { "Agent" } th scope="col" { "Folder" } th scope="col" { "Found" } } }
                     tbody {
@@ -66,7 +66,7 @@ pub fn welcome(page: &Welcome) -> Markup {
     shell("Welcome", "list.js", main)
 }
 
-/// Where the demo is, for who has no script.
+/// The link to the demo, for browsers without scripts.
 pub fn demo(address: &str) -> Markup {
     let main = html! {
         div.trouble {

@@ -1,9 +1,9 @@
-//! Trajectories in the Agent Trajectory Interchange Format (ATIF v1.8, Harbor): one agent step for
-//! each model call with its calls and their results, user and system steps between them, and the
-//! trajectories of sub-agents inside. The format has no place for the order of texts, thoughts and
-//! calls within a step, nor for signatures: `extra.unspool.parts` of a step keeps both.
+//! Trajectories in the Agent Trajectory Interchange Format (ATIF v1.8, Harbor): one agent step per
+//! model call with its tool calls and results, user and system steps between them, and nested
+//! trajectories of sub-agents. The format cannot express the order of text, reasoning and calls
+//! within a step, nor signatures: `extra.unspool.parts` of a step keeps both.
 //!
-//! Steps are written as turns are read. No field is written that the format does not know.
+//! Steps are written as turns are read. Only fields of the format are written.
 
 mod schema;
 mod steps;
@@ -32,7 +32,7 @@ pub const PROJECTION: Projection = Projection {
     way: Way::Told(write),
 };
 
-/// Agents start agents, and nobody says how deep. What is deeper is named and not told.
+/// The deepest nesting of sub-agents. Deeper ones are named but not included.
 const DEPTH: usize = 8;
 
 fn write(mut story: Story<'_>, options: &Options, out: &mut dyn Write) -> Result<(), ProjectError> {
@@ -46,12 +46,11 @@ fn write(mut story: Story<'_>, options: &Options, out: &mut dyn Write) -> Result
 struct Writer<'a> {
     out: &'a mut dyn Write,
     prices: &'a Prices,
-    /// Every session that stands in the document or will: none stands in it twice, so agents that
-    /// start each other come to an end.
+    /// Sessions that are or will be in the document. Each is written once, so cycles of agents end.
     known: &'a mut FxHashSet<SessionId>,
 }
 
-/// What is added up while steps are written.
+/// Totals of the written steps.
 #[derive(Default)]
 struct Sums {
     steps: u64,
@@ -78,7 +77,7 @@ impl Writer<'_> {
             }
         }
         if sums.steps == 0 {
-            // The format wants one.
+            // The format requires at least one step.
             let message = "Nothing is recorded of this session.".to_owned();
             self.step(Step::new("system", message, Extra::default()), &mut sums)?;
         }
@@ -101,7 +100,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// The sub-agents of a turn whose trajectories this one holds.
+    /// The sub-agents of a turn whose trajectories are nested in this one.
     fn agents(
         &mut self,
         story: &Story<'_>,
@@ -117,7 +116,7 @@ impl Writer<'_> {
             let here = started.iter().any(|known| known == id);
             if !here {
                 let Some(agent) = story.sub_agent(id)? else { continue };
-                // It stands elsewhere in the document, where no reference of ours can lead.
+                // It is nested elsewhere in the document, where references cannot reach it.
                 if !self.known.insert(agent.head.session.id) {
                     continue;
                 }
@@ -163,14 +162,14 @@ fn final_metrics(head: &Summary, sums: &Sums, prices: &Prices) -> FinalMetrics {
         total_prompt_tokens: used(prompt_tokens(usage)),
         total_completion_tokens: used(usage.output),
         total_cached_tokens: used(usage.cache_read),
-        // What was really paid, and only where the agent says so.
+        // Only the cost that the agent reported.
         total_cost_usd: head.spending_with_agents.reported_usd.filter(|cost| cost.is_finite()),
         total_steps: sums.steps,
         extra: schema::beside(usage, estimated),
     }
 }
 
-/// What the format has no field for.
+/// Session fields that the format does not have.
 fn facts(head: &Summary) -> Value {
     let session = &head.session;
     let mut own = json!({

@@ -1,5 +1,5 @@
-//! A turn cut into its model calls, for forms that tell of calls rather than of parts: the parts of
-//! each, in order. What names no call belongs to the one that it stands in.
+//! Splits a turn into its model calls, for formats that are organised by calls: ATIF and
+//! OpenTelemetry. A part without a step belongs to the call before it.
 
 use jiff::Timestamp;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -11,17 +11,17 @@ use unspool_core::part::{Body, Part, Tool};
 use unspool_core::session::{Session, Step, Trigger, Turn, Usage};
 use unspool_core::telling::Name;
 
-/// One model call, or a stretch of one that something else interrupted.
+/// One model call, or one segment of a call that other parts interrupted.
 pub struct Call<'a> {
-    /// Not every source tells calls apart.
+    /// None if the source does not separate calls.
     pub step: Option<&'a Step>,
-    /// A later stretch: what the call used is counted at its first one.
+    /// A later segment: usage is counted in the first one.
     pub continues: bool,
     pub parts: Vec<&'a Part>,
 }
 
-/// The calls of a turn in the order of their parts. One of which nothing is left but what it used
-/// stands where the source had it.
+/// The calls of a turn in the order of their parts. A call without parts but with usage keeps its
+/// position in the source.
 pub fn calls(turn: &Turn) -> Vec<Call<'_>> {
     let mut calls: Vec<Call<'_>> = Vec::with_capacity(turn.steps.len() + 1);
     let with_parts: FxHashSet<StepId> = turn.parts.iter().filter_map(|part| part.step).collect();
@@ -55,7 +55,7 @@ pub fn calls(turn: &Turn) -> Vec<Call<'_>> {
     calls
 }
 
-/// Who speaks at the beginning of a turn. An agent that starts another is that one's user.
+/// The role of a turn's prompt. For a sub-agent, its parent is the user.
 pub fn asker(session: &Session, turn: &Turn) -> &'static str {
     match turn.trigger {
         Trigger::User | Trigger::Command => "user",
@@ -64,13 +64,13 @@ pub fn asker(session: &Session, turn: &Turn) -> &'static str {
     }
 }
 
-/// All tokens of a prompt, those from a cache too.
+/// All prompt tokens, cached ones included.
 pub fn prompt_tokens(usage: Usage) -> u64 {
     usage.input.saturating_add(usage.cache_read).saturating_add(usage.cache_write)
 }
 
-/// What the model was told of a call, as text. An application's own results are that; agents keep
-/// for themselves more than they tell.
+/// The tool output that the model saw, as text. AI SDK applications pass `result` to the model;
+/// coding agents keep more in `result` than they pass on, so `output` is used for them.
 pub fn told(session: &Session, tool: &Tool) -> Option<String> {
     let own = tool.result.as_ref().filter(|_| session.agent == "ai-sdk" || tool.output.is_none());
     match own {
@@ -86,7 +86,7 @@ pub fn told(session: &Session, tool: &Tool) -> Option<String> {
     }
 }
 
-/// The input of a call: as it is, or the text that came of it before it ended.
+/// The input of a call, or its partial text if it never completed.
 pub fn input(tool: &Tool) -> Option<Json> {
     match &tool.input {
         Some(input) => Some(bounded(input)),
@@ -95,8 +95,8 @@ pub fn input(tool: &Tool) -> Option<Json> {
     }
 }
 
-/// JSON that every reader takes: no half surrogate pairs, and nothing so deep that a reader which
-/// calls itself would give up. What is deeper is kept as the text that it was.
+/// JSON that every reader accepts: no lone surrogates, and no nesting beyond the limit of recursive
+/// parsers. Deeper values are kept as a string.
 pub fn bounded(json: &Json) -> Json {
     let text = mended(json.text());
     match serde_json::from_str::<Value>(&text) {
@@ -105,31 +105,31 @@ pub fn bounded(json: &Json) -> Json {
     }
 }
 
-/// A part whole, as our own JSON has it.
+/// A whole part in our own JSON format.
 pub fn document(session: &Session, body: &Body) -> Json {
     let text = serde_json::to_string(&BodyDocument { agent: &session.agent, body });
     text.map_or_else(|_| Json::from(Value::Null), |text| bounded(&Json::checked(&text)))
 }
 
-/// By what a call and its result find each other: one that has no id goes by its part's.
+/// The id that links a call and its result: the call id, or the part's id if there is none.
 pub fn call_id(part: &Part, tool: &Tool) -> String {
     if tool.call_id.is_empty() { part.id.to_string() } else { tool.call_id.clone() }
 }
 
-/// Agents that have names of their own for model calls, or none: those of the provider are not known.
+/// Agents whose step names are not provider response ids.
 const NAME_CALLS: [&str; 6] = ["codex", "opencode", "copilot", "gemini", "ai-sdk", "rows"];
 
-/// What the provider calls a model call, where that is known: Claude Code names calls as the provider
-/// does, and documents of ThoughtFlow say it.
+/// The provider's response id, where it is known: Claude Code names calls by it, and ThoughtFlow
+/// documents contain it.
 pub fn response_id<'s>(session: &Session, step: &'s Step) -> Option<&'s str> {
     let Name::Message(id) = &step.name else { return None };
-    // A message that Claude Code wrote itself goes by the id of its record, and what has a space in
-    // it was put together by a decoder.
+    // A message that Claude Code wrote itself has the UUID of its record; a name with a space was
+    // composed by a decoder.
     let made = id.contains([' ', '/']) || id.len() == 36 && id.split('-').count() == 5;
     Some(&**id).filter(|_| !made && !NAME_CALLS.contains(&session.agent.as_str()))
 }
 
-/// When a part began, or at least when it was told.
+/// The start of a part, or its end if the start is not recorded.
 pub fn began(part: &Part) -> Option<Timestamp> {
     part.started.or(part.ended)
 }

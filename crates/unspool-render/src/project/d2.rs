@@ -1,9 +1,9 @@
-//! D2: a session as diagrams. The first board has a swimlane for each run, and links to a board of
-//! its own for each of them, with its steps. Drawn from the ThoughtFlow document and nothing else,
-//! so that the same document gives the same bytes (R-002-20).
+//! D2 diagrams of a session. The first board has a swimlane per run and links to one board per run
+//! with its steps. The only input is the ThoughtFlow document, so the same document gives the same
+//! bytes (R-002-20).
 //!
-//! Boards of runs come first in the file, one after the other as the runs are read; what the first
-//! board says of them is little and comes last.
+//! The boards of the runs come first in the file, written as the runs are read; the swimlanes need
+//! little memory and come last.
 
 mod write;
 
@@ -28,7 +28,7 @@ fn write(story: Story<'_>, _: &Options, out: &mut dyn Write) -> Result<(), Proje
     draw(&head, || flow.next_run(), out)
 }
 
-/// Draws a document that was read.
+/// Draws a ThoughtFlow document.
 pub fn draw_document(document: &Document, out: &mut dyn Write) -> Result<(), ProjectError> {
     let mut runs = document.conversations.iter();
     draw(&document.head, || Ok(runs.next().cloned()), out)
@@ -67,7 +67,7 @@ fn draw(
     Ok(())
 }
 
-/// The steps of a run (R-002-22).
+/// The board of a run: its steps (R-002-22).
 fn board(run: &Conversation, number: usize, out: &mut dyn Write) -> Result<(), ProjectError> {
     writeln!(out, "  \"run-{number}\": {{")?;
     writeln!(out, "    direction: down")?;
@@ -103,7 +103,7 @@ fn board(run: &Conversation, number: usize, out: &mut dyn Write) -> Result<(), P
     Ok(())
 }
 
-/// What the first board says of a run.
+/// The swimlane of a run on the first board.
 struct Lane {
     number: usize,
     heading: String,

@@ -1,5 +1,5 @@
-//! A small recording for a test of somebody's own (R-001-32): each turn as what was asked, the
-//! stream of chunks that came, one after the other, and the message that they must amount to.
+//! A recording for other people's tests (R-001-32): for each turn the prompt, the stream chunk by
+//! chunk, and the message that the chunks must produce.
 
 use std::io::Write;
 
@@ -14,7 +14,7 @@ pub const PROJECTION: Projection = Projection {
     title: "Fixture for a test",
     extension: "fixture.json",
     media_type: "application/json",
-    about: "a recording for a test: each turn's prompt, its stream chunk by chunk, and the message that it makes",
+    about: "a test recording: each turn's prompt, its stream chunk by chunk, and the resulting message",
     way: Way::Told(write),
 };
 

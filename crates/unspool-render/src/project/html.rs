@@ -1,6 +1,6 @@
-//! One file that can be sent to somebody: the page of the session with its styles, without a
-//! network. What is far down is kept as text until somebody comes near it, so that a session of a
-//! hundred thousand parts opens.
+//! One self-contained HTML file: the session page with its styles, without network access. Parts
+//! far down are stored as text and inserted on scroll (`saved.js`), so that a session of 100,000
+//! parts opens.
 
 use std::io::Write;
 
@@ -20,15 +20,15 @@ pub const PROJECTION: Projection = Projection {
     title: "HTML, one file",
     extension: "html",
     media_type: "text/html; charset=utf-8",
-    about: "one file with the page as the browser shows it, sub-agents included, without a network",
+    about: "the page as one self-contained HTML file, sub-agents included",
     way: Way::Told(write),
 };
 
-/// So many parts stand in the page from the beginning.
+/// Parts in the initial DOM.
 const AT_ONCE: usize = 1500;
-/// The others come so many at a time.
+/// Deferred parts are inserted in chunks of this size.
 const LATER: usize = 60;
-/// So many sub-agents are taken along.
+/// Sub-agents that are included.
 const MOST_AGENTS: usize = 500;
 
 const SCRIPT: &str = include_str!("../../assets/saved.js");
@@ -36,7 +36,7 @@ const SCRIPT: &str = include_str!("../../assets/saved.js");
 fn write(story: Story<'_>, options: &Options, out: &mut dyn Write) -> Result<(), ProjectError> {
     let title = title(&story.head);
     let style = assets::find("style.css").map_or("", |style| style.content.as_str());
-    // Nothing runs but what stands here, and nothing is loaded.
+    // Only the inline script may run, and nothing may be loaded.
     let policy = format!(
         "default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{}'; \
          base-uri 'none'; form-action 'none'",
@@ -76,12 +76,12 @@ fn title(head: &Summary) -> String {
 struct Page<'o> {
     options: &'o Options,
     out: &'o mut dyn Write,
-    /// So many parts were written.
+    /// Parts written so far.
     written: usize,
 }
 
 impl Page<'_> {
-    /// Writes a session; gives the sub-agents that it started, unless they are known.
+    /// Writes a session. Returns the sub-agents it started that are not included yet.
     fn session<'a>(
         &mut self,
         story: Story<'a>,
@@ -89,7 +89,7 @@ impl Page<'_> {
     ) -> Result<Vec<Story<'a>>, ProjectError> {
         let id = story.head.session.id;
         let head = session_head(&story.head, &self.options.prices).into_string();
-        // Of several sessions in one page only the first has the head.
+        // The id may occur once per page, and sub-agents follow.
         let head = head.replacen(" id=\"session-head\"", "", 1);
         write!(
             self.out,
@@ -130,13 +130,13 @@ impl Page<'_> {
         Ok(agents)
     }
 
-    /// Some parts of a turn: as they are, or for later.
+    /// Writes parts directly, or deferred.
     fn parts(&mut self, html: &str, count: usize) -> Result<(), ProjectError> {
         self.written += count;
         if self.written <= AT_ONCE {
             return self.put(html);
         }
-        // Nothing in it may end the element that it waits in.
+        // The text must not close the script element that holds it.
         let kept = local(html).replace("</", "<\\/");
         write!(
             self.out,
@@ -151,8 +151,8 @@ impl Page<'_> {
     }
 }
 
-/// Links to sessions lead to where they stand in this page. What an agent wrote has no quotes in
-/// attributes, so this is ours alone.
+/// Turns links to sessions into anchors of this page. Agent text is escaped and contains no quotes,
+/// so this matches only our own attributes.
 fn local(html: &str) -> String {
     html.replace(" href=\"/s/", " href=\"#s-")
 }
@@ -181,7 +181,7 @@ fn base64(bytes: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    // Figures of RFC 4648.
+    // Test vectors of RFC 4648.
     #[test]
     fn base64_is_that_of_everybody() {
         for (text, wanted) in

@@ -1,5 +1,5 @@
-//! Our own JSON: the session and its turns under the names that `show --json` and the REST API
-//! have. Its schema is in the documentation.
+//! Our own JSON: the session and its turns, with the field names of `show --json` and the REST API.
+//! Schema: docs/session.schema.json.
 
 use std::io::Write;
 
@@ -13,7 +13,7 @@ pub const PROJECTION: Projection = Projection {
     title: "JSON",
     extension: "json",
     media_type: "application/json",
-    about: "the session and its turns as `show --json` has them; docs/session.schema.json says how",
+    about: "the session and its turns, as in `show --json`; schema: docs/session.schema.json",
     way: Way::Told(write),
 };
 
@@ -29,7 +29,7 @@ fn write(mut story: Story<'_>, options: &Options, out: &mut dyn Write) -> Result
         let agent = &story.head.session.agent;
         let document = TurnDocument { agent, turn: &turn, prices };
         let text = serde_json::to_string(&document).map_err(std::io::Error::from)?;
-        // Half a surrogate pair is no text, and readers stop at it.
+        // Readers reject lone surrogates.
         out.write_all(mended(&text).as_bytes())?;
         between = ",\n";
     }

@@ -3,8 +3,8 @@
 //! `execute_tool` for each tool, and a sub-agent's turns below the tool that started it. Messages
 //! are structured values with their parts in order.
 //!
-//! Ids are digests of ours, so the same session gives the same trace. Spans are written turn by
-//! turn. A time that nobody told is its neighbour's, and the span says so.
+//! Ids are digests of our ids, so the same session gives the same trace. Spans are written turn by
+//! turn. A missing time is taken from a neighbour and marked `unspool.time.estimated`.
 
 mod clock;
 mod message;
@@ -33,9 +33,9 @@ pub const PROJECTION: Projection = Projection {
     way: Way::Told(write),
 };
 
-/// Agents start agents, and nobody says how deep. What is deeper is named and not told.
+/// The deepest nesting of sub-agents. Deeper ones are named but not included.
 const DEPTH: usize = 8;
-/// The last release of the conventions in which generative AI was part of them all.
+/// The last release of the conventions that still contained generative AI.
 const SCHEMA: &str = "https://opentelemetry.io/schemas/1.41.0";
 
 fn write(mut story: Story<'_>, _: &Options, out: &mut dyn Write) -> Result<(), ProjectError> {
@@ -67,8 +67,7 @@ fn resource(head: &Summary) -> Attributes {
 struct Writer<'a> {
     out: &'a mut dyn Write,
     trace: String,
-    /// Sessions whose spans are in the trace: none is told twice, so agents that start each other
-    /// come to an end.
+    /// Sessions in the trace. Each is written once, so cycles of agents end.
     known: FxHashSet<SessionId>,
     between: &'static str,
 }

@@ -1,5 +1,5 @@
-//! The turns of a session as people see them, with what is known of the sub-agents in them: what
-//! the forms are made of that people read.
+//! Presents the turns of a session one by one, joined with their sub-agents. Input of the formats
+//! for people: Markdown, HTML and plain text.
 
 use unspool_core::present::agents::{Family, Search, agents_in};
 use unspool_core::present::{self, TurnView};

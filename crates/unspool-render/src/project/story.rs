@@ -1,5 +1,5 @@
-//! What a projection reads: the head of a session, then its turns in order, one at a time, so that
-//! a session of any length can be written.
+//! The input of a projection: the head of a session, then its turns one at a time, so that memory
+//! does not grow with the session.
 
 use unspool_core::id::SessionId;
 use unspool_core::json::Json;
@@ -8,26 +8,26 @@ use unspool_core::summary::{Completeness, Summary};
 
 use super::ProjectError;
 
-/// A session that is told from its beginning to its end.
+/// A session read turn by turn.
 pub struct Story<'a> {
-    /// What is known of it before its first turn is read.
+    /// Available before the first turn is read.
     pub head: Summary,
     turns: Box<dyn Iterator<Item = Result<Turn, ProjectError>> + 'a>,
     library: &'a dyn Library,
 }
 
-/// Where the sessions are that a session speaks of.
+/// Looks up the sub-agent sessions and snapshots that a session refers to.
 pub trait Library {
     /// The session of a sub-agent, if there is one.
     fn open(&self, session: SessionId) -> Result<Option<Story<'_>>, ProjectError>;
 
-    /// What a snapshot says that a prompt of this session was made with.
+    /// The content of a prompt snapshot of this session.
     fn snapshot(&self, _: SessionId, _sha256: &str) -> Result<Option<Json>, ProjectError> {
         Ok(None)
     }
 }
 
-/// A library without a book.
+/// A lookup that finds nothing.
 pub struct Alone;
 
 impl Library for Alone {
@@ -45,7 +45,7 @@ impl<'a> Story<'a> {
         Story { head, turns: Box::new(turns), library }
     }
 
-    /// A session that is in memory as a whole.
+    /// A session in memory.
     pub fn of(transcript: &'a Transcript) -> Story<'a> {
         let turns = transcript.turns.iter().cloned().map(Ok);
         Story::new(transcript.summary(Completeness::Full, &[]), turns, &Alone)
@@ -55,14 +55,14 @@ impl<'a> Story<'a> {
         self.turns.next().transpose()
     }
 
-    /// What a snapshot says, where somebody keeps it.
+    /// The content of a snapshot, if it is stored.
     pub fn snapshot(&self, sha256: &str) -> Result<Option<Json>, ProjectError> {
         self.library.snapshot(self.head.session.id, sha256)
     }
 
     /// The session of a sub-agent that this one started.
     pub fn sub_agent(&self, id: &str) -> Result<Option<Story<'a>>, ProjectError> {
-        // One that goes by a temporary id has no session that anybody could find.
+        // An agent with a temporary id has no session of its own.
         if id.starts_with("temp_") {
             return Ok(None);
         }

@@ -1,5 +1,5 @@
-//! ThoughtFlow: a session as runs of steps that depend on each other, as one JSON document
-//! (R-002-04). `docs/thoughtflow.md` says what becomes of what.
+//! ThoughtFlow: a session as runs of dependent steps, as one JSON document (R-002-04).
+//! docs/thoughtflow.md describes the mapping.
 
 mod document;
 mod payload;
@@ -26,15 +26,15 @@ pub const PROJECTION: Projection = Projection {
     title: "ThoughtFlow (JSON)",
     extension: "json",
     media_type: "application/json",
-    about: "runs and their steps with what each depends on, as ThoughtFlow's consolidated JSON",
+    about: "runs, their steps and dependencies, as ThoughtFlow's consolidated JSON",
     way: Way::Told(write),
 };
 
-/// The agent of sessions that were read from such documents, and the kind of the part in which
-/// they keep what belongs to the session.
+/// The agent of sessions imported from ThoughtFlow, and the kind of the data part with their
+/// session-level fields.
 const AGENT: &str = "thoughtflow";
 const KEPT: &str = "thoughtflow-session";
-/// The same, for what belongs to a conversation.
+/// The same for conversation-level fields.
 const REST: &str = "thoughtflow-conversation";
 
 /// The runs of a session, one at a time.
@@ -42,9 +42,9 @@ pub struct Flow<'a> {
     pub head: Head,
     session: Session,
     story: Story<'a>,
-    /// The turn that the last run is.
+    /// The turn number of the last run.
     number: u32,
-    /// Snapshots that were looked up.
+    /// Cache of snapshot contents by digest.
     known: FxHashMap<String, Option<Json>>,
 }
 
@@ -91,8 +91,8 @@ impl<'a> Flow<'a> {
         failed.map_or(Ok(Some(conversation)), Err)
     }
 
-    /// A document that was read keeps whose session it was as a part before the first prompt: the
-    /// model calls have it again. What else it keeps has no other place.
+    /// An imported document keeps its agent name in a data part before the first prompt. Restores
+    /// the name, and drops the part unless it holds more.
     fn take_back(&mut self, turn: &mut Turn) {
         turn.parts.retain(|part| {
             let Body::Data(data) = &part.body else { return true };
@@ -117,7 +117,7 @@ impl<'a> Flow<'a> {
     }
 }
 
-/// One line for each step, so that two documents can be compared by their lines.
+/// Writes one line per step, so that documents can be compared with a line diff.
 fn write(story: Story<'_>, _: &Options, out: &mut dyn Write) -> Result<(), ProjectError> {
     let mut flow = Flow::new(story);
     opened(out, &flow.head, "conversations")?;
@@ -127,7 +127,7 @@ fn write(story: Story<'_>, _: &Options, out: &mut dyn Write) -> Result<(), Proje
         out.write_all(between.as_bytes())?;
         between = ",\n";
         let head = written(&run)?;
-        // The steps come last, and there are none.
+        // `steps` is the last field and empty here: strip its end and append the steps.
         out.write_all(head.strip_suffix("]}").unwrap_or(&head).as_bytes())?;
         for (nth, step) in steps.iter().enumerate() {
             out.write_all(if nth == 0 { b"\n" } else { b",\n" })?;
@@ -139,7 +139,7 @@ fn write(story: Story<'_>, _: &Options, out: &mut dyn Write) -> Result<(), Proje
     Ok(())
 }
 
-/// An object up to its last field, a list that is to follow.
+/// Writes an object up to its last field, the opened list.
 fn opened(out: &mut dyn Write, head: &impl Serialize, list: &str) -> Result<(), ProjectError> {
     let head = written(head)?;
     let head = head.strip_suffix('}').unwrap_or(&head);
@@ -150,8 +150,8 @@ fn written(value: &impl Serialize) -> Result<String, ProjectError> {
     Ok(serde_json::to_string(value).map_err(io::Error::from)?)
 }
 
-/// How the user and the agent speak with each other. Only documents of ThoughtFlow tell of another
-/// channel than text: it was kept with what else there was no place for, and goes back to its own.
+/// The channel between user and agent. Only imported ThoughtFlow documents have another one than
+/// `text`: it is moved from the data part back into its own field.
 fn channel(turn: &mut Turn) -> String {
     let told = turn.parts.iter().enumerate().rev().find_map(|(at, part)| {
         let Body::Data(data) = &part.body else { return None };

@@ -117,7 +117,7 @@ fn provenance() -> Provenance {
         pieces: vec![
             piece("context_preamble", "Näh: text, now 12:00.", Some((0, 21))),
             piece("prompt_adaptations", "Be brief.", Some((22, 31))),
-            // Said to stand where something else does.
+            // A wrong span: the prompt has other text there.
             piece("personality", "Warm.", Some((31, 36))),
             piece("user_instruction", "Help me.", Some((38, 46))),
             piece("tool_schemas_snapshot", "[]", None),

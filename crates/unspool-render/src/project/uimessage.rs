@@ -1,9 +1,9 @@
-//! Messages of the Vercel AI SDK (`UIMessage[]`): a message of the user and one of the assistant
-//! for each turn, the assistant's parts in order, with the steps between them. What the SDK has a
-//! part for becomes one; everything else becomes a `data-*` part at its place.
+//! Messages of the Vercel AI SDK (`UIMessage[]`): a user and an assistant message per turn, the
+//! assistant's parts in order with step markers. Parts that the SDK does not have become `data-*`
+//! parts at their place.
 //!
-//! Nothing is written that a validator would take away again: by default only what versions 5, 6
-//! and 7 read alike.
+//! No field is written that a validator would strip: by default only the common subset of versions
+//! 5, 6 and 7.
 
 mod kept;
 mod part;
@@ -27,7 +27,7 @@ pub const PROJECTION: Projection = Projection {
     title: "AI SDK messages",
     extension: "json",
     media_type: "application/json",
-    about: "messages of the Vercel AI SDK 5, 6 and 7 (`--sdk 7`: with what only that one knows)",
+    about: "messages of the Vercel AI SDK 5, 6 and 7 (`--sdk 7` adds fields that only version 7 reads)",
     way: Way::Told(write),
 };
 
@@ -56,7 +56,7 @@ fn write(mut story: Story<'_>, options: &Options, out: &mut dyn Write) -> Result
     Ok(())
 }
 
-/// The messages of a turn: what the user said, and what came of it.
+/// The messages of a turn: system messages, the user's message, the reply.
 pub fn messages(session: &Session, turn: &Turn, sdk: Sdk) -> Vec<UiMessage> {
     let mut messages = kept::system(session, turn);
     let parts: Vec<UiPart> = part::said(session, turn);
@@ -83,7 +83,7 @@ pub fn reply(session: &Session, turn: &Turn, sdk: Sdk) -> UiMessage {
     kept::restored(session, turn.parts.iter().map(|part| &part.body), message)
 }
 
-/// What every message says of where it comes from (R-001-24).
+/// Metadata of every message: where it comes from (R-001-24).
 fn asked(session: &Session, turn: &Turn) -> Value {
     let facts = &session.facts;
     let mut all = Map::new();
@@ -99,7 +99,7 @@ fn asked(session: &Session, turn: &Turn) -> Value {
     put("gitBranch", facts.branch.as_ref().map(|branch| json!(branch)));
     put("createdAt", turn.started.map(time));
     put("trigger", Some(json!(turn.trigger.name())));
-    // Rewound away: it happened, and no later model call was told of it.
+    // Rewound: it happened, but later model calls do not see it.
     put("abandoned", turn.abandoned.then_some(json!(true)));
     put("inherited", turn.inherited.then_some(json!(true)));
     Value::Object(all)
@@ -113,7 +113,7 @@ fn metadata(session: &Session, turn: &Turn) -> Value {
         // R-001-23
         all["error"] = json!(true);
     }
-    // A stream has no place for the names of files, and version 5 none for anything beside them.
+    // Streams have no field for file names, and version 5 has no other place for them.
     let files = turn.parts.iter().filter_map(|part| {
         if let Body::File(file) = &part.body { Some(file.name.as_deref()) } else { None }
     });
@@ -124,7 +124,7 @@ fn metadata(session: &Session, turn: &Turn) -> Value {
     if let Some(ended) = turn.ended {
         all["endedAt"] = time(ended);
     }
-    // Why the last model call stopped, as its provider or its agent says it.
+    // In the provider's or the agent's own words.
     let stopped = turn.steps.iter().rev().find_map(|step| step.stop_reason.as_ref());
     if let Some(reason) = stopped {
         all["stopReason"] = json!(reason);
@@ -139,7 +139,7 @@ fn metadata(session: &Session, turn: &Turn) -> Value {
     all
 }
 
-/// As version 6 and later count: the input with what came from the cache.
+/// As version 6 and later count: input tokens include cached ones.
 fn told_usage(usage: Usage) -> Value {
     let input = usage.input.saturating_add(usage.cache_read).saturating_add(usage.cache_write);
     json!({

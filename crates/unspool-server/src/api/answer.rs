@@ -1,4 +1,4 @@
-//! What is answered: JSON with a mark by which it is known again, or a file.
+//! What API handlers return: JSON with an ETag, a stream or a file.
 
 use axum::body::Body;
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE, ETAG, LINK};
@@ -11,7 +11,7 @@ use super::asked::Asked;
 use crate::problem::Problem;
 
 pub enum Answer {
-    /// Who asks has it already.
+    /// The client's copy is current: 304.
     Known {
         tag: String,
     },
@@ -20,9 +20,9 @@ pub enum Answer {
         tag: String,
         next: Option<String>,
     },
-    /// A stream of events, for clients of the AI SDK.
+    /// Server-sent events for clients of the AI SDK.
     Events(Body),
-    /// There is nothing, and that is no mistake.
+    /// 204: nothing to return, and no error.
     Nothing,
     File {
         name: String,
@@ -32,12 +32,12 @@ pub enum Answer {
 }
 
 impl Answer {
-    /// A document, known by what is in it.
+    /// A document with an ETag computed from its content.
     pub fn json(asked: &Asked, document: &impl Serialize) -> Result<Answer, Problem> {
         Answer::page(asked, document, None)
     }
 
-    /// A stretch of a list, and where it goes on.
+    /// A page of a list, and the URL of the next one.
     pub fn page(
         asked: &Asked,
         document: &impl Serialize,
@@ -54,12 +54,13 @@ impl Answer {
 
 pub fn written(document: &impl Serialize) -> Result<Vec<u8>, Problem> {
     serde_json::to_vec(document).map_err(|error| {
-        let what = format!("{error}; `unspool db check` may say more");
+        let what =
+            format!("cannot serialise the response ({error}); `unspool db check` may tell why");
         Problem::new(StatusCode::INTERNAL_SERVER_ERROR, what)
     })
 }
 
-/// The mark of something that these numbers decide. It is a weak one: what is sent may be compressed.
+/// An ETag of these numbers. Weak, since the response may be compressed.
 pub fn tag(of: impl IntoIterator<Item = u64>) -> String {
     let bytes: Vec<u8> = of.into_iter().flat_map(u64::to_le_bytes).collect();
     format!("W/\"{:016x}\"", digest(&bytes))
@@ -82,7 +83,7 @@ impl IntoResponse for Answer {
                 let head = [
                     (CONTENT_TYPE.as_str(), "text/event-stream"),
                     ("x-vercel-ai-ui-message-stream", "v1"),
-                    // Proxies must not wait for more.
+                    // Keeps nginx from buffering the stream.
                     ("x-accel-buffering", "no"),
                 ];
                 (head, body).into_response()

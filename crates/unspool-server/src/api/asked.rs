@@ -1,5 +1,4 @@
-//! What somebody asked, held against what may be asked: whatever reaches an answering function is
-//! of the kind that the table says.
+//! Validates a request against its row of the route table. Handlers read only validated parameters.
 
 use axum::extract::{FromRequestParts, Query, RawPathParams};
 use axum::http::header::IF_NONE_MATCH;
@@ -11,7 +10,7 @@ use unspool_engine::asked::parse_time;
 use super::route::{Kind, Parameter, Route, path_parameter};
 use crate::problem::Problem;
 
-/// A request that makes sense.
+/// The validated parameters and headers of a request.
 pub struct Asked {
     route: &'static Route,
     path: Vec<(String, String)>,
@@ -22,9 +21,9 @@ pub struct Asked {
 impl Asked {
     pub async fn of(route: &'static Route, mut parts: Parts) -> Result<Asked, Problem> {
         let bad = |what: String| Problem::new(StatusCode::BAD_REQUEST, what);
-        let path = RawPathParams::from_request_parts(&mut parts, &()).await.map_err(|error| {
-            bad(format!("{error}; write it in UTF-8, with % where it is needed"))
-        })?;
+        let path = RawPathParams::from_request_parts(&mut parts, &())
+            .await
+            .map_err(|error| bad(format!("{error}; use percent-encoded UTF-8")))?;
         let path: Vec<(String, String)> =
             path.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
         for (name, value) in &path {
@@ -38,7 +37,7 @@ impl Asked {
                 return Err(bad(unknown(&name, route)));
             };
             if query.iter().any(|(held, _)| *held == known.name) {
-                return Err(bad(format!("{name} is there twice; say it once")));
+                return Err(bad(format!("{name} is given twice; give it once")));
             }
             check(&name, known.kind, &value)?;
             query.push((known.name, value));
@@ -54,7 +53,7 @@ impl Asked {
         Ok(Asked { route, path, query, headers: parts.headers })
     }
 
-    /// What stands in the path under this name.
+    /// A path parameter.
     pub fn in_path(&self, name: &str) -> &str {
         let found = self.path.iter().find(|(known, _)| known == name);
         found.map(|(_, value)| value.as_str()).unwrap_or_default()
@@ -90,12 +89,12 @@ impl Asked {
         span(self.text(name)?)
     }
 
-    /// How many are told at once.
+    /// The page size.
     pub fn limit(&self, unless_said: u64) -> u64 {
         self.number("limit").unwrap_or(unless_said)
     }
 
-    /// What was asked, as one number: two questions of different answers differ in it.
+    /// A digest of path and query. Requests with different responses have different digests.
     pub fn digest(&self) -> u64 {
         let mut told = self.route.path.to_owned();
         for (name, value) in self.path.iter().map(|(name, value)| (name.as_str(), value)) {
@@ -107,12 +106,12 @@ impl Asked {
         digest(told.as_bytes())
     }
 
-    /// Whether somebody has this already.
+    /// True if the client already has this version.
     pub fn knows(&self, tag: &str) -> bool {
         is_known(&self.headers, tag)
     }
 
-    /// The same question from another place on, for a `Link` header.
+    /// The URL of the next page, for the `Link` header.
     pub fn next(&self, after: &str) -> String {
         let mut path = String::new();
         for piece in self.route.path.split('/').skip(1) {
@@ -134,7 +133,7 @@ fn unknown(name: &str, route: &Route) -> String {
     }
 }
 
-/// Says what is wrong with a value, and what would be right.
+/// Checks a value against its kind. The error says which values are valid.
 fn check(name: &str, kind: Kind, value: &str) -> Result<(), Problem> {
     let wanted = match kind {
         Kind::Text | Kind::Cursor => return Ok(()),
@@ -161,11 +160,11 @@ fn check(name: &str, kind: Kind, value: &str) -> Result<(), Problem> {
     Err(Problem::new(StatusCode::BAD_REQUEST, format!("{name} cannot be {value:?}: {wanted}")))
 }
 
-/// Whether who asks says that it has what this tag stands for.
+/// True if `If-None-Match` matches this ETag.
 pub fn is_known(headers: &HeaderMap, tag: &str) -> bool {
     let all = headers.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
     let mut known = all.flat_map(|value| value.split(',')).map(str::trim);
-    // What is compressed or not is the same for us: a strong mark is as good as a weak one.
+    // Weak comparison: compression does not matter here.
     let bare = tag.trim_start_matches("W/");
     known.any(|known| known == "*" || known.trim_start_matches("W/") == bare)
 }
@@ -184,7 +183,7 @@ fn span(value: &str) -> Option<(u32, u32)> {
     (first <= last).then_some((first, last))
 }
 
-/// Text in an address.
+/// Percent-encodes text for a URL.
 pub fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {
@@ -199,7 +198,7 @@ pub fn escaped(text: &str) -> String {
 }
 
 impl Parameter {
-    /// How it is described in a JSON Schema.
+    /// The JSON Schema of a parameter kind.
     pub fn schema(kind: Kind) -> serde_json::Value {
         use serde_json::json;
         match kind {

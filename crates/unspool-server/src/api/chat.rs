@@ -1,5 +1,5 @@
-//! For clients of the AI SDK: a turn as a UI message stream. One that is over is told at once; one
-//! that goes on is told as far as it is, and then as it grows.
+//! `/api/chat/{id}/stream`: a turn as a UI message stream of the AI SDK. A finished turn is sent at
+//! once; a running turn is sent as far as it is and then as it grows.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,23 +26,23 @@ use crate::news::News;
 use crate::problem::Problem;
 use crate::room::settle;
 
-/// How often text is told.
+/// The turn is re-read at most this often.
 const PACE: Duration = Duration::from_millis(100);
-/// Who hears nothing for so long is told that we are there.
+/// A comment is sent after this long without data, to keep the connection open.
 const SILENCE: Duration = Duration::from_secs(15);
 
-/// The version that a client says it is.
+/// The SDK version from the `sdk` parameter.
 pub fn sdk(asked: &Asked) -> Sdk {
     if asked.text("sdk") == Some("7") { Sdk::Seven } else { Sdk::Common }
 }
 
 pub async fn stream<S: Store>(app: &Arc<App<S>>, asked: &Asked) -> Result<Answer, Problem> {
-    // Listened to before it is loaded: nothing falls between.
+    // Subscribe before loading, so that no update is lost in between.
     let news = app.news.subscribe();
     let stored = find(app, asked.in_path("id")).await?;
     let number = match asked.number("turn").and_then(|number| u32::try_from(number).ok()) {
         Some(number) => number,
-        // Who comes back wants the turn that goes on, if there is one.
+        // A reconnecting client wants the running turn, if there is one.
         None => match app.store.sizes(stored.row).await?.pop() {
             Some(last) => last.number,
             None => return Ok(Answer::Nothing),
@@ -62,7 +62,7 @@ pub async fn stream<S: Store>(app: &Arc<App<S>>, asked: &Asked) -> Result<Answer
         let following = Following { app: app.clone(), session, number, rules, out };
         tokio::spawn(following.tell(news, Teller::new(sdk), message));
     } else {
-        // All of it is there: it waits in the channel, whoever reads it and when.
+        // One chunk fits the channel, so this never blocks.
         let _ = out.try_send(Ok(events(&whole(message, sdk), DONE)));
     }
     Ok(Answer::Events(body))
@@ -78,8 +78,8 @@ async fn load<S: Store>(
     Ok(turns.pop())
 }
 
-/// The message of a turn as it is now, without its secrets. One that is still being written is
-/// known when it is whole: what was told of it by then is not what it becomes.
+/// The redacted message of a turn as it is now. A secret that is still being written is recognised
+/// only when it is complete; then the text that was sent no longer matches and the stream aborts.
 fn message(stored: &StoredSession, mut turn: Turn, sdk: Sdk, rules: Option<&Rules>) -> UiMessage {
     let mut session = stored.summary.session.clone();
     if let Some(rules) = rules {
@@ -96,7 +96,7 @@ fn events(chunks: &[Chunk], end: &str) -> Bytes {
     Bytes::from(text)
 }
 
-/// A turn that goes on, and somebody who listens.
+/// A running turn and the client that follows it.
 struct Following<S: Store> {
     app: Arc<App<S>>,
     session: SessionId,
@@ -118,7 +118,7 @@ impl<S: Store> Following<S> {
         loop {
             if let Some(message) = next.take() {
                 let running = message.metadata["state"] == TurnState::Running.name();
-                // Something changed in the middle. Who listens comes back and hears all of it.
+                // Earlier content changed: abort, so that the client reconnects and reloads.
                 let Ok(chunks) = teller.tell(message) else { return self.cut().await };
                 let piece = match running {
                     true if chunks.is_empty() => Bytes::new(),
@@ -134,7 +134,7 @@ impl<S: Store> Following<S> {
                     Ok(News::Written(told)) if told.session != self.session => continue,
                     Ok(_) | Err(RecvError::Lagged(_)) => {
                         sleep(PACE).await;
-                        // What came meanwhile is seen together.
+                        // Updates received meanwhile are covered by the next load.
                         news = self.app.news.subscribe();
                     }
                     Err(RecvError::Closed) => return,
@@ -156,7 +156,7 @@ impl<S: Store> Following<S> {
         }
     }
 
-    /// Ends the connection without an end of the message.
+    /// Resets the connection, so that the message does not look complete.
     async fn cut(&self) {
         let cut = std::io::Error::from(std::io::ErrorKind::ConnectionReset);
         let _ = self.out.send(Err(cut)).await;

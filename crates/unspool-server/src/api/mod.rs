@@ -1,7 +1,7 @@
-//! REST: what the command line writes with `--json`, under the same names. Everything is read only.
+//! The REST API: the JSON of the command line (`--json`) under the same names, read-only.
 //!
-//! `route` is the table that all of it comes from, `asked` holds a request against it, `answer` is
-//! what comes back; the other files answer.
+//! `route` is the table of all routes, `request_params` validates a request against it, `response`
+//! is what handlers return. The other files are the handlers.
 
 mod answer;
 mod asked;
@@ -37,7 +37,7 @@ pub use openapi::{openapi, table};
 pub use schema::session_schema;
 pub use sessions::exported;
 
-/// Everything of the table, and nothing else.
+/// A route for every row of the table; everything else is 404.
 pub fn router<S: Store>() -> Router<Arc<App<S>>> {
     let mut router = Router::new();
     for route in ROUTES {
@@ -69,7 +69,7 @@ pub fn router<S: Store>() -> Router<Arc<App<S>>> {
 }
 
 async fn nothing() -> Problem {
-    Problem::missing("there is nothing here; /api/openapi.json says what there is")
+    Problem::missing("nothing here; /api/openapi.json lists all routes")
 }
 
 async fn answer<S: Store>(
@@ -95,7 +95,7 @@ async fn answer<S: Store>(
     }
 }
 
-/// The socket, for those who ask for one.
+/// Upgrades to the WebSocket.
 async fn connect<S: Store>(
     app: State<Arc<App<S>>>,
     up: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
@@ -109,14 +109,14 @@ async fn connect<S: Store>(
     }
 }
 
-/// The one session that is meant.
+/// The session with this id, unique prefix or agent's own id. 409 if several match.
 pub async fn find<S: Store>(app: &App<S>, id: &str) -> Result<StoredSession, Problem> {
     let mut found = app.store.find(id.to_owned()).await?;
     match found.len() {
         1 => found.pop().ok_or_else(|| Problem::no_session(id)),
         0 => Err(Problem::no_session(id)),
         count => {
-            let what = format!("{id} may be one of {count} sessions; say more of its id");
+            let what = format!("{id} matches {count} sessions; use a longer id");
             Err(Problem::new(StatusCode::CONFLICT, what))
         }
     }

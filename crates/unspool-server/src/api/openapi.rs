@@ -16,9 +16,9 @@ pub fn openapi() -> Value {
         "info": {
             "title": "Unspool",
             "version": env!("CARGO_PKG_VERSION"),
-            "description": "What AI agents did, in the order in which it happened. Everything is read only, \
-                and needs the token that `unspool serve` printed. Lists that go on say where in a \
-                Link header with rel=\"next\". Answers have an ETag; If-None-Match is answered with 304.",
+            "description": "What AI agents did, in the order in which it happened. Read-only; requests need the \
+                token that `unspool serve` printed. Paginated lists have a Link header with \
+                rel=\"next\". Responses have an ETag; If-None-Match is answered with 304.",
             "license": { "name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0" },
         },
         "paths": paths,
@@ -55,14 +55,14 @@ fn operation(route: &Route) -> Value {
 
 fn responses(gives: Gives) -> Value {
     let problem = json!({
-        "description": "It was not done; `detail` says why, and what to do next",
+        "description": "The request failed; `detail` says why and what to do next",
         "content": { "application/problem+json": { "schema": named("Problem") } },
     });
-    let unchanged = json!({ "description": "What you have is what there is" });
+    let unchanged = json!({ "description": "Not modified" });
     let tagged = json!({ "ETag": { "schema": { "type": "string" } } });
     let document = |schema: Value, headers: Value| {
         json!({
-            "description": "It is this",
+            "description": "OK",
             "headers": headers,
             "content": { "application/json": { "schema": schema } },
         })
@@ -74,7 +74,7 @@ fn responses(gives: Gives) -> Value {
         Gives::Many(schema) => {
             let mut headers = tagged;
             headers["Link"] = json!({
-                "description": "Where the list goes on, with rel=\"next\"",
+                "description": "The URL of the next page, with rel=\"next\"",
                 "schema": { "type": "string" },
             });
             let list = json!({ "type": "array", "items": named(schema) });
@@ -88,7 +88,7 @@ fn responses(gives: Gives) -> Value {
         }
         Gives::Events => json!({
             "200": { "description": "A UI message stream", "content": { "text/event-stream": {} } },
-            "204": { "description": "No turn goes on" },
+            "204": { "description": "No turn is running" },
             "default": problem,
         }),
         Gives::Socket => json!({
@@ -97,7 +97,7 @@ fn responses(gives: Gives) -> Value {
     }
 }
 
-/// The same as a table in Markdown.
+/// The routes as a Markdown table, for docs/api.md.
 pub fn table() -> String {
     let mut table = "| request | answer |\n| --- | --- |\n".to_owned();
     for route in ROUTES {

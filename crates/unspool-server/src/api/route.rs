@@ -1,20 +1,20 @@
-//! What can be asked under `/api`: one table, from which the router, the checks of what was asked,
-//! the OpenAPI document and the page in the docs all come. What is not in it is not served.
+//! The routes under `/api` as one table. The router, the request checks, the OpenAPI document and
+//! the table in docs/api.md are all made from it.
 
-/// One address.
+/// One route.
 #[derive(Debug)]
 pub struct Route {
-    /// With `{names}` for what varies.
+    /// With `{names}` for path parameters.
     pub path: &'static str,
     pub endpoint: Endpoint,
     /// One sentence, for people.
     pub summary: &'static str,
-    /// What may stand behind the `?`.
+    /// The query parameters.
     pub parameters: &'static [Parameter],
     pub answer: Gives,
 }
 
-/// Which function answers.
+/// Selects the handler.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Endpoint {
     Sessions,
@@ -32,7 +32,7 @@ pub enum Endpoint {
     Document,
 }
 
-/// One field of a query.
+/// One query parameter.
 #[derive(Debug)]
 pub struct Parameter {
     pub name: &'static str,
@@ -41,7 +41,7 @@ pub struct Parameter {
     pub what: &'static str,
 }
 
-/// What a field may hold.
+/// The type of a parameter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     Text,
@@ -58,18 +58,18 @@ pub enum Kind {
     Span,
     /// Twenty characters.
     Id,
-    /// What a `Link` header gave.
+    /// Opaque, from a `Link` header.
     Cursor,
 }
 
-/// What is answered.
+/// What a route returns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Gives {
     /// An object of this schema.
     One(&'static str),
     /// An array of such objects.
     Many(&'static str),
-    /// A file to be kept.
+    /// A download.
     File,
     /// A UI message stream of the AI SDK.
     Events,
@@ -88,36 +88,36 @@ const fn must(name: &'static str, kind: Kind, what: &'static str) -> Parameter {
 const SDK: Parameter = may(
     "sdk",
     Kind::OneOf(&["5", "6", "7"]),
-    "the version of the AI SDK that reads it: 7 is told what older ones would refuse",
+    "the AI SDK version of the client: 7 receives fields that older versions reject",
 );
 const REDACT: Parameter =
-    may("redact", Kind::Flag, "0 leaves in what looks like a secret; the archive always has it");
-const AGENT: Parameter = may("agent", Kind::Text, "only this agent's: claude-code, codex, …");
-const PROJECT: Parameter =
-    may("project", Kind::Text, "only of projects whose folder has this in its path");
-const SINCE: Parameter = may("since", Kind::Time, "only what went on then or later");
-const UNTIL: Parameter = may("until", Kind::Time, "only what began before then");
+    may("redact", Kind::Flag, "0 keeps what looks like a secret; the archive is never redacted");
+const AGENT: Parameter =
+    may("agent", Kind::Text, "only sessions of this agent: claude-code, codex, …");
+const PROJECT: Parameter = may("project", Kind::Text, "only projects whose path contains this");
+const SINCE: Parameter = may("since", Kind::Time, "only activity at or after this time");
+const UNTIL: Parameter = may("until", Kind::Time, "only what started before this time");
 
-/// So many sessions, turns, messages or hits are told at once, unless fewer are asked for.
+/// The largest page of sessions, turns, messages or hits.
 pub const MOST: u64 = 1000;
-/// So many turns, unless more are asked for.
+/// The default page of turns.
 pub const TURNS: u64 = 100;
-/// And so many messages: each has all of its parts.
+/// The default page of messages: each contains all of its parts.
 pub const MESSAGES: u64 = 100;
-/// So many parts of a turn at most.
+/// The largest page of parts.
 pub const PARTS: u64 = 5000;
-/// So many hits, unless more are asked for.
+/// The default number of hits.
 pub const HITS: u64 = 20;
 
 const fn limit(most: u64, what: &'static str) -> Parameter {
     may("limit", Kind::Number { least: 1, most }, what)
 }
 
-const LIMIT: Parameter = limit(MOST, "so many at most");
+const LIMIT: Parameter = limit(MOST, "the page size");
 const AFTER_TURN: Parameter =
-    may("after", Kind::Number { least: 0, most: u32::MAX as u64 }, "only turns behind this number");
+    may("after", Kind::Number { least: 0, most: u32::MAX as u64 }, "only turns after this number");
 
-/// Everything.
+/// All routes.
 pub const ROUTES: &[Route] = &[
     Route {
         path: "/api/sessions",
@@ -126,12 +126,12 @@ pub const ROUTES: &[Route] = &[
         parameters: &[
             AGENT,
             PROJECT,
-            may("tag", Kind::Text, "only with this tag"),
-            may("model", Kind::Text, "only with this model, by its whole name"),
-            may("errors", Kind::Flag, "only those in which something failed"),
+            may("tag", Kind::Text, "only sessions with this tag"),
+            may("model", Kind::Text, "only sessions with this model (full name)"),
+            may("errors", Kind::Flag, "only sessions with errors"),
             SINCE,
             UNTIL,
-            may("after", Kind::Cursor, "only those behind this place, which a Link header gave"),
+            may("after", Kind::Cursor, "cursor from a Link header"),
             LIMIT,
         ],
         answer: Gives::Many("Session"),
@@ -139,71 +139,75 @@ pub const ROUTES: &[Route] = &[
     Route {
         path: "/api/sessions/{id}",
         endpoint: Endpoint::Session,
-        summary: "One session: what `unspool show --json` writes, and the `seq` that it is of",
+        summary: "One session: what `unspool show --json` writes, and its `seq`",
         parameters: &[
             may("turns", Kind::Span, "only these turns, by their numbers: 3, or 3-7"),
             AFTER_TURN,
-            limit(MOST, "so many turns at most; all of them unless `after` or this is given"),
+            limit(MOST, "the page size; all turns unless `after` or `limit` is given"),
         ],
         answer: Gives::One("SessionWithTurns"),
     },
     Route {
         path: "/api/sessions/{id}/turns",
         endpoint: Endpoint::Turns,
-        summary: "The turns of a session, in their order",
-        parameters: &[AFTER_TURN, limit(MOST, "so many at most; 100 unless given")],
+        summary: "The turns of a session, in order",
+        parameters: &[AFTER_TURN, limit(MOST, "the page size; default 100")],
         answer: Gives::Many("Turn"),
     },
     Route {
         path: "/api/sessions/{id}/turns/{number}",
         endpoint: Endpoint::Turn,
-        summary: "One turn, by its number; 0 is what came before the first prompt",
+        summary: "One turn by number; 0 is what came before the first prompt",
         parameters: &[],
         answer: Gives::One("Turn"),
     },
     Route {
         path: "/api/sessions/{id}/turns/{number}/parts",
         endpoint: Endpoint::TurnParts,
-        summary: "The parts of one turn, in their order",
+        summary: "The parts of one turn, in order",
         parameters: &[
-            may("kind", Kind::OneOf(unspool_engine::asked::PART_KINDS), "only of this kind"),
+            may("kind", Kind::OneOf(unspool_engine::asked::PART_KINDS), "only parts of this kind"),
             may("tool", Kind::Text, "only calls of this tool"),
             may(
                 "state",
                 Kind::OneOf(unspool_engine::asked::TOOL_STATES),
                 "only calls in this state",
             ),
-            may("after", Kind::Id, "only those behind this part"),
-            limit(PARTS, "so many at most"),
+            may("after", Kind::Id, "only parts after this one"),
+            limit(PARTS, "the page size"),
         ],
         answer: Gives::Many("Part"),
     },
     Route {
         path: "/api/sessions/{id}/parts/{part}",
         endpoint: Endpoint::Part,
-        summary: "One part, and on request the records of the agent that told of it",
+        summary: "One part, optionally with the agent's records that it was read from",
         parameters: &[may(
             "raw",
             Kind::Flag,
-            "with the records, as they stand in the agent's own file, or why they cannot be had",
+            "include the records from the agent's own file, or why they are not available",
         )],
         answer: Gives::One("PartInTurn"),
     },
     Route {
         path: "/api/sessions/{id}/messages",
         endpoint: Endpoint::Messages,
-        summary: "The two sides of each turn, each with its `parts`; `content` is derived from them",
+        summary: "The user and assistant message of each turn with their `parts`; `content` is derived from them",
         parameters: &[
-            may("role", Kind::OneOf(&["user", "assistant"]), "only of this side"),
-            may("has_tool_calls", Kind::Flag, "only those with tool calls, or only those without"),
-            may("tool_name", Kind::Text, "only those with a call of this tool"),
-            may("execution", Kind::Id, "only of the turn with this id"),
+            may("role", Kind::OneOf(&["user", "assistant"]), "only messages of this role"),
+            may(
+                "has_tool_calls",
+                Kind::Flag,
+                "only messages with tool calls, or only those without",
+            ),
+            may("tool_name", Kind::Text, "only messages with a call of this tool"),
+            may("execution", Kind::Id, "only messages of the turn with this id"),
             may(
                 "after",
                 Kind::Number { least: 0, most: u64::MAX >> 1 },
-                "only those behind this `sequence`",
+                "only messages after this `sequence`",
             ),
-            limit(MOST, "so many at most; 100 unless given"),
+            limit(MOST, "the page size; default 100"),
         ],
         answer: Gives::Many("Message"),
     },
@@ -215,7 +219,7 @@ pub const ROUTES: &[Route] = &[
             must(
                 "to",
                 Kind::OneOf(unspool_render::project::NAMES),
-                "the form; jsonl has everything that is stored, and `unspool import` takes it back",
+                "the format; jsonl has everything that is stored and can be re-imported with `unspool import`",
             ),
             SDK,
             REDACT,
@@ -225,12 +229,12 @@ pub const ROUTES: &[Route] = &[
     Route {
         path: "/api/chat/{id}/stream",
         endpoint: Endpoint::Chat,
-        summary: "The turn that goes on, for clients of the AI SDK: what was said so far, then as it grows; 204 if none does",
+        summary: "The running turn as a stream for clients of the AI SDK: its content so far, then its deltas; 204 if no turn is running",
         parameters: &[
             may(
                 "turn",
                 Kind::Number { least: 0, most: u32::MAX as u64 },
-                "the turn with this number instead, whether it is over or not",
+                "the turn with this number instead, running or not",
             ),
             SDK,
             REDACT,
@@ -240,7 +244,7 @@ pub const ROUTES: &[Route] = &[
     Route {
         path: "/api/search",
         endpoint: Endpoint::Search,
-        summary: "Where something was said, thought, read or written: what `unspool search --json` writes",
+        summary: "Search hits, one per part: what `unspool search --json` writes",
         parameters: &[
             must("q", Kind::Text, "words, `begin*`, `\"an exact phrase\"`, `-not`"),
             AGENT,
@@ -256,30 +260,30 @@ pub const ROUTES: &[Route] = &[
                 Kind::OneOf(unspool_engine::asked::TOOL_STATES),
                 "only in calls in this state",
             ),
-            may("model", Kind::Text, "only what a model with this in its name produced"),
+            may("model", Kind::Text, "only output of models whose name contains this"),
             SINCE,
             UNTIL,
-            limit(MOST, "so many hits at most; 20 unless given"),
+            limit(MOST, "the number of hits; default 20"),
         ],
         answer: Gives::Many("Hit"),
     },
     Route {
         path: "/api/stats",
         endpoint: Endpoint::Stats,
-        summary: "Figures over everything: what `unspool stats --json` writes",
+        summary: "Statistics over the archive: what `unspool stats --json` writes",
         parameters: &[
             AGENT,
             PROJECT,
             SINCE,
             UNTIL,
-            limit(100_000, "so many rows of each table at most"),
+            limit(100_000, "the number of rows of each table"),
         ],
         answer: Gives::One("Stats"),
     },
     Route {
         path: "/api/live",
         endpoint: Endpoint::Live,
-        summary: "A WebSocket: sessions as they grow, and all of this as a reader asks for it",
+        summary: "A WebSocket: live sessions, the live list, and the query protocol of the remote terminal",
         parameters: &[],
         answer: Gives::Socket,
     },
@@ -293,14 +297,14 @@ pub const ROUTES: &[Route] = &[
 ];
 
 impl Route {
-    /// What varies in the path, in its order.
+    /// The names of the path parameters, in order.
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
         let between = |piece: &'static str| piece.strip_prefix('{')?.strip_suffix('}');
         self.path.split('/').filter_map(between)
     }
 }
 
-/// What stands for each name in a path.
+/// The kind and description of a path parameter.
 pub fn path_parameter(name: &str) -> (Kind, &'static str) {
     match name {
         "number" => {
@@ -308,6 +312,6 @@ pub fn path_parameter(name: &str) -> (Kind, &'static str) {
             (kind, "the number of a turn")
         }
         "part" => (Kind::Id, "the id of a part"),
-        _ => (Kind::Text, "our id of a session, a unique start of it, or the agent's own"),
+        _ => (Kind::Text, "our session id, a unique prefix of it, or the agent's own session id"),
     }
 }

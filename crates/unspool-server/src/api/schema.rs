@@ -1,5 +1,5 @@
-//! JSON Schemas of what is answered. A test holds every answer against them, both ways: no field
-//! is missing, and none is there that stands in no schema. Fields may be added in years to come.
+//! JSON Schemas of the responses. A test checks every response both ways: no field of the schema is
+//! missing, and no field is undeclared. Fields may be added in later versions.
 
 use serde_json::{Map, Value, json};
 use unspool_engine::asked::{PART_KINDS, TOOL_STATES};
@@ -36,7 +36,7 @@ fn list(of: Value) -> Value {
     json!({ "type": "array", "items": of })
 }
 
-/// Another schema.
+/// A reference to another schema.
 pub fn named(name: &str) -> Value {
     json!({ "$ref": format!("#/components/schemas/{name}") })
 }
@@ -45,7 +45,7 @@ fn or_null(schema: Value) -> Value {
     json!({ "anyOf": [schema, { "type": "null" }] })
 }
 
-/// Whatever a source wrote.
+/// Any JSON, as the source wrote it.
 fn anything() -> Value {
     json!({ "description": "as the source has it" })
 }
@@ -90,7 +90,7 @@ pub fn all() -> Value {
             ("turns", list(named("Turn"))),
             ("records", records()),
             ("warnings", list(object([("file", text()), ("line", count()), ("what", text())]))),
-            ("seq", described(count(), "what is told live goes on from here")),
+            ("seq", described(count(), "live updates continue from here")),
         ]),
     );
     add("Turn", turn());
@@ -121,7 +121,7 @@ pub fn all() -> Value {
     Value::Object(schemas)
 }
 
-/// The schema of what `unspool export --to json` writes, by itself.
+/// The standalone schema of `unspool export --to json` (docs/session.schema.json).
 pub fn session_schema() -> Value {
     let mut schemas = all();
     if let Some(schemas) = schemas.as_object_mut() {
@@ -137,7 +137,7 @@ pub fn session_schema() -> Value {
     schema
 }
 
-/// An OpenAPI document has its schemas elsewhere.
+/// OpenAPI keeps schemas under `components`, JSON Schema under `$defs`.
 fn rename(value: &mut Value) {
     match value {
         Value::Object(fields) => {
@@ -216,7 +216,7 @@ fn content() -> Value {
     described(text(), "derived: the text parts, joined; never shown in place of the parts")
 }
 
-/// What a part is, by its kind; as part of a reply, or as something that the user said.
+/// The schema of a part by its kind: in a reply, or in the user's message.
 fn bodies(reply: bool) -> Value {
     let kinds = PART_KINDS.iter().map(|kind| {
         let mut fields: Vec<Field> = vec![("kind", json!({ "const": kind }))];
@@ -232,7 +232,7 @@ fn bodies(reply: bool) -> Value {
     json!({ "oneOf": kinds.collect::<Vec<Value>>() })
 }
 
-/// The fields of a kind: those that are always there, and those that may be.
+/// The required and the optional fields of a kind.
 fn body(kind: &str) -> (Vec<Field>, Vec<Field>) {
     let maybe_text = || maybe("string");
     let fields = match kind {
@@ -272,7 +272,7 @@ fn body(kind: &str) -> (Vec<Field>, Vec<Field>) {
         "patch" => vec![("path", maybe_text()), ("diff", text()), ("call_id", maybe_text())],
         "notice" => vec![("code", text()), ("text", text())],
         "error" => vec![("code", maybe_text()), ("status", maybe_count()), ("text", text())],
-        // "data", and whatever comes: a test finds a kind without fields here.
+        // "data", and any new kind: a test finds a kind that has no fields here.
         _ => vec![("data_kind", text()), ("payload", anything())],
     };
     (fields, Vec::new())
@@ -338,11 +338,11 @@ fn raw() -> Value {
         ("file", maybe("string")),
         ("offset", count()),
         ("length", count()),
-        ("text", described(maybe("string"), "the record, as it stands in the agent's file")),
+        ("text", described(maybe("string"), "the record, exactly as in the agent's file")),
         ("absent", json!({ "enum": names, "description": "why there is no text" })),
         ("why", described(maybe("string"), "the same for people")),
     ]);
-    let left_out = described(count(), "how many more records told of the part");
+    let left_out = described(count(), "the number of further records of this part");
     object([("records", list(record)), ("left_out", left_out)])
 }
 

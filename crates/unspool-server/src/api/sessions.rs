@@ -1,4 +1,4 @@
-//! Sessions: all of them, one of them, one as a file.
+//! Handlers for sessions: the list, one session, one session as an export.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use super::route::MOST;
 use crate::App;
 use crate::problem::Problem;
 
-/// Something is written again and again while it is read: so often is it tried.
+/// Attempts to read a consistent session while it is being written.
 const TRIES: usize = 20;
 
 pub async fn list<S: Store>(app: &App<S>, asked: &Asked) -> Result<Answer, Problem> {
@@ -37,7 +37,7 @@ pub async fn list<S: Store>(app: &App<S>, asked: &Asked) -> Result<Answer, Probl
         since: asked.time("since"),
         until: asked.time("until"),
         after,
-        // One more says whether it goes on.
+        // Fetch limit+1 rows to detect another page.
         limit: Some(limit + 1),
         ..SessionFilter::default()
     };
@@ -53,7 +53,7 @@ pub async fn list<S: Store>(app: &App<S>, asked: &Asked) -> Result<Answer, Probl
     Answer::page(asked, &documents, next)
 }
 
-/// Where a list goes on behind this one.
+/// The cursor after this session.
 fn cursor(last: &StoredSession) -> String {
     let started =
         last.summary.started.map_or("never".to_owned(), |at| at.as_millisecond().to_string());
@@ -62,7 +62,7 @@ fn cursor(last: &StoredSession) -> String {
 
 fn place(cursor: &str) -> Result<After, Problem> {
     let wrong = || {
-        let what = "after is no place in this list; take it from a Link header, or leave it out";
+        let what = "invalid cursor in `after`; take it from a Link header, or leave it out";
         Problem::bad(what)
     };
     let (started, id) = cursor.rsplit_once('.').ok_or_else(wrong)?;
@@ -96,7 +96,7 @@ pub async fn one<S: Store>(app: &App<S>, asked: &Asked) -> Result<Answer, Proble
     loop {
         let stored = find(app, asked.in_path("id")).await?;
         let session = SessionDocument { summary: &stored.summary, prices };
-        // What is said of a session may change without an event: its tags, what its agents used.
+        // Tags and sub-agent usage change without a new seq, so the summary is part of the ETag.
         let tag = tag([digest(&written(&session)?), stored.seq, asked.digest()]);
         if asked.knows(&tag) {
             return Ok(Answer::Known { tag });
@@ -105,7 +105,7 @@ pub async fn one<S: Store>(app: &App<S>, asked: &Asked) -> Result<Answer, Proble
         let records = app.store.records(stored.row).await?;
         let warnings = app.store.warnings(stored.row).await?;
         tries += 1;
-        // Something was written meanwhile: what was read may be half of it.
+        // Retry if something was written while reading: the turns may be inconsistent.
         if find(app, asked.in_path("id")).await?.seq != stored.seq && tries < TRIES {
             continue;
         }
@@ -126,12 +126,12 @@ fn warning(told: &StoredWarning) -> Warning<'_> {
     Warning { file: &told.file, line: told.line, what: &told.what }
 }
 
-/// Which turns of a session are wanted.
+/// Which turns of a session to load.
 pub enum Stretch {
     All,
     /// From the first to the last of these numbers.
     Span(u32, u32),
-    /// So many from this number on.
+    /// First number and count.
     From(u32, u64),
 }
 
@@ -140,22 +140,22 @@ impl Stretch {
         let (after, limit) = (asked.number("after"), asked.number("limit"));
         match (asked.span("turns"), after, limit) {
             (Some((first, last)), None, None) => Ok(Stretch::Span(first, last)),
-            (Some(_), _, _) => {
-                Err(Problem::bad("turns stands for itself; leave out after and limit, or turns"))
-            }
+            (Some(_), _, _) => Err(Problem::bad(
+                "turns cannot be combined with after and limit; leave out one or the other",
+            )),
             (None, None, None) => Ok(Stretch::All),
             (None, after, limit) => Ok(Stretch::behind(after, limit.unwrap_or(MOST))),
         }
     }
 
-    /// So many behind a turn.
+    /// `limit` turns after a turn.
     pub fn behind(after: Option<u64>, limit: u64) -> Stretch {
         let first =
             after.map_or(0, |after| u32::try_from(after).unwrap_or(u32::MAX).saturating_add(1));
         Stretch::From(first, limit)
     }
 
-    /// The turns, and whether more come behind them.
+    /// The turns, and whether there are more.
     pub async fn load<S: Store>(
         &self,
         app: &App<S>,
@@ -172,7 +172,7 @@ impl Stretch {
             }
             Stretch::From(first, limit) => {
                 let count = u32::try_from(limit).unwrap_or(u32::MAX);
-                // One more says whether it goes on.
+                // Fetch limit+1 turns to detect another page.
                 let window = Window::From { number: first, count: count.saturating_add(1) };
                 let mut turns = app.store.turns(stored.row, window).await?;
                 let more = turns.len() > count as usize;
@@ -186,13 +186,13 @@ impl Stretch {
 pub async fn export<S: Store>(app: &Arc<App<S>>, asked: &Asked) -> Result<Answer, Problem> {
     let stored = find(app, asked.in_path("id")).await?;
     let projection = asked.text("to").and_then(Projection::named);
-    let projection = projection.ok_or_else(|| Problem::bad("to is no form"))?;
+    let projection = projection.ok_or_else(|| Problem::bad("unknown export form in `to`"))?;
     let options = Options { sdk: sdk(asked), prices: app.prices.clone() };
     let rules = asked.flag("redact").unwrap_or(true).then(|| app.rules.clone());
     Ok(exported(app, stored, projection, options, rules))
 }
 
-/// A session in some form, written while it is sent.
+/// An export as a streamed download.
 pub fn exported<S: Store>(
     app: &Arc<App<S>>,
     stored: StoredSession,

@@ -1,5 +1,5 @@
-//! A body that is written while it is sent: what is being written waits for who reads it, and ends
-//! when that one is gone.
+//! Streamed response bodies. The writer blocks while the client is slow and stops when the client
+//! disconnects.
 
 use std::io::{self, BufWriter, Write};
 use std::pin::Pin;
@@ -9,26 +9,26 @@ use axum::body::{Body, Bytes, HttpBody};
 use http_body::Frame;
 use tokio::sync::mpsc;
 
-/// So many pieces wait to be sent.
+/// Chunks queued before the writer blocks.
 const WAITING: usize = 4;
 const PIECE: usize = 64 * 1024;
 
-/// Has a body written on a thread of its own. If that fails, the connection is cut: half of it must
-/// not look like all of it.
+/// Runs the writer on a blocking thread. If it fails, the connection is reset, so that a partial
+/// body does not look complete.
 pub fn written_by(write: impl FnOnce(&mut dyn Write) -> io::Result<()> + Send + 'static) -> Body {
     let (out, body) = pieces();
     tokio::task::spawn_blocking(move || {
         let mut writer = BufWriter::with_capacity(PIECE, Pieces(out.clone()));
         let outcome = write(&mut writer).and_then(|()| writer.flush());
         if let Err(error) = outcome {
-            // Who asked may be gone, and that is no matter.
+            // Fails only when the client is gone.
             let _ = out.blocking_send(Err(error));
         }
     });
     body
 }
 
-/// A body, and where what stands in it is sent from.
+/// A body and the sender of its chunks.
 pub fn pieces() -> (mpsc::Sender<Piece>, Body) {
     let (out, pieces) = mpsc::channel(WAITING);
     (out, Body::new(Written(pieces)))

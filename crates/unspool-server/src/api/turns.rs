@@ -1,4 +1,4 @@
-//! Turns, their parts, and the two sides of each as messages.
+//! Handlers for turns, their parts, and the two messages of each turn.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ pub async fn list<S: Store>(app: &App<S>, asked: &Asked) -> Result<Answer, Probl
     of_session(asked, &stored, &documents, next)
 }
 
-/// What is told of turns changes with the seq of their session.
+/// The ETag of turn responses: they change only with the seq of the session.
 fn mark(asked: &Asked, stored: &StoredSession) -> String {
     let id = digest(stored.summary.session.id.to_string().as_bytes());
     tag([id, stored.seq, asked.digest()])
@@ -54,7 +54,7 @@ fn of_session(
     Ok(Answer::Json { body, tag: mark(asked, stored), next })
 }
 
-/// The number of the turn that the path names.
+/// The turn number in the path.
 fn number(asked: &Asked) -> u32 {
     asked.in_path("number").parse().unwrap_or(u32::MAX)
 }
@@ -102,7 +102,7 @@ pub async fn parts<S: Store>(app: &App<S>, asked: &Asked) -> Result<Answer, Prob
     let more = wanted.len() > limit;
     wanted.truncate(limit);
     let next = wanted.last().filter(|_| more).map(|last| asked.next(&last.id.to_string()));
-    // Only those that are told are read.
+    // Load only the parts of this page.
     let places = wanted.iter().map(|bone| bone.place).collect();
     let found = app.store.parts(stored.row, number, places).await?;
     let agent = &stored.summary.session.agent;
@@ -140,7 +140,7 @@ pub async fn part<S: Store>(app: &Arc<App<S>>, asked: &Asked) -> Result<Answer, 
     let (number, place) = app.store.locate(stored.row, None, id).await?.ok_or_else(missing)?;
     let turn = app.store.head(stored.row, number).await?.ok_or_else(missing)?;
     let parts = app.store.parts(stored.row, number, vec![place]).await?;
-    // What the user said has an id for searching, and is told with its turn.
+    // User parts have ids for search only; they are returned with their turn.
     let part = parts.first().filter(|part| part.id == id).ok_or_else(missing)?;
     let agent = stored.summary.session.agent.clone();
     let raw = match asked.flag("raw") {
@@ -149,11 +149,11 @@ pub async fn part<S: Store>(app: &Arc<App<S>>, asked: &Asked) -> Result<Answer, 
     };
     let part = PartDocument { agent: &agent, turn: &turn, part };
     let document = PartInTurn { session: session.to_string(), turn: turn.number, part, raw };
-    // An agent's file may change when the session does not: known by what is in it.
+    // The agent's file may change without the session, so the ETag covers the content.
     Answer::json(asked, &document)
 }
 
-/// Files are read away from those who answer.
+/// Reads the records on a blocking thread.
 async fn records<S: Store>(
     app: &Arc<App<S>>,
     stored: StoredSession,
@@ -163,9 +163,7 @@ async fn records<S: Store>(
     let reading = tokio::task::spawn_blocking(move || raw_of(&store, &stored, &part));
     match reading.await {
         Ok(raw) => Ok(raw?),
-        Err(error) => {
-            Err(Problem::ours(format!("the records cannot be read ({error}); try again")))
-        }
+        Err(error) => Err(Problem::ours(format!("cannot read the records ({error}); try again"))),
     }
 }
 
@@ -185,7 +183,7 @@ struct MessageDocument<'a> {
     text_preview: &'a str,
 }
 
-/// What the user said, or a part of the reply.
+/// A user part or a reply part.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Side<'a> {
@@ -205,7 +203,7 @@ pub async fn messages<S: Store>(app: &App<S>, asked: &Asked) -> Result<Answer, P
         tool_name: asked.owned("tool_name"),
         execution: asked.id("execution").map(TurnId),
         after: asked.number("after"),
-        // One more says whether it goes on.
+        // Fetch limit+1 rows to detect another page.
         limit: Some(limit + 1),
     };
     let session = &stored.summary.session;
@@ -217,7 +215,7 @@ pub async fn messages<S: Store>(app: &App<S>, asked: &Asked) -> Result<Answer, P
         if turns.last().is_some_and(|turn| turn.id == message.execution) {
             continue;
         }
-        // Two messages stand for each turn.
+        // Each turn has two messages.
         let number = u32::try_from(message.sequence / 2).unwrap_or(u32::MAX);
         turns.extend(app.store.turns(stored.row, Window::Turn(number)).await?);
     }

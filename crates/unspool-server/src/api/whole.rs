@@ -1,4 +1,4 @@
-//! Over all sessions: searching, and figures.
+//! Handlers over the whole archive: search and statistics.
 
 use unspool_store::contract::Store;
 use unspool_store::search::{HitDocument, SearchRequest};

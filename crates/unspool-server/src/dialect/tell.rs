@@ -1,4 +1,4 @@
-//! Telling: what was told of each turn, and the frames for what was not.
+//! Remembers what was sent of each turn and writes frames for the rest.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
@@ -14,54 +14,52 @@ use super::Touched;
 pub struct Teller {
     agent: String,
     pub seq: u64,
-    /// In the order in which they stand.
+    /// In turn order.
     pub told: Vec<ToldTurn>,
 }
 
-/// What was told of a turn.
+/// What was sent of a turn.
 pub struct ToldTurn {
     pub id: TurnId,
-    /// The id that its messages were told under.
+    /// The turn id used in its message ids.
     name: TurnId,
-    /// A digest of what the user said.
+    /// A digest of the user's parts.
     user: Option<u64>,
-    /// Whether its reply was begun.
+    /// True if its reply was started.
     begun: bool,
     parts: Vec<ToldPart>,
     ended: Option<TurnState>,
 }
 
 impl ToldTurn {
-    /// Nothing was told yet.
     fn new(id: TurnId) -> ToldTurn {
         ToldTurn { id, name: id, user: None, begun: false, parts: Vec::new(), ended: None }
     }
 }
 
-/// What was told of a part.
+/// What was sent of a part.
 #[derive(Clone)]
 struct ToldPart {
     id: PartId,
     kind: Kind,
-    /// How much of its text; of a tool's input and output while they grow.
+    /// Bytes sent of its text, and of a tool's input and output while they grow.
     text: usize,
     input: usize,
     output: usize,
-    /// Digests of what is told as a whole.
+    /// Digests of what is sent as a whole.
     call: u64,
     result: u64,
     data: u64,
 }
 
 impl ToldPart {
-    /// Nothing was told yet.
     fn new(part: &Part) -> ToldPart {
         let (id, kind) = (part.id, part.body.kind());
         ToldPart { id, kind, text: 0, input: 0, output: 0, call: 0, result: 0, data: 0 }
     }
 }
 
-/// The words of a part that has nothing but words.
+/// The text of a part that consists of text only.
 pub fn prose(body: &Body) -> Option<&str> {
     match body {
         Body::Text(text) => Some(&text.text),
@@ -99,7 +97,7 @@ impl Teller {
         Teller { agent: agent.to_owned(), seq: 0, told: Vec::new() }
     }
 
-    /// Whatever was told counts no more.
+    /// Starts the channel over.
     pub fn begin_channel(&mut self, session: &Session, frames: &mut Vec<Value>) {
         self.told.clear();
         let head = json!({ "session": session.id, "agent": session.agent });
@@ -117,12 +115,12 @@ impl Teller {
         frames.push(Value::Object(frame));
     }
 
-    /// Follows turns that are another now. None if two that were told are one: there is no frame
-    /// for what is gone.
+    /// Applies renamed turn ids. None if two sent turns became one: there is no frame for a removed
+    /// message.
     pub fn rename(&mut self, became: &FxHashMap<TurnId, TurnId>) -> Option<()> {
         let mut seen = FxHashSet::default();
         for told in &mut self.told {
-            // A chain of names is as long as there are names.
+            // A chain of renames is at most this long.
             for _ in 0..became.len() {
                 told.id = became.get(&told.id).copied().unwrap_or(told.id);
             }
@@ -131,7 +129,7 @@ impl Teller {
         Some(())
     }
 
-    /// Tells what is new of the turn at this place.
+    /// Encodes what is new of the turn at this index.
     pub fn turn_at(
         &mut self,
         at: usize,
@@ -146,7 +144,7 @@ impl Teller {
         Some(())
     }
 
-    /// Tells what is new of a turn. None where it cannot be told but from the very beginning.
+    /// Encodes what is new of a turn. None if that needs a full snapshot.
     pub fn turn(
         &mut self,
         turn: &Turn,
@@ -159,22 +157,22 @@ impl Teller {
         let mut told = told.unwrap_or(ToldTurn::new(id));
         let parts: Vec<&Part> = turn.parts.iter().filter(|part| !part.origin.foreign).collect();
         let ended = (turn.state != TurnState::Running).then_some(turn.state);
-        // A reply begins with something that is said.
+        // A reply starts with its first part or its end.
         let begins = !told.begun && (!parts.is_empty() || ended.is_some());
         let renamed = told.name != id;
         let mut anew = renamed || touched.anew.contains(&id);
-        // With every word of a reply, nothing is computed of what the user said.
+        // Do not digest the user's parts with every delta of the reply.
         let user = match first || touched.heads.contains(&id) {
             true => (!turn.user.is_empty()).then(|| fingerprint(&turn.user)),
             false => told.user,
         };
         let asks = told.user.is_none() && user.is_some();
-        // What begins stands behind all others, and so must its turn.
+        // A new message comes last, so its turn must be the last.
         if (begins || asks) && !first {
             last.then_some(())?;
         }
         if told.user != user || (renamed && user.is_some()) {
-            // What the user said stands before the reply: one that was told gives way and comes again.
+            // The user's message precedes the reply: a sent reply is replaced and sent again.
             let gives_way = asks && told.begun;
             let old = if gives_way { REPLY } else { USER };
             let replaces = (gives_way || (renamed && !asks)).then(|| message(told.name, old));
@@ -186,7 +184,7 @@ impl Teller {
             |part: &&Part, told: &ToldPart| part.id == told.id && part.body.kind() == told.kind;
         let mut held = told.parts.iter().enumerate();
         anew |= !held.all(|(at, told)| parts.get(at).is_some_and(|part| is(part, told)));
-        // What was ended is begun again if there is more to say.
+        // An ended message is restarted if there is more to send.
         anew |= told.ended.is_some()
             && (told.ended != ended || self.has_news(id, &parts, &told.parts, touched));
         if begins || (anew && told.begun) {
@@ -204,7 +202,7 @@ impl Teller {
         Some(told)
     }
 
-    /// Whether something would be told.
+    /// True if there are frames to send.
     fn has_news(
         &mut self,
         turn: TurnId,
@@ -268,7 +266,7 @@ impl Teller {
         self.say(frames, "message.end", json!({ "message": name, "state": "completed" }));
     }
 
-    /// A part, its words from some place on.
+    /// A `message.delta`: text from an offset, or the whole part.
     fn delta(&self, message: &str, part: PartId, body: &Body, from: usize) -> Value {
         let kind = body.kind().name();
         match prose(body) {
@@ -299,7 +297,7 @@ impl Teller {
             Some(text) => held.text = text.len(),
             None => held.data = fingerprint(&part.body),
         }
-        // Also when it is empty: that something was thought is told.
+        // Sent even if empty: redacted reasoning has no text.
         if first || held.text > from || held.data != data {
             let delta = self.delta(message, part.id, &part.body, from);
             self.say(frames, "message.delta", delta);
@@ -316,7 +314,7 @@ impl Teller {
         frames: &mut Vec<Value>,
     ) {
         let running = !tool.state.is_terminal();
-        // What becomes of a call is told as its result.
+        // The final state is sent with the result.
         let state = if running { tool.state } else { ToolState::Running };
         let (input, asked) = (tool.input.as_ref(), (&tool.question, &tool.answer));
         let call = fingerprint(&(&tool.name, &tool.title, input, state, asked));

@@ -1,5 +1,5 @@
-//! The password: for those who come from elsewhere. Who knows it is given a cookie of their own,
-//! which this server remembers and forgets; who does not know it waits, longer each time.
+//! Password login for remote clients. A correct password yields a random cookie that is kept in
+//! memory; wrong passwords are throttled per client network with exponential backoff.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -12,48 +12,48 @@ use argon2::password_hash::{PasswordHasher, PasswordVerifier};
 
 use super::Door;
 
-/// So long does a log-in hold.
+/// How long a login is valid.
 pub const HOLDS: Duration = Duration::from_secs(7 * 24 * 60 * 60);
-/// So many are remembered: the oldest go first.
+/// The number of logins kept; the oldest are dropped first.
 const REMEMBERED: usize = 1000;
-/// The longest that somebody waits after a wrong password.
+/// The longest wait after a wrong password.
 const LONGEST: Duration = Duration::from_secs(60);
-/// Wrong passwords are forgotten after so long a silence.
+/// Failures are forgotten after this long without an attempt.
 const FORGIVEN: Duration = Duration::from_secs(15 * 60);
 
-/// A password as it may be kept: by Argon2id, which makes trying many of them slow.
+/// The Argon2id hash to store: slow to brute-force.
 pub fn hash_password(password: &str) -> Option<String> {
     Argon2::default().hash_password(password.as_bytes()).ok().map(|hash| hash.to_string())
 }
 
-/// Whether a text is one that `hash_password` gave.
+/// True if the text is a hash made by `hash_password`.
 pub fn is_password_hash(text: &str) -> bool {
     PasswordHash::new(text).is_ok_and(|hash| hash.algorithm.as_str() == "argon2id")
 }
 
 pub struct Gate {
     hash: String,
-    /// Who came in, and until when that holds.
+    /// Login cookies and when they expire.
     inside: Mutex<HashMap<String, Instant>>,
     wrong: Mutex<HashMap<IpAddr, Wrong>>,
-    /// One at a time: each takes 19 MB.
+    /// One verification at a time: Argon2id takes 19 MB.
     checking: tokio::sync::Mutex<()>,
 }
 
-/// What somebody got wrong.
+/// Failed attempts of one client network.
 struct Wrong {
     times: u32,
-    /// Before then, nothing more is looked at.
+    /// Attempts before this time are refused unverified.
     until: Instant,
 }
 
-/// What came of a password.
+/// The result of a login attempt.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Tried {
-    /// It was right: this is the cookie.
+    /// The login cookie.
     Welcome(String),
     Wrong,
-    /// It was not looked at; try again after so long.
+    /// Not verified: retry after this long.
     Wait(Duration),
 }
 
@@ -71,7 +71,7 @@ impl Gate {
         lock(&self.inside).get(cookie).is_some_and(|until| *until > Instant::now())
     }
 
-    /// Looks at a password of somebody who comes from this address.
+    /// Verifies a password sent from this address.
     pub async fn try_password(&self, from: IpAddr, password: String) -> Tried {
         let from = network(from);
         if let Some(wait) = self.count(from, Instant::now()) {
@@ -87,8 +87,8 @@ impl Gate {
         Tried::Welcome(cookie)
     }
 
-    /// Counts an attempt before it is looked at, so that many at once are no way around. How long
-    /// to wait if it comes too soon.
+    /// Registers an attempt before it is verified, so that parallel attempts cannot bypass the
+    /// backoff. Returns how long to wait if it comes too soon.
     fn count(&self, from: IpAddr, now: Instant) -> Option<Duration> {
         let mut wrong = lock(&self.wrong);
         wrong.retain(|_, held| held.until + FORGIVEN > now);
@@ -120,7 +120,7 @@ fn is_right(hash: &str, password: &str) -> bool {
         .is_ok_and(|hash| Argon2::default().verify_password(password.as_bytes(), &hash).is_ok())
 }
 
-/// Whoever has one address of the sixth version has all of its network.
+/// An IPv6 client usually controls its whole /64: throttle by network.
 fn network(from: IpAddr) -> IpAddr {
     match from.to_canonical() {
         IpAddr::V4(four) => four.into(),
@@ -158,7 +158,7 @@ mod tests {
         let mut waited = Vec::new();
         for _ in 0..9 {
             assert_eq!(gate.count(from, now), None);
-            // At once again: not looked at.
+            // Retried at once: refused.
             let wait = gate.count(from, now).unwrap();
             waited.push(wait.as_secs());
             assert_eq!(
@@ -168,8 +168,12 @@ mod tests {
             now += wait;
         }
         assert_eq!(waited, [1, 2, 4, 8, 16, 32, 60, 60, 60]);
-        assert_eq!(gate.count("192.0.2.8".parse().unwrap(), now), None, "others are no matter");
-        // Forgotten after a silence.
+        assert_eq!(
+            gate.count("192.0.2.8".parse().unwrap(), now),
+            None,
+            "other clients are not affected"
+        );
+        // Failures are forgotten after a pause.
         now += LONGEST + FORGIVEN;
         assert_eq!(gate.count(from, now), None);
         assert_eq!(gate.count(from, now), Some(Duration::from_secs(1)));
@@ -194,7 +198,7 @@ mod tests {
             gate.remember(format!("c{nth}"), now + Duration::from_secs(1));
         }
         assert!(!gate.is_inside("a") && gate.is_inside("c0"));
-        // Nobody is remembered for ever.
+        // Expired logins are dropped.
         gate.remember("z".to_owned(), now + HOLDS + Duration::from_secs(2));
         assert_eq!(lock(&gate.inside).len(), 1);
     }

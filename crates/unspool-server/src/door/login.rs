@@ -1,4 +1,4 @@
-//! The page on which the password is asked for, and what comes of it.
+//! The login page: shows the password form (`form`) and handles its submission.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -20,14 +20,14 @@ use super::{Door, at_home};
 use crate::App;
 use crate::problem::Problem;
 
-/// No password is longer than this.
+/// The largest login form, in bytes.
 const LONGEST: usize = 4096;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Told {
     password: String,
-    /// Where to go then.
+    /// The path to redirect to after login.
     to: String,
 }
 
@@ -41,17 +41,17 @@ pub async fn form<S: Store>(State(app): State<Arc<App<S>>>, request: Request) ->
 
 fn page(status: StatusCode, wrong: Option<&str>, to: &str) -> Response {
     let page = page::login(wrong, &at_home(to)).into_string();
-    // Without a referrer a browser does not say on which page a form stood.
+    // With `no-referrer` browsers send `Origin: null`, and the check in `submit` would fail.
     let headers = [(CACHE_CONTROL, "no-store"), (REFERRER_POLICY, "same-origin")];
     (status, headers, Html(page)).into_response()
 }
 
-/// Takes a password.
+/// Handles a submitted password.
 pub async fn enter<S: Store>(State(app): State<Arc<App<S>>>, request: Request) -> Response {
     let Some(gate) = app.door.gate() else { return crate::pages::nothing().await };
-    // A page of somebody else must not log anybody in.
+    // Prevents login CSRF.
     if !is_from_our_page(&app.door, request.headers()) {
-        let what = "log in on the page /login of this server, and not from elsewhere";
+        let what = "cross-site logins are rejected; use the page /login of this server";
         return Problem::new(StatusCode::FORBIDDEN, what).into_response();
     }
     let secure = origin(request.headers()).is_some_and(|origin| origin.starts_with("https:"));
@@ -72,7 +72,7 @@ pub async fn enter<S: Store>(State(app): State<Arc<App<S>>>, request: Request) -
             let headers = [(LOCATION, at_home(&told.to)), (SET_COOKIE, cookie)];
             (StatusCode::SEE_OTHER, headers).into_response()
         }
-        Tried::Wrong => page(StatusCode::UNAUTHORIZED, Some("That is not the password."), &told.to),
+        Tried::Wrong => page(StatusCode::UNAUTHORIZED, Some("Wrong password."), &told.to),
         Tried::Wait(wait) => {
             let seconds = wait.as_secs() + 1;
             let what = format!("Too many wrong passwords; wait {seconds} s and try again.");
@@ -85,7 +85,7 @@ pub async fn enter<S: Store>(State(app): State<Arc<App<S>>>, request: Request) -
 async fn read(request: Request) -> Result<Told, Problem> {
     let (parts, body) = request.into_parts();
     let body = to_bytes(body, LONGEST).await.map_err(|_| {
-        let what = format!("a password has {LONGEST} bytes at most; send less");
+        let what = format!("the login form is too large: the limit is {LONGEST} bytes");
         Problem::new(StatusCode::PAYLOAD_TOO_LARGE, what)
     })?;
     let request = Request::from_parts(parts, Body::from(body));

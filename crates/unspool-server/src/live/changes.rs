@@ -1,6 +1,6 @@
-//! For programs: the core's own changes, with the seqs that they lead from and to. Who is slow is
-//! told several at once, and nothing is left out; who is so slow that the news are gone is told to
-//! catch up, and gets the session anew.
+//! The stream for programs: the changes of `unspool-core` with the seqs they lead from and to.
+//! A slow client receives several batches in one message and loses nothing. A client that lags
+//! beyond the backlog receives `behind`, followed by a new snapshot.
 
 use std::sync::Arc;
 
@@ -15,9 +15,9 @@ use super::{current, is_there, say};
 use crate::news::{News, Written};
 use crate::{App, api};
 
-/// About so many parts of a session are told at a time.
+/// A snapshot message holds about this many parts.
 const PARTS: u64 = 1000;
-/// Changes are told together up to this many bytes: every subscriber may hold so much.
+/// Changes are joined up to this many bytes. Every subscriber may buffer that much.
 const TOGETHER: usize = 32 * 1024;
 
 pub async fn tell<S: Store>(
@@ -26,7 +26,7 @@ pub async fn tell<S: Store>(
     id: SessionId,
     since: Option<u64>,
 ) -> Result<(), axum::Error> {
-    // Listened to before it is loaded: nothing falls between.
+    // Subscribe before loading, so that no update is lost in between.
     let mut news = app.news.subscribe();
     let mut drawn = app.drawn.subscribe();
     let mut seq = match since {
@@ -52,7 +52,7 @@ pub async fn tell<S: Store>(
             Err(RecvError::Lagged(_)) => Taken::Gap,
             Err(RecvError::Closed) => return Ok(()),
         };
-        // What came while the last frame was sent.
+        // Join what arrived while the last message was sent.
         while taken == Taken::All && gathered.changes.len() < TOGETHER {
             taken = match news.try_recv() {
                 Ok(told) => gathered.take(&told),
@@ -66,26 +66,26 @@ pub async fn tell<S: Store>(
         }
         if taken == Taken::Gap {
             say(&mut socket, json!({ "type": "behind", "session": id, "seq": seq })).await?;
-            // What waits is in the snapshot that follows.
+            // Queued updates are part of the snapshot that follows: drop them.
             news = app.news.subscribe();
             seq = snapshot(&app, &mut socket, id).await?;
         }
     }
 }
 
-/// Changes that follow each other.
+/// A batch of consecutive changes.
 struct Gathered {
     id: SessionId,
     from: u64,
     seq: u64,
-    /// Elements of an array.
+    /// JSON array elements without the brackets.
     changes: String,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Taken {
     All,
-    /// Something is missing before it.
+    /// Changes before this update are missing.
     Gap,
 }
 
@@ -117,7 +117,7 @@ impl Gathered {
     }
 }
 
-/// Tells the session as it is stored now, some turns at a time, and says as of which seq.
+/// Sends the stored session, several turns per message. Returns its seq.
 async fn snapshot<S: Store>(
     app: &App<S>,
     socket: &mut WebSocket,
@@ -135,15 +135,14 @@ async fn snapshot<S: Store>(
             say(socket, frame).await?;
             first = false;
         }
-        // Something was written meanwhile: what was read may be half of it. It is told again from
-        // its beginning.
+        // If something was written while reading, the turns may be inconsistent: start over.
         if current(app, id).await == Some(stored.seq) {
             return Ok(stored.seq);
         }
     }
 }
 
-/// The first turn and the number of turns of each stretch.
+/// First turn and number of turns of each snapshot message.
 fn stretches(sizes: &[TurnSize]) -> Vec<(u32, u32)> {
     let mut found: Vec<(u32, u32)> = Vec::new();
     let mut parts = PARTS;

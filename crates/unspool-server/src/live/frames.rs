@@ -1,4 +1,4 @@
-//! For clients of chats: frames of messages, each with a seq of its own (R-000-12, R-000-13).
+//! The stream for chat clients: message frames with their own `seq` (R-000-12, R-000-13).
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ pub async fn tell<S: Store>(
     mut socket: WebSocket,
     id: SessionId,
 ) -> Result<(), axum::Error> {
-    // Listened to before it is loaded: nothing falls between.
+    // Subscribe before loading, so that no update is lost in between.
     let mut news = app.news.subscribe();
     let mut drawn = app.drawn.subscribe();
     let Some((mut seq, mut dialect)) = load(&app, id).await else { return Ok(()) };
@@ -57,12 +57,12 @@ pub async fn tell<S: Store>(
     }
 }
 
-/// The session as it is stored, and as of when.
+/// Loads the session, and the seq it was read at.
 async fn load<S: Store>(app: &App<S>, id: SessionId) -> Option<(u64, Dialect)> {
     loop {
         let stored = api::find(app, &id.to_string()).await.ok()?;
         let turns = app.store.whole_turns(stored.row, Window::All).await.ok()?;
-        // Something was written meanwhile: what was read may be half of it.
+        // Retry if something was written while reading: the turns may be inconsistent.
         if current(app, id).await == Some(stored.seq) {
             return Some((stored.seq, Dialect::new(stored.summary.session, turns)));
         }

@@ -1,4 +1,4 @@
-//! For pages: the pieces that differ, as the room of the session paints them.
+//! The stream for pages: the `DomOp`s that the session hub paints.
 
 use std::sync::Arc;
 
@@ -19,16 +19,16 @@ pub async fn tell<S: Store>(
 ) -> Result<(), axum::Error> {
     let joining = tokio::task::spawn_blocking(move || room::join(&app, id));
     let Ok(Ok(Some(Joined { seq, mut then }))) = joining.await else {
-        let what = "the session cannot be read now; try again";
+        let what = "the session cannot be read at the moment; try again";
         return say(&mut socket, json!({ "type": "error", "detail": what })).await;
     };
-    // Whoever hears this loads what it looks at: what is told from here on follows that.
+    // On `ready` the page reloads its window; the messages that follow build on that.
     say(&mut socket, json!({ "type": "ready", "session": id, "seq": seq })).await?;
     loop {
         tokio::select! {
             told = then.recv() => match told {
                 Ok(text) => socket.send(Message::Text(text)).await?,
-                // Too slow: whoever hears this loads what it looks at, and goes on from there.
+                // The page lagged: on `behind` it reloads its window and continues from there.
                 Err(RecvError::Lagged(_)) => {
                     say(&mut socket, json!({ "type": "behind", "session": id })).await?;
                 }

@@ -1,6 +1,6 @@
-//! For readers: the terminal application at the other end asks what it would ask an archive of its
-//! own, and is told which sessions are written into. It asks again for what it looks at, so nothing
-//! is lost when it is slow: it is told that something was missed.
+//! The query protocol of the remote terminal (`unspool --connect`). The client sends the queries
+//! that it would run on a local archive and is notified which sessions changed. It then queries
+//! again, so a slow client loses nothing: it is notified that it missed updates.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -21,14 +21,14 @@ use unspool_store::contract::Store;
 use crate::App;
 use crate::news::News;
 
-/// So many wishes wait for those before them; who asks for more is not listened to meanwhile.
+/// Queries queued per client. When the queue is full the socket is not read.
 const WAITING: usize = 16;
-/// What is written into one session is told at most so often.
+/// A client is notified of one session at most this often.
 const PACE: Duration = Duration::from_millis(50);
-/// More sessions than this at a time are not told one by one.
+/// If more sessions changed at once, one notice of missed updates is sent instead.
 const SESSIONS: usize = 256;
 
-/// A wish whose number is known whether or not the rest makes sense.
+/// A query with its number parsed first, so that an invalid query can still be answered.
 #[derive(Deserialize)]
 struct Wished<'a> {
     number: u64,
@@ -37,13 +37,14 @@ struct Wished<'a> {
 }
 
 pub async fn tell<S: Store>(app: Arc<App<S>>, mut socket: WebSocket) -> Result<(), axum::Error> {
-    // Listened to before anything is asked: nothing falls between.
+    // Subscribe before the first query, so that no update is lost in between.
     let mut news = app.news.subscribe();
     say(&mut socket, &Said::Ready { version: VERSION.to_owned() }).await?;
     let mut gathered = Gathered::default();
     let mut due = Instant::now();
     let mut waiting: VecDeque<Utf8Bytes> = VecDeque::new();
-    // One at a time, beside this: a slow answer stops no news. It ends with the connection.
+    // One query at a time, in its own task: a slow query does not delay notifications. The task is
+    // aborted with the connection.
     let mut answering: JoinSet<Result<String, String>> = JoinSet::new();
     loop {
         if answering.is_empty()
@@ -67,7 +68,7 @@ pub async fn tell<S: Store>(app: Arc<App<S>>, mut socket: WebSocket) -> Result<(
             Some(done) = answering.join_next() => match done {
                 Ok(Ok(text)) => socket.send(Message::Text(text.into())).await?,
                 Ok(Err(detail)) => return say(&mut socket, &Said::Error { detail }).await,
-                // It cannot be said to which wish this belongs.
+                // The task panicked, and the number of its query is lost: close.
                 Err(_) => return Ok(()),
             },
             heard = socket.recv(), if waiting.len() < WAITING => match heard {
@@ -84,22 +85,23 @@ async fn say(socket: &mut WebSocket, said: &Said) -> Result<(), axum::Error> {
     socket.send(Message::Text(text.into())).await
 }
 
-/// What is said to a wish. What is no wish at all is an error.
+/// The response to a query. Err if the message is not a query at all.
 async fn answered<S: Store>(app: &App<S>, text: &str) -> Result<String, String> {
     let Wished { number, wish } = serde_json::from_str(text)
         .map_err(|error| format!("{error}; ask with {{\"number\": 1, \"wish\": WISH}}"))?;
     let answer = match serde_json::from_str::<Wish>(wish.get()) {
         Ok(wish) => answer(&app.store, &app.prices, wish.bounded()).await,
         Err(error) => Answer::Failed(format!(
-            "the server does not understand what is wanted ({error}); use the same version of \
-             unspool here and there"
+            "the server does not understand this query ({error}); use the same version of unspool \
+             on both sides"
         )),
     };
     let text = written(number, answer)?;
     if text.len() <= LONGEST_ANSWER {
         return Ok(text);
     }
-    let what = "this is too much to be sent at once; ask for less, or read it where it is recorded";
+    let what =
+        "the response is too large; ask for less, or open the session on the recording machine";
     written(number, Answer::Failed(what.to_owned()))
 }
 
@@ -107,10 +109,10 @@ fn written(number: u64, answer: Answer) -> Result<String, String> {
     serde_json::to_string(&Said::Answer { number, answer }).map_err(|error| error.to_string())
 }
 
-/// What is to be told with the next round.
+/// Notifications for the next round.
 #[derive(Default)]
 struct Gathered {
-    /// Told before what was written since.
+    /// Sent before `written`.
     missed: bool,
     written: FxHashMap<SessionId, Growth>,
 }
@@ -129,7 +131,7 @@ impl Gathered {
         }
     }
 
-    /// Who looks at everything again needs to know no more.
+    /// The client reloads everything, so single sessions need not be listed.
     fn miss(&mut self) {
         self.missed = true;
         self.written.clear();
@@ -203,7 +205,7 @@ mod tests {
             gathered.take(&news(session(nth), grew()));
             assert!(gathered.written.len() <= SESSIONS);
         }
-        // What came after that is told as well, behind it.
+        // Sessions that changed after the overflow are listed after it.
         let told = gathered.empty();
         assert_eq!(told[0], Said::Missed);
         assert!(told.len() <= SESSIONS + 1);

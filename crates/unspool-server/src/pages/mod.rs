@@ -1,4 +1,4 @@
-//! The pages, from the archive.
+//! The HTML pages: handlers that read the archive and fill the templates of `unspool_render::page`.
 
 mod part;
 mod search;
@@ -26,7 +26,7 @@ pub use stats::stats;
 pub use thoughtflow::{artifact, thoughtflow};
 pub use welcome::{Guide, OpenDemo, demo};
 
-/// A page, or a page that says what went wrong.
+/// A page, or an error page.
 type Page = Result<Html<String>, Trouble>;
 
 pub struct Trouble(Problem);
@@ -39,8 +39,8 @@ impl<E: Into<Problem>> From<E> for Trouble {
 
 impl IntoResponse for Trouble {
     fn into_response(self) -> Response {
-        let title = self.0.status().canonical_reason().unwrap_or("Trouble");
-        let next = "Go back to the list, or see `unspool doctor`.";
+        let title = self.0.status().canonical_reason().unwrap_or("Error");
+        let next = "Go back to the list, or run `unspool doctor`.";
         (self.0.status(), html(&page::trouble(title, self.0.detail(), next))).into_response()
     }
 }
@@ -51,7 +51,7 @@ fn html(page: &Markup) -> Html<String> {
 
 pub async fn asset(Path(name): Path<String>, headers: HeaderMap) -> Response {
     let Some(asset) = assets::find(&name) else {
-        return Problem::new(StatusCode::NOT_FOUND, "there is no such file; load the page again")
+        return Problem::new(StatusCode::NOT_FOUND, "no such asset; reload the page")
             .into_response();
     };
     let digest = [(ETAG, asset.digest.as_str()), (CACHE_CONTROL, "no-cache")];
@@ -62,6 +62,5 @@ pub async fn asset(Path(name): Path<String>, headers: HeaderMap) -> Response {
 }
 
 pub async fn nothing() -> Response {
-    Problem::new(StatusCode::NOT_FOUND, "there is nothing here; / lists all sessions")
-        .into_response()
+    Problem::new(StatusCode::NOT_FOUND, "nothing here; / lists all sessions").into_response()
 }

@@ -1,5 +1,4 @@
-//! One part of a session, looked at more closely: as Markdown, and as its log has it; and where in
-//! a session words are.
+//! Fragments for the session page: Markdown copies, the raw records of a part, find in session.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -23,9 +22,9 @@ use crate::App;
 use crate::api::find as find_session;
 use crate::problem::Problem;
 
-/// So many places are found in one session.
+/// Hits of find in session.
 const FOUND: usize = 500;
-/// So much is copied at once, in bytes.
+/// The largest Markdown copy, in bytes.
 const COPIED: usize = 4 * 1024 * 1024;
 
 #[derive(Debug, Deserialize)]
@@ -36,14 +35,14 @@ pub struct Asked {
 
 impl Asked {
     fn part(&self) -> Result<Option<PartId>, Problem> {
-        let refuse = |_| Problem::new(StatusCode::BAD_REQUEST, "that is no id of a part");
+        let refuse = |_| Problem::new(StatusCode::BAD_REQUEST, "invalid part id");
         let id = self.part.as_deref().map(str::parse::<Id>).transpose().map_err(refuse)?;
         Ok(id.map(PartId))
     }
 }
 
 fn no_part() -> Problem {
-    Problem::new(StatusCode::NOT_FOUND, "the session has no such part; load its page again")
+    Problem::new(StatusCode::NOT_FOUND, "the session has no such part; reload the page")
 }
 
 /// A part, a turn or the whole session, as Markdown.
@@ -83,7 +82,7 @@ pub async fn copied<S: Store>(
                     text.push('\n');
                 }
                 if text.len() > COPIED {
-                    text.push_str("*The session goes on: this is too much to be copied.*\n");
+                    text.push_str("*Truncated: the session is too long to copy.*\n");
                     break;
                 }
             }
@@ -93,7 +92,7 @@ pub async fn copied<S: Store>(
     Ok(([(CONTENT_TYPE, "text/markdown; charset=utf-8")], text).into_response())
 }
 
-/// The records that told of a part.
+/// The records that a part was read from.
 pub async fn raw<S: Store>(
     State(app): State<Arc<App<S>>>,
     Path(id): Path<String>,
@@ -102,7 +101,8 @@ pub async fn raw<S: Store>(
     let stored = find_session(&app, &id).await?;
     let part = asked.part()?.ok_or_else(no_part)?;
     let reading = tokio::task::spawn_blocking(move || read_raw(&app.store, &stored, part)).await;
-    let lost = |_| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "it could not be read");
+    let lost =
+        |_| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "cannot read the records; try again");
     let found = reading.map_err(lost)??.ok_or_else(no_part)?;
     let records: Vec<page::Record> = found
         .records
@@ -125,7 +125,7 @@ pub struct Words {
 struct Place {
     turn: u32,
     turn_id: String,
-    /// None for what the user said.
+    /// None in the user's message.
     part: Option<String>,
     at: String,
 }
@@ -133,12 +133,12 @@ struct Place {
 #[derive(Serialize)]
 struct Found {
     hits: Vec<Place>,
-    /// What was found, as it stands there, in small letters.
+    /// The matched texts, in lower case.
     words: BTreeSet<String>,
     more: bool,
 }
 
-/// Where in a session words are, in its order.
+/// The hits in a session, in transcript order.
 pub async fn find<S: Store>(
     State(app): State<Arc<App<S>>>,
     Path(id): Path<String>,

@@ -1,4 +1,4 @@
-//! What a search found.
+//! Search over all sessions: the page, and its hits for the page script while the user types.
 
 use std::sync::Arc;
 
@@ -14,12 +14,12 @@ use super::{Page, Trouble, html};
 use crate::App;
 use crate::asked::Asked;
 
-/// So many hits does a search show.
+/// Hits on the search page.
 const FOUND: usize = 100;
-/// And so many while somebody types.
+/// Hits while the user types.
 const AT_ONCE: usize = 30;
 
-/// What a hit may be in, in the words of people.
+/// The values of the kind filter and their labels.
 const KINDS: &[(&str, &str)] = &[
     ("user", "Prompts"),
     ("text", "Answers"),
@@ -41,7 +41,7 @@ pub async fn search<S: Store>(app: &App<S>, words: &str, asked: &Asked) -> Page 
     look(app, words, asked, FOUND, &choices, page::search).await
 }
 
-/// The hits by themselves, while somebody types.
+/// The hits as a fragment, while the user types.
 pub async fn found<S: Store>(State(app): State<Arc<App<S>>>, Query(asked): Query<Asked>) -> Page {
     let words = asked.words().unwrap_or_default();
     look(&app, words, &asked, AT_ONCE, &[], page::found).await
@@ -83,9 +83,9 @@ async fn look<S: Store>(
         ranges: &hit.snippet.ranges,
     });
     let note = if findings.widened {
-        Some("No part has it as a whole word; these have it inside a longer one.")
+        Some("No whole-word match; these hits contain it inside a longer word.")
     } else if findings.newest_first {
-        Some("Many parts have it; these are the newest.")
+        Some("Many matches; these are the newest.")
     } else {
         None
     };

@@ -1,4 +1,4 @@
-//! One session, a window of it at a time.
+//! The page of one session, loaded window by window.
 
 use std::sync::Arc;
 
@@ -21,22 +21,22 @@ use crate::api::{find, is_known};
 use crate::problem::Problem;
 use crate::room::settle;
 
-/// Which part of a session is looked at; its end, where nothing is said.
+/// Selects a window of the session; its end by default.
 #[derive(Debug, Default, Deserialize)]
 pub struct Asked {
-    /// The turns from this one on.
+    /// From this turn on.
     turn: Option<u32>,
-    /// What is around this part.
+    /// Around this part.
     part: Option<String>,
-    /// What stands before, behind, or before in the same block.
+    /// Before, after, or before in the same reasoning block.
     before: Option<String>,
     after: Option<String>,
     inside: Option<String>,
-    /// From here …
+    /// From this position …
     from: Option<String>,
-    /// … to here.
+    /// … to this one.
     to: Option<String>,
-    /// Only such parts.
+    /// The part filter.
     only: Option<String>,
 }
 
@@ -90,12 +90,12 @@ async fn load<S: Store>(
     Ok(load_window(&app.store, stored, ask, settled).await?)
 }
 
-/// What is to be done in a session.
+/// The task list of a session.
 async fn tasks<S: Store>(app: &App<S>, stored: &StoredSession) -> Result<Tasks, Problem> {
     Ok(app.store.plans(stored.row).await?.iter().collect())
 }
 
-/// Lays out what was loaded.
+/// Paints a loaded window.
 fn lay<S: Store, T>(
     app: &App<S>,
     stored: &StoredSession,
@@ -144,8 +144,8 @@ pub async fn session<S: Store>(
     })))
 }
 
-/// The tools of a session, to choose one. Counted only for who wants to choose: it takes a look at
-/// every part.
+/// The tools of a session with their counts, for the filter menu. Loaded on demand, since counting
+/// reads every part.
 pub async fn tools<S: Store>(
     State(app): State<Arc<App<S>>>,
     Path(id): Path<String>,
@@ -155,7 +155,7 @@ pub async fn tools<S: Store>(
     Ok(axum::Json(tools).into_response())
 }
 
-/// A window by itself, for a page that is open.
+/// A window as a fragment, for an open page.
 pub async fn window<S: Store>(
     State(app): State<Arc<App<S>>>,
     Path(id): Path<String>,
@@ -164,7 +164,7 @@ pub async fn window<S: Store>(
 ) -> Result<Response, Trouble> {
     let stored = find(&app, &id).await?;
     let shown = load(&app, &stored, &asked).await?;
-    // Told with what is loaded anew; who only loads more of the session has them.
+    // Only a reload needs the tasks: a page that loads more turns has them.
     let tasks = match asked.to.is_some() {
         true => tasks(&app, &stored).await?,
         false => Tasks::default(),
@@ -177,7 +177,7 @@ pub async fn window<S: Store>(
     Ok(([(ETAG, tag)], html(&painted)).into_response())
 }
 
-/// A sub-agent's session, for the page of the one that started it.
+/// A sub-agent's session as a fragment, for the page of its parent.
 pub async fn inline<S: Store>(State(app): State<Arc<App<S>>>, Path(id): Path<String>) -> Page {
     let stored = find(&app, &id).await?;
     let asked = Asked { turn: Some(0), ..Asked::default() };

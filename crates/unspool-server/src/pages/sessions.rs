@@ -1,4 +1,5 @@
-//! The list of sessions: what is live on top, then a window of the rest.
+//! The session list: live sessions on top, then one page of the rest; its fragments for the page
+//! script, and the filters with their counts.
 
 use std::sync::Arc;
 
@@ -17,17 +18,17 @@ use super::{Page, html, search, welcome};
 use crate::App;
 use crate::asked::{Asked, since, written};
 
-/// So many sessions are listed at a time.
+/// Sessions per page.
 const LISTED: u64 = 200;
-/// So many of each project, and so many projects.
+/// Limits of the view by project.
 const OF_PROJECT: u64 = 5;
 const PROJECTS: usize = 40;
-/// So many sessions does the palette suggest.
+/// Suggestions in the command palette.
 const SUGGESTED: usize = 8;
-/// How far back a list may reach.
+/// The values of the time filter.
 pub const TIMES: [&str; 3] = ["today", "7d", "30d"];
 
-/// A session with what it does now.
+/// A session and its current activity.
 struct Shown {
     stored: StoredSession,
     activity: Option<Activity>,
@@ -55,7 +56,8 @@ async fn dressed<S: Store>(
     Ok(shown)
 }
 
-/// Those that are live among what is chosen. What was heard of lately is few, however many there are.
+/// The live sessions that match the filter. Only recently active sessions are read, so the size of
+/// the archive does not matter.
 async fn live<S: Store>(
     app: &App<S>,
     filter: &SessionFilter,
@@ -131,7 +133,7 @@ pub async fn sessions<S: Store>(
 
 type OfProject = (String, u64, Vec<Shown>);
 
-/// The newest sessions of the projects of which something was heard last.
+/// The newest sessions of the most recently active projects.
 async fn by_project<S: Store>(
     app: &App<S>,
     filter: &SessionFilter,
@@ -155,14 +157,14 @@ async fn by_project<S: Store>(
     Ok(found)
 }
 
-/// The place behind a full window.
+/// The cursor after a full page.
 fn behind(found: &[StoredSession]) -> Option<String> {
     let last = found.last().filter(|_| found.len() as u64 == LISTED)?;
     let started = last.summary.started.map(Timestamp::as_millisecond);
     Some(written(&(started, last.summary.session.id)))
 }
 
-/// More of the list, for a page that is open.
+/// The next rows, for an open page.
 pub async fn rows<S: Store>(State(app): State<Arc<App<S>>>, Query(asked): Query<Asked>) -> Page {
     let filter = asked.filter(Timestamp::now(), LISTED);
     let before = filter.after.and_then(|(started, _)| Timestamp::from_millisecond(started?).ok());
@@ -173,7 +175,7 @@ pub async fn rows<S: Store>(State(app): State<Arc<App<S>>>, Query(asked): Query<
     Ok(html(&page::more(&rows, &app.prices, before, next.as_deref())))
 }
 
-/// Sessions that somebody may mean, by their titles; the newest where nothing is said.
+/// Sessions whose title matches the words typed so far; the newest ones without words.
 pub async fn suggested<S: Store>(
     State(app): State<Arc<App<S>>>,
     Query(asked): Query<Asked>,
@@ -205,7 +207,7 @@ pub async fn suggested<S: Store>(
     Ok(html(&page::suggestions(&rows)))
 }
 
-/// What the list can be narrowed to, with how many there are of each.
+/// The filter menus with their counts.
 async fn choices<S: Store>(
     app: &App<S>,
     filter: &SessionFilter,
@@ -254,7 +256,7 @@ fn project(project: &unspool_store::choices::ProjectChoice) -> Offered {
     }
 }
 
-/// The same choices without counts, for pages that count something else.
+/// The filter menus without counts, for the search and stats pages.
 pub async fn plain_choices<S: Store>(app: &App<S>) -> Result<Vec<Choices>, StoreError> {
     let counted = app.store.choices(ChoicesRequest::default()).await?;
     let bare = |value: &String| Offered { value: value.clone(), label: value.clone(), count: None };

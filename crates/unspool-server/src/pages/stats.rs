@@ -1,4 +1,4 @@
-//! Figures over the archive.
+//! The stats page: figures over the archive, with the filters of the list.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::{Page, html};
 use crate::App;
 use crate::asked::Asked;
 
-/// More bars than this are put together by week, and more weeks by month.
+/// More days than this are grouped by week, and more weeks by month.
 const MOST_BARS: usize = 120;
 
 pub async fn stats<S: Store>(State(app): State<Arc<App<S>>>, Query(asked): Query<Asked>) -> Page {
@@ -112,8 +112,8 @@ fn bar(group: &Group) -> Bar {
     }
 }
 
-/// Every day from the first to the last, those on which nothing was done among them; weeks or months
-/// where there are too many days.
+/// One bar per day from the first to the last, empty days included; per week or month where there
+/// are too many days.
 fn stretches(days: &[Group]) -> (Vec<Bar>, &'static str) {
     let dated: Vec<(Date, &Group)> = days
         .iter()

@@ -1,4 +1,4 @@
-//! The runs of a session as a picture, and as the files that others draw from (R-002-29).
+//! The ThoughtFlow page of a session, and its runs as JSON and D2 files (R-002-29).
 
 use std::sync::Arc;
 
@@ -15,10 +15,10 @@ use crate::App;
 use crate::api::{Answer, exported, find};
 use crate::problem::Problem;
 
-/// So many steps are drawn at once.
+/// Steps drawn on one page.
 const STEPS: usize = 2000;
 
-/// Where the picture begins.
+/// Where the picture starts.
 #[derive(Debug, Default, Deserialize)]
 pub struct Asked {
     turn: Option<u32>,
@@ -53,7 +53,7 @@ pub async fn artifact<S: Store>(
     Path(file): Path<String>,
 ) -> Result<Answer, Problem> {
     let nothing = || {
-        let what = format!("there is no {file}; there is <session>.json and <session>.d2");
+        let what = format!("no file {file}; available are <session>.json and <session>.d2");
         Problem::missing(what)
     };
     let (id, form) = file.rsplit_once('.').ok_or_else(nothing)?;

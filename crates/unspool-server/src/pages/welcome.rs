@@ -1,4 +1,4 @@
-//! The first page of an archive in which there is nothing yet, and the demo that it offers.
+//! The page of an empty archive, and the demo that it offers.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -16,12 +16,12 @@ use super::html;
 use crate::App;
 use crate::problem::Problem;
 
-/// Opens the demo, or says why it cannot: the address to go to.
+/// Opens the demo and returns its URL, or why it cannot be opened.
 pub type OpenDemo =
     Box<dyn Fn() -> Pin<Box<dyn Future<Output = Result<String, String>> + Send>> + Send + Sync>;
 
-/// What whoever starts the server knows: where sessions are looked for, and how the demo is opened.
-/// It is an archive of its own behind a door of its own, so that nothing of it is ever in this one.
+/// What the binary provides for the empty-archive page: the searched folders, and how to open the
+/// demo. The demo has its own archive, port and token, so it never mixes with this archive.
 pub struct Guide {
     pub looked: Box<dyn Fn() -> Vec<Looked> + Send + Sync>,
     pub demo: Option<OpenDemo>,
@@ -36,11 +36,11 @@ pub fn page<S: Store>(app: &App<S>) -> Welcome {
     }
 }
 
-/// Opens the demo. A page that has script is told where it is; who has none gets a page that leads
-/// there: a form may not lead to another door (`form-action`).
+/// Opens the demo. Scripts receive its URL as JSON. Without scripts the browser gets a page with a
+/// link, since `form-action` forbids a redirect to another origin.
 pub async fn demo<S: Store>(State(app): State<Arc<App<S>>>, headers: HeaderMap) -> Response {
     let Some(open) = app.guide.get().and_then(|guide| guide.demo.as_ref()) else {
-        return Problem::new(StatusCode::NOT_FOUND, "there is no demo here").into_response();
+        return Problem::new(StatusCode::NOT_FOUND, "no demo is available here").into_response();
     };
     let wants_json = headers
         .get(ACCEPT)

@@ -1,4 +1,5 @@
-//! A turn as it was last painted: which pieces it has, and what was sent of them.
+//! A turn as it was last painted: its skeleton, its layout and digests of the HTML that was sent.
+//! Decides which pieces must be repainted after a change.
 
 use std::ops::Range;
 
@@ -14,23 +15,23 @@ use unspool_render::turn::{pieces, turn_id};
 
 use super::Act;
 
-/// Who has more than this to paint lets everybody load what they look at.
+/// If more pieces than this changed, pages reload instead.
 const MOST: usize = 300;
 
 pub struct Known {
-    /// Without its parts.
+    /// Without part bodies.
     pub skeleton: Skeleton,
     laid: Vec<Laid>,
-    /// The bones were read anew, or changed: what is laid out is not as they are.
+    /// The skeleton changed since `laid` was computed.
     pub stale: bool,
-    /// By ids of elements: digests of what was sent.
+    /// Digests of the HTML that was sent, by DOM id.
     sent: FxHashMap<String, u64>,
 }
 
-/// What has to be painted of a turn.
+/// What must be repainted of a turn.
 pub struct Due {
     pub places: Vec<Place>,
-    /// Elements that are gone.
+    /// DOM ids to remove.
     pub gone: Vec<String>,
 }
 
@@ -48,11 +49,11 @@ impl Known {
         self.skeleton.turn.number
     }
 
-    /// Takes in a part that was opened behind all others. False if it stands elsewhere.
+    /// Appends a newly opened part. False if it is not the last one.
     pub fn append(&mut self, part: &Part) -> bool {
         let bones = &mut self.skeleton.parts;
         let last = bones.last().map(|last| last.place);
-        // What the archive told already, or what is not shown.
+        // Already in the skeleton, or hidden.
         if part.origin.foreign || self.position(part.id).is_some() {
             return true;
         }
@@ -64,7 +65,7 @@ impl Known {
         true
     }
 
-    /// A call is in another state now.
+    /// Updates the state of a tool call.
     pub fn tell_state(&mut self, part: PartId, state: ToolState) {
         if let Some(at) = self.position(part)
             && let Some(bone) = self.skeleton.parts.get_mut(at)
@@ -79,7 +80,7 @@ impl Known {
         bones.get(at).map(|bone| bone.id)
     }
 
-    /// The places of all that a page shows of the turn. None if it is too much.
+    /// The places of all parts that a page shows of the turn. None above the limit.
     pub fn all_places(&self) -> Option<Vec<Place>> {
         let ranges = self.laid.iter().flat_map(|laid| block_parts(laid.stretch.range()));
         let bones = ranges.filter_map(|range| self.skeleton.parts.get(range)).flatten();
@@ -91,21 +92,21 @@ impl Known {
         self.skeleton.parts.iter().rposition(|bone| bone.id == part)
     }
 
-    /// Whether any of these parts may say what is to be done.
+    /// True if any of these parts may change the task list.
     pub fn plans(&self, parts: &FxHashSet<PartId>) -> bool {
         let bones = parts.iter().filter_map(|part| self.position(*part));
         let tools = bones.filter_map(|at| self.skeleton.parts.get(at)?.tool.as_deref());
         tools.into_iter().any(present::tools::is_plan)
     }
 
-    /// Another skeleton of the same turn.
+    /// Replaces the skeleton with a newer one of the same turn.
     pub fn replace(&mut self, skeleton: Skeleton) {
         self.skeleton = skeleton;
         self.stale = true;
     }
 
-    /// What must be painted, since these parts changed or since pieces came, went, moved or got
-    /// other surroundings. None if it is too much.
+    /// What must be repainted because these parts changed, or because pieces were added, removed,
+    /// moved or got another context. None above the limit.
     pub fn due(&mut self, touched: &FxHashSet<PartId>) -> Option<Due> {
         let mut gone = Vec::new();
         let mut wanted: FxHashSet<usize> = FxHashSet::default();
@@ -155,7 +156,7 @@ impl Known {
         Some(Due { places, gone })
     }
 
-    /// The id of a piece's element. By what was laid out when it was painted: its first part.
+    /// The DOM id of a piece: that of its first part at the time of layout.
     fn element(&self, laid: &Laid) -> Option<String> {
         Some(match &laid.stretch {
             Stretch::Part(_) => format!("p-{}", laid.first),
@@ -163,7 +164,7 @@ impl Known {
         })
     }
 
-    /// What differs from what was sent last.
+    /// Appends operations for the pieces whose HTML or position changed.
     pub fn paint(&mut self, view: &TurnView, acts: &mut Vec<Act>) {
         let turn = turn_id(view);
         let mut last_inside: Option<String> = None;
@@ -173,7 +174,7 @@ impl Known {
                 None => self.before(view, &piece.id),
             };
             last_inside = piece.within.as_ref().map(|_| piece.id.clone());
-            // What moved is sent again, though it looks the same.
+            // A piece that moved is sent again even if its HTML is the same.
             let place = [piece.within.as_deref(), after.as_deref()].map(Option::unwrap_or_default);
             let told = digest(piece.html.as_bytes()) ^ digest(place.join(" ").as_bytes());
             if self.sent.insert(piece.id, told) == Some(told) {
@@ -193,7 +194,7 @@ impl Known {
         }
     }
 
-    /// The element that stands before this one in the turn.
+    /// The DOM id of the preceding element in the turn.
     fn before(&self, view: &TurnView, id: &str) -> Option<String> {
         let (head, user) = (format!("h-{}", view.id), format!("u-{}", view.id));
         let lead = if view.user.is_empty() { &head } else { &user };
@@ -213,7 +214,7 @@ fn lay(skeleton: &Skeleton) -> Vec<Laid> {
     present::layout(&skeleton.turn, &skeleton.parts, Rule::default())
 }
 
-/// Where two lists differ: what they have in common at both ends left out.
+/// The differing middle of two layouts, without their common prefix and suffix.
 fn differing(old: &[Laid], new: &[Laid]) -> (Range<usize>, Range<usize>) {
     let same = |a: &Laid, b: &Laid| a.first == b.first && a.surroundings == b.surroundings;
     let start = old.iter().zip(new).take_while(|(a, b)| same(a, b)).count();

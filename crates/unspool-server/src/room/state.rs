@@ -1,4 +1,4 @@
-//! What a room knows of its session, and what happened in it since it was painted last.
+//! The state of a session hub: painted turns, sub-agents, and the changes since the last paint.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use unspool_core::change::{Change, TurnPatch};
@@ -13,31 +13,31 @@ use super::known::Known;
 pub struct State {
     pub seq: u64,
     pub head: u64,
-    /// The last one was spoken of last.
+    /// In order of last use, most recent last.
     pub known: Vec<Known>,
-    /// Its sub-agents, and where they are shown: what they do is shown here too.
+    /// The sub-agents and the part that shows each: their activity is painted there.
     pub relatives: FxHashMap<SessionId, Relative>,
     pub pending: Pending,
 }
 
-/// What happened since the last painting.
+/// The changes since the last paint.
 #[derive(Default)]
 pub struct Pending {
     pub opened: FxHashSet<TurnId>,
-    /// Turns whose list of parts is not what it was.
+    /// Turns whose list of parts changed.
     pub turns: FxHashSet<TurnId>,
-    /// Turns of which something else is not what it was.
+    /// Turns of which anything else changed.
     pub heads: FxHashSet<TurnId>,
     pub parts: FxHashSet<PartId>,
-    /// Parts whose turn is told anew.
+    /// Parts that are new in a turn whose skeleton must be reloaded.
     pub born: FxHashSet<PartId>,
     pub removed: Vec<PartId>,
     pub agents: FxHashSet<SessionId>,
-    /// It cannot be said what happened.
+    /// The changes are not known: reload everything.
     pub all: bool,
 }
 
-/// How soon something must be painted.
+/// How soon a change must be painted.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Urgency {
     None,
@@ -46,7 +46,7 @@ pub enum Urgency {
 }
 
 impl State {
-    /// Takes what was published, and says how soon it must be seen.
+    /// Records a published batch and returns how soon it must be painted.
     pub fn take(&mut self, id: SessionId, published: &Published) -> Urgency {
         if published.session != id {
             if !self.relatives.contains_key(&published.session) {
@@ -84,7 +84,7 @@ impl State {
                 pending.opened.insert(*turn);
             }
             Change::TurnTold { turn, patch } => {
-                // Where it stands in each telling is not shown.
+                // Positions in the feeds are not shown.
                 let shown = TurnPatch { origin: None, ..(**patch).clone() };
                 if patch.number.is_some() && !pending.opened.contains(turn) {
                     pending.all = true;
@@ -126,7 +126,7 @@ impl State {
         }
     }
 
-    /// The list of parts of the turn that this one stands in is not what it was.
+    /// Marks the turn of a part as having another list of parts.
     fn structure(&mut self, part: PartId) {
         match self.turn_of(part) {
             Some(turn) => {

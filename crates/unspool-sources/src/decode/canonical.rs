@@ -1,6 +1,6 @@
-//! The canonical text of a value: names in order, no spaces, strings written in one way. It is what
-//! `Json::canonical_digest` takes the digest of, written straight from the record. Nearly all of
-//! it can be copied as it stands; building a tree of each call's input cost as much as the call.
+//! The canonical text of a value: sorted names, no spaces, one way to write each string. It equals
+//! the text that `Json::canonical_digest` hashes, but is written straight from the record. Nearly
+//! all of it is copied; building a tree of each call's input cost as much as decoding the call.
 
 use unspool_core::id::digest;
 use unspool_core::json::Json;
@@ -8,11 +8,11 @@ use unspool_core::json::Json;
 use super::fields::Fields;
 use super::outline::Kind;
 
-/// Deeper values are left to the parser, which has a limit of its own.
+/// Deeper values are left to the parser, which has its own limit.
 const DEPTH: usize = 64;
 
 impl Fields<'_> {
-    /// A digest of a field's value that does not depend on spaces or on the order of names.
+    /// A digest of a field's value that is independent of spaces and of the order of names.
     pub fn canonical_digest(&self, name: &str) -> Option<u64> {
         let at = self.find(name)?;
         let mut text = String::new();
@@ -22,13 +22,13 @@ impl Fields<'_> {
         }
     }
 
-    /// What `assemble::likeness` says of a tool and the input that a field holds.
+    /// The same hash as `assemble::content_hash` of a tool and the input in a field.
     pub fn likeness(&self, tool: &str, input: &str) -> u64 {
         let input = self.canonical_digest(input).unwrap_or(0);
         digest(format!("{tool}\n{input}").as_bytes())
     }
 
-    /// Writes a value. Nothing when it is not known how: then a parser has to read it.
+    /// Writes a value. `None` if it needs the parser.
     fn write(&self, at: usize, depth: usize, out: &mut String) -> Option<()> {
         let depth = depth.checked_sub(1)?;
         let node = self.nodes.get(at)?;
@@ -76,7 +76,7 @@ impl Fields<'_> {
     }
 }
 
-/// Whether a string is escaped as it would be written: only what must be, and in its short form.
+/// True if a string is already escaped canonically: only where required, in the short form.
 fn is_canonical(source: &str) -> bool {
     let bytes = source.as_bytes();
     let mut at = 0;
@@ -92,7 +92,7 @@ fn is_canonical(source: &str) -> bool {
     true
 }
 
-/// Whether a number or a word is written as it stands: words and integers that surely fit.
+/// True if a scalar can be copied: literals, and integers that surely fit 64 bits.
 fn is_simple(source: &str) -> bool {
     match source.as_bytes() {
         b"true" | b"false" | b"null" | b"0" => true,

@@ -1,4 +1,4 @@
-//! What is copied from a record is what a parser would have written.
+//! The canonical text copied from a record equals what a parser would write.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use unspool_core::assemble::likeness;
 use super::*;
 use crate::decode::Outline;
 
-/// Holds the digest of every field against that of the parsed value. Gives how many there were.
+/// Compares the digest of every field with that of the parsed value. Returns the number of fields.
 fn check(text: &str) -> usize {
     let mut outline = Outline::default();
     let Ok(fields) = outline.read(text) else { return 0 };

@@ -1,5 +1,5 @@
-//! R-001-35: each source declares what it is: whose it is, how it tells, of how many sessions; and
-//! each agent, which versions of it are known. No two of them take the same record unseen.
+//! R-001-35: each format declares its agent, its feed and its sessions per file, and each agent
+//! declares its recorded versions. Every overlap between two formats is listed here.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeSet;
@@ -9,8 +9,8 @@ use unspool_core::telling::Telling;
 use super::{FORMATS, Format, Outline, Recognised, Tells, recognise};
 use crate::agents::{AGENTS, Age, Agent};
 
-/// One record of each format, and which formats would take it as well if they were asked first.
-/// Who is asked first is the order of `FORMATS`.
+/// One record of each format, with the other formats that would also match it. The order of
+/// `FORMATS` decides between them.
 const RECORDS: &[(&str, &[&str], &str)] = &[
     (
         "Gemini CLI stream-json",
@@ -124,7 +124,7 @@ fn no_two_formats_take_the_same_record_unseen() {
         let declared: Vec<&str> = [*name].into_iter().chain(others.iter().copied()).collect();
         assert_eq!(takers, declared, "{record}");
         assert_eq!(recognise(&fields).unwrap().0.name, *name, "{record}");
-        // What tells of several sessions must be able to say whose a record is.
+        // A format that recognises sub-agents must allow several sessions per file.
         let format = FORMATS.iter().find(|format| format.name == *name).unwrap();
         let says = (format.recognise)(&fields).unwrap();
         let sub_agent = matches!(says, Recognised::SubAgent { .. });
@@ -141,8 +141,8 @@ fn every_format_says_whose_it_is_and_every_agent_has_one() {
     for format in FORMATS {
         assert!(names.insert(format.name), "two formats are called {}", format.name);
         let agent = Agent::named(format.agent);
-        assert!(agent.is_some(), "{} is of {}, whom nobody declares", format.name, format.agent);
-        // What it remembers can be kept and gone on with in another process.
+        assert!(agent.is_some(), "{} names {}, an undeclared agent", format.name, format.agent);
+        // Its state can be saved and restored.
         let saved = (format.decoder)().save();
         let resumed = saved.as_deref().and_then(format.resume);
         assert_eq!(resumed.and_then(|decoder| decoder.save()), saved, "{}", format.name);
@@ -154,7 +154,7 @@ fn every_format_says_whose_it_is_and_every_agent_has_one() {
         let has = |telling: Telling| {
             FORMATS.iter().any(|format| format.agent == agent.name && format.telling == telling)
         };
-        // Hooks and streams lie over a log.
+        // Hooks and streams only add to a log.
         assert!(has(Telling::Log), "{} has no log", agent.name);
         if let Some((oldest, newest)) = agent.recorded {
             assert_eq!([oldest, newest].map(|version| agent.age_of(version)), [Age::Recorded; 2]);

@@ -1,35 +1,35 @@
-//! The record that a decoder reads, and the events that come out of it.
+//! `Record`, the input of a decoder, and `Emitter`, which builds its events.
 
 use jiff::Timestamp;
 use unspool_core::event::{Event, Key, What};
 use unspool_core::id::digest;
 use unspool_core::telling::{Evidence, Name, Telling};
 
-/// One record of a source, with where it stands.
+/// One record of a source, with its position.
 #[derive(Clone, Copy, Debug)]
 pub struct Record<'a> {
-    /// Which of the session's files or streams.
+    /// The number of the source among the session's files and streams.
     pub source: u16,
     pub line: u64,
     pub offset: u64,
     pub text: &'a str,
 }
 
-/// Makes the events of one record. Their keys come from the record alone.
+/// Builds the events of one record. Their keys depend on the record alone.
 pub struct Emit<'o> {
     telling: Telling,
     evidence: Evidence,
     record: u64,
     nth: u32,
-    /// When it happened, by the source's clock.
+    /// The time of the event by the source's clock.
     pub at: Option<Timestamp>,
-    /// The turn that it belongs to, where the source says.
+    /// The turn of the event, if the source names it.
     pub turn: Option<Name>,
     out: &'o mut Vec<Event>,
 }
 
 impl<'o> Emit<'o> {
-    /// `id` is what the source itself calls the record, if it names its records.
+    /// `id` is the source's own id of the record, if it has one.
     pub fn new(
         telling: Telling,
         record: &Record<'_>,
@@ -57,7 +57,7 @@ impl<'o> Emit<'o> {
         self.out.push(event);
     }
 
-    /// An event of this record that is to be kept for later.
+    /// Builds an event of this record without emitting it, so that it can be emitted later.
     pub fn event(&mut self, what: What) -> Event {
         let key = Key { record: self.record, nth: self.nth };
         self.nth = self.nth.saturating_add(1);

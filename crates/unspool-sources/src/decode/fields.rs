@@ -13,13 +13,13 @@ use unspool_core::json::Json;
 
 use super::outline::{ESCAPED, Kind, Node, tag};
 
-/// The fields of one object, in their order, borrowed from the record and its outline. It is a
-/// look at them and nothing more, so asking for the fields of a field costs nothing.
+/// The fields of one object, in source order, borrowed from the record and its outline. This is a
+/// cheap view: nested fields cost no parsing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Fields<'a> {
     pub(super) text: &'a str,
     pub(super) nodes: &'a [Node],
-    /// Where the object is among the nodes. What is no object has no fields.
+    /// The index of the object's node. A value that is not an object has no fields.
     pub(super) at: usize,
 }
 
@@ -28,18 +28,18 @@ impl<'a> Fields<'a> {
         Fields { text, nodes, at: 0 }
     }
 
-    /// Whether there is an object at all.
+    /// True if the value is an object.
     pub fn is_object(&self) -> bool {
         self.nodes.get(self.at).is_some_and(|node| node.kind == Kind::Object)
     }
 
-    /// Whether all names are text: half a surrogate pair is none.
+    /// True if all names are valid strings: a lone surrogate is not.
     pub(super) fn has_sound_names(&self) -> bool {
         let sound = |name: &str| serde_json::from_str::<String>(name).is_ok();
         self.entries().all(|(name, _)| name.kind == Kind::Plain || sound(self.source(name)))
     }
 
-    /// The names and the values.
+    /// The name nodes and the indices of their values.
     pub(super) fn entries(&self) -> impl Iterator<Item = (&'a Node, usize)> {
         let nodes = self.nodes;
         let object = nodes.get(self.at).filter(|node| node.kind == Kind::Object);
@@ -56,7 +56,7 @@ impl<'a> Fields<'a> {
         self.text.get(node.start as usize..node.end as usize).unwrap_or_default()
     }
 
-    /// The value of a field, by its place among the nodes.
+    /// The node index of a field's value.
     pub(super) fn find(&self, name: &str) -> Option<usize> {
         let object = self.nodes.get(self.at).filter(|node| node.kind == Kind::Object)?;
         let wanted = tag(name.as_bytes());
@@ -84,7 +84,7 @@ impl<'a> Fields<'a> {
         self.nodes.get(self.find(name)?)
     }
 
-    /// A value as it stands in the record.
+    /// The source text of a value.
     pub fn raw(&self, name: &str) -> Option<&'a str> {
         self.node(name).map(|node| self.source(node))
     }
@@ -105,7 +105,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// A string that stands there as it is.
+    /// A string without escapes, borrowed from the record.
     pub(super) fn plain(&self, node: &Node) -> Option<&'a str> {
         let inside = node.start as usize + 1..node.end as usize - 1;
         self.text.get(inside).filter(|_| node.kind == Kind::Plain)
@@ -115,7 +115,7 @@ impl<'a> Fields<'a> {
         self.text(name).map(Cow::into_owned)
     }
 
-    /// Whether a field is this text.
+    /// True if a field is this string.
     pub fn is(&self, name: &str, text: &str) -> bool {
         self.text(name).is_some_and(|held| held == text)
     }
@@ -136,7 +136,7 @@ impl<'a> Fields<'a> {
         self.raw(name)?.parse().ok()
     }
 
-    /// A time in the form of RFC 3339.
+    /// An RFC 3339 timestamp.
     pub fn time(&self, name: &str) -> Option<Timestamp> {
         let text = self.text(name)?;
         usual_time(text.as_bytes()).or_else(|| text.parse().ok())
@@ -151,7 +151,7 @@ impl<'a> Fields<'a> {
         self.items(name).map(|(_, item)| item).filter(Fields::is_object)
     }
 
-    /// Whatever is in an array: as it stands in the record, and its fields if it is an object.
+    /// The elements of an array: the source text, and the fields if it is an object.
     pub fn items(&self, name: &str) -> impl Iterator<Item = (&'a str, Fields<'a>)> {
         let whole = *self;
         let array = self.find(name).filter(|at| whole.nodes[*at].kind == Kind::Array);
@@ -169,12 +169,12 @@ impl<'a> Fields<'a> {
         json_of(self.raw(name)?)
     }
 
-    /// Whether the field is a string.
+    /// True if the field is a string.
     pub fn is_text(&self, name: &str) -> bool {
         self.node(name).is_some_and(|node| matches!(node.kind, Kind::Plain | Kind::Escaped))
     }
 
-    /// Fields whose values are strings, in their order.
+    /// The fields with string values, in source order.
     pub fn pairs(&self) -> Vec<(String, String)> {
         let text = |node: &Node| self.text_of(node).map(Cow::into_owned);
         self.entries()
@@ -182,7 +182,7 @@ impl<'a> Fields<'a> {
             .collect()
     }
 
-    /// The names and the values as they stand in the record, in their order.
+    /// The names and the source text of the values, in source order.
     pub fn each(&self) -> impl Iterator<Item = (Cow<'a, str>, &'a str)> {
         let whole = *self;
         self.entries().filter_map(move |(name, at)| {
@@ -190,13 +190,12 @@ impl<'a> Fields<'a> {
         })
     }
 
-    /// A value as it stands in the record, where `null` is a value too.
+    /// The source text of a value, including `null`.
     pub fn told(&self, name: &str) -> Option<&'a str> {
         self.each().find(|(held, _)| held == name).map(|(_, value)| value)
     }
 
-    /// The whole object again, for what we do not know: with its names in order, and without
-    /// those that are told again.
+    /// The whole object as JSON, for records of unknown kinds: names sorted, duplicates removed.
     pub fn whole(&self) -> Json {
         let fields: BTreeMap<Cow<'a, str>, &str> = self.each().collect();
         let mut text = String::from("{");
@@ -212,7 +211,7 @@ impl<'a> Fields<'a> {
         Json::parse(&text).unwrap_or_else(|| Json::string(&text))
     }
 
-    /// The names of the fields, in their order.
+    /// The names of the fields, in source order.
     pub fn names(&self) -> impl Iterator<Item = Cow<'a, str>> {
         let whole = *self;
         self.entries().filter_map(move |(name, _)| whole.text_of(name))
@@ -223,13 +222,13 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// A value that an outline holds, on its own. It was checked with its record.
+/// A value of an outline as JSON. No parsing is needed: the outline validated it.
 pub fn json_of(source: &str) -> Option<Json> {
     Some(Json::checked(source))
 }
 
-/// A time as JavaScript writes it: `2026-11-15T00:28:32.334Z`. Every record has one, and a parser
-/// that knows all forms takes five times as long.
+/// Parses a time as JavaScript writes it: `2026-11-15T00:28:32.334Z`. Every record has one, and a
+/// general parser takes five times as long.
 fn usual_time(text: &[u8]) -> Option<Timestamp> {
     let marks = [(4, b'-'), (7, b'-'), (10, b'T'), (13, b':'), (16, b':'), (19, b'.'), (23, b'Z')];
     if text.len() != 24 || marks.iter().any(|(at, mark)| text[*at] != *mark) {
@@ -247,8 +246,8 @@ fn usual_time(text: &[u8]) -> Option<Timestamp> {
     Offset::UTC.to_timestamp(time.ok()?).ok()
 }
 
-/// The text of a JSON string with its quotes. Half a surrogate pair, which no string can hold,
-/// becomes U+FFFD and does not cost the rest: programs that cut strings by UTF-16 units write them.
+/// Unescapes a JSON string, given with its quotes. A lone surrogate becomes U+FFFD and the rest is
+/// kept: programs that cut strings by UTF-16 units write them.
 pub(super) fn unescaped(source: &str) -> String {
     let mut rest = source.get(1..source.len() - 1).unwrap_or_default();
     let mut text = String::with_capacity(rest.len());
@@ -267,7 +266,7 @@ pub(super) fn unescaped(source: &str) -> String {
                 behind = at + length;
                 letter
             }
-            // A quote, a slash, a backslash.
+            // Quote, slash or backslash.
             other => char::from(other),
         });
         rest = rest.get(behind..).unwrap_or_default();
@@ -276,7 +275,7 @@ pub(super) fn unescaped(source: &str) -> String {
     text
 }
 
-/// The character that an escape with a number stands for, and how long the escape is.
+/// The character of a `\u` escape (or surrogate pair), and the length of the escape.
 fn unicode(source: &str) -> (char, usize) {
     let unit = |at: usize| {
         let digits = source.get(at..at + 6)?.strip_prefix("\\u")?;

@@ -1,11 +1,11 @@
-//! Fields are read as what they are, or not at all.
+//! A field of an unexpected type reads as absent.
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::decode::Outline;
 
-/// Looks at the fields of a text.
+/// Runs `look` on the fields of a text.
 fn with<T>(text: &str, look: impl FnOnce(Fields<'_>) -> T) -> T {
     look(Outline::default().read(text).unwrap())
 }
@@ -39,7 +39,7 @@ fn the_first_of_two_fields_counts_and_names_may_be_escaped() {
         assert_eq!(fields.number("a"), Some(1));
         assert_eq!(fields.number("b\n"), Some(3));
         assert_eq!(fields.number("c"), None);
-        // Again in full, a name stands once, and the last one counts.
+        // In `whole`, each name occurs once, and the last value counts.
         assert_eq!(fields.whole().text(), r#"{"a":2,"b\n":3,"c":4}"#);
     });
     with(r#"{"q 1":"yes","q\"2":"\n","q3":7}"#, |fields| {

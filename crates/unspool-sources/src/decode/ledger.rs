@@ -1,19 +1,20 @@
-//! What became of every record: nothing is lost without being counted (law 4).
+//! Counts every record of a source by its outcome, so that nothing is lost silently (law 4), and
+//! defines the warnings about files.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// What became of one record.
+/// What a decoder did with one record.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Fate {
-    /// It is in a part, or in what the user said.
+    /// Its content is in a part or in the user's message.
     InParts,
-    /// It is in what is known of the session, a turn or a step.
+    /// Its content is in the metadata of the session, a turn or a step.
     Metadata,
-    /// Deliberately left out, by its kind.
+    /// Deliberately left out, with its kind.
     LeftOut(String),
-    /// It could not be read, and why.
+    /// Not readable, with the reason.
     Unreadable(String),
 }
 
@@ -23,7 +24,7 @@ impl Fate {
     }
 }
 
-/// The count of records by what became of them. `read` is always the sum of the others.
+/// Record counts by outcome. `read` is always the sum of the others.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Ledger {
     pub read: u64,
@@ -45,13 +46,13 @@ impl Ledger {
     }
 }
 
-/// Something a person should know about a file that was read.
+/// A problem in a file, to be shown to the user.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Warning {
     pub file: String,
     pub line: u64,
     pub what: String,
-    /// The bytes of a line that could not be read: they are kept.
+    /// The bytes of an unreadable line; the store keeps them.
     #[serde(skip)]
     pub bytes: Vec<u8>,
 }

@@ -1,6 +1,6 @@
-//! Decoders: named pieces of input in, events out. A decoder knows its vendor's format and
-//! nothing else: it does no I/O and assembles no turns. What it needs to remember of earlier
-//! records it keeps itself, so that any record gives the same events however it arrives.
+//! Decoders turn the records of one vendor's format into events. `FORMATS` is the registry. A
+//! decoder does no I/O and assembles no turns. It keeps the state that it needs from earlier
+//! records, so a record gives the same events no matter how the input is split.
 
 mod ai_sdk;
 mod canonical;
@@ -29,50 +29,50 @@ use serde::{Deserialize, Serialize};
 use unspool_core::event::Event;
 use unspool_core::telling::{Name, Telling};
 
-/// Turns the records of one telling of one session into events.
+/// Turns the records of one feed of one session into events.
 pub trait Decoder: Send {
-    /// Decodes one record. Says what became of it.
+    /// Decodes one record into events. Returns its outcome for the record counts.
     fn decode(&mut self, record: &Record<'_>, fields: &Fields<'_>, out: &mut Vec<Event>) -> Fate;
 
-    /// What is wrong with a record that is read all the same: where, and what. Asked before it is
-    /// decoded.
+    /// Validates a record before it is decoded. An error names the field and the problem; the
+    /// record is decoded anyway.
     fn check(&self, _fields: &Fields<'_>) -> Result<(), String> {
         Ok(())
     }
 
-    /// What it remembers of the records so far, for `Format::resume`. It costs what it holds, so
-    /// it is for the end of a batch and not for every record.
+    /// The state so far, for `Format::resume`. The cost grows with the state, so call it at the
+    /// end of a batch, not per record.
     fn save(&self) -> Option<String>;
 
-    /// The turn that it is at, where it names turns itself.
+    /// The current turn, if the format names turns.
     fn turn(&self) -> Option<Name> {
         None
     }
 
-    /// The sub-agent whose record this is, where a session's log holds those of its sub-agents as
-    /// well. Asked once for each record, before anybody decodes it.
+    /// The sub-agent of a record, for logs that also hold the records of sub-agents. Called once
+    /// per record, before it is decoded.
     fn side_chain(&mut self, _session: &str, _fields: &Fields<'_>) -> Option<SideChain> {
         None
     }
 
-    /// Where the session runs, for its sub-agents in the same file, whose records do not say it.
+    /// The context of the session, for sub-agents in the same file whose records omit it.
     fn surroundings(&self) -> Option<Surroundings> {
         None
     }
 
-    /// Begins as the decoder of a sub-agent of a session that runs there.
+    /// Starts as the decoder of a sub-agent with the context of its parent session.
     fn begin_in(&mut self, _surroundings: Surroundings) {}
 
-    /// Side chains of which nothing more will come: what their decoders remember can be let go.
+    /// Side chains that have ended: the state of their decoders can be dropped.
     fn ended_chains(&mut self) -> Vec<Arc<str>> {
         Vec::new()
     }
 
-    /// Begins as the decoder of a side chain.
+    /// Starts as the decoder of a side chain.
     fn follow(&mut self, _chain: &SideChain) {}
 }
 
-/// Where a session runs, and what wrote it.
+/// Where a session runs, and the version of the program that wrote it.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Surroundings {
@@ -81,15 +81,15 @@ pub struct Surroundings {
     pub version: Option<String>,
 }
 
-/// A sub-agent whose records stand in the log of the session that started it.
+/// A sub-agent whose records are in the log of the session that started it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SideChain {
-    /// What it goes by.
+    /// The session id of the sub-agent.
     pub id: Arc<str>,
-    /// The session that it works for: the log's own, or another side chain.
+    /// The session that started it: the log's own, or another side chain.
     pub parent: Arc<str>,
-    /// The call that started it, as which kind of agent and what for.
+    /// The call that started it, and that call's agent type and description.
     pub call: Option<Arc<str>>,
     pub kind: Option<String>,
     pub title: Option<String>,
@@ -101,56 +101,57 @@ impl SideChain {
     }
 }
 
-/// A format that we read: one line in the registry makes it known to every command.
+/// A supported format. An entry in `FORMATS` makes it available to every command.
 pub struct Format {
     /// The agent's name on the command line: `claude-code`.
     pub agent: &'static str,
     pub telling: Telling,
-    /// How many sessions one file of it tells of.
+    /// How many sessions one file holds.
     pub tells: Tells,
-    /// What a person would call it.
+    /// The display name.
     pub name: &'static str,
-    /// The session that a record of this format belongs to, or `None` if it is no such record.
+    /// The owner of a record, or `None` if the record is not of this format.
     pub recognise: for<'a> fn(&Fields<'a>) -> Option<Recognised<'a>>,
     pub decoder: fn() -> Box<dyn Decoder>,
-    /// A decoder that goes on where another one was saved; nothing if that was another version's.
+    /// A decoder that continues from a saved state; `None` if another version saved it.
     pub resume: fn(&str) -> Option<Box<dyn Decoder>>,
 }
 
-/// How many sessions a file tells of.
+/// How many sessions a file holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Tells {
-    /// One, and all that is in the file belongs to it, whatever a record says.
+    /// One: every record belongs to it, whatever id the record names.
     One,
-    /// Several: each record says whose it is.
+    /// Several: each record names its session.
     Several,
 }
 
-/// What a record says of where it belongs.
+/// The session that a record belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Recognised<'a> {
-    /// To the session with this id.
+    /// The session with this id.
     Session(Cow<'a, str>),
-    /// To the session of a sub-agent, which works for another.
+    /// The session of a sub-agent, with the session that started it.
     SubAgent { id: Cow<'a, str>, parent: Option<Cow<'a, str>> },
-    /// To the session that the file told of first.
+    /// The main session of the file.
     Own,
-    /// To this format; the session is not said here.
+    /// The format matches; the record names no session.
     Format,
-    /// To this format; the session is called so if nobody says it.
+    /// The format matches; use this id if no record names the session.
     Named(Cow<'a, str>),
-    /// To the session with this id; but what comes before this record and behind it looks alike
-    /// in another format, and the next record decides.
+    /// The session with this id, but another format begins with the same record: the next record
+    /// decides.
     Perhaps(Cow<'a, str>),
 }
 
-/// A decoder whose fields are all that it remembers.
+/// Restores a decoder whose saved state is its serialised fields.
 fn resume<D: Decoder + DeserializeOwned + 'static>(saved: &str) -> Option<Box<dyn Decoder>> {
     Some(Box::new(serde_json::from_str::<D>(saved).ok()?))
 }
 
-/// Every format that we read. Claude Code's stream takes whatever names a session and a type, and
-/// its hooks whatever names an event: what looks like them and says more stands before them.
+/// Every supported format; the first match wins. Claude Code's stream matches any record with a
+/// session and a type, and its hooks match any record with an event name, so more specific formats
+/// come before them.
 pub static FORMATS: &[Format] = &[
     thoughtflow::DOCUMENT,
     gemini::STREAM,
@@ -172,13 +173,13 @@ pub static FORMATS: &[Format] = &[
     opencode::RUN,
     ai_sdk::DOCUMENT,
     ai_sdk::STREAM,
-    // The least certain last.
+    // The least specific comes last.
     rows::ROWS,
 ];
 
 /// The format of a record.
 pub fn recognise<'a>(fields: &Fields<'a>) -> Option<(&'static Format, Recognised<'a>)> {
-    // What `unspool hook` took down says whose payload it is.
+    // A payload spooled by `unspool hook` names its agent.
     let agent = fields.text("agent").filter(|_| fields.has("payload") && fields.has("event"));
     let formats = FORMATS.iter().filter(|format| match &agent {
         Some(agent) => format.agent == agent && format.telling == Telling::Hooks,

@@ -1,9 +1,9 @@
-//! R-003-49: what agents call things, and what we call them (R-003-18). Each line of the table is
-//! one record, what went before it where that counts, and the events that it becomes, with the
-//! fields in which its own end up:
+//! R-003-49: how the agents' records map to our events (R-003-18). Each entry of the table is one
+//! record, the records before it if they matter, and the expected events with the fields that hold
+//! the record's values:
 //!
 //! ```text
-//! tool.start            ToolCalled{name, input}, or ToolStarted where a message told the call
+//! tool.start            ToolCalled{name, input}, or ToolStarted if a message named the call
 //! tool.complete         ToolEnded{end, outcome{output, result}}
 //! subagent.start        AgentStarted{agent{call, id}, name}
 //! subagent.complete     AgentEnded{agent{id}, end}
@@ -19,11 +19,11 @@ struct Told<'a> {
     format: &'a Format,
     before: Vec<Value>,
     record: Value,
-    /// What comes of the record: these events and no more, with these fields among others.
+    /// The expected events: exactly these, each with at least these fields.
     events: Value,
 }
 
-/// The format of a record, and the events that it becomes behind others.
+/// The format of a record, and its events when decoded after others.
 fn events(before: &[Value], record: &Value) -> (&'static Format, Value) {
     let text = record.to_string();
     let mut outline = Outline::default();
@@ -41,7 +41,7 @@ fn events(before: &[Value], record: &Value) -> (&'static Format, Value) {
     (format, out.iter().map(|event| serde_json::to_value(&event.what).unwrap()).collect())
 }
 
-/// Whether a value has all that is expected of it. Lists are as long as expected.
+/// True if a value has all expected fields. Lists must have the expected length.
 fn has(value: &Value, expected: &Value) -> bool {
     match (value, expected) {
         (Value::Object(value), Value::Object(expected)) => expected
@@ -108,8 +108,8 @@ fn claude_codes_hooks_and_requests() {
             json!([{"tool-ended": {"call": id, "end": "failed",
                 "outcome": {"output": "no such file"}}}]),
         ),
-        // The call starts the agent, and says what for. `SubagentStart` says no call, and with
-        // two agents at a time it could be either: the result joins the call with the agent.
+        // The call starts the agent and describes its task. `SubagentStart` names no call, and
+        // with two agents at a time it is ambiguous: the result joins the call with the agent.
         hooks(
             vec![],
             call("PreToolUse", "Agent", &task, ("cwd", json!("/w"))),
@@ -201,7 +201,7 @@ fn opencodes_events() {
                 {"call": call, "end": "failed", "outcome": {"output": "broken"}}}]),
         ),
         // A part of the kind `agent` is only a mention in the user's message: it starts nothing,
-        // and no `step-finish` ends it. The call `task` does, with the session of the agent.
+        // and no `step-finish` ends it. The call `task` does both, and names the agent's session.
         told(
             None,
             part("msg_1", json!({"type": "agent", "name": "explore"})),

@@ -1,9 +1,9 @@
-//! The outline of a record: where each value of its JSON begins and ends, found in one pass over
-//! the text. Decoders look at a record's fields again and again, inside each other; parsing them
-//! anew at each level was half of all the time.
+//! The outline of a record: the start and end of every JSON value, found in one pass over the text.
+//! Decoders look up nested fields many times; parsing each level again took half of the decoding
+//! time.
 //!
-//! It checks what `serde_json` checks and nothing more: strings may hold halves of surrogate
-//! pairs, numbers may be of any size, and nesting is as deep as it is.
+//! It accepts what `serde_json` accepts for raw values: strings may hold lone surrogates, numbers
+//! may have any size, and nesting has no limit.
 
 use std::borrow::Cow;
 
@@ -13,30 +13,30 @@ use serde_json::value::RawValue;
 
 use super::fields::Fields;
 
-/// What is kept between records: one with a million values must not hold its memory for the rest
-/// of a long run.
+/// The capacity kept between records, so that one record with a million values does not hold its
+/// memory for the rest of a long run.
 const KEPT_CAPACITY: usize = 16 * 1024;
 
-/// One value, or the name of a field. Lies in a list with all that it holds right behind it: the
-/// values of an array, the names and values of an object by turns.
+/// One value, or the name of a field. Its children follow it directly in the list: the values of an
+/// array, or the alternating names and values of an object.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Node {
     pub start: u32,
     pub end: u32,
-    /// The node behind this one and all that it holds.
+    /// The index of the node after this one and all its children.
     pub behind: u32,
     pub kind: Kind,
-    /// The tag of a name.
+    /// The tag of a name (`tag`).
     pub tag: u8,
-    /// The tags of all names that an object holds, one bit each: what is not there, most lookups
-    /// are for, and it is not looked for.
+    /// The tags of all names in an object, one bit each. Most lookups are for absent fields; this
+    /// answers them without a search.
     pub tags: u64,
 }
 
-/// The tag of a name with escapes, which may be any.
+/// The tag of a name with escapes, which may match any name.
 pub(super) const ESCAPED: u8 = u8::MAX;
 
-/// A few bits of a name.
+/// A six-bit hash of a name.
 #[inline]
 pub(super) fn tag(name: &[u8]) -> u8 {
     match name {
@@ -53,7 +53,7 @@ pub(super) fn tag(name: &[u8]) -> u8 {
 pub(super) enum Kind {
     Object,
     Array,
-    /// A string that stands there as it is.
+    /// A string without escapes.
     Plain,
     /// A string with escapes.
     Escaped,
@@ -61,24 +61,24 @@ pub(super) enum Kind {
     Scalar,
 }
 
-/// The outline of the record that was read last. It is kept from record to record for its memory.
+/// The outline of the last record that was read. Reused between records to save allocations.
 #[derive(Debug, Default)]
 pub struct Outline {
     nodes: Vec<Node>,
-    /// Objects and arrays that have not ended.
+    /// The objects and arrays that are still open.
     open: Vec<Open>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Open {
-    /// Its node.
+    /// The index of its node.
     at: u32,
     kind: Kind,
     tags: u64,
 }
 
 impl Outline {
-    /// The fields of a record, which must be a JSON object.
+    /// Scans a record, which must be a JSON object, and returns its fields.
     pub fn read<'a>(&'a mut self, text: &'a str) -> Result<Fields<'a>, serde_json::Error> {
         let whole = self.scan(text).is_some();
         let fields = Fields::new(text, &self.nodes);
@@ -89,7 +89,7 @@ impl Outline {
         }
     }
 
-    /// Looks through a text. Nothing when it is not JSON.
+    /// Builds the nodes of a text. `None` if it is not JSON.
     fn scan(&mut self, text: &str) -> Option<()> {
         self.nodes.clear();
         self.nodes.shrink_to(KEPT_CAPACITY);
@@ -127,7 +127,7 @@ impl Outline {
                 b'n' => self.leaf(at, word(bytes, at, b"null")?, Kind::Scalar),
                 _ => return None,
             };
-            // What may stand behind a value.
+            // After a value: a comma, or the end of one or more containers.
             loop {
                 at = space(bytes, at);
                 let Some(open) = self.open.last() else {
@@ -156,7 +156,7 @@ impl Outline {
         self.nodes.push(Node { start, end: start, behind: at + 1, kind, tag: 0, tags: 0 });
     }
 
-    /// Ends the innermost object or array at its last byte. Gives the place behind it.
+    /// Closes the innermost object or array at its last byte. Returns the offset after it.
     fn close(&mut self, last: usize) -> usize {
         let behind = self.nodes.len() as u32;
         if let Some(open) = self.open.pop()
@@ -167,7 +167,7 @@ impl Outline {
         last + 1
     }
 
-    /// A value that holds no others. Gives the place behind it.
+    /// Adds a value without children. Returns the offset after it.
     fn leaf(&mut self, start: usize, end: usize, kind: Kind) -> usize {
         let at = self.nodes.len() as u32;
         let (first, last) = (start as u32, end as u32);
@@ -175,7 +175,7 @@ impl Outline {
         end
     }
 
-    /// The name of a field and its colon. Gives the place where the value begins.
+    /// Adds the name of a field and skips its colon. Returns the offset of the value.
     fn name(&mut self, bytes: &[u8], start: usize) -> Option<usize> {
         if bytes.get(start) != Some(&b'"') {
             return None;
@@ -200,7 +200,7 @@ fn space(bytes: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// The end of a string whose first quote is behind us.
+/// The end of a string, scanned from after its opening quote.
 #[inline]
 fn string(bytes: &[u8], mut at: usize) -> Option<(usize, Kind)> {
     let mut kind = Kind::Plain;
@@ -222,11 +222,11 @@ fn string(bytes: &[u8], mut at: usize) -> Option<(usize, Kind)> {
     }
 }
 
-/// The next byte that is a quote, a backslash or a control character: eight bytes at a time.
+/// Finds the next quote, backslash or control character, eight bytes at a time.
 #[inline]
 fn plain(bytes: &[u8], mut at: usize) -> usize {
     const ONES: u64 = u64::from_ne_bytes([1; 8]);
-    // The highest bit of each byte that is zero; bits above the first such byte may be wrong.
+    // Sets the highest bit of each zero byte; bits above the first such byte may be wrong.
     let zeros = |word: u64| word.wrapping_sub(ONES) & !word;
     while let Some(eight) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
         let word = u64::from_le_bytes(*eight);
@@ -253,7 +253,7 @@ fn number(bytes: &[u8], start: usize) -> Option<usize> {
         (at > first).then_some(at)
     };
     let first = if bytes.get(start) == Some(&b'-') { start + 1 } else { start };
-    // No number begins with a zero and goes on.
+    // JSON has no leading zeros.
     let mut at = if bytes.get(first) == Some(&b'0') { first + 1 } else { digits(first)? };
     if bytes.get(at) == Some(&b'.') {
         at = digits(at + 1)?;
@@ -270,7 +270,7 @@ fn word(bytes: &[u8], start: usize, word: &[u8]) -> Option<usize> {
     (bytes.get(start..end)? == word).then_some(end)
 }
 
-/// What is wrong with a text that is no JSON object, in words.
+/// The parser's error for a text that is not a JSON object. Slow path: parses again.
 fn error(text: &str) -> serde_json::Error {
     struct Object;
 

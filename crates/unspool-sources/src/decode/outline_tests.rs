@@ -1,4 +1,4 @@
-//! The outline takes what `serde_json` takes, and nothing else.
+//! The outline accepts exactly what `serde_json` accepts.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Whether a parser takes it.
+/// True if `serde_json` accepts it.
 fn is_object(text: &str) -> bool {
     serde_json::from_str::<BTreeMap<String, &RawValue>>(text).is_ok()
 }

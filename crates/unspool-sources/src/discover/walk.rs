@@ -1,5 +1,4 @@
-//! Walks through a folder for its logs: one listing for each folder and one look at the stamp of
-//! each file.
+//! Walks a folder tree for logs, with one directory listing per folder and one `stat` per file.
 
 use std::fs::{self, DirEntry};
 use std::io;
@@ -10,7 +9,7 @@ use rustc_hash::FxHashSet;
 use super::Stamp;
 use crate::decode::Warning;
 
-/// What to do with links to folders. Links to files are files.
+/// How to treat symlinks to folders. Symlinks to files count as files.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Links {
     Follow,
@@ -25,16 +24,16 @@ pub(super) struct Walked {
     links: Vec<PathBuf>,
 }
 
-/// How deep to look.
+/// How deep to search.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reach {
-    /// In the folder itself.
+    /// Only the folder itself.
     Here,
-    /// In the folders below it as well.
+    /// The folder and everything below it.
     Below,
 }
 
-/// Whether a file is wanted, by its path.
+/// True if a path is a log.
 type IsLog = fn(&Path) -> bool;
 
 pub(super) fn walk(root: &Path, is_log: IsLog, reach: Reach, follow: Links) -> Walked {
@@ -52,7 +51,7 @@ pub(super) fn walk(root: &Path, is_log: IsLog, reach: Reach, follow: Links) -> W
 }
 
 impl Walked {
-    /// Sorts what is in a folder into files, links and folders.
+    /// Sorts the entries of a folder into files, symlinks and folders.
     fn list(&mut self, folder: &Path, is_log: IsLog, folders: &mut Vec<PathBuf>) {
         let entries = match folder.read_dir() {
             Ok(entries) => entries,
@@ -78,14 +77,14 @@ impl Walked {
     fn file(&mut self, entry: &DirEntry) {
         match entry.metadata() {
             Ok(metadata) => self.files.push((entry.path(), Stamp::of(&metadata))),
-            // Deleted since the folder was listed.
+            // Deleted after the folder was listed.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => self.warn(&entry.path(), format!("cannot be read: {error}")),
         }
     }
 
-    /// Follows links, after everything that is really there, so that nothing is found twice: not
-    /// a file that a link leads to as well, and not a folder that holds a link to itself.
+    /// Follows symlinks after all real entries, so that nothing is found twice: neither a file
+    /// that a symlink also leads to, nor a folder that links to itself.
     fn resolve(&mut self, is_log: IsLog, follow: Links) {
         if self.links.is_empty() {
             return;
@@ -93,7 +92,7 @@ impl Walked {
         let walked = std::mem::take(&mut self.folders);
         let mut seen: FxHashSet<PathBuf> =
             walked.iter().filter_map(|folder| folder.canonicalize().ok()).collect();
-        // Where walks began. A link to a folder above one would lead through the whole disk.
+        // The roots walked so far. A symlink to a parent of one could lead through the whole disk.
         let mut starts: Vec<PathBuf> =
             walked.first().and_then(|root| root.canonicalize().ok()).into_iter().collect();
         while let Some(link) = self.links.pop() {

@@ -1,7 +1,8 @@
-//! What Claude Code (since 2.1.197) writes beside a sub-agent's log: `agent-<id>.meta.json`, one
-//! object that says which call started the agent and what for. It is replaced as a whole, when the
-//! agent is done at the latest, and may come before the log or after it. It names neither the
-//! agent nor its session: its own name and its neighbours do. It reads as one line that says all.
+//! The metadata file that Claude Code (since 2.1.197) writes next to a sub-agent's log:
+//! `agent-<id>.meta.json`, one object with the call that started the agent and its description. It
+//! is replaced as a whole, at the latest when the agent ends, and may appear before or after the
+//! log. It names neither the agent nor its session; these come from the file name and from the log
+//! or the folder. The file is read as one line that holds all of it.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -10,10 +11,10 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// It holds a few short fields.
+/// The file holds a few short fields.
 const LIMIT: u64 = 1024 * 1024;
 
-/// As the decoder of logs reads it.
+/// The line as Claude Code's log decoder reads it.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Line<'a> {
@@ -24,12 +25,12 @@ struct Line<'a> {
     meta: Map<String, Value>,
 }
 
-/// Whether a file lies beside a sub-agent's log.
+/// True if a path is the metadata file of a sub-agent.
 pub fn is_beside(path: &Path) -> bool {
     agent_of(path).is_some()
 }
 
-/// The file that lies beside a sub-agent's log, if there is one.
+/// The metadata file of a sub-agent's log, if it exists.
 pub fn of_log(log: &Path) -> Option<PathBuf> {
     let path = log.with_extension("meta.json");
     let beside = log.extension().is_some_and(|form| form == "jsonl") && is_beside(&path);
@@ -42,7 +43,8 @@ fn agent_of(path: &Path) -> Option<&str> {
     (!id.is_empty()).then_some(id)
 }
 
-/// What such a file says, as a line; what is no object, as it stands there.
+/// The metadata file as one line, or its raw bytes if it is not a JSON object. `None` for any
+/// other file.
 pub fn text(path: &Path, file: &mut File) -> io::Result<Option<Vec<u8>>> {
     let Some(agent_id) = agent_of(path) else { return Ok(None) };
     let mut held = Vec::new();
@@ -55,7 +57,7 @@ pub fn text(path: &Path, file: &mut File) -> io::Result<Option<Vec<u8>>> {
     Ok(Some(text))
 }
 
-/// The session that the agent works for: the log says it, and the folder is named after it.
+/// The session that started the agent: from the first record of the log, else from the folder.
 fn session_of(path: &Path, agent: &str) -> Option<String> {
     let folder = path.parent()?;
     let log = folder.join(format!("agent-{agent}.jsonl"));

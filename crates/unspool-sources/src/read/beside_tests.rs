@@ -22,7 +22,7 @@ fn it_says_whose_it_is() {
              \"sessionId\":\"{session}\",\"meta\":{{\"toolUseId\":\"toolu_1\"}}}}\n"
         )
     };
-    // Before there is a log, its folder says whose it is; then the log does.
+    // Without a log the folder names the session; afterwards the log does.
     assert_eq!(text_of(&path), line("s1"));
     let log = agents.join("agent-a1.jsonl");
     fs::write(&log, "{\"sessionId\":\"s2\"}\n{\"sessionId\":\"s3\"}\n").unwrap();

@@ -1,7 +1,7 @@
-//! A JSON document as lines: the elements of a list, each on a line of its own; or the fields of an
-//! object, and behind them the elements of its `messages`, or of its `conversations` where these are
-//! objects. Nothing but white space and the commas between elements is changed, and no more is held
-//! than a piece of the file.
+//! A JSON document as lines: each element of a list on a line of its own; or the fields of an
+//! object, followed by the elements of its `messages` or of its `conversations` (if these are
+//! objects), followed by the remaining fields. Only white space and the commas between elements
+//! change. Memory use is bounded by the buffer.
 //!
 //! ```text
 //! [{"a":1}, {"b":2}]                        {"a":1}          {"id":"x"}
@@ -11,12 +11,12 @@
 
 use std::io::{self, Read};
 
-/// The names of lists in an object that become lines: the first of them that comes. Of conversations
-/// some applications have lists of another kind, such as of their ids.
+/// The lists that are split into lines; only the first one of a document is. Some applications
+/// store other values in `conversations`, such as ids; those are not split.
 pub(super) const MESSAGES: &[u8] = b"\"messages\":";
 pub(super) const CONVERSATIONS: &[u8] = b"\"conversations\":";
 
-/// Rewrites a document while it is read.
+/// Rewrites a document as lines while it is read.
 pub struct Document<R> {
     source: R,
     buffer: Vec<u8>,
@@ -30,18 +30,18 @@ struct State {
     depth: usize,
     in_string: bool,
     escaped: bool,
-    /// How deep the elements stand that become lines: not known yet, or no more.
+    /// The depth of the elements that become lines; `None` before and after the list.
     lines: Option<usize>,
-    /// The document is an object, and its list has been seen.
+    /// The document is an object and its list was found.
     listed: bool,
-    /// A string at depth one and the colon behind it: held until it is known whether they are the
-    /// name of the list.
+    /// A string at depth one with the colon after it, held back because it may be the name of the
+    /// list.
     held: Vec<u8>,
-    /// A list of conversations has begun; its first element says whether it becomes lines.
+    /// A list of conversations has begun; its first element decides whether it is split.
     perhaps: bool,
-    /// Fields of the object stand on this line.
+    /// This line has fields of the object.
     fields: bool,
-    /// A comma came behind them.
+    /// A comma followed them.
     comma: bool,
 }
 
@@ -136,7 +136,7 @@ impl State {
         }
     }
 
-    /// The elements of this list become lines; the fields so far are the head.
+    /// Starts splitting this list; the fields so far become the first line.
     fn cut(&mut self, out: &mut Vec<u8>) {
         self.held.clear();
         out.extend_from_slice(b"}\n");
@@ -153,7 +153,7 @@ impl State {
         out.push(byte);
     }
 
-    /// Writes what was held back.
+    /// Writes the bytes that were held back.
     fn release(&mut self, out: &mut Vec<u8>) {
         if !self.held.is_empty() {
             self.field(out);
@@ -161,7 +161,7 @@ impl State {
         }
     }
 
-    /// Something of a field follows.
+    /// Writes the comma before a further field.
     fn field(&mut self, out: &mut Vec<u8>) {
         if std::mem::take(&mut self.comma) {
             out.push(b',');
@@ -175,10 +175,10 @@ impl State {
         }
         self.depth = self.depth.saturating_sub(1);
         match (self.depth, self.lines) {
-            // The list ends, and with it its last line.
+            // The end of the list ends the last line.
             (0, Some(1)) => out.push(b'\n'),
             (1, Some(2)) => {
-                // What follows are more fields of the object.
+                // More fields of the object follow.
                 out.extend_from_slice(b"\n{");
                 self.lines = None;
             }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::Document;
 
-/// Hands out a few bytes at a time.
+/// Returns a few bytes per read.
 struct Drip<'a>(&'a [u8], usize);
 
 impl Read for Drip<'_> {
@@ -48,7 +48,7 @@ fn an_object_becomes_its_head_its_messages_and_its_rest() {
         [r#"{"session_id":"s"}"#, r#"{"steps":[]}"#, r#"{"messages":[1]}"#, r#"{"messages":[2]}"#];
     assert_eq!(lines(runs, 5), expected, "one list becomes lines, the first");
     assert_eq!(lines(r#"{"messages":"none"}"#, 2), [r#"{"messages":"none"}"#]);
-    // Conversations that are no objects are a field like any other.
+    // Conversations that are not objects stay a normal field.
     for ids in [r#"["a","b"]"#, "[]", "[[1]]", "[7]"] {
         let document =
             format!(r#"{{"id":"x", "conversations": {ids}, "messages":[{{"role":"user"}}]}}"#);

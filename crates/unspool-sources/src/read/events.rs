@@ -1,5 +1,5 @@
-//! Server-sent events as lines: the data of each event, on one line. Comments, names and ids of
-//! events are passed over, and so is the `[DONE]` with which some streams end.
+//! Server-sent events as lines: the data of each event on one line. Comments, event names and ids
+//! are skipped, and so is the `[DONE]` that ends some streams.
 
 use std::io::{self, Read};
 
@@ -7,8 +7,8 @@ use super::lines::{Lines, Position};
 
 pub struct Events<R> {
     lines: Lines<R>,
-    /// The data of the event that is not finished. JSON has no line feeds of its own, so its lines
-    /// are put together as they are.
+    /// The data of the unfinished event. JSON strings hold no raw line feeds, so the data lines
+    /// are joined without a separator.
     data: Vec<u8>,
     out: Vec<u8>,
     given: usize,
@@ -20,7 +20,7 @@ impl<R: Read> Events<R> {
         Events { lines, data: Vec::new(), out: Vec::new(), given: 0 }
     }
 
-    /// Reads until there is something to give out. False at the end.
+    /// Reads until there is output. False at the end.
     fn fill(&mut self) -> io::Result<bool> {
         self.out.clear();
         self.given = 0;
@@ -30,7 +30,7 @@ impl<R: Read> Events<R> {
                 self.finish();
                 return Ok(!self.out.is_empty());
             };
-            // A blank line ends an event; the reader of lines passes over them.
+            // A blank line ends an event. `Lines` skips it, so detect it by the line number.
             let blank = line.number > before;
             let data = line.bytes.strip_prefix(b"data:").map(<[u8]>::to_vec);
             if blank {

@@ -1,10 +1,9 @@
-//! Lines of JSON, read piece by piece: from a file, a pipe or a growing log, in chunks of any
-//! size, cut anywhere. Bytes go in, whole lines come out with their number and their place in the
-//! file; decoders parse them. Holds the line that is not finished yet and nothing else.
+//! Splits a file, a pipe or a growing log into lines, from chunks of any size. Complete lines come
+//! out with their number and offset; decoders parse them. Buffers only the unfinished line.
 //!
-//! Lines end at the byte 0x0A and nowhere else: agents write U+2028, U+0085 and the like raw
-//! inside a line (Claude Code 2.1.325). Nothing here looks at the encoding, so a line that is not
-//! UTF-8 reaches its decoder, which reports it.
+//! Lines end at the byte 0x0A only: agents write U+2028, U+0085 and similar raw inside a line
+//! (Claude Code 2.1.325). The encoding is not checked here; the decoder reports a line that is not
+//! UTF-8.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -15,23 +14,23 @@ use serde::{Deserialize, Serialize};
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 const CHUNK: usize = 256 * 1024;
-/// What is read of a file at first: most are small, and a new buffer has to be filled with zeros.
+/// The size of the first read: most files are small, and a new buffer must be zeroed.
 const FIRST_CHUNK: usize = 16 * 1024;
-/// What the buffer for unfinished lines may keep between lines: one line of 100 MB must not hold
-/// its memory for the rest of a long run.
+/// The capacity kept between lines, so that one line of 100 MB does not hold its memory for the
+/// rest of a long run.
 const KEPT_CAPACITY: usize = 1024 * 1024;
 
-/// A whole line that is not blank, without its line end and without a byte order mark.
+/// A complete line that is not blank, without its line end and without a byte order mark.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Line<'a> {
     /// Counted from 1; blank lines count.
     pub number: u64,
-    /// Where `bytes` begin in the file.
+    /// The offset of `bytes` in the file.
     pub offset: u64,
     pub bytes: &'a [u8],
 }
 
-/// The start of a line, to read on from.
+/// The start of a line, from which reading can continue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Position {
     /// The number of the line that begins here, counted from 1.
@@ -40,7 +39,7 @@ pub struct Position {
 }
 
 impl Position {
-    /// The start of the line behind one of this length.
+    /// The start of the line after one of this length.
     fn behind(self, length: usize) -> Position {
         Position { number: self.number + 1, offset: self.offset + length as u64 + 1 }
     }
@@ -53,8 +52,8 @@ impl Default for Position {
     }
 }
 
-/// What stands behind the last line end. It is no error: it may still be being written, or the
-/// writer ends its files without a line end. A caller who finds whole JSON in it may take it.
+/// The bytes after the last line end. Not an error: a program may still be writing the line, or may
+/// end its files without a line end. A caller may decode it if it is complete JSON.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Unfinished {
     pub number: u64,
@@ -63,14 +62,14 @@ pub struct Unfinished {
 }
 
 impl Unfinished {
-    /// The same as if its line end had come.
+    /// The same bytes as a complete line.
     pub fn as_line(&self) -> Line<'_> {
         let bytes = self.bytes.strip_suffix(b"\r").unwrap_or(&self.bytes);
         Line { number: self.number, offset: self.offset, bytes }
     }
 }
 
-/// Cuts chunks into lines.
+/// Splits chunks into lines.
 ///
 /// ```
 /// use unspool_sources::read::lines::LineReader;
@@ -85,9 +84,9 @@ impl Unfinished {
 /// ```
 #[derive(Debug, Default)]
 pub struct LineReader {
-    /// The start of the line that is not finished.
+    /// The start of the unfinished line.
     next: Position,
-    /// As much of it as has come.
+    /// The bytes of it so far.
     held: Vec<u8>,
 }
 
@@ -96,20 +95,20 @@ impl LineReader {
         LineReader::default()
     }
 
-    /// Goes on where another reader stood.
+    /// Continues from the position of another reader.
     pub fn resume(position: Position) -> LineReader {
         LineReader { next: position, held: Vec::new() }
     }
 
-    /// The start of the first line that has not been given out: where to resume.
+    /// The start of the first line that was not emitted: where to resume.
     pub fn position(&self) -> Position {
         self.next
     }
 
-    /// Takes the next bytes of the file and gives out the lines that they finish.
+    /// Takes the next bytes of the file and emits the lines that they complete.
     ///
-    /// A line that lies whole in the chunk is given out as a slice of it. Other bytes are copied
-    /// once, and each byte is searched once, so a line costs its length however it is cut.
+    /// A line entirely inside the chunk is emitted as a slice of it. Other bytes are copied once,
+    /// and each byte is searched once, so the cost is linear however the input is split.
     pub fn push(&mut self, chunk: &[u8], take: &mut impl FnMut(Line<'_>)) {
         let mut rest = chunk;
         while let Some(end) = memchr(b'\n', rest) {
@@ -129,7 +128,7 @@ impl LineReader {
         self.held.extend_from_slice(rest);
     }
 
-    /// Ends the reading and hands over what stands behind the last line end, unless it is blank.
+    /// Ends reading. Returns the bytes after the last line end, unless they are blank.
     pub fn finish(self) -> Option<Unfinished> {
         unfinished(self.next, &self.held)
     }
@@ -151,7 +150,7 @@ fn unfinished(start: Position, bytes: &[u8]) -> Option<Unfinished> {
     (!is_blank(&bytes)).then_some(Unfinished { number, offset: offset + mark as u64, bytes })
 }
 
-/// How much of the line is a byte order mark. It is one at the start of a file only.
+/// The length of a byte order mark, which counts only at the start of a file.
 fn mark_length(start: Position, bytes: &[u8]) -> usize {
     let marked = start.offset == 0 && bytes.starts_with(BYTE_ORDER_MARK);
     if marked { BYTE_ORDER_MARK.len() } else { 0 }
@@ -161,8 +160,8 @@ fn is_blank(bytes: &[u8]) -> bool {
     bytes.trim_ascii_start().is_empty()
 }
 
-/// The lines of a source, one at a time, so that a caller may stop behind any of them and knows
-/// where that is.
+/// The lines of a source, one at a time, so that the caller can stop after any of them and knows
+/// the position.
 ///
 /// ```
 /// use unspool_sources::read::lines::{Lines, Position};
@@ -178,30 +177,28 @@ fn is_blank(bytes: &[u8]) -> bool {
 pub struct Lines<R> {
     source: R,
     buffer: Vec<u8>,
-    /// What of the buffer has been read and not been given out, from `start` to `end`; up to
-    /// `searched` it holds no line end.
+    /// `start..end` was read and not yet emitted; `start..searched` holds no line end.
     start: usize,
     searched: usize,
     end: usize,
-    /// Where `start` is in the file.
+    /// The position of `start` in the file.
     next: Position,
 }
 
 impl<R: Read> Lines<R> {
-    /// `source` stands at `from` already.
+    /// `source` must already be at `from`.
     pub fn new(source: R, from: Position) -> Lines<R> {
         let buffer = vec![0; FIRST_CHUNK];
         Lines { source, buffer, start: 0, searched: 0, end: 0, next: from }
     }
 
-    /// Where to read on: behind the last line that was given out, or behind the blank ones that
-    /// follow it.
+    /// Where to continue: after the last emitted line and the blank lines that follow it.
     pub fn position(&self) -> Position {
         self.next
     }
 
-    /// The next whole line that is not blank; nothing at the end of the source, which may have
-    /// grown when this is asked again.
+    /// The next complete line that is not blank. `None` at the end of the source; call again if
+    /// the source has grown.
     pub fn next_line(&mut self) -> io::Result<Option<Line<'_>>> {
         let (start, bytes) = loop {
             match memchr(b'\n', &self.buffer[self.searched..self.end]) {
@@ -225,8 +222,8 @@ impl<R: Read> Lines<R> {
         Ok(cut(start, &self.buffer[bytes]))
     }
 
-    /// Reads more behind what is held, in place: the start of a line is moved to the front, and
-    /// the buffer grows for a line that is longer than it.
+    /// Reads more into the buffer: the unfinished line is moved to the front, and the buffer grows
+    /// for a line that is longer than it.
     fn fill(&mut self) -> io::Result<usize> {
         let held = self.end - self.start;
         let full = self.end == self.buffer.len();
@@ -254,16 +251,16 @@ impl<R: Read> Lines<R> {
         }
     }
 
-    /// What stands behind the last line end, unless it is blank.
+    /// The bytes after the last line end, unless they are blank.
     pub fn unfinished(&self) -> Option<Unfinished> {
         unfinished(self.next, &self.buffer[self.start..self.end])
     }
 }
 
-/// Where a reading ended.
+/// Where reading ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct End {
-    /// Where to resume: behind the last whole line.
+    /// Where to resume: after the last complete line.
     pub position: Position,
     pub unfinished: Option<Unfinished>,
 }

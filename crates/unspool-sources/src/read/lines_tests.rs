@@ -1,4 +1,4 @@
-//! Lines out of any chunks (R-001-13 to R-001-15).
+//! Lines from chunks of any size (R-001-13 to R-001-15).
 
 use proptest::prelude::*;
 
@@ -6,7 +6,7 @@ use super::*;
 
 type Read = (Vec<(u64, u64, Vec<u8>)>, Option<Unfinished>);
 
-/// Reads these chunks and checks on the way that every line is where it says it is.
+/// Reads the chunks and checks that every line is at its reported offset.
 fn read_chunks<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> Read {
     let mut reader = LineReader::new();
     let mut lines = Vec::new();
@@ -53,7 +53,7 @@ fn files_of_every_shape() {
     check(b"a\nb\n", &[(1, 0, b"a"), (2, 2, b"b")], None);
     check(b"a\nb", &[(1, 0, b"a")], Some((2, 2, b"b")));
     check(b"a\r\nb\r\n", &[(1, 0, b"a"), (2, 3, b"b")], None);
-    // Only the last one belongs to the line end, and one inside a line to the line.
+    // Only the last `\r` belongs to the line end; others belong to the line.
     check(b"a\r\r\nb\rc\n", &[(1, 0, b"a\r"), (2, 4, b"b\rc")], None);
     check(b"a\nb\r", &[(1, 0, b"a")], Some((2, 2, b"b\r")));
 }
@@ -135,7 +135,7 @@ fn a_line_of_100_megabytes() {
     assert!(reader.held.capacity() <= KEPT_CAPACITY);
 }
 
-/// A source that gives a few bytes at a time.
+/// A source that returns a few bytes per read.
 struct Slow<'a>(&'a [u8], usize);
 
 impl io::Read for Slow<'_> {
@@ -148,8 +148,8 @@ impl io::Read for Slow<'_> {
     }
 }
 
-/// Reads a source line by line, begins anew behind each of `stops` lines, and checks that every
-/// position leads to where it says.
+/// Reads a source line by line, restarts after every `stops` lines, and checks that every position
+/// leads to the right offset.
 fn read_pulled(input: &[u8], at_a_time: usize, stops: usize) -> Read {
     let mut lines = Vec::new();
     let mut position = Position::default();
@@ -225,7 +225,7 @@ fn a_file_that_is_not_there_is_an_error() {
     assert!(read_file(Path::new("no/such/file.jsonl"), &mut |_| {}).is_err());
 }
 
-/// Files with many line ends, carriage returns, marks and characters of several bytes.
+/// Files with many line ends, carriage returns, byte order marks and multi-byte characters.
 fn any_file() -> impl Strategy<Value = Vec<u8>> {
     let pieces: Vec<&[u8]> = vec![
         b"\n",
@@ -269,7 +269,7 @@ proptest! {
 
     #[test]
     fn no_byte_is_lost(file in any_file()) {
-        // Everything but line ends, marks and blanks comes out again, in order.
+        // All bytes except line ends, marks and blanks come out again, in order.
         let (lines, unfinished) = read_chunks([file.as_slice()]);
         let mut out: Vec<u8> = lines.into_iter().flat_map(|(_, _, bytes)| bytes).collect();
         out.extend(unfinished.into_iter().flat_map(|tail| tail.bytes));

@@ -1,15 +1,16 @@
-//! Whether a text that begins with an object is lines of JSON or a document. A document is an object
-//! over several lines, or one line that is all there is and has a list that becomes lines.
+//! Decides whether a text that begins with an object is lines of JSON or one document. A document
+//! is an object over several lines, or a single line whose object has a list to be split
+//! (`document.rs`).
 
 use std::io::{self, Read};
 
 use super::document::{CONVERSATIONS, MESSAGES};
 use super::source::read_some;
 
-/// How much of a text is looked at. A line that is longer than this is judged by its beginning.
+/// How much of a text is scanned. A longer first line is judged by its beginning.
 const LIMIT: usize = 64 * 1024 * 1024;
 
-/// Looks at as much of a text as is needed, and gives away what it has looked at.
+/// Reads as much of a text as is needed. `seen` gets all bytes that were consumed.
 pub fn is_document(text: &mut impl Read, mut seen: impl FnMut(&[u8])) -> io::Result<bool> {
     let mut look = Look::default();
     let mut buffer = vec![0; 16 * 1024];
@@ -31,31 +32,31 @@ pub fn is_document(text: &mut impl Read, mut seen: impl FnMut(&[u8])) -> io::Res
 
 #[derive(Default)]
 struct Look {
-    /// What is open, by its first byte.
+    /// The open brackets.
     open: Vec<u8>,
     in_string: bool,
     escaped: bool,
-    /// The last string of the object itself and the colon behind it.
+    /// The last string at depth one, with the colon after it.
     held: Vec<u8>,
-    /// The last byte that says something.
+    /// The last byte that is not white space.
     last: u8,
-    /// A line has ended in the middle of the object.
+    /// A line ended inside the object.
     broken: bool,
-    /// A list that becomes lines has begun.
+    /// A list that is split into lines has begun.
     listed: bool,
-    /// The object is over.
+    /// The object has ended.
     over: bool,
 }
 
 impl Look {
-    /// Takes a byte, and says what the text is once that is certain.
+    /// Takes a byte. Returns the answer once it is certain: true for a document.
     fn take(&mut self, byte: u8) -> Option<bool> {
         if self.in_string {
             if self.open.len() == 1 {
                 self.held.push(byte);
             }
             match byte {
-                // No string goes on behind the end of its line: the line was cut.
+                // A string cannot span lines: the line was cut off.
                 b'\n' => return Some(false),
                 _ if self.escaped => self.escaped = false,
                 b'\\' => self.escaped = true,
@@ -75,11 +76,11 @@ impl Look {
             _ if self.broken => return Some(!self.is_another_line(byte)),
             _ => self.enter(byte),
         }
-        // What has no such list is the same record in any case.
+        // Without such a list it is the same single record either way.
         (self.over && !self.listed).then_some(false)
     }
 
-    /// Whether a line was cut, and this begins the next one.
+    /// True if a line was cut off and this byte begins the next one.
     fn is_another_line(&self, byte: u8) -> bool {
         byte == b'{' && self.last != b':' && self.open.last() == Some(&b'{')
     }

@@ -1,11 +1,11 @@
-//! Text that is not on the disk as it is read: unpacked, cut out of a document, made from rows. It
-//! is made anew from its start whenever somebody goes back.
+//! A seekable reader over generated text: decompressed, cut out of a document, or made from rows.
+//! Seeking back generates the text again from its start.
 
 use std::io::{self, Read, Seek, SeekFrom};
 
 type Begin = Box<dyn Fn() -> io::Result<Box<dyn Read + Send>> + Send>;
 
-/// A text that can be read again.
+/// A generated text that can be read again.
 pub struct Replay {
     begin: Begin,
     text: Option<Box<dyn Read + Send>>,
@@ -19,7 +19,7 @@ impl Replay {
         Replay { begin: Box::new(begin), text: None, at: 0, wanted: 0 }
     }
 
-    /// The text, at where it is wanted.
+    /// The text, advanced to the wanted position.
     fn text(&mut self) -> io::Result<&mut Box<dyn Read + Send>> {
         if self.text.is_none() || self.wanted < self.at {
             self.text = Some((self.begin)()?);
@@ -28,7 +28,7 @@ impl Replay {
         let text = self.text.get_or_insert_with(|| Box::new(io::empty()));
         if self.at < self.wanted {
             self.at += io::copy(&mut text.take(self.wanted - self.at), &mut io::sink())?;
-            // What is not there reads as its end.
+            // A position after the end reads as the end.
             self.wanted = self.at.max(self.wanted);
         }
         Ok(text)

@@ -1,16 +1,16 @@
-//! Rollouts of Codex that go on from another one's history, which is not in their file: a fork
-//! (`history_base` names another thread), or what follows after the user went back (`history_base`
-//! names the thread itself, and the file is a second one of it). Their text is put together.
+//! Codex rollouts whose history is in another file: a fork (`history_base` names another thread),
+//! or a continuation after the user rewound (`history_base` names the same thread, and the file is
+//! a second one of it). The text is composed from ranges of several files:
 //!
 //! ```text
-//! a fork                                   after going back
-//!   its own first line                       the whole text of the file before
+//! a fork                                   after a rewind
+//!   its own first line                       the whole text of the earlier file
 //!   the base's text, up to the cut           its own text
 //!   the rest of its own
 //! ```
 //!
-//! The base is looked for by its thread's id in the names of the files that lie around. What is
-//! not found is left out.
+//! The base is found by its thread id in the file names of the same tree. If it is missing, its
+//! text is left out.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
@@ -18,19 +18,19 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-/// How many forks of forks are followed. A chain that is longer is a circle.
+/// How many forks of forks are followed. A longer chain is a cycle.
 const DEPTH: usize = 64;
-/// The first line holds the instructions of the model, and no more.
+/// The first line holds the model's instructions.
 const FIRST_LINE: u64 = 4 * 1024 * 1024;
-/// What of it says that it is the first line of a rollout.
+/// How many bytes identify the first line of a rollout.
 const BEGINNING: u64 = 256;
 
-/// A stretch of a file.
+/// A byte range of a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Piece {
     path: PathBuf,
     from: u64,
-    /// Up to its end, if not told.
+    /// `None`: to the end of the file.
     to: Option<u64>,
 }
 
@@ -58,7 +58,7 @@ struct Ordinal {
     ordinal: Option<u64>,
 }
 
-/// The pieces that a rollout's text is made of; nothing if it is all in its file.
+/// The ranges that make up a rollout's text; `None` if it is all in its own file.
 pub fn pieces(path: &Path) -> Option<Vec<Piece>> {
     let (head, length) = head(path)?;
     head.payload.history_base.as_ref()?;
@@ -85,8 +85,8 @@ fn compose(path: &Path, head: Head, length: u64, to: Option<u64>, depth: usize) 
     pieces
 }
 
-/// Where the history that a fork has of its base ends: before the record with this ordinal. The
-/// offset says the same, unless the base was rewritten since.
+/// The end of the base's history in a fork: the offset of the record with the end ordinal. The
+/// recorded byte offset is only a fallback, because the base may have been rewritten since.
 fn cut(path: &Path, base: &Base) -> Option<u64> {
     let end = base.end_ordinal_exclusive?;
     let mut text = BufReader::new(open(path).ok()?);
@@ -99,16 +99,16 @@ fn cut(path: &Path, base: &Base) -> Option<u64> {
         if length == 0 || ordinal.is_some_and(|ordinal| ordinal >= end) {
             return Some(at);
         }
-        // A legacy rollout numbers nothing.
+        // Legacy rollouts have no ordinals.
         ordinal?;
         at += length as u64;
     }
 }
 
-/// The first line of a rollout, and how long it is.
+/// The first line of a rollout, and its length.
 fn head(path: &Path) -> Option<(Head, u64)> {
     let mut text = open(path).ok()?.take(FIRST_LINE);
-    // Nearly all files are something else, and need not be read any further.
+    // Nearly all files are not rollouts; do not read further.
     let mut line = Vec::new();
     text.by_ref().take(BEGINNING).read_to_end(&mut line).ok()?;
     memchr::memmem::find(&line, b"\"session_meta\"")?;
@@ -121,10 +121,10 @@ fn head(path: &Path) -> Option<(Head, u64)> {
     whole.then_some((head, line.len() as u64))
 }
 
-/// The first rollout of a thread, among those that lie in the same tree: the sessions of Codex and
-/// those that it has put away, or the folder of the file.
+/// The first rollout of a thread in the same tree: Codex's `sessions` and `archived_sessions`, or
+/// else the folder of the file.
 fn find(beside: &Path, thread: &str) -> Option<PathBuf> {
-    // A path that somebody typed may begin in the middle of the tree.
+    // A relative path may begin in the middle of the tree.
     let beside = &*std::path::absolute(beside).ok()?;
     let folder = beside.parent()?;
     let named = |piece: &Path| {
@@ -161,8 +161,8 @@ fn gather(folder: &Path, thread: &str, depth: usize, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Whether a file is a thread's first one. What followed after going back is named with an id
-/// behind the thread's.
+/// True for the first file of a thread. A file written after a rewind has another id after the
+/// thread's.
 fn first_of(name: &str, thread: &str) -> bool {
     let name = name.strip_suffix(".zst").unwrap_or(name);
     let stem = name.strip_prefix("rollout-").and_then(|name| name.strip_suffix(".jsonl"));
@@ -178,7 +178,7 @@ fn open(path: &Path) -> io::Result<Box<dyn Read + Send>> {
     })
 }
 
-/// The text of the pieces, one behind the other.
+/// The concatenated text of the ranges.
 pub fn text(pieces: &[Piece]) -> io::Result<Box<dyn Read + Send>> {
     let mut text: Box<dyn Read + Send> = Box::new(io::empty());
     for piece in pieces {
@@ -200,7 +200,7 @@ pub fn text(pieces: &[Piece]) -> io::Result<Box<dyn Read + Send>> {
     Ok(text)
 }
 
-/// How long the text of the pieces is, where no file has to be unpacked to know.
+/// The length of the text; `None` if a file would have to be decompressed to know it.
 pub fn length(pieces: &[Piece]) -> Option<u64> {
     let mut sum = 0_u64;
     for piece in pieces {

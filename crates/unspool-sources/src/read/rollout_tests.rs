@@ -34,7 +34,7 @@ fn a_fork_has_the_history_of_its_base() {
     std::fs::create_dir_all(&away).unwrap();
     let name = |id: &str| format!("rollout-2026-11-15T00-32-48-{id}.jsonl");
     let a = meta(A, None) + "a1\na2\n";
-    // The base may be packed, or put away, or a fork itself.
+    // The base may be compressed, archived, or itself a fork.
     let packed = zstd::encode_all(a.as_bytes(), 3).unwrap();
     std::fs::write(day.join(name(A) + ".zst"), packed).unwrap();
     let (head, cut) = (meta(B, Some((A, a.len() - 3))), a.len() - 3);
@@ -66,7 +66,7 @@ fn a_base_that_is_not_there_is_left_out() {
     let path = folder.path().join(format!("rollout-2026-11-15T00-34-05-{B}.jsonl"));
     std::fs::write(&path, meta(B, Some((A, 10)))).unwrap();
     assert_eq!(pieces(&path), None);
-    // Two that go on from each other have no beginning.
+    // Two files that name each other as base form a cycle.
     let other = folder.path().join(format!("rollout-2026-11-15T00-34-05-{A}.jsonl"));
     std::fs::write(&other, meta(A, Some((B, 10)))).unwrap();
     assert!(pieces(&path).is_some_and(|pieces| pieces.len() < 200));

@@ -1,18 +1,17 @@
-//! Sessions in databases: OpenCode keeps all of its sessions in one SQLite file. Each of them is
-//! told as a text of its own, one row a line, under the path of the file with the session's id
-//! behind a `#`.
+//! Sessions in databases: OpenCode keeps all of its sessions in one SQLite file. Each session is
+//! read as a text of its own, one row per line. Its path is that of the file, `#`, and its id.
 //!
 //! ```text
 //! {"type":"opencode.session","id":"ses_…","directory":"…","version":"…","time":{"created":…}}
-//! {"info":{…},"parts":[…]}                                    a message from before there were events
+//! {"info":{…},"parts":[…]}                                         a message older than events
 //! {"id":"evt_…","seq":0,"type":"session.created.1","data":{…}}                            an event
 //! ```
 //!
-//! Events are only ever appended, so the text is too. What may change without one (the title, the
-//! costs) is not in it.
+//! Events are append-only, so the text is too. Columns that change without an event (the title, the
+//! costs) are not in it.
 //!
-//! The database is another program's, and that program writes to it while we read: it is opened to
-//! read and nothing else, and nothing is made beside it.
+//! OpenCode writes to the database while we read it. It is opened read-only, and no files are
+//! created next to it.
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -25,33 +24,33 @@ use super::replay::Replay;
 use super::source::Source;
 use crate::discover::Stamp;
 
-/// How long we wait for a writer. In WAL mode, which OpenCode uses, there is nothing to wait for.
+/// How long to wait for a writer. In WAL mode, which OpenCode uses, readers never wait.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How long an event is as a line, more or less.
+/// The approximate length of an event as a line.
 const EVENT: i64 = 512;
 
-/// How much text is made at a time, unless one row is more.
+/// How much text is generated at a time, unless one row is longer.
 const PIECE: usize = 256 * 1024;
 
-/// The database and the session that a path names, if it names a session in one.
+/// Splits the path of a session in a database into the database and the session id.
 pub fn split(path: &Path) -> Option<(PathBuf, String)> {
     let (database, session) = path.to_str()?.rsplit_once('#')?;
     database.ends_with(".db").then(|| (PathBuf::from(database), session.to_owned()))
 }
 
-/// Whether a path names something that is there: a file, a folder, or a session in a database.
+/// True if a path exists: a file, a folder, or the database of a session.
 pub fn exists(path: &Path) -> bool {
     path.exists() || split(path).is_some_and(|(database, _)| database.exists())
 }
 
-/// What says that a session in a database has changed, if the path names one.
+/// The stamp of a session in a database, if the path names one.
 pub fn stamp_of(path: &Path) -> Option<Stamp> {
     let (database, session) = split(path)?;
     read_stamp(&connect(&database).ok()?, &session).ok()?
 }
 
-/// The sessions in a database, as paths; none if it is no database that we know.
+/// The sessions of a database, as paths; empty if it is not an OpenCode database.
 pub fn sessions(database: &Path) -> io::Result<Vec<(PathBuf, Stamp)>> {
     if !is_sqlite(database)? {
         return Ok(Vec::new());
@@ -96,9 +95,8 @@ fn is_sqlite(database: &Path) -> io::Result<bool> {
     Ok(beginning == b"SQLite format 3\0")
 }
 
-/// Opens a database to read. A reader of a database in WAL mode makes the files `-wal` and `-shm`
-/// where they are not; so where they are not, and nobody has it open, it is read as a file that
-/// does not change.
+/// Opens a database read-only. A reader of a database in WAL mode creates missing `-wal` and `-shm`
+/// files. If they are missing, no process has it open, so it is opened as immutable.
 fn connect(database: &Path) -> io::Result<Connection> {
     let beside = |end: &str| {
         let mut path = database.as_os_str().to_owned();
@@ -117,7 +115,7 @@ fn connect(database: &Path) -> io::Result<Connection> {
     Ok(connection)
 }
 
-/// A path in an address.
+/// Percent-encodes a path for a URI.
 fn escaped(path: &[u8]) -> String {
     let mut address = String::with_capacity(path.len());
     for byte in path {
@@ -136,7 +134,7 @@ fn has_table(connection: &Connection, name: &str) -> io::Result<bool> {
     connection.prepare_cached(wanted).and_then(|mut rows| rows.exists([name])).map_err(said)
 }
 
-/// What says that a session has changed: how many events it has, and when its row was written.
+/// The columns that change with a session: its number of events and the time of its last update.
 fn stamp_columns(connection: &Connection) -> io::Result<&'static str> {
     Ok(if has_table(connection, "event_sequence")? {
         "(SELECT seq + 1 FROM event_sequence WHERE aggregate_id = s.id), time_updated"
@@ -151,7 +149,7 @@ fn read_stamp(connection: &Connection, session: &str) -> io::Result<Option<Stamp
 }
 
 fn stamp(row: &rusqlite::Row<'_>, at: usize) -> rusqlite::Result<Stamp> {
-    // About as long as the text: whoever asks how much there is to read is answered in bytes.
+    // An estimate of the text's length: callers expect the size in bytes.
     let events = row.get::<_, Option<i64>>(at)?.unwrap_or(0).saturating_mul(EVENT);
     let updated = row.get::<_, Option<i64>>(at + 1)?.unwrap_or(0);
     Ok(Stamp {
@@ -167,8 +165,8 @@ fn said(error: rusqlite::Error) -> io::Error {
 
 // ── A session as text ───────────────────────────────────────────────────────────────────────
 
-/// Makes the text of a session while it is read. It remembers the last row and asks for more
-/// behind it, so it holds no more than a piece and no read transaction between two of them.
+/// Generates the text of a session while it is read. It queries the rows after the last one, so it
+/// holds one chunk in memory and no read transaction between chunks.
 struct Rows {
     connection: Connection,
     session: String,
@@ -177,16 +175,16 @@ struct Rows {
     given: usize,
 }
 
-/// What comes next.
+/// What to generate next.
 enum Next {
     Head,
-    /// Messages that no event tells of: those that were created before this time, behind the one
-    /// that was created then and goes by this name.
+    /// Messages without events: those created before this time, after the one with this creation
+    /// time and id.
     Messages {
         before: i64,
         behind: (i64, String),
     },
-    /// Events behind this one.
+    /// Events after this `seq`.
     Events(i64),
     Nothing,
 }
@@ -196,7 +194,7 @@ impl Rows {
         Ok(Rows { connection, session, next: Next::Head, out: Vec::new(), given: 0 })
     }
 
-    /// Makes the next piece, which may be nothing while there is more to come.
+    /// Generates the next chunk, which may be empty before the end.
     fn make(&mut self) -> io::Result<()> {
         self.next = match &self.next {
             Next::Head => self.head()?,
@@ -227,7 +225,7 @@ impl Rows {
             })
             .optional()
             .map_err(said)?;
-        // It was deleted in the meantime.
+        // The session was deleted meanwhile.
         let Some(head) = head else { return Ok(Next::Nothing) };
         self.out.extend_from_slice(head.to_string().as_bytes());
         self.out.push(b'\n');
@@ -237,8 +235,8 @@ impl Rows {
         })
     }
 
-    /// Until when messages were written without events. OpenCode began to write events in one of
-    /// its versions, and older sessions go on with events from then on.
+    /// The time before which messages have no events; `None` if all have. OpenCode began to write
+    /// events at some version, and older sessions continue with events from then on.
     fn untold(&self) -> io::Result<Option<i64>> {
         if !has_table(&self.connection, "event")? {
             return Ok(Some(i64::MAX));
@@ -252,8 +250,8 @@ impl Rows {
         if first.is_some_and(|kind| kind.starts_with("session.created")) {
             return Ok(None);
         }
-        // The first message that was begun with an event. A user's message that is told again has
-        // a summary.
+        // The first message that began with an event. A repeated update of a user's message has a
+        // summary.
         let begun = "SELECT json_extract(data, '$.info.time.created') FROM event \
              WHERE aggregate_id = ?1 AND type LIKE 'message.updated%' \
              AND json_extract(data, '$.info.role') = 'user' \
@@ -326,7 +324,7 @@ impl Rows {
     }
 }
 
-/// JSON on one line: line ends can stand between its values only.
+/// Writes JSON on one line. Line ends occur only between values, so replacing them is safe.
 fn put(out: &mut Vec<u8>, json: &str) {
     out.extend(json.trim().bytes().map(|byte| match byte {
         b'\n' | b'\r' => b' ',
@@ -334,7 +332,7 @@ fn put(out: &mut Vec<u8>, json: &str) {
     }));
 }
 
-/// An object with more fields before its own: columns that its row has beside it.
+/// Writes an object with extra fields in front: other columns of its row.
 fn put_object(out: &mut Vec<u8>, names: &[(&str, &str)], json: &str) {
     let rest = json.trim().strip_prefix('{').unwrap_or_default().trim_start();
     for (nth, (name, value)) in names.iter().enumerate() {

@@ -59,7 +59,7 @@ fn the_text_of_a_session_grows_at_its_end_while_it_is_written() {
     let created = r#"{"id":"evt_0","seq":0,"type":"session.created.1","data":{"info": {}}}"#;
     assert_eq!(before, format!("{HEAD}\n{created}\n"));
     let stamp = sessions(&path).unwrap()[0].1;
-    // The writer has it open, and goes on.
+    // The writer has it open and continues to write.
     event(&writer, 1, "message.removed.1", r#"{"messageID":"m"}"#);
     let after = text(&path);
     assert!(after.starts_with(&before) && after.len() > before.len());
@@ -71,7 +71,7 @@ fn the_text_of_a_session_grows_at_its_end_while_it_is_written() {
 fn a_session_from_before_there_were_events_is_told_from_its_messages() {
     let folder = tempfile::tempdir().unwrap();
     let (path, writer) = database(folder.path());
-    // By their times: ids wrapped in August 2026.
+    // Ordered by time: ids wrapped in August 2026.
     message(&writer, "msg_f", 10, r#"{"role":"user"}"#, r#"{"type":"text"}"#);
     message(&writer, "msg_0", 20, r#"{"role":"assistant"}"#, r#"{"type":"text"}"#);
     let told = format!(
@@ -80,7 +80,7 @@ fn a_session_from_before_there_were_events_is_told_from_its_messages() {
         r#"{"info":{"id":"msg_0","sessionID":"ses_a","role":"assistant"},"parts":[{"id":"prt_msg_0","messageID":"msg_0","type":"text"}]}"#,
     );
     assert_eq!(text(&path), told);
-    // It goes on in a version that writes events: those come behind.
+    // Continued by a version that writes events: those follow the messages.
     let again = r#"{"info":{"id":"msg_f","role":"user","summary":{},"time":{"created":10}}}"#;
     event(&writer, 0, "message.updated.1", again);
     let next = r#"{"info":{"id":"msg_1","role":"user","time":{"created":30}}}"#;
@@ -120,7 +120,7 @@ fn a_writer_is_not_blocked_by_a_reader() {
     let mut rest = String::new();
     source.text().read_to_string(&mut rest).unwrap();
     let told = some.iter().filter(|byte| **byte == b'\n').count() + rest.lines().count();
-    assert_eq!(told, 2002, "the head and all events: pieces are asked for one by one");
+    assert_eq!(told, 2002, "the head and all events, read in several chunks");
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn databases_of_others_hold_no_sessions() {
 #[test]
 fn a_session_that_is_not_there_is_said_to_be_missing() {
     let folder = tempfile::tempdir().unwrap();
-    // Characters that mean something in an address.
+    // Characters with a special meaning in a URI.
     let inside = folder.path().join("50% of #1?");
     fs::create_dir(&inside).unwrap();
     let (path, _writer) = database(&inside);

@@ -1,6 +1,6 @@
-//! Opens what holds a session, whatever form it has, as text in lines: a log as it is, a packed one
-//! unpacked, a document cut into its elements, server-sent events as their data, the rows of a
-//! database written out, what lies beside a log as a line. Everything behind this knows lines alone.
+//! Opens anything that holds a session as lines of text: a log unchanged, a compressed one
+//! decompressed, a document split into its elements, server-sent events as their data, database
+//! rows as JSON, an agent's metadata file as one line. The code after this handles lines only.
 
 use std::fs::File;
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
@@ -17,11 +17,11 @@ pub trait Text: Read + Seek + Send {}
 
 impl<T: Read + Seek + Send> Text for T {}
 
-/// Something that holds a session.
+/// An opened source of lines.
 pub struct Source {
-    /// As it was before anything was read: what is appended meanwhile is seen the next time.
+    /// Taken before anything was read, so that data appended meanwhile is noticed next time.
     pub stamp: Stamp,
-    /// How long the text is, where that is known without reading it.
+    /// The length of the text, if it is known without reading it.
     pub length: Option<u64>,
     text: Box<dyn Text>,
 }
@@ -31,13 +31,13 @@ impl Source {
         Source { stamp, length, text: Box::new(text) }
     }
 
-    /// The text, from where another reading of it stood.
+    /// The text from a saved position.
     pub fn from(&mut self, position: Position) -> io::Result<&mut dyn Text> {
         self.text.seek(SeekFrom::Start(position.offset))?;
         Ok(&mut *self.text)
     }
 
-    /// The text, wherever it stands.
+    /// The text at its current position.
     pub fn text(&mut self) -> &mut dyn Text {
         &mut *self.text
     }
@@ -92,7 +92,7 @@ fn form_of(path: &Path, file: &mut File) -> io::Result<Form> {
     let length = read_some(file, &mut beginning)?;
     file.seek(SeekFrom::Start(0))?;
     let form = form_by(&beginning[..length]);
-    // What is called so is lines, also while the first one is half written.
+    // A `.jsonl` file is lines, even while its first line is incomplete.
     if form != Form::Lines || path.extension().is_some_and(|extension| extension == "jsonl") {
         return Ok(form);
     }
@@ -101,7 +101,7 @@ fn form_of(path: &Path, file: &mut File) -> io::Result<Form> {
     Ok(if is_document { Form::Document } else { form })
 }
 
-/// The lines of a stream that cannot be read twice.
+/// The lines of a stream that cannot be rewound.
 pub fn lines_of(mut stream: impl Read + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
     let mut beginning = [0; 64];
     let length = read_some(&mut stream, &mut beginning)?;
@@ -124,8 +124,8 @@ pub fn lines_of(mut stream: impl Read + Send + 'static) -> io::Result<Box<dyn Re
     })
 }
 
-/// What a text begins with tells what it is. Lines of JSON begin with an object, and so may a
-/// document (`object.rs`).
+/// Detects the form from the first bytes. Both lines of JSON and a document may begin with an
+/// object; `document_detector.rs` distinguishes those.
 fn form_by(beginning: &[u8]) -> Form {
     let mark = b"\xEF\xBB\xBF".as_slice();
     let beginning = beginning.strip_prefix(mark).unwrap_or(beginning).trim_ascii_start();
@@ -139,7 +139,7 @@ fn form_by(beginning: &[u8]) -> Form {
     }
 }
 
-/// At least something, unless there is nothing.
+/// Reads at least one byte, unless the input is at its end. Retries when interrupted.
 pub(super) fn read_some(from: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     loop {
         match from.read(buffer) {

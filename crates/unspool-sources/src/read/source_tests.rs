@@ -30,7 +30,7 @@ fn every_form_becomes_lines() {
     assert_eq!(text_of(&packed), text_of(&plain));
     assert_eq!(text_of(&document), text_of(&plain));
     assert_eq!(text_of(&events), "{\"a\":1}\n{\"b\": 2}\n");
-    // A packed log is the log.
+    // A compressed log reads as the original.
     let print = |path| Fingerprint::of(open(path).unwrap().text(), 8).unwrap();
     assert_eq!(print(&packed), print(&plain));
 }
@@ -74,7 +74,7 @@ fn an_object_over_several_lines_is_a_document_whatever_it_is_called() {
             assert_eq!(cut(name, document), lines, "{name}: {document}");
         }
     }
-    // These are lines: one record, several, one that is being written, one that was cut.
+    // All of these are lines: one record, several, an incomplete one, a truncated one.
     for log in [
         "{\"a\":[1]}\n",
         "{\"messages\":[{\"a\":1}]}\n{\"messages\":[{\"b\":1}]}\n",

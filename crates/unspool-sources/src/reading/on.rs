@@ -1,4 +1,5 @@
-//! Reading on: from where a file was left to its end, or until the caller has enough.
+//! Feeds the lines of a source to a `FileDecoder`, from a saved position to the end or until the
+//! caller stops.
 
 use std::io::{self, Read};
 use std::ops::ControlFlow;
@@ -9,34 +10,35 @@ use super::{Reading, Sink};
 use crate::decode::Warning;
 use crate::read::lines::{Lines, Position, Unfinished};
 
-/// What to do with a last line that has no end.
+/// How to treat a last line without a line end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LastLine {
-    /// Leave it: it may still be being written. The position stays before it.
+    /// Leave it: a program may still be writing it. The position stays before it.
     Leave,
-    /// Take it if it is whole JSON: nobody writes here any more, or somebody wants to see all
-    /// that there is. Cut, it is no record yet, and is said to be there.
+    /// Decode it if it is complete JSON, because the file no longer grows or the caller wants
+    /// everything. If it is cut off, report a warning instead.
     TakeWhole,
 }
 
-/// What is said of a last line that is cut. It is true until the file is looked at again.
+/// The warning for a last line that is cut off. Outdated as soon as the file is read again; the
+/// store deletes it by this text.
 pub const UNFINISHED: &str = "the last line is not finished, and was not read";
 
-/// How far a reading came.
+/// Where decoding stopped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reached {
-    /// The end of the source, as far as it was written.
+    /// At the current end of the source.
     End,
-    /// The line behind which the caller stopped it.
+    /// After a line at which the caller stopped it.
     Stop,
 }
 
-/// Reads a source that stands at `position` to its end, and moves `position` along: whenever this
-/// returns, with an error too, it is where to read on.
+/// Decodes a source from `position`, at which it must already be, to its end. Advances `position`:
+/// when this returns, even with an error, it is where to continue.
 ///
-/// `between` is called behind each line with the position reached. It may save the reading there,
-/// and it may stop. What was read ahead of the position is lost to a source that cannot seek, so a
-/// pipe is better not stopped.
+/// `between` is called after each line with the new position. It may save the decoder's state
+/// there, and it may stop. The lines are buffered ahead of the position, so stopping a source that
+/// cannot seek (a pipe) loses input.
 pub fn read_on<S: Sink + ?Sized>(
     source: impl Read,
     position: &mut Position,
@@ -53,7 +55,7 @@ pub fn read_on<S: Sink + ?Sized>(
             return Ok(Reached::Stop);
         }
     }
-    // Behind blank lines as well.
+    // Skips trailing blank lines as well.
     *position = lines.position();
     if let (LastLine::TakeWhole, Some(unfinished)) = (last, lines.unfinished()) {
         take_unfinished(unfinished, position, reading, sink);
@@ -69,7 +71,7 @@ fn take_unfinished(
 ) {
     if serde_json::from_slice::<IgnoredAny>(&unfinished.bytes).is_ok() {
         reading.take(unfinished.as_line(), sink);
-        // Its line end is still to come, so the line that begins here has the same number.
+        // The line end is still missing, so the line number does not advance.
         position.offset = unfinished.offset + unfinished.bytes.len() as u64;
     } else {
         let warning = Warning {

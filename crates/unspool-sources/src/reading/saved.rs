@@ -1,16 +1,16 @@
-//! A reading between two processes: what must be kept so that it goes on behind the last line
-//! that was taken, as if it had never stopped.
+//! The saved state of a `FileDecoder`, so that another process continues after the last decoded
+//! line as if decoding had never stopped. The engine stores it with the file's row.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Handle, Reading, Session, Whole};
 use crate::decode::FORMATS;
 
-/// Counted up when decoders begin to keep something else: what another version saved is not
-/// understood half, but read again from the file.
+/// Incremented when the saved state of any decoder changes. A checkpoint of another version is
+/// rejected, and the file is read again.
 const VERSION: u32 = 4;
 
-/// A reading that can be taken up again.
+/// A state from which decoding can resume.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Saved {
@@ -19,6 +19,7 @@ pub struct Saved {
     format: Option<String>,
     /// The digest of the first record.
     first: Option<u64>,
+    #[serde(rename = "whole")]
     whole: Whole,
     current: Option<usize>,
     sessions: Vec<SavedSession>,
@@ -35,15 +36,15 @@ struct SavedSession {
 }
 
 impl Saved {
-    /// What was read, down to its last byte.
+    /// The digest of everything that was read.
     pub fn whole(&self) -> Whole {
         self.whole
     }
 }
 
 impl Reading {
-    /// What a later process needs to go on from here. Nothing while records wait for a session:
-    /// then the file is read again from its start.
+    /// The state that another process needs to continue from here. `None` while records are held
+    /// without a session: then the file is read again from its start.
     pub fn save(&self) -> Option<Saved> {
         let early = &self.early;
         let waiting = !early.records.is_empty() || !early.unread.is_empty() || early.given_up;
@@ -69,8 +70,8 @@ impl Reading {
         })
     }
 
-    /// Goes on where another process stood. Nothing when another version saved it: then the file
-    /// is read again from its start, which changes nothing that was taken before.
+    /// Continues from a checkpoint. `None` if another version saved it: then the file is read
+    /// again from its start, which changes nothing that was stored before.
     pub fn resume(name: &str, saved: &Saved) -> Option<Reading> {
         if saved.version != VERSION {
             return None;

@@ -1,6 +1,6 @@
-//! A digest of all that was read of a file. It grows with every line, wherever readings stop between
-//! them; so it says whether a file of the same length was rewritten somewhere in its middle, where
-//! a fingerprint of its ends sees nothing.
+//! A digest of everything that was read of a file, updated per line and independent of where
+//! reading was interrupted. It detects an in-place rewrite in the middle of a file of unchanged
+//! length, which a fingerprint of both ends misses.
 
 use std::io::{self, Read};
 
@@ -27,7 +27,7 @@ impl Whole {
         Ok(whole)
     }
 
-    /// Lines that change places must not look alike.
+    /// The offset is mixed in so that swapped lines give another digest.
     pub(super) fn add(&mut self, offset: u64, of_line: u64) {
         self.0 = self.0.wrapping_add(of_line.wrapping_mul(offset | 1));
     }

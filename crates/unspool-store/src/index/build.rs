@@ -1,5 +1,5 @@
-//! Builds a segment: documents in, one after the other, blocks out. The caller asks now and then
-//! how much memory it takes, and finishes it when that is enough.
+//! Builds a segment from documents. The caller checks `memory` from time to time and finishes the
+//! segment at its limit.
 
 use super::dictionary::{COUNT_MOST, Dictionary};
 use super::postings::Posting;
@@ -23,22 +23,22 @@ struct Document {
 }
 
 impl Builder {
-    /// Begins a document. What was open is ended.
+    /// Begins a document. Ends the open one.
     pub fn begin(&mut self, document: u64) {
         self.dictionary.open();
         self.documents.push(Document { number: document, start: self.dictionary.postings().len() });
         self.open = true;
     }
 
-    /// Plain text of the open document. There may be several, of both kinds. Outside a document
-    /// it goes nowhere.
+    /// Adds plain text to the open document. `text` and `json` may be called several times; outside
+    /// a document they do nothing.
     pub fn text(&mut self, text: &str) {
         if self.open {
             self.tokeniser.text(text, &mut self.dictionary);
         }
     }
 
-    /// Raw JSON of the open document: keys, strings and numbers, unescaped.
+    /// Adds raw JSON to the open document: its keys, strings and numbers, unescaped.
     pub fn json(&mut self, raw: &str) {
         if self.open {
             self.tokeniser.json(raw, &mut self.dictionary);
@@ -50,17 +50,17 @@ impl Builder {
         self.open = false;
     }
 
-    /// How many bytes of memory it takes, about. Finishing takes about half as much again.
+    /// Approximate memory in bytes. Finishing takes about half as much again.
     pub fn memory(&self) -> usize {
         self.dictionary.memory() + self.documents.capacity() * size_of::<Document>()
     }
 
-    /// How many documents were begun.
+    /// The number of documents.
     pub fn documents(&self) -> usize {
         self.documents.len()
     }
 
-    /// Writes what was collected as a segment.
+    /// Writes the segment.
     pub fn finish(self) -> Segment {
         self.finish_with(Writer::default())
     }
@@ -85,7 +85,7 @@ impl Builder {
         Segment { documents, words: counts.words, tokens: counts.tokens, ..segment }
     }
 
-    /// The numbers of the words in the order of their bytes.
+    /// The word numbers in byte order of the words.
     fn sorted(&self) -> impl Iterator<Item = usize> {
         let entries = &self.dictionary.entries;
         let mut order: Vec<(u64, u32)> =
@@ -100,9 +100,9 @@ impl Builder {
         order.into_iter().map(|(_, index)| index as usize)
     }
 
-    /// From words by document to documents by word: the numbers of the documents, newest first;
-    /// for each word its cells (an index into them and a level), newest first; and where the cells
-    /// of each word end.
+    /// Inverts words by document into documents by word. Returns the document numbers, newest
+    /// first; the cells of all words (index into the documents and level), newest first; and the
+    /// end of each word's cells.
     fn turn_round(&self) -> (Vec<u64>, Vec<u32>, Vec<u32>) {
         let postings = self.dictionary.postings();
         let mut ends = vec![0u32; self.dictionary.entries.len()];
@@ -111,7 +111,7 @@ impl Builder {
         }
         let mut sum = 0;
         for end in &mut ends {
-            // Where the word begins, for now. Filling it moves this to where it ends.
+            // The start of the word's cells for now; filling them advances it to their end.
             (*end, sum) = (sum, sum + *end);
         }
         let mut numbers = Vec::with_capacity(self.documents.len());
@@ -130,8 +130,8 @@ impl Builder {
         (numbers, cells, ends)
     }
 
-    /// The documents, and where their postings end. They come in ascending order; where they do
-    /// not, they are sorted, and a document that came twice stands twice.
+    /// The documents, newest first, with the end of their postings. Sorts only if they were not
+    /// added in ascending order. A document that was added twice is listed twice.
     fn newest_first(&self) -> Vec<(Document, usize)> {
         let ends = self.documents.iter().skip(1).map(|document| document.start);
         let ends = ends.chain([self.dictionary.postings().len()]);
@@ -144,11 +144,10 @@ impl Builder {
     }
 }
 
-/// The level of a number of occurrences, less one.
+/// The level of n + 1 occurrences, at index n.
 const LEVELS: [u32; COUNT_MOST as usize + 1] = [0, 1, 1, 2, 2, 2, 2, 3];
 
-/// The cells of a word as postings. A document that came twice has two cells, which stand next to
-/// each other.
+/// The cells of a word as postings. Merges the adjacent cells of a document that was added twice.
 struct Newest<'a> {
     cells: std::iter::Peekable<std::slice::Iter<'a, u32>>,
     numbers: &'a [u64],

@@ -1,20 +1,20 @@
-//! The words of a segment while it is built: a hash table from words to numbers, and for each word
-//! the documents it stands in. Words come from the tokeniser, one call per occurrence; everything
-//! leaves through `build.rs` when the segment is finished.
+//! The words of a segment while it is built: a hash table from words to numbers, and the words of
+//! each document. The tokeniser calls it once per occurrence; `build.rs` reads it when the segment
+//! is finished.
 //!
-//! An occurrence costs one hash and, as a rule, one look at a slot and one at an entry. Slots are
-//! four bytes (a number and a tag of the hash) so that the table stays in the cache; an entry holds
-//! a word of up to 16 bytes itself, so that most comparisons end there.
+//! An occurrence costs one hash and usually one access to a slot and one to an entry. Slots are
+//! four bytes (a number and a tag of the hash), so that the table stays in the cache; an entry
+//! holds a word of up to 16 bytes inline, so that most comparisons end there.
 
 use std::hash::{BuildHasher, RandomState};
 use std::hint::select_unpredictable;
 
 use super::tokens::{Short, Sink};
 
-/// No UTF-8 begins a byte with these bits, so no short word looks like a long one.
+/// The tag of a long word. 0xff is no UTF-8 byte, so no short word looks like a long one.
 const LONG: u64 = 0xff << 56;
 const FEWEST_SLOTS: u32 = 10;
-/// Bits of a posting that count occurrences: one to eight, less one.
+/// Bits of a posting for the number of occurrences: one to eight, minus one.
 const COUNT_BITS: u32 = 3;
 pub(super) const COUNT_MOST: u32 = (1 << COUNT_BITS) - 1;
 /// No posting yet.
@@ -26,15 +26,15 @@ const BATCH: usize = 64;
 pub(super) struct Entry {
     /// The first eight bytes, of any word.
     pub(super) first: u64,
-    /// The next eight; or, for a word of more than 16, [`LONG`], its length (8 bits), a part of
-    /// its hash (16) and where it begins in the heap (32).
+    /// The next eight; or, for a word of more than 16, the tag `LONG_WORD_TAG`, its length
+    /// (8 bits), a part of its hash (16) and its offset in the heap (32).
     second: u64,
     /// Its latest posting.
     latest: u32,
 }
 
 impl Entry {
-    /// Where the word stands in the heap, if it is there.
+    /// The range of the word in the heap, if it is long.
     fn place(&self) -> Option<std::ops::Range<usize>> {
         (self.second >= LONG).then(|| {
             let start = self.second as u32 as usize;
@@ -43,7 +43,7 @@ impl Entry {
     }
 }
 
-/// A word in a document: the number of the word and how often it stands there.
+/// A word in a document: the number of the word and of its occurrences.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Posting(u32);
 
@@ -52,7 +52,7 @@ impl Posting {
         (self.0 >> COUNT_BITS) as usize
     }
 
-    /// One to eight, less one.
+    /// The number of occurrences, one to eight, minus one.
     pub(super) fn count(self) -> u32 {
         self.0 & COUNT_MOST
     }
@@ -61,11 +61,11 @@ impl Posting {
 /// The postings of all documents, one after the other.
 #[derive(Debug)]
 struct Postings {
-    /// Longer than what is used, so that there is always a place for the next one. The first is
-    /// nobody's: [`NEVER`].
+    /// Longer than `used`, so that there is always room for the next one. Index 0 is reserved for
+    /// `NO_POSTING`.
     all: Vec<Posting>,
     used: usize,
-    /// Where those of the open document begin.
+    /// The start of the open document's postings.
     opened: usize,
 }
 
@@ -76,8 +76,8 @@ impl Default for Postings {
 }
 
 impl Postings {
-    /// Another occurrence of a word in the open document, or its first one. Which of them it is
-    /// cannot be foretold, so there is no branch on it.
+    /// Counts an occurrence of a word in the open document. Branch-free, because the CPU cannot
+    /// predict whether it is the first one.
     #[inline(always)]
     fn occurs(&mut self, number: usize, latest: &mut u32) {
         if self.used >= self.all.len() {
@@ -101,17 +101,17 @@ impl Postings {
 
 #[derive(Debug)]
 pub(super) struct Dictionary {
-    /// Zero, or above `bits` a tag and below it the number of an entry plus one.
+    /// Zero, or the number of an entry plus one in the lower `bits` bits and a hash tag above.
     slots: Vec<u32>,
     bits: u32,
     pub(super) entries: Vec<Entry>,
     heap: Vec<u8>,
     postings: Postings,
-    /// Short words wait here until there are enough of them for a pass.
+    /// Short words, buffered for a batch pass.
     batch: [Short; BATCH],
     waiting: usize,
-    /// Random, so that no log can be written to fill one slot. The order of the words in the
-    /// segment does not depend on it.
+    /// Random, against logs crafted to collide. The word order of the segment does not depend on
+    /// it.
     seeds: [u64; 2],
 }
 
@@ -132,13 +132,13 @@ impl Default for Dictionary {
 }
 
 impl Dictionary {
-    /// What is added from here on belongs to another document.
+    /// Begins another document.
     pub(super) fn open(&mut self) {
         self.settle();
         self.postings.opened = self.postings.used;
     }
 
-    /// The postings of all documents, one after the other. Nothing may wait.
+    /// The postings of all documents, one after the other. Call `settle` first.
     pub(super) fn postings(&self) -> &[Posting] {
         self.postings.all.get(1..self.postings.used).unwrap_or_default()
     }
@@ -150,7 +150,7 @@ impl Dictionary {
             + self.postings.all.capacity() * size_of::<Posting>()
     }
 
-    /// The rest of a word behind its first eight bytes, in a form that orders like it.
+    /// The bytes of a word after its first eight, for ordering.
     pub(super) fn rest<'a>(&'a self, entry: &Entry, buffer: &'a mut [u8; 8]) -> &'a [u8] {
         match entry.place() {
             Some(place) => self.heap.get(place).and_then(|word| word.get(8..)).unwrap_or_default(),
@@ -161,7 +161,7 @@ impl Dictionary {
         }
     }
 
-    /// Writes a word behind what `out` has.
+    /// Appends a word to `out`.
     pub(super) fn write(&self, entry: &Entry, out: &mut Vec<u8>) {
         match entry.place() {
             Some(place) => out.extend_from_slice(self.heap.get(place).unwrap_or_default()),
@@ -192,8 +192,8 @@ impl Dictionary {
         }
     }
 
-    /// Takes the words that wait. In two passes, because looks into memory then wait for each
-    /// other only where a word is new: the first finds the slots of all, the second their entries.
+    /// Processes the buffered words in two passes: the first finds all slots, the second the
+    /// entries. Memory accesses of different words then overlap, except for new words.
     pub(super) fn settle(&mut self) {
         let waiting = std::mem::take(&mut self.waiting).min(BATCH);
         let mut found = [(0, 0); BATCH];
@@ -215,7 +215,7 @@ impl Dictionary {
         }
     }
 
-    /// A short word that is new, or not where it was looked for first.
+    /// A short word that is new or not in its first slot.
     #[inline(never)]
     fn settle_short(&mut self, word: Short, hash: u64) {
         let Short { first, second } = word;
@@ -231,8 +231,8 @@ impl Dictionary {
         (hash as u32) >> self.bits << self.bits
     }
 
-    /// An occurrence of the word with this hash. `same` says whether an entry is this word;
-    /// `make` makes the entry if none is.
+    /// Counts an occurrence of the word with this hash. `same` compares an entry with the word;
+    /// `make` creates the entry of a new word.
     fn occurs(
         &mut self,
         hash: u64,
@@ -320,7 +320,7 @@ fn mix(one: u64, other: u64) -> u64 {
     (product >> 64) as u64 ^ product as u64
 }
 
-/// Grows by a quarter instead of by half of the new size: the builder promises to be small.
+/// Pushes with growth by a quarter instead of doubling, to bound the builder's memory.
 #[inline(always)]
 fn push<T>(vector: &mut Vec<T>, value: T) {
     if vector.len() == vector.capacity() {

@@ -1,5 +1,5 @@
-//! Finds the words that a need asks for in the blocks of all segments, and keeps their lists of
-//! documents. The lists are copied out of their blocks, as bytes: most are never read to the end.
+//! Finds the words that match a term in the blocks of all segments and collects their postings. The
+//! lists are copied out of the blocks as bytes: most are never decoded to the end.
 
 use std::ops::{ControlFlow, Range};
 
@@ -11,12 +11,12 @@ use super::query::{Need, Reach};
 use super::sheets::Wanted;
 use super::words::Unpacker;
 
-/// The documents of a need.
+/// The postings of a term, over all matching words and segments.
 #[derive(Default, Debug)]
 pub(super) struct Found {
     bytes: Vec<u8>,
     lists: Vec<Kept>,
-    /// How many there are, at most: one that stands in several lists counts several times.
+    /// Upper bound of the number of documents: one in several lists counts several times.
     pub(super) documents: u64,
 }
 
@@ -49,7 +49,7 @@ impl Found {
     }
 }
 
-/// The documents that have a word.
+/// The postings of a whole word.
 pub(super) fn whole<S: Shelf>(
     shelf: &S,
     segments: &[SegmentHead],
@@ -75,7 +75,7 @@ pub(super) fn whole<S: Shelf>(
     Ok(found)
 }
 
-/// The documents that have a word that begins so, if that narrows anything down.
+/// The postings of all words with a prefix, or None if there are too many to be useful.
 pub(super) fn starting<S: Shelf>(
     shelf: &S,
     segments: &[SegmentHead],
@@ -126,7 +126,7 @@ fn start_in_block(
     let Some(at) = finder.find(words) else { return Ok(()) };
     let mut layout = Layout::of(block.postings)?;
     let mut skip = lines(words.get(..at));
-    // They stand together.
+    // Words with a common prefix are adjacent.
     let rest = words.get(at + 1..).unwrap_or_default();
     let words = rest.split(|byte| *byte == b'\n').take_while(|word| word.starts_with(start));
     for _ in words {
@@ -137,9 +137,9 @@ fn start_in_block(
     Ok(())
 }
 
-/// The documents that have a word that ends so or has this inside it, for each of the needs that
-/// narrow anything down. The words of all blocks that may have one are searched, once for all
-/// needs.
+/// The postings of all words that match a suffix or infix term. Leaves out terms with too many
+/// matches to be useful. Scans the words of all blocks that the n-gram bitmaps admit, once for all
+/// terms.
 pub(super) fn searched<S: Shelf>(
     shelf: &S,
     segments: &[SegmentHead],
@@ -180,7 +180,7 @@ pub(super) fn searched<S: Shelf>(
     Ok(all)
 }
 
-/// A need that is searched for among all words.
+/// The scan for one term over all words.
 struct Search {
     finder: Finder<'static>,
     hits: Vec<Hits>,
@@ -188,7 +188,7 @@ struct Search {
     given_up: bool,
 }
 
-/// The words that it has found in a block.
+/// The matching words of one block.
 struct Hits {
     segment: usize,
     first: Vec<u8>,
@@ -211,7 +211,7 @@ impl Search {
             index += lines(words.get(counted..at));
             counted = at;
             indices.push(index.saturating_sub(1) as u32);
-            // On from the end of the word: it is found once.
+            // Continue after the word, so that it is found once.
             let rest = words.get(at..).unwrap_or_default();
             from = at + memchr::memchr(b'\n', rest).unwrap_or(rest.len());
         }
@@ -248,7 +248,7 @@ impl Search {
     }
 }
 
-/// How many lines end here.
+/// The number of line feeds.
 fn lines(words: Option<&[u8]>) -> usize {
     memchr::memchr_iter(b'\n', words.unwrap_or_default()).count()
 }

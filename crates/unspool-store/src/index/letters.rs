@@ -1,15 +1,14 @@
-//! What a character is to the index: part of a word, a word by itself, or between words; and how
-//! it is folded. Everything that splits or compares text (tokens, queries, matching) asks here, so
-//! that the index and the verification of its candidates can never disagree.
+//! Character classes and case folding. Tokenising, query parsing and matching all use these
+//! functions, so that the index and the verification of its candidates agree.
 
-/// What a character does to the word it stands in.
+/// The role of a character in splitting text into words.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Role {
     /// Separates words.
     Breaks,
-    /// Goes on with the word before it.
+    /// Continues a word.
     Joins,
-    /// A word by itself: scripts that are written without spaces.
+    /// A word by itself, in scripts written without spaces.
     Alone,
 }
 
@@ -37,8 +36,8 @@ pub(super) fn role(character: char) -> Role {
 }
 
 /// The lower case of a character, always exactly one character. `İ` is the only one whose lower
-/// case is two (`i` and a combining dot, which would split the word); it stays as it is. One to
-/// one is what makes folding and cutting commute: the words of a cut text are cuts of its words.
+/// case is two (`i` and a combining dot, which would split the word); it is not folded. Because
+/// folding is one to one, it commutes with cutting: the words of a cut text are cuts of its words.
 pub(super) fn fold(character: char) -> char {
     if character.is_ascii() {
         return character.to_ascii_lowercase();
@@ -50,15 +49,15 @@ pub(super) fn fold(character: char) -> char {
     }
 }
 
-/// Whether two neighbours stand in one word.
+/// True if two adjacent characters belong to one word.
 pub(super) fn joined(before: Option<char>, after: Option<char>) -> bool {
     let joins = |character: Option<char>| character.is_some_and(|it| role(it) == Role::Joins);
     joins(before) && joins(after)
 }
 
-/// Whether a character belongs to the one before it on the screen, so that nothing may be cut
-/// between them. Not the whole of Unicode's rules (the module has no tables), but marks, joiners,
-/// selectors, skin tones and Hangul are what a cut in practice would tear.
+/// True if a character extends the grapheme before it, so that a snippet must not be cut between
+/// them. Not the full Unicode rules (that needs tables), but the common cases: marks, joiners,
+/// selectors, skin tones and Hangul.
 pub(super) fn clings(before: char, character: char) -> bool {
     if before == '\u{200d}' {
         return true;

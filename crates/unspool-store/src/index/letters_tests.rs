@@ -1,6 +1,6 @@
 use super::letters::{Role, fold, role};
 
-/// What the index rests on: folding neither splits nor joins words, and once is enough.
+/// The index relies on it: folding neither splits nor joins words, and is idempotent.
 #[test]
 fn folding_keeps_the_role_of_every_character() {
     for character in '\0'..=char::MAX {

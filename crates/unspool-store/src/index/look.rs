@@ -1,12 +1,10 @@
-//! From a query to the documents that may match it. The blocks come from a [`Shelf`], which the
-//! database implements; what comes out are candidates, which the caller verifies against their
-//! texts with [`Query::matches`].
+//! Finds the documents that may match a query. Blocks come from a [`Shelf`], which the database
+//! implements; the caller verifies the candidates against their texts with [`Query::matches`].
 //!
-//! A condition becomes needs: words, or beginnings, ends and insides of words, of which a document
-//! must have one each. A need becomes lists of documents (`gather.rs`). If the rarest need has few
-//! documents, they are filtered by the others and ranked. If it has many, ranking them would take
-//! long and mean little: the newest that satisfy all needs are taken, from the newest end of every
-//! list.
+//! Each condition becomes terms: whole words, prefixes, suffixes or infixes, all of which a
+//! document must have. Each term becomes posting lists (`term_postings.rs`). If the rarest term has
+//! few documents, they are filtered by the other terms and ranked. If it has many, ranking would be
+//! slow and mean little: the newest documents that have all terms are returned instead.
 
 use std::cmp::Reverse;
 use std::ops::{ControlFlow, Range};
@@ -20,45 +18,45 @@ use super::stream::Stream;
 /// A live segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SegmentHead {
-    /// How the shelf knows it.
+    /// Its id in the `BlockStore`.
     pub id: i64,
-    /// How many documents it has.
+    /// The number of its documents.
     pub documents: u64,
 }
 
-/// A block where it lies on the shelf.
+/// A block, borrowed from the store.
 #[derive(Clone, Copy, Debug)]
 pub struct BlockRef<'a> {
     /// Its first word.
     pub first: &'a [u8],
-    /// The words, packed.
+    /// The words, front-coded.
     pub words: &'a [u8],
-    /// The documents of each word.
+    /// The postings of each word.
     pub postings: &'a [u8],
 }
 
-/// The words of a block where it lies on the shelf.
+/// The words of a block, borrowed from the store.
 #[derive(Clone, Copy, Debug)]
 pub struct WordsRef<'a> {
     /// Its first word.
     pub first: &'a [u8],
-    /// The words, packed.
+    /// The words, front-coded.
     pub words: &'a [u8],
 }
 
-/// Where the blocks are kept.
+/// Stores the segments of the index.
 pub trait Shelf {
-    /// What can go wrong there, and in reading a block.
+    /// An error of the store, or a corrupt block.
     type Error: From<Corrupt>;
 
     /// The live segments.
     fn segments(&self) -> Result<Vec<SegmentHead>, Self::Error>;
 
-    /// The block that has the word if any has: the last one whose first word is not behind it.
+    /// The only block that may contain the word: the last one whose first word is not greater.
     fn block_with(&self, segment: i64, word: &[u8]) -> Result<Option<Block>, Self::Error>;
 
-    /// The blocks of the segment in order, from [`Self::block_with`] of `from` on (or the first
-    /// one, if there is no such block), until `visit` breaks.
+    /// Visits the blocks of the segment in order until `visit` breaks, starting at
+    /// [`Self::block_with`] of `from`, or at the first block if there is none.
     fn blocks(
         &self,
         segment: i64,
@@ -66,7 +64,7 @@ pub trait Shelf {
         visit: &mut dyn FnMut(BlockRef<'_>) -> ControlFlow<()>,
     ) -> Result<(), Self::Error>;
 
-    /// A slice of a sheet of the segment, both by their numbers, if it is there.
+    /// A slice of an n-gram bitmap of the segment, both by number, if it exists.
     fn slice(
         &self,
         segment: i64,
@@ -74,8 +72,8 @@ pub trait Shelf {
         slice: usize,
     ) -> Result<Option<Vec<u8>>, Self::Error>;
 
-    /// The words of the blocks of the segment with these numbers, in order, until `visit` breaks.
-    /// The range may go beyond the last block. The postings should not be touched.
+    /// Visits the words of the blocks with these numbers, in order, until `visit` breaks. The range
+    /// may extend beyond the last block. Implementations should not read the postings.
     fn words(
         &self,
         segment: i64,
@@ -87,20 +85,20 @@ pub trait Shelf {
     fn postings(&self, segment: i64, first: &[u8]) -> Result<Option<Vec<u8>>, Self::Error>;
 }
 
-/// How much to look for.
+/// The limits of a lookup.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// Up to so many documents of the rarest need are ranked.
+    /// Candidates are ranked if the rarest term has at most this many documents.
     pub ranked: u64,
-    /// So many candidates are returned at most if they are not ranked.
+    /// The maximum number of unranked candidates to return.
     pub most: usize,
-    /// Only documents before this one: to go on where the last look stopped.
+    /// Only documents before this one, to continue an earlier lookup.
     pub before: Option<u64>,
-    /// If this few documents are left, other needs are not looked up where that means to search
-    /// all words: verifying the few is faster.
+    /// If the rarest whole-word or prefix term has at most this many documents, skip the suffix and
+    /// infix terms, which need a scan of all words: verifying the documents is faster.
     pub few: u64,
-    /// A beginning, end or inside that so many words of a segment have, or that has so many
-    /// documents, narrows nothing down and is passed over.
+    /// A prefix, suffix or infix that matches more words than this, or has more postings, narrows
+    /// nothing down and is ignored.
     pub words: usize,
     pub postings: u64,
 }
@@ -131,18 +129,17 @@ pub struct Candidate {
 pub struct Candidates {
     /// Best first, or newest first; each once.
     pub documents: Vec<Candidate>,
-    /// Whether they are the newest instead of the best.
+    /// True if they are the newest, unranked.
     pub newest_first: bool,
-    /// Whether there may be more behind the last: look again with `before` set to it.
+    /// True if there may be more after the last: look up again with `before` set to it.
     pub more: bool,
-    /// Whether the index cannot tell: nothing in the query narrows it down (punctuation only,
-    /// exclusions only, one letter). Every document is a candidate and `documents` is empty: scan
-    /// them, newest first, or refuse.
+    /// True if nothing in the query narrows it down (punctuation only, exclusions only, one
+    /// letter). Then every document is a candidate and `documents` is empty: the caller scans them,
+    /// newest first, or gives up.
     pub everything: bool,
-    /// The query to verify with. It differs from the one asked in words that no document has as
-    /// whole words: they are looked for as fragments.
+    /// The query to verify with. Words that no document has as whole words have become fragments.
     pub query: Query,
-    /// Whether it does differ.
+    /// True if it differs from the given query.
     pub widened: bool,
 }
 
@@ -204,19 +201,19 @@ pub fn candidates<S: Shelf>(
 
 // ── The best ────────────────────────────────────────────────────────────────────────────────
 
-/// What a level of occurrences counts for: about the middle of it.
+/// The assumed number of occurrences of each level: about its middle.
 const OCCURRENCES: [f32; 4] = [1.0, 2.5, 5.5, 12.0];
-/// How soon more occurrences count for less.
+/// Term frequency saturation: BM25's k1.
 const SATURATION: f32 = 1.2;
 
 struct Row {
     document: u64,
     score: f32,
-    /// The highest level that the need at hand has here, plus one.
+    /// The highest level of the current term in this document, plus one.
     level: u8,
 }
 
-/// Filters the documents of the first need by the others, and ranks them.
+/// Filters the documents of the first term by the other terms and ranks them.
 fn rank(found: &[Found], total: u64, before: Option<u64>) -> Vec<Candidate> {
     let Some((first, others)) = found.split_first() else { return Vec::new() };
     let mut postings: Vec<Posting> = first.lists().flatten().collect();
@@ -247,12 +244,12 @@ fn rank(found: &[Found], total: u64, before: Option<u64>) -> Vec<Candidate> {
     }
     let mut ranked: Vec<Candidate> =
         rows.iter().map(|row| Candidate { document: row.document, score: row.score }).collect();
-    // Stable: of those that are equally good the newest come first.
+    // Stable sort: of equal scores the newest come first.
     ranked.sort_by(|one, other| other.score.total_cmp(&one.score));
     ranked
 }
 
-/// Adds to each score what the need at hand is worth there.
+/// Adds the score of the current term to each document.
 fn count(rows: &mut [Row], rarity: f32) {
     for row in rows {
         let level = usize::from(row.level.saturating_sub(1));
@@ -269,7 +266,7 @@ fn rarity(documents: u64, total: u64) -> f32 {
 
 // ── The newest ──────────────────────────────────────────────────────────────────────────────
 
-/// The newest documents that have all needs.
+/// The newest documents that have all terms.
 fn newest(found: &[Found], limits: &Limits) -> Vec<Candidate> {
     let mut streams: Vec<Stream<'_>> = found.iter().map(Stream::of).collect();
     let mut documents = Vec::new();
@@ -284,7 +281,7 @@ fn newest(found: &[Found], limits: &Limits) -> Vec<Candidate> {
     documents
 }
 
-/// The newest document that all streams have, from `wanted` on.
+/// The newest document, not newer than `wanted`, that all cursors have.
 fn agreed(streams: &mut [Stream<'_>], mut wanted: u64) -> Option<u64> {
     'again: loop {
         for stream in &mut *streams {

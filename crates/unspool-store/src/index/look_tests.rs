@@ -22,7 +22,7 @@ fn limits() -> impl Strategy<Value = Limits> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(600))]
 
-    /// The one law of the index: whatever matches is a candidate.
+    /// The invariant of the index: every match is a candidate.
     #[test]
     fn no_document_that_matches_is_missed(
         texts in prop::collection::vec(text(), 1..25),
@@ -116,7 +116,7 @@ fn finds(shelf: &List, typed: &str, expected: &[u64]) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
-    /// Many small blocks, so that there are several sheets.
+    /// Many small blocks, so that there are several n-gram bitmaps.
     #[test]
     fn every_fragment_of_every_word_is_found_among_many_blocks(
         words in prop::collection::vec("[a-z]{1,12}|[a-d]{5,30}|[a-zé]{3,9}", 900..1500),
@@ -229,6 +229,6 @@ fn corrupt_blocks_are_told() {
     for typed in ["alpha", "alph*", "\"alpha\""] {
         let error: Corrupt =
             candidates(&Query::parse(typed), &shelf, &Limits::default()).unwrap_err();
-        assert!(error.to_string().contains("rebuild"), "{error}");
+        assert!(error.to_string().contains("invalid data"), "{error}");
     }
 }

@@ -1,7 +1,7 @@
-//! Looks at text 64 bytes at a time: one bit for each byte. Written so that the compiler finds
-//! vector instructions for it; there is no other way without `unsafe`.
+//! Classifies text 64 bytes at a time into masks with one bit for each byte. Written so that the
+//! compiler vectorises it, which is the only way without `unsafe`.
 
-/// The 64 bytes from `base` on, zeros behind the end.
+/// The 64 bytes from `base` on, padded with zeros.
 #[inline]
 pub(super) fn chunk(bytes: &[u8], base: usize) -> [u8; 64] {
     let rest = bytes.get(base..).unwrap_or_default();
@@ -15,14 +15,14 @@ pub(super) fn chunk(bytes: &[u8], base: usize) -> [u8; 64] {
     }
 }
 
-/// Which bytes are so.
+/// A mask of the bytes for which `is` holds.
 #[inline(always)]
 fn mask_of(chunk: &[u8; 64], is: impl Fn(u8) -> bool) -> u64 {
     let ones = chunk.map(|byte| u8::from(is(byte)));
     let (eights, _) = ones.as_chunks::<8>();
     let mut mask = 0;
     for (index, eight) in eights.iter().enumerate() {
-        // Every one of the eight is moved to its place in the highest byte.
+        // The multiplication moves the low bit of each byte into the highest byte.
         let gathered = u64::from_le_bytes(*eight).wrapping_mul(0x0102_0408_1020_4080) >> 56;
         mask |= gathered << (8 * index);
     }
@@ -39,15 +39,15 @@ pub(super) fn word_mask(chunk: &[u8; 64]) -> u64 {
     })
 }
 
-/// Where a byte stands.
+/// A mask of the occurrences of a byte.
 #[inline]
 pub(super) fn byte_mask(chunk: &[u8; 64], wanted: u8) -> u64 {
     mask_of(chunk, |byte| byte == wanted)
 }
 
-/// The bytes behind a backslash that is not behind one itself. `carry` says whether the first byte
-/// is one, and afterwards whether the first of the next chunk is. Without a branch: rows of
-/// backslashes that begin at an odd place are found by letting a sum carry through them.
+/// A mask of escaped bytes: those after a backslash that is not escaped itself. `carry` is 1 if the
+/// first byte is escaped, and is updated for the next chunk. Branch-free: runs of backslashes that
+/// start at an odd position are found by letting an addition carry through them.
 #[inline]
 pub(super) fn escaped_mask(slashes: u64, carry: &mut u64) -> u64 {
     const EVEN: u64 = 0x5555_5555_5555_5555;

@@ -1,6 +1,6 @@
-//! Verifies a query against texts, and finds where it matches: the index only proposes. Texts are
-//! folded character by character, so that every place in the folded text is a place in the
-//! original, even where a letter's lower case has another length.
+//! Verifies a query against texts and finds the matching ranges. Texts are folded to lower case
+//! character by character, so every position in the folded text maps to one in the original, even
+//! where the lower case has another length.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -8,7 +8,7 @@ use std::ops::Range;
 use super::letters::{fold, joined};
 use super::query::{Condition, Kind, Query};
 
-/// A query held against the fields of a document, one after the other.
+/// Matches a query against the fields of a document, one after the other.
 pub struct Matching<'q> {
     query: &'q Query,
     missing: Vec<&'q Condition>,
@@ -20,7 +20,7 @@ impl<'q> Matching<'q> {
         Matching { query, missing: query.conditions().iter().collect(), refused: false }
     }
 
-    /// Takes a field into account, and says where the conditions match in it.
+    /// Adds a field. Returns the ranges in which the conditions match.
     pub fn look(&mut self, field: &str) -> Vec<Range<usize>> {
         let folded = Folded::of(field);
         self.refused |= self.query.excluded().iter().any(|condition| condition.holds(&folded));
@@ -28,21 +28,19 @@ impl<'q> Matching<'q> {
         self.query.ranges_in(&folded)
     }
 
-    /// Whether every condition holds in one of the fields so far, and nothing that is excluded
-    /// holds in any.
+    /// True if each condition matches one of the fields so far and no exclusion matches any.
     pub fn holds(&self) -> bool {
         self.missing.is_empty() && !self.refused
     }
 
-    /// Whether no field can change that any more.
+    /// True if further fields cannot change the result.
     pub fn is_decided(&self) -> bool {
         self.refused || (self.missing.is_empty() && self.query.excluded().is_empty())
     }
 }
 
 impl Query {
-    /// Whether every condition holds in one of the fields, and nothing that is excluded holds in
-    /// any.
+    /// True if each condition matches one of the fields and no exclusion matches any.
     pub fn matches(&self, fields: &[&str]) -> bool {
         let mut matching = Matching::new(self);
         for field in fields {
@@ -54,8 +52,8 @@ impl Query {
         matching.holds()
     }
 
-    /// Where the conditions match in a text: ranges of bytes on the boundaries of characters, in
-    /// order. Where matches overlap, they are one.
+    /// The byte ranges in which the conditions match, on character boundaries and in order.
+    /// Overlapping matches are merged.
     pub fn ranges(&self, text: &str) -> Vec<Range<usize>> {
         self.ranges_in(&Folded::of(text))
     }
@@ -84,7 +82,7 @@ impl Condition {
         self.hits(folded).next().is_some()
     }
 
-    /// Where it matches in the folded text.
+    /// Its matches in the folded text.
     fn hits<'a>(&'a self, folded: &'a Folded<'_>) -> impl Iterator<Item = Range<usize>> + 'a {
         let text = folded.text.as_ref();
         let (start, end) = match self.kind() {
@@ -92,25 +90,25 @@ impl Condition {
             Kind::Prefix => (true, false),
             Kind::Fragment => (false, false),
         };
-        // A match that is refused overlaps no other one of a word: between them there would have
-        // to be an end of a word inside it.
+        // Non-overlapping search is enough: if a rejected match overlapped an accepted one, a word
+        // boundary would lie inside the searched word.
         self.finder.find_iter(text.as_bytes()).map(|at| at..at + self.text().len()).filter(
             move |hit| (!start || !inside(text, hit.start)) && (!end || !inside(text, hit.end)),
         )
     }
 }
 
-/// Whether a place is inside a word.
+/// True if a position is inside a word.
 fn inside(text: &str, at: usize) -> bool {
     let Some((before, behind)) = text.split_at_checked(at) else { return false };
     joined(before.chars().next_back(), behind.chars().next())
 }
 
-/// A text in lower case that knows its way back.
+/// A text in lower case with a mapping to the original positions.
 struct Folded<'a> {
     text: Cow<'a, str>,
-    /// Where the lengths drift apart: places behind characters whose lower case has another
-    /// length, in the folded text and in the original.
+    /// Positions after characters whose lower case has another length: in the folded text and in
+    /// the original.
     drifts: Vec<(usize, usize)>,
 }
 
@@ -142,7 +140,7 @@ impl<'a> Folded<'a> {
         Folded { text: Cow::Owned(folded), drifts }
     }
 
-    /// The place in the original text.
+    /// The position in the original text.
     fn original(&self, at: usize) -> usize {
         let drift = self.drifts.partition_point(|(folded, _)| *folded <= at);
         match drift.checked_sub(1).and_then(|index| self.drifts.get(index)) {

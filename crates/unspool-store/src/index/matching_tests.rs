@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::model::{lower, naive_matches, text};
 use super::{Condition, Kind, Query};
 
-/// A query from pieces of texts: words, beginnings, fragments, exclusions.
+/// A query built from pieces of texts: words, prefixes, fragments, exclusions.
 pub(super) fn query_from(texts: &[String], picks: &[(usize, usize, usize, u8)]) -> String {
     let mut typed = String::new();
     for (which, start, length, how) in picks {
@@ -79,7 +79,7 @@ fn words_are_whole_and_fragments_are_not() {
 
 #[test]
 fn ranges_are_those_of_the_original() {
-    // Lower cases that are longer (Ⱥ, 2 to 3 bytes) and shorter (K, 3 to 1; İ stays).
+    // Characters whose lower case is longer (Ⱥ, 2 to 3 bytes) and shorter (K, 3 to 1; İ stays).
     marks("ⱥb", "xx ȺB ⱥb", &["ȺB", "ⱥb"]);
     marks("kelvin", "Ⱥ \u{212a}elvin Ⱥ kelvin", &["\u{212a}elvin", "kelvin"]);
     marks("\"k\"", "a\u{212a}b", &["\u{212a}"]);

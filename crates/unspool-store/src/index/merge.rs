@@ -1,9 +1,8 @@
-//! Merges segments into one, block by block, and says when it is time to. Blocks come from the
-//! database and go back to it; in between only one block of each segment is held, and the
-//! documents of one word.
+//! Merges segments into one, block by block, and decides when to merge. Blocks are streamed from
+//! the database and back; memory holds one block of each segment and the postings of one word.
 //!
-//! Where a document stands in several segments (a part that changed was indexed again), it has
-//! afterwards the words of all of them. Its old words are not told apart: whoever looks verifies.
+//! A document in several segments (a changed part is indexed again) keeps the words of all of them.
+//! Its outdated words do no harm, because candidates are verified.
 
 use std::cmp::Reverse;
 use std::collections::hash_map::Entry;
@@ -15,8 +14,8 @@ use super::postings::{Corrupt, Layout, List, Posting};
 use super::segment::{Block, Counts, Piece, Writer};
 use super::words::Unpacker;
 
-/// Merges segments, each given as its blocks in order. Documents that `keep` refuses are left
-/// out; it is asked once for each. The new blocks and sheets go to `emit`, in order.
+/// Merges segments, each given as its blocks in order. Drops the documents that `keep` rejects; it
+/// is called once for each document. `emit` receives the new blocks and bitmaps, in order.
 pub fn merge<S, E>(
     sources: impl IntoIterator<Item = S>,
     keep: &mut dyn FnMut(u64) -> bool,
@@ -47,7 +46,7 @@ where
                 source.advance(&mut unpacker)?;
             }
         }
-        // Each segment's documents are in order already, which this sort makes use of.
+        // A stable sort, which is fast on the already sorted runs of the segments.
         list.sort_by_key(|posting| (Reverse(posting.document), Reverse(posting.level)));
         list.dedup_by_key(|posting| posting.document);
         for piece in writer.add(&word, list.iter().copied()) {
@@ -61,10 +60,11 @@ where
     Ok(Counts { documents: asked.kept, ..counts })
 }
 
-/// A segment that is being read.
+/// Reads the words of a segment in order.
 struct Source<S> {
     blocks: S,
-    /// The words of the open block, each between line feeds; the current one; and its list.
+    /// The words of the open block, separated by line feeds; the range of the current word; the
+    /// postings of the block, the position after the current list, and at it.
     words: Vec<u8>,
     current: Range<usize>,
     postings: Vec<u8>,
@@ -88,17 +88,17 @@ where
         }
     }
 
-    /// The current word, until there are no more.
+    /// The current word, or None at the end.
     fn word(&self) -> Option<&[u8]> {
         self.words.get(self.current.clone()).filter(|word| !word.is_empty())
     }
 
-    /// The documents of the current word.
+    /// The postings of the current word.
     fn list(&self) -> Option<List<'_>> {
         self.here.clone().next(&self.postings)
     }
 
-    /// Goes on to the next word.
+    /// Advances to the next word.
     fn advance(&mut self, unpacker: &mut Unpacker) -> Result<(), E> {
         let previous = self.current.clone();
         let mut start = previous.end + 1;
@@ -123,9 +123,9 @@ where
             Some(word) => word,
             None => self.words.get(previous).unwrap_or_default(),
         };
-        // This also keeps an endless row of blocks from being taken for words.
+        // This check also ends an endless sequence of corrupt blocks.
         if self.words.get(self.current.clone()).unwrap_or_default() <= before {
-            return Err(Corrupt::new("words that are not in order").into());
+            return Err(Corrupt::new("words out of order").into());
         }
         self.here = self.layout.clone();
         if self.layout.next(&self.postings).is_none() {
@@ -135,17 +135,17 @@ where
     }
 }
 
-/// Remembers what `keep` said, by pages of document numbers, which lie close together.
+/// Caches the results of `keep` in pages of adjacent document numbers.
 struct Asked<'k> {
     keep: &'k mut dyn FnMut(u64) -> bool,
     pages: FxHashMap<u64, Page>,
     kept: u64,
 }
 
-/// 512 documents: asked, and kept.
+/// Two bit sets for 512 documents: `keep` was called, and it returned true.
 type Page = ([u64; 8], [u64; 8]);
 
-/// More pages than this are not remembered: 16 million documents, or numbers that are nonsense.
+/// The maximum number of cached pages: 16 million documents. Corrupt numbers could need more.
 const PAGES: usize = 1 << 15;
 
 impl Asked<'_> {
@@ -170,20 +170,21 @@ impl Asked<'_> {
 
 // ── When to merge ───────────────────────────────────────────────────────────────────────────
 
-/// So many segments of similar size are merged into one.
+/// This many segments of one size class are merged into one. Also the factor between classes.
 const ENOUGH: usize = 4;
-/// Everything below is similar: what a turn writes (in tokens).
+/// All sizes below this many tokens are one class: what a turn writes.
 const LEAST: u64 = 1_000;
-/// More segments than this are not left standing, similar or not: every look visits each.
+/// Above this number the smallest segments are merged whatever their class, because a lookup visits
+/// every segment.
 const MOST: usize = 24;
 
-/// Which of the segments with these sizes (in tokens) are to be merged into one now, if any. To
-/// be asked again afterwards, until it says none.
+/// Chooses the segments to merge into one, by their sizes in tokens. Call it again after each merge
+/// until it returns None.
 ///
-/// A size class is a factor of four and has at most three segments, so there are as many classes
-/// as the index is large, logarithmically, and a token is rewritten at most once in each. With a
-/// factor of eight it would be rewritten less often (twice instead of three times in a large
-/// import) and there would be half as many segments again.
+/// Size classes grow by a factor of four and hold at most three segments, so their number is
+/// logarithmic in the size of the index, and a token is rewritten at most once in each. A factor of
+/// eight would rewrite it less often (twice instead of three times in a large import) but leave
+/// half as many segments again.
 pub fn choose(sizes: &[u64]) -> Option<Vec<usize>> {
     let mut order: Vec<(u64, usize)> = sizes.iter().copied().zip(0..).collect();
     order.sort_unstable();

@@ -34,7 +34,7 @@ proptest! {
         let times = asked.len();
         asked.sort_unstable();
         asked.dedup();
-        prop_assert_eq!(asked.len(), times, "each document is asked for once");
+        prop_assert_eq!(asked.len(), times, "keep is called once for each document");
     }
 
     #[test]
@@ -69,8 +69,8 @@ fn what_cannot_be_read_or_written_is_an_error() {
     assert!(merge(once, &mut |_| true, &mut |_| Err(Corrupt::new("no room"))).is_err());
 }
 
-/// Adds segments one by one, merges as told, and says how many stood at most and how often each
-/// token was rewritten.
+/// Adds segments one by one and merges as `plan_merge` says. Returns the maximum number of segments
+/// and how often each token was rewritten on average.
 fn simulate(sizes: impl Iterator<Item = u64>) -> (usize, f64) {
     let mut live: Vec<u64> = Vec::new();
     let (mut most, mut added, mut rewritten) = (0, 0, 0);
@@ -91,7 +91,7 @@ fn simulate(sizes: impl Iterator<Item = u64>) -> (usize, f64) {
 
 #[test]
 fn segments_stay_few_and_are_not_rewritten_often() {
-    // A million documents: imported, written live, and first one and then the other.
+    // A million documents: imported, written live, and imported then live.
     let import = simulate((0..150).map(|index| 1_000_000 + index));
     let live = simulate((0..200_000).map(|index| 200 + index % 1000));
     let mixed = simulate((0..150).map(|_| 1_000_000).chain((0..50_000).map(|_| 700)));

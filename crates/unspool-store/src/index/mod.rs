@@ -1,17 +1,19 @@
-//! The full-text index: which documents may hold the words of a query. Pure: it knows neither the
-//! database that keeps its blocks nor the texts it was built from, and does no I/O.
+//! The full-text index: finds the documents that may match a query. Pure and without I/O: the
+//! database that stores its blocks is behind the `BlockStore` trait, and it never sees the indexed
+//! texts again.
 //!
 //! ```text
-//!            tokens                  finish                    merge
-//! documents ───────► Builder ──────────────► Segment (blocks) ───────► Segment
-//!                                               │
-//! Query::parse ─► candidates ◄── Shelf ─────────┘  ─► the caller reads the texts ─► Query::matches
+//!            tokens                         finish                    merge
+//! documents ───────► SegmentBuilder ──────────────► Segment (blocks) ───────► Segment
+//!                                                       │
+//! TextQuery::parse ─► candidates ◄── BlockStore ────────┘
+//!                         └─► the caller reads the texts ─► TextQuery::matches
 //! ```
 //!
-//! It proposes and never decides: a candidate may be gone, may have changed, or may have the words
-//! elsewhere than the query wants them. A document that matches is always among the candidates,
-//! with two exceptions that are meant: what stands more than a kilobyte into an unbroken run of
-//! letters and digits, or into a chain of base64, can be found only by its beginning.
+//! Candidates are a superset of the matches: a candidate may be deleted or changed, or may have the
+//! words in another order. Every matching document is a candidate, with two intended exceptions:
+//! beyond the first kilobyte of an unbroken run of letters and digits, or of a base64 chain, text
+//! is not indexed.
 
 mod build;
 mod dictionary;

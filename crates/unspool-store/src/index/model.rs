@@ -1,5 +1,4 @@
-//! The index as a few lines that nobody can get wrong, for tests to compare with; and a shelf that
-//! is a list.
+//! A naive reference implementation of the index for tests, and a `BlockStore` in memory.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -9,7 +8,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Takes words as they come.
+/// Collects words.
 #[derive(Default)]
 pub(super) struct Words(pub(super) Vec<String>);
 
@@ -41,7 +40,7 @@ pub(super) fn lower(text: &str) -> String {
     text.chars().map(letters::fold).collect()
 }
 
-/// The words of a text, whole, however long, in lower case.
+/// The words of a text in lower case, uncut.
 pub(super) fn naive_words(text: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     for character in text.chars() {
@@ -164,7 +163,7 @@ impl Shelf for List {
     }
 }
 
-/// Documents, cut into segments: each document goes to one of them, in order.
+/// Builds segments: each document goes to the segment of its index, in order.
 pub(super) fn shelve(documents: &[(u64, String)], segments: &[usize]) -> List {
     let many = segments.iter().copied().max().unwrap_or(0) + 1;
     let mut builders: Vec<Builder> = (0..many).map(|_| Builder::default()).collect();
@@ -176,7 +175,7 @@ pub(super) fn shelve(documents: &[(u64, String)], segments: &[usize]) -> List {
     List(builders.into_iter().map(Builder::finish).collect())
 }
 
-/// All candidates, page by page.
+/// All candidates, fetched page by page.
 pub(super) fn all_candidates(query: &Query, shelf: &List, limits: &Limits) -> Option<Vec<u64>> {
     let mut limits = *limits;
     let mut documents = Vec::new();
@@ -196,7 +195,7 @@ pub(super) fn all_candidates(query: &Query, shelf: &List, limits: &Limits) -> Op
     }
 }
 
-/// Text of few words, so that they meet again, of many scripts, with all that stands between.
+/// Text from a small vocabulary, so that words recur, in many scripts and with many separators.
 pub(super) fn text() -> impl Strategy<Value = String> {
     let word = prop_oneof![
         8 => prop::sample::select(vec![

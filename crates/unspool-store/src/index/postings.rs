@@ -1,6 +1,5 @@
-//! The documents of the words of a block, as bytes. `segment.rs` writes them, `merge.rs` and
-//! `look.rs` read them. Newest first, because that is how long lists are wanted, and wanted only
-//! in part.
+//! The encoding of the postings of a block. `segment.rs` writes them, `merge.rs` and
+//! `term_postings.rs` read them. Newest first, because only the newest part of a long list is used.
 //!
 //! ```text
 //! version, words, top, width, length of heads      (bytes and varints)
@@ -9,9 +8,9 @@
 //! rests:  for each word, its older documents: (distance - 1) << 2 | level, varints
 //! ```
 //!
-//! `top` is the newest document of the block. Most words stand in one document only: they cost a
-//! byte and `width`. Reading is total: what cannot be read is [`Corrupt`] or ends a list, and no
-//! number that was read decides how much is allocated.
+//! `top` is the newest document of the block. Most words occur in one document only and take
+//! 1 + `width` bytes. Decoding never panics: invalid bytes give `CorruptIndex` or end a list, and
+//! no decoded number determines an allocation.
 
 use std::fmt;
 use std::ops::Range;
@@ -20,8 +19,7 @@ const VERSION: u8 = 1;
 const LEVEL_BITS: u32 = 2;
 const LEVEL_MASK: u64 = (1 << LEVEL_BITS) - 1;
 
-/// Bytes of the index that cannot be read. The index holds nothing that is not in the documents:
-/// it can be thrown away and built again.
+/// Invalid bytes in the index. The index can always be rebuilt from the documents.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Corrupt(&'static str);
 
@@ -33,7 +31,7 @@ impl Corrupt {
 
 impl fmt::Display for Corrupt {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "the search index has {}; rebuild it", self.0)
+        write!(formatter, "invalid data: {}", self.0)
     }
 }
 
@@ -43,7 +41,7 @@ impl std::error::Error for Corrupt {}
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Posting {
     pub document: u64,
-    /// How often it stands there: once, 2 or 3 times, 4 to 7 times, more often.
+    /// The number of occurrences, as 0 to 3: once, 2 or 3 times, 4 to 7 times, more.
     pub level: u8,
 }
 
@@ -60,13 +58,13 @@ pub(super) struct ListsWriter {
 }
 
 impl ListsWriter {
-    /// How many bytes it has, about.
+    /// The approximate size in bytes.
     pub(super) fn size(&self) -> usize {
         self.heads.len() + self.rests.len() + self.firsts.len() * 3
     }
 
-    /// Adds the list of the next word: newest first, each document once. Returns how many
-    /// documents they are; an empty list is not added.
+    /// Adds the list of the next word: newest first, each document once. Returns the number of
+    /// documents. Skips an empty list.
     pub(super) fn add(&mut self, list: impl IntoIterator<Item = Posting>) -> u64 {
         let mut list = list.into_iter();
         let Some(first) = list.next() else { return 0 };
@@ -132,8 +130,8 @@ fn write(bytes: &mut Vec<u8>, mut value: u128) {
 
 // ── Reading ─────────────────────────────────────────────────────────────────────────────────
 
-/// Where to read on in the postings of a block. It does not hold the bytes, so that a reader can
-/// own both.
+/// The read position in the postings of a block. It does not borrow the bytes, so that a reader
+/// can own both.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Layout {
     heads: Range<usize>,
@@ -145,7 +143,7 @@ pub(super) struct Layout {
 
 impl Layout {
     pub(super) fn of(bytes: &[u8]) -> Result<Self, Corrupt> {
-        let torn = Corrupt::new("postings that end too early");
+        let torn = Corrupt::new("truncated postings");
         let (version, mut behind) = bytes.split_first().ok_or(torn)?;
         if *version != VERSION {
             return Err(Corrupt::new("postings of an unknown version"));
@@ -155,7 +153,7 @@ impl Layout {
         let (width, mut behind) = behind.split_first().ok_or(torn)?;
         let width = usize::from(*width);
         if !(1..=9).contains(&width) {
-            return Err(Corrupt::new("postings of an impossible width"));
+            return Err(Corrupt::new("postings of an invalid width"));
         }
         let heads = read_size(&mut behind).ok_or(torn)?;
         let start = bytes.len() - behind.len();
@@ -167,7 +165,7 @@ impl Layout {
         Ok(Layout { heads: start..firsts, firsts: firsts..rests, rests, width, top })
     }
 
-    /// The list of the next word, from the bytes that this is the layout of.
+    /// The list of the next word. `bytes` must be those passed to `of`.
     #[inline]
     pub(super) fn next<'a>(&mut self, bytes: &'a [u8]) -> Option<List<'a>> {
         let mut heads = bytes.get(self.heads.clone())?;
@@ -190,7 +188,7 @@ impl Layout {
         Some(List { first, rest, documents: documents.min(rest.len() as u64) + 1 })
     }
 
-    /// The list of the word that stands `index` words behind the next one.
+    /// The list of the word `index` words after the next one.
     pub(super) fn nth<'a>(&mut self, bytes: &'a [u8], index: usize) -> Option<List<'a>> {
         for _ in 0..index {
             self.next(bytes)?;
@@ -204,7 +202,7 @@ impl Layout {
 pub(super) struct List<'a> {
     pub(super) first: Posting,
     pub(super) rest: &'a [u8],
-    /// How many they are.
+    /// The number of documents.
     pub(super) documents: u64,
 }
 

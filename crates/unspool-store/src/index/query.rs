@@ -1,25 +1,26 @@
-//! What a person asks for: the words of a query as conditions that must all hold. `look.rs` turns
-//! them into candidates, `matching.rs` verifies them against a text.
+//! Parses a query into conditions that must all match. `lookup.rs` turns them into candidates,
+//! `matcher.rs` verifies them against texts.
 //!
 //! ```text
 //! alpha beta      both words, anywhere
-//! alph*           a word that begins so
-//! "to be, or"     this very fragment, wherever it begins and ends
-//! src/main.rs     a fragment as well: words with anything between them
-//! *alph           a fragment: the word may begin before it
+//! alph*           a word with this prefix
+//! "to be, or"     this exact fragment, also inside words
+//! src/main.rs     a fragment as well, because of its punctuation
+//! *alph           a fragment, possibly inside a word
 //! -alpha          not this word; likewise -alph* and -"a fragment"
 //! --flag, ->      not an exclusion: fragments
 //! ```
 //!
-//! Nothing is an error. Case does not matter. A quote that does not end goes to the end of the
-//! query; a quote ends before a space or the end, so that it may hold others (`"key":"value"`).
+//! No query is an error. Case is ignored. An unclosed quote extends to the end of the query. Only a
+//! quote before white space or the end closes, so a quoted fragment may contain quotes
+//! (`"key":"value"`).
 
 use memchr::memmem::Finder;
 
 use super::letters::{Role, fold, role};
 use super::tokens::{INSIDE, LONGEST};
 
-/// More conditions than this are not looked at.
+/// Conditions beyond this number are ignored.
 const CONDITIONS: usize = 64;
 
 /// A query.
@@ -29,18 +30,18 @@ pub struct Query {
     excluded: Vec<Condition>,
 }
 
-/// How a condition wants its text.
+/// How a condition matches its text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// As a whole word.
     Word,
     /// As the beginning of a word.
     Prefix,
-    /// As it stands, wherever it begins and ends.
+    /// Anywhere, also inside words.
     Fragment,
 }
 
-/// Something that must hold in one field of the document.
+/// A condition that one field of the document must match.
 #[derive(Clone, Debug)]
 pub struct Condition {
     kind: Kind,
@@ -57,13 +58,13 @@ impl PartialEq for Condition {
 impl Eq for Condition {}
 
 impl Condition {
-    /// `text` as it was asked for, in any case.
+    /// Folds `text` to lower case.
     pub fn new(kind: Kind, text: &str) -> Self {
         let text: String = text.chars().map(fold).collect();
         Condition { kind, finder: Finder::new(&text).into_owned(), text }
     }
 
-    /// How its text is wanted.
+    /// How it matches its text.
     pub fn kind(&self) -> Kind {
         self.kind
     }
@@ -73,12 +74,12 @@ impl Condition {
         &self.text
     }
 
-    /// Whether the index can narrow it down: a fragment of nothing but punctuation has no words.
+    /// True if the index can narrow it down. A fragment of punctuation only has no words.
     pub fn has_words(&self) -> bool {
         self.text.chars().any(|character| role(character) != Role::Breaks)
     }
 
-    /// What the dictionary must have for it.
+    /// The dictionary terms that a matching document must have.
     pub(super) fn needs(&self) -> Vec<Need> {
         match self.kind {
             Kind::Word => vec![Need::new(Reach::Whole, &self.text)],
@@ -87,8 +88,8 @@ impl Condition {
         }
     }
 
-    /// Words inside a fragment are whole. The first may be the end of a longer word and the last
-    /// the beginning of one, unless the fragment has something before or behind it.
+    /// Inner words of a fragment are whole words. Its first word may be the end of a longer word
+    /// and its last the beginning of one, unless punctuation precedes or follows it.
     fn needs_of_fragment(&self) -> Vec<Need> {
         words(&self.text)
             .into_iter()
@@ -109,7 +110,7 @@ impl Condition {
 }
 
 impl Query {
-    /// Reads a query as it was typed.
+    /// Parses a query as typed by the user.
     pub fn parse(typed: &str) -> Query {
         let mut query = Query::default();
         let mut rest = typed.trim_start();
@@ -130,22 +131,22 @@ impl Query {
         query
     }
 
-    /// What must hold.
+    /// The conditions that must match.
     pub fn conditions(&self) -> &[Condition] {
         &self.conditions
     }
 
-    /// What must not hold.
+    /// The conditions that must not match.
     pub fn excluded(&self) -> &[Condition] {
         &self.excluded
     }
 
-    /// Whether it asks for nothing at all: then everything matches.
+    /// True if there are no conditions. Then everything matches.
     pub fn is_empty(&self) -> bool {
         self.conditions.is_empty() && self.excluded.is_empty()
     }
 
-    /// The same query with every word taken as a fragment: it may stand inside longer words.
+    /// The same query with every word as a fragment, so that it also matches inside longer words.
     pub fn widened(&self) -> Query {
         let mut query = self.clone();
         for index in 0..query.conditions.len() {
@@ -154,7 +155,7 @@ impl Query {
         query
     }
 
-    /// Takes the condition as a fragment.
+    /// Turns a condition into a fragment.
     pub(super) fn widen(&mut self, index: usize) {
         if let Some(condition) = self.conditions.get_mut(index) {
             condition.kind = Kind::Fragment;
@@ -162,8 +163,8 @@ impl Query {
     }
 }
 
-/// Takes the sign of an exclusion away, if there is one. Only before something that can be
-/// excluded: `--flag`, `->` and `-` are asked for as they stand.
+/// Strips the `-` of an exclusion, if there is one. A `-` before punctuation is no exclusion:
+/// `--flag`, `->` and `-` are fragments.
 fn exclusion(typed: &str) -> (bool, &str) {
     let behind = typed.strip_prefix('-').unwrap_or_default();
     let next = behind.chars().next();
@@ -173,8 +174,8 @@ fn exclusion(typed: &str) -> (bool, &str) {
     }
 }
 
-/// The fragment behind an opening quote, and what stands behind the closing one. Nothing but white
-/// space is no condition.
+/// Parses the fragment after an opening quote. Returns it and the rest of the query; None for
+/// white space only.
 fn quote(quoted: &str) -> (Option<Condition>, &str) {
     let closes = |at: &usize| quoted[at + 1..].chars().next().is_none_or(char::is_whitespace);
     let end = memchr::memchr_iter(b'"', quoted.as_bytes()).find(closes);
@@ -186,7 +187,7 @@ fn quote(quoted: &str) -> (Option<Condition>, &str) {
     ((!blank).then(|| Condition::new(Kind::Fragment, text)), behind)
 }
 
-/// What was typed without quotes or spaces.
+/// Parses a condition without quotes or white space.
 fn bare(typed: &str) -> Condition {
     let starless = typed.trim_matches('*');
     let one = one_word(starless);
@@ -205,7 +206,7 @@ fn one_word(text: &str) -> bool {
     matches!(words(text).as_slice(), [(_, word)] if word.len() == text.len())
 }
 
-/// The words of a text and where they begin, as they stand in it.
+/// The words of a text, unfolded, with their positions.
 pub(super) fn words(text: &str) -> Vec<(usize, &str)> {
     let mut words = Vec::new();
     let mut start = None;
@@ -225,14 +226,14 @@ pub(super) fn words(text: &str) -> Vec<(usize, &str)> {
     words
 }
 
-/// Words of the dictionary that a condition needs one of.
+/// A pattern for words of the dictionary. A matching document has at least one such word.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Need {
     pub(super) reach: Reach,
     pub(super) word: String,
 }
 
-/// How much of a word of the dictionary is known.
+/// How a term matches words of the dictionary.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Reach {
     Whole,
@@ -242,8 +243,8 @@ pub(super) enum Reach {
 }
 
 impl Need {
-    /// Long words stand in the dictionary in pieces, so no more is asked for than stands in one
-    /// piece for certain.
+    /// The dictionary holds long words in pieces, so the term is cut to what one piece is certain
+    /// to contain.
     fn new(reach: Reach, word: &str) -> Need {
         let word = match reach {
             Reach::Whole | Reach::Start => &word[..word.floor_char_boundary(LONGEST)],
@@ -253,7 +254,7 @@ impl Need {
         Need { reach, word: word.to_owned() }
     }
 
-    /// What to search for among words that stand between line feeds.
+    /// The bytes to search for among words separated by line feeds.
     pub(super) fn pattern(&self) -> Vec<u8> {
         let (before, behind) = match self.reach {
             Reach::Whole => ("\n", "\n"),

@@ -1,24 +1,24 @@
-//! Which four letters follow each other in the words of a block: a small map that says of most
-//! blocks that a fragment cannot be in them, so that they need not be read, let alone unpacked.
-//! The maps of neighbouring blocks are kept as one sheet (`sheets.rs`).
+//! The n-grams of a block: a hashed bitmap of the 4-byte sequences in its words. It excludes most
+//! blocks from a fragment search, so that they need not be read or unpacked. Neighbouring blocks
+//! are stored as one transposed bitmap (`ngram_bitmaps.rs`).
 //!
-//! Of three letters most blocks have most: a map of triples let two blocks in five pass where one
-//! of these lets one in twelve pass (fragments of seven letters, a million parts).
+//! Trigrams are too common: with them two blocks in five pass, with 4-grams one in twelve
+//! (fragments of seven letters, a million parts).
 
 const LETTERS: usize = 4;
-/// Positions of a map, at most, as a power of two: a full block has some thirty thousand different
-/// runs, so that about a third of the bits are set.
+/// log2 of the maximum number of positions. A full block has some thirty thousand different
+/// n-grams, so about a third of the bits are set.
 pub(super) const MOST: u32 = 16;
-/// A small block gets a small map.
+/// log2 of the minimum number of positions, for small blocks.
 pub(super) const FEWEST: u32 = 6;
 
-/// The runs of letters in some words.
+/// The n-gram hashes of the words of a block.
 #[derive(Clone, Default)]
 pub(super) struct Runs(Vec<u32>);
 
 /// One bit for each position.
 pub(super) struct Map {
-    /// How many positions it has, as a power of two.
+    /// log2 of the number of positions.
     pub(super) power: u32,
     bits: Vec<u64>,
 }
@@ -28,7 +28,7 @@ impl Runs {
         self.0.extend(hashes(word));
     }
 
-    /// The map of what was added. Begins another.
+    /// Returns the bitmap of the added words and resets.
     pub(super) fn take(&mut self) -> Map {
         let power = (self.0.len() * 3 / 2).next_power_of_two().ilog2().clamp(FEWEST, MOST);
         let mut bits = vec![0; 1 << (power - FEWEST)];
@@ -43,7 +43,7 @@ impl Runs {
 }
 
 impl Map {
-    /// The positions that have something, in order.
+    /// The positions of the set bits, in order.
     pub(super) fn positions(&self) -> impl Iterator<Item = usize> {
         self.bits.iter().enumerate().flat_map(|(index, bits)| {
             let mut left = *bits;
@@ -56,7 +56,7 @@ impl Map {
     }
 }
 
-/// The runs of a word.
+/// The n-gram hashes of a word.
 pub(super) fn hashes(word: &[u8]) -> impl Iterator<Item = u32> {
     word.windows(LETTERS).map(|run| {
         let number = run.iter().fold(0u32, |number, byte| number << 8 | u32::from(*byte));
@@ -64,8 +64,8 @@ pub(super) fn hashes(word: &[u8]) -> impl Iterator<Item = u32> {
     })
 }
 
-/// Where a run stands in a map. The upper bits of a product are the well mixed ones; and a map of
-/// half the size has a run at half the position.
+/// The position of an n-gram in a bitmap. Uses the upper bits: they are the well mixed ones of a
+/// product, and a bitmap of half the size has an n-gram at half the position.
 pub(super) fn position(hash: u32, power: u32) -> usize {
     (hash >> (u32::BITS - power)) as usize
 }

@@ -1,44 +1,44 @@
-//! A segment: a part of the index that is written once and read until it is merged away. It is a
-//! row of blocks in the order of their words; a block is a row of the database. Beside them stand
-//! sheets, which say what letters are in which block. `build.rs` and `merge.rs` write segments,
-//! `look.rs` reads them block by block.
+//! A segment: an immutable part of the index, deleted when it is merged into a larger one. It is a
+//! sequence of blocks in word order, each a row of the database, and n-gram bitmaps that show which
+//! blocks may contain a fragment. `build.rs` and `merge.rs` write segments, `lookup.rs` reads them
+//! block by block.
 
 use super::postings::{ListsWriter, Posting};
 use super::runs::Runs;
 use super::sheets::{Sheet, Stack};
 use super::words::{self, Packed, Packer};
 
-/// Bytes of postings in a block from which on it is closed: a very common word ends its block.
+/// A block is closed at this many bytes of postings, so a very common word ends its block.
 const POSTINGS: usize = 96 << 10;
 
-/// Some of the words of a segment, in order, and the documents that they stand in.
+/// A range of the words of a segment, in order, with their postings.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Block {
     /// Its first word.
     pub first: Vec<u8>,
     /// Its last word.
     pub last: Vec<u8>,
-    /// The words, packed.
+    /// The words, front-coded.
     pub words: Vec<u8>,
-    /// The documents of each word.
+    /// The postings of each word.
     pub postings: Vec<u8>,
 }
 
 impl Block {
-    /// How many bytes the block takes.
+    /// The size of the block in bytes.
     pub fn size(&self) -> usize {
         self.first.len() + self.last.len() + self.words.len() + self.postings.len()
     }
 }
 
-/// What was counted while a segment was written.
+/// The counts of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
     /// Documents.
     pub documents: u64,
     /// Different words.
     pub words: u64,
-    /// Pairs of a word and a document that it stands in: the size of the segment.
+    /// Pairs of a word and a document that contains it: the size of the segment.
     pub tokens: u64,
 }
 
@@ -49,15 +49,15 @@ pub struct Segment {
     pub documents: u64,
     /// Different words.
     pub words: u64,
-    /// Pairs of a word and a document that it stands in: the size of the segment.
+    /// Pairs of a word and a document that contains it: the size of the segment.
     pub tokens: u64,
     /// The blocks, in the order of their words.
     pub blocks: Vec<Block>,
-    /// What letters are in which of them.
+    /// The n-gram bitmaps of the blocks.
     pub sheets: Vec<Sheet>,
 }
 
-/// What a segment is written as: blocks, and behind so many of them their sheet.
+/// One written item of a segment: a block, or the n-gram bitmap of the blocks before it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Piece {
     Block(Block),
@@ -65,7 +65,7 @@ pub enum Piece {
 }
 
 impl Segment {
-    /// How many bytes its blocks and sheets take.
+    /// The size of its blocks and bitmaps in bytes.
     pub fn size(&self) -> usize {
         let blocks: usize = self.blocks.iter().map(Block::size).sum();
         blocks + self.sheets.iter().map(Sheet::size).sum::<usize>()
@@ -79,9 +79,9 @@ impl Segment {
     }
 }
 
-/// Writes words and their documents as blocks and sheets.
+/// Writes words and their postings as blocks and n-gram bitmaps.
 pub(super) struct Writer {
-    /// Bytes of words from which on a block is closed.
+    /// A block is closed at this many bytes of words, unpacked.
     enough: usize,
     words: Packer,
     runs: Runs,
@@ -97,7 +97,7 @@ impl Default for Writer {
 }
 
 impl Writer {
-    /// Of blocks with about so many bytes of words, which are no more than can be unpacked.
+    /// Writes blocks of about this many bytes of words, limited to what a reader can unpack.
     pub(super) fn of_blocks(enough: usize) -> Writer {
         Writer {
             enough: enough.min(words::ENOUGH),
@@ -109,8 +109,8 @@ impl Writer {
         }
     }
 
-    /// Adds a word, behind all words before it, with its documents, newest first. A word without
-    /// documents is left out. Returns what is complete.
+    /// Adds the next word in order, with its documents, newest first. Skips a word without
+    /// documents. Returns the completed items.
     #[must_use]
     pub(super) fn add(
         &mut self,
@@ -136,7 +136,7 @@ impl Writer {
         std::iter::once(Piece::Block(block)).chain(sheet.map(Piece::Sheet)).collect()
     }
 
-    /// What is left, and what was counted. Documents are for the caller to count.
+    /// Returns the remaining items and the counts. The caller counts the documents.
     pub(super) fn finish(mut self) -> (Vec<Piece>, Counts) {
         let mut pieces = self.close();
         pieces.extend(self.maps.take().map(Piece::Sheet));

@@ -1,17 +1,17 @@
-//! The maps of runs (`runs.rs`) of many blocks, turned round: a sheet says for each position which
-//! of its blocks have something there. So a look reads a few rows for each sheet instead of a map
-//! for each block. `segment.rs` fills sheets while it writes blocks; `gather.rs` asks them which
-//! blocks a fragment may be in.
+//! N-gram bitmaps: the transposed block bitmaps (`ngrams.rs`) of up to 62 blocks. For each position
+//! a bitmap tells which of its blocks have an n-gram there, so a lookup reads a few rows for each
+//! bitmap instead of one for each block. `segment.rs` fills bitmaps while it writes blocks;
+//! `term_postings.rs` queries them for the blocks that may contain a fragment.
 //!
-//! A sheet is kept in slices of 256 positions, each a row of the database:
+//! A bitmap is stored in slices of 256 positions, each a row of the database:
 //!
 //! ```text
-//! the sheet's positions, as a power of two
+//! log2 of the number of positions of the bitmap
 //! the number of its blocks
 //! for each position one bit for each block, without gaps
 //! ```
 //!
-//! A sheet proposes like the index does: what is missing in it, or cannot be read, hides nothing.
+//! Missing or corrupt slices count as matches, so damage never hides a document.
 
 use std::ops::Range;
 
@@ -19,14 +19,14 @@ use super::postings::Corrupt;
 use super::runs::{FEWEST, MOST, Map, Runs, hashes, position};
 use super::words::Unpacker;
 
-/// The blocks of a sheet, but for the last one of a segment: as many as let four full slices fill
-/// a page of the database.
+/// The blocks of a bitmap; the last bitmap of a segment may have fewer. Chosen so that four full
+/// slices fill a page of the database.
 pub(super) const BLOCKS: usize = 62;
-/// The positions of a slice, as a power of two.
+/// log2 of the positions of a slice.
 const SLICE: u32 = 8;
 const HEADER: usize = 2;
 
-/// Where the runs of some blocks of a segment are.
+/// The n-grams of up to 62 blocks of a segment.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Sheet {
     /// In order.
@@ -34,32 +34,32 @@ pub struct Sheet {
 }
 
 impl Sheet {
-    /// How many bytes the sheet takes.
+    /// The size of the bitmap in bytes.
     pub fn size(&self) -> usize {
         self.slices.iter().map(Vec::len).sum()
     }
 }
 
-/// Collects the maps of blocks, in order, until they are a sheet.
+/// Collects block bitmaps, in order, and transposes 62 of them at a time.
 #[derive(Default)]
 pub(super) struct Stack(Vec<Map>);
 
 impl Stack {
-    /// Adds a map. Returns a sheet when one is complete.
+    /// Adds a block bitmap. Returns a transposed bitmap when one is complete.
     #[must_use]
     pub(super) fn add(&mut self, map: Map) -> Option<Sheet> {
         self.0.push(map);
         if self.0.len() == BLOCKS { self.take() } else { None }
     }
 
-    /// A sheet of what is left, if anything.
+    /// A bitmap of the remaining blocks, if any.
     pub(super) fn take(&mut self) -> Option<Sheet> {
         let maps = std::mem::take(&mut self.0);
         let power = maps.iter().map(|map| map.power).max()?;
         let mut masks = vec![0u64; 1 << power];
         for (block, map) in maps.iter().enumerate() {
-            // A smaller map is widened: what may stand at one of its positions may stand at any of
-            // those that it covers.
+            // Widen a smaller bitmap: one of its positions covers several of the wider one, and
+            // its n-gram may be at any of them.
             let width = 1 << (power - map.power);
             for position in map.positions() {
                 let covered = masks.iter_mut().skip(position * width).take(width);
@@ -72,8 +72,8 @@ impl Stack {
     }
 }
 
-/// Makes the sheets of a segment anew from the words of its blocks, in order, for whoever wants to
-/// know whether those that are stored say the same.
+/// Recomputes the bitmaps of a segment from the words of its blocks, in order, to verify the stored
+/// ones.
 #[derive(Default)]
 pub struct Retrace {
     unpacker: Unpacker,
@@ -82,14 +82,14 @@ pub struct Retrace {
 }
 
 impl Retrace {
-    /// Adds the words of a block. Returns a sheet when one is complete.
+    /// Adds the words of a block. Returns a bitmap when one is complete.
     pub fn add(&mut self, words: &[u8]) -> Result<Option<Sheet>, Corrupt> {
         let words = self.unpacker.words(words)?;
         words.split(|byte| *byte == b'\n').for_each(|word| self.runs.add(word));
         Ok(self.maps.add(self.runs.take()))
     }
 
-    /// The last sheet.
+    /// The last bitmap.
     pub fn finish(mut self) -> Option<Sheet> {
         self.maps.take()
     }
@@ -111,13 +111,13 @@ fn slice(power: u32, blocks: usize, masks: &[u64]) -> Vec<u8> {
     bytes
 }
 
-/// The bytes of every slice of such a sheet. The positions are a multiple of eight, so no bits are
+/// The size of a slice in bytes. The number of positions is a multiple of eight, so no bits are
 /// left over.
 fn length(power: u32, blocks: usize) -> usize {
     HEADER + (blocks << power.min(SLICE)) / 8
 }
 
-/// A slice that was read, if it can be.
+/// A slice that was read and is valid.
 struct Slice {
     power: u32,
     blocks: usize,
@@ -134,7 +134,7 @@ impl Slice {
         sound.then_some(Slice { power, blocks, bytes })
     }
 
-    /// Which blocks have something at a position of the slice.
+    /// The mask of the blocks that have an n-gram at a position of the slice.
     fn mask(&self, position: usize) -> u64 {
         let at = position * self.blocks;
         let mut bits = [0; 16];
@@ -144,12 +144,12 @@ impl Slice {
     }
 }
 
-/// A mask of so many blocks, of which there are fewer than 64.
+/// A mask of this many blocks, fewer than 64.
 fn all(blocks: usize) -> u64 {
     (1 << blocks) - 1
 }
 
-/// What is looked for: the runs of each need, one of which a block must have.
+/// The n-gram hashes of each term. A block must have all n-grams of at least one term.
 pub(super) struct Wanted(Vec<Vec<u32>>);
 
 impl Wanted {
@@ -157,14 +157,14 @@ impl Wanted {
         Wanted(needs.map(|need| hashes(need).collect()).collect())
     }
 
-    /// The numbers of the blocks that may have one of the needs, in order. `read` gives a slice,
-    /// by the number of its sheet and its own.
+    /// The numbers of the blocks that may contain one of the terms, in order. `read` loads a slice,
+    /// by the number of its bitmap and its own.
     pub(super) fn blocks<E>(
         &self,
         read: &mut dyn FnMut(usize, usize) -> Result<Option<Vec<u8>>, E>,
     ) -> Result<Vec<Range<usize>>, E> {
         let mut ranges = Vec::new();
-        // Too short to have runs: every block may have it.
+        // A term without n-grams is too short to filter by.
         let vague = self.0.iter().any(Vec::is_empty);
         let mut number = 0;
         while !vague && let Some(first) = read(number, 0)? {
@@ -175,7 +175,7 @@ impl Wanted {
             }
             number += 1;
         }
-        // The last sheet is not full. What no sheet speaks of may have anything.
+        // Blocks without a bitmap count as matches.
         let behind = number * BLOCKS;
         match ranges.last_mut() {
             Some(Range { end, .. }) if *end == behind => *end = usize::MAX,
@@ -192,7 +192,7 @@ fn add(ranges: &mut Vec<Range<usize>>, block: usize) {
     }
 }
 
-/// A sheet that is looked at, with its slices that were read: None for one that cannot be.
+/// A bitmap with the slices read so far: None for an unreadable slice.
 struct Open {
     number: usize,
     slices: Vec<(usize, Option<Slice>)>,
@@ -223,7 +223,7 @@ impl Open {
             }
             any |= mask;
         }
-        // Blocks of which the sheet says nothing.
+        // Blocks beyond the last one of the bitmap count as matches.
         Ok(any | all(BLOCKS) & !all(blocks))
     }
 

@@ -17,7 +17,7 @@ fn sheets_of(blocks: &[Vec<String>]) -> Vec<Sheet> {
     sheets
 }
 
-/// Which of so many blocks are wanted.
+/// The blocks, of this many, that the bitmaps admit.
 fn wanted(sheets: &[Sheet], needs: &[&str], blocks: usize) -> Vec<usize> {
     let mut read = |sheet: usize, slice: usize| {
         let sheet: Option<&Sheet> = sheets.get(sheet);
@@ -29,7 +29,7 @@ fn wanted(sheets: &[Sheet], needs: &[&str], blocks: usize) -> Vec<usize> {
     (0..blocks).filter(|block| ranges.iter().any(|range| range.contains(block))).collect()
 }
 
-/// Blocks of very different sizes, so that maps are widened.
+/// Blocks of very different sizes, so that bitmaps are widened.
 fn blocks() -> impl Strategy<Value = Vec<Vec<String>>> {
     let block = prop_oneof![
         6 => prop::collection::vec("[a-f]{1,12}|[a-zé]{4,9}", 0..6),
@@ -69,7 +69,7 @@ proptest! {
         blocks in prop::collection::vec(prop::collection::vec("[a-z]{4,9}", 0..40), 1..130),
         run in "[a-z]{4}",
     ) {
-        // Held against each block by itself, widened to the size of its sheet.
+        // Compare with each block by itself, widened to the size of its bitmap.
         let sheets = sheets_of(&blocks);
         let found = wanted(&sheets, &[&run], blocks.len());
         for (number, block) in blocks.iter().enumerate() {
@@ -91,7 +91,7 @@ proptest! {
             let slices = &mut sheets[sheet].slices;
             let slice = slice.index(slices.len());
             match bytes {
-                // Too short for what it says, mostly; the rest must only not panic.
+                // Mostly too short for its header; the others must not panic.
                 Some(bytes) => slices[slice] = [&[17, 200][..], &bytes].concat(),
                 None => slices[slice].truncate(1),
             }
@@ -126,10 +126,10 @@ fn most_blocks_are_passed_over() {
     assert_eq!(sheets.len(), 4);
     assert!(wanted(&sheets, &[&word(7)], 200).len() < 20);
     assert!(wanted(&sheets, &[NOWHERE], 200).len() < 5);
-    // Too short, and beside something that is.
+    // Too short a term, alone and beside another one.
     assert_eq!(wanted(&sheets, &["abc"], 200).len(), 200);
     assert_eq!(wanted(&sheets, &[NOWHERE, "a"], 200).len(), 200);
-    // What no sheet speaks of.
+    // Blocks without a bitmap.
     assert!(wanted(&sheets[..2], &[NOWHERE], 200).ends_with(&(124..200).collect::<Vec<_>>()));
     assert_eq!(wanted(&[], &[NOWHERE], 3), [0, 1, 2]);
 }
@@ -146,7 +146,7 @@ fn a_slice_fits_a_quarter_of_a_page() {
         .collect();
     let sheets = sheets_of(&blocks);
     assert_eq!((sheets.len(), sheets[0].slices.len()), (1, 256));
-    // What a row of an index may take in a page of 8192 bytes, less its key.
+    // The maximum row size of an index with four rows in a page of 8192 bytes, minus the key.
     assert!(sheets[0].slices.iter().all(|slice| slice.len() == sheets[0].slices[0].len()));
     assert!(sheets[0].slices[0].len() <= 2030 - 30, "{}", sheets[0].slices[0].len());
 }

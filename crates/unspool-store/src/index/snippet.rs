@@ -1,22 +1,22 @@
-//! One line of a text around its matches, for a list of results.
+//! Cuts one line of a text around its matches, for a list of search results.
 
 use std::ops::Range;
 
 use super::letters::clings;
 
-/// A line from a text.
+/// A line of a text with marked matches.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Snippet {
     /// No control characters, no line feeds, no bidirectional overrides; `…` where it was cut.
     pub text: String,
-    /// Where the matches are in it: bytes, in order.
+    /// The byte ranges of the matches, in order.
     pub ranges: Vec<Range<usize>>,
 }
 
 const CUT: char = '…';
 
-/// The line of about `width` characters with the most of the matches in it. `ranges` are what
-/// [`Query::ranges`](super::Query::ranges) found in the text.
+/// The line of about `width` characters that contains the most matches. `ranges` are the matches
+/// that `TextQuery::ranges` found in the text.
 pub fn snippet(text: &str, ranges: &[Range<usize>], width: usize) -> Snippet {
     let width = width.max(1);
     let cluster = densest(text, ranges, width);
@@ -39,7 +39,7 @@ pub fn snippet(text: &str, ranges: &[Range<usize>], width: usize) -> Snippet {
             open = None;
             ranges.next();
         }
-        // Nothing that is shown may stand in no match, however odd the ranges are.
+        // Skip ranges that ended before this character, so that odd ranges mark nothing extra.
         while ranges.peek().is_some_and(|range| range.end <= at) {
             ranges.next();
         }
@@ -69,14 +69,14 @@ fn close(snippet: &mut Snippet, start: usize) {
     }
 }
 
-/// What becomes one space, together with its like.
+/// True for characters that collapse into one space.
 fn is_space(character: char) -> bool {
     let steers = matches!(character, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     character.is_whitespace() || character.is_control() || steers
 }
 
-/// The stretch of text that has the most matches within `width`. Measured in bytes, which for most
-/// texts are characters.
+/// The range of text with the most matches within `width`. Measured in bytes, which for most texts
+/// equals characters.
 fn densest(text: &str, ranges: &[Range<usize>], width: usize) -> Range<usize> {
     let mut best = 0..0;
     let mut most = 0;
@@ -97,7 +97,7 @@ fn densest(text: &str, ranges: &[Range<usize>], width: usize) -> Range<usize> {
     start..text.floor_char_boundary(best.end).max(start)
 }
 
-/// A window of `width` characters with the cluster in its middle.
+/// A window of `width` characters centred on the cluster.
 fn window(text: &str, cluster: Range<usize>, width: usize) -> Range<usize> {
     let (before, rest) = text.split_at(cluster.start);
     let inside = rest.get(..cluster.len()).unwrap_or(rest).chars().take(width).count();
@@ -106,7 +106,7 @@ fn window(text: &str, cluster: Range<usize>, width: usize) -> Range<usize> {
     let lead = before.get(start..).map_or(0, |lead| lead.chars().count());
     let tail = width - lead.min(width);
     let end = rest.char_indices().nth(tail).map_or(text.len(), |(at, _)| cluster.start + at);
-    // What is left over behind goes before.
+    // Use the width that is left over after the cluster before it.
     let behind = text.get(cluster.start..end).map_or(0, |it| it.chars().count());
     let spare = width.saturating_sub(lead + behind);
     let start = text
@@ -122,8 +122,8 @@ enum Side {
     On,
 }
 
-/// The nearest place at which nothing is torn that belongs together. It gives up after a few
-/// characters: marks can be piled without end.
+/// The nearest position that does not split a grapheme. Gives up after 16 characters, because
+/// combining marks can be stacked without limit.
 fn whole(text: &str, mut at: usize, side: Side) -> usize {
     for _ in 0..16 {
         let (before, behind) = text.split_at(at);

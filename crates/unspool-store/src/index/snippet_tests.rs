@@ -47,7 +47,7 @@ fn short_texts_are_shown_whole() {
     assert_eq!(cut("a\r\nb", "b", 10), ("a b".to_owned(), vec!["b".to_owned()]));
     assert_eq!(cut("", "b", 10), (String::new(), vec![]));
     assert_eq!(cut("no match here", "b", 8), ("no match…".to_owned(), vec![]));
-    // What is left over on one side goes to the other.
+    // Width that one side does not use goes to the other.
     assert_eq!(cut("0123456789 b", "b", 6).0, "…6789 b");
     assert_eq!(cut("b 0123456789", "b", 6).0, "b 0123…");
     assert_eq!(cut("a\u{202e}b", "b", 6).0, "a b");

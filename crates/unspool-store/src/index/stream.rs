@@ -1,16 +1,15 @@
-//! The documents of a need, newest first, across all its lists, without reading more of them than
-//! is asked for.
+//! A cursor over the documents of a term, newest first, merged lazily from its posting lists.
 
 use super::gather::Found;
 use super::postings::{Posting, Postings};
 
-/// Up to so many lists are read side by side; more are made into one first.
+/// Up to this many lists are merged lazily; more are merged into one list first.
 const SIDE_BY_SIDE: usize = 48;
 
 pub(super) enum Stream<'a> {
-    /// Each list, and where it stands.
+    /// Each list with its current posting.
     Lists(Vec<(Option<Posting>, Postings<'a>)>),
-    /// All documents, newest first, and how many were passed.
+    /// All documents, newest first, and the current index.
     Documents(Vec<u64>, usize),
 }
 
@@ -26,7 +25,7 @@ impl<'a> Stream<'a> {
         Stream::Lists(found.lists().map(open).collect())
     }
 
-    /// The newest document that is not newer than `wanted`. To be asked for ever older ones.
+    /// The newest document that is not newer than `wanted`, which must not increase between calls.
     pub(super) fn at_most(&mut self, wanted: u64) -> Option<u64> {
         match self {
             Stream::Lists(lists) => {
@@ -48,7 +47,7 @@ impl<'a> Stream<'a> {
     }
 }
 
-/// How many of the documents are newer than `wanted`: few, as a rule.
+/// The number of documents newer than `wanted`, by galloping search: usually few.
 fn leap(documents: &[u64], wanted: u64) -> usize {
     let mut reach = 1;
     while documents.get(reach).is_some_and(|document| *document > wanted) {
@@ -58,8 +57,8 @@ fn leap(documents: &[u64], wanted: u64) -> usize {
     near.partition_point(|document| *document > wanted)
 }
 
-/// The documents of all lists, newest first, each once. By a map of bits where they lie close
-/// together, which they do unless a block is corrupt.
+/// The documents of all lists, newest first, without duplicates. Uses a bitmap if the numbers are
+/// dense, which they are unless a block is corrupt.
 fn union(found: &Found) -> Vec<u64> {
     let mut documents: Vec<u64> = found.lists().flatten().map(|posting| posting.document).collect();
     let newest = documents.iter().copied().max().unwrap_or_default();

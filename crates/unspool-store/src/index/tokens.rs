@@ -1,10 +1,10 @@
 //! Splits text into the words of the index: maximal runs of alphanumeric characters, folded to
-//! lower case; ideographs, kana and hangul syllables are words by themselves. Text comes in as an
-//! agent wrote it, plain here and as JSON in `tokens_json.rs`; words go to a [`Sink`].
+//! lower case; ideographs, kana and hangul syllables are words by themselves. Plain text is split
+//! here, JSON in `tokens_json.rs`; words go to a [`Sink`].
 //!
-//! This is the hot loop of an import. It looks at 64 bytes at a time, as a mask of word bytes, and
-//! hands out words of up to 16 bytes as two numbers that are already folded. Only runs with bytes
-//! outside ASCII are looked at character by character.
+//! This is the hot loop of an import. It processes 64 bytes at a time as a mask of word bytes and
+//! emits words of up to 16 bytes as two folded integers. Only runs with non-ASCII bytes are
+//! processed character by character.
 
 use std::ops::Range;
 
@@ -12,24 +12,25 @@ use super::letters::{Role, fold, role};
 use super::masks::{chunk, word_mask};
 use super::tokens_json::Escapes;
 
-/// The longest word in the dictionary. A longer one is indexed by overlapping pieces of it.
+/// The longest word in the dictionary, in bytes. A longer word is indexed as overlapping pieces.
 pub(super) const LONGEST: usize = 64;
-/// Pieces of a long word begin this far apart, so that anything inside the word of up to
-/// [`INSIDE`] bytes stands whole in one of them.
+/// The distance between the pieces of a long word, in bytes. Any fragment of up to [`INSIDE`] bytes
+/// is whole in one of them.
 const STRIDE: usize = 32;
-/// 61 (a piece that was cut at a wide character) less the stride.
+/// The longest fragment to look up inside a word, in bytes: 61 (a piece that was cut at a wide
+/// character) minus the stride.
 pub(super) const INSIDE: usize = 29;
-/// Of a word longer than this only the beginning is indexed, by its pieces. No such word is
-/// language or code; it is a dump of something.
+/// Only this many bytes of a word are indexed. A longer run is neither language nor code but a
+/// dump of data.
 pub(super) const SPAN: usize = 1024;
-/// Pieces of base64 (`+`, `/`, `-` and `_` separate words) that stand farther in than this are
-/// not indexed. Every one of them would be a word of its own: an image would cost its own size.
+/// Only this many bytes of a base64 chain are indexed (`+`, `/`, `-` and `_` split it into words).
+/// Each piece would be a new word: an image would add its own size to the index.
 const CHAIN: usize = 1024;
-/// The mean length of pieces from which on a chain counts as base64. Random ones have 32; paths,
+/// A chain counts as base64 from this mean length of its pieces on. Random base64 has 32; paths,
 /// dashed names and sums have far less.
 const CHAIN_MEAN: usize = 16;
 
-/// Takes the words of a text, in order, with repetitions.
+/// Receives the words of a text, in order, with repetitions.
 pub trait Sink {
     /// A word of at most 16 bytes.
     fn short(&mut self, word: Short);
@@ -37,8 +38,8 @@ pub trait Sink {
     fn long(&mut self, word: &[u8]);
 }
 
-/// A word of at most 16 bytes as two big-endian numbers, filled up with zeros: equal words are
-/// equal numbers, and numbers order as their words do.
+/// A word of at most 16 bytes as two big-endian integers, padded with zeros. They compare and order
+/// like the words.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Short {
     pub(super) first: u64,
@@ -64,7 +65,7 @@ impl Short {
         Short { first: (both >> 64) as u64, second: both as u64 }
     }
 
-    /// The bytes of the word, and how many they are.
+    /// The bytes of the word, padded, and its length.
     pub(super) fn unpack(self) -> ([u8; Self::MOST], usize) {
         let both = (u128::from(self.first) << 64) | u128::from(self.second);
         (both.to_be_bytes(), Self::MOST - both.trailing_zeros() as usize / 8)
@@ -89,7 +90,8 @@ impl Short {
         (self.first | self.second) & splat(0x80) == 0
     }
 
-    /// Of ASCII letters and digits only letters have the bit 0x40, and 0x20 makes them small.
+    /// Folds to lower case. Of ASCII letters and digits only letters have bit 0x40; bit 0x20 makes
+    /// them lower case.
     #[inline]
     pub(super) fn folded(self) -> Short {
         let lower = |it: u64| it | ((it & splat(0x40)) >> 1);
@@ -97,7 +99,7 @@ impl Short {
     }
 }
 
-/// The bits that a word of so many bytes fills.
+/// The bit masks of words by length in bytes.
 const MASKS: [(u64, u64); 32] = {
     let mut masks = [(!0, !0); 32];
     let mut length = 0;
@@ -109,14 +111,14 @@ const MASKS: [(u64, u64); 32] = {
     masks
 };
 
-/// How far a chain of pieces goes that single `+`, `/`, `-` or `_` hold together. It begins with
-/// a word of more than 16 bytes, so that for other text there is nothing to keep count of.
+/// A chain of pieces separated by single `+`, `/`, `-` or `_`, possibly base64. It starts with a
+/// word of more than 16 bytes, so other text pays nothing for the bookkeeping.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Chain {
     length: usize,
-    /// None if there is no chain.
+    /// Zero if there is no chain.
     pieces: usize,
-    /// Where its last piece ended.
+    /// The end of its last piece.
     pub(super) end: usize,
 }
 
@@ -125,7 +127,7 @@ impl Chain {
         self.pieces > 0
     }
 
-    /// Takes the next piece, or word, and says whether it is to be indexed.
+    /// Adds the next piece or word. Returns true if it is to be indexed.
     fn take(&mut self, linked: bool, length: usize, end: usize) -> bool {
         let before = if linked { *self } else { Chain::default() };
         *self = Chain::default();
@@ -135,21 +137,21 @@ impl Chain {
         before.length <= CHAIN || before.length < before.pieces * CHAIN_MEAN
     }
 
-    /// Whether the word at `start` goes on with it.
+    /// True if the word at `start` continues the chain.
     fn reaches(&self, bytes: &[u8], start: usize, json: bool) -> bool {
         let between = bytes.get(self.end..start);
         self.is_open()
             && match start.wrapping_sub(self.end) {
-                // Before the first byte stands what was before this text.
+                // None: `end` is position -1 and the chain continues from the previous text.
                 1 => between.is_none_or(|it| matches!(it, b"+" | b"/" | b"-" | b"_")),
-                // Some writers write this for a slash.
+                // Some JSON writers escape slashes.
                 2 => json && between == Some(b"\\/"),
                 _ => false,
             }
     }
 }
 
-/// Splits texts, and keeps the buffers that the rare cases need.
+/// Splits texts. Reuses the buffers of the rare cases.
 #[derive(Default, Debug)]
 pub struct Tokeniser {
     word: String,
@@ -162,7 +164,7 @@ impl Tokeniser {
         self.scan::<false>(text, &mut Chain::default(), sink);
     }
 
-    /// The words of a text, which may go on with a chain.
+    /// Emits the words of a text that may continue a chain.
     pub(super) fn scan<const JSON: bool>(
         &mut self,
         text: &str,
@@ -174,7 +176,7 @@ impl Tokeniser {
         let mut start = 0;
         let mut open = 0;
         let mut base = 0;
-        // One round more than there are bytes: it closes a word at the very end.
+        // One round past the end, to close a word at the very end.
         while base <= bytes.len() {
             let chunk = chunk(bytes, base);
             let mut mask = word_mask(&chunk);
@@ -210,7 +212,7 @@ impl Tokeniser {
         }
     }
 
-    /// A run of word bytes that is anything but a short word of ASCII.
+    /// Emits a run of word bytes that is not a short ASCII word.
     #[inline(never)]
     fn run<const JSON: bool>(
         &mut self,
@@ -255,7 +257,7 @@ impl Tokeniser {
         }
     }
 
-    /// A run with characters outside ASCII, which may be letters or not.
+    /// Emits a run with non-ASCII characters, which may or may not be letters.
     fn mixed(&mut self, run: &str, sink: &mut impl Sink) {
         let word = &mut self.word;
         word.clear();
@@ -285,7 +287,7 @@ impl Tokeniser {
     }
 }
 
-/// Hands a folded word of any length to the sink, in pieces if it is long.
+/// Emits a folded word of any length, in pieces if it is long.
 fn hand(word: &str, sink: &mut impl Sink) {
     match word.len() {
         0 => {}
@@ -294,8 +296,8 @@ fn hand(word: &str, sink: &mut impl Sink) {
     }
 }
 
-/// The pieces by which a word is indexed: itself, or overlapping pieces if it is long. The first
-/// is the beginning of the word and the last is its end.
+/// The pieces under which a word is indexed: itself, or overlapping pieces if it is long. The first
+/// is a prefix of the word and the last a suffix.
 pub(super) fn pieces(word: &str, mut take: impl FnMut(&str)) {
     let mut rest = word;
     loop {

@@ -1,10 +1,10 @@
-//! The words of raw JSON: of its keys, strings and numbers, as if every string had been unescaped
-//! and split by itself, but without a parse and without a copy. Quotes, brackets and the common
-//! escapes (`\n`, `\"`, …) only separate words, so it is enough to take the character behind a
-//! backslash out of the mask of word bytes. `\u` may stand for a letter inside a word: its six
-//! bytes are made part of the run they stand in, and only such runs are unescaped.
+//! The words of raw JSON: of its keys, strings and numbers, as if each string were unescaped and
+//! split, but without parsing or copying. Quotes, brackets and the common escapes (`\n`, `\"`, …)
+//! only separate words, so removing the character after a backslash from the mask of word bytes is
+//! enough. `\u` may encode a letter inside a word: its six bytes are added to the surrounding run,
+//! and only such runs are unescaped.
 //!
-//! What is not JSON is split as well as may be; it never fails.
+//! Invalid JSON is split on a best-effort basis; it never fails.
 
 use super::masks::{byte_mask, escaped_mask};
 use super::tokens::{Chain, Short, Sink, Tokeniser};
@@ -20,7 +20,7 @@ impl Tokeniser {
         self.scan::<true>(raw, &mut Chain::default(), sink);
     }
 
-    /// A run with `\u` in it, which ends at `end` and may go on with the chain.
+    /// A run that contains `\u`, ends at `end` and may continue the chain.
     pub(super) fn escaped(
         &mut self,
         run: &str,
@@ -33,7 +33,7 @@ impl Tokeniser {
         text.clear();
         unescape(run, &mut text);
         if linked {
-            // One before the first byte.
+            // Position -1, just before the first byte.
             chain.end = usize::MAX;
         } else {
             *chain = Chain::default();
@@ -48,22 +48,22 @@ impl Tokeniser {
     }
 }
 
-/// What JSON does to the text in it, as far as it was read.
+/// The state of JSON escapes while scanning.
 #[derive(Default)]
 pub(super) struct Escapes {
-    /// Whether the next chunk begins with an escaped byte: one or zero.
+    /// 1 if the next chunk begins with an escaped byte, else 0.
     carry: u64,
     /// Bytes of the next chunk that belong to a `\u` in this one.
     run: u64,
-    /// Behind the backslash of the latest `\u`.
+    /// The position after the backslash of the latest `\u`.
     latest: usize,
-    /// How far quotes were counted, and whether one is open there.
+    /// How far quotes were counted, and whether a string is open there.
     counted: usize,
     quoted: bool,
 }
 
 impl Escapes {
-    /// Takes escapes out of the mask of word bytes, and `\u` into it.
+    /// Removes escaped bytes from the mask of word bytes and adds `\u` sequences.
     #[inline]
     pub(super) fn apply(&mut self, chunk: &[u8; 64], mask: u64, bytes: &[u8], base: usize) -> u64 {
         let escaped = escaped_mask(byte_mask(chunk, b'\\'), &mut self.carry);
@@ -87,7 +87,7 @@ impl Escapes {
                 self.latest = place + 1;
             }
         };
-        // The first byte belongs to the chunk before, which has decided.
+        // A `\u` whose backslash is in the previous chunk was handled there.
         let mut units = units & !1;
         while units != 0 {
             take(base + units.trailing_zeros() as usize - 1);
@@ -99,21 +99,21 @@ impl Escapes {
         mask
     }
 
-    /// Whether a run that begins here may have a `\u` in it.
+    /// True if a run that starts here may contain a `\u`.
     #[inline]
     pub(super) fn reach(&self, start: usize) -> bool {
         start < self.latest
     }
 
-    /// `true`, `false` and `null` outside strings are not words: nobody looks for them, and they
-    /// would stand in every document.
+    /// True for `true`, `false` and `null` outside strings. They are not indexed: nobody searches
+    /// for them, and they would be in every document.
     #[inline]
     pub(super) fn is_literal(&mut self, word: Short, bytes: &[u8], start: usize) -> bool {
         let literal = (word == TRUE) | (word == FALSE) | (word == NULL);
         literal && !self.is_quoted(bytes, start)
     }
 
-    /// Whether a string is open here. Quotes are counted only when somebody asks.
+    /// True if a string is open here. Quotes are counted lazily.
     #[inline(never)]
     fn is_quoted(&mut self, bytes: &[u8], here: usize) -> bool {
         while let Some(rest) = bytes.get(self.counted..here)
@@ -128,7 +128,7 @@ impl Escapes {
     }
 }
 
-/// The UTF-16 unit that the escape at `place` stands for, if it is one.
+/// The UTF-16 unit of the `\u` escape at `place`, if it is valid.
 fn unit(bytes: &[u8], place: usize) -> Option<u16> {
     let escape = bytes.get(place..)?.first_chunk::<ESCAPE>()?;
     let digits = escape.strip_prefix(b"\\u")?;
@@ -138,8 +138,8 @@ fn unit(bytes: &[u8], place: usize) -> Option<u16> {
     })
 }
 
-/// Unescapes a run: nothing but word bytes and valid `\u`. Halves of pairs that stand alone become
-/// the replacement character, which separates.
+/// Unescapes a run of word bytes and valid `\u`. Lone surrogates become the replacement character,
+/// which separates words.
 fn unescape(run: &str, text: &mut String) {
     let bytes = run.as_bytes();
     let mut plain = 0;

@@ -4,7 +4,7 @@ use serde_json::Value;
 use super::model::{naive_words, text, words_of_json, words_of_text};
 use super::tokens::{INSIDE, pieces};
 
-/// The words by which the naive words are indexed.
+/// The index words of the naive words.
 fn expected(text: &str) -> Vec<String> {
     let mut expected = Vec::new();
     for word in naive_words(text) {
@@ -17,7 +17,7 @@ fn expected(text: &str) -> Vec<String> {
     expected
 }
 
-/// What the words of a document must be: those of each string by itself, and numbers.
+/// The expected words of a document: those of each string, and the numbers.
 fn expected_of_json(value: &Value, words: &mut Vec<String>) {
     match value {
         Value::Null | Value::Bool(_) => {}
@@ -33,7 +33,7 @@ fn expected_of_json(value: &Value, words: &mut Vec<String>) {
     }
 }
 
-/// Writes a string as JSON with every freedom that JSON gives.
+/// Writes a string as JSON, with random choices among the escapes that JSON allows.
 fn escape(text: &str, choices: &[u8]) -> String {
     let mut raw = String::from("\"");
     for (index, character) in text.chars().enumerate() {
@@ -152,7 +152,7 @@ fn escapes_separate_words_or_are_letters() {
     );
     assert_eq!(words, ["one", "two", "cafés", "xa", "n", "1", "5e", "3", "true"]);
     assert_eq!(words_of_json(r#""a\\nb\\\nc\"d\/e""#), ["a", "nb", "c", "d", "e"]);
-    // Halves of pairs, and escapes that are none.
+    // Lone surrogates and invalid escapes.
     assert_eq!(words_of_json(r#""a\ud83db\ude00c""#), ["a", "b", "c"]);
     assert_eq!(words_of_json(r#""a\u12 b\u"#), ["a", "12", "b"]);
 }
@@ -178,7 +178,7 @@ fn of_base64_only_the_beginning_is_indexed() {
     let words = words_of_text(&format!("before {blob} behind"));
     assert!(words.len() < 40, "{}", words.len());
     assert_eq!(words.last().unwrap(), "behind");
-    // Long paths and sums are no base64.
+    // Long paths and checksums are not base64.
     let path = vec!["directory"; 1000].join("/");
     assert_eq!(words_of_text(&path).len(), 1000);
     assert_eq!(words_of_text(&"a".repeat(1 << 20)).len(), 31);

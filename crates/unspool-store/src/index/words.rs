@@ -1,5 +1,5 @@
-//! The words of a block, as bytes and back. Each word stands there as what it shares with the one
-//! before it and what it has of its own:
+//! Front coding of the words of a block. Each word is stored as the length of the prefix it shares
+//! with the word before it, and its own suffix:
 //!
 //! ```text
 //! version
@@ -7,25 +7,25 @@
 //! shared << 4, length, the rest of the word         longer
 //! ```
 //!
-//! Unpacked, they stand between line feeds, one before the first and one behind the last. So one
-//! search over the raw bytes finds a whole word (`\nword\n`), a beginning (`\nword`), an end
-//! (`word\n`) or an inside (`word`).
+//! Unpacked, words are separated by line feeds, with one before the first and one after the last.
+//! One byte search then finds a whole word (`\nword\n`), a prefix (`\nword`), a suffix (`word\n`)
+//! or an infix (`word`).
 //!
-//! A search for an inside unpacks every word of the index, which is why this is no general
-//! compression: zstd made the words a fifth smaller and took twice as long to unpack and four times
-//! as long to pack.
+//! An infix search may unpack every word of the index, so speed matters more than size: zstd made
+//! the words a fifth smaller but took twice as long to unpack and four times as long to pack.
 
 use super::postings::Corrupt;
 use super::tokens::LONGEST;
 
-/// One was zstd.
+/// Version 1 was zstd.
 const VERSION: u8 = 2;
-/// Bytes of words in a block from which on it is closed, unpacked.
+/// A block is closed at this many bytes of unpacked words.
 pub(super) const ENOUGH: usize = 48 << 10;
-/// The words are copied in steps of this, and not farther than they go.
+/// Unpacking copies this many bytes at a time.
 const STEP: usize = 16;
 const SHARED_MOST: usize = 15;
-/// What a word can take, with what is shared, its line feed and a step too many.
+/// The most that unpacking one word may write: shared prefix, word, line feed, and one copy too
+/// many.
 const ROOM: usize = SHARED_MOST + LONGEST + 1 + STEP;
 const CAPACITY: usize = ENOUGH + 2 * ROOM;
 
@@ -47,7 +47,7 @@ pub(super) struct Packed {
 
 impl Packer {
     pub(super) fn add(&mut self, word: &[u8]) {
-        // The tokeniser makes none that is longer; a merge may read one.
+        // The tokeniser emits no longer word, but a merge may read one from a corrupt block.
         let word = word.get(..LONGEST).unwrap_or(word);
         if self.packed.is_empty() {
             self.packed.push(VERSION);
@@ -67,19 +67,19 @@ impl Packer {
         self.length += word.len() + 1;
     }
 
-    /// How long the words are, unpacked.
+    /// The unpacked length of the words in bytes.
     pub(super) fn length(&self) -> usize {
         self.length
     }
 
-    /// What was added, if anything. The packer is empty afterwards.
+    /// The packed words, if any. The packer is empty afterwards.
     pub(super) fn finish(&mut self) -> Option<Packed> {
         let Packer { packed: words, first, last, .. } = std::mem::take(self);
         (!words.is_empty()).then_some(Packed { first, last, words })
     }
 }
 
-/// Unpacks the words of blocks, one block after the other, in one buffer.
+/// Unpacks the words of blocks into a reused buffer.
 pub(super) struct Unpacker {
     raw: Vec<u8>,
 }
@@ -91,19 +91,19 @@ impl Default for Unpacker {
 }
 
 impl Unpacker {
-    /// The words of a block, each between line feeds.
+    /// The words of a block, separated by line feeds.
     pub(super) fn words(&mut self, packed: &[u8]) -> Result<&[u8], Corrupt> {
         let (version, packed) =
             packed.split_first().ok_or(Corrupt::new("a block without words"))?;
         if *version != VERSION {
             return Err(Corrupt::new("words of an unknown version"));
         }
-        let length = unpack(packed, &mut self.raw).ok_or(Corrupt::new("words that are torn"))?;
+        let length = unpack(packed, &mut self.raw).ok_or(Corrupt::new("truncated words"))?;
         Ok(&self.raw[..length])
     }
 }
 
-/// Unpacks words and says how long they are.
+/// Unpacks words into `raw`. Returns their length, or None if they are corrupt.
 fn unpack(mut packed: &[u8], raw: &mut [u8]) -> Option<usize> {
     *raw.first_mut()? = b'\n';
     let mut previous = 0;
@@ -119,7 +119,7 @@ fn unpack(mut packed: &[u8], raw: &mut [u8]) -> Option<usize> {
         if length == 0 || length > LONGEST || at + ROOM > raw.len() || previous + shared >= at {
             return None;
         }
-        // Whole steps, even if less is wanted: what is too much is written over.
+        // Copy a fixed size, which is faster; the excess is overwritten.
         let before = *raw.get(previous..)?.first_chunk::<STEP>()?;
         *raw.get_mut(at..)?.first_chunk_mut()? = before;
         let own = raw.get_mut(at + shared..)?;

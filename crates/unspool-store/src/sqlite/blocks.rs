@@ -1,5 +1,5 @@
-//! The index of words in the database: its blocks and sheets as rows, written piece by piece, and
-//! read as the index asks for them.
+//! The search index in SQLite: writes and reads its blocks and n-gram bitmaps as rows. Implements
+//! `BlockStore` for lookups.
 
 use std::ops::{ControlFlow, Range};
 
@@ -76,7 +76,7 @@ impl<'c> SegmentWriter<'c> {
     }
 }
 
-/// The blocks of a segment, one at a time.
+/// Iterates over the blocks of a segment, one row at a time.
 pub struct Blocks<'c> {
     connection: &'c Connection,
     segment: Row,
@@ -111,7 +111,7 @@ fn block(row: &SqlRow<'_>) -> rusqlite::Result<Block> {
     Ok(Block { first: row.get(0)?, last: row.get(1)?, words: row.get(2)?, postings: row.get(3)? })
 }
 
-/// The index as it is searched.
+/// The index, for lookups.
 pub struct Index<'c>(pub &'c Connection);
 
 impl Shelf for Index<'_> {
@@ -202,7 +202,7 @@ impl Shelf for Index<'_> {
     }
 }
 
-/// A block that cannot be read is a damaged file.
+/// A corrupt block means a damaged database.
 impl From<index::Corrupt> for StoreError {
     fn from(corrupt: index::Corrupt) -> StoreError {
         StoreError::Index(corrupt)

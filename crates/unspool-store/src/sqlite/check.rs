@@ -1,5 +1,5 @@
-//! Checking an archive: the file itself, its references, every payload, everything that is derived
-//! from heads and payloads, and the index.
+//! Verifies an archive: the SQLite file, foreign keys, every payload, all derived columns and sums,
+//! and the search index. Reports problems and changes nothing.
 
 use rusqlite::{Connection, ErrorCode};
 use rustc_hash::FxHashSet;
@@ -19,7 +19,7 @@ use crate::index::{Piece, Retrace, Sheet, merge};
 use crate::rows::{Row, is_settled};
 use crate::words::texts;
 
-/// More problems than this are counted and not told.
+/// Problems beyond this number are counted but not listed.
 const TOLD: usize = 100;
 
 pub fn check(connection: &Connection) -> Result<Checked, StoreError> {
@@ -35,9 +35,9 @@ pub fn check(connection: &Connection) -> Result<Checked, StoreError> {
     for look in [references, sessions, turns, parts, sheets, contents, sums] {
         match look(connection, &mut checked) {
             Ok(()) => {}
-            // Damage is what we look for: the rest is looked at all the same.
+            // Damage is what this function reports: continue with the other checks.
             Err(StoreError::Bare(error)) if is_damage(&error) => {
-                checked.problem(format!("the rest of a table cannot be read: {error}"));
+                checked.problem(format!("a table cannot be read to its end: {error}"));
             }
             Err(error) => return Err(error),
         }
@@ -45,7 +45,7 @@ pub fn check(connection: &Connection) -> Result<Checked, StoreError> {
     Ok(checked)
 }
 
-/// Whether it says something of the file, and not of the disk or of another program.
+/// True if the error means a damaged file, not a disk error or a lock of another program.
 fn is_damage(error: &rusqlite::Error) -> bool {
     let code = error.sqlite_error_code();
     matches!(code, None | Some(ErrorCode::DatabaseCorrupt | ErrorCode::Unknown))
@@ -56,7 +56,7 @@ fn references(connection: &Connection, checked: &mut Checked) -> Result<(), Stor
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         let (table, to): (String, String) = (row.get(0)?, row.get(2)?);
-        checked.problem(format!("a row of {table} names a row of {to} that is not there"));
+        checked.problem(format!("a row of {table} references a missing row of {to}"));
     }
     Ok(())
 }
@@ -75,7 +75,7 @@ fn sessions(connection: &Connection, checked: &mut Checked) -> Result<(), StoreE
         if SESSION.said(connection, number)? != of_session(&session)
             || named(connection, number)? != title
         {
-            checked.problem(format!("the columns of session {id} do not say what it says"));
+            checked.problem(format!("the columns of session {id} differ from its head"));
         }
     }
     Ok(())
@@ -93,14 +93,14 @@ fn turns(connection: &Connection, checked: &mut Checked) -> Result<(), StoreErro
             continue;
         };
         if TURN.said(connection, number)? != of_turn(&turn) {
-            checked.problem(format!("the columns of turn {id} do not say what it says"));
+            checked.problem(format!("the columns of turn {id} differ from its head"));
         }
         match loader.steps(number) {
             Ok(steps) => {
                 let names: FxHashSet<u64> = stored_names(connection, number)?.into_iter().collect();
                 let mut told = steps.iter().filter(|step| !step.name.is_local());
                 if told.any(|step| !names.contains(&step.name.digest())) {
-                    checked.problem(format!("a name of a step of turn {id} leads nowhere"));
+                    checked.problem(format!("turn {id} lacks the name of one of its steps"));
                 }
             }
             Err(error) => checked.problem(format!("a step of turn {id} cannot be read: {error}")),
@@ -111,16 +111,16 @@ fn turns(connection: &Connection, checked: &mut Checked) -> Result<(), StoreErro
          GROUP BY turn.session, turn.number HAVING count(*) > 1",
     )?;
     for id in doubled.query_map([], |row| row.get::<_, String>(0))? {
-        checked.problem(format!("two turns of session {} have one number", id?));
+        checked.problem(format!("two turns of session {} have the same number", id?));
     }
     Ok(())
 }
 
-/// Every payload is read, and what is derived from it is held against it (R-001-09).
+/// Reads every payload and compares the derived columns, names and index entries (R-001-09).
 fn parts(connection: &Connection, checked: &mut Checked) -> Result<(), StoreError> {
     let indexed = match Indexed::of(connection) {
         Err(StoreError::Index(error)) => {
-            checked.problem(format!("the index of words cannot be read: {error}"));
+            checked.problem(format!("the search index cannot be read: {error}"));
             Indexed::default()
         }
         indexed => indexed?,
@@ -139,7 +139,7 @@ fn parts(connection: &Connection, checked: &mut Checked) -> Result<(), StoreErro
         let (turn, place): (Row, i64) = (row.get(2)?, row.get(3)?);
         checked.parts += 1;
         if last == Some((turn, place)) {
-            checked.problem(format!("part {id} stands where another one stands"));
+            checked.problem(format!("part {id} has the place of another part"));
         }
         if last.is_none_or(|(last, _)| last != turn) {
             names = stored_names(connection, turn)?.into_iter().collect();
@@ -156,10 +156,10 @@ fn parts(connection: &Connection, checked: &mut Checked) -> Result<(), StoreErro
         if PART.said(connection, number)? != of_part(&part)
             || !has_its_agents(connection, number, &part, row.get_ref(4)?.as_str()?)?
         {
-            checked.problem(format!("the columns of part {id} do not say what the part says"));
+            checked.problem(format!("the columns of part {id} differ from its payload"));
         }
         if names_of(&part).any(|name| !names.contains(&name)) {
-            checked.problem(format!("a name of part {id} leads nowhere"));
+            checked.problem(format!("the turn of part {id} lacks one of its names"));
         }
         if !part.origin.foreign && !indexed.has(number, &part) {
             checked.problem(format!("the words of part {id} are not in the index"));
@@ -168,7 +168,7 @@ fn parts(connection: &Connection, checked: &mut Checked) -> Result<(), StoreErro
     Ok(())
 }
 
-/// Whether the sub-agents that a part speaks of are in their table.
+/// True if the `agent` rows of a part match its payload.
 fn has_its_agents(
     connection: &Connection,
     row: Row,
@@ -191,7 +191,7 @@ fn has_its_agents(
     Ok(told.eq(stored))
 }
 
-/// Which parts the index knows, one bit for each row.
+/// A bit set of the parts in the index, by row number.
 #[derive(Default)]
 struct Indexed {
     bits: Vec<u64>,
@@ -211,7 +211,7 @@ impl Indexed {
             .prepare("SELECT row FROM segment")?
             .query_map([], |row| row.get(0))?
             .collect::<Result<_, _>>()?;
-        // Merged into nothing: each document passes by once.
+        // A merge that keeps nothing visits each document once.
         let sources = segments.into_iter().map(|segment| Blocks::new(connection, segment));
         let mut pass = |document: u64| {
             indexed.add(document);
@@ -227,13 +227,13 @@ impl Indexed {
 
     fn add(&mut self, document: u64) {
         let (page, bit) = Indexed::place(document);
-        // One that is gone may still be in a segment.
+        // A deleted part may still be in a segment.
         if let Some(bits) = self.bits.get_mut(page) {
             *bits |= bit;
         }
     }
 
-    /// Whether a part can be found, if there is anything to be found in it.
+    /// True if a part is indexed or has no words to index.
     fn has(&self, row: Row, part: &Part) -> bool {
         let (page, bit) = Indexed::place(row as u64);
         let known = self.bits.get(page).is_some_and(|bits| bits & bit != 0);
@@ -242,8 +242,8 @@ impl Indexed {
     }
 }
 
-/// The sheets say what letters are in the words of which blocks: what they leave out, no fragment
-/// finds.
+/// Compares the stored n-gram bitmaps with the words of their blocks. A missing bit would hide
+/// matches from fragment searches.
 fn sheets(connection: &Connection, checked: &mut Checked) -> Result<(), StoreError> {
     let segments: Vec<Row> = connection
         .prepare("SELECT row FROM segment")?
@@ -253,9 +253,9 @@ fn sheets(connection: &Connection, checked: &mut Checked) -> Result<(), StoreErr
         match has_its_sheets(connection, segment) {
             Ok(true) => {}
             Ok(false) => {
-                checked.problem(format!("the sheets of segment {segment} do not say what it says"));
+                checked.problem(format!("the n-gram bitmaps of segment {segment} are wrong"));
             }
-            // The same was said of the index.
+            // `parts` has reported the corrupt index.
             Err(StoreError::Index(_)) => {}
             Err(error) => return Err(error),
         }
@@ -299,24 +299,24 @@ fn has_its_sheets(connection: &Connection, segment: Row) -> Result<bool, StoreEr
     Ok(last && numbered && stored.next()?.is_none())
 }
 
-/// Large payloads are what they were when they were stored.
+/// Compares every large payload with its digest.
 fn contents(connection: &Connection, checked: &mut Checked) -> Result<(), StoreError> {
     let mut loader = Loader::new(connection);
     let mut statement = connection.prepare("SELECT row, digest FROM content ORDER BY chunk")?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
-        // What cannot be read at all is told of with its part.
+        // `parts` reports contents that cannot be read at all.
         let Ok((chunk, range)) = loader.content(row.get(0)?) else { continue };
         let Some(content) = chunk.get(range) else { continue };
         if row.get_ref(1)?.as_blob()? != xxh3_128(content).to_be_bytes() {
             let number: Row = row.get(0)?;
-            checked.problem(format!("the content {number} is not what was stored"));
+            checked.problem(format!("content {number} does not match its digest"));
         }
     }
     Ok(())
 }
 
-/// Every sum, against what it sums up.
+/// Compares every sum with its rows.
 fn sums(connection: &Connection, checked: &mut Checked) -> Result<(), StoreError> {
     for (table, (sums, of)) in [("turn", PART_SUMS), ("turn", STEP_SUMS), ("session", TURN_SUMS)] {
         let sql = format!("SELECT id FROM {table} WHERE {sums} IS NOT {of}");
@@ -328,7 +328,7 @@ fn sums(connection: &Connection, checked: &mut Checked) -> Result<(), StoreError
     let mut doubled = connection
         .prepare("SELECT id FROM part GROUP BY turn, id HAVING count(*) > 1 LIMIT 100")?;
     for id in doubled.query_map([], |row| row.get::<_, String>(0))? {
-        checked.problem(format!("part {} is there twice", id?));
+        checked.problem(format!("part {} is stored twice", id?));
     }
     Ok(())
 }

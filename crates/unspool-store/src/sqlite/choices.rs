@@ -1,5 +1,5 @@
-//! Choices are counted in one pass over the sessions: every condition is asked of each, and one that
-//! fails by a single condition counts for that one's choices.
+//! Facet counts, in one pass over the sessions. All filters are evaluated for each session; one
+//! that fails exactly one filter counts towards that filter's other values.
 
 use rusqlite::{Connection, OptionalExtension};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -14,18 +14,18 @@ use crate::contract::{SessionFilter, StoreError};
 use crate::pack::PackError;
 use crate::rows::Row;
 
-/// A session as far as conditions speak of it.
+/// A session's values for filtering and totals.
 struct Seen {
     row: Row,
     parents: Vec<Row>,
     is_chosen: bool,
     used: Usage,
-    /// Which models it has, by their number among all such lists.
+    /// Index of its model list in `lists`.
     models: usize,
     reported_usd: Option<f64>,
 }
 
-/// Which of the conditions hold.
+/// Which filters a session passes.
 struct Holds {
     agent: bool,
     project: bool,
@@ -38,7 +38,7 @@ struct Holds {
 }
 
 impl Holds {
-    /// Whether all hold but perhaps this one.
+    /// True if the session passes all filters, `left_out` disregarded.
     fn but(&self, left_out: &bool) -> bool {
         let all = [
             &self.agent,
@@ -93,7 +93,7 @@ pub fn choices(connection: &Connection, request: &ChoicesRequest) -> Result<Choi
     let [mut by_agent, mut by_model, mut by_tag] = [(); 3].map(|()| Counts::default());
     let mut by_project: FxHashMap<String, (u64, Option<i64>)> = FxHashMap::default();
     let mut seen: Vec<Seen> = Vec::new();
-    // Few lists of models are those of many sessions.
+    // Parse each distinct model list once: many sessions share few lists.
     let mut lists: Vec<Vec<String>> = Vec::new();
     let mut by_text: FxHashMap<String, usize> = FxHashMap::default();
     let mut parents_by_id: Vec<(usize, String)> = Vec::new();
@@ -178,7 +178,7 @@ pub fn choices(connection: &Connection, request: &ChoicesRequest) -> Result<Choi
     Ok(found)
 }
 
-/// A condition speaks of a part of a path, and so must the count beside it.
+/// The project filter matches a substring of the path, so a path counts all paths containing it.
 fn projects(exact: FxHashMap<String, (u64, Option<i64>)>) -> Vec<ProjectChoice> {
     let mut list: Vec<ProjectChoice> = exact
         .keys()
@@ -203,7 +203,7 @@ fn allows_project(filter: &SessionFilter, project: Option<&str>) -> bool {
     project.is_some_and(|project| project.contains(asked.as_str()))
 }
 
-/// Sums over what is chosen and what is below it. What a session costs is said of it and its
+/// Totals over the selected sessions and their sub-agents. A reported cost covers a session and its
 /// sub-agents together.
 struct Sums<'a> {
     connection: &'a Connection,
@@ -220,8 +220,8 @@ impl Sums<'_> {
         let with_agents: FxHashSet<Row> =
             seen.iter().flat_map(|seen| seen.parents.iter().copied()).collect();
         let mut by_top: FxHashMap<usize, Spending> = FxHashMap::default();
-        // Most sessions are by themselves, with one model or none, and say nothing of their cost:
-        // what they cost is what their tokens cost, however many there are.
+        // Most sessions have no relatives, at most one model and no reported cost. Their tokens are
+        // summed by model and priced once.
         let mut plain: FxHashMap<usize, Usage> = FxHashMap::default();
         for (at, one) in seen.iter().enumerate() {
             let alone = one.parents.is_empty() && !with_agents.contains(&one.row);
@@ -247,16 +247,16 @@ impl Sums<'_> {
                 found.cost_usd = Some(found.cost_usd.unwrap_or(0.0) + cost);
             }
         }
-        // The order of the sum must not show in its last bits.
+        // Round, so that the order of summation does not show in the last bits.
         found.cost_usd = found.cost_usd.map(|cost| (cost * 1e6).round() / 1e6);
         Ok(())
     }
 
-    /// The highest one above it, or itself, that is chosen.
+    /// The topmost selected session among itself and its ancestors.
     fn top(&self, by_row: &FxHashMap<Row, usize>, from: usize) -> Option<usize> {
         let mut chosen = None;
         let mut open = vec![from];
-        // Agents may name each other as they like.
+        // Logs are untrusted: parents may form a cycle.
         let mut known = FxHashSet::default();
         while let Some(at) = open.pop() {
             if !known.insert(at) {
@@ -271,7 +271,7 @@ impl Sums<'_> {
     }
 }
 
-/// The sessions that speak of a sub-agent, by its session's id.
+/// The parents of each sub-agent, by the sub-agent's session id.
 fn agents(connection: &Connection) -> Result<FxHashMap<String, Vec<Row>>, StoreError> {
     let mut statement =
         connection.prepare_cached("SELECT DISTINCT session, parent FROM agent ORDER BY 1, 2")?;

@@ -1,6 +1,5 @@
-//! Columns that say again what heads and payloads say, so that people can ask for it in SQL. Every
-//! batch writes them; a check holds them against what they are derived from, and a rebuild makes
-//! them anew.
+//! Derived columns: copies of values in heads and payloads, for SQL queries. Every batch writes
+//! them, `check` compares them with their origin, and `rebuild` recomputes them.
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Transaction, params_from_iter};
@@ -117,13 +116,13 @@ pub(super) fn of_part(part: &Part) -> Vec<Value> {
     ]
 }
 
-/// The digests of the names that a part is found by from anywhere in its session.
+/// The digests of a part's session-wide names.
 pub(super) fn names_of(part: &Part) -> impl Iterator<Item = u64> {
     part.origin.names.iter().filter(|name| !name.is_local()).map(Name::digest)
 }
 
 impl Columns {
-    /// What a row says.
+    /// The stored values of a row.
     pub fn said(&self, connection: &Connection, row: Row) -> rusqlite::Result<Vec<Value>> {
         let sql = format!("SELECT {} FROM {} WHERE row = ?1", self.names.join(", "), self.table);
         connection
@@ -131,7 +130,7 @@ impl Columns {
             .query_row([row], |row| (0..self.names.len()).map(|at| row.get(at)).collect())
     }
 
-    /// Lets a row say what it should.
+    /// Updates a row if its values differ.
     fn say(&self, connection: &Connection, row: Row, values: Vec<Value>) -> rusqlite::Result<()> {
         if self.said(connection, row)? == values {
             return Ok(());
@@ -144,7 +143,7 @@ impl Columns {
     }
 }
 
-/// Sums over the shown parts of a turn.
+/// Sums over the visible parts of a turn.
 pub(super) const PART_SUMS: (&str, &str) = (
     "(first, last, parts, tools, errors)",
     "(SELECT min(coalesce(part.started, part.ended)), max(coalesce(part.ended, part.started)),
@@ -153,8 +152,7 @@ pub(super) const PART_SUMS: (&str, &str) = (
       FROM part WHERE part.turn = turn.row AND part.role = 'assistant' AND NOT part.hidden)",
 );
 
-/// Sums over the steps of a turn. `total` cannot overflow, and is exact as far as anybody will ever
-/// count.
+/// Sums over the steps of a turn. `total` cannot overflow and is exact up to 2^53.
 pub(super) const STEP_SUMS: (&str, &str) = (
     "(input, output, cache_read, cache_write, reasoning, cache_write_1h)",
     "(SELECT CAST(total(step.input) AS INTEGER), CAST(total(step.output) AS INTEGER),
@@ -167,10 +165,10 @@ pub(super) const STEP_SUMS: (&str, &str) = (
 pub(super) const TURN_SUMS: (&str, &str) = (
     "(started, ended, turns, parts, tools, errors, input, output, cache_read, cache_write,
       reasoning, cache_write_1h)",
-    "(SELECT iif(session.begun IS NULL, told.started,
-              min(coalesce(told.started, session.begun), session.begun)),
-          told.ended, told.turns, told.parts, told.tools, told.errors, told.input, told.output,
-          told.cache_read, told.cache_write, told.reasoning, told.cache_write_1h
+    "(SELECT iif(session.begun IS NULL, sums.started,
+              min(coalesce(sums.started, session.begun), session.begun)),
+          sums.ended, sums.turns, sums.parts, sums.tools, sums.errors, sums.input, sums.output,
+          sums.cache_read, sums.cache_write, sums.reasoning, sums.cache_write_1h
       FROM (SELECT min(min(coalesce(turn.started, turn.ended, turn.first),
                       coalesce(turn.first, turn.started, turn.ended))) AS started,
                 max(max(coalesce(turn.ended, turn.started, turn.last),
@@ -184,10 +182,10 @@ pub(super) const TURN_SUMS: (&str, &str) = (
                 CAST(total(turn.cache_write) AS INTEGER) AS cache_write,
                 CAST(total(turn.reasoning) AS INTEGER) AS reasoning,
                 CAST(total(turn.cache_write_1h) AS INTEGER) AS cache_write_1h
-            FROM turn WHERE turn.session = session.row) AS told)",
+            FROM turn WHERE turn.session = session.row) AS sums)",
 );
 
-/// What a session's row says of its first prompt and its models.
+/// The stored first prompt and models of a session.
 pub(super) fn named(
     connection: &Connection,
     session: Row,
@@ -243,7 +241,7 @@ pub(super) fn models_of(connection: &Connection, session: Row) -> rusqlite::Resu
     Ok(models)
 }
 
-/// All of it anew. What cannot be read stays as it is: a check tells of it.
+/// Recomputes all derived columns. Unreadable rows stay unchanged; `check` reports them.
 pub(super) fn derive(connection: &mut Connection) -> Result<(), StoreError> {
     let transaction = connection.transaction()?;
     derive_sessions(&transaction)?;
@@ -270,8 +268,7 @@ fn heads(connection: &Connection, sql: &str) -> rusqlite::Result<Vec<(Row, Strin
     connection.prepare(sql)?.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
 }
 
-/// The columns of a turn's parts, the sub-agents that they speak of, and the names that lead to
-/// them.
+/// Recomputes the columns of a turn's parts, their `agent` rows, and the turn's name digests.
 fn derive_parts(
     transaction: &Transaction<'_>,
     loader: &mut Loader<'_>,
@@ -308,7 +305,7 @@ fn derive_parts(
     Ok(())
 }
 
-/// The digests of the names that lead into a turn.
+/// The stored name digests of a turn.
 pub(super) fn stored_names(connection: &Connection, turn: Row) -> rusqlite::Result<Vec<u64>> {
     connection.prepare_cached("SELECT names FROM turn WHERE row = ?1")?.query_row([turn], |row| {
         let names = row.get_ref(0)?.as_blob()?;

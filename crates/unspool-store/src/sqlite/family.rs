@@ -1,4 +1,4 @@
-//! Sessions and the sub-agents below them: who belongs to whom, and what each of them spent.
+//! The sub-agents of sessions: parents and children, and what each of them spent.
 
 use rusqlite::{Connection, OptionalExtension};
 use rustc_hash::FxHashSet;
@@ -12,7 +12,7 @@ use crate::contract::{Relative, StoreError};
 use crate::pack::PackError;
 use crate::rows::Row;
 
-/// Which sessions have sub-agents, and which are some: most are neither, and need not be joined.
+/// Which sessions have sub-agents, and which are sub-agents. Most are neither and skip the joins.
 #[derive(Default)]
 pub(super) struct Families {
     parents: FxHashSet<Row>,
@@ -42,7 +42,8 @@ impl Families {
     }
 }
 
-/// The sub-agents of a session, nested ones too, and the parts of it that they are shown in.
+/// The sub-agents of a session, nested ones included, each with the agent part of this session
+/// that leads to it.
 pub(super) fn relatives(
     connection: &Connection,
     session: Row,
@@ -71,14 +72,14 @@ pub(super) fn relatives(
     Ok(found)
 }
 
-/// What one sub-agent used.
+/// The usage of one sub-agent.
 pub(super) struct Used {
     pub used: Usage,
     pub spending: Spending,
 }
 
-/// The sub-agents of a session, nested ones included. By their ids: sums of dollars must not depend
-/// on which of them was read first.
+/// The usage of a session's sub-agents, nested ones included. Ordered by id, so that sums of
+/// floating point dollars do not depend on the import order.
 pub(super) fn agents_of(connection: &Connection, session: Row) -> Result<Vec<Used>, StoreError> {
     let mut statement = connection.prepare_cached(
         "WITH RECURSIVE below (row) AS (
@@ -108,7 +109,7 @@ pub(super) fn agents_of(connection: &Connection, session: Row) -> Result<Vec<Use
     Ok(agents)
 }
 
-/// What a session spent by model. Most have one, and their sums say it all.
+/// The spending of a session by model. For at most one model the session's sums suffice.
 pub(super) fn spending(
     connection: &Connection,
     session: Row,
@@ -134,7 +135,7 @@ pub(super) fn spending(
     Ok(Spending::of_session(calls, reported_usd))
 }
 
-/// The session and the call that speak of this session as their sub-agent.
+/// The session and call that started this session as a sub-agent.
 pub(super) fn parent(connection: &Connection, of: SessionId) -> Result<Option<Parent>, StoreError> {
     let found: Option<(String, String)> = connection
         .prepare_cached(

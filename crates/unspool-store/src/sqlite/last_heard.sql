@@ -1,2 +1,2 @@
--- When something was last heard of a session: finds those that may be live without reading all.
+-- Time of the last activity: finds the sessions that may be live without a scan.
 CREATE INDEX session_last_heard ON session (coalesce(ended, started));

@@ -1,4 +1,4 @@
-//! From rows to turns and parts again.
+//! Loads turns and parts from their rows and unpacks their payloads.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -16,23 +16,23 @@ use crate::contract::{StoreError, StoredTurn};
 use crate::pack::{self, Columns, Extent};
 use crate::rows::Row;
 
-/// How many opened chunks are kept: the parts of a turn mostly lie in one or two.
+/// How many decompressed chunks to cache. The parts of a turn mostly lie in one or two.
 const KEPT_CHUNKS: usize = 4;
 
-/// Loads parts; remembers the chunks that it opened last.
+/// Loads parts and caches the last decompressed chunks.
 pub struct Loader<'c> {
     pub connection: &'c Connection,
     chunks: FxHashMap<Row, Arc<Vec<u8>>>,
     order: Vec<Row>,
 }
 
-/// A part in its row.
+/// A part with its row number.
 pub struct Loaded {
     pub row: Row,
     pub user: bool,
     pub open: bool,
     pub part: Part,
-    /// Where its result is, if that was left out.
+    /// The location of its result, if that was left out.
     left_out: Option<(Arc<Vec<u8>>, Range<usize>)>,
 }
 
@@ -93,19 +93,19 @@ impl<'c> Loader<'c> {
         found.map(|raw| self.open(raw, extent)).transpose()
     }
 
-    /// One part, if it is there and not damaged: one that cannot be read must not keep people from
-    /// all the others. A check tells of it.
+    /// One part, or None if it is missing or damaged: one bad part must not block access to all
+    /// others. `check` reports it.
     pub fn readable(&mut self, row: Row) -> Result<Option<Loaded>, StoreError> {
         self.readable_to(row, Extent::Whole)
     }
 
-    /// The same, as much of it as is wanted.
+    /// The same, with an extent.
     pub fn readable_to(&mut self, row: Row, extent: Extent) -> Result<Option<Loaded>, StoreError> {
         let found = self.part_to(row, extent);
         if let Err(StoreError::Packed(_)) = found { Ok(None) } else { found }
     }
 
-    /// The parts of a turn, in their order, what the user said first.
+    /// The parts of a turn in order, the user's message first.
     pub fn parts(&mut self, turn: Row) -> Result<Vec<Loaded>, StoreError> {
         let sql = format!("{PART} WHERE turn = ?1 ORDER BY place");
         let raws: Vec<Raw> = self
@@ -116,7 +116,7 @@ impl<'c> Loader<'c> {
         raws.into_iter().map(|raw| self.open(raw, Extent::Whole)).collect()
     }
 
-    /// What the user said in a turn.
+    /// The user's message of a turn.
     pub fn user(&mut self, turn: Row) -> Result<Vec<Body>, StoreError> {
         let sql = format!("{PART} WHERE turn = ?1 AND place < 0 ORDER BY place");
         let mut statement = self.connection.prepare_cached(&sql)?;
@@ -155,7 +155,7 @@ impl<'c> Loader<'c> {
         Ok(Loaded { row: raw.row, user: raw.user, open, part, left_out })
     }
 
-    /// Where a large payload lies.
+    /// The chunk and range of a large payload.
     pub fn content(&mut self, row: Row) -> Result<(Arc<Vec<u8>>, Range<usize>), StoreError> {
         let (chunk, at, size): (Row, usize, usize) = self
             .connection
@@ -185,7 +185,7 @@ impl<'c> Loader<'c> {
         Ok(chunk)
     }
 
-    /// A turn with everything in it.
+    /// A turn with its steps and all parts.
     pub fn turn(&mut self, row: Row, head: &str) -> Result<StoredTurn, StoreError> {
         let mut turn: Turn = serde_json::from_str(head).map_err(pack::PackError::from)?;
         turn.steps = self.steps(row)?;
@@ -206,7 +206,7 @@ impl<'c> Loader<'c> {
         Ok(stored)
     }
 
-    /// The steps of a turn, if they are not damaged.
+    /// The steps of a turn, or none if they are damaged.
     pub fn readable_steps(&self, turn: Row) -> Result<Vec<Step>, StoreError> {
         let found = self.steps(turn);
         if let Err(StoreError::Packed(_)) = found { Ok(Vec::new()) } else { found }
@@ -223,7 +223,7 @@ impl<'c> Loader<'c> {
             let origin: StepOrigin =
                 serde_json::from_str(row.get_ref(9)?.as_str()?).map_err(pack::PackError::from)?;
             let model: Option<Arc<str>> = row.get(1)?;
-            // One name for the model of many steps.
+            // Consecutive steps share one allocation of the model's name.
             let last = steps.last().and_then(|step| step.model.clone());
             let model = if last == model { last } else { model };
             steps.push(Step {
@@ -250,7 +250,7 @@ struct StepOrigin {
     provenance: Option<Provenance>,
 }
 
-/// Six columns of counts.
+/// Reads six consecutive columns of token counts.
 pub fn usage(row: &SqlRow<'_>, from: usize) -> rusqlite::Result<Usage> {
     let count = |at: usize| row.get::<_, i64>(from + at).map(|count| count.max(0) as u64);
     Ok(Usage {

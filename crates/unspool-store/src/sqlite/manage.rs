@@ -1,4 +1,4 @@
-//! What the user does to sessions: names, tags, deletion.
+//! Edits by the user: session names, tags, deletion, settings.
 
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use unspool_core::id::SessionId;
@@ -8,7 +8,7 @@ use super::write::Left;
 use crate::contract::StoreError;
 use crate::rows::Row;
 
-/// Gives a session a name, or takes it away.
+/// Sets or clears a session's name.
 pub fn rename(
     connection: &mut Connection,
     session: Row,
@@ -39,7 +39,7 @@ pub fn tag(
     Ok(transaction.commit()?)
 }
 
-/// A session and its sub-agents, nested ones included: the rows, and what each is.
+/// The rows and ids of a session and its sub-agents, nested ones included.
 pub fn family(connection: &Connection, session: Row) -> Result<Vec<(Row, SessionId)>, StoreError> {
     let mut statement = connection.prepare_cached(
         "WITH RECURSIVE below (row) AS (
@@ -61,8 +61,8 @@ pub fn family(connection: &Connection, session: Row) -> Result<Vec<(Row, Session
     rows.into_iter().map(|(row, text)| Ok((row, SessionId(id(&text)?)))).collect()
 }
 
-/// Deletes a session with its sub-agents, and remembers not to bring them back. Says how many
-/// sessions are gone.
+/// Deletes a session with its sub-agents, and records that syncing must not restore them. Returns
+/// the number of deleted sessions.
 pub fn delete(connection: &mut Connection, session: Row, now: i64) -> Result<u64, StoreError> {
     let family = family(connection, session)?;
     let transaction = connection.transaction()?;
@@ -77,7 +77,7 @@ pub fn delete(connection: &mut Connection, session: Row, now: i64) -> Result<u64
     Ok(family.len() as u64)
 }
 
-/// Deletes a session's rows and whatever no other session needs.
+/// Deletes a session's rows, and the contents and snapshots that no other session uses.
 pub fn delete_rows(transaction: &Transaction<'_>, session: Row) -> Result<(), StoreError> {
     let contents = transaction
         .prepare_cached(
@@ -96,8 +96,9 @@ pub fn delete_rows(transaction: &Transaction<'_>, session: Row) -> Result<(), St
     Ok(())
 }
 
-/// Takes a session out so that it can be stored anew. Its name and tags wait for it, and its files
-/// are looked at again the next time: should we end here, nothing is lost.
+/// Removes a session so that it can be recorded again. Its name and tags move to `remembered`, and
+/// its files are marked as changed in the same transaction: if the process ends here, the next
+/// sync re-reads them.
 pub fn forget(connection: &mut Connection, session: Row) -> Result<(), StoreError> {
     let transaction = connection.transaction()?;
     transaction.execute(
@@ -116,7 +117,7 @@ pub fn forget(connection: &mut Connection, session: Row) -> Result<(), StoreErro
     Ok(transaction.commit()?)
 }
 
-/// Lets a deleted session come back.
+/// Allows a deleted session to be recorded again.
 pub fn undelete(connection: &mut Connection, id: SessionId) -> Result<bool, StoreError> {
     let known = connection.execute("DELETE FROM deleted WHERE id = ?1", [id.to_string()])?;
     Ok(known > 0)

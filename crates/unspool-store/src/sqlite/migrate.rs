@@ -1,5 +1,5 @@
-//! Migrations: numbered, forward only, each in a transaction. A file from a newer version is
-//! refused; nothing is guessed about it.
+//! Schema migrations: numbered, forward only, one transaction each. A database of a newer version
+//! or of another program is refused.
 
 use std::path::Path;
 
@@ -7,16 +7,16 @@ use rusqlite::Connection;
 
 use crate::contract::StoreError;
 
-/// What brings a database from version n to version n + 1. Never change one that was released.
+/// Migration n takes the schema from version n to n + 1. Never change a released one.
 const MIGRATIONS: &[&str] =
     &[include_str!("schema.sql"), include_str!("hour_cache.sql"), include_str!("last_heard.sql")];
 
-/// "Unsp": says whose file it is, to us and to `file`.
+/// "Unsp": the SQLite application id, which `file` also shows.
 const APPLICATION: i32 = 0x556e_7370;
 
 pub const NEWEST: usize = MIGRATIONS.len();
 
-/// Brings the database to the newest version.
+/// Migrates the database to the current schema version.
 pub fn migrate(connection: &Connection, path: &Path) -> Result<(), StoreError> {
     let mut version = check_version(connection, path)?;
     while let Some(migration) = MIGRATIONS.get(version) {
@@ -33,7 +33,7 @@ pub fn migrate(connection: &Connection, path: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// The version of the database, if it is ours and not newer than we are.
+/// The schema version of the database. Fails if it belongs to another program or is newer.
 pub fn check_version(connection: &Connection, path: &Path) -> Result<usize, StoreError> {
     let at = |error| StoreError::sqlite(path, error);
     let number = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
@@ -61,7 +61,7 @@ mod tests {
 
     use super::{APPLICATION, MIGRATIONS, NEWEST, check_version, migrate};
 
-    /// Every version there ever was comes to the same tables.
+    /// Migrating from any earlier version gives the same tables as a fresh database.
     #[test]
     fn every_version_becomes_the_newest() {
         let columns = |connection: &Connection| -> Vec<(String, String)> {

@@ -1,6 +1,6 @@
-//! The archive in one SQLite file. A connection lives on a thread of its own; callers send it
-//! work and await the answer. One connection writes, others read beside it (write-ahead log), so
-//! nobody waits for the recorder.
+//! The `Store` in one SQLite file. Each connection has its own thread; callers send it closures and
+//! await the result. One connection writes and another reads. The database is in WAL mode, so
+//! readers never wait for the recorder.
 
 mod blocks;
 mod check;
@@ -40,7 +40,7 @@ use crate::search::{Findings, SearchRequest};
 use crate::stats::{Stats, StatsRequest};
 use worker::Worker;
 
-/// Another process may hold the file for a moment, to write or to tidy up.
+/// How long to wait while another process writes or does maintenance.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// An open archive.
@@ -53,23 +53,23 @@ pub struct Sqlite {
 }
 
 impl Sqlite {
-    /// Opens the archive to write to it, and makes it if there is none. Only the holder of the
-    /// recorder lock may.
+    /// Opens the archive for writing and creates it if missing. The caller must hold the recorder
+    /// lock.
     pub fn open(path: &Path) -> Result<Sqlite, StoreError> {
         let connection =
             connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)?;
         let at = |error| StoreError::sqlite(path, error);
-        // Before anything is set: a file that is not ours stays as it is, byte for byte.
+        // Check before any pragma, which would modify a file of another program.
         let version = migrate::check_version(&connection, path)?;
         if version == 0 {
             connection.pragma_update(None, "page_size", 8192).map_err(at)?;
-            // What merging segments leaves unused is given back without writing the file anew.
-            // Said to a file that has it already, it would write to it.
+            // Frees the pages of merged segments without rewriting the file. Set only on creation:
+            // on an existing file the pragma would write to it.
             connection.pragma_update(None, "auto_vacuum", "incremental").map_err(at)?;
         }
         connection.pragma_update(None, "journal_mode", "wal").map_err(at)?;
-        // A commit may be lost when the machine loses power, never torn; a crash of ours loses
-        // nothing. What is lost is read from its source again.
+        // A power failure may lose the last commits but never tears one; a crash of this process
+        // loses nothing. Lost commits are read from their sources again.
         connection.pragma_update(None, "synchronous", "normal").map_err(at)?;
         connection.pragma_update(None, "wal_autocheckpoint", 4096).map_err(at)?;
         connection.pragma_update(None, "journal_size_limit", 64 * 1024 * 1024).map_err(at)?;
@@ -80,14 +80,14 @@ impl Sqlite {
         Ok(Sqlite { path: path.to_owned(), writer: Some(writer), reader })
     }
 
-    /// Opens the archive to read it, while another process may be writing.
+    /// Opens the archive for reading. Another process may be writing to it.
     pub fn open_to_read(path: &Path) -> Result<Sqlite, StoreError> {
         let connection = read_connection(path)?;
-        // Nothing is in it yet: whoever was about to make it was ended, or had no room.
+        // Empty: the process that created it was killed, or the disk was full.
         if migrate::check_version(&connection, path)? == 0 {
             return Err(StoreError::Missing(path.to_owned()));
         }
-        // Searching for a fragment reads here and there, all over the file: without a call each.
+        // A fragment search reads all over the file: mapping saves a system call for each page.
         connection
             .pragma_update(None, "mmap_size", 4_i64 << 30)
             .map_err(|error| StoreError::sqlite(path, error))?;
@@ -99,7 +99,7 @@ impl Sqlite {
         &self.path
     }
 
-    /// Runs on the connection that writes, after all that was sent before.
+    /// Runs work on the writing connection, after all work sent before.
     async fn writing<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Connection) -> Result<T, StoreError> + Send + 'static,
@@ -108,8 +108,7 @@ impl Sqlite {
         writer.run(work).await?.map_err(|error| error.at(&self.path))
     }
 
-    /// Runs on a connection that reads, while another may write: all of the work sees one state
-    /// of the archive.
+    /// Runs work on the reading connection, in one transaction: it sees one snapshot.
     async fn reading<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
@@ -118,7 +117,7 @@ impl Sqlite {
         self.reader.run(work).await?.map_err(|error| error.at(&self.path))
     }
 
-    /// Reads what the recorder must see: all that it sent before, if we are the recorder.
+    /// Reads on the writing connection if there is one, so the recorder sees its own writes.
     async fn reading_own<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Connection) -> Result<T, StoreError> + Send + 'static,
@@ -332,7 +331,7 @@ fn read_connection(path: &Path) -> Result<Connection, StoreError> {
     if path.is_dir() {
         return Err(StoreError::NotOpened(path.to_owned()));
     }
-    // Not read-only: reading a write-ahead log needs its shared index. Nothing is written.
+    // Open read-write, because reading a WAL needs its -shm file. `query_only` forbids writes.
     let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)
         .or_else(|_| connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY))
         .or_else(|error| connect_at_rest(path, error))?;
@@ -342,8 +341,8 @@ fn read_connection(path: &Path) -> Result<Connection, StoreError> {
     Ok(connection)
 }
 
-/// On a disk that cannot be written there can be no shared index. None is needed where there is no
-/// write-ahead log: then all is in the file, and nobody writes to it.
+/// Opens an archive on a read-only disk, where no -shm file can be created. Without a -wal file
+/// none is needed: all data is in the database file, and nobody writes to it.
 fn connect_at_rest(path: &Path, error: StoreError) -> Result<Connection, StoreError> {
     let mut log = path.as_os_str().to_owned();
     log.push("-wal");
@@ -374,8 +373,8 @@ fn connect_to(address: &Path, path: &Path, flags: OpenFlags) -> Result<Connectio
     let connection = Connection::open_with_flags(address, flags).map_err(at)?;
     connection.busy_timeout(PATIENCE).map_err(at)?;
     connection.set_prepared_statement_cache_capacity(64);
-    // Else it plans a statement anew whenever other values are bound to it, on account of indices
-    // that leave rows out.
+    // Query planner stability. Without it SQLite plans a statement again whenever other values are
+    // bound, because of the partial indexes.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(at)?;
     connection.pragma_update(None, "cache_size", -8192).map_err(at)?;
     Ok(connection)

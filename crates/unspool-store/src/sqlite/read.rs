@@ -1,4 +1,4 @@
-//! Reading: sessions, turns, what the recorder needs to go on.
+//! Reads sessions, turns, messages and files, and what the recorder needs to resume a session.
 
 use std::collections::BTreeMap;
 
@@ -30,8 +30,8 @@ const SESSION: &str = "SELECT session.row, session.head, session.name, session.t
     (SELECT turn.state = 'running' AND turn.number > 0 FROM turn WHERE turn.session = session.row
         ORDER BY turn.number DESC, turn.row DESC LIMIT 1) FROM session";
 
-/// Agents that were started only to warm a cache up, and what is told of an agent beside its log,
-/// are no sessions that anybody looks for while nothing was said in them.
+/// Excludes sub-agents without turns: agents started only to warm a cache, and sessions of which
+/// only a sidecar file (`agent-….meta.json`) was read.
 pub(super) const NOT_EMPTY: &str = " AND NOT (session.sub_agent AND session.turns = 0)";
 
 fn session(
@@ -84,7 +84,7 @@ fn session(
     };
     summary.session.state = summary.state(Timestamp::now());
     let is_child = families.is_agent(summary.session.id);
-    // Which call it was, and whose call of nested ones, the parent knows better than the child.
+    // The parent's agent part names the call, and the right parent of a nested agent.
     let vague = |parent: &Parent| parent.call_id.is_none();
     if is_child
         && summary.session.parent.as_ref().is_none_or(vague)
@@ -113,7 +113,7 @@ pub fn sessions(
         let mut chosen = Chosen::by(filter);
         match place {
             Place::Anywhere => {}
-            // One range of the index: it is looked up, however far down the list it is.
+            // A range of the index `session_started`: constant cost at any depth of the list.
             Place::Behind(Some(started), id) => {
                 chosen.only("session.started <= ?", (*started).into());
                 chosen.sql.push_str(" AND (session.started < ? OR session.id > ?)");
@@ -124,8 +124,8 @@ pub fn sessions(
             }
             Place::Untimed => chosen.sql.push_str(" AND session.started IS NULL"),
         }
-        // All of which something was heard since then are found by that; of a few of them, the
-        // newest are found in the order of the list.
+        // Without a limit, `since` selects by the index `session_last_heard`; the unary plus keeps
+        // SQLite from sorting by index. With a limit, walking the list order is faster.
         let order = match (filter.since, limit) {
             (Some(_), None) => "ORDER BY +session.started DESC NULLS LAST, session.id",
             (_, _) => "ORDER BY session.started DESC NULLS LAST, session.id",
@@ -150,21 +150,21 @@ pub fn sessions(
     };
     let count = read(&Place::Behind(started, id), filter.limit)?;
     let left = filter.limit.map(|limit| limit - count);
-    // What has no time stands behind everything that has one.
+    // Sessions without a time come last.
     if started.is_some() && left != Some(0) {
         read(&Place::Untimed, left)?;
     }
     Ok(found)
 }
 
-/// A stretch of the list.
+/// A range of the session list.
 enum Place {
     Anywhere,
     Behind(Option<i64>, SessionId),
     Untimed,
 }
 
-/// Conditions on sessions, with their values in the order of their marks.
+/// SQL conditions on sessions, with their values in placeholder order.
 pub(super) struct Chosen {
     /// Each begins with ` AND `.
     pub sql: String,
@@ -178,7 +178,7 @@ impl Chosen {
             chosen.sql.push_str(NOT_EMPTY);
         }
         if filter.without_agents {
-            // Its own log says it, or the one who started it does.
+            // Marked as a sub-agent by its own log or by its parent's.
             chosen.sql.push_str(
                 " AND NOT session.sub_agent AND session.parent IS NULL AND NOT EXISTS
                  (SELECT 1 FROM agent WHERE agent.session = session.id
@@ -223,7 +223,7 @@ impl Chosen {
 }
 
 pub fn find(connection: &Connection, text: &str) -> Result<Vec<StoredSession>, StoreError> {
-    // Ranges instead of LIKE: no character of an id means anything.
+    // A range instead of LIKE, which would interpret `%` and `_`.
     let sql = format!(
         "{SESSION} WHERE (session.id >= ?1 AND session.id < ?2)
              OR (session.agent_session_id >= ?1 AND session.agent_session_id < ?2)
@@ -238,8 +238,8 @@ pub fn find(connection: &Connection, text: &str) -> Result<Vec<StoredSession>, S
     while let Some(row) = rows.next()? {
         found.push(session(connection, &families, row)?);
     }
-    // A session that was exported and read again goes by our id of the one that it was: ours is
-    // meant first, then the agent's.
+    // The agent session id of a re-imported export is the Unspool id of the original. Prefer a
+    // match of the Unspool id, then of the agent's id.
     let ours = |stored: &StoredSession| stored.summary.session.id.to_string();
     let theirs = |stored: &StoredSession| stored.summary.session.agent_session_id == text;
     if found.iter().any(|stored| ours(stored) == text) {
@@ -297,7 +297,7 @@ pub fn outline(
     let mut rows = statement.query([id.to_string()])?;
     let Some(row) = rows.next()? else { return Ok(None) };
     let mut stored = session(connection, &Families::default(), row)?;
-    // Joined when read; the recorder goes on with what was told.
+    // The recorder needs the stored head, without the fields that reads join in.
     stored.summary.session =
         serde_json::from_str(row.get_ref(1)?.as_str()?).map_err(PackError::from)?;
     let row = stored.row;
@@ -377,7 +377,8 @@ fn sources(connection: &Connection, session: Row) -> Result<Vec<SourceRow>, Stor
 }
 
 pub fn records(connection: &Connection, session: Row) -> Result<Records, StoreError> {
-    // Sources with one number are copies of one: renamed, packed, put back. The longest counts.
+    // Sources with the same number are copies of one log (renamed, compressed, restored). Count
+    // the longest.
     let mut longest: BTreeMap<u16, Records> = BTreeMap::new();
     for source in sources(connection, session)? {
         let held = longest.entry(source.number).or_default();
@@ -406,7 +407,7 @@ pub fn warnings(connection: &Connection, session: Row) -> Result<Vec<StoredWarni
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// So many characters of a message are its preview (R-001-10).
+/// The length of a message preview, in characters (R-001-10).
 const PREVIEW: usize = 200;
 
 pub fn messages(
@@ -438,7 +439,7 @@ pub fn messages(
     ))?;
     let mut messages = Vec::new();
     while let Some(row) = rows.next()? {
-        // The view has a preview as well, but SQL ends a text at its first NUL.
+        // Not the view's preview: SQL functions end a text at its first NUL.
         let content: String = row.get(7)?;
         messages.push(Message {
             id: row.get(0)?,
@@ -456,7 +457,7 @@ pub fn messages(
     Ok(messages)
 }
 
-/// What is stored of a session beside its turns.
+/// Everything stored about a session except its turns.
 pub fn archived(connection: &Connection, session: Row) -> Result<Archived, StoreError> {
     let head: String =
         connection
@@ -526,7 +527,7 @@ pub fn files(connection: &Connection) -> Result<Vec<FileRow>, StoreError> {
             line: number(8)? as u64,
             head: number(9)? as u64,
             tail: number(10)? as u64,
-            // Asked for when the file is read on.
+            // Loaded by `saved` when the file is resumed.
             saved: None,
             refused: row.get(11)?,
         })
@@ -534,13 +535,13 @@ pub fn files(connection: &Connection) -> Result<Vec<FileRow>, StoreError> {
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// What the decoder of a file remembers.
+/// The saved decoder state of a file.
 pub fn saved(connection: &Connection, file: Row) -> Result<Option<String>, StoreError> {
     let found: Option<Option<Vec<u8>>> = connection
         .prepare_cached("SELECT saved FROM file WHERE row = ?1")?
         .query_row([file], |row| row.get(0))
         .optional()?;
-    // What cannot be read is not needed: the file is then read from its start.
+    // If it cannot be read, the file is read from its start.
     let saved = found.flatten().and_then(|saved| crate::pack::unpress(&saved).ok());
     Ok(saved.and_then(|saved| String::from_utf8(saved).ok()))
 }

@@ -15,7 +15,7 @@ CREATE TABLE session (
     branch           TEXT,
     version          TEXT,
     title            TEXT,
-    -- What the user calls it; stands before every other title.
+    -- The user's name for the session; takes precedence over every title.
     name             TEXT,
     state            TEXT NOT NULL,
     completeness     TEXT NOT NULL,
@@ -25,7 +25,7 @@ CREATE TABLE session (
     forked_turn      TEXT,
     sub_agent        INTEGER NOT NULL DEFAULT 0,
     cost_usd         REAL,
-    -- When the agent says that it began.
+    -- The start time that the agent reported.
     begun            INTEGER,
     -- The first line of the first prompt: its title while it has no other.
     prompt           TEXT,
@@ -42,7 +42,7 @@ CREATE TABLE session (
     cache_write      INTEGER NOT NULL DEFAULT 0,
     reasoning        INTEGER NOT NULL DEFAULT 0,
     models           TEXT NOT NULL DEFAULT '[]',
-    -- How many events were taken.
+    -- The number of events applied.
     seq              INTEGER NOT NULL DEFAULT 0,
     oddities         TEXT NOT NULL DEFAULT '{}',
     head             TEXT NOT NULL
@@ -66,13 +66,13 @@ CREATE TABLE turn (
     thinking_mode INTEGER NOT NULL,
     state         TEXT NOT NULL,
     abandoned     INTEGER NOT NULL,
-    -- It happened in the session that this one branched off.
+    -- Copied from the session that this one branched off.
     inherited     INTEGER NOT NULL,
     started       INTEGER,
     ended         INTEGER,
-    -- Nothing in it goes on.
+    -- Nothing in it is open.
     settled       INTEGER NOT NULL,
-    -- Sums over the turn's parts and steps; parts that are not shown do not count.
+    -- Sums over the turn's parts and steps; hidden parts do not count.
     first         INTEGER,
     last          INTEGER,
     parts         INTEGER NOT NULL DEFAULT 0,
@@ -84,7 +84,7 @@ CREATE TABLE turn (
     cache_write   INTEGER NOT NULL DEFAULT 0,
     reasoning     INTEGER NOT NULL DEFAULT 0,
     head          TEXT NOT NULL,
-    -- Digests of the names that lead into it, eight bytes each.
+    -- Digests of the names of the turn, its steps and parts, eight bytes each.
     names         BLOB NOT NULL
 );
 CREATE INDEX turn_session ON turn (session, number);
@@ -102,15 +102,15 @@ CREATE TABLE step (
     cache_write INTEGER NOT NULL,
     reasoning   INTEGER NOT NULL,
     stop_reason TEXT,
-    -- What tellings call it and where they place it, and what its prompt was made of.
+    -- JSON: its name, its positions in the feeds, and the provenance of its prompt.
     origin      TEXT NOT NULL,
     PRIMARY KEY (turn, number)
 ) WITHOUT ROWID;
 
--- Payloads, many in one compressed piece.
+-- Many payloads, compressed as one.
 CREATE TABLE chunk (
     row     INTEGER PRIMARY KEY,
-    -- Whose payloads these are; NULL where they may be shared.
+    -- The owner of the payloads; NULL if sessions may share them.
     session INTEGER REFERENCES session (row) ON DELETE CASCADE,
     data    BLOB NOT NULL
 );
@@ -129,7 +129,7 @@ CREATE INDEX content_chunk ON content (chunk);
 CREATE TABLE part (
     row      INTEGER PRIMARY KEY,
     turn     INTEGER NOT NULL REFERENCES turn (row) ON DELETE CASCADE,
-    -- Negative for what the user said.
+    -- Negative for the user's message.
     place    INTEGER NOT NULL,
     id       TEXT NOT NULL,
     role     TEXT NOT NULL CHECK (role IN ('user', 'assistant')),
@@ -141,9 +141,9 @@ CREATE TABLE part (
     started  INTEGER,
     ended    INTEGER,
     duration INTEGER,
-    -- Kept and not shown.
+    -- Stored but not shown.
     hidden   INTEGER NOT NULL DEFAULT 0,
-    -- The first record that told of it.
+    -- The first source record of the part.
     source   INTEGER,
     offset   INTEGER,
     length   INTEGER,
@@ -159,18 +159,18 @@ CREATE INDEX part_tool ON part (tool, state) WHERE tool IS NOT NULL;
 CREATE INDEX part_content ON part (content) WHERE content IS NOT NULL;
 CREATE INDEX part_chunk ON part (chunk) WHERE chunk IS NOT NULL;
 
--- What is still open: payloads that will change soon, each by itself.
+-- Payloads of open turns, one row each, because they will change soon.
 CREATE TABLE journal (
     part    INTEGER PRIMARY KEY REFERENCES part (row) ON DELETE CASCADE,
     payload BLOB NOT NULL
 );
 
--- The sub-agents that a part speaks of, and the sessions that they are.
+-- The sub-agents of agent parts, and their sessions.
 CREATE TABLE agent (
     part     INTEGER NOT NULL REFERENCES part (row) ON DELETE CASCADE,
     agent_id TEXT NOT NULL,
     call_id  TEXT NOT NULL,
-    -- The session that speaks, by its row, and the sub-agent's, by its id: it may come later.
+    -- The parent session by row; the sub-agent's session by id, because it may be recorded later.
     parent   INTEGER NOT NULL REFERENCES session (row) ON DELETE CASCADE,
     session  TEXT NOT NULL,
     PRIMARY KEY (part, agent_id)
@@ -207,7 +207,7 @@ CREATE TABLE file (
     refused  TEXT
 );
 
--- What a file told of a session.
+-- The files of each session, with the counts of their records by outcome.
 CREATE TABLE source (
     session    INTEGER NOT NULL REFERENCES session (row) ON DELETE CASCADE,
     file       INTEGER NOT NULL REFERENCES file (row) ON DELETE CASCADE,
@@ -223,7 +223,7 @@ CREATE TABLE source (
 ) WITHOUT ROWID;
 CREATE INDEX source_file ON source (file);
 
--- The last event taken from each source: commits with the parts it made.
+-- The last event applied from each source. Commits together with the parts made from it.
 CREATE TABLE cursor (
     session INTEGER NOT NULL REFERENCES session (row) ON DELETE CASCADE,
     telling TEXT NOT NULL,
@@ -244,13 +244,14 @@ CREATE TABLE warning (
 );
 CREATE INDEX warning_session ON warning (session) WHERE session IS NOT NULL;
 
--- Sessions that were deleted and shall not come back by themselves.
+-- Sessions that the user deleted. Syncing does not restore them.
 CREATE TABLE deleted (
     id TEXT PRIMARY KEY,
     at INTEGER NOT NULL
 ) WITHOUT ROWID;
 
--- What the user called sessions that are being read again: it is theirs as soon as they are back.
+-- Names and tags of sessions that are being re-read. A trigger applies them when the session is
+-- stored again.
 CREATE TABLE remembered (
     id   TEXT PRIMARY KEY,
     name TEXT,
@@ -265,7 +266,7 @@ BEGIN
     DELETE FROM remembered WHERE id = NEW.id;
 END;
 
--- The index of words: segments that are never changed, in blocks of words with their postings.
+-- The full-text index: immutable segments, in blocks of words with their postings.
 CREATE TABLE segment (
     row       INTEGER PRIMARY KEY,
     documents INTEGER NOT NULL,
@@ -282,7 +283,8 @@ CREATE TABLE word_block (
     UNIQUE (segment, number)
 );
 CREATE INDEX word_block_first ON word_block (segment, first);
--- Which four letters follow each other in the words of which blocks, in slices that fit a page.
+-- N-gram bitmaps: which 4-byte sequences occur in the words of which blocks, in slices that fit a
+-- page.
 CREATE TABLE word_runs (
     segment INTEGER NOT NULL REFERENCES segment (row) ON DELETE CASCADE,
     sheet   INTEGER NOT NULL,
@@ -290,13 +292,13 @@ CREATE TABLE word_runs (
     bits    BLOB NOT NULL,
     PRIMARY KEY (segment, sheet, slice)
 ) WITHOUT ROWID;
--- Parts whose words are not in a segment yet.
+-- Parts that are not in a segment yet.
 CREATE TABLE unindexed (
     part INTEGER PRIMARY KEY REFERENCES part (row) ON DELETE CASCADE
 );
 
--- What other tools call messages, derived from the parts whenever it is asked for. No newer SQL
--- than SQLite 3.38 has: people open this file with what their system brings.
+-- Messages in the sense of other tools, derived from the parts on each query. Uses no SQL newer
+-- than SQLite 3.38, because users open this file with the SQLite of their system.
 CREATE VIEW message AS
 SELECT
     turn.id || ':' || role.name AS id,
@@ -330,7 +332,7 @@ JOIN session ON session.row = turn.session
 JOIN (SELECT 'user' AS name, 0 AS nth UNION ALL SELECT 'assistant', 1) AS role
 WHERE role.nth = 1 OR EXISTS (SELECT 1 FROM part WHERE part.turn = turn.row AND part.role = 'user');
 
--- A session as a plain record: what was asked, what came of it, where its log lies (R-001-12).
+-- A session as a plain record: prompt, result, log path and counts (R-001-12).
 CREATE VIEW run AS
 SELECT
     session.id AS id,

@@ -1,5 +1,5 @@
-//! Searching. The index proposes; the stored text decides. What is so new that it is in no segment
-//! yet is looked at one by one.
+//! Runs a search. The index proposes candidates; the stored text decides. Parts that are not in a
+//! segment yet are scanned one by one.
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, params_from_iter};
@@ -14,9 +14,9 @@ use crate::pack::Extent;
 use crate::rows::Row;
 use crate::search::{Findings, Hit, SearchRequest, verify, verify_fields, weight};
 
-/// So many candidates are weighed at once.
+/// How many candidates to score and sort at a time.
 const TURN: usize = 256;
-/// So many parts are read to verify them, at most: a search must end.
+/// How many parts to read for verification at most, which bounds the time of a search.
 const PATIENCE: usize = 4_000;
 
 pub fn search(connection: &Connection, request: &SearchRequest) -> Result<Findings, StoreError> {
@@ -38,11 +38,11 @@ pub fn search(connection: &Connection, request: &SearchRequest) -> Result<Findin
         search.findings.more = titles.next().is_some();
         return Ok(search.findings);
     }
-    // Parts have most of the room, if they need it.
+    // Titles take at most a quarter of the results while there are enough parts.
     search.findings.hits.extend(titles.by_ref().take(request.limit / 4));
     search.new_parts(&query)?;
     search.parts(&query)?;
-    // The index may know words that only parts had which are gone.
+    // The index may contain a word only for deleted parts. Then retry it as a fragment.
     let widened = query.widened();
     if !search.has_parts() && !search.findings.widened && widened != query {
         search.new_parts(&widened)?;
@@ -108,7 +108,7 @@ impl Filter {
     }
 }
 
-/// A candidate with what its row says.
+/// A candidate with its columns.
 struct Weighed {
     row: Row,
     score: f32,
@@ -124,7 +124,8 @@ impl Search<'_, '_> {
         self.findings.hits.len() >= self.request.limit
     }
 
-    /// Sessions whose title or folder matches. There are few sessions beside parts.
+    /// Sessions whose title, folder or branch matches. A scan: there are few sessions compared with
+    /// parts.
     fn titles(&self, query: &Query) -> Result<Vec<Hit>, StoreError> {
         let mut hits = Vec::new();
         let request = self.request;
@@ -143,13 +144,14 @@ impl Search<'_, '_> {
         let mut rows =
             statement.query((&request.agent, &request.project, &request.since, &request.until))?;
         while let Some(row) = rows.next()? {
-            // One more says that there is more.
+            // Collect limit+1 hits to detect more.
             if hits.len() > request.limit {
                 break;
             }
             let text = |at: usize| row.get::<_, Option<String>>(at);
             let (project, title, branch) = (text(2)?, text(3)?, text(4)?);
-            // A prompt that stands for a title is found where it was said; among titles only, here.
+            // A prompt that serves as title is found as a part. Match it here only if the search is
+            // restricted to titles.
             let prompt = text(6)?.filter(|_| title.is_none());
             let among = prompt.clone().filter(|_| request.kind.is_some());
             let fields: Vec<&str> = [&title, &among, &project, &branch]
@@ -200,8 +202,8 @@ impl Search<'_, '_> {
         let limits = Limits::default();
         let mut found = candidates(query, &Index(self.connection), &limits)?;
         self.findings.newest_first = found.newest_first;
-        // Nothing in a segment has the word whole. If nothing new has it either, the inside of a
-        // longer one will do, there as well; else what is new is all that there is.
+        // No segment has the whole word. If unindexed parts have it, those are all the hits; else
+        // search for it inside longer words, in the unindexed parts too.
         if found.widened {
             if self.has_parts() {
                 return Ok(());
@@ -220,7 +222,7 @@ impl Search<'_, '_> {
                 self.findings.more = true;
                 break;
             }
-            // Filters may let few through: the next newest.
+            // The filters may reject most candidates: fetch the next older ones.
             let limits = Limits { before: Some(before), ..limits };
             found = candidates(&found.query, &Index(self.connection), &limits)?;
         }
@@ -238,7 +240,7 @@ impl Search<'_, '_> {
                 weighed.extend(self.weigh(candidate.document as Row, candidate.score)?);
             }
             if !found.newest_first {
-                // Of those that are as good the newest, whatever order they were stored in.
+                // Of equal scores the newest first, independent of the storage order.
                 weighed.sort_by(|a, b| {
                     let newer = b.hit.at.cmp(&a.hit.at).then(a.hit.part.cmp(&b.hit.part));
                     b.score.total_cmp(&a.score).then(newer)
@@ -255,7 +257,7 @@ impl Search<'_, '_> {
         Ok(())
     }
 
-    /// Nothing in the query narrows it down: the newest parts, one by one.
+    /// Scans parts, newest first, for a query that the index cannot narrow down.
     fn scan(&mut self, query: &Query) -> Result<(), StoreError> {
         self.findings.newest_first = true;
         let mut next: Option<Row> = Some(Row::MAX);
@@ -277,7 +279,7 @@ impl Search<'_, '_> {
         Ok(())
     }
 
-    /// What a part's row says, if it is to be looked at.
+    /// Loads a part's columns as a hit without snippet. None if it is hidden or filtered out.
     fn weigh(&self, row: Row, score: f32) -> Result<Option<Weighed>, StoreError> {
         let sql = format!(
             "SELECT session.id, session.agent, session.project,
@@ -321,7 +323,7 @@ impl Search<'_, '_> {
         Ok(Some(Weighed { row, score: score * weight(&hit.kind), hit }))
     }
 
-    /// Looks at the text of a part, and takes it if it matches.
+    /// Reads the text of a part and adds a hit if it matches.
     fn check(&mut self, query: &Query, weighed: Weighed) -> Result<(), StoreError> {
         self.read += 1;
         let known = |hit: &Hit| hit.part.is_some() && hit.part == weighed.hit.part;

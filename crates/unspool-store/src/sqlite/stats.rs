@@ -1,7 +1,7 @@
-//! Figures over the archive, in two passes: sessions with their turns and model calls, then the
-//! parts. Groups are made here and not in SQL: one pass fills all of them, and nonsense in a log
-//! cannot overflow a sum. Both passes go along indexes that are there for other reasons, and keep
-//! no more than the groups themselves and four bytes for each tool call.
+//! Computes the statistics in two passes: sessions with their turns and model calls, then parts.
+//! Grouping is done here and not in SQL: one pass fills all groups, and absurd numbers in a log
+//! cannot overflow a sum. Both passes use existing indexes. Memory: the groups, and four bytes for
+//! each tool call.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -21,7 +21,7 @@ use crate::stats::{
     DurationFigures, Group, Spent, Stats, StatsRequest, ToolFigures, Totals, share,
 };
 
-/// When a turn started, or the next best that is known of it.
+/// The start of a turn, or the best available substitute.
 const TIME: &str = "coalesce(turn.started, turn.first, turn.ended, session.started)";
 
 pub fn stats(connection: &Connection, request: &StatsRequest) -> Result<Stats, StoreError> {
@@ -84,8 +84,8 @@ struct Groups {
     project: Grouped,
 }
 
-/// Groups by name. Sessions and turns come one after the other, so the last one that a group saw
-/// says whether the next is another.
+/// Groups by name. Rows come ordered by session and turn, so comparing with the last session and
+/// turn of a group is enough to count distinct ones.
 #[derive(Default)]
 struct Grouped {
     list: Vec<Seen>,
@@ -155,7 +155,7 @@ struct Calls {
 }
 
 impl Calls {
-    /// One call. What used nothing needs no price.
+    /// One call. A call without tokens needs no price.
     fn one(used: Usage, price: Option<Price>) -> Calls {
         let unpriced = u64::from(price.is_none() && used != Usage::default());
         Calls { count: 1, used, estimated_usd: price.map(|price| price.of(&used)), unpriced }
@@ -179,7 +179,7 @@ impl Calls {
     }
 }
 
-/// Prices that were looked up. Calls of one model come by the thousand.
+/// A cache of price lookups: there are thousands of calls of each model.
 struct Looked<'a> {
     prices: &'a Prices,
     known: FxHashMap<String, Option<Price>>,
@@ -204,7 +204,7 @@ fn spent(
     groups: &mut Groups,
 ) -> Result<(), StoreError> {
     let Conditions { session, turn, values } = conditions(request);
-    // Along the row of the session and its number, which is how turns are found anyway.
+    // In the order of the index `turn_session`.
     let sql = format!(
         "SELECT session.row, session.agent, session.project, session.sub_agent, session.cost_usd,
              session.started, session.turns, turn.row, {TIME}, turn.first,
@@ -225,7 +225,7 @@ fn spent(
     while let Some(row) = rows.next()? {
         let (session, turn): (Row, Option<Row>) = (row.get(0)?, row.get(7)?);
         let own_time: Option<i64> = row.get(5)?;
-        // A session without turns counts by its own time.
+        // A session without turns is placed by its own start time.
         if turn.is_none() && !(row.get::<_, i64>(6)? == 0 && request.includes(own_time)) {
             continue;
         }
@@ -264,7 +264,7 @@ fn spent(
         if request.includes(own_time) {
             stretch(totals, own_time, None);
         }
-        // Said of the whole session: counted where its first turn is.
+        // The cost is of the whole session: count it in the groups of its first turn.
         if let Some(cost) = row.get::<_, Option<f64>>(4)? {
             totals.sessions_with_cost += 1;
             totals.usage.add_cost(cost);
@@ -289,7 +289,7 @@ fn count_turn(
     totals.tool_calls += count(12)?;
     totals.errors += count(13)?;
     stretch(totals, row.get(8)?, row.get(10)?);
-    // A part may be told to have begun before its turn.
+    // Sources may report a part that started before its turn.
     let first = row.get(9)?;
     if request.includes(first) {
         stretch(totals, first, None);
@@ -297,7 +297,7 @@ fn count_turn(
     Ok(())
 }
 
-/// Takes in when something began and ended.
+/// Extends the period of the totals.
 fn stretch(totals: &mut Totals, first: Option<i64>, last: Option<i64>) {
     totals.first = [totals.first, first].into_iter().flatten().min();
     totals.last = totals.last.max(last).max(first);
@@ -324,7 +324,7 @@ fn parts(
     slowest: &mut Slowest,
 ) -> Result<Vec<ToolFigures>, StoreError> {
     let Conditions { session, turn, values } = conditions(request);
-    // Everything is read faster in the order of the rows; a selection, along its turns.
+    // Without filters a table scan of `part` is faster; with filters, go through the turns.
     let from = if request.is_narrow() {
         "session CROSS JOIN turn ON turn.session = session.row
          CROSS JOIN part ON part.turn = turn.row"
@@ -343,9 +343,9 @@ fn parts(
     let mut calls: Vec<ToolCalls> = Vec::new();
     let mut by_name: FxHashMap<String, usize> = FxHashMap::default();
     while let Some(row) = rows.next()? {
-        // Clocks that were set back make nonsense of a difference.
+        // A clock that was set back makes the difference negative.
         let took = row.get::<_, Option<i64>>(2)?.and_then(|took| u64::try_from(took).ok());
-        // Only calls have a state.
+        // Only tool calls have a state.
         let Some(state) = row.get_ref(1)?.as_str_or_null()? else {
             totals.reasoning_parts += 1;
             totals.reasoning_ms = totals.reasoning_ms.saturating_add(took.unwrap_or_default());
@@ -370,7 +370,7 @@ fn parts(
 }
 
 impl ToolCalls {
-    /// Counts one, and says whether it is over.
+    /// Counts one call. Returns true if it has ended.
     fn count(&mut self, state: &str, took: Option<u64>) -> bool {
         let figures = &mut self.figures;
         figures.calls += 1;

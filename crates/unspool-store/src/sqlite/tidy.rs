@@ -1,5 +1,5 @@
-//! Keeping the index in order: words that wait become a segment, and segments that have become many
-//! become one.
+//! Index maintenance: puts unindexed parts into a segment, merges segments, and rebuilds the index
+//! from the stored parts.
 
 use rusqlite::{Connection, Transaction};
 
@@ -10,14 +10,14 @@ use crate::index::{Builder, Piece, choose, merge};
 use crate::rows::{Row, is_settled};
 use crate::words::{Field, fields};
 
-/// So many parts may wait: a search looks at them one by one.
+/// Unindexed parts become a segment at this number. A search scans them one by one.
 const WAITING: i64 = 256;
 
-/// So many segments are left standing. A large import makes many of one size; merging them at once
-/// would make it slower, and a look visits this many in a few milliseconds.
+/// Segments are merged above this number. A large import makes many of one size, and merging those
+/// at once would slow it down; a lookup visits this many in a few milliseconds.
 const STANDING: usize = 24;
 
-/// Does what is due.
+/// Indexes unindexed parts and merges segments, as far as due.
 pub fn tidy(connection: &mut Connection, how: Tidy) -> Result<(), StoreError> {
     let waiting: i64 =
         connection.query_row("SELECT count(*) FROM unindexed", [], |row| row.get(0))?;
@@ -43,7 +43,7 @@ pub fn tidy(connection: &mut Connection, how: Tidy) -> Result<(), StoreError> {
         merge_segments(connection, &rows)?;
     }
     if merged {
-        // It gives back one page a row.
+        // The pragma frees one page for each row that is stepped.
         let mut giving = connection.prepare("PRAGMA incremental_vacuum")?;
         let mut pages = giving.query([])?;
         while pages.next()?.is_some() {}
@@ -51,7 +51,7 @@ pub fn tidy(connection: &mut Connection, how: Tidy) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Parts that wait and are over go into a segment.
+/// Puts the settled parts among the unindexed ones into a segment.
 fn index_waiting(connection: &mut Connection) -> Result<(), StoreError> {
     let transaction = connection.transaction()?;
     let rows: Vec<Row> = transaction
@@ -85,7 +85,7 @@ fn index_part(words: &mut Builder, row: Row, body: &unspool_core::part::Body) {
     words.end();
 }
 
-/// One segment of several. Parts that are gone are left out.
+/// Merges segments into one. Drops the postings of deleted parts.
 fn merge_segments(connection: &mut Connection, rows: &[Row]) -> Result<(), StoreError> {
     let transaction = connection.transaction()?;
     let mut writer = SegmentWriter::begin(&transaction)?;
@@ -117,12 +117,12 @@ fn remove(transaction: &Transaction<'_>, rows: &[Row]) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// The whole index anew, from the stored parts.
+/// Rebuilds the whole index from the stored parts. Returns the number of parts.
 pub fn reindex(connection: &mut Connection) -> Result<u64, StoreError> {
-    /// A segment is closed when its words take this much.
+    /// A segment is closed when its builder takes this much memory.
     const WORDS: usize = 32 * 1024 * 1024;
     let transaction = connection.transaction()?;
-    // All of it, also what belongs to no segment any more.
+    // Clear the tables directly, which also removes rows without a segment.
     for table in ["word_runs", "word_block", "segment", "unindexed"] {
         transaction.execute(&format!("DELETE FROM {table}"), [])?;
     }

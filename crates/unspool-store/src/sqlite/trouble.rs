@@ -1,4 +1,4 @@
-//! What takes long, and what fails again and again: single calls, for those who want to look.
+//! The slowest calls and the repeated failures, for the statistics. Both name single calls to open.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -15,11 +15,11 @@ use crate::pack::Extent;
 use crate::rows::Row;
 use crate::stats::{CallPlace, RepeatedFailure, SlowCall, StatsRequest};
 
-/// So many slow calls are named, and so many failures.
+/// The length of each of the two lists.
 const NAMED: usize = 10;
-/// What fails so often fails again and again.
+/// A failure with this many occurrences is listed.
 const OFTEN: u64 = 3;
-/// So much of an error tells it from another.
+/// Error lines, summaries and titles are cut to this many characters.
 const LONGEST: usize = 200;
 
 /// The calls that took longest.
@@ -52,7 +52,7 @@ impl Slowest {
     }
 }
 
-/// A call in one line, as its card has it.
+/// The one-line summary of a call, as on its card.
 fn summary(body: &Body) -> String {
     let shown = unspool_core::present::body(body);
     let summary = shown.iter().find_map(|block| {
@@ -83,7 +83,7 @@ fn place(connection: &Connection, part: Row) -> Result<Option<(String, CallPlace
     Ok(Some((row.get(0)?, place)))
 }
 
-/// The same tool with the same first line of its error.
+/// Failures of one tool with the same first error line.
 #[derive(Default)]
 struct Failures {
     count: u64,
@@ -96,7 +96,7 @@ pub fn failures(
     request: &StatsRequest,
 ) -> Result<Vec<RepeatedFailure>, StoreError> {
     let Conditions { session, turn, values } = conditions(request);
-    // Along the index of tools and states: failures are few among many calls.
+    // Uses the index `part_tool` on (tool, state): few of the calls failed.
     let sql = format!(
         "SELECT part.row, part.tool, turn.session, coalesce(part.ended, part.started)
          FROM part JOIN turn ON turn.row = part.turn JOIN session ON session.row = turn.session
@@ -134,8 +134,8 @@ pub fn failures(
     Ok(named)
 }
 
-/// What an error says first. What it is wrapped in says nothing, and neither does `Exit code 1`,
-/// where something follows.
+/// The first line of an error, without the `<tool_use_error>` tags. An `Exit code N` line is joined
+/// with the line after it.
 fn error_line(output: &str) -> Option<String> {
     let bare = |line: &str| {
         let line = line.trim();

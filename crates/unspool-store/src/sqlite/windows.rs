@@ -1,5 +1,5 @@
-//! Some of a long session: what is known of all parts from their columns, and the parts themselves
-//! only where somebody looks.
+//! Partial reads of long sessions: outlines of all parts from columns alone, and single parts by
+//! place.
 
 use std::sync::Arc;
 
@@ -62,7 +62,7 @@ pub fn tools(connection: &Connection, session: Row) -> Result<Vec<(String, u64)>
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// Of more calls than this the last ones tell how it stands.
+/// Read at most this many planning calls, the latest: they give the current plan.
 const PLANNED: usize = 400;
 
 pub fn plans(connection: &Connection, session: Row) -> Result<Vec<Part>, StoreError> {
@@ -96,7 +96,7 @@ pub fn skeleton(
     )?;
     let mut rows = statement.query([row])?;
     let mut parts = Vec::new();
-    // One name for the calls of one tool.
+    // Calls of one tool share one allocation of its name.
     let mut names: FxHashSet<Arc<str>> = FxHashSet::default();
     while let Some(row) = rows.next()? {
         let tool = match row.get_ref(4)?.as_str_or_null()? {

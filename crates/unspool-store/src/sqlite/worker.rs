@@ -1,4 +1,4 @@
-//! A thread that owns a connection. Work is done in the order in which it was sent.
+//! A thread that owns an SQLite connection and runs closures on it, in the order sent.
 
 use std::sync::{Arc, mpsc};
 use std::thread;
@@ -10,10 +10,10 @@ use crate::contract::StoreError;
 
 type Work = Box<dyn FnOnce(&mut Connection) + Send>;
 
-/// Ends when the last handle to it is gone and all its work is done.
+/// A handle. The thread ends after its last handle is dropped and all work is done.
 #[derive(Clone)]
 pub(super) struct Worker {
-    // Dropped before `thread`, which waits until no work can come any more.
+    // Field order matters: dropping the sender first lets the thread end, then `_thread` joins it.
     work: mpsc::Sender<Work>,
     _thread: Arc<Joined>,
 }
@@ -29,8 +29,8 @@ impl Worker {
                 while let Ok(work) = todo.recv() {
                     work(&mut connection);
                 }
-                // The last to close brings the write-ahead log home. Where the file is mapped, it
-                // is made longer first and filled then; on a full disk that leaves holes in it.
+                // Closing the last connection checkpoints the WAL. With mmap, SQLite extends the
+                // file before it writes the pages; on a full disk that leaves holes in it.
                 let _ = connection.pragma_update(None, "mmap_size", 0);
             })
             .map_err(|_| StoreError::Gone)?;
@@ -43,7 +43,7 @@ impl Worker {
     ) -> Result<T, StoreError> {
         let (answer, answered) = oneshot::channel();
         let work = Box::new(move |connection: &mut Connection| {
-            // Whoever asked may be gone; the work is done all the same.
+            // The caller may have dropped its future; the work is done anyway.
             let _ = answer.send(work(connection));
         });
         self.work.send(work).map_err(|_| StoreError::Gone)?;
@@ -52,7 +52,7 @@ impl Worker {
 }
 
 impl Drop for Joined {
-    /// The process must not end before what was sent is written.
+    /// Waits until all sent work is written, so the process cannot end before.
     fn drop(&mut self) {
         if let Some(thread) = self.0.take() {
             let _ = thread.join();

@@ -1,5 +1,5 @@
-//! Writing: one batch, one transaction. Keys and offsets commit together with the parts that they
-//! made, and that is what makes twice once.
+//! Writes a batch in one transaction. Cursors and file offsets commit together with the parts made
+//! from them; that makes re-reading a file idempotent (law 5).
 
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Transaction, params};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -13,7 +13,7 @@ use crate::rows::{
 
 pub fn write(connection: &mut Connection, batch: Batch) -> rusqlite::Result<()> {
     let transaction = connection.transaction()?;
-    // The order of rows inside one transaction must not matter to the foreign keys.
+    // Check foreign keys at commit, so the order of inserts does not matter.
     transaction.pragma_update(None, "defer_foreign_keys", true)?;
     files(&transaction, &batch.files)?;
     let chunks: Vec<Row> = batch.chunks.iter().map(|chunk| chunk.row).collect();
@@ -21,7 +21,7 @@ pub fn write(connection: &mut Connection, batch: Batch) -> rusqlite::Result<()> 
     let mut chunk =
         transaction.prepare_cached("INSERT INTO chunk (row, session, data) VALUES (?1, ?2, ?3)")?;
     for (at, new) in batch.chunks.iter().enumerate() {
-        // All that is in a shared one may be stored already.
+        // Skip a shared chunk if all its contents are stored already.
         if new.session.is_some() || filled.contains(&at) {
             chunk.execute(params![new.row, new.session, new.data])?;
         }
@@ -80,7 +80,7 @@ fn files(transaction: &Transaction<'_>, files: &[FileRow]) -> rusqlite::Result<(
     Ok(())
 }
 
-/// Payloads that parts were taken out of: perhaps nothing needs them any more.
+/// Contents and chunks that lost a part in this transaction and may be unused now.
 #[derive(Default)]
 pub(super) struct Left {
     pub contents: FxHashSet<Row>,
@@ -88,7 +88,7 @@ pub(super) struct Left {
 }
 
 impl Left {
-    /// Notes where the payload of a part lies, which is about to go.
+    /// Notes the payload location of a part that will be replaced or deleted.
     fn note(&mut self, statement: &mut CachedStatement<'_>, part: Row) -> rusqlite::Result<()> {
         let mut rows = statement.query([part])?;
         if let Some(row) = rows.next()? {
@@ -98,7 +98,7 @@ impl Left {
         Ok(())
     }
 
-    /// Deletes those that no part needs.
+    /// Deletes those that no part uses.
     pub fn drop_unused(mut self, transaction: &Transaction<'_>) -> rusqlite::Result<()> {
         let mut content = transaction.prepare_cached(
             "DELETE FROM content WHERE row = ?1
@@ -122,7 +122,7 @@ impl Left {
 
 const LIES_IN: &str = "SELECT content, chunk FROM part WHERE row = ?1";
 
-/// Stores what is new; says where each content lies, and which chunks have something new.
+/// Stores new contents. Returns the row of each content, and the chunks that hold a new one.
 fn contents(
     transaction: &Transaction<'_>,
     contents: &[Content],
@@ -247,7 +247,7 @@ fn gone(
         left.note(&mut lies_in, *row)?;
         part.execute([row])?;
     }
-    // Parts that went over to another turn must not go with theirs.
+    // Move the parts of merged turns first, or deleting the turn would cascade to them.
     let mut moved = transaction
         .prepare_cached("UPDATE part SET turn = ?2 WHERE turn = ?1 AND role = 'assistant'")?;
     let mut turn = transaction.prepare_cached("DELETE FROM turn WHERE row = ?1")?;
@@ -345,14 +345,14 @@ fn write_step(
 struct StepOrigin<'a> {
     name: &'a unspool_core::telling::Name,
     at: unspool_core::telling::Positions,
-    /// Nonsense that no column can hold.
+    /// Counts that do not fit an SQLite integer.
     #[serde(skip_serializing_if = "Option::is_none")]
     usage: Option<unspool_core::session::Usage>,
     #[serde(skip_serializing_if = "Option::is_none")]
     provenance: Option<&'a unspool_core::session::Provenance>,
 }
 
-/// None of our own types fails to become JSON.
+/// Serializing our own types cannot fail.
 fn json(value: &impl serde::Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
@@ -471,7 +471,7 @@ impl<'t> PartStatements<'t> {
     }
 }
 
-/// Sums of the turns that changed, from their rows; then of the session, from its turns.
+/// Updates the sums of changed turns from their rows, then of the session from its turns.
 fn sum_up(transaction: &Transaction<'_>, session: Row, turns: &[Row]) -> rusqlite::Result<()> {
     let [(parts, of_parts), (steps, of_steps)] = [PART_SUMS, STEP_SUMS];
     let sql = format!("UPDATE turn SET {parts} = {of_parts}, {steps} = {of_steps} WHERE row = ?1");
@@ -485,7 +485,7 @@ fn sum_up(transaction: &Transaction<'_>, session: Row, turns: &[Row]) -> rusqlit
     Ok(())
 }
 
-/// Every sum anew.
+/// Recomputes all sums.
 pub(super) fn sum_up_all(connection: &mut Connection) -> rusqlite::Result<()> {
     let transaction = connection.transaction()?;
     let sessions: Vec<Row> = transaction
@@ -503,8 +503,8 @@ pub(super) fn sum_up_all(connection: &mut Connection) -> rusqlite::Result<()> {
     transaction.commit()
 }
 
-/// The first line of the first prompt, and the models in the order of their first use, which may
-/// be known to be the same.
+/// Updates the first line of the first prompt, and the models in order of first use unless
+/// `same_models`.
 fn call_it(transaction: &Transaction<'_>, session: Row, same_models: bool) -> rusqlite::Result<()> {
     let (prompt, known): (Option<String>, Vec<String>) = named(transaction, session)?;
     let first = first_prompt(transaction, session)?;
@@ -517,7 +517,8 @@ fn call_it(transaction: &Transaction<'_>, session: Row, same_models: bool) -> ru
     Ok(())
 }
 
-/// Whether what is written says nothing new of the models: one, again and again.
+/// True if the batch cannot change the model list: it has at most one model, and the batch no
+/// other.
 fn has_same_models(transaction: &Transaction<'_>, write: &SessionWrite) -> rusqlite::Result<bool> {
     let (_, known) = named(transaction, write.row)?;
     let steps = write.turns.iter().flat_map(|turn| &turn.steps);

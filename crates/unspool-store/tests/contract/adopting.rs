@@ -1,5 +1,5 @@
-//! Adopting: a session that was kept elsewhere is taken in whole, and goes on as if it had always
-//! been here.
+//! Importing an exported session: it is adopted as a whole and then continues like one that was
+//! recorded here.
 
 use proptest::prelude::*;
 use unspool_core::event::Event;
@@ -45,7 +45,7 @@ fn adopted<H: Home>(script: &[Line], cut: usize) -> Outcome {
         compare_session(desk.store(), &model, &[&model])?;
         let archived = wait(desk.store().archived(fold.row)).unwrap();
         prop_assert_eq!(archived.snapshots.len(), 1);
-        // What was taken in is told again from the start, and then it goes on.
+        // Replay all events from the start: the adopted ones are duplicates, the rest continues.
         for event in events.iter().cloned() {
             model.take(event.clone());
             desk.recorder.take(&mut fold, event).unwrap();

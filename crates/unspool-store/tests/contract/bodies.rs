@@ -1,4 +1,4 @@
-//! Bodies of every kind with whatever a source may put into them.
+//! Random bodies of every kind, with any value that a source may contain.
 
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -8,8 +8,8 @@ use unspool_core::json::Json;
 use unspool_core::part::*;
 use unspool_core::telling::{Evidence, Field, Name, Origin, Positions, Ranks, Telling};
 
-/// Text of any size: around the sizes at which payloads are kept elsewhere, with whatever text may
-/// hold.
+/// Text of any content and of many sizes, among them those around the thresholds for storing a
+/// payload by content.
 fn text() -> impl Strategy<Value = String> {
     let piece = select(vec![
         "",
@@ -47,7 +47,7 @@ fn maybe<T: std::fmt::Debug + Clone>(
     prop::option::of(of)
 }
 
-/// JSON as its source wrote it.
+/// Raw JSON in many spellings.
 fn json() -> impl Strategy<Value = Json> {
     let odd = select(vec![
         "null",
@@ -188,7 +188,7 @@ pub fn body() -> impl Strategy<Value = Body> {
     prop_oneof![3 => others, 1 => tool().prop_map(|tool| Body::Tool(Box::new(tool)))]
 }
 
-/// A part with a body of any kind and everything that tellings leave on it.
+/// A part with a body of any kind, and random evidence and origin.
 pub fn part() -> impl Strategy<Value = Part> {
     let time = || {
         let seconds = -377_000_000_000i64..253_000_000_000;

@@ -1,4 +1,4 @@
-//! Checking: a good archive is clean, and each kind of damage, done behind our back, is found.
+//! `check`: reports no problem in a good archive, and finds each kind of damage.
 
 use unspool_core::event::EndReason::Completed;
 use unspool_core::event::ToolEnd;
@@ -16,7 +16,7 @@ use crate::home::{Home, SqliteHome};
 use crate::script::*;
 use crate::writing::busy_turn;
 
-/// An archive with something of everything, at rest.
+/// A closed archive with a row in every table.
 fn archive() -> SqliteHome {
     let desk = Desk::<SqliteHome>::new();
     let used = Usage { input: 7, output: 3, ..Usage::default() };
@@ -45,7 +45,7 @@ fn archive() -> SqliteHome {
     home
 }
 
-/// The same archive, after something was done to it.
+/// A copy of the archive, damaged by `sql`.
 fn damaged(from: &SqliteHome, sql: &str) -> SqliteHome {
     let home = SqliteHome::new();
     std::fs::copy(from.path(), home.path()).unwrap();
@@ -60,7 +60,7 @@ fn check(home: &SqliteHome) -> Checked {
     wait(home.open().check()).unwrap()
 }
 
-/// Damage to what is derived: it is found, and rebuilding mends it.
+/// Damage to derived data: `check` finds it and `rebuild` repairs it.
 const DERIVED: &[&str] = &[
     // Sums over turns.
     "UPDATE turn SET parts = parts + 1",
@@ -78,7 +78,7 @@ const DERIVED: &[&str] = &[
     "UPDATE session SET ended = started",
     "UPDATE session SET models = '[\"gpt\"]'",
     "UPDATE session SET prompt = 'not this'",
-    // Columns that say what a part says (R-001-09, R-001-11).
+    // Derived columns of parts (R-001-09, R-001-11).
     "UPDATE part SET kind = 'text' WHERE kind = 'reasoning'",
     "UPDATE part SET state = 'completed' WHERE state = 'failed'",
     "UPDATE part SET tool = 'Read' WHERE tool = 'Bash'",
@@ -89,7 +89,7 @@ const DERIVED: &[&str] = &[
     "UPDATE part SET hidden = 1 WHERE kind = 'error'",
     "UPDATE part SET source = 9 WHERE kind = 'error'",
     "UPDATE part SET offset = NULL WHERE kind = 'tool'",
-    // Columns of turns, and of sessions.
+    // Derived columns of turns and sessions.
     "UPDATE turn SET state = 'failed' WHERE number = 1",
     "UPDATE turn SET number = 7 WHERE number = 2",
     "UPDATE turn SET trigger = 'hook'",
@@ -98,7 +98,7 @@ const DERIVED: &[&str] = &[
     "UPDATE session SET project = '/elsewhere'",
     "UPDATE session SET title = 'not told'",
     "UPDATE session SET state = 'live'",
-    // The sub-agents that parts speak of, and the names that lead into a turn.
+    // The sub-agents of parts, and the name digests of turns.
     "DELETE FROM agent",
     "UPDATE agent SET agent_id = 'other'",
     "UPDATE turn SET names = x'' WHERE number = 1",
@@ -113,7 +113,7 @@ const DERIVED: &[&str] = &[
     "INSERT INTO word_runs SELECT segment, sheet + 1, slice, bits FROM word_runs",
 ];
 
-/// Damage to what was told: it is found, and nothing brings it back.
+/// Damage to source data: `check` finds it; it cannot be repaired.
 const TOLD: &[&str] = &[
     "DELETE FROM chunk WHERE session IS NOT NULL",
     "DELETE FROM chunk WHERE session IS NULL",
@@ -184,7 +184,7 @@ fn rebuilding_mends_what_is_derived() {
 
 #[test]
 fn what_is_damaged_does_not_hide_the_rest() {
-    // R-000-19: one part that cannot be read stops neither a search nor a list nor a rebuild.
+    // R-000-19: an unreadable part breaks neither search nor lists nor rebuild.
     let good = archive();
     for sql in [
         "UPDATE part SET size = 1 WHERE kind = 'error'",
@@ -198,7 +198,7 @@ fn what_is_damaged_does_not_hide_the_rest() {
             hits.len()
         };
         assert_eq!(find(&store), 1, "{sql}");
-        // Words of the very part.
+        // Words of the damaged part.
         for word in ["broken", "output", "on", "*"] {
             wait(store.search(SearchRequest::new(word))).unwrap();
         }
@@ -207,7 +207,7 @@ fn what_is_damaged_does_not_hide_the_rest() {
         assert_eq!(find(&store), 1, "{sql}");
         assert_eq!(wait(store.sessions(SessionFilter::default())).unwrap().len(), 2);
         assert!(check(&home).count > 0, "{sql}");
-        // What cannot be shown says so.
+        // Loading the damaged session reports an error.
         let sessions = wait(store.sessions(SessionFilter::default())).unwrap();
         let outcomes = sessions.iter().map(|s| wait(store.turns(s.row, Window::All)));
         let errors: Vec<String> =
@@ -235,7 +235,7 @@ fn a_file_with_torn_pages_is_damaged_and_says_what_to_do() {
 
 #[test]
 fn payloads_lie_where_they_should() {
-    // C-21: what goes on is by itself; what is over is packed, and what is large is stored once.
+    // C-21: open parts are in the journal, settled parts in chunks, large payloads in `content`.
     let good = archive();
     let connection = good.raw();
     let count = |sql: &str| -> i64 { connection.query_row(sql, [], |row| row.get(0)).unwrap() };

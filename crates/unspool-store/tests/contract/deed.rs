@@ -1,5 +1,5 @@
-//! What happens to a recorder, one thing after another: events of several sessions in one batch,
-//! commits, crashes, another pace, tidying.
+//! Random programs for the recorder: events of several sessions in one batch, commits, crashes,
+//! changes of the ingest mode, maintenance.
 
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -11,32 +11,32 @@ use crate::script::Line;
 #[derive(Clone, Debug)]
 #[expect(clippy::large_enum_variant, reason = "there are few, and they are short-lived")]
 pub enum Deed {
-    /// Something happened in one of the sessions.
+    /// Applies an event to one of the sessions.
     Tell(usize, Line),
-    /// A session goes into the batch, which is not written yet.
+    /// Adds a session to the batch, without writing it.
     Add(usize),
     Commit,
-    /// The process loses one session, and takes it up from the archive and from its source:
-    /// from where it was committed, or from the start.
+    /// Drops one session from memory and resumes it from the archive and its source: from the last
+    /// commit, or from the start.
     Crash(usize, Again),
-    /// The whole process ends and another one begins.
+    /// Restarts the whole process.
     Reopen(Again),
     Pace(Pace),
     Tidy(Tidy),
     Rebuild,
 }
 
-/// What of its source is read again after a crash.
+/// How much of its source is re-read after a crash.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Again {
     All,
     Rest,
 }
 
-/// The sessions of a program. The last two go by the names that sub-agents have in the scripts.
+/// The sessions of a program. The last two have the ids of sub-agents in the scripts.
 pub const SESSIONS: [&str; 3] = ["s1", "a", "c"];
 
-/// Deeds between the lines of some scripts, which keep their own order.
+/// Interleaves scripts with random operations. Each script keeps its order.
 pub fn program(
     script: impl Strategy<Value = Vec<Line>>,
     restarts: bool,

@@ -1,5 +1,4 @@
-//! A desk to record at: scripts go in under the names of sessions, and the archive is asked what
-//! became of them.
+//! The test harness: records scripts as sessions and queries the archive for the result.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -32,13 +31,13 @@ impl<H: Home> Desk<H> {
         Desk::at(H::new())
     }
 
-    /// At an archive that is there already.
+    /// With an existing archive.
     pub fn at(home: H) -> Desk<H> {
         let recorder = Recorder::new(home.open()).unwrap();
         Desk { home, recorder, next: Cell::new(0) }
     }
 
-    /// Ends the process, and begins another one.
+    /// Simulates a restart of the process.
     pub fn reopened(self) -> Desk<H> {
         let Desk { home, recorder, next } = self;
         drop(recorder);
@@ -50,7 +49,7 @@ impl<H: Home> Desk<H> {
         self.recorder.store()
     }
 
-    /// The next event. No two have the same place in their source.
+    /// The next event. Each has its own position in its source.
     pub fn event(&self, line: Line) -> Event {
         let nth = self.next.replace(self.next.get() + 1);
         line.event(nth)
@@ -64,7 +63,7 @@ impl<H: Home> Desk<H> {
         self.recorder.open(agent, session).unwrap().unwrap()
     }
 
-    /// Takes a script into a session that is open.
+    /// Applies a script to an open session.
     pub fn take(&self, fold: &mut SessionFold, script: impl IntoIterator<Item = Line>) {
         for line in script {
             self.recorder.take(fold, self.event(line)).unwrap();
@@ -76,7 +75,7 @@ impl<H: Home> Desk<H> {
         self.recorder.commit(packer, [fold]).unwrap();
     }
 
-    /// What a session would be written as.
+    /// The batch that a session would be written as.
     pub fn batch(&self, session: &str, script: impl IntoIterator<Item = Line>) -> Batch {
         let mut packer = self.packer(Pace::Bulk);
         let mut fold = self.open(AGENT, session);
@@ -85,12 +84,12 @@ impl<H: Home> Desk<H> {
         packer.finish().unwrap()
     }
 
-    /// Records a script the way an import does.
+    /// Records a script like an import, in one batch.
     pub fn record(&self, session: &str, script: impl IntoIterator<Item = Line>) -> StoredSession {
         self.record_as(AGENT, session, Pace::Bulk, script)
     }
 
-    /// Records a script as it happens: a commit after every line.
+    /// Records a script live: a commit after every line.
     pub fn live(&self, session: &str, script: impl IntoIterator<Item = Line>) -> StoredSession {
         let mut packer = self.packer(Pace::Live);
         let mut fold = self.open(AGENT, session);
@@ -121,7 +120,7 @@ impl<H: Home> Desk<H> {
         found.into_iter().next().unwrap()
     }
 
-    /// A session of our usual agent.
+    /// A session of the default agent.
     pub fn session(&self, session: &str) -> StoredSession {
         self.stored(SessionId::of(AGENT, session))
     }
@@ -148,7 +147,7 @@ impl<H: Home> Desk<H> {
         wait(self.store().search(request)).unwrap()
     }
 
-    /// What a query finds, as short strings in the order in which they came.
+    /// The hits of a query as short strings, in result order.
     pub fn find(&self, query: &str) -> Vec<String> {
         self.find_with(SearchRequest::new(query))
     }
@@ -157,14 +156,14 @@ impl<H: Home> Desk<H> {
         self.search(request).hits.iter().map(|hit| self.name(hit)).collect()
     }
 
-    /// The same in the order of the alphabet.
+    /// The same, sorted.
     pub fn found(&self, query: &str) -> Vec<String> {
         let mut found = self.find(query);
         found.sort();
         found
     }
 
-    /// The session's own id and what was hit.
+    /// The agent session id, turn and kind of a hit.
     fn name(&self, hit: &Hit) -> String {
         let session = self.stored(hit.session).summary.session.agent_session_id;
         match hit.turn {
@@ -180,7 +179,7 @@ impl<H: Home> Desk<H> {
     }
 }
 
-/// A prompt with words of its own.
+/// A turn start with this prompt.
 pub fn ask(id: &str, text: &str) -> Line {
     started(vec![prompt_name(id)], vec![crate::script::words(text)])
 }

@@ -1,5 +1,5 @@
-//! Scripts of the fold's alphabet, dressed: words that can be searched, payloads of every size,
-//! models and usage, and the events that the alphabet leaves out.
+//! Random scripts: those of the assembler's tests with searchable words, payloads of all sizes,
+//! models and usage, and the events that `generators.rs` leaves out.
 
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
@@ -17,19 +17,19 @@ use unspool_core::session::{
 use crate::alphabet::{Alphabet, deltas_once, in_order};
 use crate::script::{Line, message, record, words};
 
-/// No word is a part of another.
+/// No word contains another.
 pub const WORDS: [&str; 8] =
     ["amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heron"];
 
 const SENSIBLE: Alphabet = Alphabet { nonsense: false, ..crate::alphabet::ALL };
 
-/// What a recorder that never stops may be told: everything that makes sense, also twice.
+/// Scripts for a recorder that never restarts: all sensible events, with repeats.
 pub fn any_script(most: usize) -> impl Strategy<Value = Vec<Line>> {
     dressed(SENSIBLE.script_with_repeats(most).prop_map(deltas_once))
 }
 
-/// What may be cut by the end of a process. What the rows do not hold does not reach over the cut
-/// (`law_2_live_is_stored` of the fold says what that is).
+/// Scripts that a restart may cut anywhere. Leaves out what rows cannot carry over a cut (see
+/// `law_2_live_is_stored` in the assembler's tests).
 pub fn cut_script(most: usize) -> impl Strategy<Value = Vec<Line>> {
     let alphabet = Alphabet { generations: false, blanks: false, ..SENSIBLE };
     dressed(alphabet.script(most).prop_map(in_order))
@@ -50,7 +50,7 @@ fn dressed(scripts: impl Strategy<Value = Vec<Line>>) -> impl Strategy<Value = V
     })
 }
 
-/// Keys that rise with the script, so that only what is told again counts as told before.
+/// Renumbers keys in script order, so that only repeated events count as duplicates.
 fn in_sequence(script: Vec<Line>) -> Vec<Line> {
     let mut seen: Vec<Option<u64>> = Vec::new();
     let renamed = script.into_iter().map(|line| {
@@ -64,7 +64,7 @@ fn in_sequence(script: Vec<Line>) -> Vec<Line> {
     renamed.collect()
 }
 
-/// The same line always looks the same, so that what is told again is the same.
+/// Decorates a line deterministically, so that a repeated event stays equal.
 fn put_on(mut line: Line, looks: &[u32]) -> Line {
     let look = looks[line.key.unwrap_or_default() as usize % looks.len()] as usize;
     let word = WORDS[look % WORDS.len()];
@@ -138,13 +138,13 @@ fn put_on(mut line: Line, looks: &[u32]) -> Line {
     line
 }
 
-/// A call with another input, of any size.
+/// Replaces the input of a call, with any size.
 fn put_in(call: &mut ToolCall, word: &str, size: usize) {
     call.input = Json::parse(&format!("{{\"say\": {:?}}}", filled(word, size)));
     call.likeness = likeness(&call.name, call.input.as_ref());
 }
 
-/// A word, and so much behind it.
+/// A word followed by `size` bytes of filler.
 fn filled(word: &str, size: usize) -> String {
     format!("{word}\n{}{}", "\u{b7} \"x\"\t".repeat(size.min(9)), "lorem ".repeat(size / 6))
 }
@@ -158,7 +158,7 @@ fn file(word: &str, size: usize) -> File {
     }
 }
 
-/// What the alphabet of the fold leaves out.
+/// Events that `generators.rs` leaves out.
 fn extra() -> impl Strategy<Value = What> {
     (0..18usize, select(&WORDS[..]), select(vec![0usize, 30, 30, 700, 18_000]), any::<bool>())
         .prop_map(|(kind, word, size, other)| {

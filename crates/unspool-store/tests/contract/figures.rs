@@ -1,4 +1,4 @@
-//! Figures over an archive say what its transcripts say.
+//! Statistics over an archive match its transcripts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +18,7 @@ use crate::home::Home;
 use crate::model::{Outcome, same};
 use crate::script::*;
 
-/// Counts, from transcripts alone.
+/// Counts computed from transcripts alone.
 #[derive(PartialEq, Eq, Debug, Default)]
 struct Counted {
     sessions: u64,
@@ -30,7 +30,7 @@ struct Counted {
     reasoning: u64,
     with_cost: u64,
     tokens: Usage,
-    /// By tool: calls, and how they ended; those that run last.
+    /// By tool: calls, then calls by final state, running ones last.
     tools: BTreeMap<String, [u64; 6]>,
     /// By model: sessions, turns, steps and tokens.
     models: BTreeMap<Option<String>, (u64, u64, u64, Usage)>,
@@ -102,11 +102,11 @@ fn said(stats: &Stats) -> Counted {
     }
 }
 
-/// Holds the figures over everything against the transcripts of everything.
+/// Compares the statistics of the whole archive with its transcripts.
 pub fn compare_figures<S: Store>(store: &S, transcripts: &[Transcript]) -> Outcome {
     let stats = wait(store.stats(StatsRequest::default())).unwrap();
     same("figures", &said(&stats), &counted(transcripts))?;
-    // Every way to divide them comes to the same.
+    // The sum over each grouping is the total.
     for groups in [&stats.by_day, &stats.by_agent, &stats.by_project] {
         let mut tokens = Usage::default();
         groups.iter().for_each(|group| tokens.add(group.usage.tokens));

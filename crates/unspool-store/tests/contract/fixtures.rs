@@ -1,6 +1,6 @@
-//! The recordings of the project as scripts. The decoders are another crate's, which this one does
-//! not know; what is wanted here is what agents really say and give back, so a small reader of
-//! Claude Code's logs is enough.
+//! The Claude Code fixtures as scripts. The decoders are in another crate, which this one does not
+//! depend on. These tests need only realistic texts and results, so a small reader of the logs is
+//! enough.
 
 use std::path::{Path, PathBuf};
 
@@ -83,7 +83,7 @@ fn lines(nth: usize, line: &str) -> Vec<Line> {
     let uuid = told.uuid.clone().unwrap_or_else(|| format!("line {nth}"));
     let inside = told.message.and_then(|it| serde_json::from_str::<Message<'_>>(it.get()).ok());
     let Some(inside) = inside else {
-        // Whatever it is, it is kept as it stands.
+        // Any other record becomes a data part.
         let payload = Json::parse(line).unwrap();
         let kind = told.kind.unwrap_or_default();
         return vec![What::DataGiven(Some(record(&uuid)), Data { kind, payload }).into()];

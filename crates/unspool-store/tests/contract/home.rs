@@ -1,5 +1,5 @@
-//! Where an archive lives while it is tested: a way to make a fresh one and to open it again, as
-//! another process would.
+//! The location of an archive under test: creates a fresh one and opens it again, as another
+//! process would.
 
 use std::path::{Path, PathBuf};
 
@@ -8,21 +8,21 @@ use tempfile::TempDir;
 use unspool_store::contract::Store;
 use unspool_store::sqlite::Sqlite;
 
-/// One archive, wherever it is. It is gone when this is dropped.
+/// The location of one archive. Dropping it deletes the archive.
 pub trait Home: Sized {
     type Store: Store;
 
-    /// A place in which there is no archive yet.
+    /// A new location without an archive.
     fn new() -> Self;
 
-    /// Opens it as the process that records does; makes it the first time.
+    /// Opens the archive for writing, creating it the first time.
     fn open(&self) -> Self::Store;
 
-    /// Opens it beside a process that records.
+    /// Opens the archive for reading, beside the recorder.
     fn open_to_read(&self) -> Self::Store;
 
-    /// What lies in it and belongs to nothing: rows that no session leads to. Files that were read
-    /// and deletions that are remembered belong to nobody and are none.
+    /// Orphaned rows, which no session references. Files and remembered deletions belong to no
+    /// session and do not count.
     fn leftovers(&self) -> Vec<String>;
 }
 
@@ -86,7 +86,7 @@ impl SqliteHome {
         self.folder.path().join("archive.db")
     }
 
-    /// A connection of nobody's: it asks what people ask, and does what no program of ours does.
+    /// A raw connection, for user queries and for damaging the file.
     pub fn raw(&self) -> Connection {
         Connection::open(self.path()).unwrap()
     }

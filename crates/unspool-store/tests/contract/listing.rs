@@ -1,4 +1,4 @@
-//! Listing sessions and finding the one that is meant; windows of turns.
+//! Listing and finding sessions, facets, and ranges of turns.
 
 use unspool_core::event::EndReason::Completed;
 use unspool_core::event::Voice::Text;
@@ -15,7 +15,7 @@ use crate::desk::{AGENT, Desk, ask, told};
 use crate::home::Home;
 use crate::script::*;
 
-/// A session of one turn that began and ended at these seconds.
+/// A session with one turn that starts and ends at these seconds.
 fn short(from: i64, to: i64, project: &str) -> Vec<Line> {
     vec![
         told(project).at(from),
@@ -40,13 +40,13 @@ pub fn sessions_are_listed_newest_first<H: Home>() {
     desk.record("old", short(100, 900, "/a"));
     desk.record("new", short(300, 400, "/b"));
     desk.record("middle", short(200, 250, "/a/c"));
-    // Of one moment: by id.
+    // Equal start times: ordered by id.
     let mut twins = ["twin-1", "twin-2", "twin-3"];
     for twin in twins {
         desk.record(twin, short(150, 160, "/a"));
     }
     twins.sort_by_key(|twin| SessionId::of(AGENT, twin).to_string());
-    // What has no time comes last.
+    // Sessions without a time come last.
     let untimed = Line { at: Some(None), ..ask("p", "when?") };
     desk.record("untimed", [untimed]);
     let order = ["new", "middle", twins[0], twins[1], twins[2], "old", "untimed"];
@@ -127,7 +127,7 @@ pub fn sessions_are_chosen_by_model_by_errors_and_by_whose_they_are<H: Home>() {
     assert_eq!(desk.sessions(errors.clone()), ["broken"]);
     assert!(desk.sessions(SessionFilter { model: Some("gpt-5".to_owned()), ..errors }).is_empty());
 
-    // Its own log says who started it, or the one who started it does.
+    // Marked as a sub-agent by its own log or by its parent's.
     let parent = Parent { session: SessionId::of(AGENT, "one"), call_id: None, kind: None };
     let started_by = Line::from(What::StartedBy(parent));
     desk.record("below", [started_by, ask("p", "f").at(600), said(Text, "hi")]);
@@ -177,7 +177,7 @@ fn many<H: Home>(desk: &Desk<H>) {
     wait(desk.store().tag(row(2), vec!["odd".to_owned()], Vec::new())).unwrap();
 }
 
-/// Every way to choose, and some together.
+/// Every filter, and some combinations.
 fn choices_of_all_kinds() -> Vec<SessionFilter> {
     let said = |text: &str| Some(text.to_owned());
     let mut filters = vec![
@@ -255,7 +255,7 @@ pub fn what_is_counted_beside_a_choice_is_what_it_leads_to<H: Home>() {
         assert_eq!(counted.errors, with(&|filter| filter.with_errors = true));
         let whole = with(&|filter| filter.without_agents = false);
         assert_eq!(counted.sub_agents, whole - with(&|filter| filter.without_agents = true));
-        // Each session once, whether it is chosen itself or stands below one that is.
+        // Each session once, whether selected itself or as a sub-agent of a selected one.
         let mut below: Vec<SessionId> = Vec::new();
         let mut tokens = 0;
         let everything = list(all());
@@ -275,7 +275,7 @@ pub fn a_list_goes_on_behind_the_last_one_that_was_told<H: Home>() {
     // R-004-04
     let desk = Desk::<H>::new();
     for nth in 0..9 {
-        // Three of each moment.
+        // Three sessions for each start time.
         desk.record(&format!("s{nth}"), short(100 * (nth / 3), 5000, "/a"));
     }
     for name in ["u1", "u2", "u3", "u4"] {
@@ -295,7 +295,8 @@ pub fn a_list_goes_on_behind_the_last_one_that_was_told<H: Home>() {
         let end = whole.len().min(nth + 3);
         assert_eq!(desk.sessions(few), whole[nth + 1..end], "two behind {name}");
     }
-    // All of it, four at a time, while what was told last goes away and others come.
+    // Page through the list, four at a time, while the last listed session is deleted and others
+    // are added.
     let mut told: Vec<String> = Vec::new();
     let mut after = None;
     loop {
@@ -342,7 +343,7 @@ pub fn a_session_is_found_by_what_people_call_it<H: Home>() {
 }
 
 pub fn the_session_that_is_meant_exactly_is_never_crowded_out<H: Home>() {
-    // Sixty newer sessions begin with the same letters.
+    // Sixty newer sessions with the same id prefix.
     let desk = Desk::<H>::new();
     desk.record("run", short(1, 2, "/a"));
     for nth in 0..60 {
@@ -385,7 +386,7 @@ pub fn turns_come_in_windows<H: Home>() {
     assert_eq!(numbers(from(0, u32::MAX)).len(), 6);
     assert!(numbers(from(u32::MAX, u32::MAX)).is_empty());
     assert!(wait(desk.store().turns(row + 9, Window::All)).unwrap().is_empty());
-    // A part leads to its turn, in its own session.
+    // `locate` finds the turn of a part, within its session only.
     for turn in wait(desk.store().turns(row, Window::All)).unwrap() {
         for part in &turn.parts {
             let found = wait(desk.store().locate(row, None, part.id)).unwrap();
@@ -396,7 +397,7 @@ pub fn turns_come_in_windows<H: Home>() {
 }
 
 pub fn what_is_not_shown_is_kept<H: Home>() {
-    // Hooks told of a call that the log of this turn, told to its end, does not have.
+    // Hooks report a call that the complete log of this turn does not contain: it is hidden.
     let desk = Desk::<H>::new();
     let row = desk
         .record(
@@ -417,6 +418,6 @@ pub fn what_is_not_shown_is_kept<H: Home>() {
     assert_eq!(desk.session("s").summary.parts, 1);
     assert!(desk.found("secret").is_empty(), "what is not shown is not found");
     wait(desk.store().rebuild()).unwrap();
-    assert!(desk.found("secret").is_empty(), "also not in an index made anew");
+    assert!(desk.found("secret").is_empty(), "nor after a rebuild of the index");
     desk.is_clean();
 }

@@ -1,14 +1,13 @@
-//! The contract of an archive. What holds for every database is written once, generic over
-//! [`home::Home`], and instantiated below for each; what only SQLite has (the file, the schema,
-//! damage done behind our back) stands beside it. Then the recorder against a model that keeps
-//! everything in memory, publishing, and the packing of payloads.
+//! The contract suite of `Store`. Tests that hold for every database are generic over
+//! `TestArchive` and instantiated below for each; tests of SQLite itself (the file, the schema,
+//! damage by other programs) are beside them. The suite also compares the recorder with a model in
+//! memory, and tests publishing and the packing of payloads.
 //!
-//! `STORE_CASES` sets how many random cases each property is held against.
+//! `STORE_CASES` sets the number of random cases of each property.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-// The scripts of the fold's own tests: what the assembler is held to there, the archive is held to
-// here.
+// The scripts of the assembler's tests, so that the archive is tested with the same events.
 #[allow(dead_code, unused_imports)]
 #[path = "../../../unspool-core/tests/fold/alphabet.rs"]
 mod alphabet;
@@ -42,7 +41,7 @@ mod searching;
 mod tidying;
 mod writing;
 
-/// Holds one kind of archive to the contract. Another database is one more line at the end.
+/// Instantiates the contract for one database. Another database is one more invocation at the end.
 macro_rules! contract {
     ($name:ident, $home:ty: $($module:ident { $($law:ident),* $(,)? })*) => {
         mod $name {
@@ -56,7 +55,7 @@ macro_rules! contract {
     };
 }
 
-// What only a file of SQLite has stands in `checking`, `messages` and `opening`.
+// Tests of SQLite only are in `check`, `messages` and `open`.
 contract! { sqlite, crate::home::SqliteHome:
     writing {
         a_batch_is_written_whole_or_not_at_all,

@@ -1,5 +1,5 @@
-//! What a person does to sessions: names, tags, deleting and bringing back; and what is kept
-//! beside the turns: settings, sources, warnings, snapshots.
+//! User edits of sessions: names, tags, deletion, undeletion; and data beside the turns: settings,
+//! sources, warnings, snapshots.
 
 use std::collections::BTreeMap;
 
@@ -43,7 +43,7 @@ pub fn a_name_stands_before_every_title<H: Home>() {
     rename(Some("mine"));
     assert_eq!(shown().as_deref(), Some("mine"));
     assert_eq!(desk.session("s").name.as_deref(), Some("mine"));
-    // What is recorded later does not touch it.
+    // Recording more does not change the name.
     desk.record("s", [title("another")]);
     assert_eq!(shown().as_deref(), Some("mine"));
     assert_eq!(desk.found("mine"), ["s title"]);
@@ -77,7 +77,7 @@ pub fn tags_are_added_and_taken_away<H: Home>() {
     );
 }
 
-/// Two sessions with something in common, and a third with everything that a session can have.
+/// Two sessions that share contents, and a third with rows in every table.
 fn crowded<H: Home>() -> Desk<H> {
     let desk = Desk::<H>::new();
     let same = format!("shared {}", "content ".repeat(500));
@@ -161,14 +161,14 @@ pub fn deleting_a_session_leaves_nothing_of_it<H: Home>() {
     assert!(wait(desk.store().outline(id("gone"))).unwrap().is_none());
     assert!(wait(desk.store().warnings(gone.row)).unwrap().is_empty());
     assert!(desk.found("gone").is_empty());
-    // The other one is as it was, also what both had.
+    // The other session is unchanged, shared contents included.
     assert_eq!(desk.session("kept"), kept);
     assert_eq!(wait(desk.store().whole_turns(kept.row, Window::All)).unwrap(), turns);
     assert_eq!(desk.found("content"), ["kept.2 tool"]);
     let archived = wait(desk.store().archived(kept.row)).unwrap();
     assert_eq!(archived.snapshots.len(), 2);
     desk.is_clean();
-    // The rest.
+    // Delete the remaining sessions.
     assert_eq!(wait(desk.store().delete(kept.row)).unwrap(), 1);
     assert_eq!(desk.home.leftovers(), Vec::<String>::new());
     assert_eq!(wait(desk.store().delete(kept.row)).unwrap(), 0, "it is not there any more");
@@ -195,7 +195,7 @@ pub fn what_was_deleted_does_not_come_back_by_itself<H: Home>() {
     assert_eq!(back.summary.turns, 1);
     assert!(back.summary.tags.is_empty() && back.name.is_none());
 
-    // Or whoever records wants it back.
+    // A recorder with `Deleted::Restore` records it again.
     wait(desk.store().delete(back.row)).unwrap();
     let recorder = desk.recorder.clone().with_deleted(Deleted::ComeBack);
     assert!(recorder.open(AGENT, "gone").unwrap().is_some());
@@ -243,7 +243,7 @@ pub fn a_session_goes_with_its_sub_agents<H: Home>() {
 }
 
 pub fn sub_agents_that_name_each_other_are_no_trouble<H: Home>() {
-    // Law 8: a log may say anything.
+    // Law 8: logs are untrusted.
     let desk = Desk::<H>::new();
     desk.record("one", starting("t1", "two"));
     desk.record("two", starting("t2", "one"));
@@ -267,7 +267,7 @@ pub fn a_session_that_is_forgotten_comes_back_as_it_was_called<H: Home>() {
     assert!(!wait(desk.store().is_deleted(id("gone"))).unwrap());
     assert_eq!(desk.sessions(SessionFilter::default()), ["kept"]);
     assert_eq!(desk.session("kept"), kept);
-    // Its file is looked at again, the other one is not.
+    // Its file is marked for re-reading, the other one is not.
     for file in wait(desk.store().files()).unwrap() {
         let known = file.path == "/logs/kept.jsonl";
         assert_eq!((file.stamp.size, file.stamp.modified), if known { (7, 8) } else { (0, 0) });
@@ -280,7 +280,7 @@ pub fn a_session_that_is_forgotten_comes_back_as_it_was_called<H: Home>() {
 }
 
 pub fn contents_are_stored_once_and_go_with_the_last_who_needs_them<H: Home>() {
-    // R-004-20: what a part had before it was told more is nobody's any more.
+    // R-004-20: the earlier content of an updated part becomes unused.
     let desk = Desk::<H>::new();
     let long = |word: &str| format!("{word} {}", "output ".repeat(300));
     for pace in [Pace::Live, Pace::Bulk] {
@@ -304,7 +304,7 @@ pub fn contents_are_stored_once_and_go_with_the_last_who_needs_them<H: Home>() {
             desk.commit(&mut packer, &mut fold);
             assert_eq!(desk.home.leftovers(), Vec::<String>::new(), "{pace:?}");
         }
-        // The same again in another process, and in another session.
+        // The same content again, after a restart and in another session.
         desk.record("t", [ask("p", "go"), called("t", "Bash")]);
         desk.record("t", [ended("t", ToolEnd::Completed, &long("better"))]);
         assert_eq!(desk.home.leftovers(), Vec::<String>::new(), "{pace:?}");
@@ -319,7 +319,7 @@ pub fn contents_are_stored_once_and_go_with_the_last_who_needs_them<H: Home>() {
 }
 
 pub fn a_packer_outlives_what_it_stored<H: Home>() {
-    // R-004-20: the session with a large content is deleted, then another one has the same.
+    // R-004-20: the only session with a large content is deleted, then another one stores it again.
     for pace in [Pace::Live, Pace::Bulk] {
         let desk = Desk::<H>::new();
         let mut packer = desk.packer(pace);
@@ -332,7 +332,7 @@ pub fn a_packer_outlives_what_it_stored<H: Home>() {
         desk.commit(&mut packer, &mut first);
         wait(desk.store().delete(first.row)).unwrap();
         let mut written = false;
-        // An import that meets this begins again.
+        // A bulk import fails on this and starts again.
         for _ in 0..2 {
             let mut second = desk.open(AGENT, "second");
             desk.take(&mut second, script());
@@ -341,7 +341,7 @@ pub fn a_packer_outlives_what_it_stored<H: Home>() {
             if written {
                 break;
             }
-            assert_eq!(pace, Pace::Bulk, "what is live cannot be told again");
+            assert_eq!(pace, Pace::Bulk, "a live commit is not retried");
         }
         assert!(written);
         assert_eq!(desk.found("same"), ["second.1 tool"]);

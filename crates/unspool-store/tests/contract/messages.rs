@@ -1,5 +1,5 @@
-//! Messages: what other tools call the two sides of a turn. They are derived from the parts
-//! whenever they are asked for, and say nothing that the parts do not.
+//! Messages: the two sides of a turn, in the terms of other tools. A view derives them from the
+//! parts on each query.
 
 use unspool_core::event::EndReason::Completed;
 use unspool_core::event::ToolEnd;
@@ -17,7 +17,7 @@ use crate::home::{Home, SqliteHome};
 use crate::model::{Outcome, same};
 use crate::script::*;
 
-/// The messages of some turns, computed from the turns alone.
+/// The expected messages, computed from the turns alone.
 fn computed(turns: &[Turn]) -> Vec<Message> {
     let mut messages = Vec::new();
     for turn in turns {
@@ -49,7 +49,7 @@ fn message_of(turn: &Turn, role: &str, bodies: Vec<&Body>, at: Option<i64>) -> M
     }
 }
 
-/// Holds the messages of a session against its turns.
+/// Compares the messages of a session with its turns.
 pub fn compare_messages<S: Store>(store: &S, session: SessionId, turns: &[Turn]) -> Outcome {
     let stored = wait(store.messages(session, MessageFilter::default())).unwrap();
     let expected = computed(turns);
@@ -140,7 +140,7 @@ pub fn previews_are_cut_between_characters<H: Home>() {
         let script = [
             ask(&format!("p{nth}"), text),
             said_in(Text, block("m", 0), text),
-            // `content` is the texts and nothing between them; nothing else goes in.
+            // `content` is the concatenation of the text parts and nothing else.
             called("t", "Bash"),
             said_in(Text, block("m", 1), "end"),
             said_in(Reasoning, block("m", 2), "not this"),
@@ -245,7 +245,7 @@ fn deleting_in_sql_takes_everything_along() {
         desk.home.leftovers().into_iter().filter(|left| !left.contains("of content")).collect();
     assert_eq!(left, Vec::<String>::new());
     desk.is_clean();
-    // Nobody can make an orphan.
+    // Foreign keys prevent orphans.
     for orphan in [
         "INSERT INTO tag (session, name) VALUES (99, 'x')",
         "UPDATE part SET turn = 99",

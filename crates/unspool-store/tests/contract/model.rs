@@ -1,5 +1,5 @@
-//! The model: the same events, folded in memory and never interrupted. What an archive gives back
-//! is held against it.
+//! The model: applies the same events in memory, without interruption. Tests compare the archive
+//! with it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -41,7 +41,7 @@ impl Model {
         changes
     }
 
-    /// Every turn with everything in it, in their order.
+    /// All turns in order, with hidden parts.
     pub fn rows(&self) -> Vec<Turn> {
         let mut turns = self.mirror.rows().turns;
         turns.sort_by_key(|turn| turn.number);
@@ -60,7 +60,7 @@ impl Model {
         self.mirror.turn_ids().filter(|turn| !self.assembler.is_settled(*turn)).collect()
     }
 
-    /// Reading a file again is no oddity of the session.
+    /// Skipped events by reason. Duplicates come from re-reading a file and do not count.
     pub fn oddities(&self) -> BTreeMap<String, u64> {
         let odd = self.mirror.oddities().filter(|(what, _)| *what != Oddity::Duplicate);
         odd.map(|(what, count)| (what.name().to_owned(), count)).collect()
@@ -79,7 +79,7 @@ impl Model {
         agents
     }
 
-    /// The session at a glance, among the others that are stored.
+    /// The expected summary of the session, given all stored sessions.
     pub fn summary(&self, all: &[&Model]) -> Summary {
         let strongest = self.assembler.cursors().map(|cursor| cursor.telling).max();
         let full = strongest >= Some(Telling::Stream);
@@ -107,7 +107,7 @@ impl Model {
         summary
     }
 
-    /// The words of all that is shown, and of what the user said.
+    /// The searchable texts of all visible parts and user messages.
     pub fn texts(&self) -> HashMap<PartId, Vec<String>> {
         let mut found = HashMap::new();
         let owned = |body: &Body| texts(body).iter().map(|text| text.to_string()).collect();
@@ -123,7 +123,7 @@ impl Model {
     }
 }
 
-/// Says where two things differ, and not all that they agree on.
+/// Compares two values. On failure reports only the differing lines.
 pub fn same<T: PartialEq + std::fmt::Debug>(what: &str, stored: &T, model: &T) -> Outcome {
     if stored == model {
         return Ok(());
@@ -142,7 +142,7 @@ pub fn same<T: PartialEq + std::fmt::Debug>(what: &str, stored: &T, model: &T) -
     Err(TestCaseError::fail(format!("{what}: stored ≠ model\n{}", differ.join("\n"))))
 }
 
-/// Which of some words a part has, and which it has at least inside others.
+/// Which of the words a part contains as whole words, and which at least inside others.
 pub fn words_in(
     texts: &[String],
     words: &[&'static str],

@@ -1,5 +1,5 @@
-//! Opening: a file that is ours, one that is not, one from the future, and one that was left in a
-//! hurry.
+//! Opening a database: a current one, one of another program, one of a newer version, and one left
+//! by a crash.
 
 use std::fs;
 use std::future::Future;
@@ -20,7 +20,7 @@ fn number(connection: &Connection, pragma: &str) -> i64 {
     connection.pragma_query_value(None, pragma, |row| row.get(0)).unwrap()
 }
 
-/// Both ways to open a file refuse it and leave it alone, byte for byte.
+/// Asserts that both ways of opening reject the file and leave it unchanged.
 fn is_refused(path: &Path, says: &str) {
     let before = fs::read(path).unwrap();
     for opened in [Sqlite::open(path).err(), Sqlite::open_to_read(path).err()] {
@@ -69,7 +69,7 @@ fn a_newer_database_is_refused_clearly() {
     is_refused(&home.path(), "newer Unspool");
     let error = Sqlite::open(&home.path()).err().unwrap().to_string();
     assert!(error.contains(&format!("its version is {}", version + 1)), "{error}");
-    assert!(error.contains(&format!("knows {version}")), "{error}");
+    assert!(error.contains(&format!("supports {version}")), "{error}");
     assert!(error.contains("install the newer one"), "{error}");
 }
 
@@ -114,7 +114,7 @@ fn everything_is_there_after_a_clean_end_and_after_a_crash() {
     let desk = Desk::<SqliteHome>::new();
     desk.record("s", busy_turn("one"));
     let turns = desk.turns(desk.session("s").row);
-    // As if the machine had stopped here: the file and its log, without a word to the process.
+    // Simulate a power failure: copy the file and its WAL while the process has them open.
     let crashed = SqliteHome::new();
     for end in ["", "-wal"] {
         let from = format!("{}{end}", desk.home.path().display());
@@ -130,7 +130,7 @@ fn everything_is_there_after_a_clean_end_and_after_a_crash() {
 
 #[test]
 fn what_was_sent_is_written_before_the_end() {
-    // C-21: nobody waits for the answer.
+    // C-21: the future is dropped before it completes.
     let desk = Desk::<SqliteHome>::new();
     let batch = desk.batch("s", busy_turn("one"));
     let store = desk.store().clone();

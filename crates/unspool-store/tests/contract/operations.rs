@@ -1,6 +1,5 @@
-//! Whatever people do, in whatever order: sessions are recorded, named, tagged, deleted, brought
-//! back and forgotten, the archive is tidied and rebuilt; a few maps in memory say what must be
-//! there.
+//! Random sequences of user operations: record, name, tag, delete, undelete and forget sessions,
+//! maintain and rebuild the archive. A few maps in memory give the expected state.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,14 +19,14 @@ use crate::recording::{compare_search, hold};
 use crate::script::*;
 use crate::writing::busy_turn;
 
-/// Sessions, some of which are sub-agents of others as soon as that was said.
+/// Sessions. Some become sub-agents of others during a run.
 const NAMES: [&str; 4] = ["one", "two", "three", "four"];
 
 #[derive(Clone, Debug)]
 enum Deed {
-    /// A turn, and perhaps that it started a sub-agent.
+    /// Records a turn, which may start a sub-agent.
     Record(usize, Pace, Option<usize>),
-    /// More of the last turn, told late.
+    /// Records a late event of the last turn.
     Late(usize),
     Rename(usize, Option<&'static str>),
     Tag(usize, &'static str, bool),
@@ -63,7 +62,7 @@ fn deeds() -> impl Strategy<Value = Vec<Deed>> {
     prop::collection::vec(deed, 1..24)
 }
 
-/// What must be there.
+/// The expected state.
 #[derive(Default)]
 struct Expected {
     sessions: BTreeMap<usize, Model>,
@@ -78,7 +77,7 @@ fn id(session: usize) -> SessionId {
 }
 
 impl Expected {
-    /// A session and its sub-agents, as far as they are stored.
+    /// A session and its stored sub-agents.
     fn family(&self, session: usize) -> BTreeSet<usize> {
         let mut family = BTreeSet::new();
         let mut open = vec![session];
@@ -219,7 +218,7 @@ impl<H: Home> Run<H> {
                 Deed::Reopen => self.desk = self.desk.reopened(),
             }
             self.compare()?;
-            // What takes its time is looked at where it may have changed.
+            // Run the slow checks only after operations that may affect them.
             let about_rows = match deed {
                 Deed::Delete(_) | Deed::Forget(_) | Deed::Late(_) => true,
                 Deed::Tidy(_) | Deed::Rebuild => true,

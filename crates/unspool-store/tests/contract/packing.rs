@@ -1,4 +1,4 @@
-//! Packing: a part that is taken to pieces and put together again is the same, byte for byte.
+//! Packing and unpacking a part returns it unchanged, byte for byte.
 
 use proptest::prelude::*;
 use proptest::test_runner::{TestError, TestRunner};
@@ -19,13 +19,13 @@ use crate::home::Home;
 use crate::recording::cases;
 use crate::script::*;
 
-/// Takes a part to pieces and puts it together from them.
+/// Packs and unpacks a part.
 fn there_and_back(part: &Part) -> Part {
     let packed = pack(part.clone()).unwrap();
     let mut press = Press::new().unwrap();
     let rest = unpress(&press.frame(&packed.rest).unwrap()).unwrap();
     let large = packed.large.map(|large| {
-        // Both ways in which it is kept.
+        // Both storage forms: shared chunk and chunk of its own.
         let mut chunk = b"before".to_vec();
         large.append_to(&mut chunk);
         let alone = unpress(&large.compress().unwrap()).unwrap();
@@ -76,7 +76,7 @@ fn the_same_large_content_has_the_same_digest_and_no_other_has_it() {
         prop_assert_eq!(first, digest(&part));
         let mut other = part.clone();
         if let Body::Tool(tool) = &mut other.body {
-            // The same bytes, divided otherwise.
+            // The same bytes, split differently between the pieces.
             let (output, result) = (tool.output.clone(), tool.result.clone());
             if let (Some(output), Some(result)) = (output, result) {
                 tool.output = Some(format!("{output}{}", result.text()));

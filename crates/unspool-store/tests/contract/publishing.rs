@@ -1,5 +1,5 @@
-//! Publishing: who subscribes, loads and follows holds what is stored, at whatever moment it began
-//! and however far it fell behind.
+//! Publishing: a subscriber that loads a session and applies the published changes has the stored
+//! state, whenever it subscribed and however far it lagged.
 
 use proptest::prelude::*;
 use tokio::sync::broadcast::Receiver;
@@ -22,7 +22,7 @@ use crate::model::{Outcome, same};
 use crate::recording::hold;
 use crate::script::*;
 
-/// Someone who follows a session.
+/// A subscriber to one session.
 struct Follower {
     published: Receiver<Published>,
     id: SessionId,
@@ -33,7 +33,7 @@ struct Follower {
 }
 
 impl Follower {
-    /// Subscribes first and loads then: nothing falls between.
+    /// Subscribes before loading, so there is no gap.
     fn new<S: Store>(recorder: &Recorder<S>, id: SessionId) -> Follower {
         let published = recorder.subscribe();
         let mut follower = Follower { published, id, held: None, loads: 0, applied: 0 };
@@ -52,7 +52,7 @@ impl Follower {
         });
     }
 
-    /// Takes all that was published since.
+    /// Applies all pending change sets.
     fn follow<S: Store>(&mut self, store: &S) {
         loop {
             let published = match self.published.try_recv() {
@@ -86,7 +86,7 @@ impl Follower {
     }
 }
 
-/// What happens while a session is recorded and followed.
+/// The operations while a session is recorded and followed.
 #[derive(Clone, Debug)]
 #[expect(clippy::large_enum_variant, reason = "there are few, and they are short-lived")]
 enum Beat {
@@ -94,7 +94,7 @@ enum Beat {
     Commit,
     Subscribe,
     Leave,
-    /// Nobody reads what is published for now.
+    /// Pauses or resumes all subscribers.
     Rest,
 }
 
@@ -164,7 +164,7 @@ pub fn changes_are_told_to_those_who_listened_as_they_came<H: Home>() {
     let mut packer = desk.packer(Pace::Live);
     let mut fold = desk.open(AGENT, "s");
     tell(&desk, &mut packer, &mut fold, ask("p", "hello"));
-    // Something was told before anybody listened, and is committed after.
+    // An event is applied before anyone subscribes and committed after.
     desk.take(&mut fold, [grew(Text, "un")]);
     let mut follower = Follower::new(&desk.recorder, id);
     desk.take(&mut fold, [grew(Text, "told")]);
@@ -173,13 +173,13 @@ pub fn changes_are_told_to_those_who_listened_as_they_came<H: Home>() {
     assert_eq!((first.from_seq, first.seq, first.changes.is_none()), (1, 3, true));
     assert_eq!((first.agent.as_str(), first.agent_session_id.as_str()), (AGENT, "s"));
     follower.load(desk.store());
-    // From then on nothing is loaded any more.
+    // From then on the subscriber never reloads.
     for nth in 0..20 {
         tell(&desk, &mut packer, &mut fold, grew(Text, &format!(" {nth}")));
         follower.follow(desk.store());
     }
     assert_eq!((follower.loads, follower.applied), (2, 20));
-    // An event that changes nothing is one all the same.
+    // An event that changes nothing still increments the seq.
     desk.take(&mut fold, [grew(Text, "!")]);
     desk.recorder.take(&mut fold, grew(Text, "!").event(0)).unwrap();
     desk.commit(&mut packer, &mut fold);
@@ -188,7 +188,7 @@ pub fn changes_are_told_to_those_who_listened_as_they_came<H: Home>() {
     let stored = wait(desk.store().whole_turns(row, Window::All)).unwrap();
     assert_eq!(follower.turns(), stored);
     assert!(follower.turns()[0].content().ends_with("18 19!"));
-    // A commit without news says nothing.
+    // A commit without changes publishes nothing.
     desk.commit(&mut packer, &mut fold);
     assert!(follower.published.try_recv().is_err());
 }
@@ -209,17 +209,17 @@ pub fn who_falls_behind_loads_again<H: Home>() {
         }
     }
     slow.follow(desk.store());
-    assert!(slow.loads > 1, "it was told that it missed something");
+    assert!(slow.loads > 1, "it was notified that it lagged");
     let row = desk.session("s").row;
     let stored = wait(desk.store().whole_turns(row, Window::All)).unwrap();
     assert_eq!(slow.turns(), stored);
     quick.follow(desk.store());
     assert_eq!(quick.turns(), stored);
-    assert_eq!(quick.loads, 2, "only what was told before it listened");
+    assert_eq!(quick.loads, 2, "reloaded only for events from before it subscribed");
 }
 
 pub fn a_session_is_followed_through_restarts_of_its_recorder<H: Home>() {
-    // R-000-13 C-21: the recorder takes the session up again; who follows sees no seam.
+    // R-000-13 C-21: subscribers do not notice that the recorder resumed the session.
     let desk = Desk::<H>::new();
     let id = SessionId::of(AGENT, "s");
     let mut follower = Follower::new(&desk.recorder, id);
@@ -234,7 +234,7 @@ pub fn a_session_is_followed_through_restarts_of_its_recorder<H: Home>() {
         ] {
             tell(&desk, &mut packer, &mut fold, line);
         }
-        // Others do not disturb.
+        // Other sessions do not interfere.
         desk.record("other", [ask(&format!("q{nth}"), "x")]);
         follower.follow(desk.store());
         let row = desk.session("s").row;

@@ -1,5 +1,5 @@
-//! Many readers while one writes: each sees whole commits, one after another, and never waits for
-//! the writer.
+//! Several readers beside one writer: each sees whole commits in order and never waits for the
+//! writer.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -20,7 +20,7 @@ use crate::script::*;
 const COMMITS: u64 = 60;
 const SESSIONS: [&str; 2] = ["left", "right"];
 
-/// A turn of three parts, one of which was there before and is told more.
+/// A turn with three parts. One of them, in the first turn, is updated by each later turn.
 fn turn(nth: u64) -> Vec<Line> {
     let call = format!("t{nth}");
     vec![
@@ -33,7 +33,7 @@ fn turn(nth: u64) -> Vec<Line> {
     ]
 }
 
-/// What one call gives must be one state of the archive. Says how many commits it had seen.
+/// Checks that each call sees one snapshot. Returns the number of commits seen.
 fn look<S: Store>(store: &S) -> u64 {
     let listed = wait(store.sessions(SessionFilter::default())).unwrap();
     let [one, other] = listed.as_slice() else { return 0 };
@@ -82,7 +82,7 @@ pub fn readers_see_whole_commits<H: Home + Sync>() {
                 assert_eq!(look(&store), COMMITS, "the last commit is seen");
             });
         }
-        // Whoever fails here must not leave the others waiting.
+        // If the writer panics, the readers must still stop.
         let written = catch_unwind(AssertUnwindSafe(|| write(&desk)));
         done.store(true, Ordering::SeqCst);
         assert!(written.is_ok(), "the writer failed");

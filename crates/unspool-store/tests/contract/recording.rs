@@ -1,6 +1,5 @@
-//! The recorder against the model: whatever is told, in whatever pieces it is written, and
-//! wherever the process ends, the archive holds what an assembler that never stopped would have
-//! led to (law 2, law 5, law 9).
+//! Compares the recorder with the model: for any events, any batching and any restarts, the archive
+//! equals the result of an assembler that never stopped (law 2, law 5, law 9).
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -23,12 +22,12 @@ use crate::home::Home;
 use crate::messages::compare_messages;
 use crate::model::{Model, Outcome, same, words_in};
 
-/// How many cases a property is held against.
+/// The number of cases of a property.
 pub fn cases(usual: u32) -> u32 {
     std::env::var("STORE_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(usual)
 }
 
-/// Holds a law against random programs. What fails is made smaller by leaving deeds out.
+/// Checks a property on random programs. Shrinks a failing program by removing operations.
 pub fn hold<T: Clone + std::fmt::Debug>(
     usual: u32,
     programs: impl Strategy<Value = Vec<T>>,
@@ -70,10 +69,10 @@ struct Lane {
     name: &'static str,
     fold: Option<SessionFold>,
     model: Model,
-    /// Taken and not committed.
+    /// Applied but not committed.
     pending: Vec<Event>,
     committed: Vec<Event>,
-    /// In the batch, which is not written yet.
+    /// In the batch that is not written yet.
     added: bool,
 }
 
@@ -124,7 +123,7 @@ impl<H: Home> Process<H> {
         for deed in program {
             match deed {
                 Deed::Tell(session, line) => {
-                    // Whoever is in a batch is written before it is told more.
+                    // A session in the batch is committed before it gets more events.
                     if self.lanes[*session].added {
                         self.commit()?;
                     }
@@ -135,7 +134,7 @@ impl<H: Home> Process<H> {
                 Deed::Add(session) => self.add(*session),
                 Deed::Commit => self.commit()?,
                 Deed::Crash(session, again) => {
-                    // A batch that it is in is written or lost as a whole.
+                    // A batch is written or lost as a whole.
                     self.commit_added()?;
                     self.lanes[*session].fold = None;
                     self.take_up(*session, *again);
@@ -163,7 +162,7 @@ impl<H: Home> Process<H> {
         self.commit()
     }
 
-    /// Takes an event into a session, as it is now or from the archive.
+    /// Applies an event to a session, opening it from the archive if needed.
     fn take(&mut self, session: usize, event: Event) {
         let recorder = self.recorder();
         let lane = &mut self.lanes[session];
@@ -173,13 +172,13 @@ impl<H: Home> Process<H> {
         lane.pending.push(event);
     }
 
-    /// Reads a source again.
+    /// Re-reads a source.
     fn take_up(&mut self, session: usize, again: Again) {
         let lane = &mut self.lanes[session];
         lane.added = false;
         let mut rest = std::mem::take(&mut lane.pending);
         if again == Again::All {
-            // What was taken before is passed over, and counted.
+            // Committed events are skipped as duplicates, and counted.
             let committed = lane.committed.clone();
             committed.iter().for_each(|event| {
                 lane.model.take(event.clone());
@@ -215,7 +214,7 @@ impl<H: Home> Process<H> {
         self.compare()
     }
 
-    /// Holds everything that is stored against the models.
+    /// Compares the whole archive with the models.
     fn compare(&self) -> Outcome {
         let store = self.store();
         let models: Vec<&Model> =
@@ -234,7 +233,7 @@ impl<H: Home> Process<H> {
     }
 }
 
-/// Holds one stored session against its model.
+/// Compares one stored session with its model.
 pub fn compare_session<S: Store>(store: &S, model: &Model, all: &[&Model]) -> Outcome {
     let found = wait(store.find(model.id.to_string())).unwrap();
     prop_assert_eq!(found.len(), 1);
@@ -256,13 +255,13 @@ pub fn compare_session<S: Store>(store: &S, model: &Model, all: &[&Model]) -> Ou
         let names: BTreeSet<u64> = outline.names.into_iter().collect();
         let turn = whole.iter().find(|turn| turn.id == outline.turn.id);
         let told = turn.map(|turn| turn.name_digests()).unwrap_or_default();
-        prop_assert!(told.iter().all(|name| names.contains(name)), "a name leads nowhere");
+        prop_assert!(told.iter().all(|name| names.contains(name)), "a stored turn lacks a name");
     }
     Ok(())
 }
 
-/// A search finds what has the word and nothing else; where nothing has it, what has it inside
-/// another word.
+/// A search finds exactly the parts with the whole word; if there are none, those with the word
+/// inside another.
 pub fn compare_search<S: Store>(store: &S, all: &[&Model]) -> Outcome {
     let texts = all.iter().flat_map(|model| model.texts());
     let parts: Vec<_> = texts.map(|(part, texts)| (part, words_in(&texts, &WORDS))).collect();
@@ -286,8 +285,8 @@ pub fn compare_search<S: Store>(store: &S, all: &[&Model]) -> Outcome {
 }
 
 pub fn what_is_recorded_is_what_was_told<H: Home>() {
-    // R-000-14 R-000-19 R-001-28 R-004-01 R-004-02 R-004-04 C-02 R-X-14, law 9: turns that were
-    // let go come back from their rows.
+    // R-000-14 R-000-19 R-001-28 R-004-01 R-004-02 R-004-04 C-02 R-X-14, law 9: released turns
+    // are restored from their rows.
     hold(48, program(any_script(30), false), |deeds| Process::<H>::new().run(deeds));
 }
 

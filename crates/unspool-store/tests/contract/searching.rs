@@ -1,4 +1,4 @@
-//! Searching: what is found, where, and what never is.
+//! Search: hits, their locations, and texts that must not be found.
 
 use unspool_core::event::EndReason::Completed;
 use unspool_core::event::Voice::{Reasoning, Text};
@@ -21,7 +21,7 @@ fn title(text: &str) -> Line {
     What::TitleTold(Title { text: text.to_owned(), origin: TitleOrigin::Custom }).into()
 }
 
-/// One session with a word of its own in each of its parts.
+/// One session with a distinct word in each of its parts.
 fn wordy() -> Vec<Line> {
     vec![
         told("/home/ada/engine").at(1000),
@@ -62,10 +62,10 @@ pub fn words_are_found_where_they_were_said<H: Home>() {
             ("overloaded", &["s.1 error"]),
             ("ähm", &["s.1 tool"]),
             ("the", &["s.1 reasoning", "s.1 text", "s.1 user", "s.2 user"]),
-            // All of several words, anywhere in the part.
+            // Several words, anywhere in the part.
             ("tests run", &["s.1 text"]),
             ("pivot quicksort", &[]),
-            // The start of a word.
+            // A prefix.
             ("merge*", &["s.2 user"]),
             ("par*", &["s.1 tool"]),
             // Phrases, and fragments with punctuation.
@@ -79,7 +79,7 @@ pub fn words_are_found_where_they_were_said<H: Home>() {
             // Exclusions.
             ("the -pivot", &["s.1 text", "s.1 user", "s.2 user"]),
             ("the -\"run the\" -mend -piv*", &["s.2 user"]),
-            // Nothing like it.
+            // No match.
             ("heapsort", &[]),
             ("\"\"", &[]),
             ("", &[]),
@@ -180,7 +180,7 @@ pub fn titles_names_folders_and_branches_are_found<H: Home>() {
 }
 
 pub fn a_hit_says_where_it_is<H: Home>() {
-    // R-000-17: a search leads to the part, never to a text in its place.
+    // R-000-17: a hit identifies the part.
     both_paces::<H>(|desk, pace| {
         let stored = desk.session("s");
         let parts = desk.parts(stored.row);
@@ -230,7 +230,7 @@ pub fn a_part_is_one_hit_however_often_it_was_indexed<H: Home>() {
     assert_eq!(desk.found("word"), ["s.1 notice", "s.1 tool"]);
 }
 
-/// Words that a part had before are not found, words that it has now are.
+/// Asserts that the current words of a part are found and its earlier ones are not.
 fn now_and_before<H: Home>(desk: &Desk<H>, now: &[&str], before: &[&str], what: &str) {
     for word in now {
         assert!(!desk.found(word).is_empty(), "{what}: {word} is not found");
@@ -253,10 +253,10 @@ pub fn old_words_are_not_found_and_new_ones_are<H: Home>() {
         let began = ask("p", "go").stream();
         record(first, vec![began, called("t", "Bash").stream(), bash("zebra").stream()]);
         now_and_before(&desk, &["zebra"], &[], &what);
-        // A stronger telling says otherwise.
+        // A stronger feed overrides the text.
         record(second, vec![ask("p", "leave"), called("t", "Bash"), bash("yak")]);
         now_and_before(&desk, &["yak", "leave"], &["zebra", "go"], &what);
-        // A provisional part goes: the turn ended without a reply, and then it has one.
+        // A provisional part is removed: the turn had ended without a reply, then gets one.
         record(first, vec![over(Completed), ask("q", "again"), over(Completed)]);
         assert_eq!(desk.found("reply*").len(), desk.found("\"no-reply\"").len(), "{what}");
         let before = desk.found("no-reply");
@@ -266,14 +266,14 @@ pub fn old_words_are_not_found_and_new_ones_are<H: Home>() {
         for query in ["yak", "zebra", "xenops", "no-reply"] {
             let found = desk.found(query);
             wait(desk.store().rebuild()).unwrap();
-            assert_eq!(desk.found(query), found, "{what}: an index made anew finds the same");
+            assert_eq!(desk.found(query), found, "{what}: the rebuilt index finds the same");
         }
         desk.is_clean();
     }
 }
 
 pub fn parts_and_turns_that_turn_out_to_be_one_are_found_once<H: Home>() {
-    // Hooks and the log tell of one turn; only later it shows that it is one.
+    // Hooks and the log report the same turn; the two are merged only later.
     for pace in [Pace::Bulk, Pace::Live] {
         let desk = Desk::<H>::new();
         let alike = unspool_core::telling::Name::Alike(1, 0);
@@ -314,7 +314,7 @@ pub fn what_is_live_is_found_at_once<H: Home>() {
 }
 
 pub fn no_query_is_an_error<H: Home>() {
-    // Law 8: a query is whatever was typed.
+    // Law 8: a query may be any text.
     let desk = Desk::<H>::new();
     desk.record("s", wordy());
     desk.live("t", wordy());

@@ -1,4 +1,4 @@
-//! Tidying and rebuilding: what is found is the same before and after.
+//! Maintenance and rebuilding do not change search results.
 
 use unspool_core::event::EndReason::Completed;
 use unspool_core::event::ToolEnd;
@@ -29,7 +29,7 @@ const QUERIES: [&str; 14] = [
     "live common",
 ];
 
-/// What each query finds, in the order of the alphabet.
+/// The sorted hits of each query.
 fn all_found<H: Home>(desk: &Desk<H>) -> Vec<(String, Vec<String>, bool)> {
     QUERIES
         .iter()
@@ -43,7 +43,7 @@ fn all_found<H: Home>(desk: &Desk<H>) -> Vec<(String, Vec<String>, bool)> {
         .collect()
 }
 
-/// Many batches, many live parts, and parts that were changed and deleted meanwhile.
+/// An archive from many batches, with live parts and with changed and deleted ones.
 fn untidy<H: Home>() -> Desk<H> {
     let desk = Desk::<H>::new();
     for nth in 0..40 {
@@ -98,7 +98,7 @@ pub fn an_archive_is_recorded_into_after_tidying<H: Home>() {
     wait(desk.store().tidy(Tidy::Thorough)).unwrap();
     let mut packer = desk.packer(Pace::Live);
     let mut fold = desk.open(AGENT, "live");
-    // What waited for its end was not put into a segment as it was.
+    // Open parts were not put into a segment before they ended.
     desk.take(&mut fold, [ended("u", ToolEnd::Completed, "antelope")]);
     desk.commit(&mut packer, &mut fold);
     assert_eq!(desk.found("antelope"), ["live.1 tool"]);
@@ -124,7 +124,7 @@ pub fn an_empty_archive_can_be_tidied<H: Home>() {
 }
 
 pub fn numbers_of_rows_that_are_free_again_mix_nothing_up<H: Home>() {
-    // The rows of a deleted session are given to another: its words must not lead there.
+    // Another session reuses the row numbers of a deleted one: old postings must not match it.
     let desk = Desk::<H>::new();
     desk.record("s", [ask("p", "dromedary"), said(Text, "elk")]);
     wait(desk.store().delete(desk.session("s").row)).unwrap();

@@ -1,5 +1,4 @@
-//! Writing: batches that are whole or not there, numbers of rows, files, and what the recorder
-//! reads back to go on.
+//! Writing: atomic batches, row numbers, files, and what the recorder reads back to resume.
 
 use std::future::Future;
 use std::pin::pin;
@@ -20,7 +19,7 @@ use crate::home::Home;
 use crate::model::Model;
 use crate::script::*;
 
-/// A turn with something of everything, under names of its own.
+/// A turn with many kinds of parts, under unique names.
 pub fn busy_turn(id: &str) -> Vec<Line> {
     let (message, call) = (format!("m-{id}"), format!("t-{id}"));
     vec![
@@ -35,7 +34,7 @@ pub fn busy_turn(id: &str) -> Vec<Line> {
     ]
 }
 
-/// All that can be read from an archive, as one text.
+/// Everything that can be read from an archive, as one text.
 fn everything<H: Home>(desk: &Desk<H>) -> String {
     let store = desk.store();
     let mut all = format!("{:?}", wait(store.next_rows()).unwrap());
@@ -62,7 +61,7 @@ fn source(file: i64) -> SourceRow {
 }
 
 pub fn a_batch_is_written_whole_or_not_at_all<H: Home>() {
-    // R-004-02 R-004-24 C-21: each of these breaks one promise of a batch that is otherwise good.
+    // R-004-02 R-004-24 C-21: each of these breaks one constraint of an otherwise valid batch.
     type Spoil = fn(&mut Batch);
     let spoil: [(&str, Spoil); 9] = [
         ("a part of a turn that is not there", |b| b.sessions[0].parts[2].turn = 9999),
@@ -113,7 +112,7 @@ pub fn a_batch_is_written_whole_or_not_at_all<H: Home>() {
 }
 
 pub fn a_recorder_goes_on_after_a_batch_that_failed<H: Home>() {
-    // C-21: nothing that the lost batch had is taken for stored.
+    // C-21: the packer does not treat contents of the failed batch as stored.
     let desk = Desk::<H>::new();
     let mut packer = desk.packer(Pace::Bulk);
     let mut fold = desk.open(AGENT, "s");
@@ -180,7 +179,7 @@ pub fn files_are_remembered_with_how_far_they_were_read<H: Home>() {
     assert_eq!(wait(desk.store().saved(1)).unwrap(), most.saved);
     assert_eq!(wait(desk.store().saved(2)).unwrap(), None);
     assert_eq!(wait(desk.store().saved(3)).unwrap(), None);
-    // A path is known by its first row.
+    // A path keeps its first row.
     let again = FileRow { row: 9, path: most.path.clone(), offset: 5, ..FileRow::default() };
     write(vec![again.clone()]);
     assert_eq!(listed(), [FileRow { row: 1, ..again }, least]);
@@ -205,7 +204,7 @@ pub fn a_turn_comes_back_with_its_rows<H: Home>() {
         }
         let said = wait(desk.store().part(turn.user[0])).unwrap().unwrap();
         assert_eq!(said.body, turn.turn.user[0]);
-        // What runs is by itself in any case; what is over only while it happens.
+        // Running parts are always in the journal; settled ones only in live mode.
         let open = if pace == Pace::Bulk { 2 } else { 4 };
         assert_eq!(turn.open.len(), open, "{pace:?}");
         assert!(wait(desk.store().turn(stored.row + 1, turns[0].id)).unwrap().is_none());
@@ -217,7 +216,7 @@ pub fn a_turn_comes_back_with_its_rows<H: Home>() {
 }
 
 pub fn the_recorder_sees_what_it_has_sent<H: Home>() {
-    // C-21: also before it was told that it is written.
+    // C-21: even before the write is acknowledged.
     let desk = Desk::<H>::new();
     let batch = desk.batch("s", busy_turn("one"));
     let mut sent = pin!(desk.store().write(batch));
@@ -234,7 +233,7 @@ pub fn the_recorder_sees_what_it_has_sent<H: Home>() {
     }
 }
 
-/// Tells the archive and a model the same, and compares.
+/// Applies the same events to the archive and a model, and compares.
 fn recorded_as_told<H: Home>(desk: &Desk<H>, session: &str, script: Vec<Line>) {
     let mut model = Model::new(AGENT, session);
     let mut packer = desk.packer(Pace::Bulk);
@@ -250,7 +249,7 @@ fn recorded_as_told<H: Home>(desk: &Desk<H>, session: &str, script: Vec<Line>) {
 }
 
 pub fn numbers_that_make_no_sense_are_kept<H: Home>() {
-    // R-X-03: counts come from outside, and nonsense must not stop us.
+    // R-X-03: counts come from logs; absurd ones must not cause failures.
     let desk = Desk::<H>::new();
     let most = Usage {
         input: u64::MAX,
@@ -289,7 +288,7 @@ pub fn numbers_that_make_no_sense_are_kept<H: Home>() {
 }
 
 pub fn text_of_any_kind_is_kept<H: Home>() {
-    // Law 8: what an agent says is hostile.
+    // Law 8: agent output is hostile.
     let desk = Desk::<H>::new();
     let hostile = [
         "",

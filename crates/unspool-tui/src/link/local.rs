@@ -1,4 +1,5 @@
-//! The archive on this machine.
+//! The backend over this machine's archive. A thread of its own answers queries from the store;
+//! changes go to the `ChangeHandler` that the binary provides.
 
 use std::sync::Arc;
 use std::thread;
@@ -12,7 +13,7 @@ use unspool_store::contract::Store;
 use super::{Ear, Link, Number, Told};
 use crate::event::Event;
 
-/// Does what is to be changed, and says what was done.
+/// Applies a change and returns a message for the status line.
 pub type Changer = Arc<dyn Fn(Request) -> Result<String, String> + Send + Sync>;
 
 pub struct Local {
@@ -22,7 +23,7 @@ pub struct Local {
 }
 
 impl Local {
-    /// Looks into an archive on a thread of its own.
+    /// Starts the thread that answers queries.
     pub fn new<S: Store>(
         store: S,
         prices: Prices,
@@ -48,7 +49,7 @@ impl Local {
 
 impl Link for Local {
     fn ask(&self, number: Number, wish: Wish) {
-        // Nobody answers while the application ends.
+        // The thread has ended only if the application is ending.
         let _ = self.wishes.send((number, wish));
     }
 

@@ -1,5 +1,5 @@
-//! A server elsewhere, read over its socket. It has a thread of its own, which connects again and
-//! again when the connection is lost.
+//! The backend over a remote server's WebSocket (`/api/live`). A thread of its own sends queries,
+//! receives responses and updates, and reconnects when the connection is lost.
 
 mod address;
 mod dial;
@@ -26,13 +26,13 @@ use super::{Ear, Link, Number, Told};
 use crate::event::Event;
 use dial::{Dialler, Socket};
 
-/// Between two attempts to connect: longer each time.
+/// The first and the longest delay between two attempts to reconnect; it doubles each time.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(5));
-/// So many wishes are kept while there is no connection: the last ones.
+/// Queries queued while disconnected. The oldest are dropped first.
 const KEPT: usize = 32;
-/// So often the server is made to say something.
+/// How often a ping makes the server respond.
 const BEAT: Duration = Duration::from_secs(10);
-/// Who says nothing for so long is gone.
+/// A server that sends nothing for this long counts as gone.
 const SILENCE: Duration = Duration::from_secs(30);
 
 pub struct Remote {
@@ -42,9 +42,10 @@ pub struct Remote {
 }
 
 impl Remote {
-    /// Connects to a server, by the address that it printed or any other of its pages. Blocks until
-    /// the connection stands; from then on it is connected again whenever it is lost, for as long as
-    /// the link lives. A token in the address stands before one in the secrets.
+    /// Connects to a server, by the address that it printed or the URL of any of its pages. Blocks
+    /// until the connection is established. Afterwards the thread reconnects whenever the
+    /// connection is lost, as long as the backend lives. A token in the address overrides the
+    /// credentials.
     pub fn connect(address: &str, secrets: Secrets, ear: Ear) -> Result<Remote, RemoteError> {
         let (address, token) = Address::read(address)?;
         let secrets = Secrets { token: token.or(secrets.token), ..secrets };
@@ -63,7 +64,7 @@ impl Remote {
 
 impl Link for Remote {
     fn ask(&self, number: Number, wish: Wish) {
-        // Nobody answers while the application ends.
+        // The thread has ended only if the application is ending.
         let _ = self.wishes.send((number, wish));
     }
 
@@ -80,9 +81,9 @@ impl Link for Remote {
     }
 }
 
-/// Why a connection is over.
+/// Why a connection ended.
 enum Over {
-    /// Nobody asks any more, or nobody listens.
+    /// The application is ending.
     Ended,
     Lost(String),
 }
@@ -117,7 +118,8 @@ impl Reader {
     async fn talk(&mut self, socket: Socket) -> Over {
         let (out, heard) = socket.split();
         let ear = self.ear.clone();
-        // Side by side: who waits until it may send still hears, so that nobody waits for ever.
+        // Concurrently: a send that blocks must not stop reading, or both sides could block
+        // forever.
         tokio::select! {
             over = self.ask(out) => over,
             over = hear(heard, &ear) => over,
@@ -148,18 +150,18 @@ impl Reader {
         }
     }
 
-    /// A wish as it is sent. Nothing, where the server would hang up instead of answering.
+    /// The query as a message. `None` if it is too long: the server would close the connection.
     fn message(&self, number: Number, wish: Wish) -> Option<Message> {
         let what = match serde_json::to_string(&Wished { number, wish }) {
             Ok(text) if text.len() <= LONGEST_WISH => return Some(Message::text(text)),
-            Ok(_) => "this is too long to be asked; ask for less".to_owned(),
-            Err(error) => format!("this cannot be asked: {error}"),
+            Ok(_) => "the query is too long; ask for less".to_owned(),
+            Err(error) => format!("cannot encode the query: {error}"),
         };
         tell(&self.ear, Told::Answered(number, Answer::Failed(what)));
         None
     }
 
-    /// Tries until it succeeds. None, if nobody wants it any more.
+    /// Tries until it succeeds. `None` if the application is ending.
     async fn connect_again(&mut self) -> Option<Socket> {
         let (mut pause, longest) = PAUSES;
         loop {
@@ -177,7 +179,7 @@ impl Reader {
             while let Ok((number, wish)) = self.wished.try_recv() {
                 self.keep(number, wish);
             }
-            // Whatever is wrong may be mended there: a token that was lost, another version.
+            // Retry after any error: the server's token or version may change meanwhile.
             if let Ok(socket) = dialled {
                 return Some(socket);
             }
@@ -196,9 +198,9 @@ impl Reader {
 async fn hear(mut heard: SplitStream<Socket>, ear: &Ear) -> Over {
     loop {
         let text = match timeout(SILENCE, heard.next()).await {
-            Err(_) => return Over::Lost("the server has been silent for too long".to_owned()),
+            Err(_) => return Over::Lost("the server did not respond in time".to_owned()),
             Ok(None | Some(Ok(Message::Close(_)))) => {
-                return Over::Lost("the server ended the connection".to_owned());
+                return Over::Lost("the server closed the connection".to_owned());
             }
             Ok(Some(Err(error))) => return Over::Lost(why(&error)),
             Ok(Some(Ok(Message::Text(text)))) => text,
@@ -217,9 +219,9 @@ async fn hear(mut heard: SplitStream<Socket>, ear: &Ear) -> Over {
     }
 }
 
-/// What a server said. What it says that we do not know is for others; an error is its last word.
+/// Parses a server message. Unknown kinds are ignored. An error message ends the connection.
 fn understand(text: &str) -> Result<Option<Told>, String> {
-    /// An answer, whatever it is.
+    /// The id of a response whose content cannot be decoded.
     #[derive(Deserialize)]
     struct Numbered {
         number: Number,
@@ -231,7 +233,7 @@ fn understand(text: &str) -> Result<Option<Told>, String> {
         Ok(Said::Ready { .. }) => Ok(None),
         Ok(Said::Error { detail }) => Err(detail),
         Err(error) => Ok(serde_json::from_str(text).ok().map(|Numbered { number }| {
-            let what = format!("the answer cannot be understood: {error}");
+            let what = format!("cannot decode the response: {error}");
             Told::Answered(number, Answer::Failed(what))
         })),
     }
@@ -241,7 +243,7 @@ fn why(error: &Error) -> String {
     format!("the connection was lost: {error}")
 }
 
-/// False, if nobody listens any more.
+/// False if the application is ending.
 fn tell(ear: &Ear, told: Told) -> bool {
     ear.send(Event::Told(told)).is_ok()
 }

@@ -1,5 +1,5 @@
-//! Every block, full of what an agent might write to do harm, drawn at every width: nothing ends
-//! the program, no cell holds what a terminal obeys, no line is wider than it may be.
+//! Draws every kind of block with hostile text at every width: no panic, no cell with a control
+//! sequence, no line wider than allowed.
 
 use proptest::prelude::*;
 use ratatui::buffer::Buffer;
@@ -10,8 +10,8 @@ use unspool_core::lines::{self, LineOptions, layout};
 use super::draw;
 use crate::theme::Theme;
 
-/// Control characters, escapes, marks of direction, wide and joined signs, accents without a
-/// letter, signs without a width, words without an end.
+/// Control characters, escapes, bidi marks, wide and joined graphemes, combining marks without a
+/// base, zero-width characters, overlong words.
 const HOSTILE: &[&str] = &[
     "plain words",
     " ",
@@ -204,7 +204,7 @@ fn leaf() -> BoxedStrategy<Block> {
     .boxed()
 }
 
-/// The ways in which a block holds others.
+/// Blocks that contain other blocks.
 fn holding(inner: BoxedStrategy<Block>) -> BoxedStrategy<Block> {
     let inside = prop::collection::vec(inner, 0..4).boxed();
     let check = prop::option::of(prop::sample::select(
@@ -241,7 +241,7 @@ fn block() -> BoxedStrategy<Block> {
     prop_oneof![2 => leaf(), 3 => holding(one)].boxed()
 }
 
-/// What a terminal would obey, or what would make text lie.
+/// Control characters, and bidi marks that would display text in another order.
 fn is_harmful(c: char) -> bool {
     c.is_control() || is_bidi(c) || matches!(c, '\u{2028}' | '\u{2029}')
 }
@@ -251,10 +251,10 @@ fn check(blocks: &[Block], options: &LineOptions<'_>) -> Result<(), TestCaseErro
     for width in 1_u16..=300 {
         let laid = layout(blocks, usize::from(width), options);
         let area = Rect::new(1, 0, width, 1);
-        // Columns on both sides that nobody may write into.
+        // Guard columns on both sides.
         let mut buffer = Buffer::empty(Rect::new(0, 0, width + 2, 1));
         for line in &laid {
-            // Below this width a screen cuts lines off; see `lines::Frame`.
+            // Below this width lines are cut off by the screen; see `lines::Frame`.
             if width >= 12 {
                 prop_assert!(line.width() <= usize::from(width), "{width}: {:?}", line.text());
             }

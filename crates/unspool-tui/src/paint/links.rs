@@ -1,6 +1,6 @@
-//! Links that a terminal can follow (OSC 8). A cell of ratatui cannot hold one, so after a frame
-//! was drawn the cells of each link are printed again inside of it: as they are on the screen, and
-//! only where something has changed since.
+//! Hyperlinks (OSC 8). A ratatui cell cannot hold one, so after a frame is drawn the cells of each
+//! link are printed again inside the escape sequence, but only if they changed since the last
+//! frame.
 
 use std::io::{self, Write};
 
@@ -15,16 +15,16 @@ use unspool_core::lines::{Line, width};
 
 use super::walk;
 
-/// Longer ones are cut off by some terminals, and then lead elsewhere.
+/// Some terminals cut longer URLs off, so that they lead elsewhere.
 const LONGEST_URL: usize = 2000;
 
-/// A link on the screen: one row of it.
+/// One row of a link on the screen.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Link {
     pub x: u16,
     pub y: u16,
     pub width: u16,
-    /// What can be read there.
+    /// Its visible text.
     pub text: String,
     pub url: String,
 }
@@ -57,7 +57,7 @@ pub fn links<'a>(lines: impl IntoIterator<Item = (&'a Line, Rect)>) -> Vec<Link>
     found
 }
 
-/// The links that the terminal knows of.
+/// The links written to the terminal.
 #[derive(Debug, Default)]
 pub struct Links {
     written: Vec<Written>,
@@ -68,18 +68,18 @@ struct Written {
     x: u16,
     y: u16,
     url: String,
-    /// What stood there. When a cell changes, ratatui prints it anew, and its link is gone.
+    /// The cells as written. When a cell changes, ratatui reprints it without the link.
     cells: Vec<Cell>,
 }
 
 impl Links {
-    /// Nothing that was written stands any more: the screen was cleared.
+    /// Forgets all links: the screen was cleared.
     pub fn forget(&mut self) {
         self.written.clear();
     }
 
-    /// Tells the terminal of the links in a frame that was just drawn. Where something lies over a
-    /// link it is none.
+    /// Writes the links of the frame that was just drawn. A link that is partly covered is left
+    /// out.
     pub fn write(
         &mut self,
         out: &mut impl Write,
@@ -93,7 +93,7 @@ impl Links {
             .filter(|link| !now.contains(link))
             .map(|link| Written { cells: row(buffer, link), ..link.clone() })
             .collect();
-        // A link that has lost a cell to one that is gone is told again.
+        // Write a link again if one that is gone overlapped it.
         let is_new = |link: &&Written| {
             !before.contains(link) || gone.iter().any(|gone| overlaps(gone, link))
         };
@@ -116,7 +116,7 @@ impl Links {
     }
 }
 
-/// The link as it is on the screen, if it can be followed and nothing lies over it.
+/// The link as drawn, if its URL is safe and nothing covers it.
 fn on_screen(link: &Link, buffer: &Buffer) -> Option<Written> {
     let url = printable(&link.url)?;
     let cells = cells(buffer, link.x, link.y, link.width);
@@ -124,7 +124,7 @@ fn on_screen(link: &Link, buffer: &Buffer) -> Option<Written> {
     (shown == link.text).then_some(Written { x: link.x, y: link.y, url, cells })
 }
 
-/// What a terminal takes as an address: ASCII, and nothing that ends the sequence.
+/// The URL percent-encoded to printable ASCII, so that it cannot end the escape sequence.
 fn printable(url: &str) -> Option<String> {
     let url = safe_link(url)?;
     let mut out = String::with_capacity(url.len());
@@ -151,7 +151,7 @@ fn overlaps(one: &Written, other: &Written) -> bool {
     one.y == other.y && usize::from(one.x) < end(other) && usize::from(other.x) < end(one)
 }
 
-/// The cells of a row from a column on that can be seen: not the other halves of wide signs.
+/// The cells from a column on, without the second cells of wide characters.
 fn seen(x: u16, cells: &[Cell]) -> impl Iterator<Item = (u16, &Cell)> {
     let mut hidden = 0;
     (x..).zip(cells).filter(move |(_, cell)| {

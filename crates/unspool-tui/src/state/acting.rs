@@ -1,6 +1,6 @@
-//! What each action does, on the screen that is in sight.
+//! Runs actions on the visible screen: the list, the search or a session; and the replay.
 
-// Of the many keys and actions each place knows some, and the others do nothing there.
+// Each screen handles some of the keys and actions and ignores the rest.
 #![allow(clippy::wildcard_enum_match_arm)]
 
 use crossterm::event::{KeyCode, KeyEvent};
@@ -95,7 +95,7 @@ impl State {
             Action::Back => self.list.set_filter(""),
             Action::Group => self.list.group(),
             Action::Preview => self.with_preview = !self.with_preview,
-            // These are of a session that is open.
+            // The others need an open session.
             _ => {}
         }
         Vec::new()
@@ -114,7 +114,7 @@ impl State {
                 let query = search.query.clone();
                 let Some(hit) = hit else { return Vec::new() };
                 let mut transcript = Transcript::new(hit.session, None, self.manner.clone());
-                // What was looked for everywhere is looked for here.
+                // Repeat the search within the session.
                 let find = transcript.find(&query);
                 let wanted = match (hit.turn, hit.place) {
                     (Some(turn), Some(place)) => Wanted::Around(Position { turn, place }),
@@ -226,7 +226,7 @@ impl State {
         asked.into_iter().collect()
     }
 
-    /// Opens or closes a piece; the sub-agents in it are shown in their places.
+    /// Opens or closes an entry. Opening one also loads its sub-agents inline.
     pub(super) fn toggle(&mut self, at: usize) -> Vec<Deed> {
         let mut deeds: Vec<Deed> = self.of_transcript(|held| held.toggle(at)).into_iter().collect();
         let Some(transcript) = self.transcript() else { return deeds };
@@ -237,7 +237,7 @@ impl State {
         deeds
     }
 
-    /// Back to where the session was opened from; what is looked for is left first.
+    /// Goes back one level: ends the find, then the replay, then closes the session.
     fn leave(&mut self) {
         let Some(transcript) = self.transcript_mut() else { return };
         if transcript.find.take().is_some() {
@@ -259,7 +259,7 @@ impl State {
         let mut agents = chosen.map(crate::piece::Piece::agents).unwrap_or_default();
         match agents.len() {
             0 => {
-                self.say("there is no sub-agent's session in this part");
+                self.say("this part has no sub-agent session");
                 Vec::new()
             }
             1 => agents.pop().map(|(_, id)| self.enter(id)).unwrap_or_default(),
@@ -270,7 +270,7 @@ impl State {
         }
     }
 
-    /// Into a session by its id: from its start, which is what its starter wanted of it.
+    /// Opens a session by its id, at its start: the task that its parent gave it.
     pub(super) fn enter(&mut self, id: SessionId) -> Vec<Deed> {
         let transcript = Transcript::new(id, None, self.manner.clone());
         self.screens.push(Screen::Session(Box::new(transcript)));
@@ -296,7 +296,7 @@ impl State {
         vec![Deed::Copy(text)]
     }
 
-    /// The session that is meant: the one on the screen, or the one chosen in the list.
+    /// Runs an action on the open session, or on the one selected in the list.
     fn with_session(&mut self, action: Action) -> Vec<Deed> {
         let open = self.transcript().and_then(|transcript| transcript.glance.as_ref());
         let Some(glance) = open.or_else(|| self.list.chosen()).cloned() else { return Vec::new() };
@@ -339,7 +339,7 @@ impl State {
         self.replay = Some(replay);
     }
 
-    /// Keys that mean something else while a session is replayed.
+    /// Handles the keys that have another meaning during a replay. `None` for all others.
     pub(super) fn press_in_replay(&mut self, key: KeyEvent) -> Option<Vec<Deed>> {
         let now = self.now;
         let mut replay = self.replay.take()?;
@@ -366,7 +366,7 @@ impl State {
         }
     }
 
-    /// To a place on the timeline: by the time of what is loaded, else by turns.
+    /// Jumps to a point of the timeline: by time if that point is loaded, otherwise by turn number.
     pub(super) fn jump_in_replay(&mut self, part: u64, whole: u64) -> Vec<Deed> {
         let now = self.now;
         let Some(mut replay) = self.replay.take() else { return Vec::new() };

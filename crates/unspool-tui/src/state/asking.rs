@@ -1,4 +1,4 @@
-//! Answers, and what follows from them.
+//! Handles responses: each goes to what its pending query was for, and may lead to the next query.
 
 use unspool_engine::reader::{Answer, Glance, Wish};
 use unspool_engine::window::Wanted;
@@ -10,7 +10,7 @@ use crate::transcript::Transcript;
 
 impl State {
     pub(super) fn answered(&mut self, number: Number, answer: Answer) -> Vec<Deed> {
-        // What was asked before the connection was lost has been asked again.
+        // A response to a query from before the connection was lost: it has been sent again.
         let Some(asker) = self.asked.remove(&number) else { return Vec::new() };
         if let Answer::Failed(what) = answer {
             if let Asker::Window(session, _) = asker {
@@ -30,7 +30,7 @@ impl State {
             }
             (Asker::Row(id), Answer::Session(glance)) => {
                 if glance.is_none() {
-                    // It was deleted, by us or by somebody else.
+                    // It was deleted, here or by another process.
                     self.screens.retain(|screen| match screen {
                         Screen::Session(held) => held.session != id,
                         Screen::Search(_) => true,
@@ -54,7 +54,7 @@ impl State {
             (Asker::Find(session, query), Answer::Found(found)) => {
                 let taken = self.session_mut(session).map(|held| held.take_hits(&query, &found));
                 if found.is_empty() {
-                    self.say(format!("{query} is nowhere in this session"));
+                    self.say(format!("no match for {query} in this session"));
                 }
                 let next = taken.flatten();
                 let next = next.map(|(why, wish)| self.ask(Asker::Window(session, why), wish));
@@ -71,11 +71,11 @@ impl State {
             (Asker::Named { replay }, Answer::Session(glance)) => match glance {
                 Some(glance) => self.open(*glance, replay),
                 None => {
-                    self.say("✕ there is no such session, or more than one");
+                    self.say("✕ no such session, or the id is ambiguous");
                     Vec::new()
                 }
             },
-            // An answer to something else than was asked: nobody needs it.
+            // A response of the wrong kind for its query is ignored.
             (_, _) => Vec::new(),
         }
     }
@@ -90,7 +90,7 @@ impl State {
         })
     }
 
-    /// Opens a session at its end, or from its start to be replayed.
+    /// Opens a session at its end, or at its start for a replay.
     pub(super) fn open(&mut self, glance: Glance, replay: bool) -> Vec<Deed> {
         let transcript = Transcript::new(glance.id, Some(glance), self.manner.clone());
         self.screens.push(Screen::Session(Box::new(transcript)));
@@ -122,8 +122,7 @@ impl State {
         Some(self.ask(Asker::Preview(id), wish))
     }
 
-    /// Something may have changed that nobody told: the session on the screen, and the newest of the
-    /// list.
+    /// Reloads the newest part of the list and the open session: updates may have been lost.
     pub(super) fn look_again(&mut self) -> Vec<Deed> {
         let list = Wish::List { after: None, limit: 200 };
         let mut deeds = vec![self.ask(Asker::Newest, list)];

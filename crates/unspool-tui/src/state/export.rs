@@ -1,4 +1,4 @@
-//! Writing a session to a file: all of it is asked for, a stretch at a time.
+//! Exports a session as a Markdown file: loads it chunk by chunk, then returns `Effect::Save`.
 
 use unspool_core::id::SessionId;
 use unspool_core::present::TurnView;
@@ -9,10 +9,10 @@ use unspool_render::markdown;
 use super::{Asker, Deed, State};
 use crate::transcript::edges;
 
-/// So much is asked for at a time.
+/// The size of one chunk.
 const STRETCH: Size = Size { parts: 1500, block: usize::MAX, long: 3000 };
 
-/// A session on its way to a file.
+/// An export in progress.
 pub struct Export {
     session: SessionId,
     turns: Vec<TurnView>,

@@ -1,6 +1,6 @@
-//! Keys, the mouse, and lines that are typed.
+//! Handles keys, the mouse and the input line.
 
-// Of the many keys and actions each place knows some, and the others do nothing there.
+// Each screen handles some of the keys and actions and ignores the rest.
 #![allow(clippy::wildcard_enum_match_arm)]
 
 use crossterm::event::{
@@ -13,9 +13,9 @@ use super::{Asker, Deed, Input, Overlay, Purpose, Screen, Search, State};
 use crate::keys::Action;
 use unspool_engine::reader::Wish;
 
-/// The wheel moves by so many lines.
+/// Lines per wheel step.
 const WHEEL: isize = 3;
-/// So many hits are asked for.
+/// The limit of a search.
 const HITS: usize = 200;
 
 impl State {
@@ -27,7 +27,7 @@ impl State {
             Some(Overlay::Input(input)) => self.type_into(input, key),
             Some(Overlay::Delete(id, title)) => match key.code {
                 KeyCode::Char('y') => self.change(id, Request::Delete { session: id }),
-                // Anything else is no.
+                // Any other key means no.
                 _ => {
                     self.say(format!("{title} was kept"));
                     Vec::new()
@@ -178,7 +178,7 @@ impl State {
                 vec![self.ask(Asker::Search(text), wish)]
             }
             Purpose::Tag(session) => {
-                // `-word` takes a tag away.
+                // `-word` removes a tag.
                 let words = || text.split([' ', ',']).filter(|word| !word.is_empty());
                 let remove: Vec<String> =
                     words().filter_map(|word| word.strip_prefix('-')).map(str::to_owned).collect();
@@ -231,7 +231,7 @@ impl State {
                 let spot = crate::scroll::forward(&**transcript, transcript.scroll.top, line);
                 let was = transcript.chosen();
                 transcript.cursor = transcript.pieces.get(spot.piece).map(|piece| piece.key);
-                // A click on what is chosen opens it.
+                // A click on the selected entry opens it.
                 if was == Some(spot.piece)
                     || transcript.pieces.get(spot.piece).is_some_and(|piece| piece.kind().is_some())
                 {

@@ -1,4 +1,4 @@
-//! Counting with colours: one over another, and the nearest of few.
+//! Colour arithmetic: alpha blending, and the nearest of the sixteen ANSI colours.
 
 use ratatui::style::Color;
 
@@ -12,7 +12,7 @@ pub const fn colour(rgb: Rgb) -> Color {
     Color::Rgb(rgb.0, rgb.1, rgb.2)
 }
 
-/// A terminal cannot see through a colour: the one that would be seen.
+/// Blends a colour with alpha (last byte) over the background: terminals have no transparency.
 pub const fn over(hex: u32, ground: Rgb) -> Rgb {
     mixed(rgb(hex >> 8), hex as u8, ground)
 }
@@ -30,7 +30,7 @@ const fn channel(above: u8, share: u8, below: u8) -> u8 {
     ((above as u32 * share + below as u32 * (255 - share) + 127) / 255) as u8
 }
 
-/// What the colours above the first sixteen are, in every terminal.
+/// The RGB value of a palette index. From 16 on it is the same in every terminal.
 pub fn of_index(index: u8) -> Rgb {
     match index {
         0..=15 => XTERM.get(usize::from(index)).copied().unwrap_or_default(),
@@ -46,7 +46,7 @@ pub fn of_index(index: u8) -> Rgb {
     }
 }
 
-/// What the sixteen mostly are.
+/// The usual values of the sixteen.
 const XTERM: [Rgb; 16] = [
     (0, 0, 0),
     (205, 0, 0),
@@ -66,7 +66,7 @@ const XTERM: [Rgb; 16] = [
     (255, 255, 255),
 ];
 
-/// The nearest of the sixteen, weighed by what an eye sees.
+/// The nearest of the sixteen, by a distance weighted for human vision.
 pub fn nearest(wanted: Rgb) -> u8 {
     let part = |one: u8, other: u8| i64::from(one) - i64::from(other);
     let distance = |colour: &Rgb| {

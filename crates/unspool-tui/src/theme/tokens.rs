@@ -1,12 +1,12 @@
-//! The tokens of each theme. Those in true colour are the web's (`theme.css`), and a test holds
-//! them together.
+//! The tokens of each theme. Those in true colour equal the web's (`theme.css`); a test compares
+//! them.
 
 use ratatui::style::{Color, Modifier, Style};
 
 use super::mix::{Rgb, colour, over, rgb};
 
-/// What each colour of the style sheet is here. Where there are no colours, something else must
-/// tell: so these are styles.
+/// The style of each token of the style sheet. Styles rather than colours: without colours, bold
+/// and underlined text replace them.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Tokens {
     pub base: Style,
@@ -31,7 +31,7 @@ pub struct Tokens {
     pub hit: Style,
     pub current_hit: Style,
     pub status: Style,
-    /// The sixteen that programs choose from.
+    /// The sixteen ANSI colours of program output.
     pub ansi: [Color; 16],
 }
 
@@ -66,8 +66,7 @@ impl Tokens {
     }
 }
 
-/// Grey is none of the sixteen: `BrightBlack` is the ground itself in some palettes, so what is to
-/// stand back is dimmed.
+/// Muted text is dimmed rather than grey: `BrightBlack` is the background itself in some palettes.
 pub const SIXTEEN: Tokens = Tokens {
     base: Style::new().fg(Color::Reset).bg(Color::Reset),
     subtext: DIM,
@@ -127,8 +126,8 @@ const REVERSED: Style = Style::new().add_modifier(Modifier::REVERSED);
 const WORD: Modifier = Modifier::BOLD.union(Modifier::UNDERLINED);
 const WORDED: Style = Style::new().add_modifier(WORD);
 
-/// The colours of the style sheet that a terminal needs. The last byte of those with eight digits
-/// says how much they cover.
+/// The colours of the style sheet that a terminal needs. The last byte of eight-digit values is
+/// alpha.
 pub struct Sheet {
     pub name: &'static str,
     pub base: u32,

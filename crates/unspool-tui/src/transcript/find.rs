@@ -1,4 +1,4 @@
-//! What is looked for in a session: the archive says where it stands, loaded or not.
+//! Find within a session. The archive returns the positions of all hits, loaded or not.
 
 use unspool_core::part::Place;
 use unspool_engine::reader::{Found, Wish};
@@ -7,19 +7,19 @@ use unspool_engine::window::{Position, Wanted};
 use super::moving::Way;
 use super::{Asked, Transcript};
 
-/// So many hits are looked at.
+/// The limit of a find.
 const MOST: usize = 2000;
 
 pub struct Find {
     pub query: String,
-    /// In the order of the session; none while it is looked for.
+    /// In session order. `None` while the search runs.
     pub hits: Option<Vec<Position>>,
-    /// Which one is shown.
+    /// The current hit.
     pub at: usize,
 }
 
 impl Find {
-    /// The words that are to be marked, in lower case.
+    /// The words to highlight, in lower case.
     pub fn words(&self) -> Vec<String> {
         let words = self.query.split_whitespace().filter(|word| !word.starts_with('-'));
         let bare = words.map(|word| word.trim_matches(|c| c == '"' || c == '*').to_lowercase());
@@ -28,7 +28,7 @@ impl Find {
 }
 
 impl Transcript {
-    /// Looks for words in all of the session.
+    /// Starts a find over the whole session.
     pub fn find(&mut self, query: &str) -> Option<Wish> {
         if query.trim().is_empty() {
             self.find = None;
@@ -38,12 +38,12 @@ impl Transcript {
         Some(Wish::Search { query: query.to_owned(), session: Some(self.session), limit: MOST })
     }
 
-    /// The hits are here: to the first one from where the reader is.
+    /// Takes the hits and goes to the first one after the cursor.
     pub fn take_hits(&mut self, query: &str, found: &[Found]) -> Option<Asked> {
         let here = self.chosen().and_then(|at| self.pieces.get(at)).map(|piece| piece.position);
         let find = self.find.as_mut().filter(|find| find.query == query)?;
         let place = |hit: &Found| {
-            // What the user said stands before all parts of its turn.
+            // The user's text precedes all parts of its turn.
             let place = hit.place.unwrap_or(Place(-1)).max(Place(-1));
             Some(Position { turn: hit.turn?, place })
         };
@@ -58,7 +58,7 @@ impl Transcript {
         self.show_hit()
     }
 
-    /// To the next hit, round and round.
+    /// Goes to the next hit, wrapping around.
     pub fn next_hit(&mut self, way: Way) -> Option<Asked> {
         let find = self.find.as_mut()?;
         let count = find.hits.as_ref()?.len();

@@ -1,5 +1,5 @@
-//! Movements of a person through a session: by lines, pieces, prompts, errors and edits; and what
-//! is opened and closed.
+//! Navigation within a session: by lines, entries, prompts, errors and edits; and folding. A move
+//! beyond the loaded window returns the query that loads its target.
 
 use unspool_core::present::Item;
 use unspool_engine::reader::Wish;
@@ -9,14 +9,14 @@ use super::{Asked, Transcript, Why};
 use crate::piece::{Content, Fold, Key, Piece};
 use crate::scroll::{Pieces, Spot, end_top};
 
-/// To where.
+/// The direction of a move.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Way {
     Back,
     Forth,
 }
 
-/// What is looked for.
+/// What a seek stops at.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Landmark {
     Prompt,
@@ -67,12 +67,12 @@ impl Transcript {
         None
     }
 
-    /// The piece that keys speak of; one in sight, where none was chosen.
+    /// The entry that keys act on: the cursor's, or a visible one if there is no cursor.
     pub fn chosen(&self) -> Option<usize> {
         let chosen = self.cursor.and_then(|key| self.at(key)).filter(|at| *at < self.count());
         let in_sight = || {
             let mut seen = self.in_sight().into_iter().filter(|at| self.can_choose(*at));
-            // Who follows the end looks at its last piece.
+            // A user who follows the end looks at the last entry.
             if self.scroll.following { seen.next_back() } else { seen.next() }
         };
         chosen.or_else(in_sight)
@@ -83,7 +83,7 @@ impl Transcript {
         self.pieces.get(at).is_some_and(kept) && self.height(at) > 0
     }
 
-    /// The pieces of which something is on the screen.
+    /// The entries that are at least partly visible.
     pub fn in_sight(&self) -> Vec<usize> {
         let top = self.scroll.top;
         let mut room = self.view + top.line;
@@ -98,7 +98,7 @@ impl Transcript {
         found
     }
 
-    /// A cursor that was scrolled out of sight is where the reader is.
+    /// Moves a cursor that was scrolled out of view to the nearest visible entry.
     fn cursor_in_sight(&mut self) {
         let Some(at) = self.cursor.and_then(|key| self.at(key)) else { return };
         let seen = self.in_sight();
@@ -116,7 +116,7 @@ impl Transcript {
         self.scrolled(|scroll, me| scroll.show(me, me.view, at));
     }
 
-    /// Brings a piece to where there is room to read on, unless it is in such a place already.
+    /// Scrolls so that an entry is in the upper two thirds of the screen, unless it is already.
     fn show_well(&mut self, at: usize) {
         let low = crate::scroll::forward(self, self.scroll.top, self.view * 2 / 3);
         let target = Spot { piece: at, line: 0 };
@@ -130,7 +130,7 @@ impl Transcript {
         });
     }
 
-    /// To the next piece; through one that is higher than the screen, line by line.
+    /// Goes to the next entry. Scrolls through one that is taller than the screen by half screens.
     pub fn step(&mut self, way: Way) {
         let Some(from) = self.chosen() else { return };
         if self.cursor.is_none() {
@@ -153,7 +153,7 @@ impl Transcript {
         }
     }
 
-    /// Whether some of a piece is beyond the screen's edge.
+    /// True if the entry continues beyond the edge of the screen.
     fn is_more_of(&self, at: usize, way: Way) -> bool {
         let top = self.scroll.top;
         match way {
@@ -165,10 +165,10 @@ impl Transcript {
         }
     }
 
-    /// To the next prompt, error or edit; beyond what is loaded, if it must be.
+    /// Goes to the next prompt, error or edit, loading beyond the window if needed.
     pub fn seek(&mut self, what: Landmark, way: Way) -> Option<Asked> {
         let from = match what {
-            // From the prompt at hand, wherever in its turn the reader is.
+            // Start at the top of the screen, wherever in the turn that is.
             Landmark::Prompt => self.scroll.top.piece,
             Landmark::Error | Landmark::Edit => self.chosen()?,
         };
@@ -216,7 +216,7 @@ impl Transcript {
         (Why::Seek(way), Wish::Window { session: self.session, wanted, only: Some(only), size })
     }
 
-    /// To a place that is loaded: the piece that holds it, opened.
+    /// Goes to a loaded position and opens the entry that contains it.
     pub fn go_to(&mut self, place: Position) {
         let holds = |piece: &&Piece| {
             piece.position.turn == place.turn
@@ -263,7 +263,7 @@ impl Transcript {
 
     // ---- folding ----
 
-    /// Opens a piece, or closes it. What its reader looks at stays where it is.
+    /// Opens or closes an entry without moving the visible text.
     pub fn toggle(&mut self, at: usize) -> Option<Asked> {
         let piece = self.pieces.get(at)?;
         let (key, position) = (piece.key, piece.position);
@@ -296,7 +296,7 @@ impl Transcript {
         Some((why, self.window(wanted, self.size)))
     }
 
-    /// Opens or closes everything of the kind of a piece.
+    /// Opens or closes all entries of the same kind as this one.
     pub fn fold_kind(&mut self, at: usize) {
         let Some(piece) = self.pieces.get(at) else { return };
         let Some(kind) = piece.kind() else { return };
@@ -312,7 +312,7 @@ impl Transcript {
         self.stay();
     }
 
-    /// Everything opened, or everything as usual.
+    /// Sets all foldable kinds to one state; `Short` restores the defaults.
     pub fn fold_all(&mut self, fold: Fold) {
         self.folds.clear();
         self.kinds.clear();
@@ -332,8 +332,8 @@ impl Transcript {
         self.stay();
     }
 
-    /// After a card was opened by its reader: they stay where they are, at the end only if that is
-    /// still in sight.
+    /// Keeps the scroll position after a fold changed. Follows the end only if that is still
+    /// visible.
     pub(super) fn stay(&mut self) {
         let end = end_top(self, self.view);
         self.scroll.following = self.scroll.following && self.scroll.top >= end;

@@ -1,5 +1,5 @@
-//! What was loaded, put where it belongs; and what is far away, let go. Whoever reads stays where
-//! they are.
+//! Applies loaded windows to the transcript, and drops entries far from the screen. The scroll
+//! position stays on the same entry and line.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use unspool_core::block::Block;
@@ -14,13 +14,13 @@ use crate::piece::{Content, Inline, Key, Piece};
 use crate::scroll::{Scroll, Spot};
 
 impl Transcript {
-    /// Takes in what was loaded. Says what is to be asked next.
+    /// Applies a loaded window. Returns the next query, if there is one.
     pub fn take(&mut self, why: Why, loaded: Loaded) -> Option<Asked> {
         if let Why::Inline(session) = why {
             self.take_inline(session, loaded.shown);
             return None;
         }
-        // What was asked for before the reader went elsewhere is of no use.
+        // Ignore windows requested before the user jumped elsewhere.
         if !self.asking.remove(&why) {
             return None;
         }
@@ -32,7 +32,7 @@ impl Transcript {
                 .flat_map(|turn| turn.items.iter().map(|item| (turn.header.number, item)));
             let mut place =
                 found.filter_map(|(turn, item)| Some(Position { turn, place: first_place(item)? }));
-            // The nearest one.
+            // The nearest match.
             let place = match way {
                 Way::Forth => place.next(),
                 Way::Back => place.next_back(),
@@ -49,7 +49,7 @@ impl Transcript {
                 self.scroll = Scroll::at_end();
                 (self.unseen, self.mark) = (0, None);
                 match place {
-                    // What is replayed is seen as it comes.
+                    // A replay reveals entries one by one.
                     Some(_) if self.until.is_some() => self.settle(),
                     Some(place) => self.go_to(place),
                     None => self.settle(),
@@ -61,7 +61,7 @@ impl Transcript {
                 let place = self.place(&old);
                 let known: FxHashSet<Key> = old.iter().map(|piece| piece.key).collect();
                 self.adopt(head, shown, old);
-                // The edges are where they were, but for an end that moved on.
+                // The edges are unchanged, except for a session end that moved on.
                 if had_end {
                     self.later = later;
                 }
@@ -96,7 +96,7 @@ impl Transcript {
         if std::mem::take(&mut self.stale) { self.ask_refresh() } else { None }
     }
 
-    /// Makes these the pieces; what has not changed stays laid out.
+    /// Replaces the entries. Unchanged ones keep their cached layout.
     fn adopt(&mut self, head: Vec<Block>, shown: Shown, old: Vec<Piece>) {
         let mut old: FxHashMap<Key, Piece> =
             old.into_iter().map(|piece| (piece.key, piece)).collect();
@@ -110,7 +110,7 @@ impl Transcript {
         self.pieces = pieces.collect();
     }
 
-    /// Where the reader is: the first piece in sight that will stay, and the line of it.
+    /// The entry and line at the top of the screen.
     fn place(&self, pieces: &[Piece]) -> Option<(Key, usize)> {
         let piece = pieces.get(self.scroll.top.piece)?;
         Some((piece.key, self.scroll.top.line))
@@ -123,7 +123,7 @@ impl Transcript {
         }
     }
 
-    /// Which piece it is now.
+    /// The current index of an entry.
     pub fn at(&self, key: Key) -> Option<usize> {
         self.pieces.iter().position(|piece| piece.key == key)
     }
@@ -143,12 +143,12 @@ impl Transcript {
         }
     }
 
-    /// So many pieces stay when some are let go.
+    /// How many entries remain after trimming.
     fn kept(&self) -> usize {
         self.manner.window * 2 / 3
     }
 
-    /// Lets go of what is far behind the screen.
+    /// Drops entries far below the screen.
     fn trim_end(&mut self) {
         if self.pieces.len() <= self.manner.window {
             return;
@@ -162,7 +162,7 @@ impl Transcript {
         self.scroll.following = false;
     }
 
-    /// Lets go of what is far before the screen.
+    /// Drops entries far above the screen.
     fn trim_start(&mut self) {
         if self.pieces.len() <= self.manner.window {
             return;
@@ -179,13 +179,13 @@ impl Transcript {
                 .is_some_and(|piece| matches!(piece.key, Key::Turn(_) | Key::Item(_)))
         });
         let Some(gone) = gone else { return };
-        // The head of the session stays: it is above all of it.
+        // Keep the session's head at index 0.
         self.earlier = self.pieces.get(gone).map(|piece| piece.position);
         self.pieces.drain(1..gone.max(1));
         self.return_to(place);
     }
 
-    /// Puts parts of a block where they were left out.
+    /// Inserts the omitted parts of a reasoning block.
     fn fill(&mut self, key: Key, shown: Shown) {
         let mut found = shown.turns.into_iter().flat_map(|turn| turn.items).filter_map(|item| {
             if let Item::Reasoning(block) = item { Some(block.parts) } else { None }

@@ -1,4 +1,4 @@
-//! The list of sessions, and a glimpse of the one that is chosen.
+//! Draws the session list, and a preview of the selected session.
 
 use jiff::Timestamp;
 use ratatui::layout::Rect;
@@ -46,17 +46,17 @@ pub fn draw(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
 fn empty(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
     let muted = Style::tone(Tone::Muted);
     let lines = match (&*state.list.filter, state.list.complete) {
-        (_, false) => vec!["looking …".to_owned()],
+        (_, false) => vec!["loading …".to_owned()],
         ("", true) => vec![
             "No sessions yet.".to_owned(),
             String::new(),
             "Run an agent (claude, codex, opencode, copilot, gemini) and it shows up here"
                 .to_owned(),
-            "while it works. `unspool doctor` says where it is looked for.".to_owned(),
+            "while it works. `unspool doctor` lists the folders that are searched.".to_owned(),
         ],
         (filter, true) => vec![
             format!("No session has {filter} in its title, project, agent, model or tags."),
-            "Esc shows all; s searches in what was said.".to_owned(),
+            "Esc shows all; s searches the content of sessions.".to_owned(),
         ],
     };
     for (y, text) in lines.iter().enumerate() {
@@ -78,7 +78,7 @@ pub fn preview(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
     session::pieces(state, preview, None, inset(below, 1), canvas);
 }
 
-/// Which columns there is room for, and how wide they are.
+/// The width of each column; 0 if there is no room for it.
 struct Columns {
     title: usize,
     agent: usize,
@@ -102,10 +102,10 @@ impl Columns {
             cost: 0,
             age: 5,
         };
-        // The glyph before, a space behind.
+        // The glyph on the left and the spaces around it.
         let mut left = width.saturating_sub(5 + columns.age);
         let least = 38;
-        // The most telling first; each only where the title keeps its room.
+        // Most useful first; each only if the title keeps its minimum width.
         let project = if grouping == Grouping::Project { 0 } else { 16 };
         let wanted: [(&mut usize, usize); 6] = [
             (&mut columns.agent, 12),
@@ -143,7 +143,7 @@ impl Columns {
         for tag in &glance.tags {
             more.push(&format!("  #{tag}"), Style::tone(Tone::Accent));
         }
-        // What a live one does now matters more than how it began.
+        // For a live session, its current activity matters more than its title.
         match &glance.activity {
             Some(Activity::Working { what }) => {
                 more.push(&format!("  {what}"), Style::tone(Tone::Running));

@@ -1,4 +1,4 @@
-//! What lies over everything: help, a line that is typed, a question, a choice.
+//! Draws overlays: the help, the input line, the delete question, the choice of sub-agents.
 
 use ratatui::layout::Rect;
 use unspool_core::block::Tone;
@@ -65,7 +65,7 @@ fn boxed(title: &str, rows: &[Line], at: usize, area: Rect, canvas: &mut Canvas<
     boxed_from(title, rows, at.saturating_sub(room.saturating_sub(1)), area, canvas);
 }
 
-/// Rows in a frame, in the middle.
+/// Rows in a centred box.
 fn boxed_from(title: &str, rows: &[Line], top: usize, area: Rect, canvas: &mut Canvas<'_>) {
     let widest = rows.iter().map(Line::width).max().unwrap_or(0) + 4;
     let width = widest.min(usize::from(area.width)) as u16;
@@ -106,7 +106,7 @@ fn typed(input: &Input, area: Rect, canvas: &mut Canvas<'_>) {
         Purpose::Find => ("find", "in this session"),
         Purpose::Search => ("search", "words, \"exact\", begin*, -not"),
         Purpose::Tag(_) => ("tag", "words; -word takes one away"),
-        Purpose::Rename(_) => ("name", "empty: what the agent calls it"),
+        Purpose::Rename(_) => ("name", "empty: the agent's own title"),
     };
     let row = nth(area, usize::from(area.height).saturating_sub(1));
     canvas.clear(row);
@@ -114,7 +114,7 @@ fn typed(input: &Input, area: Rect, canvas: &mut Canvas<'_>) {
     let mut line =
         Line::of(&format!(" {label} "), Style { strong: true, ..Style::tone(Tone::Accent) });
     let before = input.text.get(..input.at).unwrap_or_default();
-    // The cursor stays in sight: what is far before it gives way.
+    // Keep the cursor visible: drop characters from the start of the text.
     let room = usize::from(row.width).saturating_sub(line.width() + 2);
     let mut shown = before;
     while lines::width(shown) > room {

@@ -1,4 +1,4 @@
-//! Hits in all sessions: two lines each.
+//! Draws the hits of a search over all sessions, two lines each.
 
 use ratatui::layout::Rect;
 use unspool_core::block::Tone;
@@ -17,7 +17,7 @@ pub fn draw(search: &Search, area: Rect, canvas: &mut Canvas<'_>) {
     };
     if hits.is_empty() {
         let text =
-            format!("Nothing has {} in it. Words can be \"exact\", begin*, or -not.", search.query);
+            format!("No hits for {}. Words can be \"exact\", begin*, or -not.", search.query);
         canvas.text(&text, muted, inset(nth(area, 1), 2));
         return;
     }
@@ -25,7 +25,7 @@ pub fn draw(search: &Search, area: Rect, canvas: &mut Canvas<'_>) {
     for (y, hit) in hits.iter().skip(search.top).take(rows).enumerate() {
         let (first, second) = (nth(area, 2 * y), nth(area, 2 * y + 1));
         let chosen = search.top + y == search.at;
-        // The title of a session once, where its hits stand together.
+        // Show a session's title once for adjacent hits.
         let before = (search.top + y).checked_sub(1).filter(|_| y > 0);
         let before = before.and_then(|at| hits.get(at)).map(|hit| hit.session);
         let titled = before != Some(hit.session);
@@ -62,7 +62,7 @@ fn head(hit: &Found, titled: bool, width: usize) -> Line {
     line
 }
 
-/// Marks what was found; a snippet has no characters that are not drawn.
+/// Highlights the matches. Byte ranges map to columns: a snippet has no characters without a cell.
 fn mark(hit: &Found, chosen: bool, area: Rect, canvas: &mut Canvas<'_>) {
     for (start, end) in &hit.ranges {
         let before = hit.snippet.get(..*start).map_or(0, lines::width);

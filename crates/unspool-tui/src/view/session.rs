@@ -1,4 +1,4 @@
-//! A session: the pieces that are in sight.
+//! Draws the visible entries of a session.
 
 use ratatui::layout::Rect;
 use unspool_core::block::Tone;
@@ -29,7 +29,7 @@ pub fn draw(state: &State, transcript: &Transcript, area: Rect, canvas: &mut Can
     }
 }
 
-/// Draws what is in sight of a transcript, in an area as high as its view.
+/// Draws the visible entries of a transcript. The area is as high as its viewport.
 pub fn pieces(
     state: &State,
     transcript: &Transcript,
@@ -55,7 +55,7 @@ pub fn pieces(
                 paint::draw(&Line::of("▎", Style::default()), row, canvas.buffer, canvas.theme);
                 canvas.fill(Rect { width: 1, ..row }, canvas.theme.rail());
             }
-            // Above what is new, where there is room: some pieces stand close together.
+            // A rule above the first new entry; a dot if it has no blank line above it.
             let marked = transcript.mark == Some(piece.key) && nth_line == 0;
             if marked && line.is_blank() {
                 let rule =
@@ -64,7 +64,7 @@ pub fn pieces(
             } else if marked {
                 canvas.text("•", Style::tone(Tone::Accent), Rect { x: row.x + 1, width: 1, ..row });
             }
-            // What runs may blink, and nothing else does (C-18).
+            // Only running parts are animated (C-18).
             if piece.is_open() && state.beat() % 2 == 1 && has_running_glyph(line) {
                 canvas.line(&blinked(line), text);
             } else {
@@ -96,12 +96,12 @@ fn blinked(line: &Line) -> Line {
     line
 }
 
-/// Marks the words that are looked for in what was drawn on a row.
+/// Highlights the words of the find in a drawn row.
 fn mark_words(words: &[String], row: Rect, canvas: &mut Canvas<'_>, current: bool) {
     if words.is_empty() {
         return;
     }
-    // Cells and not bytes: a character may be lower-cased to several.
+    // Map back to cells: lower-casing may turn one character into several.
     let mut text = String::new();
     let mut columns = Vec::new();
     for x in row.left()..row.right() {

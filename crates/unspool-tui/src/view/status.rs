@@ -1,5 +1,5 @@
-//! The line at the top and what stands at the bottom: where one is, what the agent does now, time,
-//! tokens, model, connection.
+//! Draws the header and the footer: breadcrumbs, the agent's activity, time, tokens, model,
+//! connection and the replay's timeline.
 
 use jiff::Timestamp;
 use ratatui::layout::Rect;
@@ -42,7 +42,7 @@ pub fn head(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
             line.push(&format!(" · /{}", list.filter), Style::tone(Tone::Accent));
         }
     }
-    // The way from the list to what is in sight.
+    // Breadcrumbs from the list to the visible screen.
     for (at, screen) in state.screens.iter().enumerate() {
         if at > 0 {
             line.push(" › ", Style::gutter());

@@ -1,4 +1,4 @@
-//! One more prompt at the end of a log, as a running agent appends it.
+//! Appends a prompt to a log, as a running agent does.
 
 use std::fs::OpenOptions;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -10,7 +10,7 @@ use crate::journal::stamp;
 use crate::json::Json;
 use crate::random::Random;
 
-/// Enough to hold the last records of a session: notes are small.
+/// Enough for the last records of a session, which are small notes.
 const TAIL: u64 = 64 * 1024;
 
 pub fn append(path: &Path, seed: u64) -> Result<()> {
@@ -32,7 +32,7 @@ pub fn append(path: &Path, seed: u64) -> Result<()> {
     let parent = last("\"leafUuid\":\"").with_context(lost)?;
     let session = last("\"sessionId\":\"").with_context(lost)?;
     let folder = last("\"cwd\":\"").with_context(lost)?;
-    // Another prompt for each length, so that no two lines are equal.
+    // The prompt depends on the file's length, so that no two lines are equal.
     let mut random = Random::new(seed ^ length);
     let mut line = Json::default();
     line.raw("{\"parentUuid\":").text(parent).raw(",\"isSidechain\":false,\"promptId\":\"");

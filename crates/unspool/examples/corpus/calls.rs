@@ -1,5 +1,5 @@
-//! Tool calls as they stand in the log: the input that the model wrote, the result that it was
-//! given, and the structured result beside it.
+//! Tool calls as the log has them: the model's input, the result sent to the model, and the
+//! structured result beside it.
 
 use std::fmt::Write as _;
 
@@ -11,14 +11,14 @@ use crate::random::Random;
 use crate::sources::{Dialect, Place, Sources};
 use crate::words::Spelling;
 
-/// Bash prints no more than this; the program moves the rest into a file.
+/// Maximum Bash output; Claude Code moves the rest into a file.
 const LONGEST_OUTPUT: usize = 29_000;
 
 #[derive(Default)]
 pub struct Call {
     pub tool: &'static str,
     pub input: Json,
-    /// What the model was given.
+    /// The result sent to the model.
     pub content: Json,
     /// `toolUseResult`.
     pub result: Json,
@@ -26,17 +26,16 @@ pub struct Call {
     pub delegates: bool,
 }
 
-/// What a call is made from.
+/// Generates calls.
 pub struct Workshop<'a> {
     pub sources: &'a Sources,
     pub random: Random,
     pub desk: Desk<'a>,
     pub folder: String,
     pub dialect: &'a Dialect,
-    /// Sizes of outputs are multiplied by this, so that a corpus gets its size and its number of
-    /// records at once.
+    /// Scale of output sizes, so that a corpus meets both its size and its number of records.
     pub scale: f64,
-    /// The most that one output may have.
+    /// Maximum size of one output.
     pub limit: usize,
     output: Output,
 }
@@ -74,7 +73,7 @@ impl<'a> Workshop<'a> {
             }
             return call;
         }
-        // An edit repeats the whole file, which a small session has no room for.
+        // An edit repeats the whole file, too large for a small session.
         let kinds = if self.limit < 30_000 { 655 } else { 1000 };
         match self.random.below(kinds) {
             0..350 => self.bash(&mut call),
@@ -324,7 +323,7 @@ impl Call {
         self.failed = true;
     }
 
-    /// The fields that only results of some tools have.
+    /// Fields that only the results of some tools have.
     pub fn tail(&self) -> &'static str {
         match self.tool {
             "Bash" => ",\"sandboxed\":false",
@@ -347,7 +346,7 @@ impl Call {
     }
 }
 
-/// One hunk, its lines marked as a difference marks them.
+/// One hunk in unified diff notation.
 fn patch(out: &mut Json, change: &Change) {
     let lines = |text: &str| if text.is_empty() { 0 } else { text.split('\n').count() };
     let (above, below) = (lines(&change.above), lines(&change.below));

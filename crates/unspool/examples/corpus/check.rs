@@ -1,5 +1,5 @@
-//! Proves that Unspool reads a corpus: every session through `unspool show --json`, no line that
-//! cannot be read, no warning.
+//! Checks that Unspool reads a corpus: runs `unspool show --json` on every session and fails on an
+//! unreadable line or a warning.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -44,10 +44,10 @@ pub fn check(folder: &Path, unspool: Option<&Path>) -> Result<()> {
         ensure!(shown.status.success(), "unspool cannot show {}: {told}", log.display());
         ensure!(told.is_empty(), "unspool warns about {}: {told}", log.display());
         let shown: Shown = serde_json::from_slice(&shown.stdout)
-            .with_context(|| format!("what unspool says of {} is no document", log.display()))?;
+            .with_context(|| format!("unspool wrote no valid document for {}", log.display()))?;
         ensure!(
             shown.records.unreadable == 0 && shown.warnings.is_empty(),
-            "{} has {} lines that cannot be read and {} warnings",
+            "{} has {} unreadable lines and {} warnings",
             log.display(),
             shown.records.unreadable,
             shown.warnings.len()
@@ -60,13 +60,13 @@ pub fn check(folder: &Path, unspool: Option<&Path>) -> Result<()> {
     }
     ensure!(sessions > 0, "{} holds no session; write one with --out", folder.display());
     println!(
-        "{sessions} sessions are read without a warning: {records} records, {turns} turns, \
-         {parts} parts"
+        "{sessions} sessions read without a warning: {records} records, {turns} turns, {parts} \
+         parts"
     );
     Ok(())
 }
 
-/// Every session's log under `projects`, in a fixed order; sub-agents come with their parents.
+/// Every session's log under `projects`, sorted; sub-agents are read with their parents.
 pub fn logs(folder: &Path) -> Result<Vec<PathBuf>> {
     let projects = folder.join("projects");
     let mut logs = Vec::new();
@@ -89,7 +89,7 @@ pub fn logs(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(logs)
 }
 
-/// Examples are built into a folder beside the program.
+/// The program next to the `examples` folder that cargo builds into.
 fn beside_us() -> Result<PathBuf> {
     let own = std::env::current_exe()?;
     let program = own.ancestors().nth(2).map(|target| target.join("unspool"));

@@ -1,5 +1,5 @@
-//! The records around the conversation: what the program tells the model at the start, its notes
-//! on its own state, marks at the ends of turns and at compactions.
+//! The records around the conversation: Claude Code's context for the model at the start, its state
+//! notes, and the marks at turn ends and compactions.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use anyhow::Result;
 use crate::random::Uuid;
 use crate::session::Session;
 
-/// Attachments of the start of a session, in their order: type, fields, text as sent, its role.
+/// The attachments at the start of a session, in order: type, fields, text as sent, its role.
 const OPENING: [(&str, &str, &str); 4] = [
     (
         "{\"type\":\"deferred_tools_delta\",\"addedNames\":[\"CronCreate\",\"CronDelete\",\"CronList\",\
@@ -47,7 +47,7 @@ const OPENING: [(&str, &str, &str); 4] = [
 ];
 
 impl Session<'_> {
-    /// What the model is told before its first answer.
+    /// Writes the context sent before the first reply.
     pub fn open_context(&mut self) -> Result<()> {
         let folder = self.workshop.folder.clone();
         let environment = format!(
@@ -79,7 +79,7 @@ impl Session<'_> {
 
     pub fn attach(&mut self, attachment: &str, sent: &str, role: &str) -> Result<()> {
         let uuid = self.workshop.random.uuid();
-        // The program makes attachments before it stamps the prompt they belong to.
+        // Claude Code creates attachments before it timestamps their prompt.
         let time = self.earlier(self.workshop.random.clone().below(9) as i64);
         let parent = self.journal.parent;
         let line = self.journal.begin(parent, None);
@@ -90,7 +90,7 @@ impl Session<'_> {
         Ok(self.journal.end(uuid)?)
     }
 
-    /// A record outside the tree: its type and what stands between that and the session's id.
+    /// Writes a record outside the tree: its type, and the fields between that and the session id.
     pub fn note(&mut self, kind: &str, fields: &str) -> Result<()> {
         let line = self.journal.begin_note();
         line.raw("{\"type\":").text(kind).raw(fields).raw(",\"sessionId\":\"").raw(self.id);
@@ -98,7 +98,7 @@ impl Session<'_> {
         Ok(self.journal.close()?)
     }
 
-    /// The group of notes that the program repeats whenever it saves.
+    /// Writes the group of notes that Claude Code repeats on every save.
     pub fn note_state(&mut self) -> Result<()> {
         self.note_last_prompt()?;
         if self.is_interactive {
@@ -134,7 +134,7 @@ impl Session<'_> {
         self.note("tools-used", &fields)
     }
 
-    /// Where the files' state before a prompt is kept.
+    /// Writes a snapshot of the files before a prompt.
     pub fn note_snapshot(&mut self, message: &Uuid) -> Result<()> {
         let time = self.now();
         let line = self.journal.begin_note();
@@ -157,7 +157,7 @@ impl Session<'_> {
         Ok(self.journal.close()?)
     }
 
-    /// One request as the program logs it, in the sessions that log them.
+    /// Writes one logged request, in sessions that log them.
     pub fn note_request(&mut self, reference: &Uuid) -> Result<()> {
         let time = self.now();
         let mut hashes = String::new();
@@ -181,7 +181,7 @@ impl Session<'_> {
         Ok(self.journal.close()?)
     }
 
-    /// A record of the program in the tree; `fields` begin with the subtype.
+    /// Writes a system record in the tree; `fields` starts with the subtype.
     pub fn tell(&mut self, fields: &str) -> Result<()> {
         let uuid = self.workshop.random.uuid();
         let time = self.now();
@@ -192,7 +192,7 @@ impl Session<'_> {
         Ok(self.journal.end(uuid)?)
     }
 
-    /// The model's memory is full: a boundary without a parent, and a summary behind it.
+    /// Writes a compaction: a boundary without a parent, followed by a summary.
     pub fn compact(&mut self) -> Result<()> {
         self.pass(20_000);
         let uuid = self.workshop.random.uuid();

@@ -1,5 +1,5 @@
-//! The files that a session works on. A file is read again and again, as agents do, and edited in
-//! between; only so many stay open, so memory stays the same.
+//! The files that a session works on. As agents do, it reads a file repeatedly and edits it in
+//! between; the number of open files is limited, which bounds memory.
 
 use std::ops::Range;
 
@@ -7,14 +7,14 @@ use crate::random::{Random, mix};
 use crate::sources::{Dialect, Place, Sources};
 
 const OPEN: usize = 10;
-/// Files that every session of a project knows.
+/// Number of files shared by all sessions of a project.
 const WELL_KNOWN: usize = 48;
 
 pub struct Desk<'a> {
     files: Vec<OpenFile<'a>>,
     dialect: &'a Dialect,
     folder: String,
-    /// How large files are; the same for the whole corpus, so that a file is the same everywhere.
+    /// Scale of file sizes; constant in a corpus, so that a file has the same content everywhere.
     scale: f64,
 }
 
@@ -24,7 +24,7 @@ pub struct OpenFile<'a> {
     pub place: Place<'a>,
 }
 
-/// A change of a file: which lines, and what became of them.
+/// An edit of a file: the lines before and after.
 pub struct Change {
     pub range: Range<usize>,
     /// The number of the first line of `before`, counted from 1.
@@ -42,7 +42,7 @@ impl<'a> Desk<'a> {
         Desk { files: Vec::new(), dialect, folder: folder.to_owned(), scale }
     }
 
-    /// A file to look at: mostly one that is open.
+    /// Chooses a file to read: mostly one that is open.
     pub fn choose(&mut self, sources: &Sources, random: &mut Random) -> usize {
         if !self.files.is_empty() && random.chance(400) {
             return random.below(self.files.len());
@@ -52,7 +52,7 @@ impl<'a> Desk<'a> {
         } else {
             random.next()
         };
-        // A function of the bits alone: a well known file is the same in every session.
+        // Depends on the bits alone: a shared file is the same in every session.
         let mut content = String::new();
         let place = Place { dialect: self.dialect, file: mix(bits) };
         let mut own = Random::new(bits);
@@ -61,7 +61,7 @@ impl<'a> Desk<'a> {
         self.put(sources, bits, content)
     }
 
-    /// A file to change: one that was looked at, and rather a small one.
+    /// Chooses a file to edit: an open one, preferably small.
     pub fn choose_small(&mut self, sources: &Sources, random: &mut Random) -> usize {
         if self.files.len() < 3 {
             return self.choose(sources, random);
@@ -71,7 +71,7 @@ impl<'a> Desk<'a> {
         if size(one) < size(other) { one } else { other }
     }
 
-    /// A file that is far larger than others: a lock file, a generated table.
+    /// Chooses a file that is far larger than others: a lock file, a generated table.
     pub fn choose_large(&mut self, sources: &Sources, random: &mut Random, bytes: usize) -> usize {
         let bits = random.next();
         let mut content = String::new();
@@ -80,14 +80,14 @@ impl<'a> Desk<'a> {
         self.put(sources, bits, content)
     }
 
-    /// Takes a file that was just written; answers where it is.
+    /// Adds a file that was just written and returns its index.
     pub fn put(&mut self, sources: &Sources, bits: u64, content: String) -> usize {
         let mut path = format!("{}/", self.folder);
         sources.words.path(&mut path, bits);
         let place = Place { dialect: self.dialect, file: mix(bits) };
         let file = OpenFile { path, content, place };
         if let Some(index) = self.files.iter().position(|open| open.path == file.path) {
-            // It is open, and perhaps it was edited since.
+            // Keep the open version: it may have been edited.
             return index;
         }
         if self.files.len() < OPEN {
@@ -109,7 +109,7 @@ impl<'a> Desk<'a> {
 }
 
 impl OpenFile<'_> {
-    /// About so many bytes of whole lines, and the number of the first of them.
+    /// About `bytes` bytes of whole lines, and the number of the first line.
     pub fn slice(&self, random: &mut Random, bytes: usize) -> (&str, usize) {
         let text = self.content.trim_end_matches('\n');
         if text.len() <= bytes + bytes / 2 {
@@ -124,7 +124,7 @@ impl OpenFile<'_> {
         count_lines(&self.content).max(1)
     }
 
-    /// Some lines, and what an agent makes of them.
+    /// A random edit of a few lines.
     pub fn change(&self, sources: &Sources, random: &mut Random) -> Change {
         let text = self.content.trim_end_matches('\n');
         let start = line_start(text, random.below(text.len().max(1)));
@@ -173,7 +173,7 @@ fn count_lines(text: &str) -> usize {
     text.bytes().filter(|&byte| byte == b'\n').count()
 }
 
-/// Where the line begins that a byte is in. Line feeds are never inside a character.
+/// The start of the line at a byte offset. Line feeds are never part of a multi-byte character.
 fn line_start(text: &str, at: usize) -> usize {
     text.as_bytes()[..at].iter().rposition(|&byte| byte == b'\n').map_or(0, |before| before + 1)
 }

@@ -1,5 +1,5 @@
-//! Counts what a corpus really holds, so that its claims can be checked: how much of it is text,
-//! how much of that is said only once, how many words there are.
+//! Counts what a corpus contains, to check its claims: how much of it is text, how much of the text
+//! is distinct, how many words there are.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
@@ -17,7 +17,7 @@ struct Count {
     bytes: u64,
     longest: usize,
     kinds: BTreeMap<String, u64>,
-    /// What the conversation says: prompts, thoughts, answers, inputs and results of calls.
+    /// The conversation's text: prompts, reasoning, replies, inputs and results of calls.
     text: u64,
     values: Distinct,
     lines: Distinct,
@@ -118,14 +118,14 @@ impl Count {
         self.text(content);
     }
 
-    /// Signatures and images are no text.
+    /// Skips signatures and images, which are not text.
     fn text(&mut self, value: &Value) {
         match value {
             Value::String(text) => {
                 self.text += text.len() as u64;
                 self.values.add(text);
                 for line in text.lines() {
-                    // The number that the Read tool puts before a line is not the line's.
+                    // Strip the line number that the Read tool adds.
                     let numbered = line.split_once('\t');
                     let plain = match numbered {
                         Some((number, rest)) if number.bytes().all(|b| b.is_ascii_digit()) => rest,

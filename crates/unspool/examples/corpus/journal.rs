@@ -1,5 +1,5 @@
-//! One log file that is being written: lines go out as soon as they are whole, so memory stays the
-//! same whatever the size of the file.
+//! A log file being written. Complete lines are flushed in batches, so memory does not grow with
+//! the file.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -11,21 +11,21 @@ use jiff::Timestamp;
 use crate::json::Json;
 use crate::random::Uuid;
 
-/// Lines are gathered up to this size before they are written.
+/// Lines are buffered up to this size.
 const BATCH: usize = 1 << 18;
 
 pub struct Journal {
     file: File,
-    /// Lines that are not written yet, and the one that is being made.
+    /// Buffered lines, and the line under construction.
     batch: Json,
-    /// Bytes that are written.
+    /// Bytes written to the file.
     bytes: u64,
     pub records: u64,
-    /// The record that the next one of the tree hangs on.
+    /// The parent of the next record in the tree.
     pub parent: Option<Uuid>,
     /// The id of the sub-agent whose file this is.
     pub agent: Option<String>,
-    /// The fields that every record of the tree ends with.
+    /// The trailing fields of every record in the tree.
     base: String,
 }
 
@@ -44,7 +44,7 @@ impl Journal {
         })
     }
 
-    /// Opens a record of the tree: what stands before `message`, `attachment` or `type`.
+    /// Starts a record in the tree: the fields before `message`, `attachment` or `type`.
     pub fn begin(&mut self, parent: Option<Uuid>, prompt: Option<&Uuid>) -> &mut Json {
         let line = &mut self.batch;
         match parent {
@@ -65,19 +65,19 @@ impl Journal {
         line
     }
 
-    /// Closes a record of the tree and hangs the next one on it.
+    /// Ends a record in the tree and makes it the parent of the next one.
     pub fn end(&mut self, uuid: Uuid) -> io::Result<()> {
         self.batch.raw(self.base.as_bytes());
         self.parent = Some(uuid);
         self.close()
     }
 
-    /// Opens a record outside the tree.
+    /// Starts a record outside the tree.
     pub fn begin_note(&mut self) -> &mut Json {
         &mut self.batch
     }
 
-    /// Closes a record that is whole but for its line feed.
+    /// Ends a record that only lacks its line feed.
     pub fn close(&mut self) -> io::Result<()> {
         self.batch.raw("\n");
         self.records += 1;
@@ -87,7 +87,7 @@ impl Journal {
         Ok(())
     }
 
-    /// What was told so far, written or not.
+    /// Total bytes so far, flushed or not.
     pub fn size(&self) -> u64 {
         self.bytes + self.batch.0.len() as u64
     }
@@ -104,7 +104,7 @@ impl Journal {
     }
 }
 
-/// A time as the log writes it.
+/// A timestamp in the log's format.
 pub fn stamp(milliseconds: i64) -> String {
     let time = Timestamp::from_millisecond(milliseconds).unwrap_or_default();
     format!("{time:.3}")

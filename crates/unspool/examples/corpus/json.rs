@@ -1,7 +1,7 @@
-//! JSON as `JSON.stringify` writes it, straight into bytes. A tree of values in between would cost
-//! more than all the rest of the generator.
+//! Writes JSON directly into bytes, in the format of `JSON.stringify`. An intermediate value tree
+//! would cost more than the rest of the generator.
 
-/// For each byte: 0 if it stands as it is, else the letter behind the backslash, `u` for a number.
+/// For each byte: 0 if it needs no escape, else the letter after the backslash (`u` for `\u00XX`).
 const ESCAPES: [u8; 256] = {
     let mut escapes = [0; 256];
     let mut control = 0;
@@ -23,7 +23,7 @@ const ESCAPES: [u8; 256] = {
 pub struct Json(pub Vec<u8>);
 
 impl Json {
-    /// JSON that is written already.
+    /// Appends raw JSON.
     pub fn raw(&mut self, json: impl AsRef<[u8]>) -> &mut Json {
         self.0.extend_from_slice(json.as_ref());
         self
@@ -44,12 +44,12 @@ impl Json {
         self.raw(&digits[at..])
     }
 
-    /// A string, with its quotes.
+    /// Appends a string with its quotes.
     pub fn text(&mut self, text: &str) -> &mut Json {
         self.raw("\"").inside(text).raw("\"")
     }
 
-    /// A part of a string.
+    /// Appends escaped text inside a string.
     pub fn inside(&mut self, text: &str) -> &mut Json {
         let bytes = text.as_bytes();
         self.0.reserve(bytes.len() + bytes.len() / 16);
@@ -74,8 +74,8 @@ impl Json {
         self
     }
 
-    /// A file as the Read tool of 2.1.325 shows it: number, tab, line. (Before 2.1.197 the number
-    /// stood in six columns with an arrow behind it.)
+    /// A file in the Read tool's format of 2.1.325: number, tab, line. (Before 2.1.197 the number
+    /// was padded to six columns and followed by an arrow.)
     pub fn numbered(&mut self, text: &str, first: usize) -> &mut Json {
         self.raw("\"");
         for (index, line) in text.split('\n').enumerate() {

@@ -8,9 +8,9 @@
 //! cargo run --release -p unspool --example corpus -- --check DIR
 //! ```
 //!
-//! The logs lie as under `~/.claude`, so `CLAUDE_CONFIG_DIR=DIR` shows them to any tool. The same
-//! arguments and the same source text give the same bytes. `DIR/corpus.json` says what was made,
-//! `DIR/queries.tsv` has searches: words of one session, words of nearly all, and fragments.
+//! The folder is laid out like `~/.claude`, so `CLAUDE_CONFIG_DIR=DIR` points any tool at it. The
+//! same arguments and the same source text give the same bytes. `DIR/corpus.json` describes the
+//! corpus; `DIR/queries.tsv` has searches: words of one session, words of nearly all, fragments.
 
 mod append;
 mod calls;
@@ -42,13 +42,13 @@ use plan::Plan;
 use session::{Session, Told};
 use sources::Sources;
 
-/// Records per megabyte, as in the logs that the default size was taken from.
+/// Records per megabyte, as measured in the logs behind the default size.
 const RECORDS_PER_MEGABYTE: u64 = 260;
 
 /// Writes a corpus of Claude Code session logs
 #[derive(Parser)]
 struct Arguments {
-    /// The folder to write; it gets `projects/`, as `~/.claude` has it
+    /// The folder to write; gets a `projects/` like `~/.claude`
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// The size of all logs together, in millions of bytes
@@ -60,7 +60,7 @@ struct Arguments {
     /// How many records; 260 per megabyte if not given
     #[arg(long)]
     records: Option<u64>,
-    /// Exactly so many files: one per session, and no sub-agents
+    /// The exact number of files: one per session, without sub-agents
     #[arg(long)]
     files: Option<usize>,
     #[arg(long, default_value_t = 1)]
@@ -103,7 +103,7 @@ fn work(arguments: &Arguments) -> Result<()> {
         return append::append(file, arguments.seed);
     }
     let Some(out) = &arguments.out else {
-        bail!("say what to do: --out DIR writes a corpus, --inspect, --check or --append read one")
+        bail!("nothing to do: --out DIR writes a corpus; --inspect, --check and --append use one")
     };
     generate(arguments, out)
 }
@@ -111,7 +111,7 @@ fn work(arguments: &Arguments) -> Result<()> {
 fn generate(arguments: &Arguments, out: &Path) -> Result<()> {
     let projects = out.join("projects");
     if projects.exists() {
-        bail!("{} is there already; remove it or name another folder", projects.display());
+        bail!("{} already exists; remove it or choose another folder", projects.display());
     }
     let started = Instant::now();
     let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -119,13 +119,13 @@ fn generate(arguments: &Arguments, out: &Path) -> Result<()> {
     let bytes = arguments.megabytes * 1_000_000;
     let records = arguments.records.unwrap_or(arguments.megabytes * RECORDS_PER_MEGABYTE).max(2);
     let sessions = arguments.files.unwrap_or(arguments.sessions).max(1);
-    // One session is one file; of several, some have sub-agents.
+    // A single session is one file; with several, some have sub-agents.
     let with_agents = arguments.files.is_none() && sessions > 1;
     let plan = Plan::new(&sources, arguments.seed, bytes, records, sessions, with_agents);
     for project in &plan.projects {
         let folder = projects.join(&project.slug);
         fs::create_dir_all(&folder)
-            .with_context(|| format!("cannot make the folder {}", folder.display()))?;
+            .with_context(|| format!("cannot create the folder {}", folder.display()))?;
     }
     let told = write_all(&sources, &plan, &projects)?;
     let took = started.elapsed().as_secs_f64();
@@ -154,7 +154,7 @@ fn generate(arguments: &Arguments, out: &Path) -> Result<()> {
 /// Sessions do not depend on each other, so their order and the number of threads do not matter.
 fn write_all(sources: &Sources, plan: &Plan, projects: &Path) -> Result<Vec<Told>> {
     let mut order: Vec<usize> = (0..plan.sessions.len()).collect();
-    // The largest first, so that no thread is left alone with it at the end.
+    // Largest first, so that no thread ends with a long session alone.
     order.sort_by_key(|&index| std::cmp::Reverse(plan.sessions[index].bytes));
     let next = AtomicUsize::new(0);
     let work = || -> Result<Vec<(usize, Told)>> {
@@ -173,7 +173,7 @@ fn write_all(sources: &Sources, plan: &Plan, projects: &Path) -> Result<Vec<Told
         let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
         let mut all = Vec::new();
         for worker in workers {
-            all.extend(worker.join().map_err(|_| anyhow!("a thread of the generator failed"))??);
+            all.extend(worker.join().map_err(|_| anyhow!("a generator thread panicked"))??);
         }
         Ok(all)
     })?;
@@ -181,7 +181,7 @@ fn write_all(sources: &Sources, plan: &Plan, projects: &Path) -> Result<Vec<Told
     Ok(told.into_iter().map(|(_, one)| one).collect())
 }
 
-/// Searches with what is known of their hits: a rare word stands in one session only.
+/// Writes searches with their expected hits: a rare word occurs in one session only.
 fn write_queries(sources: &Sources, told: &[Told], path: &Path) -> Result<()> {
     let mut lines = String::new();
     let step = told.len().div_ceil(60).max(1);
@@ -192,7 +192,7 @@ fn write_queries(sources: &Sources, told: &[Told], path: &Path) -> Result<()> {
         lines.push_str(&format!("common\t{word}\t\n"));
     }
     for one in told.iter().skip(step / 2).step_by(step) {
-        // Words are ASCII, so every place is a boundary.
+        // Words are ASCII, so every byte offset is a character boundary.
         let middle = one.needle.len() / 2;
         let fragment = &one.needle[middle - 3..(middle + 4).min(one.needle.len())];
         lines.push_str(&format!("fragment\t{fragment}\t{}\n", one.session));

@@ -1,5 +1,5 @@
-//! What the model says, as the log has it: one record per block, all with the ids and the usage of
-//! their message.
+//! Messages of the model as the log has them: one record per block, each with the id and the usage
+//! of the message.
 
 use anyhow::Result;
 
@@ -29,12 +29,12 @@ pub struct Usage {
 pub enum Stop {
     Tools,
     End,
-    /// The user stopped it; such a message never learns what it used.
+    /// The user stopped it; such a message has no final usage.
     Interrupted,
 }
 
 impl Session<'_> {
-    /// Writes the message; answers with the uuids of its records.
+    /// Writes the message and returns the uuids of its records.
     pub fn say(&mut self, blocks: &[Block], stop: Stop) -> Result<Vec<Uuid>> {
         let written: usize = blocks.iter().map(|block| block.json.0.len()).sum();
         let random = &mut self.workshop.random;
@@ -109,7 +109,7 @@ impl Session<'_> {
         }
     }
 
-    /// Text; a long one is a small document with lists and code.
+    /// A text block; a long one is a small document with lists and code.
     pub fn text(&mut self, low: usize, high: usize, with: Option<&str>) -> Block {
         let (sources, random) = (self.workshop.sources, &mut self.workshop.random);
         let words = random.skewed(low, high).min(self.workshop.limit / 14).max(4);
@@ -167,7 +167,7 @@ impl Usage {
     }
 }
 
-/// What each model used, every message counted once, as `cost-state` has it.
+/// Usage by model, each message counted once, as in `cost-state`.
 #[derive(Default)]
 pub struct Used {
     pub models: Vec<(&'static str, Usage)>,

@@ -1,5 +1,5 @@
-//! What commands print: compilers, tests, version control, logs, listings. Each is written until
-//! it has about the wanted size, and no two are alike.
+//! Command outputs: compilers, tests, version control, logs, listings. Each is generated up to
+//! about the requested size, and no two are equal.
 
 use std::fmt::Write as _;
 
@@ -13,7 +13,7 @@ pub struct Output {
     pub command: String,
     pub purpose: String,
     pub printed: String,
-    /// Compilers print to the other stream.
+    /// Standard error, where compilers print.
     pub is_error_stream: bool,
     pub exit_code: u8,
 }
@@ -50,7 +50,7 @@ impl Printer<'_> {
     }
 
     fn path(&mut self, out: &mut String) {
-        // A third of the paths are the project's well known ones.
+        // A third of the paths are the project's shared files.
         let bits = if self.random.chance(300) {
             self.place.dialect.bits ^ self.random.below(60) as u64
         } else {
@@ -226,7 +226,7 @@ impl Printer<'_> {
         self.matches(&mut output.printed, bytes);
     }
 
-    /// Lines as `grep -n` prints them.
+    /// Lines in the format of `grep -n`.
     pub fn matches(&mut self, out: &mut String, bytes: usize) {
         while out.len() < bytes {
             let mut path = String::new();

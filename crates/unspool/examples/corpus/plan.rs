@@ -1,4 +1,4 @@
-//! What is to be written: how many sessions, how large each is, where it lies and when it was.
+//! The plan of a corpus: the number of sessions, and the size, project and time of each.
 
 use crate::random::{Random, mix};
 use crate::sources::{Dialect, Sources};
@@ -8,20 +8,20 @@ use crate::words::Spelling;
 const FIRST_DAY: i64 = 1_782_892_800_000;
 const DAYS: f64 = 120.0;
 const DAY: f64 = 86_400_000.0;
-/// What the smallest session needs: a prompt and an answer.
+/// Bytes of the smallest session: a prompt and a reply.
 const SMALLEST: f64 = 3_300.0;
-/// Records that a session has beyond those its size asks for: the last steps find little room.
+/// Extra records of a session beyond those its size requires: the last steps are short.
 const RECORDS_AT_THE_END: f64 = 12.0;
 
-/// The size that the sizes of outputs were chosen for: at this many bytes per record, and with so
-/// many of them around the text, outputs are neither stretched nor shrunk.
+/// The record size for which the output sizes were chosen: with this many bytes of text and of
+/// surrounding JSON per record, outputs are not scaled.
 const BYTES_AROUND_TEXT: f64 = 930.0;
 const BYTES_OF_TEXT: f64 = 3_100.0;
 
 pub struct Project {
     pub dialect: Dialect,
     pub folder: String,
-    /// The folder's name among Claude Code's projects.
+    /// The name of its folder in Claude Code's `projects`.
     pub slug: String,
     pub branch: String,
 }
@@ -37,7 +37,7 @@ pub struct Planned {
 pub struct Plan {
     pub projects: Vec<Project>,
     pub sessions: Vec<Planned>,
-    /// Sub-agents have files of their own; a corpus of an exact number of files has none.
+    /// Sub-agents have separate files; a corpus with an exact number of files has none.
     pub with_agents: bool,
 }
 
@@ -55,7 +55,7 @@ impl Plan {
         let projects = (0..count).map(|_| Project::new(sources, &mut random)).collect();
         let even = bytes as f64 / sessions as f64;
         let floor = SMALLEST.min(even * 0.85);
-        // A few are very large, most are small, and no two neighbours are alike.
+        // A few are very large, most are small, and neighbours differ.
         let mut weights: Vec<f64> = (0..sessions)
             .map(|rank| (rank as f64 + 5.0).powf(-1.5) * (0.5 + random.fraction()))
             .collect();
@@ -100,7 +100,7 @@ impl Project {
     }
 }
 
-/// By how much outputs are stretched so that records are of this size on average.
+/// The factor for output sizes that gives records of this average size.
 pub fn scale(bytes_per_record: f64) -> f64 {
     ((bytes_per_record - BYTES_AROUND_TEXT) / BYTES_OF_TEXT).clamp(0.01, 40.0)
 }

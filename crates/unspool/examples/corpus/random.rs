@@ -1,13 +1,13 @@
-//! The only source of chance in the generator: a seed decides every byte, so no clock, no
-//! addresses and no hash map may take part.
+//! The generator's only random source. A seed decides every byte, so no clock, address or hash-map
+//! order may influence the output.
 
-/// SplitMix64: one addition and a mix per number, which is fast enough to sit in the inner loop.
+/// SplitMix64: one addition and one mix per number, fast enough for the inner loop.
 #[derive(Clone)]
 pub struct Random {
     state: u64,
 }
 
-/// A uuid as it is written, so that it can be repeated in many records without formatting.
+/// A formatted uuid, because it is repeated in many records.
 pub type Uuid = [u8; 36];
 
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -23,7 +23,7 @@ pub fn mix(number: u64) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
-/// A number for some bytes, the same on every machine.
+/// A hash that is the same on every machine.
 pub fn digest(bytes: &[u8]) -> u64 {
     let mut sum = 0xcbf2_9ce4_8422_2325u64;
     for chunk in bytes.chunks(8) {
@@ -47,7 +47,7 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number smaller than `limit`; 0 if there is none.
+    /// A number below `limit`; 0 if `limit` is 0.
     pub fn below(&mut self, limit: usize) -> usize {
         ((u128::from(self.next()) * limit as u128) >> 64) as usize
     }
@@ -56,7 +56,7 @@ impl Random {
         low + self.below(high.saturating_sub(low) + 1)
     }
 
-    /// True in `thousandths` of a thousand cases.
+    /// True with a probability of `thousandths` / 1000.
     pub fn chance(&mut self, thousandths: usize) -> bool {
         self.below(1000) < thousandths
     }
@@ -65,7 +65,7 @@ impl Random {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// A size with a long tail: mostly near `low`, seldom near `high`.
+    /// A size with a long tail: mostly near `low`, rarely near `high`.
     pub fn skewed(&mut self, low: usize, high: usize) -> usize {
         let ratio = high.max(low + 1) as f64 / low.max(1) as f64;
         (low.max(1) as f64 * ratio.powf(self.fraction())) as usize
@@ -105,7 +105,7 @@ impl Random {
         }
     }
 
-    /// What follows `msg_01`, `toolu_01` and `req_01`.
+    /// The suffix of `msg_01`, `toolu_01` and `req_01` ids.
     pub fn identifier(&mut self) -> [u8; 22] {
         let mut written = [0; 22];
         for byte in &mut written {

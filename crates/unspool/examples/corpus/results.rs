@@ -1,5 +1,5 @@
-//! What comes back to the model: results of calls, refusals, interruptions, and whole sub-agents
-//! with their own files.
+//! Results sent to the model: call results, rejections, interruptions, and whole sub-agents with
+//! their own files.
 
 use std::fs;
 
@@ -18,7 +18,7 @@ const HANDED_BACK: &str = "[Subagent hand-back] The text below is the final repo
     The report follows:\n  ";
 
 impl Session<'_> {
-    /// The result of a call.
+    /// Writes the result of a call.
     pub fn give(&mut self, call: &Call, id: &[u8; 22], caller: Uuid) -> Result<()> {
         let uuid = self.workshop.random.uuid();
         let time = self.now();
@@ -36,12 +36,12 @@ impl Session<'_> {
         line.raw(",\"toolUseResult\":").raw(&call.result.0).raw(call.tail());
         line.raw(",\"sourceToolAssistantUUID\":\"").raw(caller);
         line.raw("\",\"permissionDecision\":").raw(call.permission()).raw(",");
-        // An image costs the model far less than its letters.
+        // An image costs far fewer tokens than its base64 text.
         self.context += (call.content.0.len() as u64).min(60_000) / 4;
         Ok(self.journal.end(uuid)?)
     }
 
-    /// A call that did not run: the user stopped everything, or said no in words of their own.
+    /// Writes a rejected call: the user stopped everything, or declined with a reason.
     pub fn reject(&mut self, id: &[u8; 22], caller: Uuid, why: &str, all: bool) -> Result<()> {
         let uuid = self.workshop.random.uuid();
         let time = self.now();
@@ -75,7 +75,7 @@ impl Session<'_> {
         Ok(self.journal.end(uuid)?)
     }
 
-    /// The service is overloaded; the program tries again.
+    /// Writes a retry after an overload error.
     pub fn tell_overload(&mut self) -> Result<()> {
         let wait = self.workshop.random.between(500, 9_000);
         let fields = format!(
@@ -89,7 +89,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Makes the call that starts a sub-agent; false if there can be none here.
+    /// Builds the call that starts a sub-agent. False if none is possible here.
     pub fn prepare_delegation(&mut self, call: &mut Call) -> bool {
         if !self.with_agents || self.journal.agent.is_some() || self.workshop.limit < 150_000 {
             return false;
@@ -100,12 +100,12 @@ impl Session<'_> {
         call.tool = "Agent";
         call.input.raw("{\"description\":\"Look into it\",\"prompt\":").text(&task);
         call.input.raw(",\"subagent_type\":\"general-purpose\",\"run_in_background\":false}");
-        // Kept until the agent runs.
+        // Used when the agent runs.
         call.content.text(&task);
         true
     }
 
-    /// Runs a sub-agent, which writes a file of its own, and gives its report.
+    /// Runs a sub-agent, which writes its own file, and writes its report as the result.
     pub fn delegate(&mut self, call: Call, id: [u8; 22], caller: Uuid) -> Result<()> {
         let task = String::from_utf8(call.content.0)?;
         let mut name = "a".to_owned();
@@ -157,7 +157,7 @@ impl Session<'_> {
     }
 }
 
-/// The result of the parent's call: the report wrapped for the model, and plain beside it.
+/// The result of the parent's call: the report wrapped for the model, and the plain report.
 fn hand_back(
     name: &str,
     task: &str,

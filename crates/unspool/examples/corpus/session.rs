@@ -1,5 +1,5 @@
-//! The story of one session: prompts, steps of the model, results, interruptions, and the end when
-//! the planned size is reached.
+//! Generates one session: prompts, model steps, results and interruptions, until the planned size
+//! is reached.
 
 use std::path::{Path, PathBuf};
 
@@ -32,23 +32,23 @@ pub struct Session<'a> {
     pub workshop: Workshop<'a>,
     pub journal: Journal,
     pub id: Uuid,
-    /// The id of the prompt that is being answered.
+    /// The id of the current prompt.
     pub prompt: Uuid,
     pub last_prompt: String,
     pub model: &'static str,
     pub usage: Used,
-    /// Tokens in the model's memory, and how many of them its cache has.
+    /// Tokens in the model's context, and how many of them are cached.
     pub context: u64,
     pub cached: u64,
     pub tools_used: Vec<&'static str>,
     pub is_interactive: bool,
     pub logs_requests: bool,
     pub with_agents: bool,
-    /// A word that stands in this session and in no other.
+    /// A word that occurs in this session only.
     pub needle: String,
-    /// Bytes and records in other files of this session.
+    /// Bytes and records in this session's sub-agent files.
     pub aside: (u64, u64),
-    /// Where the session's other files go.
+    /// The folder of this session's other files.
     pub folder: PathBuf,
     pub base: String,
     has_hooks: bool,
@@ -57,7 +57,7 @@ pub struct Session<'a> {
     turns: u64,
 }
 
-/// What was written.
+/// Summary of a written session.
 pub struct Told {
     pub session: String,
     pub needle: String,
@@ -124,12 +124,12 @@ impl<'a> Session<'a> {
         self.clock += milliseconds;
     }
 
-    /// How many bytes are still to be written.
+    /// Bytes left to write.
     fn room(&self) -> u64 {
         self.planned.bytes.saturating_sub(self.aside.0 + self.journal.size())
     }
 
-    /// Stretches outputs so that what is left fits into the records that are left.
+    /// Rescales outputs so that the remaining bytes fit the remaining records.
     pub fn balance(&mut self) {
         let records = self.planned.records.saturating_sub(self.aside.1 + self.journal.records);
         let wanted = self.planned.bytes as f64 / self.planned.records as f64;
@@ -270,7 +270,7 @@ impl<'a> Session<'a> {
         text
     }
 
-    /// The model speaks and calls tools. False if the user stopped it.
+    /// One model step with tool calls. False if the user stopped it.
     pub fn step(&mut self) -> Result<bool> {
         let mut blocks = Vec::new();
         if self.workshop.random.chance(380) {
@@ -319,7 +319,7 @@ impl<'a> Session<'a> {
         let denied = !stopped && self.workshop.random.chance(8);
         let mut order: Vec<usize> = (0..calls.len()).collect();
         if self.workshop.random.chance(250) {
-            // Results come as they are ready, not as they were asked for.
+            // Results arrive in completion order, not in call order.
             order.reverse();
         }
         for index in order {

@@ -1,9 +1,8 @@
-//! The text that the corpus is made of: the repository's own files, read when the generator
-//! starts, and cut into pieces that can be varied.
+//! The source text of the corpus: the repository's own files, split into tokens that can be varied.
 //!
-//! A piece is plain text, a name or a number. Written for a file of a project, a name is kept, or
-//! becomes another that holds for the project, or another that only this file has. So a name means
-//! the same wherever it stands in a file, as in real code, and there are very many of them.
+//! A token is plain text, a name or a number. In a generated file a name is kept, or replaced by
+//! one that the whole project uses, or by one that only this file uses. So a name is consistent
+//! within a file, as in real code, and there are very many names.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -18,16 +17,16 @@ pub struct Sources {
     text: String,
     lines: Vec<Line>,
     pieces: Vec<Piece>,
-    /// Every name once, in the order in which they were found.
+    /// Every name once, in order of appearance.
     names: Vec<Name>,
     pub words: Words,
-    /// Another repository makes another corpus.
+    /// Identifies the source text: other text gives another corpus.
     pub fingerprint: u64,
 }
 
 struct Line {
     pieces: Range<u32>,
-    /// The length of what stands before the words of a comment.
+    /// The length of the comment marker and the space before a comment's words.
     comment: Option<u32>,
 }
 
@@ -39,7 +38,7 @@ struct Piece {
 enum Kind {
     Plain,
     Number,
-    /// Which of the names.
+    /// Index of the name.
     Name(u32),
 }
 
@@ -49,22 +48,22 @@ struct Name {
     spelling: Spelling,
 }
 
-/// What a project calls things.
+/// A project's replacements for names.
 pub struct Dialect {
     pub bits: u64,
     text: String,
-    /// For each name of the sources where its text is; none if each file has its own.
+    /// For each name the range of its replacement in `text`; empty if each file has its own.
     spans: Vec<Range<u32>>,
 }
 
-/// Whose names a text has.
+/// The project and file whose names a text uses.
 #[derive(Clone, Copy)]
 pub struct Place<'a> {
     pub dialect: &'a Dialect,
     pub file: u64,
 }
 
-/// Words that no project renames.
+/// Words that are never renamed.
 const KEPT: &str = "as async await bool break const continue crate dyn else enum Err extern false \
     fn for from if impl in into let loop match mod move mut None Ok Option pub ref Result return \
     self Self Some static str String struct super trait true type u8 u16 u32 u64 usize i32 i64 \
@@ -139,7 +138,7 @@ impl Sources {
                 }
                 Some(Shape::Name(_) | Shape::Plain) | None => Kind::Plain,
             };
-            // Plain pieces in a row are one, which saves half of the copying.
+            // Adjacent plain tokens are merged, which halves the copying.
             match (self.pieces.get_mut(first as usize..).and_then(<[Piece]>::last_mut), &kind) {
                 (Some(Piece { text: before, kind: Kind::Plain }), Kind::Plain) => {
                     before.end = text.end;
@@ -156,7 +155,7 @@ impl Sources {
         });
     }
 
-    /// Decides for a project which names it keeps, which it changes, and which are a file's own.
+    /// Decides which names a project keeps, which it replaces, and which each file replaces.
     pub fn dialect(&self, bits: u64) -> Dialect {
         let mut dialect = Dialect { bits, text: String::new(), spans: Vec::new() };
         for name in &self.names {
@@ -176,7 +175,7 @@ impl Sources {
         dialect
     }
 
-    /// About so many bytes of code, in runs of lines that stand together in the repository.
+    /// About `bytes` bytes of code, in runs of lines that are adjacent in the repository.
     pub fn code(&self, out: &mut String, random: &mut Random, place: Place<'_>, bytes: usize) {
         let end = out.len() + bytes;
         while out.len() < end {
@@ -191,7 +190,7 @@ impl Sources {
         }
     }
 
-    /// One line of code, without white space around it.
+    /// One line of code, trimmed.
     pub fn line_of_code(&self, out: &mut String, random: &mut Random, place: Place<'_>) {
         let mut written = String::new();
         for _ in 0..8 {
@@ -262,7 +261,7 @@ fn shape_of(piece: &[u8]) -> Shape {
     })
 }
 
-/// A line's prose: that of a comment, or a line of a document.
+/// The prose of a line: a comment's text, or a line of a document.
 fn prose_of(line: &str) -> Option<&str> {
     let line = line.trim();
     if let Some(comment) = line.strip_prefix("//") {

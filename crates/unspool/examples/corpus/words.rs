@@ -1,9 +1,9 @@
-//! Words: the ones of the repository by their frequency, invented ones that are spelled like
-//! them, the names that are made of both, and prose.
+//! The vocabulary: the repository's words by frequency, invented words with similar spelling, names
+//! made of both, and prose.
 //!
-//! A real archive has a few words everywhere and very many once. A vocabulary of some hundred
-//! words would make every index small and every search fast, so rare words are invented by the
-//! statistics of letters: three letters in a row are about as frequent as in the repository.
+//! A real archive has a few words everywhere and very many that occur once. A vocabulary of a few
+//! hundred words would make every index small and every search fast, so rare words are invented
+//! from the repository's letter trigrams.
 
 use std::collections::BTreeMap;
 
@@ -21,24 +21,23 @@ pub enum Spelling {
 }
 
 pub struct Words {
-    /// By frequency in the repository, the most frequent first; invented ones behind them. One
-    /// string, because names are most of what is written and each word would be a cache miss.
+    /// All words, most frequent first, invented ones last. One string, because most output is names
+    /// and separate strings would cost a cache miss per word.
     book: String,
-    /// Where each word begins, and where the last one ends.
+    /// The start of each word, and the end of the last.
     starts: Vec<u32>,
     real: usize,
-    /// A rank for every 16 bits, so that the n-th word comes about 1/n as often as the first.
+    /// Maps 16 random bits to a rank, so that the n-th word is about 1/n as frequent as the first.
     ranks: Vec<u32>,
     chain: Chain,
 }
 
-/// Prose in the order in which it stands in the repository, and where each word stands: what
-/// followed a word there may follow it here.
+/// A Markov chain over the repository's prose: a word is followed by one that follows it there.
 #[derive(Default)]
 struct Chain {
     tokens: Vec<String>,
     sequence: Vec<u32>,
-    /// Places in `sequence` by token; those of token `n` begin at `starts[n]`.
+    /// Positions in `sequence` by token; those of token `n` start at `starts[n]`.
     places: Vec<u32>,
     starts: Vec<u32>,
 }
@@ -70,7 +69,7 @@ impl Words {
         Words { book: book.concat(), starts, real, ranks, chain: Chain::new(prose) }
     }
 
-    /// The word that some bits stand for: mostly one of the repository, by its frequency.
+    /// Maps bits to a word: mostly one of the repository, by frequency.
     pub fn word(&self, bits: u64) -> &str {
         if bits >> 62 == 0 {
             return self.at(self.real + (bits >> 16) as usize % INVENTED);
@@ -86,7 +85,7 @@ impl Words {
         self.at(self.real + random.below(INVENTED))
     }
 
-    /// Words that stand in nearly every session.
+    /// Words that occur in nearly every session.
     pub fn common(&self) -> impl Iterator<Item = &str> {
         (0..self.real.min(400)).map(|index| self.at(index)).filter(|word| word.len() >= 4)
     }
@@ -109,7 +108,7 @@ impl Words {
         }
     }
 
-    /// Sentences of about so many words, with names, paths and numbers as agents write them.
+    /// Sentences of about `words` words, with names, paths and numbers as agents write them.
     pub fn prose(&self, out: &mut String, random: &mut Random, words: usize) {
         let mut place = random.below(self.chain.sequence.len());
         let mut starts_sentence = true;
@@ -140,7 +139,7 @@ impl Words {
                 _ => out.push_str(self.chain.token(place)),
             }
             if starts_sentence {
-                // A word may begin with a letter of two bytes, which stays as it is.
+                // A word may start with a multi-byte character, which stays unchanged.
                 if let Some(first) = out.get_mut(from..from + 1) {
                     first.make_ascii_uppercase();
                 }
@@ -176,7 +175,7 @@ impl Words {
     }
 }
 
-/// Agents are not only spoken to in English, and tools print more than ASCII.
+/// Non-English words and non-ASCII characters, as in real prompts and outputs.
 const FOREIGN: [&str; 14] = [
     "größer",
     "naïve",
@@ -194,7 +193,7 @@ const FOREIGN: [&str; 14] = [
     "поиск",
 ];
 
-/// Words by the frequency of three letters in a row.
+/// Invents words from letter trigrams.
 fn invent(book: &mut Vec<String>, real: usize) {
     let mut following = vec![Vec::new(); 27 * 27];
     let code =
@@ -264,7 +263,7 @@ impl Chain {
         &self.tokens[self.sequence[place] as usize]
     }
 
-    /// A place where the next word stands after one that equals the word at `place`.
+    /// The position after a random occurrence of the word at `place`.
     fn following(&self, place: usize, random: &mut Random) -> usize {
         let token = self.sequence[place] as usize;
         let places = &self.places[self.starts[token] as usize..self.starts[token + 1] as usize];

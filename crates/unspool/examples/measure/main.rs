@@ -1,5 +1,4 @@
-//! Runs a command again and again and tells how long it took, how much of the processors it used
-//! and how much memory it had at its peak.
+//! Runs a command repeatedly and reports wall time, CPU time and peak memory.
 //!
 //! ```text
 //! measure --label "cold sync" --runs 5 --before "rm -rf X" -- unspool --data X sync
@@ -7,8 +6,7 @@
 //! measure --label "list, first output" --first-output -- unspool list
 //! ```
 //!
-//! To compare two programs, run them in turns and let each call add to one file; a table is made
-//! of the file at the end:
+//! To compare two programs, run them alternately, append the runs to one file and print its table:
 //!
 //! ```text
 //! measure --label ours --save runs.tsv -- …
@@ -29,15 +27,15 @@ use clap::Parser;
 
 use sample::{Sample, Samples};
 
-/// Measures a command: time, processors, memory
+/// Measures a command: wall time, CPU time, memory
 #[derive(Parser)]
 struct Arguments {
-    /// What the row is called
+    /// The label of the row
     #[arg(long)]
     label: Option<String>,
     #[arg(long, default_value_t = 1)]
     runs: usize,
-    /// A shell command before each run; it is not measured
+    /// A shell command to run before each run; not measured
     #[arg(long, value_name = "COMMAND")]
     before: Option<String>,
     /// Runs the command once per line of a file, with the line in place of {}
@@ -49,10 +47,10 @@ struct Arguments {
     /// Adds the runs to a file instead of printing a row
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
-    /// Prints the rows of a file that --save made
+    /// Prints the table of a file written by --save
     #[arg(long, value_name = "FILE")]
     table: Option<PathBuf>,
-    /// With --table: how many times longer the first took than the second, by their medians
+    /// With --table: the ratio of the first label's median time to the second's
     #[arg(long, num_args = 2, value_names = ["LABEL", "LABEL"])]
     ratio: Option<Vec<String>>,
     /// The command and its arguments
@@ -98,7 +96,7 @@ fn work(arguments: &Arguments) -> Result<()> {
     }
 }
 
-/// What stands in for {}; one run of nothing if there is no file.
+/// The replacements for {}; a single empty one without a file.
 fn lines_of(file: Option<&Path>) -> Result<Vec<String>> {
     let Some(file) = file else { return Ok(vec![String::new()]) };
     let text =

@@ -1,4 +1,4 @@
-//! What one run gave, and rows over many runs.
+//! The measurements of one run, and table rows over many runs.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ pub const HEAD: &str = "what                                      runs    median
 pub struct Sample {
     pub wall: Duration,
     pub processors: Duration,
-    /// Bytes; 0 if the command was gone before it could be looked at.
+    /// Bytes; 0 if the command ended before it could be sampled.
     pub memory: u64,
 }
 
@@ -29,7 +29,7 @@ impl Sample {
     }
 }
 
-/// Runs by label, in the order in which the labels came.
+/// Runs by label, in order of first appearance.
 #[derive(Default)]
 pub struct Samples {
     groups: Vec<(String, Vec<Sample>)>,
@@ -67,7 +67,7 @@ impl Samples {
     }
 }
 
-/// The smallest value that so many percent of all do not exceed.
+/// The smallest value that `percent` percent of all values do not exceed.
 fn percentile(group: &[Sample], of: impl Fn(&Sample) -> f64, percent: usize) -> f64 {
     let mut values: Vec<f64> = group.iter().map(of).collect();
     values.sort_by(f64::total_cmp);

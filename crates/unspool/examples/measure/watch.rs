@@ -1,10 +1,9 @@
-//! One run of a command, watched through `/proc`.
+//! Runs a command once and samples it through `/proc`.
 //!
-//! The peak of memory is the kernel's own high-water mark of each process (`VmHWM`), looked at
-//! every few milliseconds and summed over the command and what it started. `getrusage` would be
-//! exact, but it needs unsafe code or another dependency, and it knows only the largest child. A
-//! command that is done within a millisecond may go unseen. On other systems than Linux the
-//! columns are empty.
+//! Peak memory is the kernel's high-water mark of each process (`VmHWM`), sampled every few
+//! milliseconds and summed over the command and its children. `getrusage` would be exact, but it
+//! needs unsafe code or another dependency, and it reports only the largest child. A command that
+//! ends within a millisecond may be missed. On systems other than Linux the columns are empty.
 
 use std::fs;
 use std::io::{self, Read};
@@ -17,7 +16,7 @@ use anyhow::{Context, Result, anyhow, ensure};
 
 use crate::sample::Sample;
 
-/// Linux tells times of processes in hundredths of a second, whatever the kernel's own clock.
+/// Linux reports process times in hundredths of a second, whatever the kernel's tick rate.
 const TICK: Duration = Duration::from_millis(10);
 const SOON: Duration = Duration::from_micros(500);
 const LATER: Duration = Duration::from_millis(4);
@@ -55,7 +54,7 @@ pub fn run(command: &[String], first_output: bool) -> Result<Sample> {
     Ok(Sample { wall, processors: used_by_children().saturating_sub(used), memory })
 }
 
-/// When the first byte came. The rest is read as well, so that the command ends by itself.
+/// The time of the first output byte. Reads the rest too, so that the command can finish.
 fn first_byte(output: Option<impl Read>, start: Instant) -> Option<Duration> {
     let mut output = output?;
     let mut byte = [0];
@@ -69,13 +68,13 @@ fn watch(process: u32, done: &AtomicBool) -> u64 {
     let mut peak = 0;
     while !done.load(Ordering::Relaxed) {
         peak = peak.max(memory_of(process, 0));
-        // Short commands need a closer look; long ones should not be disturbed.
+        // Sample short commands often; do not disturb long ones.
         thread::sleep(if started.elapsed() < LATER * 12 { SOON } else { LATER });
     }
     peak
 }
 
-/// The peak of a process and of those it started and that are alive, in bytes.
+/// Peak memory of a process and its living children, in bytes.
 fn memory_of(process: u32, depth: usize) -> u64 {
     let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     let own = status
@@ -95,10 +94,10 @@ fn memory_of(process: u32, depth: usize) -> u64 {
     sum
 }
 
-/// What the processors did for commands that are done: user and system time.
+/// User and system time of all finished children.
 fn used_by_children() -> Duration {
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    // The name may hold blanks and brackets; fields are counted behind its last bracket.
+    // The name may contain spaces and parentheses: count fields after the last one.
     let fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
     let ticks: u32 = fields
         .split_ascii_whitespace()

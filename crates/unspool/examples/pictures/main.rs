@@ -1,5 +1,5 @@
-//! The pictures of the terminal application in docs/images: the program in a real pseudo-terminal
-//! over the demo's sessions, keys as a person presses them, and each screen as an SVG.
+//! Makes the pictures of the terminal application in docs/images: runs the program in a pseudo-
+//! terminal over the demo's sessions, presses keys, and writes each screen as an SVG.
 //! `scripts/pictures` builds the program and runs this:
 //! `cargo run -p unspool --example pictures -- target/debug/unspool docs/images`
 
@@ -20,9 +20,9 @@ use portable_pty::CommandBuilder;
 
 use pty::Pty;
 
-/// Nothing takes so long, on however slow a machine.
+/// Longer than any step takes, even on a slow machine.
 const DEADLINE: Duration = Duration::from_secs(60);
-/// Colours of code come behind the text: a screen is done when nothing has come for so long.
+/// Code is highlighted after the text appears: a screen is complete after this long without output.
 const QUIET: Duration = Duration::from_millis(500);
 
 const WIDE: (u16, u16) = (140, 38);
@@ -49,7 +49,7 @@ fn main() {
     studio.choose(&mut session, "The forecast cache keeps missing");
     session.press("\r");
     session.until(&["[ ] prompts"]);
-    // The edit stands in a reasoning block: that is opened.
+    // The edit is inside a reasoning block: open it.
     session.press("gd");
     session.until(&["▎ ◌ Reasoning (1 tool call)"]);
     session.press("\r");
@@ -71,7 +71,7 @@ fn main() {
 
     let mut search = studio.open(LOW, "mocha", &[]);
     search.until(&["9 sessions"]);
-    // In one session: hits that are worth the same come in the order in which sessions were read.
+    // Search one session only: hits of equal rank depend on the order in which sessions were read.
     search.press("scelsius\r");
     search.until(&["esc back", "hits"]);
     studio.take(&mut search, "terminal-search-dark");
@@ -84,7 +84,7 @@ fn main() {
     studio.take(&mut replay, "terminal-replay-dark");
 }
 
-/// Where pictures are taken: the demo's archive, and a home in which nobody works.
+/// The setup: the demo's archive and an empty home.
 struct Studio {
     program: PathBuf,
     archive: PathBuf,
@@ -94,7 +94,7 @@ struct Studio {
 
 impl Studio {
     fn new(program: PathBuf, folder: &Path, into: PathBuf) -> Studio {
-        // The demo writes its recordings before it says where it listens.
+        // The demo writes its logs before it prints its address.
         let data = folder.join("data");
         let mut demo = Command::new(&program)
             .args(["serve", "--demo", "--port", "0", "--data"])
@@ -108,7 +108,7 @@ impl Studio {
         BufReader::new(demo.stdout.take().unwrap()).read_line(&mut said).unwrap();
         demo.kill().unwrap();
         demo.wait().unwrap();
-        // Whatever it had stored when it was ended: this stores the rest.
+        // The demo may have been stopped before it stored everything: sync the rest.
         let archive = data.join("demo");
         let output = Command::new(&program)
             .args(["sync", "--data"])
@@ -154,7 +154,7 @@ impl Studio {
     }
 }
 
-/// The program in a terminal of its own.
+/// The program in its own pseudo-terminal.
 struct Terminal(Pty);
 
 impl Terminal {
@@ -166,18 +166,18 @@ impl Terminal {
         self.0.screen.screen().contents()
     }
 
-    /// Waits until all of these are on the screen.
+    /// Waits until the screen shows all of these.
     fn until(&mut self, wanted: &[&str]) {
         let begun = Instant::now();
         while !wanted.iter().all(|wanted| self.text().contains(wanted)) {
             let waited = begun.elapsed();
             assert!(waited < DEADLINE, "{wanted:?} is not in\n{}", self.text());
-            // When nothing comes, what is there is looked at again.
+            // After a timeout without output, check the screen again.
             let _ = self.0.take(Duration::from_millis(20));
         }
     }
 
-    /// Presses a key again and again until this is on the screen.
+    /// Presses a key repeatedly until the screen shows this.
     fn press_until(&mut self, key: &str, wanted: &str) {
         self.settle();
         while !self.text().contains(wanted) {

@@ -1,4 +1,4 @@
-//! A screen as an SVG that needs nothing else: no font of its own, no script, no reference.
+//! Renders a screen as a self-contained SVG: no embedded font, no script, no external reference.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -8,18 +8,18 @@ use vt100::{Cell, Color, Screen};
 const CELL: f32 = 8.4;
 const ROW: f32 = 18.0;
 const FONT: f32 = 14.0;
-/// From the top of a row to where its letters stand.
+/// From the top of a row to its baseline.
 const BASELINE: f32 = 13.4;
 const MARGIN: f32 = 14.0;
-/// The window's own bar.
+/// Height of the window's title bar.
 const BAR: f32 = 34.0;
 const FONTS: &str = "ui-monospace,'Cascadia Mono','SF Mono',Menlo,Consolas,'DejaVu Sans Mono','Liberation Mono',monospace";
-/// The buttons of the window.
+/// Colours of the window's buttons.
 const BUTTONS: [&str; 3] = ["#f38ba8", "#f9e2af", "#a6e3a1"];
 
 type Rgb = (u8, u8, u8);
 
-/// How a cell looks.
+/// The style of a cell.
 #[derive(Clone, PartialEq)]
 struct Look {
     fore: Rgb,
@@ -82,7 +82,7 @@ fn line(out: &mut String, cells: &[&Cell], top: f32, ground: Rgb) {
     let mut from = 0;
     for backs in looks.chunk_by(|one, other| one.back == other.back) {
         if let Some(Look { back, .. }) = backs.first().filter(|look| look.back != ground) {
-            // What goes from edge to edge does so in the window too.
+            // Backgrounds that span the row extend to the window's edges.
             let end = from + backs.len();
             let whole = looks.first().is_some_and(|first| first.back == *back);
             let right = if whole && end == looks.len() { MARGIN - 1.0 } else { 0.0 };
@@ -105,8 +105,8 @@ fn line(out: &mut String, cells: &[&Cell], top: f32, ground: Rgb) {
     }
 }
 
-/// Words of one look, one after the other. What is not in every font stands alone, so that another
-/// font's width moves nothing.
+/// Groups adjacent cells of one style. A character that not every font has is a run of its own, so
+/// that a fallback font's width does not shift its neighbours.
 fn runs(cells: &[&Cell], looks: &[Look]) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
     for ((column, cell), look) in (0_u16..).zip(cells).zip(looks) {
@@ -140,7 +140,7 @@ fn runs(cells: &[&Cell], looks: &[Look]) -> Vec<Run> {
     runs
 }
 
-/// Whether what is next to each other is one line.
+/// True for line-drawing characters, which connect to their neighbours.
 fn is_stroke(text: &str) -> bool {
     matches!(text, "─" | "━")
 }
@@ -160,7 +160,7 @@ fn draw(out: &mut String, run: &Run, top: f32) {
             ),
         );
     };
-    // Lines are drawn as such: letters of most fonts leave gaps between rows.
+    // Draw line characters as paths: glyphs of most fonts leave gaps between rows.
     match text.chars().next() {
         Some('─') => return stroke(x, middle - 0.5, width, 1.0),
         Some('━') => return stroke(x, middle - 1.0, width, 2.0),
@@ -184,7 +184,7 @@ fn draw(out: &mut String, run: &Run, top: f32) {
             style.push_str(attribute);
         }
     }
-    // A sign of some other font keeps its shape, in the middle of its cells.
+    // Centre a glyph of a fallback font in its cells instead of stretching it.
     let place = if text.is_ascii() {
         format!("x=\"{x:.1}\" textLength=\"{width:.1}\" lengthAdjust=\"spacingAndGlyphs\"")
     } else {
@@ -219,7 +219,7 @@ fn rgb(colour: Color, usual: Rgb) -> Rgb {
     }
 }
 
-/// What most of the screen stands on.
+/// The most frequent background colour.
 fn ground(screen: &Screen) -> Rgb {
     let (rows, columns) = screen.size();
     let mut counts: HashMap<Rgb, usize> = HashMap::new();
@@ -239,7 +239,7 @@ fn is_dark((red, green, blue): Rgb) -> bool {
     u32::from(red) + u32::from(green) + u32::from(blue) < 3 * 128
 }
 
-/// A sixth of the way to black or white.
+/// Mixes in one sixth of black or white.
 fn mixed((red, green, blue): Rgb, to: u16) -> Rgb {
     let mix = |from: u8| ((u16::from(from) * 5 + to) / 6) as u8;
     (mix(red), mix(green), mix(blue))
@@ -257,7 +257,7 @@ fn escaped(text: &str) -> String {
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
-            // XML has no such letters.
+            // Not allowed in XML.
             letter if letter.is_control() => out.push('\u{fffd}'),
             letter => out.push(letter),
         }

@@ -1,4 +1,4 @@
-//! `--attach`: what a running OpenCode server tells, as it tells it.
+//! `--attach`: follows a running OpenCode server and records its events as they arrive.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
@@ -17,18 +17,18 @@ use super::sync::Telling;
 use crate::archive::{Archive, Writing};
 use crate::config;
 
-/// A server that is gone for so long has ended.
+/// A server that is unreachable for this long has ended.
 const GONE: Duration = Duration::from_secs(4);
-/// How often to look whether nobody records any more.
+/// How often to check whether the recorder lock is free.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// What a capture has to say while it goes on.
+/// Events of the capture thread.
 enum Told {
     Attached,
     Over(Result<Captured, AttachError>),
 }
 
-/// Follows servers from now on, beside whatever else is watched.
+/// Follows servers in the background, in addition to the watched folders.
 pub fn begin(folder: &DataFolder, servers: Vec<Server>) {
     for server in servers {
         let folder = folder.clone();
@@ -45,7 +45,7 @@ pub fn begin(folder: &DataFolder, servers: Vec<Server>) {
 pub fn follow(archive: &Archive, server: Server, telling: Telling) -> Result<()> {
     let folder = archive.folder()?;
     let told = capture(&folder, server.clone());
-    // An address at which nobody answers leaves no trace.
+    // Wait for the connection first: an unreachable address must not create an archive.
     match told.recv() {
         Ok(Told::Attached) => {}
         Ok(Told::Over(ended)) => return Ok(ended.map(drop)?),
@@ -53,7 +53,7 @@ pub fn follow(archive: &Archive, server: Server, telling: Telling) -> Result<()>
     }
     let mut writing = archive.writing()?;
     loop {
-        // Where another process goes on recording, it reads the capture as it grows.
+        // Another long-running recorder reads the capture as it grows.
         if writing.mine()?.is_some() {
             return record(&folder, &mut writing, &server, &told, telling);
         }
@@ -73,7 +73,7 @@ pub fn follow(archive: &Archive, server: Server, telling: Telling) -> Result<()>
     }
 }
 
-/// Records what is captured, as whoever records for long: others may follow and ask.
+/// Records the capture as a long-running recorder: others may follow and send requests.
 fn record(
     folder: &DataFolder,
     writing: &mut Writing,
@@ -93,7 +93,7 @@ fn record(
         if report.records > 0 {
             telling.line(&report)?;
         }
-        // What came last is looked at once more.
+        // After the end, one more pass reads the last events.
         if let Some(ended) = over.take() {
             let Captured { events, .. } = ended?;
             gone(server, events);
@@ -108,7 +108,7 @@ fn record(
     }
 }
 
-/// Takes down what the server tells, on a thread of its own.
+/// Captures the server's events on a background thread.
 fn capture(folder: &DataFolder, server: Server) -> Receiver<Told> {
     let (tell, told) = channel();
     let folder = folder.clone();
@@ -116,7 +116,7 @@ fn capture(folder: &DataFolder, server: Server) -> Receiver<Told> {
         let attached = tell.clone();
         let ended = server.capture(&folder, Patience::For(GONE), |news| {
             say(&server, &news);
-            // Nobody waits for it any more.
+            // The receiver may have returned.
             let _ = attached.send(Told::Attached);
         });
         let _ = tell.send(Told::Over(ended));
@@ -127,12 +127,12 @@ fn capture(folder: &DataFolder, server: Server) -> Receiver<Told> {
 fn say(server: &Server, news: &News<'_>) {
     match news {
         News::Attached => warn(&format!("following {}", server.url())),
-        News::Lost(error) => warn(&format!("trying again: {error}")),
+        News::Lost(error) => warn(&format!("reconnecting: {error}")),
     }
 }
 
 fn gone(server: &Server, events: u64) {
-    warn(&format!("{} is gone; it told {events} events", server.url()));
+    warn(&format!("{} has ended; {events} events were recorded", server.url()));
 }
 
 fn warn(text: &str) {
@@ -140,5 +140,7 @@ fn warn(text: &str) {
 }
 
 fn lost() -> anyhow::Error {
-    anyhow!("the thread that follows the server has ended; what it told is kept: run it again")
+    anyhow!(
+        "the capture thread ended unexpectedly; recorded events are kept: run the command again"
+    )
 }

@@ -1,4 +1,4 @@
-//! `unspool db`: looking after the archive's file.
+//! `unspool db`: maintenance of the archive's database.
 
 use std::fs;
 
@@ -13,7 +13,7 @@ use unspool_store::contract::{Store, Tidy};
 use crate::archive::Archive;
 use crate::progress::{Bar, size};
 
-/// Look after the archive's file
+/// Maintain the archive's database
 #[derive(Args)]
 pub struct Db {
     #[command(subcommand)]
@@ -22,22 +22,21 @@ pub struct Db {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Hold everything against everything: the file, every payload, every sum
+    /// Verify the database: the file, every payload, every sum
     Check {
-        /// Write what was found as JSON
+        /// Write the findings as JSON
         #[arg(long)]
         json: bool,
     },
-    /// Tidy up and give unused space back
+    /// Clean up and return unused space to the file system
     Vacuum,
-    /// Derive anew what is derived: the index of words and every sum
+    /// Rebuild derived data: the word index and every sum
     Rebuild {
-        /// Read every session again from its log, where the log is still there; names and tags
-        /// stay
+        /// Decode every session again from its log if the log still exists; names and tags stay
         #[arg(long)]
         from_logs: bool,
     },
-    /// Say where the file is
+    /// Print the path of the database
     Path,
 }
 
@@ -72,14 +71,16 @@ impl Db {
                 let Reread { report, left } = outcome?;
                 super::sync::tell(&report, false)?;
                 if left > 0 {
-                    println!("{left} sessions stay as they were: their logs are gone or changed");
+                    println!(
+                        "{left} sessions were left unchanged: their logs are missing or changed"
+                    );
                 }
                 Ok(())
             }
             Command::Rebuild { from_logs: false } => {
                 let recording = archive.record_alone()?;
                 let parts = wait(recording.recorder.store().rebuild())?;
-                println!("the index and the sums of {parts} parts are new");
+                println!("rebuilt the index and the sums of {parts} parts");
                 Ok(())
             }
             Command::Path => {
@@ -107,8 +108,8 @@ fn check(archive: &Archive, json: bool) -> Result<()> {
     }
     if checked.count > 0 {
         bail!(
-            "{} problems were found; `unspool db rebuild` mends sums and the index, and what is \
-             gone can be read again from the agents' logs into a new folder (--data DIR)",
+            "{} problems were found; `unspool db rebuild` repairs sums and the index; lost parts \
+             can be read again from the agents' logs into a new folder (--data DIR)",
             checked.count
         );
     }

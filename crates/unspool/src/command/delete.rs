@@ -1,4 +1,4 @@
-//! `unspool delete`: a session out of the archive, for good.
+//! `unspool delete`: removes a session from the archive permanently.
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
@@ -10,14 +10,14 @@ use unspool_engine::request::{Done, Request};
 
 use crate::archive::{Archive, find};
 
-/// Delete a session and its sub-agents from the archive; it does not come back by itself
+/// Delete a session and its sub-agents from the archive; a sync does not bring it back
 ///
 /// The agent's own log is never touched. `unspool import --restore PATH` brings a session back.
 #[derive(Args)]
 pub struct Delete {
-    /// Its id, a unique start of it, or the agent's own id
+    /// Its id, a unique prefix of it, or the agent's own id
     session: String,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long, short)]
     yes: bool,
 }
@@ -26,14 +26,14 @@ impl Delete {
     pub fn run(self, archive: &Archive) -> Result<()> {
         let stored = find(&archive.read()?, &self.session)?;
         let summary = &stored.summary;
-        let title = summary.title.as_deref().unwrap_or("without a title");
+        let title = summary.title.as_deref().unwrap_or("untitled");
         let what = format!(
             "session {} ({}), {} turns, {} parts",
             summary.session.id, title, summary.turns, summary.parts
         );
         if !self.yes {
             if !io::stdin().is_terminal() {
-                bail!("nobody is there to be asked whether to delete {what}; say --yes");
+                bail!("cannot ask for confirmation without a terminal; say --yes to delete {what}");
             }
             eprint!("Delete {} and its sub-agents? [y/N] ", visible(&what));
             io::stderr().flush()?;

@@ -1,4 +1,4 @@
-//! `unspool doctor`: what is here of each agent, what can be read of it, and how the archive is.
+//! `unspool doctor`: diagnoses each agent's folders and logs, the hooks and the archive.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -19,7 +19,7 @@ use crate::archive::Archive;
 use crate::config;
 use crate::progress::size;
 
-/// What is here of each agent, what can be read of it, and how the archive is
+/// Check which agents' sessions can be found and read, and the state of the archive
 #[derive(Args)]
 pub struct Doctor {
     /// Write it as JSON
@@ -48,13 +48,13 @@ struct ArchiveReport {
     exists: bool,
     bytes: u64,
     sessions: Option<u64>,
-    /// Whether a process records just now.
+    /// True if a process is recording.
     recording: bool,
     problem: Option<String>,
     config: Option<String>,
 }
 
-/// Problems of one agent that are written out; the rest are counted.
+/// Problems listed for one agent; the rest are counted.
 const WRITTEN_OUT: usize = 5;
 
 impl Doctor {
@@ -119,11 +119,11 @@ fn write_agent(text: &mut String, agent: &AgentReport) {
     let _ = writeln!(text, "{}", found.title);
     for folder in &found.folders {
         let from = folder.variable.map_or(String::new(), |name| format!(" (by ${name})"));
-        let gone = if folder.exists { "" } else { ", which is not there" };
+        let gone = if folder.exists { "" } else { " (does not exist)" };
         row(text, "looked in", &format!("{}{from}{gone}", home_short(&folder.path)));
     }
     if found.folders.iter().all(|folder| !folder.exists) {
-        row(text, "found", "nothing: it was never run here, or keeps its sessions elsewhere");
+        row(text, "found", "nothing: never run here, or its sessions are in another folder");
         text.push('\n');
         return;
     }
@@ -168,19 +168,19 @@ fn write_agent(text: &mut String, agent: &AgentReport) {
     text.push('\n');
 }
 
-/// What to make of a version that we have not seen.
+/// Explains a version outside the tested range.
 fn unknown(agent: &str, version: &str) -> String {
     let known = Agent::named(agent).and_then(|agent| Some((agent, agent.recorded?)));
     match known {
         Some((agent, (oldest, newest))) => match agent.age_of(version) {
             Age::Newer => format!(
-                "{version} is newer than what Unspool was tested with ({newest}); what it does not know is kept and shown as data"
+                "{version} is newer than what Unspool was tested with ({newest}); unknown records are kept and shown as data"
             ),
             Age::Older | Age::Recorded => format!(
                 "{version} is older than what Unspool was tested with ({oldest}); something may be missing"
             ),
         },
-        None => format!("{version} is not known"),
+        None => format!("{version} was not tested"),
     }
 }
 
@@ -188,7 +188,7 @@ fn write_archive(text: &mut String, archive: &ArchiveReport) {
     text.push_str("Archive\n");
     let path = home_short(Path::new(&archive.path));
     if !archive.exists {
-        row(text, "file", &format!("{path}, which is not there yet; `unspool sync` makes it"));
+        row(text, "file", &format!("{path} does not exist yet; `unspool sync` creates it"));
         return;
     }
     row(text, "file", &format!("{path}, {}", size(archive.bytes)));
@@ -198,7 +198,7 @@ fn write_archive(text: &mut String, archive: &ArchiveReport) {
     if let Some(problem) = &archive.problem {
         row(text, "problem", problem);
     }
-    let recording = if archive.recording { "another unspool, just now" } else { "nobody" };
+    let recording = if archive.recording { "by another unspool" } else { "no" };
     row(text, "recording", recording);
     if let Some(config) = &archive.config {
         row(text, "config", &home_short(Path::new(config)));
@@ -209,7 +209,7 @@ fn count(number: u64, noun: &str) -> String {
     if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
 }
 
-/// A path below the home as people write it.
+/// Abbreviates the home folder as `~`.
 fn home_short(path: &Path) -> String {
     let home = std::env::home_dir().filter(|home| home.as_os_str().len() > 1);
     match home.and_then(|home| Some(path.strip_prefix(home).ok()?.to_owned())) {

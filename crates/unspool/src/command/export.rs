@@ -1,4 +1,4 @@
-//! `unspool export`: sessions in another form.
+//! `unspool export`: sessions in another format.
 
 mod report;
 
@@ -20,31 +20,31 @@ use unspool_store::sqlite::Sqlite;
 use crate::archive::{Archive, find};
 use crate::config;
 
-/// Write sessions in another form
+/// Export sessions in another format
 #[derive(Args)]
 pub struct Export {
-    /// Sessions: their ids, unique starts of them, or the agents' own ids
+    /// Sessions: our ids, unique prefixes of them, or the agents' own ids
     #[arg(required_unless_present = "all", conflicts_with = "all")]
     sessions: Vec<String>,
-    /// Every session of the archive
+    /// Export every session of the archive
     #[arg(long)]
     all: bool,
-    /// The form
+    /// The output format
     #[arg(long, value_name = "FORMAT", value_parser = projection())]
     to: &'static Projection,
     /// Write to this file instead of standard output; several sessions go into a folder
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// The version of the AI SDK that is to read it: 7 adds what older ones would refuse
+    /// The AI SDK version that will read it: 7 adds fields that older versions reject
     #[arg(long, value_name = "VERSION", value_parser = ["5", "6", "7"])]
     sdk: Option<String>,
-    /// Leave in what looks like a secret; asks first
+    /// Do not redact secrets; asks for confirmation
     #[arg(long, conflicts_with = "dry_run")]
     no_redact: bool,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long, requires = "no_redact")]
     yes: bool,
-    /// Write nothing; list what would be replaced, and where
+    /// Write nothing; list what would be redacted, and where
     #[arg(long, conflicts_with = "output")]
     dry_run: bool,
 }
@@ -52,7 +52,7 @@ pub struct Export {
 fn projection() -> impl TypedValueParser<Value = &'static Projection> {
     let known = ALL.iter().map(|one| PossibleValue::new(one.name).help(one.about));
     let known = PossibleValuesParser::new(known);
-    known.try_map(|name| Projection::named(&name).ok_or("there is no such form"))
+    known.try_map(|name| Projection::named(&name).ok_or("unknown format"))
 }
 
 impl Export {
@@ -81,13 +81,13 @@ impl Export {
         if self.dry_run {
             if matches!(self.to.way, Way::Stored) {
                 let name = self.to.name;
-                bail!("{name} has everything that is stored, and nothing of it is replaced");
+                bail!("{name} is the lossless format: nothing of it is replaced");
             }
             writing.all(&sessions, &mut io::sink())?;
             return report::list(&writing.replaced);
         }
-        // Only lines can stand below lines; anything else is one session a file.
-        // All sessions go into a folder even where there is only one of them today.
+        // Only JSON lines can be concatenated; other formats are one file per session. --all always
+        // writes a folder, even if there is only one session today.
         let together = matches!(self.to.way, Way::Stored) || sessions.len() == 1 && !self.all;
         match self.output {
             Some(path) if together && !path.is_dir() => {
@@ -95,7 +95,7 @@ impl Export {
                 eprintln!("unspool: {} in {}", counted(sessions.len()), path.display());
             }
             Some(folder) => {
-                let context = || format!("cannot make the folder {}", folder.display());
+                let context = || format!("cannot create the folder {}", folder.display());
                 fs::create_dir_all(&folder).with_context(context)?;
                 for stored in &sessions {
                     let (id, form) = (stored.summary.session.id, self.to.extension);
@@ -110,7 +110,7 @@ impl Export {
                 out.flush()?;
             }
             None => bail!(
-                "each session as {} is a file of its own; say which folder they go into with -o FOLDER",
+                "{} is one file per session; choose the folder for them with -o FOLDER",
                 self.to.name
             ),
         }
@@ -119,22 +119,22 @@ impl Export {
     }
 }
 
-/// Whether secrets are really to leave. Who cannot be asked must have said so.
+/// Confirms an export without redaction. Without a terminal, --yes is required.
 fn ask() -> Result<()> {
     if !io::stdin().is_terminal() {
-        bail!("secrets would be written as they are; say --yes if that is meant");
+        bail!("secrets would be written in plain text; say --yes to confirm");
     }
-    eprint!("What looks like a secret will be written as it is. Go on? [y/N] ");
+    eprint!("Secrets will be written in plain text. Continue? [y/N] ");
     let mut answer = String::new();
     io::stdin().read_line(&mut answer)?;
     match answer.trim() {
         "y" | "Y" | "yes" => Ok(()),
-        _ => bail!("nothing was written; leave --no-redact out to have secrets replaced"),
+        _ => bail!("nothing was written; omit --no-redact to redact secrets"),
     }
 }
 
 fn counted(sessions: usize) -> String {
-    if sessions == 1 { "1 session is".to_owned() } else { format!("{sessions} sessions are") }
+    if sessions == 1 { "1 session".to_owned() } else { format!("{sessions} sessions") }
 }
 
 struct Writing<'a> {
@@ -142,7 +142,7 @@ struct Writing<'a> {
     projection: &'static Projection,
     options: Options,
     rules: Option<Rules>,
-    /// What was replaced, session by session.
+    /// The redaction report of each session.
     replaced: Vec<(SessionId, Report)>,
 }
 
@@ -158,7 +158,7 @@ impl Writing<'_> {
     }
 
     fn file(&mut self, path: &Path, sessions: &[StoredSession]) -> Result<()> {
-        // Written beside it first: half an export must not look like one.
+        // Write to a partial file first: an incomplete export must not look complete.
         let mut partial = path.as_os_str().to_owned();
         partial.push(".partial");
         let context = || format!("cannot write {}", path.display());

@@ -1,5 +1,5 @@
-//! `unspool hook`: run by an agent with a payload on standard input. Whatever happens, it is over
-//! at once, says nothing and succeeds: a recorder never breaks the recorded.
+//! `unspool hook`: run by an agent with a payload on standard input. It always returns quickly,
+//! prints nothing and succeeds: recording must never break the agent.
 
 use std::io::Read;
 use std::sync::mpsc::channel;
@@ -11,27 +11,27 @@ use unspool_engine::spool::take_down;
 
 use crate::archive::Archive;
 
-/// Take down a payload that an agent's hook gives on standard input
+/// Record a hook payload from standard input
 ///
-/// `unspool hooks install` sets agents up to run this. It is over within 50 milliseconds, prints
+/// `unspool hooks install` configures agents to run this. It returns within 50 milliseconds, prints
 /// nothing and never fails.
 #[derive(Args)]
 pub struct Hook {
-    /// Whose payload it is: claude-code, codex, copilot, gemini
+    /// The agent that sends the payload: claude-code, codex, copilot, gemini
     #[arg(long, value_name = "AGENT")]
     agent: Option<String>,
-    /// What happened, for agents whose payloads do not say
+    /// The hook event, for agents whose payloads do not name it
     #[arg(long, value_name = "EVENT")]
     event: Option<String>,
 }
 
-/// An agent waits for us. Payloads come in one piece, so this is for what should not happen.
+/// The agent waits for us. Payloads arrive in one piece, so this guards against stalled input.
 const PATIENCE: Duration = Duration::from_millis(40);
-/// More than this is no payload.
+/// Larger input is not a payload.
 const MOST: u64 = 64 * 1024 * 1024;
 
 impl Hook {
-    /// Nothing that goes wrong here is the agent's business.
+    /// Ignores all errors, because the agent must not see them.
     pub fn run(self, archive: &Archive) {
         let Ok(folder) = archive.folder() else { return };
         let (done, wait) = channel();
@@ -50,7 +50,7 @@ impl Hook {
     }
 }
 
-/// Whose payload it is, by where its transcript lies.
+/// Guesses the agent from the transcript path or the payload's fields.
 fn agent_of(payload: &str) -> Option<String> {
     let payload: serde_json::Value = serde_json::from_str(payload).ok()?;
     let path = payload.get("transcript_path").and_then(|path| path.as_str()).unwrap_or_default();

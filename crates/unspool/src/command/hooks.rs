@@ -1,4 +1,4 @@
-//! `unspool hooks`: sets agents up to tell us what their logs leave out.
+//! `unspool hooks`: installs hooks that report what agents' logs leave out.
 
 use std::io::{self, Write};
 
@@ -11,10 +11,11 @@ use unspool_engine::hooks::{Installed, Plan, plan_install, plan_remove, status};
 use crate::archive::Archive;
 use crate::config;
 
-/// Set up an agent's hooks: they tell what logs leave out, and tell it at once
+/// Install an agent's hooks, which report what logs leave out
 ///
-/// Hooks say that permission was asked and what was answered, tell denied from interrupted, and
-/// run ahead of the log. The change of the agent's settings is shown, and made only with --yes.
+/// Hooks report permission requests and their answers, distinguish denied from interrupted calls,
+/// and arrive before the log. The change to the agent's settings is shown, and made only with
+/// --yes.
 #[derive(Args)]
 pub struct Hooks {
     #[command(subcommand)]
@@ -25,9 +26,9 @@ pub struct Hooks {
 enum Action {
     /// Show what would be written into the agent's settings; with --yes, write it
     Install(Change),
-    /// Show what would be taken out again; with --yes, take it out
+    /// Show what would be removed again; with --yes, remove it
     Remove(Change),
-    /// Whether hooks are installed
+    /// Show whether hooks are installed
     Status {
         /// Only this agent's: claude-code, codex, copilot, gemini
         #[arg(long, value_name = "AGENT")]
@@ -43,7 +44,7 @@ struct Change {
     /// claude-code, codex, copilot or gemini
     #[arg(long, value_name = "AGENT")]
     agent: String,
-    /// Make the change. The settings of before are kept beside them
+    /// Make the change. A backup of the settings is kept beside them
     #[arg(long)]
     yes: bool,
 }
@@ -56,18 +57,18 @@ impl Hooks {
         match self.action {
             Action::Install(change) => {
                 let plan = plan_install(&environment, &change.agent, &program(archive)?)?;
-                carry_out(&plan, &change, "the hooks are installed already")?;
+                carry_out(&plan, &change, "the hooks are already installed")?;
                 if change.yes && change.agent == "codex" {
                     eprintln!(
-                        "unspool: Codex runs them once you have allowed it: start `codex` and \
-                         answer there. Until then `codex exec` leaves them out and says nothing"
+                        "unspool: Codex runs the hooks only after you allow them: start `codex` and \
+                         confirm. Until then `codex exec` silently skips them"
                     );
                 }
                 Ok(())
             }
             Action::Remove(change) => {
                 let plan = plan_remove(&environment, &change.agent)?;
-                carry_out(&plan, &change, "there are no hooks of unspool")
+                carry_out(&plan, &change, "no unspool hooks are installed")
             }
             Action::Status { agent, json } => {
                 let mut all = std::collections::BTreeMap::new();
@@ -116,13 +117,13 @@ fn carry_out(plan: &Plan, change: &Change, nothing: &str) -> Result<()> {
     let kept = plan.carry_out()?;
     writeln!(io::stdout(), "wrote {path}")?;
     if let Some(kept) = kept {
-        writeln!(io::stdout(), "the settings of before are in {}", kept.display())?;
+        writeln!(io::stdout(), "the previous settings are in {}", kept.display())?;
     }
     Ok(())
 }
 
-/// How agents shall call us: by name if that leads here, else by our path; and with the folder that
-/// was named, for the agent knows nothing of it.
+/// The command that agents run: `unspool` if PATH resolves it to this program, else our full path;
+/// with --data if a folder was given, because the agent does not have that setting.
 fn program(archive: &Archive) -> Result<String> {
     let program = own_path();
     Ok(match archive.named_folder() {
@@ -147,7 +148,7 @@ fn own_path() -> String {
     quoted(&here.to_string_lossy())
 }
 
-/// As a shell reads it.
+/// Quotes for a shell.
 fn quoted(text: &str) -> String {
     let plain = |letter: char| letter.is_alphanumeric() || "/._-+".contains(letter);
     if text.chars().all(plain) {

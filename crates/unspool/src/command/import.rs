@@ -1,4 +1,4 @@
-//! `unspool import`: these files or folders into the archive, whatever supported format they are.
+//! `unspool import`: reads files or folders of any supported format into the archive.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -20,23 +20,23 @@ use crate::progress::Bar;
 ///
 /// Session logs, live streams and hook payloads of Claude Code, Codex, GitHub Copilot CLI and
 /// Gemini CLI; OpenCode's database, exports and event streams; chats and streams of the Vercel AI
-/// SDK; ThoughtFlow's documents; rows of flat history; what `unspool export --to jsonl` wrote. A file
-/// is recognised by what is in it.
+/// SDK; ThoughtFlow's documents; rows of flat history; output of `unspool export --to jsonl`. Files
+/// are recognised by their content.
 #[derive(Args)]
 pub struct Import {
     /// Session logs, chats, stream or hook captures, folders of them, or - for standard input
     #[arg(required_unless_present_any = ["agents", "attach"], conflicts_with = "attach")]
     paths: Vec<PathBuf>,
-    /// Read the agents that an application keeps in this SQLite database: a table with the columns
-    /// prompt and result, and log_path where an agent has a log. The log is read as a session; an
-    /// agent without one becomes a session of its prompt and its result
+    /// Read the agents that an application stores in this SQLite database: a table with the columns
+    /// prompt and result, and log_path if an agent has a log. The log is read as a session; an
+    /// agent without one becomes a session of its prompt and result
     #[arg(long, value_name = "DB")]
     agents: Option<PathBuf>,
-    /// Follow a running OpenCode server (http://127.0.0.1:4096) until it ends: what it tells as it
-    /// tells it, word for word; what it told before is in its database
+    /// Follow a running OpenCode server (http://127.0.0.1:4096) until it ends, token by token;
+    /// earlier events are in its database
     #[arg(long, value_name = "URL", conflicts_with_all = ["agents", "restore"])]
     attach: Option<String>,
-    /// Bring back sessions that were deleted
+    /// Restore sessions that were deleted
     #[arg(long)]
     restore: bool,
     /// Write the report as JSON
@@ -54,7 +54,7 @@ impl Import {
         let mut warnings = Vec::new();
         if let Some(database) = self.agents.as_ref().filter(|path| !path.is_file()) {
             bail!(
-                "{} does not exist; give the SQLite database in which your application keeps its \
+                "{} does not exist; give the SQLite database in which your application stores its \
                  agents",
                 database.display()
             );
@@ -87,7 +87,7 @@ impl Import {
             take(Request::Take { paths, why })?;
         }
         for _ in self.paths.iter().filter(|path| is_stdin(path)) {
-            // Whoever records cannot read our standard input.
+            // The recorder may be another process, which cannot read our standard input.
             let mut kept = archive.folder()?.text_to_hand_over()?;
             io::copy(&mut io::stdin().lock(), &mut kept.file)?;
             let (name, waits_in) = (STDIN.to_owned(), kept.path.clone());
@@ -102,7 +102,7 @@ impl Import {
         };
         drop(bar);
         report.warnings.extend(warnings);
-        // A file that was named must be something; inside a folder it is a warning.
+        // An unrecognised file is an error if it was named, a warning inside a folder.
         let named = |file: &str| {
             let stdin = file == STDIN && self.paths.iter().any(|path| is_stdin(path));
             stdin
@@ -114,7 +114,11 @@ impl Import {
         let refused =
             report.warnings.iter().find(|warning| warning.line == 0 && named(&warning.file));
         if let Some(refused) = refused {
-            bail!("{}: {}; `unspool import --help` says what it reads", refused.file, refused.what);
+            bail!(
+                "{}: {}; `unspool import --help` lists the supported formats",
+                refused.file,
+                refused.what
+            );
         }
         let Some(mut agents) = agents else { return super::sync::tell(&report, self.json) };
         agents.report.add(report);
@@ -123,7 +127,7 @@ impl Import {
         }
         let Imported { agents: count, with_log, final_only, report } = agents;
         super::sync::tell(&report, false)?;
-        println!("{count} agents: {with_log} by their logs, {final_only} by prompt and result");
+        println!("{count} agents: {with_log} from their logs, {final_only} from prompt and result");
         Ok(())
     }
 }

@@ -25,24 +25,24 @@ pub struct List {
     /// Only this agent's: claude-code, codex, …
     #[arg(long, value_name = "AGENT")]
     agent: Option<String>,
-    /// Only of projects whose folder has this in its path
+    /// Only projects whose path contains this
     #[arg(long, value_name = "PATH")]
     project: Option<String>,
     /// Only with this tag
     #[arg(long, value_name = "TAG")]
     tag: Option<String>,
-    /// Only what went on then or later: 2026-05-31, 2026-05-31T12:00:00Z, 36h, 7d, 2w
+    /// Only sessions active then or later: 2026-05-31, 2026-05-31T12:00:00Z, 36h, 7d, 2w
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
-    /// So many at most; on a terminal 50 unless said otherwise
+    /// Maximum number of sessions; 50 by default on a terminal, all otherwise
     #[arg(long, value_name = "N")]
     limit: Option<u64>,
-    /// Columns to use, 20 at the least; the terminal's width by default
+    /// Width in columns, at least 20; the terminal's width by default
     #[arg(long, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(20..))]
     width: Option<u16>,
 }
 
-/// What a person looks at.
+/// The limit on a terminal.
 const SHOWN: u64 = 50;
 
 impl List {
@@ -66,7 +66,7 @@ impl List {
             return super::write_json(&documents);
         }
         if sessions.is_empty() {
-            eprintln!("unspool: no session is like that");
+            eprintln!("unspool: no sessions match");
         }
         let columns = [
             left("ID"),
@@ -100,7 +100,7 @@ fn row(stored: &StoredSession, prices: &Prices) -> Vec<String> {
     let title = summary.title.as_deref().unwrap_or_default();
     let title = format::first_line(title, 200);
     vec![
-        // The start of an id is enough to tell any two sessions apart.
+        // Eight characters of an id are unique in practice.
         id.chars().take(8).collect(),
         started.unwrap_or_default(),
         summary.session.agent.clone(),
@@ -113,7 +113,7 @@ fn row(stored: &StoredSession, prices: &Prices) -> Vec<String> {
     ]
 }
 
-/// The end of a path says most.
+/// The last folder of a path.
 fn project(path: &str) -> String {
     let name = std::path::Path::new(path).file_name();
     let name = name.map_or_else(|| path.into(), |name| name.to_string_lossy());

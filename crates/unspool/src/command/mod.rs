@@ -1,4 +1,4 @@
-//! The commands.
+//! The commands, one file each, and the helpers they share.
 
 pub mod attach;
 pub mod db;
@@ -33,7 +33,7 @@ pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
         .any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
 }
 
-/// Says what a person should know. Names of files are as hostile as what is in them.
+/// Prints warnings to stderr. File names are untrusted, so control characters are escaped.
 pub fn warn(warnings: &[Warning]) {
     for warning in warnings {
         let line = if warning.line > 0 { format!(":{}", warning.line) } else { String::new() };

@@ -1,4 +1,4 @@
-//! `unspool search`: where something was said, thought, read or written.
+//! `unspool search`: full-text search over all sessions.
 
 use std::io::{self, Write};
 
@@ -17,9 +17,9 @@ use crate::paint::Style;
 
 /// Search everything that agents and users said, read and wrote
 ///
-/// Words must all stand in one part. `pars*` finds words that begin so, "exact fragment" finds
-/// just that, punctuation included (src/main.rs needs no quotes), and -word leaves parts out. Put
-/// a query that begins with - behind --.
+/// All words must occur in one part. `pars*` matches words with that prefix, "exact fragment"
+/// matches literally, punctuation included (src/main.rs needs no quotes), and -word excludes parts.
+/// Put a query that starts with - after --.
 #[derive(Args)]
 pub struct Search {
     /// What to look for
@@ -31,7 +31,7 @@ pub struct Search {
     /// Only in sessions of this agent: claude-code, codex, …
     #[arg(long, value_name = "AGENT")]
     agent: Option<String>,
-    /// Only in projects whose folder has this in its path
+    /// Only in projects whose path contains this
     #[arg(long, value_name = "PATH")]
     project: Option<String>,
     /// Only in parts of this kind: user, text, reasoning, tool, error, …, or title
@@ -40,10 +40,10 @@ pub struct Search {
     /// Only in calls of this tool
     #[arg(long, value_name = "TOOL")]
     tool: Option<String>,
-    /// Only in calls that came to this: completed, failed, denied, interrupted
+    /// Only in calls with this state: completed, failed, denied, interrupted
     #[arg(long, value_name = "STATE")]
     state: Option<String>,
-    /// Only what a model with this in its name produced
+    /// Only in output of models whose name contains this
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
     /// Only then or later: 2026-05-31, 2026-05-31T12:00:00Z, 36h, 7d, 2w
@@ -52,10 +52,10 @@ pub struct Search {
     /// Only before then
     #[arg(long, value_name = "TIME")]
     until: Option<String>,
-    /// So many hits at most
+    /// Maximum number of hits
     #[arg(long, value_name = "N", default_value_t = 20)]
     limit: usize,
-    /// Columns to use, 20 at the least; the terminal's width by default
+    /// Width in columns, at least 20; the terminal's width by default
     #[arg(long, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(20..))]
     width: Option<u16>,
 }
@@ -63,7 +63,7 @@ pub struct Search {
 impl Search {
     pub fn run(self, archive: &Archive) -> Result<()> {
         if let Some(kind) = self.kind.as_deref().filter(|kind| !SEARCH_KINDS.contains(kind)) {
-            bail!("{kind} is no kind; there are {}", SEARCH_KINDS.join(", "));
+            bail!("unknown kind {kind}; known kinds are {}", SEARCH_KINDS.join(", "));
         }
         let style = super::style(self.width, false, false);
         let request = SearchRequest {
@@ -78,7 +78,7 @@ impl Search {
             since: self.since.as_deref().map(parse_time).transpose()?,
             until: self.until.as_deref().map(parse_time).transpose()?,
             limit: self.limit,
-            // One line below the place, indented.
+            // The snippet is indented below the location line.
             width: if self.json {
                 HitDocument::WIDTH
             } else {
@@ -92,7 +92,7 @@ impl Search {
             return super::write_json(&hits);
         }
         if findings.hits.is_empty() {
-            bail!("nothing was found for {asked}");
+            bail!("nothing was found for {asked}; try fewer or shorter words");
         }
         let mut out = io::BufWriter::new(io::stdout().lock());
         for hit in &findings.hits {
@@ -104,15 +104,15 @@ impl Search {
     }
 }
 
-/// What a person should know of how it was found.
+/// Explains on stderr how the hits were chosen.
 fn note(findings: &Findings) {
     if findings.widened {
-        eprintln!("unspool: no part has it as a whole word; these have it inside a longer one");
+        eprintln!("unspool: no whole-word match; these contain it inside a longer word");
     }
     if findings.newest_first {
-        eprintln!("unspool: many parts have it; these are the newest");
+        eprintln!("unspool: too many matches to rank; these are the newest");
     } else if findings.more {
-        eprintln!("unspool: there may be more; --limit N shows them");
+        eprintln!("unspool: there may be more; raise --limit to see them");
     }
 }
 
@@ -120,7 +120,7 @@ fn time(hit: &Hit) -> Option<Timestamp> {
     hit.at.and_then(|at| Timestamp::from_millisecond(at).ok())
 }
 
-/// Two or three lines: where, and what stands there.
+/// Prints a hit: its location, then the snippet.
 fn paint(hit: &Hit, style: &Style, out: &mut impl Write) -> io::Result<()> {
     let (bold, dim, mark, end) = match style.colour {
         true => ("\x1b[1m", "\x1b[2m", "\x1b[1;33m", "\x1b[0m"),

@@ -1,4 +1,4 @@
-//! `unspool serve`: the web application, over everything that is recorded on this machine.
+//! `unspool serve`: the web application over this machine's archive.
 
 mod demo;
 mod guide;
@@ -21,35 +21,35 @@ use crate::archive::Archive;
 use crate::config;
 use crate::keeper::{Heard, Keeper};
 
-/// Where it listens unless told otherwise.
+/// The port without --port.
 const PORT: u16 = 7787;
 
 /// Open the web application: every session, live, searchable, linkable
 ///
-/// Reads every source found on this machine and goes on reading while it serves. Prints one line
-/// with the address to open; its token lets your browser in and nobody else. Listens on 127.0.0.1
-/// unless told otherwise, which needs a password. Ctrl-C ends it.
+/// Reads every source found on this machine and keeps reading while it serves. Prints one line with
+/// the address to open; the token in it gives access. Listens on 127.0.0.1; any other address needs
+/// a password. Ctrl-C ends it.
 #[derive(Args)]
 pub struct Serve {
-    /// The port to listen on; 7787, or any that is free where that one is taken
+    /// The port to listen on; by default 7787, or any free port if that is taken
     #[arg(long, value_name = "N")]
     port: Option<u16>,
-    /// Show recorded demo sessions, in an archive of their own, instead of this machine's
+    /// Show recorded demo sessions from a separate archive instead of this machine's
     #[arg(long)]
     demo: bool,
     /// Open the address in the browser
     #[arg(long)]
     open: bool,
-    /// Listen on this address instead of 127.0.0.1, for others to reach: 192.168.1.5, or 0.0.0.0
-    /// for all of this machine's. Needs a password (--set-password); what is sent is not encrypted
+    /// Listen on this address instead of 127.0.0.1, for other machines to connect: 192.168.1.5, or
+    /// 0.0.0.0 for all addresses. Needs a password (--set-password); traffic is not encrypted
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<IpAddr>,
-    /// Also answer under this name: what others call this machine, or the proxy in front of it.
-    /// Needs a password. May be given several times
+    /// Also accept requests for this host name, of this machine or of a proxy in front of it. Needs
+    /// a password. May be given several times
     #[arg(long, value_name = "HOST")]
     name: Vec<String>,
-    /// Ask for a new password (or read a line from standard input), keep its hash in the data
-    /// folder, and end
+    /// Ask for a new password (or read a line from standard input), store its hash in the data
+    /// folder, and exit
     #[arg(long, conflicts_with_all = ["port", "demo", "open", "listen", "name"])]
     set_password: bool,
 }
@@ -68,7 +68,7 @@ impl Serve {
         } else {
             (Archive::new(Some(folder.path().to_owned())), config::environment(&folder)?)
         };
-        // Makes the archive where there is none, so that there is something to read.
+        // Creates the archive if needed, so that it can be opened for reading.
         let keeper = Keeper::begin(archive, environment)?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
@@ -78,12 +78,12 @@ impl Serve {
         runtime.block_on(self.serve(keeper, password))
     }
 
-    /// Whether others than this machine's users can come.
+    /// True if other machines can connect.
     fn is_elsewhere(&self) -> bool {
         self.listen.is_some_and(|address| !address.is_loopback()) || !self.name.is_empty()
     }
 
-    /// The hash of the password, where one is needed.
+    /// The password hash, if a password is needed.
     fn password(&self, folder: &DataFolder) -> Result<Option<String>> {
         if !self.is_elsewhere() {
             return Ok(None);
@@ -91,8 +91,8 @@ impl Serve {
         match password::kept(folder)? {
             Some(password) => Ok(Some(password)),
             None => bail!(
-                "others could read everything that agents did here: set a password first with \
-                 `unspool serve --set-password`, or leave out --listen and --name"
+                "other machines could read every session: set a password first with \
+                 `unspool serve --set-password`, or omit --listen and --name"
             ),
         }
     }
@@ -127,7 +127,7 @@ impl Serve {
     }
 }
 
-/// Keeps the archive up to date, and tells everybody what is written.
+/// Starts the background service and forwards its events to the web application.
 fn keep(keeper: Keeper, app: &Arc<App<Sqlite>>) {
     let app = Arc::clone(app);
     keeper.keep(move |heard| match heard {
@@ -137,20 +137,19 @@ fn keep(keeper: Keeper, app: &Arc<App<Sqlite>>) {
     });
 }
 
-/// Says in plain words what it means to be reached from elsewhere.
+/// Warns about the risks of serving other machines.
 fn warn(at: SocketAddr) {
     let (address, port) = (at.ip(), at.port());
     let who = match (address.is_loopback(), address.is_unspecified()) {
-        (true, _) => "whoever the proxy in front of it lets through".to_owned(),
-        (false, true) => "whoever can reach this machine, at any of its addresses,".to_owned(),
-        (false, false) => format!("whoever can reach {address}"),
+        (true, _) => "anyone the proxy lets through".to_owned(),
+        (false, true) => "anyone who can reach any address of this machine".to_owned(),
+        (false, false) => format!("anyone who can reach {address}"),
     };
     eprintln!(
-        "unspool: {who} can open this page and try passwords. Nothing is encrypted on the way: \
-         who can watch the network can read what you read, and take the password. Where you do not \
-         trust the network, leave --listen out and come through an SSH tunnel (ssh -L \
-         {port}:127.0.0.1:{port} THIS-MACHINE), or put a proxy with TLS in front and say its name \
-         with --name."
+        "unspool: {who} can open this page and try passwords. Traffic is not encrypted: anyone who \
+         can watch the network can read your sessions and the password. On an untrusted network, \
+         omit --listen and use an SSH tunnel (ssh -L {port}:127.0.0.1:{port} THIS-MACHINE), or put a \
+         TLS proxy in front and give its name with --name."
     );
 }
 
@@ -159,10 +158,7 @@ async fn listen(address: Option<IpAddr>, port: Option<u16>) -> Result<TcpListene
     let at = |port: u16| SocketAddr::new(address, port);
     match port {
         Some(port) => TcpListener::bind(at(port)).await.with_context(|| {
-            format!(
-                "cannot listen on {}; choose another port with --port, or leave it out",
-                at(port)
-            )
+            format!("cannot listen on {}; choose another port with --port, or omit it", at(port))
         }),
         None => match TcpListener::bind(at(PORT)).await {
             Ok(listener) => Ok(listener),
@@ -173,7 +169,7 @@ async fn listen(address: Option<IpAddr>, port: Option<u16>) -> Result<TcpListene
     }
 }
 
-/// Until somebody ends us.
+/// Completes on Ctrl-C or SIGTERM.
 async fn ended() {
     #[cfg(unix)]
     {
@@ -198,6 +194,6 @@ fn open(address: &str) {
         .stderr(Stdio::null())
         .spawn();
     if started.is_err() {
-        eprintln!("unspool: no browser could be started; open the address yourself");
+        eprintln!("unspool: cannot start a browser; open the address yourself");
     }
 }

@@ -1,5 +1,5 @@
-//! `unspool show`: one session in the order in which it happened, from the archive or straight from
-//! its file or folder.
+//! `unspool show`: prints one session in order, from the archive or directly from its file or
+//! folder.
 
 mod file;
 
@@ -22,13 +22,13 @@ use unspool_store::sqlite::Sqlite;
 use crate::archive::{Archive, find};
 use crate::{config, paint};
 
-/// So many turns are loaded at once: the first lines come at once, however long the session is.
+/// Number of turns loaded at once, so that output starts at once even for a long session.
 const TURNS: u32 = 16;
 
 /// Show a session in the order in which it happened
 #[derive(Args)]
 pub struct Show {
-    /// A session of the archive: its id, a unique start of it, or the agent's own id. Or a path: a
+    /// A session of the archive: its id, a unique prefix of it, or the agent's own id. Or a path: a
     /// session's log, a stream or hook capture, a folder with several captures of one session,
     /// or - for standard input
     #[arg(value_name = "SESSION|PATH")]
@@ -39,16 +39,16 @@ pub struct Show {
     /// Write plain text without colours
     #[arg(long)]
     plain: bool,
-    /// Show only this turn; 0 is what came before the first prompt
+    /// Show only this turn; 0 is everything before the first prompt
     #[arg(long, value_name = "N")]
     turn: Option<u32>,
-    /// Show reasoning and folded parts in full, and outputs uncut
+    /// Show reasoning, folded parts and outputs in full
     #[arg(long)]
     full: bool,
-    /// Which session, where a file or a folder holds several: the start of its id
+    /// Which session, if a file or a folder holds several: a prefix of its id
     #[arg(long, value_name = "ID")]
     session: Option<String>,
-    /// Columns to use, 20 at the least; the terminal's width by default
+    /// Width in columns, at least 20; the terminal's width by default
     #[arg(long, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(20..))]
     width: Option<u16>,
 }
@@ -69,7 +69,7 @@ impl Show {
         }
     }
 
-    /// What was given, if it is to be looked up in the archive: it is no path, and looks like none.
+    /// The argument if it is a session id: not an existing path and not written like one.
     fn id(&self) -> Option<String> {
         let text = self.what.to_str()?;
         let path = text == "-"
@@ -139,7 +139,7 @@ impl Show {
     }
 }
 
-/// Turns from the archive, as they are shown.
+/// Loads turns from the archive and settles their states.
 fn load(store: &Sqlite, stored: &StoredSession, window: Window) -> Result<Vec<Turn>> {
     let session = stored.summary.session.clone();
     let turns = wait(store.turns(stored.row, window))?;

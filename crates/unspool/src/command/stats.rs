@@ -1,4 +1,4 @@
-//! `unspool stats`: what was used and what was done, by day, model, agent, project and tool.
+//! `unspool stats`: usage and activity by day, model, agent, project and tool.
 
 mod tables;
 
@@ -16,9 +16,9 @@ use crate::config;
 
 /// Tokens, turns, tools, errors and durations, by day, model, agent, project and tool
 ///
-/// Tokens are counted once for each model call, by the day (UTC) on which the turn started. Cost
-/// is what agents say themselves; beside it stands what the tokens cost by the list of prices, in
-/// which your own stand first ([prices] in the config file).
+/// Tokens are counted once for each model call, on the day (UTC) on which the turn started. Cost is
+/// what agents report; the estimate beside it applies the price list, with your own prices
+/// ([prices] in the config file) taking precedence.
 #[derive(Args)]
 pub struct Stats {
     /// Write all of it as JSON
@@ -27,7 +27,7 @@ pub struct Stats {
     /// Only this agent's: claude-code, codex, …
     #[arg(long, value_name = "AGENT")]
     agent: Option<String>,
-    /// Only of projects whose folder has this in its path
+    /// Only projects whose path contains this
     #[arg(long, value_name = "PATH")]
     project: Option<String>,
     /// Only turns that started then or later: 2026-05-31, 2026-05-31T12:00:00Z, 36h, 7d, 2w
@@ -39,10 +39,10 @@ pub struct Stats {
     /// Only this table, with every row (--json has all of them)
     #[arg(long)]
     by: Option<By>,
-    /// So many rows of each table at most: the last days, the largest of the others
+    /// Maximum rows of each table: the latest days, the largest of the others
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
-    /// Columns to use, 20 at the least; the terminal's width by default
+    /// Width in columns, at least 20; the terminal's width by default
     #[arg(long, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(20..))]
     width: Option<u16>,
 }
@@ -77,7 +77,7 @@ impl Stats {
             eprintln!(
                 "unspool: {}",
                 match narrow {
-                    true => "no session is like that",
+                    true => "no sessions match",
                     false => "the archive is empty; `unspool sync` fills it",
                 }
             );

@@ -1,4 +1,4 @@
-//! `unspool sync`: every source found on this machine into the archive, once or from now on.
+//! `unspool sync`: ingests every source found on this machine, once or continuously.
 
 use std::io::{self, Write};
 
@@ -19,12 +19,11 @@ use crate::progress::{Bar, size};
 /// Read every session found on this machine into the archive
 #[derive(Args)]
 pub struct Sync {
-    /// Go on: take what agents write as they write it, until interrupted. Where another unspool
-    /// does that already, wait, and go on when it ends
+    /// Keep running and read what agents write as they write it, until interrupted. If another
+    /// unspool already does that, wait and take over when it ends
     #[arg(long)]
     watch: bool,
-    /// Follow a running OpenCode server as well: what it tells as it tells it, word for word. May be
-    /// said several times
+    /// Also follow a running OpenCode server, token by token. May be given several times
     #[arg(long, value_name = "URL", requires = "watch")]
     attach: Vec<String>,
     /// Write the report as JSON; with --watch, one line for every change
@@ -32,7 +31,7 @@ pub struct Sync {
     json: bool,
 }
 
-/// How reports are written while something goes on.
+/// The output format of reports.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Telling {
     Words,
@@ -66,7 +65,7 @@ impl Sync {
                 spool::sweep(&folder);
                 report
             }
-            // Whoever records finds the same by itself; asked, it says when it has taken it.
+            // The recorder finds the same files itself; the request waits until it has read them.
             None => {
                 let paths = discovered.files.into_iter().map(|found| found.path).collect();
                 let request = Request::Take { paths, why: Why::Found };
@@ -107,12 +106,14 @@ impl Sync {
 
     fn say_if_nothing(&self, discovered: &Discovered) {
         if discovered.files.is_empty() && !self.json {
-            eprintln!("unspool: no sessions were found; `unspool doctor` says where it looked");
+            eprintln!(
+                "unspool: no sessions were found; `unspool doctor` lists the folders searched"
+            );
         }
     }
 }
 
-/// Takes everything that was found.
+/// Ingests everything that was discovered.
 fn once(recording: &Recording, known: &mut Known, discovered: Discovered) -> Result<Report> {
     let bar = Bar::start();
     let candidates = discovered.files.into_iter().map(Candidate::from).collect();
@@ -123,7 +124,7 @@ fn once(recording: &Recording, known: &mut Known, discovered: Discovered) -> Res
     Ok(report)
 }
 
-/// Says what was done.
+/// Prints a report.
 pub fn tell(report: &Report, json: bool) -> Result<()> {
     if json {
         return super::write_json(report);

@@ -1,4 +1,4 @@
-//! `unspool tag` and `unspool rename`: the user's own words for a session.
+//! `unspool tag` and `unspool rename`: the user's own tags and name for a session.
 
 use anyhow::{Result, bail};
 use clap::Args;
@@ -11,11 +11,11 @@ use crate::archive::{Archive, find};
 /// Tag a session, or show its tags
 #[derive(Args)]
 pub struct Tag {
-    /// Its id, a unique start of it, or the agent's own id
+    /// Its id, a unique prefix of it, or the agent's own id
     session: String,
     /// Tags to add
     tags: Vec<String>,
-    /// A tag to take away; may be said several times
+    /// A tag to remove; may be given several times
     #[arg(long, value_name = "TAG")]
     remove: Vec<String>,
 }
@@ -23,7 +23,7 @@ pub struct Tag {
 impl Tag {
     pub fn run(self, archive: &Archive) -> Result<()> {
         if let Some(tag) = self.tags.iter().find(|tag| tag.trim().is_empty()) {
-            bail!("{tag:?} is no tag; a tag is a word");
+            bail!("invalid tag {tag:?}: a tag must not be blank");
         }
         let stored = find(&archive.read()?, &self.session)?;
         if !self.tags.is_empty() || !self.remove.is_empty() {
@@ -41,9 +41,9 @@ impl Tag {
 /// Give a session a name of your own
 #[derive(Args)]
 pub struct Rename {
-    /// Its id, a unique start of it, or the agent's own id
+    /// Its id, a unique prefix of it, or the agent's own id
     session: String,
-    /// The new name; without one, the agent's title or the first prompt stands again
+    /// The new name; without one, the agent's title or the first prompt is used again
     name: Option<String>,
 }
 
@@ -54,7 +54,7 @@ impl Rename {
         let request = Request::Rename { session: stored.summary.session.id, name };
         archive.writing()?.ask(request, &Progress::default())?;
         let title = find(&archive.read()?, &self.session)?.summary.title;
-        println!("{}", visible(title.as_deref().unwrap_or("without a title")));
+        println!("{}", visible(title.as_deref().unwrap_or("untitled")));
         Ok(())
     }
 }

@@ -18,18 +18,18 @@ use crate::archive::Archive;
 use crate::config::{self, Config};
 use crate::keeper::{Heard, Keeper};
 
-/// Whether there is a terminal to take.
+/// True if stdin and stdout are a terminal.
 pub fn is_there() -> bool {
     stdin().is_terminal() && stdout().is_terminal()
 }
 
 /// Play a session back with its own timing
 ///
-/// Space pauses, , and . step by part, + and - change the speed from 1 to 64 times, 0 to 9 jump to a
-/// tenth of it.
+/// Space pauses, , and . step by part, + and - change the speed from 1 to 64 times, 0 to 9 jump to
+/// that tenth of the session.
 #[derive(Args)]
 pub struct Replay {
-    /// Its id, a unique start of it, or the agent's own id
+    /// Its id, a unique prefix of it, or the agent's own id
     session: String,
 }
 
@@ -39,18 +39,18 @@ impl Replay {
             return connect(address, Some((self.session, true)));
         }
         if !is_there() {
-            bail!("there is no terminal to replay in; `unspool show` writes a session out");
+            bail!("replay needs a terminal; `unspool show` prints a session");
         }
-        // What cannot be found is said before the terminal is taken.
+        // Report an unknown session before taking over the terminal.
         let stored = crate::archive::find(&archive.read()?, &self.session)?;
         open(archive, Some((stored.summary.session.id.to_string(), true)))
     }
 }
 
-/// Opens the application over what a server has, on this machine or another.
+/// Opens the application over a running server, on this machine or another.
 pub fn connect(address: &str, session: Option<(String, bool)>) -> Result<()> {
     if !is_there() {
-        bail!("there is no terminal to open; open {address} in a browser");
+        bail!("this needs a terminal; open {address} in a browser instead");
     }
     let options = options(session)?;
     let (ear, events) = app::events();
@@ -58,7 +58,7 @@ pub fn connect(address: &str, session: Option<(String, bool)>) -> Result<()> {
     Ok(app::run(&link, &ear, &events, options, || {})?)
 }
 
-/// Opens the application over this machine's archive, and keeps that up to date.
+/// Opens the application over this machine's archive and keeps the archive up to date.
 pub fn open(archive: &Archive, session: Option<(String, bool)>) -> Result<()> {
     let options = options(session)?;
     let folder = archive.folder()?;
@@ -81,7 +81,7 @@ fn tell(ear: &Ear, heard: Heard) {
         Heard::Missed => Told::Missed,
         Heard::Failed(error) => Told::Done(Err(format!("{error:#}"))),
     };
-    // Nobody hears while the application ends.
+    // Fails only while the application is ending.
     let _ = ear.send(Event::Told(told));
 }
 
@@ -99,7 +99,7 @@ fn changer(archive: Archive) -> Changer {
     })
 }
 
-/// What the configuration and the environment say of the terminal.
+/// Terminal options from the config file and the environment.
 fn options(session: Option<(String, bool)>) -> Result<Options> {
     let chosen = Config::load()?.terminal;
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
@@ -107,9 +107,7 @@ fn options(session: Option<(String, bool)>) -> Result<Options> {
         None | Some("auto") => Theme::detect(variable),
         Some(_) if variable("NO_COLOR").is_some() => Theme::detect(variable),
         Some(name) => Theme::named(name).with_context(|| {
-            format!(
-                "there is no theme {name}; the config file may say auto, mocha, latte, 16 or mono"
-            )
+            format!("unknown theme {name}; use auto, mocha, latte, 16 or mono in the config file")
         })?,
     };
     let keys = Keys::new(chosen.keys).context("in the config file, below [terminal.keys]")?;

@@ -1,4 +1,4 @@
-//! Everything that an archive holds, as its commands tell it; and where two of them differ.
+//! The contents of an archive as its commands print them, and the difference between two archives.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::desk::Unspool;
 
-/// Words that stand in many sessions, in one, in tool outputs, in prompts, and nowhere.
+/// Words found in many sessions, in one, in tool outputs, in prompts, and in none.
 const WORDS: [&str; 6] = ["weather", "celsius", "permission", "build*", "\"src/main.rs\"", "qwxyz"];
 
 #[derive(PartialEq)]
@@ -15,7 +15,7 @@ pub struct Contents {
 }
 
 impl Contents {
-    /// Asks for everything, and for a check, which must find nothing.
+    /// Reads everything, and runs a check, which must find nothing.
     pub fn of(unspool: &Unspool) -> Contents {
         let mut told = BTreeMap::new();
         let list = unspool.print(&["list", "--json"]);
@@ -49,8 +49,7 @@ impl Contents {
     }
 }
 
-/// All hits. In which order they come, and what of a part is shown around a word, depends on the
-/// order in which files were read.
+/// All hits, sorted. Their order and their snippets depend on the order in which files were read.
 fn search(unspool: &Unspool, word: &str) -> String {
     let hits = unspool.json(&["search", word, "--json", "--limit", "100000"]);
     let mut hits: Vec<String> = hits.as_array().unwrap().iter().map(Value::to_string).collect();
@@ -58,7 +57,7 @@ fn search(unspool: &Unspool, word: &str) -> String {
     hits.join("\n")
 }
 
-/// Costs are added up in the order in which sessions are stored: the last digit may be another.
+/// Rounds costs: they are summed in storage order, so the last digit may differ.
 fn stats(unspool: &Unspool) -> String {
     let mut stats = unspool.json(&["stats", "--json"]);
     round(&mut stats);

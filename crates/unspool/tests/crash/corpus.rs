@@ -1,11 +1,11 @@
-//! An agent's folder, made from the recordings in `fixtures/`: many small sessions, some of them
-//! told three times, sub-agents, and sessions made long by repeating a log under other ids.
+//! Builds an agent's log folder from the recordings in `fixtures/`: many small sessions, some with
+//! three feeds, sub-agents, and long sessions made by repeating a log under other ids.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
-/// When the files of a made folder say that they were written: long ago, one second after another.
+/// The modification time of the first file, in seconds; each further file is one second later.
 const BEGUN: u64 = 1_790_000_000;
 
 pub fn fixtures() -> PathBuf {
@@ -26,9 +26,9 @@ pub fn cases() -> Vec<String> {
     names
 }
 
-/// Fills a folder of logs. What tells of one session lies in files that are read one after
-/// another: a session is written before its next file is read, so that an import has dozens of
-/// transactions to be killed in and between.
+/// Fills a folder with logs. The feeds of one session are separate files with increasing times, so
+/// they are read one after another and a session is written before its next file is read. An import
+/// thus has dozens of transactions to be killed in and between.
 pub fn fill(projects: &Path) {
     let names = cases();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -75,8 +75,8 @@ impl Filling {
     }
 }
 
-/// A log told so many times in one session of another name, under other ids each time, each
-/// hanging on the one before.
+/// A log repeated `times` times in one session of another id. Each copy has its own ids, and its
+/// first record points to the last one of the copy before.
 pub fn repeated(case: &str, times: usize) -> Vec<u8> {
     let log = String::from_utf8(recording(case, "log")).unwrap();
     let session = field(&log, "sessionId").unwrap();
@@ -113,7 +113,7 @@ fn last_record(log: &str) -> Option<String> {
     log.lines().rev().find_map(|line| field(line, "uuid")).map(str::to_owned)
 }
 
-/// Text and the id behind it, again and again; the last id is empty.
+/// Splits a log into pairs of text and the id after it; the last id is empty.
 fn pieces(log: &str) -> Vec<(&str, &str)> {
     let mut pieces = Vec::new();
     let (mut start, mut at) = (0, 0);
@@ -139,7 +139,7 @@ fn renamed(id: &str, salt: &str, told: &mut String) {
     }
 }
 
-/// How long the id is that stands here: a UUID, or what the provider calls things.
+/// The length of the id at the start of the text: a UUID, or a provider's id such as `toolu_…`.
 fn id_length(text: &str) -> Option<usize> {
     let word = |text: &str| text.bytes().take_while(u8::is_ascii_alphanumeric).count();
     for prefix in ["msg_", "toolu_", "req_"] {
@@ -155,7 +155,7 @@ fn id_length(text: &str) -> Option<usize> {
     uuid.then_some(36)
 }
 
-/// FNV-1a: enough for names.
+/// FNV-1a, good enough for names.
 pub fn hash(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)

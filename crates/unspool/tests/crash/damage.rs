@@ -1,5 +1,5 @@
-//! Archives that are damaged, not ours, or too new: each is refused in one line, and stays as it
-//! is, byte for byte.
+//! Archives that are damaged, of another program, or of a newer version: each is refused with a
+//! one-line error and left unchanged, byte for byte.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -36,8 +36,8 @@ const WRITING: [&[&str]; 6] = [
 
 type State = (Vec<u8>, BTreeSet<OsString>);
 
-/// The bytes of the file, and what lies beside it. The lock may come, and a write-ahead log without
-/// anything in it, with its index: SQLite leaves them where it cannot close a file in order.
+/// The bytes of the database, and the names of the files beside it. Ignores the lock, and an empty
+/// write-ahead log with its index: SQLite leaves them if it cannot close a database cleanly.
 fn state(unspool: &Unspool) -> State {
     let entries = unspool.folder().path().read_dir().unwrap();
     let mut names: BTreeSet<OsString> = entries.map(|entry| entry.unwrap().file_name()).collect();
@@ -56,7 +56,7 @@ fn assert_same(after: &State, before: &State, when: &str) {
     assert_eq!(after.0.len(), before.0.len(), "{when}: the file has another size");
 }
 
-/// An archive with these bytes for its file.
+/// An archive whose database file has these bytes.
 fn archive(desk: &Desk, name: &str, bytes: &[u8]) -> Unspool {
     let unspool = desk.unspool(name);
     fs::create_dir(unspool.folder().path()).unwrap();
@@ -81,7 +81,7 @@ fn what_cannot_be_an_archive_is_refused_and_left_alone() {
         bytes
     };
     let away = "move it away";
-    // In the head of a SQLite file its version stands at 60, and whose it is at 68.
+    // A SQLite header has the user version at offset 60 and the application id at 68.
     let cases: [(&str, Vec<u8>, &str); 8] = [
         ("half", whole[..whole.len() / 2].to_vec(), away),
         ("a-hundred-bytes", whole[..100].to_vec(), away),
@@ -104,7 +104,7 @@ fn what_cannot_be_an_archive_is_refused_and_left_alone() {
 
 #[test]
 fn a_file_with_nothing_in_it_is_no_archive_yet() {
-    // Whoever was about to make it was killed. It is made now.
+    // The process that was creating it was killed. It is created now.
     let desk = Desk::filled();
     let unspool = archive(&desk, "empty", b"");
     for command in READING {
@@ -117,7 +117,7 @@ fn a_file_with_nothing_in_it_is_no_archive_yet() {
     Contents::of(&unspool).assert_is(&Contents::of(&undisturbed), "made from an empty file");
 }
 
-/// Went well, or is refused in one line; a check may say more.
+/// Asserts success or a one-line error; `db check` may print more.
 fn assert_fair(output: &Output, database: &Path, command: &[&str]) {
     if output.status.success() {
         return;
@@ -136,7 +136,7 @@ fn assert_fair(output: &Output, database: &Path, command: &[&str]) {
 
 #[test]
 fn damage_in_the_middle_is_found_and_never_made_worse() {
-    // No panic, no crash, whatever stands there; reading changes nothing; and a check finds it.
+    // No panic, no crash; reading changes nothing; and a check finds the damage.
     let desk = Desk::filled();
     let whole = whole(&desk);
     let mut random = Random::new("damage");
@@ -144,13 +144,13 @@ fn damage_in_the_middle_is_found_and_never_made_worse() {
     for round in 0..16 {
         let mut bytes = whole.clone();
         let what = if round % 2 == 0 {
-            // A piece of garbage, some pages long.
+            // Garbage, several pages long.
             let at = 8192 + random.below(bytes.len() - 80_000);
             let length = 1 + random.below(60_000);
             bytes[at..at + length].fill_with(|| random.next() as u8);
             format!("{length} bytes at {at}")
         } else {
-            // Bits here and there, the head included.
+            // Flipped bits anywhere, the header included.
             let places: Vec<usize> = (0..40).map(|_| random.below(bytes.len())).collect();
             places.iter().for_each(|at| bytes[*at] ^= 1 << random.below(8));
             format!("bits at {places:?}")
@@ -173,8 +173,8 @@ fn damage_in_the_middle_is_found_and_never_made_worse() {
 
 #[test]
 fn a_log_whose_end_is_lost_costs_what_was_in_it() {
-    // The machine lost its power, and the end of the write-ahead log never reached the disk. What
-    // is missing is read again.
+    // After a power failure the end of the write-ahead log is missing. The next sync reads the lost
+    // records again.
     let desk = Desk::new();
     let cases = corpus::cases();
     let some: Vec<&str> = cases.iter().map(String::as_str).take(24).collect();

@@ -1,4 +1,5 @@
-//! A temporary desk: an agent's folder, folders for archives, and the real program.
+//! A sandbox in a temporary folder: an agent's log folder, folders for archives, and the real
+//! program.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -14,7 +15,7 @@ use tempfile::TempDir;
 use unspool_engine::lock::DataFolder;
 use unspool_store::sqlite::Sqlite;
 
-/// Nothing takes so long. A test that waits for it fails instead of hanging.
+/// The longest wait for anything: a test fails instead of hanging.
 pub const PATIENCE: Duration = Duration::from_secs(90);
 
 pub struct Desk {
@@ -28,7 +29,7 @@ impl Desk {
         desk
     }
 
-    /// With the recordings in it.
+    /// A sandbox with the recordings as logs.
     pub fn filled() -> Desk {
         let desk = Desk::new();
         crate::corpus::fill(&desk.projects());
@@ -39,7 +40,7 @@ impl Desk {
         self.folder.path().join(name)
     }
 
-    /// Where the agent keeps its logs.
+    /// The agent's log folder.
     pub fn projects(&self) -> PathBuf {
         self.path("agent").join("projects")
     }
@@ -50,7 +51,7 @@ impl Desk {
         Unspool { agent, home, data, inside: None }
     }
 
-    /// All that lies in the agent's folder: names, sizes, times and what is in them (law 7).
+    /// Everything in the agent's folder: names, sizes, times and content digests (law 7).
     pub fn listing(&self) -> Listing {
         let mut listing = Listing::default();
         list(&self.path("agent"), &mut listing);
@@ -105,7 +106,7 @@ impl Unspool {
         command
     }
 
-    /// Gives a command the environment in which it finds this desk and nothing of the user's.
+    /// Sets the environment of a command, so that it finds this sandbox and nothing of the user's.
     pub fn surround(&self, command: &mut Command) {
         command
             .env("CLAUDE_CONFIG_DIR", &self.agent)
@@ -119,7 +120,7 @@ impl Unspool {
         self.command(arguments).output().unwrap()
     }
 
-    /// What it prints, if all goes well; and it must.
+    /// Runs a command that must succeed. Returns its output.
     pub fn print(&self, arguments: &[&str]) -> String {
         let output = self.run(arguments);
         let errors = String::from_utf8_lossy(&output.stderr);
@@ -131,12 +132,12 @@ impl Unspool {
         serde_json::from_str(&self.print(arguments)).unwrap()
     }
 
-    /// Syncs once, undisturbed. The report.
+    /// Syncs once to the end. Returns the report.
     pub fn sync(&self) -> Value {
         self.json(&["sync", "--json"])
     }
 
-    /// Begins a sync that may be killed.
+    /// Starts a command that the test may kill.
     pub fn begin(&self, arguments: &[&str]) -> Child {
         let mut command = self.command(arguments);
         command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
@@ -154,7 +155,7 @@ impl Unspool {
         self.folder().database()
     }
 
-    /// How large the archive's file is, seen from where it lies.
+    /// The size of the database file, read inside its mount namespace.
     pub fn database_size(&self) -> u64 {
         let path = match self.inside {
             Some(process) => {
@@ -166,12 +167,12 @@ impl Unspool {
         path.metadata().unwrap().len()
     }
 
-    /// The archive as another program of ours sees it.
+    /// Opens the archive read-only, as another process would.
     pub fn store(&self) -> Sqlite {
         Sqlite::open_to_read(&self.database()).unwrap()
     }
 
-    /// The one session of this agent's id, as `show --json` tells it.
+    /// The session with this agent session id, as `show --json` prints it.
     pub fn shown(&self, id: &str) -> Value {
         self.json(&["show", id, "--json"])
     }
@@ -196,7 +197,7 @@ impl Watcher {
         let (send, reports) = channel();
         thread::spawn(move || {
             for line in lines.map_while(Result::ok) {
-                // A line that was cut by a kill is the last one.
+                // A line cut off by a kill is the last one.
                 let Ok(report) = serde_json::from_str(&line) else { break };
                 if send.send(report).is_err() {
                     break;
@@ -206,14 +207,14 @@ impl Watcher {
         Watcher { child, reports, errors }
     }
 
-    /// Waits for the next line that it writes.
+    /// Waits for the next report line.
     pub fn report(&self) -> Value {
         self.reports.recv_timeout(PATIENCE).unwrap_or_else(|_| {
             panic!("the watcher says nothing more; on standard error: {}", self.errors())
         })
     }
 
-    /// Waits until it has taken so many records in all, from now on.
+    /// Waits until it has read this many further records.
     pub fn take(&self, records: u64) {
         let mut taken = 0;
         while taken < records {
@@ -222,7 +223,7 @@ impl Watcher {
         assert_eq!(taken, records, "more records than there are");
     }
 
-    /// Whether it has written a line that nobody waited for.
+    /// True if a report is waiting.
     pub fn has_spoken(&self) -> bool {
         self.reports.try_recv().is_ok()
     }
@@ -235,7 +236,7 @@ impl Watcher {
         self.child.id()
     }
 
-    /// The most memory that it had at any time, where the system says so.
+    /// Its peak memory in bytes, if the system reports it.
     pub fn peak_memory(&self) -> Option<u64> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.id())).ok()?;
         let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

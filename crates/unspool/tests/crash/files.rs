@@ -1,5 +1,6 @@
-//! What happens to the agents' files: they grow, are cut, replaced, moved and deleted, and some are
-//! no logs at all. The archive takes what is new, keeps what it has, and leaves the files alone.
+//! Changes of the agents' files: logs grow, are truncated, replaced, moved and deleted, and some
+//! files are not logs. The archive imports new records, keeps what it has, and never touches the
+//! files.
 
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
@@ -23,13 +24,13 @@ fn put(desk: &Desk, name: &str, bytes: &[u8]) -> PathBuf {
     path
 }
 
-/// Nobody has written to it for an hour.
+/// Sets the modification time one hour back.
 fn leave_alone(path: &Path) {
     let file = File::options().append(true).open(path).unwrap();
     file.set_modified(SystemTime::now() - Duration::from_secs(3600)).unwrap();
 }
 
-/// So many lines.
+/// The first `count` lines.
 fn lines(log: &[u8], count: usize) -> &[u8] {
     let end = log.iter().enumerate().filter(|(_, byte)| **byte == b'\n').nth(count - 1);
     &log[..=end.unwrap().0]
@@ -39,7 +40,7 @@ fn count(log: &[u8]) -> u64 {
     log.iter().filter(|byte| **byte == b'\n').count() as u64
 }
 
-/// What another archive makes of the files as they are now.
+/// The contents of a fresh archive of the current files.
 fn fresh(desk: &Desk) -> Contents {
     let fresh = (0..).map(|at| desk.unspool(&format!("fresh-{at}")));
     let fresh = fresh.into_iter().find(|fresh| !fresh.database().exists()).unwrap();
@@ -47,7 +48,7 @@ fn fresh(desk: &Desk) -> Contents {
     Contents::of(&fresh)
 }
 
-/// What the archive tells of a session, without where it has it from.
+/// A session as the archive shows it, without the counts and warnings of its sources.
 fn told(unspool: &Unspool, case: &str) -> String {
     let log = String::from_utf8(recording(case, "log")).unwrap();
     let mut shown = unspool.shown(corpus::field(&log, "sessionId").unwrap());
@@ -62,7 +63,7 @@ fn assert_told(unspool: &Unspool, case: &str, expected: &str, when: &str) {
     assert!(found == expected, "{when}: {}", difference(expected, &found));
 }
 
-/// Whether a case has a log that says whose it is, as a finished one does.
+/// True if a case has a log with a session id, as a finished one does.
 fn names_its_session(case: &str) -> bool {
     let log = fs::read_to_string(corpus::fixtures().join(case).join("log.jsonl"));
     log.is_ok_and(|log| corpus::field(&log, "sessionId").is_some())
@@ -95,15 +96,15 @@ fn a_grown_log_adds_what_is_new() {
 
 #[test]
 fn half_a_line_waits_for_its_end() {
-    // R-001-15: it is no error, and nothing of it remains when it is finished. The same for a file
-    // that somebody writes to and for one that nobody has written to for long.
+    // R-001-15: it is no error, and nothing of it remains once it is finished. The same for a file
+    // that is being written and for one untouched for long.
     for at_rest in [false, true] {
         let desk = Desk::new();
         let unspool = desk.unspool("archive");
         let log = recording(OTHER, "log");
         let whole = lines(&log, 40).len();
         let next = lines(&log, 41).len();
-        // In the middle of the line, before its last byte, and behind it without the line end.
+        // In the middle of the line, before its last byte, and after it without the line end.
         for cut in [whole + 1, (whole + next) / 2, next - 2, next - 1] {
             let path = put(&desk, "a/log.jsonl", &log[..cut]);
             if at_rest {
@@ -121,7 +122,7 @@ fn half_a_line_waits_for_its_end() {
 
 #[test]
 fn a_log_that_was_cut_or_deleted_stays_in_the_archive() {
-    // Law 4: what was taken is kept, whatever becomes of the file.
+    // Law 4: imported records are kept, whatever happens to the file.
     let desk = Desk::new();
     let unspool = desk.unspool("archive");
     let cases: Vec<String> =
@@ -137,7 +138,7 @@ fn a_log_that_was_cut_or_deleted_stays_in_the_archive() {
     };
     write(100);
     let expected: Vec<String> = cases.iter().map(|case| told(&unspool, case)).collect();
-    // Cut where it may be, emptied, and back in pieces.
+    // Truncated anywhere, emptied, and restored in steps.
     for share in [80, 47, 1, 0, 60, 100] {
         write(share);
         unspool.print(&["db", "check"]);
@@ -159,14 +160,14 @@ fn another_log_under_the_same_name_is_another_session() {
     let path = put(&desk, "a/log.jsonl", &recording(LOG, "log"));
     unspool.sync();
     let (first, modified) = (told(&unspool, LOG), path.metadata().unwrap().modified().unwrap());
-    // Another file takes its place.
+    // Another file replaces it.
     let beside = put(&desk, "a/log.new", &recording(OTHER, "log"));
     fs::rename(&beside, &path).unwrap();
     unspool.sync();
     assert_told(&unspool, LOG, &first, "replaced");
     let second = told(&unspool, OTHER);
     assert_eq!(sessions(&unspool), 2);
-    // The same file is written anew, as long as it was and with the time that it had.
+    // The same file is rewritten in place with the same size and modification time.
     let third = String::from_utf8(recording(OTHER, "log")).unwrap();
     let id = corpus::field(&third, "sessionId").unwrap();
     let third = third.replace(id, "00000000-1111-2222-3333-444444444444");
@@ -184,8 +185,8 @@ fn another_log_under_the_same_name_is_another_session() {
 
 #[test]
 fn what_is_changed_in_the_middle_of_a_log_is_taken() {
-    // As long as before and with the time that it had. What was taken before stays, and what is new
-    // is there once.
+    // With the same size and modification time. Earlier parts stay, and the new record is there
+    // once.
     let desk = Desk::new();
     let unspool = desk.unspool("archive");
     let log = String::from_utf8(recording(LOG, "log")).unwrap();
@@ -220,8 +221,8 @@ fn what_is_changed_in_the_middle_of_a_log_is_taken() {
 
 #[test]
 fn a_log_whose_last_lines_were_taken_back_goes_on() {
-    // Claude Code takes back what a request that failed had written: it cuts the end of its log and
-    // goes on. What was taken back was said, and stays; what follows is there once.
+    // Claude Code removes the records of a failed request: it truncates its log and continues. The
+    // removed records stay in the archive; what follows is there once.
     let desk = Desk::new();
     let unspool = desk.unspool("archive");
     let log = corpus::repeated(LOG, 3);
@@ -230,7 +231,7 @@ fn a_log_whose_last_lines_were_taken_back_goes_on() {
     unspool.sync();
     let turns = |unspool: &Unspool| unspool.shown(&id)["turns"].clone();
     let before = turns(&unspool);
-    // The whole of it, with its end cut off, and with three turns more behind the cut.
+    // Complete, truncated, and with three more turns after the cut.
     fs::write(&path, lines(&log, 250)).unwrap();
     unspool.sync();
     assert_eq!(turns(&unspool), before, "cut");
@@ -265,7 +266,7 @@ fn a_log_that_was_moved_or_copied_is_told_once() {
     symlink(&second, desk.projects().join("pointed.jsonl")).unwrap();
     unspool.sync();
     assert_told(&unspool, LOG, &expected, "copied");
-    // The copy goes on, then the one that it was copied from.
+    // The copy grows first, then the original.
     let undisturbed = desk.unspool("undisturbed");
     fs::write(&third, &log).unwrap();
     undisturbed.print(&["import", third.to_str().unwrap()]);
@@ -335,7 +336,7 @@ fn a_file_that_may_not_be_read_is_said_and_passed_over() {
     let unspool = desk.unspool("archive");
     let mut command = unspool.command(&["sync", "--json"]);
     if secret.metadata().unwrap().uid() == 0 {
-        // Nothing is hidden from root: somebody else must look.
+        // Root can read everything: run as another user.
         let nobody = 65534;
         fs::create_dir(unspool.folder().path()).unwrap();
         chown(unspool.folder().path(), Some(nobody), Some(nobody)).unwrap();
@@ -370,7 +371,7 @@ fn lines_that_cannot_be_read_are_kept_and_counted_once() {
     bytes.extend_from_slice(b"{\"type\":\"user\",\"mess\n\0\0\0\0\nnot JSON at all\n");
     let bad = spoilt.find('\u{1}').unwrap();
     bytes.extend_from_slice(&spoilt.as_bytes()[..bad]);
-    // Half of a character, and a byte that is none.
+    // Half a UTF-8 character, and an invalid byte.
     bytes.extend_from_slice(b"\xc3 \xff");
     bytes.extend_from_slice(&spoilt.as_bytes()[bad + 1..]);
     let path = put(&desk, "a/log.jsonl", &bytes);
@@ -382,7 +383,7 @@ fn lines_that_cannot_be_read_are_kept_and_counted_once() {
     let said = warnings(&shown);
     assert_eq!(said.len(), 4, "{said:#?}");
     assert!(said[3].contains("invalid UTF-8 was replaced"), "{said:#?}");
-    // Read again from its start, under the same name and under another.
+    // Read again from the start, in this archive and in a fresh one.
     leave_alone(&path);
     unspool.sync();
     Contents::of(&unspool).assert_is(&expected, "again");
@@ -409,7 +410,7 @@ fn a_line_of_five_megabytes_is_a_line() {
     assert!(shown.contains(&long));
 }
 
-/// Syncs again: not a byte of the archive changes.
+/// Syncs again and asserts that no byte of the archive changes.
 fn assert_writes_nothing(unspool: &Unspool, when: &str) {
     let state = || {
         let path = unspool.database();
@@ -441,7 +442,7 @@ fn a_sync_of_what_is_unchanged_writes_nothing() {
 }
 
 impl Unspool {
-    /// How many records of the one session were taken.
+    /// How many records of the session were read.
     fn shown_records(&self) -> u64 {
         self.shown("112b2623-935f-4249-9e9a-c45c61ba0d98")["records"]["read"].as_u64().unwrap()
     }

@@ -1,5 +1,5 @@
-//! Others look on while one records: whoever connects, at whatever moment, has in the end what the
-//! archive has, and was told every change once.
+//! Clients follow a session while a process records it. Whenever a client connects, it ends up with
+//! what the archive has, and receives every change exactly once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -17,7 +17,7 @@ use crate::desk::{Desk, PATIENCE, Unspool};
 use crate::live::{Growing, agents_at_work};
 use crate::random::Random;
 
-/// A program that follows one session, on a thread of its own.
+/// A client that follows one session on its own thread.
 pub struct Eye {
     id: SessionId,
     unspool: Unspool,
@@ -27,7 +27,7 @@ pub struct Eye {
 }
 
 impl Eye {
-    /// Begins to follow after a while.
+    /// Starts to follow after a delay.
     pub fn open(unspool: &Unspool, session: &str, after: Duration) -> Eye {
         let id = SessionId::of("claude-code", session);
         let (seq, over) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
@@ -44,7 +44,7 @@ impl Eye {
         Eye { id, unspool: unspool.clone(), seq, over, following }
     }
 
-    /// Waits until it has seen what is stored now, and holds the one against the other.
+    /// Waits until its sequence number equals the stored one.
     pub fn catch_up(&self) {
         let stored = stored_seq(&self.unspool, self.id).unwrap();
         let begun = Instant::now();
@@ -56,7 +56,7 @@ impl Eye {
         }
     }
 
-    /// Ends it, when the recorder is gone, and holds what it saw against the archive.
+    /// Stops it after the recorder has ended, and compares its state with the archive.
     pub fn close(self) {
         self.over.store(true, Ordering::Relaxed);
         let followed = self.following.join().unwrap();
@@ -66,7 +66,7 @@ impl Eye {
         assert_eq!(followed.rows(), wait(store.whole_turns(stored.row, Window::All)).unwrap());
         let mut seen = followed.transcript();
         assert_eq!(seen.turns, wait(store.turns(stored.row, Window::All)).unwrap());
-        // Which session speaks of it as a sub-agent is joined when it is read.
+        // The parent is joined when the session is read from the store.
         seen.session.parent = stored.summary.session.parent.clone();
         assert_eq!(seen.session, stored.summary.session);
     }
@@ -76,7 +76,7 @@ pub fn stored_seq(unspool: &Unspool, id: SessionId) -> Option<u64> {
     wait(unspool.store().find(id.to_string())).unwrap().pop().map(|stored| stored.seq)
 }
 
-/// Follows until the recorder is gone. Fails on a change that is told twice or not at all.
+/// Follows until the recorder ends. Fails on a duplicate or a missing change.
 fn follow(
     unspool: &Unspool,
     id: SessionId,
@@ -94,7 +94,7 @@ fn follow(
             if let Some(followed) = Followed::load(unspool.store(), id).unwrap() {
                 break followed;
             }
-            // It is not there yet. When anything was written, it may be.
+            // Not stored yet: try again after the next write.
             follower.next_message().unwrap()?;
         },
     };
@@ -118,13 +118,13 @@ fn follow(
             News::Changed => {
                 assert_eq!((before, followed.seq()), (published.from_seq, published.seq))
             }
-            // The recorder had the session in hand already when we came.
+            // The recorder had opened the session before we connected.
             News::Loaded => assert!(published.changes.is_none(), "a gap"),
         }
     }
 }
 
-/// Connects to whoever records; waits for somebody who does, until it is over.
+/// Connects to the recorder, waiting until there is one or the test stops.
 fn connect(unspool: &Unspool, over: &AtomicBool) -> Option<Follower> {
     let begun = Instant::now();
     while !over.load(Ordering::Relaxed) {
@@ -139,8 +139,8 @@ fn connect(unspool: &Unspool, over: &AtomicBool) -> Option<Follower> {
 
 #[test]
 fn who_follows_sees_every_change_once() {
-    // R-001-34 R-X-14, law 2: at random moments somebody begins to follow; nothing is missed,
-    // nothing comes twice, and no piece is coalesced away.
+    // R-001-34 R-X-14, law 2: clients connect at random moments; no change is missed, duplicated or
+    // coalesced away.
     let desk = Desk::new();
     let unspool = desk.unspool("followed");
     let mut random = Random::new("follow");

@@ -1,4 +1,4 @@
-//! An import that is killed at any point and begun again takes everything, and everything once.
+//! An import that is killed at any point and restarted imports everything exactly once.
 
 use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,9 +18,9 @@ pub fn kills() -> usize {
     std::env::var("UNSPOOL_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(200)
 }
 
-/// So many archives are in work at once: most of the time somebody waits before a kill.
+/// Archives tested in parallel: most of the time a worker sleeps before a kill.
 const AT_ONCE: usize = 3;
-/// So many kills on one archive, if it is not complete before; then it is left to be finished.
+/// The most kills on one archive before it is left to finish.
 const IN_A_ROW: usize = 16;
 
 #[test]
@@ -47,12 +47,12 @@ fn an_import_may_be_killed_at_any_point() {
         (0..AT_ONCE).for_each(|worker| drop(scope.spawn(move || work(worker))));
     });
     println!("{killed:?} kills, {halves:?} left half an archive; {archives:?} archives; {took:?}");
-    // The test is worth something only if they came at the right time.
+    // The test is valid only if some kill left a partial archive.
     assert!(halves.into_inner() > 0, "no kill left something half done");
     assert_eq!(desk.listing(), before, "law 7");
 }
 
-/// What an import that nobody disturbs comes to, and how long it takes.
+/// The contents after an uninterrupted import, and its duration.
 fn undisturbed(desk: &Desk) -> (Contents, Duration) {
     let undisturbed = desk.unspool("undisturbed");
     let begun = Instant::now();
@@ -70,8 +70,8 @@ fn kill_again_and_again(
 ) {
     for nth in 0..IN_A_ROW {
         let mut child = unspool.begin(&["sync"]);
-        // Most in quick succession, so that one meets what the other left; some spread over the
-        // whole of it.
+        // Most kills come early, so that they hit what the previous one left; some anywhere in the
+        // import.
         thread::sleep(random.delay(if nth % 4 == 0 { took } else { took / 4 }));
         if let Some(status) = child.try_wait().unwrap() {
             assert!(status.success(), "{status}");
@@ -80,8 +80,8 @@ fn kill_again_and_again(
         child.kill().unwrap();
         child.wait().unwrap();
         killed.fetch_add(1, Ordering::Relaxed);
-        // Now and then somebody looks at what there is. Not every time: the next to record must
-        // come by itself through what was left.
+        // Sometimes read the partial archive. Not every time: the next recorder must cope with it
+        // by itself.
         if nth % 5 == 4 && unspool.database().exists() {
             let output = unspool.run(&["list", "--json"]);
             let some = output.stdout.windows(5).any(|text| text == b"\"id\":");
@@ -92,8 +92,8 @@ fn kill_again_and_again(
 
 #[test]
 fn an_import_may_be_killed_in_the_middle_of_a_file() {
-    // R-001-28 R-X-14: a file that is larger than a batch is stored in pieces. Who is killed
-    // between two of them reads it again from its start, and takes nothing twice.
+    // R-001-28 R-X-14: a file larger than a batch is stored in several transactions. After a kill
+    // between two of them it is read again from its start, and nothing is imported twice.
     let desk = Desk::new();
     let log = corpus::repeated("discovery-loop", 320);
     fs::write(desk.projects().join("long.jsonl"), &log).unwrap();
@@ -118,7 +118,7 @@ fn an_import_may_be_killed_in_the_middle_of_a_file() {
     }
     println!("{killed} kills, {halves} left half a session; {took:?}");
     assert!(halves > 0, "no kill left half a session");
-    // All that time it held a batch of the file, and never the whole of it.
+    // Memory holds one batch of the file, never all of it.
     let watcher = desk.unspool("watched").watch();
     watcher.report();
     if let Some(peak) = watcher.peak_memory() {
@@ -127,7 +127,7 @@ fn an_import_may_be_killed_in_the_middle_of_a_file() {
     }
 }
 
-/// Whether some of the session is there, and not all of it.
+/// True if the session is stored in part.
 fn is_half(unspool: &Unspool) -> bool {
     let Ok(store) = unspool_store::sqlite::Sqlite::open_to_read(&unspool.database()) else {
         return false;
@@ -140,7 +140,7 @@ fn is_half(unspool: &Unspool) -> bool {
 const SOME: [&str; 4] = ["discovery-loop", "odd-output", "subagents-nested", "question-answered"];
 const WITH_AGENTS: &str = "603a0aef-2810-4302-a068-e41cfe255095";
 
-/// An archive of some sessions, to be copied before each kill; and how long this takes on it.
+/// A template archive, to be copied before each kill, and how long the command takes on it.
 fn prepared(desk: &Desk, arguments: &[&str]) -> (Unspool, Duration) {
     corpus::fill_with(&desk.projects(), &SOME);
     let (template, measured) = (desk.unspool("template"), desk.unspool("measured"));
@@ -167,8 +167,8 @@ fn kill(unspool: &Unspool, arguments: &[&str], after: Duration) {
 
 #[test]
 fn a_deletion_may_be_killed_at_any_point() {
-    // R-004-20: all of a session and of its sub-agents is there, or nothing of it, and the others
-    // are as they were.
+    // R-004-20: a session and its sub-agents are deleted completely or not at all, and the others
+    // are unchanged.
     let desk = Desk::new();
     let arguments = ["delete", WITH_AGENTS, "--yes"];
     let (template, took) = prepared(&desk, &arguments);
@@ -182,7 +182,7 @@ fn a_deletion_may_be_killed_at_any_point() {
         let found = Contents::of(&unspool);
         let gone = found.sessions() == without.sessions();
         found.assert_is(if gone { &without } else { &with }, &format!("deletion {number}"));
-        // It does not come back by itself, whenever it was deleted.
+        // A sync does not restore it.
         unspool.run(&arguments);
         unspool.sync();
         Contents::of(&unspool).assert_is(&without, &format!("after deletion {number}"));
@@ -191,8 +191,8 @@ fn a_deletion_may_be_killed_at_any_point() {
 
 #[test]
 fn what_makes_things_anew_may_be_killed_at_any_point() {
-    // The index, the file, and the sessions themselves: what was taken out to be read again comes
-    // back with the next sync, with the name and the tags that it had.
+    // The index, the file, and the sessions themselves: sessions removed to be read again come back
+    // with the next sync, with their name and tags.
     for arguments in [&["db", "rebuild"][..], &["db", "rebuild", "--from-logs"], &["db", "vacuum"]]
     {
         let desk = Desk::new();

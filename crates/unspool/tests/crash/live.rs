@@ -1,5 +1,5 @@
-//! Sessions that go on while they are recorded: agents write in pieces, lines half finished and
-//! characters cut through, and the recorder is killed and begun again at any point.
+//! Live sessions: agents append in arbitrary chunks, with unfinished lines and split characters,
+//! while the recorder is killed and restarted at any point.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -36,7 +36,7 @@ impl Growing {
         self.bytes.len() - self.written
     }
 
-    /// Writes so many bytes more. How many lines they finish.
+    /// Appends up to `length` bytes. Returns how many lines they finish.
     pub fn append(&mut self, length: usize) -> u64 {
         let piece = &self.bytes[self.written..][..length.min(self.left())];
         let mut file = File::options().create(true).append(true).open(&self.path).unwrap();
@@ -45,7 +45,7 @@ impl Growing {
         piece.iter().filter(|byte| **byte == b'\n').count() as u64
     }
 
-    /// Writes up to the end of a line: as many lines more.
+    /// Appends `lines` more lines, to a line end.
     pub fn append_lines(&mut self, lines: usize) -> u64 {
         let ends = self.bytes[self.written..].iter().enumerate();
         let mut ends = ends.filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1);
@@ -53,21 +53,21 @@ impl Growing {
         self.append(length)
     }
 
-    /// Nobody has written to it for an hour.
+    /// Sets the modification time one hour back.
     fn leave_alone(&self) {
         let file = File::options().append(true).open(&self.path).unwrap();
         file.set_modified(SystemTime::now() - Duration::from_secs(3600)).unwrap();
     }
 
-    /// Writes some bytes more: a piece of a character, of a line, or a few records.
+    /// Appends a random number of bytes: part of a character, of a line, or a few records.
     pub fn append_some(&mut self, random: &mut Random) -> u64 {
         let most = [8, 300, 12_000][random.below(3)];
         self.append(1 + random.below(most))
     }
 }
 
-/// Everything that goes on at once: three tellings of one session, two of another, a long log, one
-/// full of odd characters, and a sub-agent.
+/// Files that grow at the same time: three feeds of one session, two of another, a long log, one
+/// with unusual characters, and sub-agents.
 pub fn agents_at_work(desk: &Desk) -> Vec<Growing> {
     let tellings = [
         ("sdk-permissions-and-questions", "log"),
@@ -96,18 +96,18 @@ pub fn agents_at_work(desk: &Desk) -> Vec<Growing> {
 
 #[test]
 fn a_recorder_of_live_sessions_may_be_killed_at_any_point() {
-    // R-001-14 R-001-28, laws 2, 4 and 5: what was recorded as it came, by many processes one after
-    // another, is what one reading of the finished files gives.
+    // R-001-14 R-001-28, laws 2, 4 and 5: a live recording by many successive processes equals one
+    // import of the finished files.
     let desk = Desk::new();
     let unspool = desk.unspool("live");
     let mut random = Random::new("live");
-    // One whose records name no session: they wait until nobody writes to it any more.
+    // A log without a session id: it is imported once it is no longer written.
     let mut growing = vec![Growing::recording(&desk, "v1-0-100-summary-only", "log")];
     growing.append(&mut agents_at_work(&desk));
     let lives = kills() / 8;
     for left in (1..=lives).rev() {
         let watcher = unspool.watch();
-        // It looks twice a second: some live to see several of its looks, some none.
+        // It polls twice a second: some processes live for several polls, some for none.
         let life = random.delay(Duration::from_millis(900));
         let begun = Instant::now();
         let todo = growing.iter().map(Growing::left).sum::<usize>() / left;
@@ -117,12 +117,12 @@ fn a_recorder_of_live_sessions_may_be_killed_at_any_point() {
             let before = growing[at].left();
             growing[at].append_some(&mut random);
             written += before - growing[at].left();
-            // As much of its life is over as is written.
+            // Spread the writes evenly over the process's life.
             let due = life.mul_f64((written as f64 / todo as f64).min(1.0));
             thread::sleep(due.saturating_sub(begun.elapsed()));
         }
         if left % 5 == 0 {
-            // Some are killed when they have just said that they wrote something.
+            // Kill some right after they reported a write.
             watcher.report();
         }
         watcher.kill();
@@ -132,7 +132,7 @@ fn a_recorder_of_live_sessions_may_be_killed_at_any_point() {
         growing.append(growing.left());
         growing.leave_alone();
     });
-    // One that is not killed. When it has taken what is there it takes what comes.
+    // A watcher that is not killed imports the rest, then new records.
     let end = b"{\"type\":\"summary\",\"summary\":\"Sch\xc3\xb6n\",\"leafUuid\":\"x\"}\n".to_vec();
     let watcher = unspool.watch();
     watcher.report();

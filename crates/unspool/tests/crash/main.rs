@@ -1,9 +1,9 @@
-//! What must hold when things go wrong, shown with the real program in temporary folders: it is
-//! killed, it runs twice, the disk is full, its file is damaged, and the agents' files change in
-//! every way that files change.
+//! Crash tests with the real program in temporary folders: the process is killed, a second one
+//! runs, the disk is full, the database is damaged, and the agents' files change in every possible
+//! way.
 //!
-//! Two variables: `UNSPOOL_KILLS` says how often an import is killed (200 by default; a live
-//! session an eighth of that), `UNSPOOL_SEED` when.
+//! Environment: `UNSPOOL_KILLS` is the number of kills of an import (default 200; a live session
+//! gets an eighth of that), `UNSPOOL_SEED` seeds their timing.
 
 #![cfg(unix)]
 // Tests fail by panicking.

@@ -1,11 +1,11 @@
-//! Numbers that look random and are the same in every run with the same seed (SplitMix64).
+//! Deterministic random numbers from a seed (SplitMix64).
 
 use std::time::Duration;
 
 pub struct Random(u64);
 
 impl Random {
-    /// Each test has numbers of its own.
+    /// Each test gets its own sequence.
     pub fn new(test: &str) -> Random {
         let seed = std::env::var("UNSPOOL_SEED").ok().and_then(|seed| seed.parse().ok());
         let seed: u64 = seed.unwrap_or(20_261_115);

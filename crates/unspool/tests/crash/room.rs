@@ -1,5 +1,5 @@
-//! Disks that are full, and disks that cannot be written. They are made in a mount namespace of
-//! their own, which takes root; where that is not possible, the tests say so and pass.
+//! Full and read-only disks, as tmpfs mounts in a mount namespace of their own. That requires root;
+//! without it the tests print that they are skipped and pass.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -9,17 +9,17 @@ use std::process::{Child, Command, Output, Stdio};
 use crate::contents::Contents;
 use crate::desk::{Desk, Unspool};
 
-/// A small disk, while it lives.
+/// A small disk, mounted as long as this lives.
 struct Room {
     holder: Child,
     path: PathBuf,
 }
 
 impl Room {
-    /// Mounts a disk of this size. None where that is not allowed.
+    /// Mounts a disk of this size. `None` if that is not permitted.
     fn make(path: &Path, size: &str) -> Option<Room> {
         fs::create_dir_all(path).unwrap();
-        // It holds the namespace until its input ends.
+        // The process keeps the namespace alive until its stdin closes.
         let script = "mount -t tmpfs -o size=$1 unspool-test $0 && echo ready && read end";
         let mut command = Command::new("unshare");
         command.args(["--mount", "sh", "-c", script]).arg(path).arg(size);
@@ -28,7 +28,7 @@ impl Room {
         let mut said = String::new();
         BufReader::new(holder.stdout.take().unwrap()).read_line(&mut said).unwrap();
         let room = Room { holder, path: path.to_owned() };
-        // Dropped, it ends what was begun.
+        // If it is not ready, dropping it ends the process.
         (said.trim() == "ready").then_some(room)
     }
 
@@ -58,7 +58,7 @@ impl Drop for Room {
     }
 }
 
-/// One line that says what happened, to what, and what to do next.
+/// Asserts a one-line error that names the path and the next step.
 pub fn assert_refused(output: &Output, about: &Path, next: &str) {
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{said}");
@@ -74,8 +74,8 @@ fn a_full_disk_is_said_and_nothing_is_lost() {
     let undisturbed = desk.unspool("undisturbed");
     undisturbed.sync();
     let expected = Contents::of(&undisturbed);
-    // Too small for the file, for the index of its log, for the schema, for the first session, for
-    // some of the sessions.
+    // Too small for the database, the WAL index, the schema, the first session, and some of the
+    // sessions.
     for size in ["8k", "16k", "40k", "300k", "2m"] {
         let Some(room) = Room::make(&desk.path(&format!("disk-{size}")), size) else {
             println!("skipped: no disk can be mounted here");
@@ -85,7 +85,7 @@ fn a_full_disk_is_said_and_nothing_is_lost() {
         let database = unspool.database();
         assert_refused(&unspool.run(&["sync"]), &database, "make room and run it again");
         assert_refused(&unspool.run(&["sync", "--watch"]), &database, "make room and run it again");
-        // What is there can be read, however little.
+        // Whatever was written can be read.
         let listed = unspool.run(&["list", "--json"]);
         if !listed.status.success() {
             let said = String::from_utf8_lossy(&listed.stderr).into_owned();
@@ -101,7 +101,7 @@ fn a_full_disk_is_said_and_nothing_is_lost() {
 
 #[test]
 fn a_disk_that_becomes_full_keeps_what_it_has() {
-    // A watcher has recorded for a while when there is no room any more.
+    // The disk fills up after a successful sync.
     let desk = Desk::filled();
     let Some(room) = Room::make(&desk.path("disk"), "256m") else {
         println!("skipped: no disk can be mounted here");
@@ -127,7 +127,7 @@ fn a_disk_that_becomes_full_keeps_what_it_has() {
     Contents::of(&unspool).assert_is(&Contents::of(&undisturbed), "with room again");
 }
 
-/// What needs to write.
+/// Commands that write.
 const WRITING: [&[&str]; 6] = [
     &["sync"],
     &["sync", "--watch"],
@@ -158,7 +158,7 @@ fn a_disk_that_cannot_be_written_can_be_read() {
             assert_refused(&unspool.run(command), unspool.folder().path(), "--data");
         }
         room.remount("rw");
-        // The second time around, a recorder that was killed left its log behind.
+        // In the second round a killed recorder has left its write-ahead log behind.
         let watcher = unspool.watch();
         watcher.report();
         watcher.kill();
@@ -180,7 +180,7 @@ fn what_is_in_the_way_is_said() {
     for command in [&["sync"][..], &["list"], &["db", "check"]] {
         assert_refused(&unspool.run(command), &unspool.database(), "--data");
     }
-    // A folder where the socket should be: nobody can follow, recording goes on.
+    // A folder where the socket should be: following is impossible, recording works.
     let unspool = desk.unspool("socket");
     fs::create_dir_all(unspool.folder().socket().join("x")).unwrap();
     unspool.sync();

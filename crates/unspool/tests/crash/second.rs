@@ -1,5 +1,5 @@
-//! A second Unspool beside the first: readers read, whoever wants to record waits, and takes over
-//! when the first is gone.
+//! A second process beside the recorder: readers are not blocked; a second recorder waits for the
+//! lock and takes over when the first one ends.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -26,8 +26,8 @@ fn question(unspool: &Unspool) -> (String, Value, Value) {
 
 #[test]
 fn a_second_watcher_waits_and_takes_over() {
-    // R-X-11: a call that waits for a person's permission; the recorder is killed, and another
-    // process takes over. The question is still there, and it is gone when its turn is over.
+    // R-X-11: a tool call waits for permission; the recorder is killed and another process takes
+    // over. The question is still pending, and is resolved when its turn ends.
     let desk = Desk::new();
     let unspool = desk.unspool("archive");
     let mut hooks = Growing::recording(&desk, "permission-allowed", "hooks");
@@ -41,7 +41,7 @@ fn a_second_watcher_waits_and_takes_over() {
     assert_eq!((state.as_str(), &answer), ("running", &Value::Null));
     assert_eq!(asked["items"][0]["question"], "Allow Bash?");
 
-    // Whoever reads need not wait for anybody.
+    // Readers do not wait.
     assert_eq!(unspool.json(&["list", "--json"]).as_array().unwrap().len(), 1);
     assert_eq!(unspool.json(&["search", "build", "--json"])[0]["turn"], 1);
     unspool.print(&["db", "check"]);
@@ -68,7 +68,7 @@ fn a_second_watcher_waits_and_takes_over() {
     Contents::of(&unspool).assert_is(&Contents::of(&undisturbed), "after both");
 }
 
-/// Waits until the system says that a process waits for a lock.
+/// Waits until /proc/locks shows the process blocked on a lock.
 fn wait_until_it_waits(watcher: &Watcher) {
     let waits = format!(" {} ", watcher.id());
     let begun = Instant::now();
@@ -90,7 +90,7 @@ fn who_waits_says_so_on_a_terminal() {
     let unspool = desk.unspool("archive");
     let first = unspool.watch();
     first.report();
-    // `script` runs a command on a terminal of its own.
+    // `script` runs a command in a pseudo-terminal.
     let program = format!("exec '{}' sync --watch", env!("CARGO_BIN_EXE_unspool"));
     let mut command = Command::new("script");
     command.args(["--quiet", "--return", "--command", &program, "/dev/null"]);
@@ -112,7 +112,7 @@ fn who_waits_says_so_on_a_terminal() {
 
 #[test]
 fn several_imports_at_once_are_one() {
-    // Law 5: whoever comes second finds everything taken.
+    // Law 5: the processes that come later find everything imported.
     let desk = Desk::filled();
     let undisturbed = desk.unspool("undisturbed");
     let report = undisturbed.sync();

@@ -1,11 +1,11 @@
-//! What a live session does now, as its log grows line by line.
+//! The activity of a live session, as its log grows line by line.
 
 use unspool_core::present::activity::Activity;
 use unspool_core::session::TurnState;
 
 use crate::case::{captures, fold_in, main_session, root};
 
-/// What is told of a session while its log grows, each once in a row; `-` between turns.
+/// The activities shown while a log grows, without repetitions; `-` between turns.
 fn told(case: &str, file: &str) -> Vec<String> {
     let capture = || {
         let mut all = captures(&root().join("fixtures").join(case));

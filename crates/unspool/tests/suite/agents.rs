@@ -1,4 +1,4 @@
-//! `unspool import --agents`: tables of agents, by their logs or by prompt and result.
+//! `unspool import --agents`: imports a table of agents, by their logs or by prompt and result.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -80,9 +80,9 @@ fn agents_are_read_by_their_logs_or_by_prompt_and_result() {
     let report = desk.import();
     let counts = ["agents", "with_log", "final_only", "sessions"].map(|name| report[name].clone());
     assert_eq!(counts.map(|count| count.as_u64().unwrap()), [5, 1, 3, 4]);
-    // A log that is gone fails nothing, and is said.
+    // A missing log is reported and does not fail the import.
     let told = report["warnings"].to_string();
-    assert!(told.contains("the log of agent gone is not there"), "{told}");
+    assert!(told.contains("the log of agent gone does not exist"), "{told}");
     let short = desk.session("without");
     assert_eq!((&short["agent"], &short["completeness"]), (&"rows".into(), &"final-only".into()));
     let document = desk.json(&["show", short["id"].as_str().unwrap()]);
@@ -90,7 +90,7 @@ fn agents_are_read_by_their_logs_or_by_prompt_and_result() {
     assert_eq!(turn["user"][0]["text"], "Name a bird");
     assert_eq!(turn["parts"][0]["text"], "A turnstone.");
     assert_eq!(turn["state"], "completed");
-    // What the table says beside is kept.
+    // Other columns are kept.
     assert!(turn["parts"].to_string().contains("tool_calls_count"), "{turn}");
     assert_eq!(desk.json(&["show", "gone"])["turns"][0]["state"], "failed");
     let full = desk.json(&["list"]);
@@ -100,7 +100,7 @@ fn agents_are_read_by_their_logs_or_by_prompt_and_result() {
 
 #[test]
 fn a_table_can_be_read_again() {
-    // R-001-29: nothing is told twice, and what is new is taken.
+    // R-001-29: nothing is imported twice, and new rows are added.
     let desk = Desk::new(&table(&log()));
     desk.import();
     let before = desk.json(&["list"]);

@@ -1,5 +1,5 @@
-//! REST: what is served is what the document says, what is answered is what the schemas say and
-//! what the command line writes, and whatever makes no sense is refused with what to do next.
+//! REST: routes match the OpenAPI document, responses match their schemas and the command line's
+//! JSON, and invalid requests are refused with a next step.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -30,13 +30,13 @@ fn over_one(machine: &Machine) -> (Server, String) {
     (server, id)
 }
 
-/// The turn in which most happened.
+/// The turn with the most parts.
 fn most_parts(whole: &Value) -> &Value {
     let turns = whole["turns"].as_array().unwrap().iter();
     turns.max_by_key(|turn| turn["parts"].as_array().unwrap().len()).unwrap()
 }
 
-/// Follows a list to its end.
+/// All pages of a list.
 fn all_of(server: &Server, path: &str) -> Vec<Value> {
     let mut found = Vec::new();
     let mut next = Some(path.to_owned());
@@ -92,7 +92,7 @@ fn every_route_answers_what_its_schema_says() {
                 turn["parts"].as_array().unwrap().iter().map(|it| it["kind"].clone().to_string()),
             );
         }
-        // One turn of each is enough for what goes turn by turn.
+        // One turn per session is enough for the routes of a turn.
         let Some(turn) = turns.iter().max_by_key(|turn| turn["parts"].as_array().unwrap().len())
         else {
             continue;
@@ -112,14 +112,14 @@ fn every_route_answers_what_its_schema_says() {
     }
     assert!(kinds.len() > 10, "{kinds:?}");
 
-    // Every route was asked, but for what gives no JSON.
+    // Every route was requested except those that return no JSON.
     let files =
         ["/api/sessions/{id}/export", "/api/chat/{id}/stream", "/api/live"].map(str::to_owned);
     let told: BTreeSet<String> = document["paths"].as_object().unwrap().keys().cloned().collect();
     assert_eq!(told, asked.into_iter().chain(files).collect::<BTreeSet<String>>());
 }
 
-/// Messages are the two sides of turns.
+/// Each turn gives a user message and an assistant message.
 fn check_messages(turns: &Value, messages: &Value) {
     let mut expected = Vec::new();
     for turn in turns.as_array().unwrap() {
@@ -338,7 +338,7 @@ fn raw_records_come_from_the_log_itself() {
     assert!(lines.lines().any(|line| record["text"] == line), "{record}");
     assert_eq!(record["file"], log.to_str().unwrap());
     assert!(server.json(&path.replace("true", "false"))["raw"].is_null());
-    // The session did not change, but the file is gone: who asks again is told.
+    // The session is unchanged but the file is gone: the ETag no longer matches.
     let tag = answer.header("etag").unwrap().to_owned();
     assert_eq!(server.ask("GET", &path, &[("if-none-match", &tag)]).status, 304);
     fs::remove_file(&log).unwrap();
@@ -377,7 +377,7 @@ fn what_is_known_is_not_sent_again() {
         assert_eq!(packed.header("content-encoding"), Some("gzip"), "{path}");
         assert!(packed.body.starts_with(&[0x1f, 0x8b]), "{path}");
     }
-    // What is another question has another mark, and so has the session when it changes.
+    // Another query has another ETag, and so has a changed session.
     let of = |path: &str| server.get(path).header("etag").unwrap().to_owned();
     let one = format!("/api/sessions/{id}");
     assert_ne!(of(&format!("{one}?turns=1")), of(&format!("{one}?turns=0")));

@@ -1,5 +1,5 @@
-//! Commands that write while another process records for good: it does for them what they ask, and
-//! their answers are the same as if they had done it themselves.
+//! Write commands beside a running recorder: they forward their request to it, and print the same
+//! as if they had done the work themselves.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ const LOG: &str = ".claude/projects/-home-dev-weather-app/log.jsonl";
 const LOOP: &str = "claude-code/discovery-loop/log.jsonl";
 const LOOP_ID: &str = "112b2623-935f-4249-9e9a-c45c61ba0d98";
 
-/// A machine on which one process records.
+/// A machine with a running recorder.
 struct Recorded {
     machine: Machine,
     watching: Watching,
@@ -30,7 +30,7 @@ impl Recorded {
         Recorded { machine, watching }
     }
 
-    /// Its process is the one that records, before and after.
+    /// Asserts that the same process still records.
     #[track_caller]
     fn goes_on(&mut self) {
         assert!(self.watching.is_running());
@@ -66,7 +66,7 @@ fn a_session_is_deleted_and_brought_back_while_its_log_grows() {
     let said = machine.ok("d", &["delete", LOOP_ID, "--yes"]);
     assert!(said.starts_with("deleted session"), "{said}");
     assert_eq!(machine.sessions("d").unwrap(), Vec::<Value>::new());
-    // It stays away though its log goes on.
+    // It stays deleted although its log grows.
     let text = recorded_lines();
     machine.append(LOG, text.last().unwrap().as_bytes());
     machine.put("claude-code/question-answered/log.jsonl", ".claude/projects/-p/other.jsonl");
@@ -94,7 +94,7 @@ fn imports_are_handed_over_with_their_reports() {
     let machine = &recorded.machine;
     let folder = crate::case::root().join("fixtures/claude-code/permission-allowed");
     let path = folder.to_str().unwrap();
-    // As if nobody else recorded.
+    // Without another recorder.
     machine.put(LOOP, LOG);
     let alone = machine.json("alone", &["import", path]);
     let told = machine.json("d", &["import", path]);
@@ -110,11 +110,11 @@ fn imports_are_handed_over_with_their_reports() {
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(report["sessions"], 1);
     assert_eq!(fs::read_dir(machine.data("d").join("texts")).unwrap().count(), 0);
-    // What is nothing we know is said here, where it was asked for.
+    // An unrecognised file is reported by the command that named it.
     let odd = machine.home().join("odd.jsonl");
     fs::write(&odd, "{\"a\":1}\n").unwrap();
     let said = recorded.fails(&["import", odd.to_str().unwrap()]);
-    assert!(said.contains("odd.jsonl: nothing that Unspool knows"), "{said}");
+    assert!(said.contains("odd.jsonl: unrecognised file format"), "{said}");
     // An export.
     let machine = &recorded.machine;
     machine.ok("alone", &["import", machine.home().join(LOG).to_str().unwrap()]);
@@ -149,7 +149,7 @@ fn work_on_the_whole_archive_says_who_records() {
         assert!(said.contains(&process) && said.contains("end that process"), "{said}");
     }
     recorded.goes_on();
-    // Once it has ended, it can be done.
+    // After the recorder has ended it works.
     let Recorded { machine, watching } = recorded;
     drop(watching);
     machine.ok("d", &["db", "vacuum"]);

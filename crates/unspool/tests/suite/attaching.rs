@@ -1,5 +1,5 @@
-//! Following a running OpenCode server: a scripted one on loopback plays recorded events, in pieces,
-//! and drops its connections where it likes.
+//! Attaching to an OpenCode server: a scripted server on loopback plays recorded events in chunks
+//! and drops its connections at arbitrary points.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{Read, Write};
@@ -17,7 +17,7 @@ const CASES: [&str; 3] =
     ["discovery-loop", "question-answered-and-dismissed", "subagents-parallel-and-resumed"];
 const DATABASE: &str = ".local/share/opencode/opencode.db";
 
-/// A server that plays one text for each connection, and is gone after the last.
+/// A server that plays one text per connection, and ends after the last.
 struct Server {
     url: String,
     /// Drops the connection that has been played.
@@ -87,14 +87,14 @@ fn play(stream: &mut TcpStream, text: &[u8]) {
     let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\
                 Cache-Control: no-cache\r\nTransfer-Encoding: chunked\r\n\r\n";
     stream.write_all(head.as_bytes()).unwrap();
-    // Pieces that are no events: the network cuts where it likes.
+    // Chunks do not align with events.
     for piece in text.chunks(777) {
         let chunk = [format!("{:x}\r\n", piece.len()).as_bytes(), piece, b"\r\n"].concat();
         stream.write_all(&chunk).unwrap();
     }
 }
 
-/// Says of a message what the recording says of it: `GET /session/…/message/ID`.
+/// Responds to `GET /session/…/message/ID` with the recorded message.
 fn answer(stream: &mut TcpStream, request: &str, infos: &BTreeMap<String, Value>) {
     let path = request.split(' ').nth(1).unwrap();
     let id = path.rsplit('/').next().unwrap();
@@ -124,8 +124,8 @@ fn infos(case: &str) -> BTreeMap<String, Value> {
 const CONNECTED: &[u8] =
     b"data: {\"id\":\"evt_0\",\"type\":\"server.connected\",\"properties\":{}}\n\n";
 
-/// A recorded stream, in two connections: the first ends in the middle of an event, and what is
-/// lost of it and `missed` more are told by nobody.
+/// A recorded stream as two connections. The first ends in the middle of an event; from that event
+/// on, `missed` events are lost.
 fn in_two(case: &str, missed: usize) -> Vec<Vec<u8>> {
     let text = String::from_utf8(recorded(&format!("opencode/{case}/stream.sse"))).unwrap();
     let events: Vec<&str> = text.split_inclusive("\n\n").collect();
@@ -139,7 +139,7 @@ fn import(machine: &Machine, data: &str, url: &str) -> Child {
     machine.command(data, &["import", "--attach", url, "--json"]).spawn().unwrap()
 }
 
-/// What an archive holds that has the capture as a file, and the database.
+/// The sessions of an archive with the capture imported as a file, and optionally the database.
 fn expected(case: &str, database: bool) -> Vec<Value> {
     let machine = Machine::new();
     if database {
@@ -161,24 +161,24 @@ fn difference(held: &[Value], expected: &[Value]) -> Vec<String> {
 
 #[test]
 fn a_server_is_followed_until_it_ends_though_its_connection_drops() {
-    // R-X-03: a live stream is one more telling of its sessions.
+    // R-X-03: a live stream is one more feed of its sessions.
     for case in CASES {
         let machine = Machine::new();
         let server = Server::play(case, in_two(case, 0), Drop::AtOnce);
         let output = import(&machine, "d", &server.url).wait_with_output().unwrap();
         server.playing.join().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success() && said.contains("is gone; it told"), "{case}: {said}");
+        assert!(output.status.success() && said.contains("has ended; "), "{case}: {said}");
         let held = machine.sessions("d").unwrap();
         let alone = expected(case, false);
         assert!(held == alone, "{case}: {:#?}", difference(&held, &alone));
-        // Its database comes later.
+        // The database is imported later.
         machine.put(&format!("opencode/{case}/log.db"), DATABASE);
         machine.ok("d", &["sync"]);
         let (held, both) = (machine.sessions("d").unwrap(), expected(case, true));
         assert!(held == both, "{case}: {:#?}", difference(&held, &both));
         machine.ok("d", &["db", "check"]);
-        // Twice is once.
+        // A second sync imports nothing.
         assert_eq!(machine.json("d", &["sync"])["records"], 0);
     }
 }
@@ -194,7 +194,7 @@ fn what_was_missed_between_two_connections_is_in_the_database() {
         let expected = expected(case, true);
         let questions = case == "question-answered-and-dismissed";
         until(case, || match machine.sessions("d") {
-            // A question that was asked while nobody listened is known to nobody.
+            // A question asked between the two connections is lost.
             Some(held) if questions && held.len() == expected.len() => Ok(()),
             Some(held) if held == expected => Ok(()),
             held => Err(held.map(|held| difference(&held, &expected))),
@@ -207,13 +207,13 @@ fn what_was_missed_between_two_connections_is_in_the_database() {
 
 #[test]
 fn a_server_may_be_joined_in_the_middle_of_a_turn() {
-    // It is asked whose message it is that grows; the rest is in its database.
+    // The importer fetches the message that is growing; the rest is in the database.
     let case = "discovery-loop";
     let machine = Machine::new();
     let second = in_two(case, 0).pop().unwrap();
     let server = Server::play(case, vec![second], Drop::WhenTold);
     let importing = import(&machine, "d", &server.url);
-    // While the server is there to be asked.
+    // While the server can still be queried.
     until("the end of the turn", || match machine.sessions("d").unwrap_or_default().first() {
         Some(held) if held["turns"][0]["state"] == "completed" => Ok(()),
         held => Err(held.map(|held| held["turns"][0]["state"].clone())),
@@ -290,8 +290,8 @@ fn an_address_without_a_server_is_an_error_that_says_what_to_do() {
         assert!(said.contains(says), "{said}");
     };
     fails(&format!("http://{address}"), "opencode serve --port");
-    fails("https://127.0.0.1:4096", "only http is spoken");
-    fails("opencode", "give one like http://127.0.0.1:4096");
+    fails("https://127.0.0.1:4096", "only http is supported");
+    fails("opencode", "expected something like http://127.0.0.1:4096");
     assert!(!machine.data("d").exists());
     let listener = TcpListener::bind(address).unwrap();
     let answering = thread::spawn(move || {

@@ -1,4 +1,4 @@
-//! Folder cases: `fixtures/<source>/<case>/` with the recording and its tellings.
+//! Folder cases: `fixtures/<source>/<case>/` with one file per feed of a recording.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use unspool_core::telling::Telling;
 use unspool_sources::gather::{Gathered, Gathering, Reading};
 use unspool_sources::read::lines::Line;
 
-/// The project's own folder.
+/// The root of the repository.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap().to_owned()
 }
@@ -36,7 +36,7 @@ pub fn name(case: &Path) -> String {
     case.file_name().unwrap().to_string_lossy().into_owned()
 }
 
-/// One capture, cut into its lines.
+/// One capture, split into lines.
 pub struct Capture {
     pub file: String,
     pub lines: Vec<OwnedLine>,
@@ -54,9 +54,9 @@ impl OwnedLine {
     }
 }
 
-/// The captures of a case that exist, the strongest telling first: log, stream, hooks, whatever
-/// form they have. Where files say nothing of their session, they have the case's name, which is
-/// then the session's: a document and its stream.
+/// The captures of a case that exist, strongest feed first: log, stream, hooks, in any file format.
+/// Files without a session id are named after the case, which then names the session: a document
+/// and its stream.
 pub fn captures(case: &Path) -> Vec<Capture> {
     let own = name(case);
     let files = ["log", "stream", "hooks", &own].into_iter().flat_map(|telling| {
@@ -67,7 +67,7 @@ pub fn captures(case: &Path) -> Vec<Capture> {
         .filter(|file| case.join(file).exists())
         .map(|file| capture(&case.join(&file), file))
         .collect();
-    // A sub-agent's own log, and what lies beside it, are named after it.
+    // A sub-agent's log and its metadata are named after the agent.
     if !case.join("log.jsonl").exists() {
         let entries = case.read_dir().unwrap().map(|entry| name(&entry.unwrap().path()));
         let mut of_agents: Vec<String> = entries
@@ -77,7 +77,7 @@ pub fn captures(case: &Path) -> Vec<Capture> {
         of_agents.sort();
         captures.extend(of_agents.into_iter().map(|file| capture(&case.join(&file), file)));
     }
-    // A database has one session for each log.
+    // A database is one log per session.
     let database = case.join("log.db");
     if database.exists() {
         let sessions = unspool_sources::read::rows::sessions(&database).unwrap();
@@ -101,7 +101,7 @@ fn capture(path: &Path, file: String) -> Capture {
     Capture { file, lines }
 }
 
-/// Folds captures in the order that `turns` gives: which capture speaks next.
+/// Folds captures line by line; `turns` says which capture is next.
 pub fn fold(captures: &[Capture], turns: impl IntoIterator<Item = usize>) -> Gathering {
     let mut gathering = Gathering::default();
     let mut readings: Vec<Reading> =
@@ -125,16 +125,15 @@ pub fn fold_in(captures: &[Capture], order: &[usize]) -> Gathering {
     fold(captures, turns.collect::<Vec<_>>())
 }
 
-/// The session that the strongest telling tells; hooks may speak of others beside it, and it may
-/// have sub-agents.
+/// The main session of the strongest feed. Hooks may mention others, and it may have sub-agents.
 pub fn main_session(gathering: &Gathering) -> &Gathered {
     let strongest = gathering.sessions.iter().filter_map(|session| session.spine).max();
     let told = || gathering.sessions.iter().filter(|session| session.spine == strongest);
     told().find(|session| !session.is_sub_agent()).or_else(|| told().next()).unwrap()
 }
 
-/// The sessions that a case is about: hooks of Claude Code may speak of others, which have no log
-/// in it.
+/// The sessions that a case is about. Claude Code's hooks may mention others, which have no log in
+/// the case.
 pub fn told_sessions(gathering: &Gathering) -> impl Iterator<Item = &Gathered> {
     let main = main_session(gathering);
     gathering.sessions.iter().filter(move |session| {
@@ -143,7 +142,7 @@ pub fn told_sessions(gathering: &Gathering) -> impl Iterator<Item = &Gathered> {
     })
 }
 
-/// A transcript as text, part by part, so that a difference shows where it is.
+/// A transcript as text, part by part, to locate a difference.
 pub fn written(transcript: &Transcript) -> String {
     let mut text = format!("{:#?}\n", transcript.session);
     for turn in &transcript.turns {

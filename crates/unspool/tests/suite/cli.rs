@@ -1,4 +1,4 @@
-//! The command itself: what it prints, what it refuses, and how it exits.
+//! The command line: output, errors and exit codes.
 
 use std::io::Write;
 use std::path::Path;
@@ -142,7 +142,7 @@ fn one_turn_can_be_asked_for() {
     let document: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(document["turns"].as_array().unwrap().len(), 1);
     assert_eq!(document["turns"][0]["abandoned"], true);
-    // What is said of the session is still said of all of it.
+    // The session's own fields still describe the whole session.
     assert_eq!(document["session"], shown(&path)["session"]);
     let output = unspool(&["show", &path, "--turn", "99"]);
     assert_eq!(output.status.code(), Some(1));
@@ -164,7 +164,7 @@ fn what_is_no_session_is_refused_with_a_next_step() {
     );
     let cases = [
         (history, "list of typed prompts"),
-        (write("notes.jsonl", "{\"a\":1}\n"), "nothing that Unspool knows"),
+        (write("notes.jsonl", "{\"a\":1}\n"), "unrecognised file format"),
         (write("empty.jsonl", ""), "is empty"),
         (folder.join("missing.jsonl").to_string_lossy().into_owned(), "does not exist"),
     ];
@@ -180,7 +180,7 @@ fn what_is_no_session_is_refused_with_a_next_step() {
 
 #[test]
 fn law_4_nothing_is_lost() {
-    // R-001-13, R-001-15: a line that cannot be read is reported, and the rest is shown.
+    // R-001-13, R-001-15: an unreadable line is reported, and the rest is shown.
     let folder = tempdir("broken");
     let path = folder.join("log.jsonl");
     let recording =
@@ -214,7 +214,7 @@ fn standard_input_and_one_of_several_sessions_can_be_shown() {
     let document: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(document["turns"].as_array().unwrap().len(), 5);
 
-    // Its hooks go on into the session after `/clear`.
+    // Its hooks continue into the session after `/clear`.
     let hooks = format!("{path}/hooks.jsonl");
     let output = unspool(&["show", &hooks, "--json"]);
     assert_eq!(output.status.code(), Some(1));
@@ -222,7 +222,7 @@ fn standard_input_and_one_of_several_sessions_can_be_shown() {
     let output = unspool(&["show", &hooks, "--json", "--session", "a609"]);
     let document: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(document["turns"][0]["user"][0]["text"], "Now the second topic, after clear.");
-    // Nothing that was read goes without a word.
+    // Omitted records are reported.
     let what = document["warnings"][0]["what"].as_str().unwrap();
     assert!(what.contains("records of session 8bb7f0eb"), "{what}");
 }
@@ -252,7 +252,7 @@ fn a_closed_pipe_is_no_error() {
 
 #[test]
 fn law_8_agent_output_is_hostile() {
-    // What the agent printed reaches nobody as an escape.
+    // No escape sequence of an agent's output is printed.
     let output = unspool(&["show", &case("odd-output"), "--full"]);
     assert!(output.status.success());
     assert!(!output.stdout.contains(&0x1b));
@@ -287,7 +287,7 @@ fn law_7_read_only() {
 
 #[test]
 fn law_6_one_presenter() {
-    // No painter looks at a part, and only the presenter parses Markdown.
+    // No painter uses a part's body, and only the presenter parses Markdown.
     let sources = |folder: &str| {
         let mut found = Vec::new();
         let mut open = vec![root().join(folder)];
@@ -321,9 +321,9 @@ fn several_captures_of_one_session_are_one_session() {
     let folder = shown(&case("terminal-permissions-and-questions"));
     let log = shown(&format!("{}/log.jsonl", case("terminal-permissions-and-questions")));
     assert_eq!(folder["session"]["id"], log["session"]["id"]);
-    // The question is told by the hooks, the answer by the log (R-003-09, R-003-10, R-003-14).
+    // The question is in the hooks, the answer in the log (R-003-09, R-003-10, R-003-14).
     let tool = |document: &Value, turn: usize| document["turns"][turn]["parts"][1].clone();
-    // An answer that the log tells proves that somebody was asked; a rejection proves nothing.
+    // An answer in the log proves that there was a question; a rejection does not.
     assert_eq!(tool(&log, 0)["question"]["kind"], "permission");
     assert_eq!(tool(&log, 1)["question"], Value::Null);
     assert_eq!(tool(&folder, 1)["question"]["kind"], "permission");
@@ -372,7 +372,7 @@ fn an_error_is_flagged_and_never_guessed_from_its_words() {
 
 #[test]
 fn what_records_say_beside_their_content_is_kept() {
-    // R-001-24: where it ran and what wrote it; an agent is known by the id of its own log.
+    // R-001-24: project, branch and version; an agent has the id of its own log.
     let document = shown(&format!("{}/log.jsonl", case("subagents-parallel-and-background")));
     let session = &document["session"];
     assert_eq!(session["project"], "/home/dev/weather-app");
@@ -393,7 +393,7 @@ fn what_records_say_beside_their_content_is_kept() {
 
 #[test]
 fn what_sub_agents_used_is_counted_beside_and_once() {
-    // Every token of the session and its three agents, as the program itself counted them.
+    // Every token of the session and its three agents, as Claude Code counted them.
     let document = shown(&case("subagents-parallel-and-background"));
     let session = &document["session"];
     assert_eq!(session["usage"]["output"], 512);
@@ -401,7 +401,7 @@ fn what_sub_agents_used_is_counted_beside_and_once() {
     assert_eq!(session["usage_with_agents"]["cache_read"], 81460);
     let nested = shown(&case("subagents-nested"));
     assert_eq!(nested["session"]["usage_with_agents"]["output"], 194);
-    // An agent's session can be asked for by the id that stands with it.
+    // An agent's session can be selected by the id in the agent part.
     let parts = document["turns"][0]["parts"].as_array().unwrap();
     let agent = &parts.iter().find(|part| part["kind"] == "agent").unwrap()["agents"][0];
     let id = agent["session"].as_str().unwrap();
@@ -424,7 +424,7 @@ fn a_turn_says_all_that_a_chat_message_needs() {
     assert_eq!(turn["parts"][0]["duration_ms"], 402);
 }
 
-/// A folder of our own under the build's temporary folder.
+/// An empty folder under the build's temporary folder.
 fn tempdir(name: &str) -> std::path::PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = std::fs::remove_dir_all(&path);

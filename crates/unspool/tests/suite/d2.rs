@@ -1,5 +1,5 @@
-//! Diagrams of sessions are D2, whatever is in the sessions. The compiler itself judges some of them
-//! (`e2e/d2.test.mjs`); here a reader of our own judges all.
+//! D2 diagrams of sessions are valid, whatever the sessions contain. The D2 compiler checks some of
+//! them (`e2e/d2.test.mjs`); here our own strict reader checks all.
 
 mod grammar;
 
@@ -16,7 +16,7 @@ fn drawn(document: &Document) -> String {
     String::from_utf8(out).unwrap()
 }
 
-/// A diagram, read and followed, held against what it was drawn from.
+/// Parses a diagram, resolves its references, and compares it with its document.
 fn held(document: &Document, text: &str) -> Result<Map, String> {
     let root = read(text)?;
     follow(&root)?;
@@ -26,7 +26,7 @@ fn held(document: &Document, text: &str) -> Result<Map, String> {
     for (nth, run) in document.conversations.iter().enumerate() {
         let board = boards.get(format!("run-{}", nth + 1).as_str()).unwrap().map.as_ref().unwrap();
         let shapes = board.own();
-        // The way back, and a note where nothing happened.
+        // Plus the link back to all runs; an empty run has a note.
         assert_eq!(shapes.len(), run.steps.len().max(1) + 1);
         let edges = run.edges();
         assert_eq!(board.edges.len(), edges.len());
@@ -71,7 +71,7 @@ fn every_recording_is_drawn_and_its_document_draws_the_same() {
     assert!(seen > 300, "{seen}");
 }
 
-/// Texts that want to be something else.
+/// Texts that try to break out of D2 strings.
 fn hostile() -> Vec<String> {
     let mut texts: Vec<String> = [
         "\"; }\n\"evil\": x",
@@ -106,7 +106,7 @@ fn hostile() -> Vec<String> {
     texts
 }
 
-/// A document in which every text is one of these.
+/// A document whose texts are all from this list.
 fn document_of(texts: &[String]) -> Document {
     let labels = [
         "user_message",
@@ -194,7 +194,7 @@ fn runs_are_swimlanes_in_a_chain() {
     assert_eq!(root.edges, wanted);
 }
 
-// What the reader refuses, so that it is known to be able to.
+// Checks that the reader rejects invalid input.
 #[test]
 fn the_reader_sees_what_is_wrong() {
     let classes = "classes: { \"n\": { shape: text } }\n";

@@ -1,4 +1,4 @@
-//! Frames: whoever folds them, by their rules and nothing else, holds what is stored.
+//! Frames: a client that folds them by their documented rules ends up with what is stored.
 
 use std::collections::BTreeSet;
 
@@ -18,12 +18,12 @@ use crate::home::{Machine, lines, recorded, until};
 use crate::laws::{Told, told};
 use crate::served::{Server, Socket};
 
-/// A client, as somebody would write it who has read the docs only.
+/// A client written from the documentation alone.
 #[derive(Default)]
 struct Client {
     seq: u64,
     messages: Vec<Message>,
-    /// How often something was begun: a channel, and a reply.
+    /// How often a channel and a reply were started.
     channels: usize,
     starts: usize,
 }
@@ -36,7 +36,7 @@ struct Message {
 }
 
 impl Client {
-    /// Takes a frame. Fails where one is missing.
+    /// Applies a frame. Fails if one is missing before it.
     fn take(&mut self, frame: &Value) -> Result<(), String> {
         let seq = frame["seq"].as_u64().unwrap();
         if seq <= self.seq {
@@ -129,7 +129,7 @@ fn add(field: &mut Value, text: &str) {
     *field = format!("{}{text}", field.as_str().unwrap_or_default()).into();
 }
 
-/// What of a part a client must know.
+/// The fields of a part that a client must have.
 fn essence(part: &Value) -> Value {
     match part["kind"].as_str().unwrap() {
         "text" | "reasoning" => json!([part["kind"], part["text"]]),
@@ -145,7 +145,7 @@ fn essence(part: &Value) -> Value {
     }
 }
 
-/// What is stored, in the same words.
+/// The stored transcript in the client's form.
 fn stored(transcript: &Transcript) -> Vec<Value> {
     let agent = &transcript.session.agent;
     let mut messages = Vec::new();
@@ -160,7 +160,7 @@ fn stored(transcript: &Transcript) -> Vec<Value> {
         let parts: Vec<Value> =
             parts.map(|part| essence(&serde_json::to_value(part).unwrap())).collect();
         let ended = turn.state.name() != "running";
-        // A reply begins with something that is said.
+        // A running reply starts with its first part.
         if ended || !parts.is_empty() {
             messages.push(json!({ "role": "assistant", "parts": parts, "ended": ended }));
         }
@@ -177,7 +177,7 @@ fn assert_same(whose: &str, client: &Client, transcript: &Transcript) {
     assert_eq!(told.len(), stored.len(), "{whose}");
 }
 
-/// The events, each with what it did.
+/// The changes of each event.
 fn changes(told: &Told, events: &[Event]) -> Vec<Vec<Change>> {
     let mut assembler = Assembler::new(SessionId::of(told.agent, &told.session));
     events.iter().map(|event| assembler.apply(event.clone())).collect()
@@ -187,8 +187,8 @@ fn empty(told: &Told) -> Mirror {
     Mirror::new(told.agent, &told.session)
 }
 
-/// Streams changes in pieces of this size to a client who was there from the start, and to others
-/// who come in the middle.
+/// Streams changes in batches of this size to a client connected from the start, and to others that
+/// connect later.
 fn stream(whose: &str, told: &Told, events: &[Event], size: usize) -> Client {
     let mut mirror = empty(told);
     let mut channel = Dialect::new(mirror.session().clone(), Vec::new());
@@ -207,7 +207,7 @@ fn stream(whose: &str, told: &Told, events: &[Event], size: usize) -> Client {
         for (channel, client) in &mut late {
             take(client, channel.frames(&piece));
         }
-        // At every fourth of the way, what is told is what is there, and somebody comes in.
+        // At every quarter, compare, and connect another client.
         if nth % (count / 4).max(1) == 0 {
             assert_same(&format!("{whose} at {nth}"), &client, &mirror.transcript());
             let rows = mirror.rows();
@@ -225,7 +225,7 @@ fn stream(whose: &str, told: &Told, events: &[Event], size: usize) -> Client {
     client
 }
 
-/// The events of the tellings in this order.
+/// The events of the feeds in this order.
 fn in_order(events: &[Event], order: &[Telling]) -> Vec<Event> {
     let of = |telling: &Telling| {
         let telling = *telling;
@@ -282,7 +282,7 @@ fn who_wants_the_last_turns_is_told_nothing_of_those_before() {
 
 #[test]
 fn what_only_grows_is_never_begun_again() {
-    // A stream by itself, word by word: each reply starts once, unless something comes after its end.
+    // A stream alone, delta by delta: each reply starts once unless something follows its end.
     let mut again = BTreeSet::new();
     for told in told() {
         let events = in_order(&told.events, &[Telling::Stream]);
@@ -328,7 +328,7 @@ fn frames_that_come_twice_are_passed_over_and_gaps_are_seen() {
         .filter(|(at, _)| *at != 7)
         .try_for_each(|(_, frame)| gap.take(frame));
     assert_eq!(outcome, Err("7 is followed by 9".to_owned()));
-    // Reasoning, text and calls come as what they are.
+    // Reasoning, text and tool calls have their own frames.
     let kinds: BTreeSet<&str> = frames.iter().filter_map(|frame| frame["type"].as_str()).collect();
     let all = [
         "channel.start",
@@ -350,7 +350,7 @@ fn frames_that_come_twice_are_passed_over_and_gaps_are_seen() {
     );
 }
 
-/// What the messages of a session say, from its turns as the command line writes them.
+/// The messages of a session, from its turns as `show --json` prints them.
 fn messages_of(shown: &Value) -> Vec<Value> {
     let mut messages = Vec::new();
     for turn in shown["turns"].as_array().unwrap() {
@@ -366,7 +366,7 @@ fn messages_of(shown: &Value) -> Vec<Value> {
 
 #[test]
 fn who_asks_for_frames_holds_what_is_stored_and_what_comes() {
-    // R-000-12, on the real program: half of a log is there, and the rest comes line by line.
+    // R-000-12, with the real program: half of a log exists, the rest is appended line by line.
     let machine = Machine::new();
     let log = ".claude/projects/-home-dev-weather-app/112b2623-935f-4249-9e9a-c45c61ba0d98.jsonl";
     let whole = recorded("claude-code/discovery-loop/log.jsonl");
@@ -381,7 +381,7 @@ fn who_asks_for_frames_holds_what_is_stored_and_what_comes() {
     socket.say(wish.to_string().as_bytes());
     let mut client = Client::default();
     let mut hear = |client: &mut Client| {
-        // One that never comes ends the test: nobody is waited for so long.
+        // The read timeout fails the test if a frame never arrives.
         let frame: Value = serde_json::from_str(&socket.hear().unwrap()).unwrap();
         client.take(&frame).unwrap();
     };

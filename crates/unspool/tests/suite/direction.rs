@@ -3,7 +3,7 @@
 
 use cargo_metadata::{DependencyKind, MetadataCommand};
 
-/// Which crates each crate may use. One that is not listed may use none of ours.
+/// The workspace crates that each crate may use. A crate that is not listed fails the test.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("unspool-core", &[]),
     ("unspool-sources", &["unspool-core"]),
@@ -35,7 +35,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// What the pure heart must never see.
+/// Crates that unspool-core must not use: it does no I/O.
 const IMPURE: &[&str] = &["tokio", "rusqlite", "axum", "ratatui", "reqwest", "notify"];
 
 #[test]

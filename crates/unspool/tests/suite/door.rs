@@ -1,4 +1,4 @@
-//! Who may come in: every refusal, asked of the real program by hand.
+//! Authentication and request limits: every refusal, with raw requests to the real program.
 
 use std::fs;
 use std::process::Stdio;
@@ -46,7 +46,7 @@ fn only_who_has_the_token_is_answered_under_our_own_name() {
         }
     }
     assert_eq!(server.get("/api/sessions").status, 200);
-    // Without a password there is no page that asks for one.
+    // Without a password there is no login page.
     server.get("/login").problem(404);
     server.ask("POST", "/login", &[]).problem(404);
 }
@@ -87,11 +87,11 @@ fn nobody_sends_too_much() {
     let large = "x".repeat(40_000);
     let told = server.ask("GET", "/api/sessions", &[("x-large", &large)]).problem(431);
     assert!(told.contains("cookies"), "{told}");
-    // A length that is none is no request.
+    // An invalid length is a bad request.
     assert_eq!(server.ask("POST", "/api/sessions", &[("content-length", "many")]).status, 400);
 }
 
-/// Says something on a fresh socket, and hears the first answer; nothing if it was hung up.
+/// Sends a message on a new socket and returns the first one received; empty if it was closed.
 fn say(server: &Server, text: &[u8]) -> String {
     let mut socket = Socket::open(server);
     socket.say(text);
@@ -106,12 +106,12 @@ fn a_frame_that_is_too_large_is_not_read() {
     let wish = format!("{{\"subscribe\":\"{id}\"}}");
     let heard = say(&server, wish.as_bytes());
     assert!(heard.contains(&id), "{heard}");
-    // The same with a lot of nothing behind it: 64 KiB at most.
+    // The same padded with spaces: at most 64 KiB.
     let padded = |length: usize| format!("{wish}{}", " ".repeat(length - wish.len()));
     let heard = say(&server, padded(60_000).as_bytes());
     assert!(heard.contains(&id), "{heard}");
     assert_eq!(say(&server, padded(70_000).as_bytes()), "");
-    // What makes no sense is told so.
+    // Invalid messages get an error.
     for nonsense in ["{", "[]", "{\"subscribe\":1}", "{\"subscribe\":\"x\",\"form\":\"morse\"}"] {
         let heard = say(&server, nonsense.as_bytes());
         assert!(heard.contains("\"type\":\"error\""), "{nonsense}: {heard}");
@@ -159,7 +159,7 @@ fn elsewhere_needs_a_password() {
         assert_eq!(output.status.code(), Some(1), "{options:?}: {said}");
         assert!(said.contains("--set-password") && output.stdout.is_empty(), "{said}");
     }
-    // This machine is nobody else.
+    // Loopback needs no password.
     drop(Server::begin(&machine, "data", &["--listen", "127.0.0.1"]));
     for (password, why) in
         [("short\n", "8 characters"), ("\n", "8 characters"), ("", "8 characters")]
@@ -212,7 +212,7 @@ fn who_knows_the_password_comes_in() {
     let ours = format!("http://127.0.0.1:{}", server.port);
     let nobody = ("authorization", "");
 
-    // A page asks for it; a program is told what to do.
+    // A browser is redirected to the login page; a program gets a next step.
     let html = ("accept", "text/html,*/*");
     let answer = server.ask("GET", "/s/abc?before=3", &[nobody, html]);
     assert_eq!(
@@ -244,7 +244,7 @@ fn who_knows_the_password_comes_in() {
     for origin in ["", "null", "http://evil.example", "https://127.0.0.1"] {
         log_in(&server, PASSWORD, "/", origin).problem(403);
     }
-    // Wrong ones wait, and while they wait not even the right one is looked at.
+    // A wrong password starts a delay in which even the right one is refused.
     let wrong = log_in(&server, "wrong", "/s/abc", &ours);
     assert_eq!(wrong.status, 401);
     assert!(String::from_utf8_lossy(&wrong.body).contains("not the password"));
@@ -263,12 +263,12 @@ fn who_knows_the_password_comes_in() {
     for path in ["/", "/api/sessions"] {
         assert_eq!(server.ask("GET", path, &[nobody, ("cookie", cookie)]).status, 200, "{path}");
     }
-    // It is remembered here: no other is as good, and none outlives the server.
+    // The server keeps the session: no other cookie value is accepted.
     let (name, value) = cookie.split_once('=').unwrap();
     let other = format!("{name}={}", "0".repeat(value.len()));
     server.ask("GET", "/api/sessions", &[nobody, ("cookie", &other)]).problem(401);
 
-    // Under the names that were given, and under addresses: no other.
+    // Only the given host names and IP addresses are accepted.
     let port = server.port;
     for host in
         [format!("desk.example:{port}"), "desk.example".to_owned(), format!("192.0.2.9:{port}")]
@@ -281,7 +281,7 @@ fn who_knows_the_password_comes_in() {
             "{host}"
         );
     }
-    // What is sent as a form is a form, and a short one.
+    // The login accepts only a form, and a short one.
     let mut lines = vec![
         "POST /login HTTP/1.0".to_owned(),
         format!("host: 127.0.0.1:{port}"),
@@ -292,7 +292,7 @@ fn who_knows_the_password_comes_in() {
     lines.push("content-length: 5000".to_owned());
     server.send(&lines, &[b'x'; 5000]).problem(413);
 
-    // In plain words, what it means.
+    // The warning on stderr explains the risk.
     let said = said.lock().unwrap().clone();
     for word in ["encrypted", "SSH tunnel", "TLS"] {
         assert!(said.contains(word), "{said}");

@@ -1,10 +1,10 @@
-//! `unspool export` as people use it: files, folders, secrets, and what is said when it cannot be.
+//! `unspool export`: files, folders, redaction, and its errors.
 
 use std::fs;
 
 use crate::home::Machine;
 
-/// A token that nobody has: no whole one stands in this file.
+/// An invalid token, assembled so that no complete one is in this file.
 fn token() -> String {
     format!("ghp_{}", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8")
 }
@@ -53,7 +53,7 @@ fn secrets_are_replaced_listed_and_left_in_where_that_is_meant() {
     let listed = machine.ok("archive", &["export", plain, "--to", "markdown", "--dry-run"]);
     assert_eq!(listed, "nothing in it looks like a secret\n");
 
-    // Who cannot be asked must have said so.
+    // Without a terminal to ask on, --yes is required.
     let refused =
         machine.run("archive", &["export", secret, "--to", "markdown", "--no-redact"], "y\n");
     assert!(!refused.status.success() && refused.stdout.is_empty());
@@ -63,7 +63,7 @@ fn secrets_are_replaced_listed_and_left_in_where_that_is_meant() {
     let refused = machine.run("archive", &["export", secret, "--to", "jsonl", "--dry-run"], "");
     assert!(String::from_utf8_lossy(&refused.stderr).contains("nothing of it is replaced"));
 
-    // Rules of one's own, and what is wrong with them.
+    // Custom rules, and errors in them.
     let config = ".config/unspool/config.toml";
     machine
         .write(config, b"[redaction]\nhomes = true\n[redaction.rules]\nticket = 'TICKET-(\\d+)'\n");
@@ -95,7 +95,7 @@ fn several_sessions_are_several_files() {
     let mut wanted: Vec<String> = ids.iter().map(|id| format!("{id}.html")).collect();
     wanted.sort();
     assert_eq!(found, wanted, "and nothing that was half written");
-    // One session goes into the file that is named; the archive has them all in one.
+    // One session goes into the named file; jsonl puts all sessions into one file.
     let file = machine.data("one.md");
     machine.ok("archive", &["export", &ids[0], "--to", "markdown", "-o", file.to_str().unwrap()]);
     assert!(fs::read_to_string(&file).unwrap().starts_with("# "));
@@ -106,7 +106,7 @@ fn several_sessions_are_several_files() {
     assert!(String::from_utf8_lossy(&refused.stderr).contains("markdown"), "{refused:?}");
 }
 
-// R-X-16: what an agent calls its session names no file outside of the folder that was asked for.
+// R-X-16: a hostile session id cannot name a file outside the output folder.
 #[test]
 fn files_are_named_by_our_own_ids() {
     let machine = Machine::new();

@@ -1,5 +1,5 @@
-//! Sessions with their sub-agents: who was started by which call of whom, in files and in the
-//! archive, whichever file came first.
+//! Sessions and their sub-agents: which call of which session started each, in files and in the
+//! archive, for any order of files.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use unspool_sources::gather::{Gathered, Gathering};
 use crate::case::{cases, name, root};
 use crate::stats::archive::{Archive, list};
 
-/// Cases whose sessions have started others.
+/// Cases with sub-agents.
 fn families() -> Vec<PathBuf> {
     let has = |case: &Path| !of_folder(case).sessions.iter().all(|one| !one.is_sub_agent());
     cases("claude-code").into_iter().filter(|case| has(case)).collect()
@@ -27,7 +27,7 @@ fn of_folder(folder: &Path) -> Gathering {
     gathering
 }
 
-/// Every session under the one that started it, with the call, and what its parent says of it.
+/// The tree of sessions: each below its parent, with its call and what the parent says about it.
 fn tree(gathering: &Gathering) -> String {
     let all: Vec<(&Gathered, Transcript)> =
         gathering.sessions.iter().map(|session| (session, session.transcript())).collect();
@@ -119,7 +119,7 @@ fn by_id<'a>(listed: &'a Value, id: &str) -> &'a Value {
 
 #[test]
 fn what_lies_beside_a_log_is_taken_when_it_comes() {
-    // R-003-31: before the log, behind it, and when it is replaced.
+    // R-003-31: before the log, after it, and when it is replaced.
     const OUTER: &str = "agent-a60afb2e91c8878c1";
     const INNER: &str = "agent-a2cc977304564cbdb";
     let from = root().join("fixtures/claude-code/subagents-nested/subagents");
@@ -131,7 +131,7 @@ fn what_lies_beside_a_log_is_taken_when_it_comes() {
         archive.text(&["sync"]);
         archive.json(&["list"])
     };
-    // What is known of an agent before it says anything is no session to be listed.
+    // Metadata of an agent without any message is not listed as a session.
     assert_eq!(put(&format!("{OUTER}.meta.json")), serde_json::json!([]));
     let outer = |listed: &Value| by_id(listed, &OUTER["agent-".len()..])["parent"].clone();
     let listed = put(&format!("{OUTER}.jsonl"));
@@ -150,7 +150,7 @@ fn what_lies_beside_a_log_is_taken_when_it_comes() {
     assert_eq!(inner["title"], "Inner agent");
     assert_eq!(inner["parent"]["call_id"], "toolu_017dpqasayo45kHnRWRe2dT7");
     assert_eq!(inner["parent"]["session"], by_id(&listed, &OUTER["agent-".len()..])["id"]);
-    // Replaced, as the program does when the agent is done.
+    // Claude Code replaces the file when the agent is done.
     let again = std::fs::read_to_string(from.join(format!("{INNER}.meta.json"))).unwrap();
     let path = folder.join(format!("{INNER}.meta.json"));
     std::fs::write(&path, again.replace("Inner agent", "Innermost agent")).unwrap();
@@ -163,7 +163,7 @@ fn what_lies_beside_a_log_is_taken_when_it_comes() {
 
 #[test]
 fn agents_that_only_warm_up_are_no_sessions() {
-    // R-001-21: two of five agents of this case were asked for nothing.
+    // R-001-21: two of this case's five agents only warmed up.
     let archive = Archive::of(&["v2-0-30-subagents"]);
     let listed = archive.json(&["list"]);
     assert_eq!(list(&listed).len(), 4);
@@ -173,7 +173,7 @@ fn agents_that_only_warm_up_are_no_sessions() {
         (&stats["totals"]["sessions"], &stats["totals"]["sub_agents"]),
         (&4.into(), &3.into())
     );
-    // Named alone it is no error, and its records are counted.
+    // Imported by itself it is no error, and its records are counted.
     let alone = Archive::new();
     let path = "fixtures/claude-code/v2-0-30-agent-warms-up/agent-24b8fb3e.jsonl";
     assert_eq!(alone.json(&["import", path])["records"], 2);
@@ -203,7 +203,7 @@ fn agents_in_their_parents_log_are_sessions_once() {
 
 #[test]
 fn a_fork_says_where_it_came_from() {
-    // R-001-22: the copied summary names the log that it sums up.
+    // R-001-22: the copied summary names the log that it summarises.
     let archive = Archive::of(&["compaction-and-resume", "forked-session"]);
     let listed = archive.json(&["list"]);
     let fork = by_id(&listed, "74f840e3-2795-40a3-9376-5392d9c0a00c");

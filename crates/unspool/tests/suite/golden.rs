@@ -1,6 +1,6 @@
 //! Golden files beside each recording: its events, its parts and its plain text. Run
-//! `scripts/bless` to write them anew, and read the plain text against the recording before you
-//! commit it.
+//! `scripts/bless` to rewrite them, and compare the plain text with the recording before you commit
+//! it.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -65,13 +65,13 @@ fn first_difference(expected: &str, found: &str) -> String {
     "one is longer than the other".to_owned()
 }
 
-/// The sessions of a case, one after the other.
+/// The sessions of a case, one after another.
 fn each(transcripts: &[Transcript], write: fn(&Transcript) -> String) -> String {
     let written: Vec<String> = transcripts.iter().map(write).collect();
     written.join("\n")
 }
 
-/// Folds all captures of a case, and writes down what each record became.
+/// Folds all captures of a case, and writes the events of each record.
 fn read(case: &Path) -> (String, Vec<Transcript>) {
     let mut gathering = Gathering::default();
     let mut written = String::new();
@@ -105,7 +105,7 @@ fn read(case: &Path) -> (String, Vec<Transcript>) {
     (written, transcripts)
 }
 
-/// One line for an event; neighbouring deltas of one block are one line.
+/// One line per event; consecutive deltas of one block share a line.
 fn note(written: &mut String, grown: &mut Option<(u64, String, String)>, line: u64, event: &Event) {
     if let What::Grew { voice, block, text } = &event.what {
         let voice = match voice {
@@ -141,7 +141,7 @@ fn short_name(name: &Name) -> String {
     format!("{name:?}")
 }
 
-/// A long text, cut, with a digest of the whole: a golden file notices any change.
+/// A long text, cut, with a digest of the whole so that any change shows.
 fn shortened(text: &str) -> String {
     const LENGTH: usize = 220;
     let line: String = text.chars().flat_map(char::escape_debug).collect();

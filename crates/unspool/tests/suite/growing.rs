@@ -1,5 +1,5 @@
-//! Logs that grow while they are read: after each write the archive holds what a fresh one would
-//! have of the same bytes, and no byte was read twice.
+//! Logs that grow between syncs: after each write the archive equals a fresh import of the same
+//! bytes, and no byte was read twice.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,14 +21,14 @@ use unspool_store::sqlite::Sqlite;
 
 use crate::case::{all_cases, name, root};
 
-/// So many times a log grows where nobody recorded how it did; `UNSPOOL_GROWTH=all` is for every
+/// The steps of a log whose recorded writes are unknown. `UNSPOOL_GROWTH=all` steps through every
 /// line of every log.
 const STEPS: usize = 4;
 
-/// A write: which file, and how many bytes it has then.
+/// A write: the file, and its size afterwards.
 type Growth = (PathBuf, usize);
 
-/// All that an archive says of a session.
+/// Everything that an archive stores of a session.
 #[derive(PartialEq, Debug)]
 struct Told {
     summary: Summary,
@@ -74,12 +74,12 @@ impl Archive {
     }
 }
 
-/// Lets the files of a case grow so.
+/// Grows the files of a case step by step, and compares each step with a fresh import.
 fn grow(case: &Path, steps: &[Growth]) {
     let tree = TempDir::new().unwrap();
-    // The folder of agents lies in one that is named after the session.
+    // The folder `subagents` is in one named after the session.
     let tree = tree.path().join(session_of(case));
-    // What agents write once, beside their logs, is there from the start.
+    // Metadata files are written once, so they exist from the start.
     for beside in beside(case) {
         let to = tree.join(beside.strip_prefix(case).unwrap());
         fs::create_dir_all(to.parent().unwrap()).unwrap();
@@ -95,7 +95,7 @@ fn grow(case: &Path, steps: &[Growth]) {
         let mut log = fs::OpenOptions::new().create(true).append(true).open(&path).unwrap();
         log.write_all(&bytes[had..*size]).unwrap();
         drop(log);
-        // What says nothing of its session yet is looked at again.
+        // A log without a session id so far is read again from the start.
         read = if grown.told().is_empty() { 0 } else { read } + grown.sync(&tree).bytes;
         let mut fresh = Archive::new();
         let whole = fresh.sync(&tree).bytes;
@@ -110,7 +110,7 @@ fn grow(case: &Path, steps: &[Growth]) {
     }
 }
 
-/// Sources are numbered in the order in which they came, and what lies beside a log may come first.
+/// Clears source numbers: they depend on the order in which files were found.
 fn unnumbered(mut turns: Vec<Turn>) -> Vec<Turn> {
     let parts = turns.iter_mut().flat_map(|turn| &mut turn.parts);
     for evidence in parts.flat_map(|part| &mut part.evidence) {
@@ -128,14 +128,14 @@ fn session_of(case: &Path) -> String {
     told.unwrap_or_else(|| name(case))
 }
 
-/// The small files that say something of a log and do not grow.
+/// The metadata files of sub-agents; they do not grow.
 fn beside(case: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(case.join("subagents")).into_iter().flatten();
     let paths = entries.map(|entry| entry.unwrap().path());
     paths.filter(|path| path.to_string_lossy().ends_with(".meta.json")).collect()
 }
 
-/// Where each line of a file ends.
+/// The end offset of each line.
 fn line_ends(path: &Path) -> Vec<usize> {
     let bytes = fs::read(path).unwrap();
     let ends = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
@@ -144,7 +144,7 @@ fn line_ends(path: &Path) -> Vec<usize> {
     ends
 }
 
-/// Does something with each, on two threads.
+/// Runs `work` on each element, on two threads.
 fn each<T: Sync>(list: &[T], work: impl Fn(&T) + Sync) {
     thread::scope(|scope| {
         for half in list.chunks(list.len().div_ceil(2).max(1)) {
@@ -155,7 +155,7 @@ fn each<T: Sync>(list: &[T], work: impl Fn(&T) + Sync) {
 
 #[test]
 fn logs_that_grow_as_agents_wrote_them_are_at_every_step_what_a_fresh_import_gives() {
-    // R-001-26: by the recorded sizes of every write, sub-agents' logs among them.
+    // R-001-26: with the recorded sizes of every write, including sub-agents' logs.
     let mut cases: BTreeMap<PathBuf, Vec<Growth>> = BTreeMap::new();
     for agent in ["claude-code", "codex"] {
         let folder = root().join("fixtures").join(agent);
@@ -165,7 +165,7 @@ fn logs_that_grow_as_agents_wrote_them_are_at_every_step_what_a_fresh_import_giv
             let (case, file) = path.split_once('/').unwrap();
             let lines: usize = lines.parse().unwrap();
             let ends = line_ends(&folder.join(path));
-            // The recording with these writes was one record shorter than the one that is here.
+            // The recording of the writes was one record shorter than the fixture.
             assert!(lines <= ends.len(), "{path} has no line {lines}");
             let size = lines.checked_sub(1).map_or(0, |last| ends[last]);
             cases.entry(folder.join(case)).or_default().push((file.into(), size));
@@ -179,18 +179,18 @@ fn logs_that_grow_as_agents_wrote_them_are_at_every_step_what_a_fresh_import_giv
 
 #[test]
 fn every_log_may_be_read_while_it_grows() {
-    // Law 2 and law 5, for every agent, cut between lines and within them.
+    // Laws 2 and 5, for every agent, cut between lines and within them.
     let all = std::env::var_os("UNSPOOL_GROWTH").is_some_and(|said| said == "all");
     let mut cases: Vec<PathBuf> = all_cases();
     cases.retain(|case| case.join("log.jsonl").exists());
     assert!(cases.len() > 100);
-    // Long and short ones on both threads.
+    // Shuffle, to spread long cases over both threads.
     cases.sort_by_key(|case| unspool_core::id::digest(name(case).as_bytes()));
     each(&cases, |case| {
         let ends = line_ends(&case.join("log.jsonl"));
         let stride = if all { 1 } else { ends.len().div_ceil(STEPS) };
         let mut sizes: Vec<usize> = ends.iter().copied().step_by(stride).collect();
-        // Half a line, and half a character perhaps.
+        // Half a line, possibly half a character.
         let halves = ends.windows(2).step_by(stride * 2).map(|pair| (pair[0] + pair[1]) / 2);
         sizes.extend(halves.collect::<Vec<_>>());
         sizes.extend(ends.last());

@@ -1,5 +1,5 @@
-//! A machine in a temporary folder: a home in which agents write, archives beside it, and the real
-//! program, run once or watching.
+//! A machine in a temporary folder: a home directory in which agents write, archives beside it, and
+//! the real program, run once or with `--watch`.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -14,10 +14,10 @@ use unspool_store::sqlite::Sqlite;
 
 use crate::case::root;
 
-/// Nothing takes so long, on however slow a machine.
+/// The longest wait for anything, on any machine.
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// A home, and archives beside it.
+/// A home directory, and archives beside it.
 pub struct Machine(TempDir);
 
 impl Machine {
@@ -35,12 +35,12 @@ impl Machine {
         self.0.path().join(name)
     }
 
-    /// Puts a fixture where an agent would have it.
+    /// Copies a fixture to a path in the home directory.
     pub fn put(&self, fixture: &str, path: &str) {
         self.write(path, &recorded(fixture));
     }
 
-    /// Writes a file anew, as a whole.
+    /// Writes a whole file, replacing it.
     pub fn write(&self, path: &str, bytes: &[u8]) {
         let path = self.home().join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -54,7 +54,7 @@ impl Machine {
         file.write_all(bytes).unwrap();
     }
 
-    /// The program, for this home and no other.
+    /// A command of the program with this home directory.
     pub fn command(&self, data: &str, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_unspool"));
         command.arg("--data").arg(self.data(data)).args(arguments);
@@ -74,7 +74,7 @@ impl Machine {
 
     pub fn run(&self, data: &str, arguments: &[&str], input: &str) -> Output {
         let mut child = self.command(data, arguments).spawn().unwrap();
-        // It may be over before it has read everything.
+        // It may exit before it has read its input.
         let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
         child.wait_with_output().unwrap()
     }
@@ -92,7 +92,7 @@ impl Machine {
         serde_json::from_str(&self.ok(data, &[arguments, &["--json"]].concat())).unwrap()
     }
 
-    /// Every session of an archive with its turns, by id. None while there is no archive.
+    /// Every session of an archive with its turns, sorted by id. `None` while there is no archive.
     pub fn sessions(&self, data: &str) -> Option<Vec<Value>> {
         let listed = self.run(data, &["list", "--json"], "");
         let listed: Vec<Value> = serde_json::from_slice(&listed.stdout).ok()?;
@@ -100,7 +100,7 @@ impl Machine {
         ids.sort_unstable();
         let shown = ids.iter().map(|id| {
             let mut shown = self.json(data, &["show", id]);
-            // What was read, and where, differs with how often a file was rewritten.
+            // Record counts and warnings depend on how often a file was rewritten.
             let fields = shown.as_object_mut().unwrap();
             fields.remove("records");
             fields.remove("warnings");
@@ -110,7 +110,7 @@ impl Machine {
     }
 }
 
-/// An archive with these recordings, opened to be read, and the folder that it lies in.
+/// An archive of these recordings, opened read-only, and its folder.
 #[track_caller]
 pub fn archive_of(paths: &[PathBuf]) -> (Sqlite, TempDir) {
     let folder = TempDir::new().unwrap();
@@ -141,7 +141,7 @@ pub struct Watching(Child);
 
 impl Watching {
     pub fn begin(mut command: Command) -> Watching {
-        // Nobody reads what it says; a full pipe would stop it.
+        // Its output is not read; a full pipe would block it.
         Watching(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
     }
 
@@ -161,7 +161,7 @@ impl Drop for Watching {
     }
 }
 
-/// Looks again and again until something is so. Says what it was last if it never is.
+/// Polls until the check succeeds. Panics with the last result at the deadline.
 #[track_caller]
 pub fn until<T: std::fmt::Debug>(what: &str, mut look: impl FnMut() -> Result<(), T>) {
     let begun = Instant::now();

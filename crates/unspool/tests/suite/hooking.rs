@@ -1,5 +1,5 @@
-//! Hooks beside logs, through the real `unspool hook`: whenever its payloads come, before the log,
-//! while it grows or after it, the session is the same. And a hook never makes its agent wait.
+//! Hooks together with logs, through the real `unspool hook`: whether payloads arrive before,
+//! during or after the log, the session is the same. And a hook never blocks its agent.
 
 use std::fs;
 use std::io::Write;
@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::case::{cases, name, root};
 use crate::home::{Machine, Watching, lines, until};
 
-/// Where an agent would have the log of a case.
+/// The path of an agent's log.
 fn place(agent: &str, session: &str) -> String {
     match agent {
         "claude-code" => format!(".claude/projects/-home-dev-weather-app/{session}.jsonl"),
@@ -31,7 +31,7 @@ struct Hooked {
     payloads: Vec<(String, String)>,
     log: Vec<u8>,
     path: String,
-    /// When its hooks ran first.
+    /// When its first hook ran.
     begun: String,
 }
 
@@ -55,7 +55,7 @@ fn hooked(agent: &'static str, wanted: impl Fn(&str) -> bool) -> Vec<Hooked> {
     found
 }
 
-/// Recorders put payloads into an envelope; agents do not.
+/// Unwraps a payload from the envelope that recorders add.
 fn unwrapped(line: &str) -> (String, String) {
     let record: Value = serde_json::from_str(line).unwrap();
     match record.get("payload") {
@@ -100,7 +100,7 @@ impl Hooked {
         sessions(&machine, &self.begun).unwrap()
     }
 
-    /// What the recorded captures give, read as files: without the hook command and the spool.
+    /// The sessions of the recorded captures, imported as files instead of through the spool.
     fn recorded(&self) -> Vec<Value> {
         let machine = Machine::new();
         let case = root().join("fixtures").join(&self.case);
@@ -110,7 +110,7 @@ impl Hooked {
         machine.sessions("d").unwrap()
     }
 
-    /// Payloads and lines take turns while somebody watches; the payloads are ahead.
+    /// Payloads and log lines interleaved while a watcher runs; the payloads come first.
     fn meanwhile(&self, expected: &[Value]) {
         let machine = Machine::new();
         let mut watching = Watching::begin(machine.command("d", &["sync", "--watch", "--json"]));
@@ -140,14 +140,14 @@ fn difference(held: &[Value], expected: &[Value]) -> Vec<String> {
     other.take(4).collect()
 }
 
-/// What only hooks told has the time at which they ran, and that is another each time.
+/// Masks times since the test started: facts known only from hooks have the time of the hook run.
 fn without_times_since(begun: &str, value: &mut Value) {
     match value {
         Value::String(time) if is_time(time) && &**time >= begun => *time = "now".to_owned(),
         Value::Array(values) => values.iter_mut().for_each(|it| without_times_since(begun, it)),
         Value::Object(fields) => {
             fields.values_mut().for_each(|it| without_times_since(begun, it));
-            // How long it took follows from when it was.
+            // The duration derives from the masked times.
             let now = Value::from("now");
             if [fields.get("started_at"), fields.get("ended_at")].contains(&Some(&now)) {
                 fields.remove("duration_ms");
@@ -172,7 +172,7 @@ fn is_time(text: &str) -> bool {
     text.len() == 24 && text.ends_with('Z') && text.parse::<jiff::Timestamp>().is_ok()
 }
 
-/// The sessions of an archive, as they are whenever hooks ran.
+/// The sessions of an archive with hook times masked.
 fn sessions(machine: &Machine, begun: &str) -> Option<Vec<Value>> {
     let mut sessions = machine.sessions("d")?;
     sessions.iter_mut().for_each(|session| without_times_since(begun, session));
@@ -187,7 +187,7 @@ fn same_whenever_they_come(cases: Vec<Hooked>) {
         let after = hooked.after();
         assert!(before == after, "{}: {:#?}", hooked.case, difference(&before, &after));
         hooked.meanwhile(&before);
-        // And they say what the recorded payloads say. Only when they ran is another matter.
+        // They equal the recorded payloads except for times.
         let mut both = [before, hooked.recorded()];
         both.iter_mut().flatten().for_each(without_times);
         let [before, files] = both;
@@ -195,7 +195,7 @@ fn same_whenever_they_come(cases: Vec<Hooked>) {
     }
 }
 
-// R-X-03, R-003-29: what hooks took down lies over the log without doubling anything.
+// R-X-03, R-003-29: hooks add to the log without duplicating anything.
 
 #[test]
 fn hooks_of_claude_code_may_come_at_any_time() {
@@ -218,10 +218,10 @@ fn hooks_of_gemini_may_come_at_any_time() {
     same_whenever_they_come(hooked("gemini", |_| true));
 }
 
-/// Far more than a hook takes, on however busy a machine; and far less than one that is stuck.
+/// Far longer than a hook takes on a busy machine, and far shorter than a blocked one.
 const STUCK: Duration = Duration::from_secs(5);
 
-/// Runs a hook and says how long its agent waited.
+/// Runs a hook and returns its duration.
 fn timed(mut command: Command, input: &str, what: &str) -> Duration {
     let begun = Instant::now();
     let mut child = command.spawn().unwrap();
@@ -238,7 +238,7 @@ fn timed(mut command: Command, input: &str, what: &str) -> Duration {
 
 #[test]
 fn a_hook_is_over_at_once_whatever_happens() {
-    // Law 7. Times are printed (--nocapture); what is asserted is that nothing blocks.
+    // Law 7. Durations are printed (--nocapture); the assertion is that nothing blocks.
     let machine = Machine::new();
     let payload =
         fs::read_to_string(root().join("fixtures/claude-code/discovery-loop/hooks.jsonl"));
@@ -247,7 +247,7 @@ fn a_hook_is_over_at_once_whatever_happens() {
     timed(hook("new"), &payload, "a folder that is not there yet");
     assert_eq!(fs::read_dir(machine.data("new").join("hooks")).unwrap().count(), 1);
     timed(hook("new"), &payload, "a folder that is there");
-    // A folder in which nothing may be made. (Root may do everything.)
+    // A read-only folder. (Root may write anyway.)
     fs::create_dir(machine.data("closed")).unwrap();
     fs::set_permissions(machine.data("closed"), fs::Permissions::from_mode(0o500)).unwrap();
     timed(hook("closed"), &payload, "a folder that is read-only");
@@ -260,12 +260,12 @@ fn a_hook_is_over_at_once_whatever_happens() {
     let full = machine.data("full").join("hooks").join(today.file_name());
     std::os::unix::fs::symlink("/dev/full", full).unwrap();
     timed(hook("full"), &payload, "a full disk");
-    // A pipe that nobody reads where the file should be: opening it would wait for ever.
+    // A pipe without a reader where the file should be: opening it would block forever.
     fs::create_dir_all(machine.data("pipe").join("hooks")).unwrap();
     let pipe = machine.data("pipe").join("hooks").join(today.file_name());
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     timed(hook("pipe"), &payload, "a file that cannot be opened");
-    // A recorder that holds everything and does nothing.
+    // A stopped recorder that holds the lock.
     let watching = Watching::begin(machine.command("stuck", &["sync", "--watch", "--json"]));
     until("a recorder", || {
         let recording = machine.json("stuck", &["doctor"])["archive"]["recording"].clone();
@@ -282,7 +282,7 @@ fn a_hook_is_over_at_once_whatever_happens() {
         Some(held) if held.len() == 1 => Ok(()),
         held => Err(held),
     });
-    // An agent that never ends its payload.
+    // An agent that never closes the hook's stdin.
     let mut command = hook("open");
     let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
     let open = child.stdin.take().unwrap();

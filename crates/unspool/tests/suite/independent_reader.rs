@@ -1,5 +1,5 @@
-//! The independent reader, checked on logs of a few lines, and against itself: what it finds in
-//! the log of a recording it finds in the stream of the same recording.
+//! Tests of the independent reader: on logs of a few lines, and the log of a recording against its
+//! stream.
 
 use std::path::{Path, PathBuf};
 
@@ -135,10 +135,10 @@ fn a_stream_is_put_together_from_its_deltas() {
             "delta": {"type": "input_json_delta", "partial_json": "{\"p\":"}})),
         event(json!({"type": "content_block_delta", "index": 1,
             "delta": {"type": "input_json_delta", "partial_json": "1}"}})),
-        // It repeats what was streamed.
+        // Repeats the streamed message.
         json!({"type": "assistant", "parent_tool_use_id": null, "message": {"id": "m1",
             "content": [{"type": "thinking", "thinking": "hm"}]}}),
-        // A sub-agent's.
+        // Of a sub-agent.
         json!({"type": "assistant", "parent_tool_use_id": "a", "message": {"id": "m9",
             "content": [{"type": "text", "text": "inner"}]}}),
         event(json!({"type": "message_start", "message": {"id": "m2"}})),
@@ -196,8 +196,8 @@ fn the_log_and_the_stream_of_a_recording_tell_the_same() {
         let mut log = log(&log_path);
         let mut stream = stream_of(&std::fs::read(&stream_path).unwrap());
         assert!(log.session_id.is_none_or(|id| stream.session_ids.contains(&id)), "{case:?}");
-        // A block that the agent threw away is in the stream only. A log may hold what was said
-        // before the capture began, and what the CLI told nobody but the log.
+        // Discarded blocks are in the stream only. A log may have messages from before the capture,
+        // and texts that the CLI writes only to the log.
         stream.blocks.retain(|block| !block.abandoned);
         log.blocks.retain(|block| stream.blocks.iter().any(|said| said.message == block.message));
         assert_eq!(written(&log.blocks), written(&stream.blocks), "{case:?}");
@@ -225,11 +225,11 @@ fn every_question_of_a_recording_finds_its_call() {
     assert!(asked >= 15, "{asked}");
 }
 
-/// The agent's own count is over the agents that a session started, too.
+/// The agent's own count includes its sub-agents.
 #[test]
 fn tokens_are_what_the_agent_counted() {
-    // Model calls that no log tells of: a broken stream, a compaction, a search inside a tool. A
-    // fork carries on the count of what it was forked from.
+    // Model calls that are in no log: a broken stream, a compaction, a search inside a tool. A fork
+    // continues the count of its origin.
     let uncounted = [
         "compaction-and-resume",
         "compaction-automatic-mid-turn",

@@ -1,5 +1,5 @@
-//! The laws, on every recording: what was folded live, in pieces, from changes alone, or from
-//! stored rows is one and the same.
+//! The laws, on every recording: folding live, resumed at any point, from changes alone or from
+//! stored rows gives the same transcript.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use unspool_sources::gather::Gathering;
 
 use crate::case::{all_cases, captures, difference, main_session, name, told_sessions};
 
-/// The events of one session of a case, each capture after the other.
+/// The events of one session of a case, one capture after another.
 pub struct Told {
     pub case: String,
     pub agent: &'static str,
@@ -83,12 +83,12 @@ fn assert_same(what: String, expected: &Transcript, found: &Transcript) {
 
 #[test]
 fn law_2_live_is_stored() {
-    // R-000-14, R-004-14: at every cut, the rest can be folded onto what was stored.
+    // R-000-14, R-004-14: at every cut, the rest can be folded onto the stored rows.
     for told in told() {
         let (case, events) = (&told.case, &told.events);
         let expected = Fold::all(&told);
         let mut live = Fold::new(&told);
-        // Long recordings are cut at every seventh event: each cut folds the rest again.
+        // Cut long recordings only at every seventh event: each cut folds the rest again.
         let step = if events.len() > 300 { 7 } else { 1 };
         for (cut, event) in events.iter().enumerate() {
             if cut % step == 0 {
@@ -107,8 +107,8 @@ fn law_2_live_is_stored() {
     }
 }
 
-/// Goes on as a recorder does that opens a stored session: it knows what leads where, and takes
-/// a turn from its rows when an event needs it.
+/// Continues like a recorder that opens a stored session: it starts with outlines, and restores a
+/// turn from its rows when an event needs it.
 fn from_outline(stored: &Fold, events: &[Event]) -> Transcript {
     let rows = stored.mirror.rows();
     let outlines = rows.turns.iter().map(|turn| Outline {
@@ -131,7 +131,7 @@ fn from_outline(stored: &Fold, events: &[Event]) -> Transcript {
 
 #[test]
 fn changes_alone_rebuild_the_session() {
-    // R-X-03: batched and merged, and after a way through JSON.
+    // R-X-03: batched, merged, and after a round trip through JSON.
     for told in told() {
         let expected = Fold::all(&told);
         let mut assembler = Assembler::new(SessionId::of(told.agent, &told.session));
@@ -151,7 +151,7 @@ fn changes_alone_rebuild_the_session() {
 
 #[test]
 fn law_5_twice_is_once() {
-    // R-001-28: everything told again, in the same order, changes nothing.
+    // R-001-28: applying all events again, in the same order, changes nothing.
     for told in told() {
         let expected = Fold::all(&told);
         let mut fold = Fold::new(&told);
@@ -164,7 +164,7 @@ fn law_5_twice_is_once() {
 
 #[test]
 fn law_5_a_log_and_its_copy_are_one() {
-    // R-001-28: read under two names, or grown since it was copied, a log is told once.
+    // R-001-28: a log and its copy, also one that has grown since, are imported once.
     for case in all_cases() {
         let captures = captures(&case);
         let [log, ..] = captures.as_slice() else { continue };
@@ -188,7 +188,7 @@ fn law_5_a_log_and_its_copy_are_one() {
 
 #[test]
 fn law_9_memory_is_bounded() {
-    // Every turn that can be let go is let go after every event, and comes back when needed.
+    // Release every turn that can be released after every event; restore it when needed.
     let mut released = 0;
     for told in told() {
         let expected = Fold::all(&told);
@@ -235,7 +235,7 @@ fn every_end_leaves_nothing_running() {
 
 #[test]
 fn a_rejection_that_was_asked_about_is_denied_and_any_other_is_interrupted() {
-    // R-003-15, R-003-29: byte for byte the same in the log, told apart by hooks.
+    // R-003-15, R-003-29: identical in the log, distinguished by hooks.
     let states = |case: &str, count: usize| -> Vec<ToolState> {
         let path = crate::case::root().join("fixtures/claude-code").join(case);
         let captures = captures(&path);

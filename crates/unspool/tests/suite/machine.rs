@@ -1,4 +1,5 @@
-//! A machine with agents on it: what is found there, what its hooks tell, and what the doctor says.
+//! A machine with agents: hooks and logs together, `hooks install`, `doctor`, and the
+//! configuration.
 
 use std::fs;
 
@@ -11,7 +12,7 @@ const LOG: &str = ".claude/projects/-home-dev-weather-app/log.jsonl";
 
 #[test]
 fn hooks_before_with_or_after_the_log_give_the_same_session() {
-    // R-X-03, R-003-29: what hooks took down lies over the log without doubling anything.
+    // R-X-03, R-003-29: hooks add to the log without duplicating anything.
     for case in ["permission-denied-by-host", "terminal-permissions-and-questions"] {
         let machine = Machine::new();
         let payloads = root().join("fixtures/claude-code").join(case).join("hooks.jsonl");
@@ -40,14 +41,14 @@ fn hooks_before_with_or_after_the_log_give_the_same_session() {
         let expected = session(&machine, "together");
         assert_eq!(session(&machine, "first")["turns"], expected["turns"], "{case}");
         assert_eq!(session(&machine, "log-first")["turns"], expected["turns"], "{case}");
-        // The log of a terminal does not tell denied from interrupted.
+        // A terminal's log alone does not distinguish denied from interrupted.
         assert_eq!(alone["turns"] == expected["turns"], case == "permission-denied-by-host");
-        // Twice is once.
+        // A second sync imports nothing.
         assert_eq!(machine.json("together", &["sync"])["records"], 0);
     }
 }
 
-/// The session that the log tells of.
+/// The session of the log.
 fn session(machine: &Machine, data: &str) -> Value {
     let log = fs::read_to_string(machine.home().join(LOG)).unwrap();
     let records = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
@@ -57,7 +58,7 @@ fn session(machine: &Machine, data: &str) -> Value {
 
 #[test]
 fn a_hook_never_fails_and_never_speaks() {
-    // Law 7: a recorder never breaks the recorded.
+    // Law 7: the recorder never breaks the agent.
     let machine = Machine::new();
     fs::create_dir_all(machine.home()).unwrap();
     fs::write(machine.data("a-file"), "in the way").unwrap();
@@ -82,7 +83,7 @@ fn hooks_are_shown_first_and_written_with_yes() {
     assert!(said.contains("settings.json.before-unspool"), "{said}");
     let status = machine.json("d", &["hooks", "status"]);
     assert_eq!(status["claude-code"]["installed"], "yes");
-    // What an agent runs writes into the folder that was named here.
+    // The installed hook command writes into this data folder.
     let settings: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
     let command = settings["hooks"]["Stop"][0]["hooks"][0]["command"].as_str().unwrap();
     let mut run = std::process::Command::new("/bin/sh");
@@ -116,9 +117,9 @@ fn the_doctor_says_what_is_here_and_what_is_wrong() {
     for line in ["Claude Code", "2 logs", "2.1.325 (1)", "odd.jsonl", "~/.codex/sessions"] {
         assert!(said.contains(line), "{line}: {said}");
     }
-    // It looks and touches nothing.
+    // The doctor writes nothing.
     assert!(!machine.data("d").exists());
-    // A version that nobody has recorded.
+    // A version without a recording.
     let log = fs::read_to_string(machine.home().join(LOG)).unwrap();
     fs::write(machine.home().join(LOG), log.replace("2.1.325", "2.9.1")).unwrap();
     let said = machine.ok("d", &["doctor"]);
@@ -141,7 +142,7 @@ fn other_homes_are_read_by_configuration() {
     let refused = machine.run("d", &["sync"], "");
     assert_eq!(refused.status.code(), Some(1));
     let said = String::from_utf8_lossy(&refused.stderr);
-    assert!(said.contains("config.toml") && said.contains("mend it"), "{said}");
+    assert!(said.contains("config.toml") && said.contains("fix it"), "{said}");
 }
 
 #[test]
@@ -161,7 +162,7 @@ fn own_prices_stand_before_the_list() {
     };
     let [(reported, Some(estimated))] = costs()[..] else { panic!("{:?}", costs()) };
     assert!((reported - estimated).abs() < 1e-9, "{reported} {estimated}");
-    // Nothing is known of what the scripted model costs, and no half sum is told.
+    // The scripted model has no price, and no partial sum is given.
     let codex = machine.json("d", &["list", "--agent", "codex"]);
     assert!(codex[0]["usage"]["output"].as_u64().unwrap() > 0);
     assert!(codex[0]["usage"]["estimated_cost_usd"].is_null(), "{codex}");

@@ -1,6 +1,6 @@
-//! One binary for all tests that need more than one crate, so that they link once.
+//! One test binary for all tests that span several crates, so that they link once.
 
-// Tests fail by panicking, and look only at the kinds that they are about.
+// Tests fail by panicking, and match only the kinds they test.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::wildcard_enum_match_arm)]
 
 mod activity;

@@ -1,4 +1,4 @@
-//! Law 1, order is kept: every recording against the independent reader of its raw JSON.
+//! Law 1 (order is kept) for Claude Code: every recording against the independent reader.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use unspool_sources::gather::{Gathered, Gathering};
 use crate::case::{captures, cases, fold_in, main_session, name};
 use crate::independent::{self, Kind};
 
-/// A log of a case with what it should be: the main one, or a sub-agent's own.
+/// All logs of all cases: the main ones and those of sub-agents.
 fn logs() -> Vec<(String, PathBuf)> {
     let mut logs = Vec::new();
     for case in cases("claude-code") {
@@ -54,7 +54,7 @@ fn law_1_order_is_kept() {
             let found = gathering.sessions.iter().find(|held| held.agent_session_id == id);
             let child = found.unwrap_or_else(|| panic!("{what}: no session {id}"));
             hold(&id, child, &chain.log);
-            // It is linked both ways, by the call whose prompt it was given.
+            // Parent and child are linked by the call whose prompt it got.
             let parent = child.transcript().session.parent.unwrap();
             assert_eq!(parent.session, session.transcript().session.id, "{id}");
             assert_eq!(parent.call_id, chain.call, "{id}");
@@ -66,7 +66,7 @@ fn law_1_order_is_kept() {
     assert!(agents >= 28 && chains >= 3, "{agents} {chains}");
 }
 
-/// The calls that started agents, and the ids of these.
+/// The calls that started agents, with the agents' ids.
 fn agent_ids(transcript: &Transcript) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for part in transcript.turns.iter().flat_map(|turn| &turn.parts) {
@@ -121,8 +121,8 @@ fn block_of(body: &Body) -> Option<(Kind, String)> {
     }
 }
 
-/// Sessions whose own cost-state counts requests that no transcript has: compactions, inner
-/// requests of web search, aborted streams. A fork's carries its parent's total.
+/// Sessions whose own cost-state includes requests that are in no transcript: compactions, inner
+/// requests of web search, aborted streams. A fork's includes its parent's total.
 const UNACCOUNTED: &[&str] = &[
     "compaction-and-resume",
     "compaction-automatic-mid-turn",
@@ -160,7 +160,7 @@ fn tokens_are_counted_once_per_message() {
                 cost.tokens.cache_creation,
             );
             assert_eq!(found, told, "{} against its own cost-state", name(&case));
-            // What the list of prices makes of the tokens is what Claude Code made of them.
+            // Our price list gives the cost that Claude Code computed.
             let spending = transcript.spending();
             let estimated = spending.estimated_usd(&Prices::listed()).unwrap_or_default();
             let reported = spending.reported_usd.unwrap();

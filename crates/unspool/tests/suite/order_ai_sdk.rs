@@ -1,5 +1,5 @@
 //! Laws 1 and 5 for the AI SDK: every document and every stream against an independent reader, and
-//! the two of one chat in any order.
+//! both of one chat in any order.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ use unspool_sources::gather::Gathering;
 use crate::case::{assert_none, captures, cases, difference, fold_in, main_session, name};
 use crate::independent::ai_sdk::{self, Piece};
 
-/// The cases that have both a document and its stream; one is a stream alone.
+/// The cases with both a document and its stream; one case is a stream alone.
 fn pairs() -> Vec<PathBuf> {
     let mut pairs = cases("ai-sdk");
     pairs.retain(|case| file(case, "json").exists() && file(case, "sse").exists());
@@ -26,7 +26,7 @@ fn file(case: &Path, form: &str) -> PathBuf {
     case.join(format!("{}.{form}", name(case)))
 }
 
-/// What a transcript tells of replies, in the words of the independent reader.
+/// The replies of a transcript in the independent reader's form.
 fn found(transcript: &Transcript) -> Vec<Piece> {
     let parts = transcript.turns.iter().flat_map(|turn| &turn.parts);
     parts.filter_map(|part| piece(&part.body)).collect()
@@ -85,7 +85,7 @@ fn law_1_messages_keep_their_order() {
         }
         let transcript = session.transcript();
         let mut told = found(&transcript);
-        // A file that came with words of the user stands behind them.
+        // A file in a user's message comes after its text.
         if name(&case) == "custom-and-steering" {
             told.retain(|piece| !matches!(piece, Piece::Other(kind, _) if kind == "file"));
         }
@@ -106,7 +106,7 @@ fn law_1_messages_keep_their_order() {
     }
 }
 
-/// A rule that answers by itself asks nobody, so no answer is shown.
+/// An automatic approval asks nobody, so we show no answer for it.
 fn forget_automatic(found: &mut Piece, wanted: &Piece) {
     if let (Piece::Tool(_, _, state, _), Piece::Tool(_, _, wanted, _)) = (found, wanted)
         && state == "input-available"
@@ -127,7 +127,7 @@ fn law_1_streams_make_what_the_sdk_makes_of_them() {
         let expected: Vec<Piece> =
             reduced.iter().flat_map(|(_, parts)| ai_sdk::pieces(parts)).collect();
         let mut told = found(&transcript);
-        // What was thrown away was shown, and stays; results of calls from before stand alone.
+        // Keep discarded parts, since they were shown; drop results of calls from earlier streams.
         let called = |piece: &Piece| match piece {
             Piece::Tool(id, ..) => {
                 expected.iter().any(|one| matches!(one, Piece::Tool(held, ..) if held == id))
@@ -138,7 +138,7 @@ fn law_1_streams_make_what_the_sdk_makes_of_them() {
         told.retain(called);
         let plain = |pieces: Vec<Piece>| {
             pieces.into_iter().map(|piece| match piece {
-                // Questions are held against the documents; an end interrupts what is open.
+                // Open states are compared with the documents: the end of a stream interrupts them.
                 Piece::Tool(id, tool, state, given) => {
                     let open = !state.starts_with("output-");
                     Piece::Tool(id, tool, if open { String::new() } else { state }, given)
@@ -149,7 +149,7 @@ fn law_1_streams_make_what_the_sdk_makes_of_them() {
         let (mut told, mut expected): (Vec<Piece>, Vec<Piece>) =
             (plain(told).collect(), plain(expected).collect());
         if name(&case) == "parallel-interleaved" {
-            // Two texts at once stand in the order of their first words.
+            // Two concurrent texts are ordered by their first delta.
             told.sort_by_key(|piece| format!("{piece:?}"));
             expected.sort_by_key(|piece| format!("{piece:?}"));
         }
@@ -157,7 +157,7 @@ fn law_1_streams_make_what_the_sdk_makes_of_them() {
     }
 }
 
-/// The events of a capture, as one of several sources of the session.
+/// The events of one of a session's captures.
 fn told(case: &Path, which: usize) -> (String, Vec<Event>) {
     let mut gathering = Gathering::default();
     let (mut events, mut session) = (Vec::new(), String::new());
@@ -179,7 +179,7 @@ fn told(case: &Path, which: usize) -> (String, Vec<Event>) {
 
 #[test]
 fn law_5_a_message_and_its_stream_are_one_in_any_order() {
-    // Neither says its session before its end, so the events are mixed rather than the lines.
+    // The session id comes at the end, so interleave events rather than lines.
     let mut differences = Vec::new();
     let all = pairs();
     assert!(all.len() >= 40, "only {} cases", all.len());
@@ -226,7 +226,7 @@ fn a_message_and_its_stream_tell_nothing_twice() {
         let captures = captures(&case);
         let alone = found(&main_session(&fold_in(&captures[..1], &[0])).transcript());
         let both = found(&main_session(&fold_in(&captures, &[0, 1])).transcript());
-        // Only what the stream threw away is added.
+        // The stream adds only discarded parts.
         let added = both.len() - alone.len();
         assert_eq!(added, usize::from(name(&case) == "reset-step"), "{}: {both:#?}", name(&case));
     }
@@ -234,7 +234,7 @@ fn a_message_and_its_stream_tell_nothing_twice() {
 
 #[test]
 fn a_chat_that_is_written_anew_is_told_once() {
-    // R-001-28: applications write the whole document again for every message.
+    // R-001-28: applications rewrite the whole document for every message.
     let mut writing = 0;
     for case in pairs() {
         let captures = captures(&case);
@@ -243,7 +243,7 @@ fn a_chat_that_is_written_anew_is_told_once() {
         for (spaces, count) in [(2, lines.len() - 1), (1, lines.len()), (0, lines.len())] {
             let mut reading = gathering.open(&captures[0].file);
             for line in &lines[..count] {
-                // A space more makes it another source, as another head would.
+                // A trailing space makes it another source, as a changed header would.
                 let mut bytes = line.bytes.clone();
                 bytes.resize(bytes.len() + spaces, b' ');
                 let line = unspool_sources::read::lines::Line { bytes: &bytes, ..line.line() };
@@ -261,7 +261,7 @@ fn a_chat_that_is_written_anew_is_told_once() {
     assert!(writing > 0, "no input is being written");
 }
 
-/// What calls were made with, as far as it was written.
+/// The inputs of calls, complete or partial.
 fn inputs(transcript: &Transcript) -> Vec<(String, String, Option<Value>)> {
     let parts = transcript.turns.iter().flat_map(|turn| &turn.parts);
     let tools = parts.filter_map(|part| match &part.body {

@@ -1,4 +1,4 @@
-//! Law 1 for Codex: every rollout against the independent reader of its raw JSON.
+//! Law 1 (order is kept) for Codex: every rollout against the independent reader.
 
 use unspool_core::part::Body;
 

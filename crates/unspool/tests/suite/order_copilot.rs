@@ -1,4 +1,4 @@
-//! Law 1, order is kept: every recording of Copilot CLI against the independent reader.
+//! Law 1 (order is kept) for Copilot CLI: every recording against the independent reader.
 
 use unspool_core::part::{Body, ToolState};
 use unspool_core::session::Transcript;
@@ -55,7 +55,7 @@ fn results(transcript: &Transcript, told: &copilot::Told, case: &str) {
                 assert_eq!(tool.state != ToolState::Completed, *failed, "{case} {}", tool.call_id);
                 assert_eq!(tool.exit_code, *exit, "{case} {}", tool.call_id);
             }
-            // Nothing says how it ended, so the end of its turn does.
+            // Without a result, the end of its turn ends the call.
             None => assert_eq!(tool.state, ToolState::Interrupted, "{case} {}", tool.call_id),
         }
     }
@@ -63,7 +63,7 @@ fn results(transcript: &Transcript, told: &copilot::Told, case: &str) {
 
 #[test]
 fn live_events_of_copilot_add_to_the_log_and_double_nothing() {
-    // R-X-03: what the log has stands as it stands there; more is only what was cut off.
+    // R-X-03: the log's order is kept; the stream adds only interrupted parts.
     let mut cut = 0;
     for case in cases("copilot") {
         let captures = captures(&case);

@@ -1,4 +1,4 @@
-//! Law 1, order is kept: every chat file of Gemini CLI against the independent reader.
+//! Law 1 (order is kept) for Gemini CLI: every chat file against the independent reader.
 
 use unspool_core::part::{Body, ToolState};
 use unspool_core::session::{Transcript, TurnState};
@@ -46,7 +46,7 @@ fn law_1_order_is_kept_by_gemini() {
 
 #[test]
 fn the_stream_of_gemini_adds_to_the_chat_and_doubles_nothing() {
-    // R-X-03: more than the chat has is only what never came to its end.
+    // R-X-03: the stream adds only parts that were cut off.
     let cut = ["error-stream-cut", "interrupted-mid-tool", "interrupted-mid-text"];
     for case in cases("gemini") {
         let captures = captures(&case);
@@ -90,8 +90,8 @@ fn expected() -> Vec<(Kind, String)> {
 
 #[test]
 fn a_resumed_chat_of_gemini_loses_and_doubles_nothing() {
-    // The list is set again in the shape of the API: one id for an answer and what followed it,
-    // nothing of what was known, results twice.
+    // On resume Gemini CLI rewrites the list in the shape of the API: one id for a reply and its
+    // results, no metadata, results twice.
     let rewritten = r#"{"$set":{"messages":[{"id":"x","type":"user","content":[{"text":"<session_context>\n- **Workspace Directories:**\n  - /home/a\n</session_context>"}]},{"id":"u1","type":"user","content":[{"text":"Go"}]},{"id":"g1","type":"gemini","content":[{"text":"**Look**\n\nAt it.","thought":true},{"text":"Looking."},{"functionCall":{"id":"c1","name":"read_file","args":{"file_path":"a"}}}]},{"id":"g1","type":"user","content":[{"functionResponse":{"id":"c1","name":"read_file","response":{"output":"text"}}}]},{"id":"r1","type":"user","content":[{"functionResponse":{"id":"c1","name":"read_file","response":{"output":"text"}}}]}]}}"#;
     let next = r#"{"id":"u2","timestamp":"2026-11-15T00:01:00.000Z","type":"user","content":[{"text":"And?"}]}"#;
     let text = format!("{{{HEAD}}}\n{PROMPT}\n{ANSWER}\n{{{HEAD}}}\n{rewritten}\n{next}\n");
@@ -101,7 +101,7 @@ fn a_resumed_chat_of_gemini_loses_and_doubles_nothing() {
     assert_eq!(transcript.session.facts.project.as_deref(), Some("/home/a"));
     let usage = transcript.usage();
     assert_eq!((usage.input, usage.cache_read, usage.output, usage.reasoning), (6, 4, 7, 2));
-    // Alone it tells the same, but for what it leaves out.
+    // The rewritten list alone gives the same blocks.
     let transcript = told("session.jsonl", &format!("{{{HEAD}}}\n{rewritten}\n"));
     assert_eq!(blocks(&transcript), expected());
 }
@@ -137,7 +137,7 @@ fn law_1_order_is_kept_by_the_stream_of_gemini_alone() {
     let mut between = 0;
     for case in cases("gemini") {
         let Ok(text) = std::fs::read_to_string(case.join("stream.jsonl")) else { continue };
-        // Deltas of text follow one another; anything that is called stands between.
+        // Consecutive text deltas join; a tool call separates them.
         let mut told: Vec<(Kind, String)> = Vec::new();
         for line in text.lines() {
             let Ok(frame) = serde_json::from_str::<serde_json::Value>(line) else { continue };

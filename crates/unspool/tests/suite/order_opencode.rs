@@ -1,4 +1,4 @@
-//! Law 1 for OpenCode: every database against a second reading of its tables.
+//! Law 1 (order is kept) for OpenCode: every database against an independent reader of its tables.
 
 use unspool_core::id::SessionId;
 use unspool_core::part::{Body, ToolState};
@@ -6,7 +6,7 @@ use unspool_core::part::{Body, ToolState};
 use crate::case::{captures, cases, fold_in, name};
 use crate::independent::{self, Kind};
 
-/// What was removed is gone from the tables, and kept by us.
+/// Cases with removed messages: gone from the tables, kept by us.
 const REMOVED: &[&str] = &["message-removed"];
 
 #[test]
@@ -30,7 +30,7 @@ fn law_1_order_is_kept_for_opencode() {
             let mut found: Vec<(Kind, String)> = Vec::new();
             let mut prompts: Vec<String> = Vec::new();
             for turn in transcript.turns.iter().filter(|turn| !turn.abandoned) {
-                // A command is written as it is called, and not what it expands to.
+                // Skip commands: we show the command, the tables have its expansion.
                 let commands = |body: &&Body| body.prose().is_some_and(|text| text != "/review");
                 let said = turn.user.iter().filter(commands).filter_map(Body::prose);
                 prompts.extend(said.map(str::to_owned));
@@ -54,7 +54,7 @@ fn law_1_order_is_kept_for_opencode() {
             let parent = raw.parent.map(|parent| SessionId::of("opencode", &parent));
             assert_eq!(transcript.session.facts.parent.map(|told| told.session), parent, "{at}");
             let ledger = &session.ledger;
-            // The head of the session, and a record for each event.
+            // The session's header, and one record per event.
             assert_eq!(ledger.read as i64, raw.records + 1, "{at}");
             assert_eq!(ledger.unreadable, 0, "{at}");
         }
@@ -82,7 +82,7 @@ fn tokens_are_counted_once_for_opencode() {
             let found = (usage.input, usage.output, usage.cache_read, usage.cache_write);
             assert_eq!(found, raw.tokens, "{} {}", name(&case), raw.session);
             let cost = transcript.session.facts.cost_usd.unwrap_or(0.0);
-            // A revert takes costs back, and we keep what was spent.
+            // A revert lowers OpenCode's cost; we keep what was spent.
             let spent = cost >= raw.cost - 1e-9;
             assert!(spent, "{} {}: {cost} against {}", name(&case), raw.session, raw.cost);
         }

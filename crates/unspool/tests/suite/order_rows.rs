@@ -1,4 +1,4 @@
-//! Law 1 for rows: what each row says, in the order of the rows, against a plain reading of them.
+//! Law 1 (order is kept) for rows: the texts of the rows, in order, against a plain reader of them.
 
 use serde_json::Value;
 use unspool_core::part::Body;
@@ -6,7 +6,7 @@ use unspool_core::session::Turn;
 
 use crate::case::{captures, cases, fold_in, main_session, name};
 
-/// What a row says: its kind and its text, or its call.
+/// The kinds and texts of a row, or its calls.
 fn said(row: &Value) -> Vec<(&'static str, String)> {
     let text = |names: &[&str]| {
         let held = names.iter().find_map(|name| row[name].as_str());
@@ -86,7 +86,7 @@ fn law_1_rows_keep_their_order() {
 
 #[test]
 fn rows_that_are_told_again_by_another_file_are_the_same() {
-    // R-004-22: with a row more at its end, and under another name.
+    // R-004-22: with one more row, and as another file.
     for case in cases("rows") {
         let captures = captures(&case);
         let once = fold_in(&captures, &[0]);

@@ -1,5 +1,5 @@
-//! Law 1 for ThoughtFlow documents: what each step says, in the order of the steps, against a plain
-//! reading of the document.
+//! Law 1 (order is kept) for ThoughtFlow documents: the texts of the steps, in order, against a
+//! plain reader of the document.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use crate::case::{captures, cases, fold_in, main_session, name};
 
 type Piece = (&'static str, String);
 
-/// What the steps of a conversation say.
+/// The texts of a conversation's steps.
 fn said(run: &Value) -> Vec<Piece> {
     let steps: Vec<&Value> =
         run["steps"].as_array().unwrap().iter().filter(|step| step.is_object()).collect();
@@ -30,7 +30,7 @@ fn said(run: &Value) -> Vec<Piece> {
             "assistant_message" => all.push(("text", text())),
             "tool_call" => all.push(("tool", either("name").unwrap().to_owned())),
             "tool_output" | "tool_error" => {
-                // One output for each call; without its call it stands for itself.
+                // One output per call; without a call it is a tool part of its own.
                 let on = step["depends_on"].as_str().or(step["depends_on"][0].as_str());
                 let of = |call: &&&Value| {
                     let own = call["payload_started"]["call_id"].as_str();
@@ -55,7 +55,7 @@ fn said(run: &Value) -> Vec<Piece> {
                 Some("data") => all.push(("data", either("data_kind").unwrap().to_owned())),
                 kind => all.push(("data", kind.map_or(label, |_| "generic").to_owned())),
             },
-            // They are what a model call's prompt was made of.
+            // These are the parts of a model call's prompt.
             "assistant_call" | "policy.snapshot" | "prompt.adaptations" => {}
             other => all.push(("data", other.to_owned())),
         }
@@ -71,10 +71,10 @@ fn told(turn: &Turn) -> Vec<Piece> {
         Body::Reasoning(reasoning) => Some(("reasoning", reasoning.text.clone())),
         Body::Tool(tool) => Some(("tool", tool.name.clone())),
         Body::Interjection(said) => Some(("interjection", said.text.clone())),
-        // What the rule of ends adds stands for no step.
+        // Notices added at the end of a turn have no step.
         Body::Notice(_) if part.evidence.is_empty() => None,
         Body::Notice(notice) => Some(("notice", notice.text.clone())),
-        // What is kept beside the steps stands for none.
+        // Fields kept beside the steps have no step.
         Body::Data(data) if data.kind.starts_with("thoughtflow-") => None,
         Body::Data(data) => Some(("data", data.kind.clone())),
         _ => None,
@@ -108,7 +108,7 @@ fn law_1_steps_keep_their_order() {
 
 #[test]
 fn what_has_no_place_is_kept() {
-    // Law 4: every field of every conversation is in its turn, under its name or under ours.
+    // Law 4: every field of every conversation is in its turn, under its own name or ours.
     let case = cases("thoughtflow").into_iter().find(|case| name(case) == "written-by-others");
     let case = case.unwrap();
     let gathering = fold_in(&captures(&case), &[0]);
@@ -130,7 +130,7 @@ fn what_has_no_place_is_kept() {
                 (*name == field && *held == value)
                     || ours.iter().any(|(own, said)| own == name && said == held)
             });
-            // Each is there as often as it was told.
+            // As often as in the document.
             match found {
                 Some(at) => drop(held.swap_remove(at)),
                 None => lost.push((run["conversation_id"].clone(), field, value)),
@@ -138,11 +138,11 @@ fn what_has_no_place_is_kept() {
         }
     }
     assert!(seen > 120, "{seen}");
-    // Whose session it is, is kept once and not with every model call.
+    // The session's owner is kept once, not with every model call.
     let of_session = |lost: &(Value, String, Value)| lost.1 == "name" && lost.2 == "host";
     assert_eq!(lost.iter().filter(|lost| of_session(lost)).count(), 2);
     lost.retain(|lost| !of_session(lost));
-    // An output is in its call, and so is the id that both have.
+    // An output is stored with its call, so their common id is stored once.
     assert_eq!(lost, [("confirm".into(), "call_id".to_owned(), "call_0".into())]);
     let mut session = Vec::new();
     leaves("", &serde_json::to_value(&transcript).unwrap(), &mut session);
@@ -156,7 +156,7 @@ fn what_has_no_place_is_kept() {
     }
 }
 
-/// What a field says is said by the kind of the part that its step became.
+/// True if the field is expressed by the kind of the part.
 fn is_kind(field: &str, value: &Value) -> bool {
     const LABELS: [&str; 8] = [
         "user_message",
@@ -173,14 +173,14 @@ fn is_kind(field: &str, value: &Value) -> bool {
         "label" => LABELS.contains(&text) || text == "generic",
         "kind" => ["trigger", "reasoning"].contains(&text),
         "channel" => text == "text",
-        // Where a piece of a prompt stands is with the piece.
+        // The position of a prompt piece is stored with the piece.
         "part" => true,
         "redacted" => value == false,
         _ => false,
     }
 }
 
-/// The same under the names that it may have in a turn.
+/// The field under its possible names in a turn.
 fn in_our_words(field: &str, value: &Value) -> Vec<(String, Value)> {
     let text = value.as_str().unwrap_or_default();
     let ours = |name: &str| vec![(name.to_owned(), value.clone())];
@@ -217,7 +217,7 @@ fn leaves(field: &str, value: &Value, out: &mut Vec<(String, Value)>) {
     }
 }
 
-/// The document as it was when only this many steps of its last conversation had been made.
+/// The document when its last conversation had only this many steps.
 fn earlier(document: &Value, steps: usize) -> String {
     let mut document = document.clone();
     let run = document["conversations"].as_array_mut().unwrap().last_mut().unwrap();
@@ -229,7 +229,7 @@ fn earlier(document: &Value, steps: usize) -> String {
 
 #[test]
 fn a_document_that_grew_is_told_once() {
-    // Law 5: its writer writes all of it again for every step.
+    // Law 5: its writer rewrites the whole document for every step.
     for case in cases("thoughtflow") {
         let text = std::fs::read_to_string(case.join("log.json")).unwrap();
         let document: Value = serde_json::from_str(&text).unwrap();
@@ -239,7 +239,7 @@ fn a_document_that_grew_is_told_once() {
         let mut texts: Vec<String> = (1..=steps).map(|count| earlier(&document, count)).collect();
         texts.push(text);
         for (nth, text) in texts.iter().enumerate() {
-            // A document whose head differs is another source.
+            // A document with another header is another source.
             let text = text.replacen('{', &format!("{{\"saved\":{nth},"), 1);
             let path = Path::new("log.json");
             gathering.read(path, Document::new(text.as_bytes()), &mut |_| {}).unwrap();
@@ -254,7 +254,7 @@ fn a_document_that_grew_is_told_once() {
             transcript.turns.iter().map(|turn| turn.state.name()).collect()
         };
         assert_eq!(states(&grown), states(&once), "{}", name(&case));
-        // What is kept beside the steps is the latest of it, once.
+        // Fields kept beside the steps have their latest value, once.
         let kept = |transcript: &Transcript| {
             let parts = transcript.turns.iter().flat_map(|turn| &turn.parts);
             let kept = parts.filter_map(|part| match &part.body {

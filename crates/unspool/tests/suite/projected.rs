@@ -1,6 +1,6 @@
-//! Golden files of every projection of every fixture, beside the recordings (`projected/`): a change
-//! shows what it does to every form. They are for people to read, so they are laid out in lines, and
-//! the forms of machines as outlines in which long texts are cut and known by their digest.
+//! Golden files of every projection of every fixture, in `projected/` beside the recordings. They
+//! are for review, so they are split into lines; machine formats are written as outlines in which
+//! long texts are cut and represented by their digest.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -12,13 +12,13 @@ use crate::case::{all_cases, assert_none, root};
 use crate::projections_trace::shelf::{Shelf, told};
 use crate::projections_trace::{atif, otel};
 
-/// A projection as its golden file has it.
+/// A projection in the form of its golden file.
 fn readable(form: &str, text: String) -> String {
     let read = |text: &str| -> Value { serde_json::from_str(text).unwrap() };
     match form {
         "atif" => atif::readable(&read(&text)),
         "otel" => otel::readable(&read(&text)),
-        // Its styles and its script are those of every page.
+        // Drop the styles and the script: they are the same on every page.
         "html" => {
             let (_, body) = text.split_once("</style>").unwrap();
             let (body, _) = body.rsplit_once("<script>").unwrap();
@@ -30,7 +30,7 @@ fn readable(form: &str, text: String) -> String {
 }
 
 fn golden(case: &Path, form: &str, nth: usize) -> PathBuf {
-    // Nothing here may be taken for a recording.
+    // The extension must not look like a recording.
     let extension = if form == "markdown" { "md" } else { "txt" };
     let session = if nth == 0 { String::new() } else { format!("{nth}.") };
     case.join("projected").join(format!("{session}{form}.{extension}"))

@@ -1,5 +1,5 @@
-//! What leaves: every projection of every fixture is the same each time, is what its form says it
-//! is, and has every part's words, as often as they were said and in the order in which they were.
+//! Every projection of every fixture is deterministic, valid in its format, and contains every
+//! part's text exactly once and in order.
 
 use serde_json::Value;
 use unspool_core::json::Json;
@@ -11,10 +11,9 @@ use unspool_render::project::{self, ALL, Options, Projection, Sdk, Story, Way};
 
 use crate::case::{all_cases, assert_none, captures, fold_in, name, root, told_sessions};
 
-/// Forms that have only some of the words, or cannot have them in their order (their own tests say
-/// what they have).
+/// Formats that have only some of the text, or not in order; their own tests cover them.
 const SHORT: [&str; 3] = ["d2", "atif", "otel"];
-/// Forms that typeset what they show, for people.
+/// Formats that typeset Markdown for people.
 const TYPESET: [&str; 3] = ["markdown", "html", "text"];
 
 pub fn projected(projection: &Projection, transcript: &Transcript, options: &Options) -> String {
@@ -32,7 +31,7 @@ fn letters(text: &str) -> String {
     text.chars().filter(|c| c.is_alphanumeric()).collect()
 }
 
-/// What stands in a file of some form, without what belongs to the form.
+/// The text of a file, without the syntax of its format.
 fn read(projection: &Projection, text: &str) -> String {
     match projection.extension {
         "json" | "fixture.json" => {
@@ -42,7 +41,7 @@ fn read(projection: &Projection, text: &str) -> String {
         }
         "html" => {
             let body = text.split_once("</style>").unwrap().1.replace("<\\/", "</");
-            // The language of a piece of code stands above it.
+            // Drop the language above a block of code.
             let pieces = body.split("<figcaption>").enumerate();
             let body: String = pieces
                 .map(|(nth, piece)| match piece.split_once("</figcaption>") {
@@ -62,7 +61,7 @@ fn read(projection: &Projection, text: &str) -> String {
             }
             decoded(&out)
         }
-        // A fence says which language it holds.
+        // Drop fences: they name the language.
         "md" => {
             let lines =
                 text.lines().filter(|line| !line.trim_start_matches(['>', ' ']).starts_with("```"));
@@ -77,7 +76,7 @@ fn decoded(text: &str) -> String {
     signs.into_iter().fold(text.to_owned(), |text, (from, to)| text.replace(from, to))
 }
 
-/// The strings of a document, in the order in which they stand in it.
+/// The strings of a JSON document, in document order.
 fn strings(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -96,7 +95,7 @@ fn strings(text: &str) -> String {
     out
 }
 
-/// What a part says, as it stands in a form.
+/// The text of a part as a format writes it.
 fn words(body: &Body, typeset: bool) -> Option<String> {
     let text = match body {
         Body::Text(text) if typeset => {
@@ -110,10 +109,10 @@ fn words(body: &Body, typeset: bool) -> Option<String> {
     Some(text)
 }
 
-/// The first words that are not where they should be.
+/// The first text that is missing or out of order.
 fn lost(transcript: &Transcript, projection: &Projection, text: &str) -> Option<String> {
     let typeset = TYPESET.contains(&projection.name);
-    // A page numbers its lists itself.
+    // HTML lists are numbered by the browser.
     let letters = |text: &str| match projection.name {
         "html" => letters(text).chars().filter(|c| !c.is_numeric()).collect(),
         _ => letters(text),
@@ -164,7 +163,7 @@ fn law_1_no_projection_loses_or_moves_a_word() {
     assert_none(wrong);
 }
 
-// The published schema is the one that every exported session is held against.
+// Every exported session is valid against the published schema.
 #[test]
 fn the_schema_says_what_is_written() {
     let path = root().join("docs/session.schema.json");
@@ -191,12 +190,12 @@ fn the_schema_says_what_is_written() {
     assert_none(wrong);
 }
 
-/// Texts that mean something somewhere.
+/// Text with the special characters of every format.
 const HOSTILE: &str = "| pipes | $dollar ${x} \"quotes\" 'single' `ticks` ```\nfence\n```\n</script><script>alert(1)</script>\
     <img src=x onerror=alert(1)> \u{1b}[31mred\u{1b}[0m \u{1b}]8;;evil\u{7} \u{202e}bidi\u{202c} \0 nul \\ back <!-- --> ]]> \
     </style> {{x}} %s <\\/div> &amp; &#x3c; https://evil.example javascript:alert(1)";
 
-/// A session in which everything is hostile.
+/// A session in which every text is hostile.
 fn hostile() -> Transcript {
     let case = root().join("fixtures/claude-code/discovery-loop");
     let gathering = fold_in(&captures(&case), &[0]);
@@ -274,7 +273,7 @@ fn lines_of_ten_megabytes_leave_whole() {
     }
 }
 
-// The comparison sees what it is there to see.
+// Checks that `first_lost_text` detects a moved text.
 #[test]
 fn a_word_that_moved_is_noticed() {
     let case = root().join("fixtures/ai-sdk/multi-step-interleaved");
@@ -334,7 +333,7 @@ fn messages_have_what_their_role_may_have() {
     let form = Projection::named("uimessage").unwrap();
     let mut wrong = Vec::new();
     let mut seen = [0; 3];
-    // The messages of an application are its own.
+    // An application's own messages are passed through.
     for case in all_cases().iter().filter(|case| name(case.parent().unwrap()) != "ai-sdk") {
         for transcript in crate::thoughtflow::transcripts(case) {
             let text = projected(form, &transcript, &Options::default());

@@ -1,6 +1,6 @@
-//! Trajectories and traces of every recording: well-formed by a reader of their own, and with all
-//! parts in the order in which they happened. Harbor and the protocol's definitions judge them too
-//! (`scripts/judge-atif`, `scripts/judge-otel`); these tests need nothing from outside.
+//! ATIF trajectories and OpenTelemetry traces of every recording: valid for a strict reader, and
+//! with all parts in order. Harbor and the protocol's definitions validate them too
+//! (`scripts/judge-atif`, `scripts/judge-otel`); these tests need no external tools.
 
 pub mod atif;
 mod hostile;
@@ -17,10 +17,10 @@ use unspool_core::session::{Session, Transcript};
 use crate::case::{all_cases, assert_none, name, root};
 use shelf::{Shelf, told};
 
-/// One part as a form must tell it: its kind, and the text that stands for it.
+/// One part as a format must write it: its kind and its text.
 type Item = (String, String);
 
-/// What a transcript has, in order.
+/// The items of a transcript, in order.
 fn expected(transcript: &Transcript) -> Vec<Item> {
     let session = &transcript.session;
     let turns = transcript.turns.iter();
@@ -44,7 +44,7 @@ fn kind(body: &Body) -> String {
     body.kind().name().to_owned()
 }
 
-/// The text of a part that forms write as text.
+/// The text of a part that is written as text.
 fn prose(body: &Body) -> String {
     match body {
         Body::Text(part) => part.text.clone(),
@@ -59,7 +59,7 @@ fn prose(body: &Body) -> String {
     }
 }
 
-/// What a tool gave back, as the model was told it.
+/// The output of a tool as the model got it.
 fn output(session: &Session, tool: &Tool) -> Option<String> {
     let result = tool.result.as_ref();
     match (result, &tool.output) {
@@ -71,13 +71,13 @@ fn output(session: &Session, tool: &Tool) -> Option<String> {
     }
 }
 
-/// A result that is an object, with its keys in order.
+/// Sorts the keys of a result that is a JSON object.
 fn sorted((kind, text): Item) -> Item {
     let value = serde_json::from_str(&text).ok().filter(Value::is_object);
     (kind, value.map_or(text, |value: Value| value.to_string()))
 }
 
-/// The first thing that differs.
+/// The first difference.
 fn difference(expected: &[Item], found: &[Item]) -> Option<String> {
     let at = expected.iter().zip(found).position(|(one, other)| one != other);
     let at = at.or((expected.len() != found.len()).then(|| expected.len().min(found.len())))?;
@@ -123,7 +123,7 @@ fn traces_are_well_formed_and_have_every_part_in_order() {
         let text = told("otel", shelf, transcript);
         let value: Value = serde_json::from_str(&text).unwrap();
         let mut wrong = otel::problems(&value);
-        // Values are structured there: the order of their keys is not kept.
+        // OTLP values are structured: the order of keys is lost.
         let expected: Vec<Item> = expected(transcript).into_iter().map(sorted).collect();
         let found: Vec<Item> = otel::items(transcript, &value).into_iter().map(sorted).collect();
         wrong.extend(difference(&expected, &found));
@@ -132,7 +132,7 @@ fn traces_are_well_formed_and_have_every_part_in_order() {
     });
 }
 
-// R-X-04: what a sub-agent did stands below the call that started it, and nowhere else.
+// R-X-04: a sub-agent's work is nested below the call that started it, and nowhere else.
 #[test]
 fn sub_agents_stand_below_their_calls() {
     let shelf = Shelf::of_case(&root().join("fixtures/claude-code/subagents-nested"));
@@ -153,7 +153,7 @@ fn sub_agents_stand_below_their_calls() {
     assert_eq!(operations[4], "invoke_agent");
 }
 
-/// JSON for people: one line for each field, and long texts cut with a digest of the whole.
+/// Readable JSON: one line per field, long texts cut, with a digest of the whole.
 fn lines(out: &mut String, indent: usize, key: &str, value: &Value) {
     let pad = "  ".repeat(indent);
     let written = value.to_string();

@@ -1,5 +1,5 @@
-//! The program in a pseudo-terminal of its own: what it writes becomes a screen, what is pressed
-//! comes to it as keys. Tests, measurements and pictures all have it from here.
+//! A program in a pseudo-terminal: its output is parsed into a screen, and keys can be sent to it.
+//! Used by tests, benchmarks and the screenshot example.
 
 use std::io::{Read, Write};
 use std::num::NonZeroU16;
@@ -12,14 +12,14 @@ use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system}
 pub struct Pty {
     pub child: Box<dyn Child + Send + Sync>,
     pub screen: vt100::Parser,
-    /// Everything that the program ever wrote.
+    /// All output of the program.
     pub raw: Vec<u8>,
     master: Box<dyn MasterPty + Send>,
     keys: Box<dyn Write + Send>,
     told: Receiver<Vec<u8>>,
 }
 
-// Not everybody who includes this needs all of it.
+// Not every file that includes this uses all of it.
 #[allow(dead_code)]
 impl Pty {
     pub fn open(command: CommandBuilder, (cols, rows): (u16, u16)) -> Pty {
@@ -42,7 +42,7 @@ impl Pty {
         Pty { child, screen, raw: Vec::new(), master: pty.master, keys, told }
     }
 
-    /// Takes what was written, waiting so long for it.
+    /// Processes the next output, waiting up to `wait`.
     pub fn take(&mut self, wait: Duration) -> Result<(), RecvTimeoutError> {
         let bytes = self.told.recv_timeout(wait)?;
         self.screen.process(&bytes);
@@ -50,7 +50,7 @@ impl Pty {
         Ok(())
     }
 
-    /// Takes all that was written until now.
+    /// Processes all output so far.
     pub fn drain(&mut self) {
         while self.take(Duration::ZERO).is_ok() {}
     }

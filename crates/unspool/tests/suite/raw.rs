@@ -1,5 +1,5 @@
-//! Every part can be held against the records that told of it: they are given as they stand in the
-//! agent's file, and what is not there any more is said to be so.
+//! Every part leads to its raw records, quoted from the agent's file; missing and changed records
+//! are reported as such.
 
 use std::fs;
 use std::path::Path;
@@ -16,7 +16,7 @@ use unspool_store::sqlite::Sqlite;
 use crate::case::{all_cases, name};
 use crate::home::{Machine, copy};
 
-/// An archive of what was read from a folder.
+/// Imports a path and opens the archive.
 fn read(machine: &Machine, path: &Path) -> Sqlite {
     machine.ok("data", &["import", path.to_str().unwrap()]);
     Sqlite::open_to_read(&machine.data("data").join("unspool.db")).unwrap()
@@ -27,7 +27,7 @@ fn sessions(store: &Sqlite) -> Vec<StoredSession> {
     wait(store.sessions(all)).unwrap()
 }
 
-/// All parts that are shown, with what told of them.
+/// All parts with their raw records.
 fn told(store: &Sqlite) -> Vec<(Part, Raw)> {
     let mut told = Vec::new();
     for session in sessions(store) {
@@ -43,7 +43,7 @@ fn told(store: &Sqlite) -> Vec<(Part, Raw)> {
 
 #[test]
 fn every_part_of_every_recording_leads_to_its_records() {
-    // R-001-11, R-X-18: whatever form the source has: lines, packed, documents, events, databases.
+    // R-001-11, R-X-18: for every source format: lines, compressed, documents, SSE, databases.
     let mut forms = std::collections::BTreeSet::new();
     for case in all_cases() {
         let machine = Machine::new();
@@ -64,7 +64,7 @@ fn every_part_of_every_recording_leads_to_its_records() {
                 forms
                     .insert(Path::new(path).extension().unwrap().to_str().unwrap()[..2].to_owned());
             }
-            // The strongest first, each in its order.
+            // The strongest feed first, each in its order.
             let order: Vec<_> = raw.records.iter().map(|it| (it.telling, it.offset)).collect();
             let log = order.iter().take_while(|(telling, _)| *telling == Telling::Log).count();
             assert!(order[log..].iter().all(|(telling, _)| *telling != Telling::Log), "{whose}");
@@ -91,12 +91,12 @@ fn what_a_log_no_longer_holds_is_said_to_be_so() {
     };
     assert!(absent().is_empty());
 
-    // What is appended, or changed elsewhere, leaves a record what it is.
+    // Appending does not affect earlier records.
     let whole = fs::read(&log).unwrap();
     fs::write(&log, [whole.as_slice(), b"{\"type\":\"later\"}\n"].concat()).unwrap();
     assert!(absent().is_empty());
 
-    // One byte of one record: what it told of has changed, and nothing else.
+    // One changed byte of one record affects only the parts of that record.
     let told_once = told(&store);
     let (part, raw_one) = told_once.iter().find(|(_, raw)| raw.records.len() == 1).unwrap();
     let at = raw_one.records[0].offset as usize + raw_one.records[0].length as usize - 2;
@@ -110,7 +110,7 @@ fn what_a_log_no_longer_holds_is_said_to_be_so() {
     let why = found.records[0].text.as_ref().unwrap_err().say(&found.records[0]);
     assert!(why.contains("was rewritten"), "{why}");
 
-    // Another record of the same length stands there.
+    // Another record of the same length is at its offset.
     fs::write(&log, &whole[..whole.len() / 2]).unwrap();
     assert!(absent().contains(&"changed"));
 
@@ -123,7 +123,7 @@ fn what_a_log_no_longer_holds_is_said_to_be_so() {
     assert!(record["text"].is_null() && record["absent"] == "gone", "{record}");
     assert!(record["why"].as_str().unwrap().contains("is gone"), "{record}");
 
-    // A part of another session is none of this one.
+    // A part id of another session is not found.
     let stranger = unspool_core::id::PartId(unspool_core::id::Id::derive([b"x".as_slice()]));
     assert!(raw(&store, &sessions(&store)[0], stranger).unwrap().is_none());
 }

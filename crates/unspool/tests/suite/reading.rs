@@ -1,5 +1,5 @@
-//! The terminal application at the other end of a connection: what it reads of a server is what it
-//! would read of the archive, it is told of what is written, and it comes back when the server does.
+//! The terminal application's remote backend: its responses equal those of the local archive,
+//! writes are announced, it reconnects, and errors have a next step.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -32,10 +32,10 @@ use crate::served::{Server, Socket};
 
 const LOG: &str = ".claude/projects/-home-dev-weather-app/log.jsonl";
 const LOOP: &str = "claude-code/discovery-loop/log.jsonl";
-/// Nothing takes so long, on however slow a machine.
+/// The longest wait for anything, on any machine.
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// A link, and what it tells.
+/// A remote backend and its events.
 struct Reader {
     link: Remote,
     told: Receiver<Event>,
@@ -60,7 +60,7 @@ impl Reader {
         }
     }
 
-    /// Asks, and waits for the answer; what else is told meanwhile is no matter.
+    /// Sends a query and waits for its response, ignoring updates.
     #[track_caller]
     fn ask(&mut self, wish: Wish) -> Answer {
         self.number += 1;
@@ -80,7 +80,7 @@ impl Reader {
     }
 }
 
-/// As the server printed it.
+/// The address as the server prints it.
 fn address(server: &Server) -> String {
     format!("http://127.0.0.1:{}/?token={}", server.port, server.token)
 }
@@ -93,7 +93,7 @@ fn local(machine: &Machine) -> Server {
 
 const LIST: Wish = Wish::List { after: None, limit: 10 };
 
-/// Everything that the application asks of one session.
+/// Every kind of query that the application sends for one session.
 fn wishes(session: SessionId, archive: &Sqlite, prices: &Prices) -> Vec<Wish> {
     let whole = Size { parts: 2000, block: 2000, long: 4000 };
     let ask = |wanted, only, size| Wish::Window { session, wanted, only, size };
@@ -154,7 +154,7 @@ fn what_is_read_over_a_connection_is_what_is_read_of_the_archive() {
         let here = wait(answer(&archive, &prices, wish.clone()));
         let there = reader.ask(wish.clone());
         compared += 1;
-        // Pictures are not sent: no terminal shows them. All else is the same, also in types.
+        // Images are not sent: no terminal shows them. Everything else is equal, also in its types.
         if format!("{here:?}").contains("preview: Some(") {
             pictures += 1;
         } else {
@@ -202,14 +202,14 @@ fn more_than_a_server_gives_is_not_given() {
     let (id, huge) = (sessions[0].id, Size { parts: usize::MAX, block: 0, long: u64::MAX });
     let wish = Wish::Window { session: id, wanted: Wanted::End, only: None, size: huge };
     assert!(matches!(reader.ask(wish), Answer::Window(_)));
-    // What would be hung up on is not sent.
+    // A query that the server would refuse by closing is not sent.
     let query = "x".repeat(70_000);
     let Answer::Failed(what) = reader.ask(Wish::Search { query, session: None, limit: 1 }) else {
         panic!("it was asked")
     };
     assert!(what.contains("ask for less"), "{what}");
     assert!(matches!(reader.ask(LIST), Answer::List { .. }), "it goes on");
-    // Nothing is changed from afar.
+    // Remote changes are refused.
     reader.link.change(Request::Delete { session: id });
     match reader.next() {
         Told::Done(Err(what)) => assert!(what.contains("run unspool there"), "{what}"),
@@ -238,7 +238,7 @@ fn what_is_written_is_told_within_a_second() {
     for line in rest {
         machine.append(LOG, line);
         let appended = Instant::now();
-        // Not every record says something new of the session.
+        // Not every record changes the session.
         while let Ok(event) = reader.told.recv_timeout(Duration::from_secs(1)) {
             if let Event::Told(Told::Written { session: of, growth }) = event {
                 assert_eq!((of, growth), (session, Growth::State));
@@ -258,7 +258,7 @@ fn a_server_that_is_started_again_is_read_again() {
     let mut reader = Reader::of(&server);
     let before = reader.ask(LIST);
     let port = server.port.to_string();
-    // It is killed, and says no good-bye.
+    // Killed, without a close frame.
     drop(server);
     let why = loop {
         match reader.next() {
@@ -268,7 +268,7 @@ fn a_server_that_is_started_again_is_read_again() {
         }
     };
     assert!(!why.is_empty());
-    // Asked while nobody is there.
+    // Queried while disconnected.
     reader.number = 77;
     reader.link.ask(77, LIST);
     let mut command = machine.command("data", &["serve", "--port", &port]);
@@ -298,7 +298,7 @@ fn who_is_not_known_is_told_what_to_do() {
         (format!("{plain}/?token=wrong"), Secrets::default()),
         (plain.clone(), token("wrong")),
         (plain.clone(), token("wr\nong")),
-        // What stands in the address counts.
+        // The token in the address overrides the credentials.
         (format!("{plain}/?token=wrong"), token(&server.token)),
     ] {
         let said = refused(&address, secrets);
@@ -310,7 +310,7 @@ fn who_is_not_known_is_told_what_to_do() {
         Reader::connect(&plain, token(&server.token)).unwrap_or_else(|e| panic!("{e}"));
     assert!(matches!(reader.ask(LIST), Answer::List { .. }));
 
-    // One that has a password.
+    // A server with a password.
     machine.run("far", &["serve", "--set-password"], "correct horse battery\n");
     let mut command = machine.command("far", &["serve", "--port", "0", "--listen", "0.0.0.0"]);
     command.stderr(Stdio::null());
@@ -318,7 +318,7 @@ fn who_is_not_known_is_told_what_to_do() {
     let plain = format!("http://127.0.0.1:{}", far.port);
     let said = refused(&plain, Secrets::default());
     assert!(said.contains("UNSPOOL_PASSWORD"), "{said}");
-    // A log-in, also where a token was tried first.
+    // Log in, also after a wrong token.
     let secrets = Secrets { token: Some("wrong".to_owned()), ..password("correct horse battery") };
     let mut reader = Reader::connect(&plain, secrets).unwrap_or_else(|e| panic!("{e}"));
     assert!(matches!(reader.ask(LIST), Answer::List { .. }));
@@ -361,7 +361,7 @@ fn wishes_that_make_no_sense_are_refused() {
         assert_eq!(ready, json!({ "type": "ready", "version": env!("CARGO_PKG_VERSION") }));
         socket
     };
-    // News may come between.
+    // Skip updates in between.
     let hear = |socket: &mut Socket| loop {
         let told: Value = serde_json::from_str(&socket.hear()?).unwrap();
         if told["type"] != "missed" && told["type"] != "written" {
@@ -369,14 +369,14 @@ fn wishes_that_make_no_sense_are_refused() {
         }
     };
     let mut socket = open();
-    // One that is not known is answered: who asked may be of another version.
+    // An unknown query gets a response: the client may be of another version.
     socket.say(br#"{"number":3,"wish":{"sing":{}}}"#);
     let told = hear(&mut socket).unwrap();
     assert_eq!((&told["type"], &told["number"]), (&json!("answer"), &json!(3)));
     assert!(told["answer"]["failed"].as_str().unwrap().contains("same version"), "{told}");
     socket.say(br#"{"number":4,"wish":{"list":{"after":null,"limit":1}}}"#);
     assert_eq!(hear(&mut socket).unwrap()["answer"]["list"]["sessions"][0]["agent"], "claude-code");
-    // Without a number there is nobody to answer.
+    // Without an id there is nothing to respond to.
     for nonsense in ["{", "[]", r#"{"wish":{}}"#, r#"{"number":"x","wish":{}}"#] {
         let mut socket = open();
         socket.say(nonsense.as_bytes());
@@ -385,13 +385,13 @@ fn wishes_that_make_no_sense_are_refused() {
         assert!(told["detail"].as_str().unwrap().contains("wish"), "{told}");
         assert_eq!(hear(&mut socket), None, "{nonsense}");
     }
-    // Larger than 64 KiB: hung up.
+    // Larger than 64 KiB: the server closes the connection.
     let query = "x".repeat(70_000);
     let wish = json!({ "number": 1, "wish": { "search": { "query": query } } });
     let mut socket = open();
     socket.say(wish.to_string().as_bytes());
     assert_eq!(hear(&mut socket), None);
-    // More wishes than wait at a time: all are answered, in their order.
+    // More queries than the server's queue holds: all are answered, in order.
     let mut socket = open();
     for number in 0..100 {
         let wish = json!({ "number": number, "wish": { "session": { "id": "nobody" } } });
@@ -400,7 +400,7 @@ fn wishes_that_make_no_sense_are_refused() {
     for number in 0..100 {
         assert_eq!(hear(&mut socket).unwrap()["number"], number);
     }
-    // Who does not want to read must want something else.
+    // A client that is no reader must subscribe.
     for nothing in [r#"{"read":false}"#, "{}"] {
         let mut socket = Socket::open(&server);
         socket.say(nothing.as_bytes());
@@ -411,7 +411,7 @@ fn wishes_that_make_no_sense_are_refused() {
 
 #[test]
 fn who_does_not_listen_is_told_that_something_was_missed() {
-    // R-X-14: whatever comes meanwhile, a slow reader holds no memory, and no answer is lost.
+    // R-X-14: a slow reader costs bounded memory, and no response is lost.
     let machine = Machine::new();
     let log = root().join("fixtures").join(LOOP);
     machine.ok("data", &["import", log.to_str().unwrap()]);
@@ -446,7 +446,7 @@ fn who_does_not_listen_is_told_that_something_was_missed() {
     tell();
     assert_eq!(hear(&mut socket), written, "who listens is told at once");
 
-    // It asks for more than a connection holds, and hears nothing of it while much is written.
+    // Request more than a connection buffers, and read nothing while many writes are published.
     let size = json!({ "parts": 160, "block": 160, "long": 320 });
     let window = json!({ "session": id, "wanted": "end", "only": null, "size": size });
     let ask = |socket: &mut Socket, number: usize| {

@@ -1,10 +1,10 @@
-//! Redaction on every recording: hardly an alarm, and nothing but secrets is touched.
+//! Redaction on every recording: hardly any false alarms, and nothing but secrets is changed.
 
 use unspool_core::redact::{Redactor, Rules};
 
 use crate::case::{all_cases, assert_none, captures, difference, fold_in, name};
 
-/// How many alarms all recordings together may raise.
+/// The false alarms that all recordings together may raise.
 const ALARMS: usize = 3;
 
 #[test]

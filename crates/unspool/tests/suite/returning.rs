@@ -1,5 +1,5 @@
-//! What left comes back: a session that was exported in a form that Unspool reads, and imported
-//! from it, is exported as the same again. What is not the same is listed here, with why.
+//! Round trips: a session exported in a format that Unspool also reads, imported and exported
+//! again, gives the same output. Every exception is listed here with its reason.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -19,7 +19,7 @@ use crate::case::{all_cases, assert_none, name, root, written};
 use crate::projections::projected;
 use crate::thoughtflow::transcripts;
 
-/// The sessions that a text tells of, as they are read from a file.
+/// Decodes a text as if it were a file of this name.
 fn gathered(text: &str, file: &str) -> Gathering {
     let mut gathering = Gathering::default();
     let (path, bytes) = (Path::new(file), text.as_bytes());
@@ -88,8 +88,8 @@ fn read(text: &str) -> Value {
 
 // ── ThoughtFlow ─────────────────────────────────────────────────────────────────────────────────
 
-/// Ids are made of what a source calls things, and a document is another source: each id becomes
-/// the number under which it comes first, so that the same things must still refer to each other.
+/// Replaces each id by the number of its first appearance: ids derive from the source, and a
+/// document is another source, but references must still match.
 fn numbered(mut document: Value) -> Value {
     let mut known = BTreeMap::new();
     let mut number = |id: &mut Value| {
@@ -112,7 +112,8 @@ fn numbered(mut document: Value) -> Value {
     document
 }
 
-/// What is kept of whose session it was, or of nothing but the channel: it stands where it was again.
+/// True for parts that only hold the session's owner or the channel: an export writes them back to
+/// their own fields.
 fn is_kept(part: &Part) -> bool {
     let Body::Data(data) = &part.body else { return false };
     let channel = || without_channel(data) == json!({ "fields": {} });
@@ -127,15 +128,14 @@ fn without_channel(data: &Data) -> Value {
     kept
 }
 
-/// An output that is JSON, without the white space between its pieces.
+/// A JSON output without insignificant white space.
 fn without_spaces(output: &str) -> String {
     let json: Option<Value> = serde_json::from_str(output).ok();
     json.map_or_else(|| output.to_owned(), |json| json.to_string())
 }
 
-/// Every part's kind and words, in order, without what only says how a turn ended: a stream says
-/// it, and a message does not. With the turn end the calls that nothing came of, and the text that
-/// was still growing.
+/// Every part's kind and text, in order, without facts about the end of a turn: a stream has it, a
+/// message does not. That covers calls without a result and text that was still streaming.
 fn told_parts(transcript: &Transcript) -> Vec<(&'static str, String)> {
     let mut transcript = transcript.clone();
     for turn in &mut transcript.turns {
@@ -163,7 +163,7 @@ fn told_parts(transcript: &Transcript) -> Vec<(&'static str, String)> {
     told(&transcript)
 }
 
-/// Every part's kind and words, in order.
+/// Every part's kind and text, in order.
 fn told(transcript: &Transcript) -> Vec<(&'static str, String)> {
     let mut told = Vec::new();
     for turn in &transcript.turns {
@@ -174,7 +174,7 @@ fn told(transcript: &Transcript) -> Vec<(&'static str, String)> {
                 Body::Reasoning(reasoning) => {
                     format!("{:?} {}", reasoning.signature, reasoning.text)
                 }
-                // White space between the pieces of JSON says nothing.
+                // Insignificant white space in JSON may differ.
                 Body::Tool(tool) => format!(
                     "{} {} {:?} {:?} {:?}",
                     tool.name,
@@ -203,8 +203,8 @@ fn told(transcript: &Transcript) -> Vec<(&'static str, String)> {
     told
 }
 
-/// Here a part that another telling saw stands between those of a model call, and belongs to none:
-/// it depends on what stands before it. Read again, it belongs to the call.
+/// In these cases a part from another feed sits between the parts of a model call without belonging
+/// to it, so it depends on its predecessor. After the round trip it belongs to the call.
 const OF_NO_CALL: [&str; 3] =
     ["codex/exec-retried-and-failed", "gemini/error-stream-cut", "gemini/interrupted-mid-tool"];
 
@@ -280,7 +280,7 @@ fn messages_come_back() {
     assert_none(wrong.into_iter().map(|(path, what)| format!("{path} {what:?}")).collect());
 }
 
-/// A stream of a message tells the same parts as the message itself.
+/// A stream of a message gives the same parts as the message itself.
 #[test]
 fn streams_of_messages_come_back_as_the_messages_do() {
     let mut wrong = Vec::new();
@@ -313,15 +313,15 @@ fn streams_of_messages_come_back_as_the_messages_do() {
 
 // ── What is not valid ───────────────────────────────────────────────────────────────────────────
 
-/// Messages and streams that the SDK refuses, each for one reason, and the place that it names.
-/// Where nothing stands, it is no matter of a place: such a thing is kept, or nothing is there.
+/// Messages and streams that the SDK refuses, each for one reason, and the location that we report.
+/// An empty location: nothing is reported, since the input is kept or there is none.
 const REFUSED: [(&str, &str); 48] = [
     ("messages/approval-requested-no-approval.json", "parts[0].approval"),
     ("messages/approval-requested-with-approved.json", "parts[0].approval.approved"),
     ("messages/data-without-data.json", "parts[0].data"),
     ("messages/denied-but-approved.json", "parts[0].approval.approved"),
     ("messages/denied-without-approval.json", "parts[0].approval"),
-    // The SDK says `parts[0].type` of these two: it takes them for static tools.
+    // The SDK reports `parts[0].type` for these two: it takes them for static tools.
     ("messages/dynamic-flag-true.json", "parts[0].dynamic"),
     ("messages/dynamic-no-toolname.json", "parts[0].toolName"),
     ("messages/empty-array.json", ""),
@@ -329,7 +329,7 @@ const REFUSED: [(&str, &str); 48] = [
     ("messages/file-relative-url-convert.json", "parts[0].url"),
     ("messages/input-available-with-approval.json", "parts[0].approval"),
     ("messages/missing-id.json", "id"),
-    // One message by itself is a chat to us.
+    // We accept a single message as a chat.
     ("messages/not-an-array.json", ""),
     ("messages/null-optional.json", "parts[0].providerMetadata"),
     ("messages/output-with-denied-approval.json", "parts[0].approval.approved"),
@@ -357,7 +357,7 @@ const REFUSED: [(&str, &str); 48] = [
     ("streams/delta-before-start.sse", "text-delta"),
     ("streams/denied-for-unknown-call.sse", ""),
     ("streams/end-before-start.sse", "text-end"),
-    // What the stream says of itself.
+    // A valid error chunk.
     ("streams/error-chunk.sse", ""),
     ("streams/input-missing.sse", "input"),
     ("streams/missing-required-field.sse", "id"),
@@ -370,8 +370,7 @@ const REFUSED: [(&str, &str); 48] = [
     ("streams/unknown-chunk-type.sse", "type"),
 ];
 
-/// Whatever is in them is kept, or the file is refused; and somebody is told what is wrong, and
-/// where.
+/// Their text is kept, or the file is refused; and a warning says what is wrong and where.
 #[test]
 fn what_the_sdk_refuses_is_kept_and_its_place_is_told() {
     // R-001-03, R-001-05, R-001-19
@@ -410,7 +409,7 @@ fn what_the_sdk_refuses_is_kept_and_its_place_is_told() {
     assert_none(wrong);
 }
 
-/// What the SDK itself wrote is never said to be wrong.
+/// The SDK's own output raises no warnings.
 #[test]
 fn what_the_sdk_wrote_is_not_found_fault_with() {
     let ours = all_cases().into_iter().filter(|case| name(case.parent().unwrap()) == "ai-sdk");
@@ -433,7 +432,7 @@ fn what_the_sdk_wrote_is_not_found_fault_with() {
     assert_none(wrong);
 }
 
-/// What is said in a message or a chunk.
+/// The texts of a message or a chunk.
 fn words_of(value: &Value, out: &mut Vec<String>) {
     const SAID: [&str; 8] =
         ["text", "delta", "errorText", "content", "title", "url", "filename", "reason"];

@@ -1,9 +1,10 @@
-//! As much of JSON Schema as our own document uses, and stricter than it in one thing: a field that
-//! stands in no schema is an error, so that nothing is answered that the document does not tell.
+//! A validator for the subset of JSON Schema that our OpenAPI document uses. Stricter than JSON
+//! Schema in one way: a field without a schema is an error, so that no response has undocumented
+//! fields.
 
 use serde_json::{Map, Value};
 
-/// Holds a value against a schema of an OpenAPI document.
+/// Validates a value against a schema of an OpenAPI document.
 pub fn check(document: &Value, schema: &Value, value: &Value) -> Result<(), String> {
     let schema = schema.as_object().ok_or("there is no schema")?;
     for word in schema.keys() {
@@ -89,7 +90,7 @@ fn choices(document: &Value, schema: &Map<String, Value>, value: &Value) -> Resu
         let outcomes: Vec<_> = all.iter().map(|one| check(document, one, value)).collect();
         let fitting = outcomes.iter().filter(|outcome| outcome.is_ok()).count();
         if fitting == 0 {
-            // What fits by its kind says what is wrong with it.
+            // Report the error of the alternative with the same kind.
             let of_kind = |one: &Value| one["properties"]["kind"]["const"] == value["kind"];
             let at = all.iter().position(of_kind).unwrap_or(0);
             return Err(outcomes.into_iter().nth(at).unwrap().unwrap_err());

@@ -1,5 +1,5 @@
-//! What a person sees in the terminal, as text: screens of recorded sessions at several sizes, held
-//! against golden files beside the recordings. UNSPOOL_BLESS=1 writes them anew; read what changes.
+//! Screens of the terminal application as text, for recorded sessions at several sizes, compared
+//! with golden files beside the recordings. UNSPOOL_BLESS=1 rewrites them; review the diff.
 
 use std::fs;
 use std::path::PathBuf;
@@ -56,7 +56,7 @@ fn screens_are_as_they_were() {
     }
 }
 
-// R-X-14: whichever way somebody goes, a long session is the same, and only some of it is held.
+// R-X-14: a long session reads the same in both directions, with only part of it loaded.
 #[test]
 fn walking_through_a_long_session_shows_all_of_it_in_order() {
     let log = long_log(60, 40);
@@ -65,7 +65,7 @@ fn walking_through_a_long_session_shows_all_of_it_in_order() {
     fs::write(&path, log).unwrap();
     let (mut stage, _archive) = stage(path, (90, 30));
     stage.press("\n");
-    // From the end to the start, half a screen at a time, and what was seen put together.
+    // From the end to the start, half a screen at a time, collecting the steps seen.
     let mut up: Vec<u32> = Vec::new();
     let mut before = String::new();
     loop {
@@ -103,7 +103,7 @@ fn walking_through_a_long_session_shows_all_of_it_in_order() {
     down.dedup();
     let all: Vec<u32> = (0..60 * 40).collect();
     assert_eq!(down, all, "downward");
-    // Prompts, from either end, beyond what is loaded.
+    // Jump by prompts in both directions, beyond the loaded window.
     stage.press("g");
     for turn in 1..=60 {
         stage.press("]");
@@ -130,7 +130,7 @@ fn steps_in(text: &str) -> Vec<u32> {
     words.filter_map(|word| word.parse().ok()).collect()
 }
 
-/// A log of so many turns with so many calls each, numbered through.
+/// A log of `turns` turns with `calls` calls each, numbered consecutively.
 fn long_log(turns: u32, calls: u32) -> String {
     let mut log = String::new();
     let mut time = 1_780_000_000_000_i64;

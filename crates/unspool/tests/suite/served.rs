@@ -1,4 +1,5 @@
-//! `unspool serve`, running, and asked by hand: what no client would send can be sent too.
+//! A running `unspool serve` with a raw HTTP and WebSocket client, which can also send requests
+//! that no regular client would.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -35,7 +36,7 @@ impl Answer {
         serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {text}"))
     }
 
-    /// What a refusal says. Each says what is wrong in words, and is known by its type.
+    /// The detail of a problem response with this status (`application/problem+json`).
     #[track_caller]
     pub fn problem(&self, status: u16) -> String {
         let text = String::from_utf8_lossy(&self.body);
@@ -46,7 +47,7 @@ impl Answer {
         told["detail"].as_str().unwrap().to_owned()
     }
 
-    /// Where a list goes on.
+    /// The next page, from the Link header.
     pub fn next(&self) -> Option<String> {
         let link = self.header("link")?;
         let (address, kind) = link.split_once(">; rel=").unwrap();
@@ -62,7 +63,7 @@ impl Server {
         Server::begin_with(command).0
     }
 
-    /// Begins it, and takes down what it says to people.
+    /// Starts it and collects its stderr.
     pub fn begin_with(mut command: Command) -> (Server, Arc<Mutex<String>>) {
         let mut child = command.stdin(Stdio::null()).spawn().unwrap();
         let said = Arc::new(Mutex::new(String::new()));
@@ -88,12 +89,12 @@ impl Server {
         stream
     }
 
-    /// Sends lines and a body, and reads until the server hangs up.
+    /// Sends header lines and a body, and reads until the server closes the connection.
     #[track_caller]
     pub fn send(&self, lines: &[String], body: &[u8]) -> Answer {
         let mut stream = self.connect();
         let head = format!("{}\r\n\r\n", lines.join("\r\n"));
-        // It may answer before it has read everything, and hang up.
+        // It may respond and close before it has read everything.
         let _ = stream.write_all(head.as_bytes());
         let _ = stream.write_all(body);
         let mut text = Vec::new();
@@ -101,7 +102,7 @@ impl Server {
         answer(&text)
     }
 
-    /// A request of somebody who has the token.
+    /// An HTTP request with the token, unless the headers override it.
     #[track_caller]
     pub fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)]) -> Answer {
         let host = format!("127.0.0.1:{}", self.port);
@@ -132,12 +133,12 @@ impl Server {
 pub struct Socket(TcpStream);
 
 impl Socket {
-    /// Connects as somebody who has the token.
+    /// Connects with the token.
     pub fn open(server: &Server) -> Socket {
         Socket::speak(server.connect(), server.port, &server.token)
     }
 
-    /// Connects over a stream.
+    /// Does the WebSocket handshake over an open stream.
     pub fn speak(mut stream: TcpStream, port: u16, token: &str) -> Socket {
         write!(
             stream,
@@ -156,7 +157,7 @@ impl Socket {
         Socket(stream)
     }
 
-    /// Says a text, masked with nothing. It may be hung up in the middle of it.
+    /// Sends a text frame with a zero mask. Ignores errors: the server may close in the middle.
     pub fn say(&mut self, text: &[u8]) {
         let mut frame = vec![0x81];
         match text.len() {
@@ -171,7 +172,7 @@ impl Socket {
         let _ = self.0.write_all(&frame);
     }
 
-    /// The next text; none if it was hung up.
+    /// The next text frame. `None` if the connection was closed.
     pub fn hear(&mut self) -> Option<String> {
         loop {
             let mut head = [0; 2];

@@ -1,4 +1,4 @@
-//! What agents record of their own prompts is kept, by a digest of what it says.
+//! Snapshots of prompts and tools that agents record are kept, identified by a digest.
 
 use serde_json::Value;
 use unspool_core::event::What;
@@ -7,8 +7,8 @@ use unspool_sources::gather::Gathering;
 
 use crate::case::{captures, cases, name};
 
-/// Every log of a source: what `recorded` finds in a record is told as a snapshot of it.
-/// A record that was copied from another session is told there.
+/// For every log of a source: each snapshot that `recorded` finds in a record is emitted as an
+/// event of that record. Records copied from another session are emitted there.
 fn hold(source: &str, recorded: fn(u64, &Value) -> Vec<(&'static str, Value)>) -> usize {
     let mut found = 0;
     for case in cases(source) {

@@ -1,4 +1,4 @@
-//! `unspool stats`, held against what `list` and `show` say of the same archive (R-001-33).
+//! `unspool stats`, compared with `list` and `show` of the same archive (R-001-33).
 
 pub mod archive;
 
@@ -109,7 +109,7 @@ fn the_json_has_the_names_that_scripts_rely_on() {
 
 #[test]
 fn tokens_and_counts_are_those_of_the_sessions() {
-    // R-001-33: to the token, against the sessions' own sums and against every turn shown.
+    // R-001-33: exact to the token, against the sessions' own sums and every turn of `show`.
     let archive = Archive::of(&CASES);
     let (stats, sessions, shown) =
         (archive.json(&["stats"]), archive.json(&["list"]), archive.shown());
@@ -118,7 +118,7 @@ fn tokens_and_counts_are_those_of_the_sessions() {
     assert_eq!(tokens([totals]), tokens(sessions));
     assert_eq!(tokens([totals]), tokens(shown.iter().map(|session| &session["session"])));
     assert_eq!(tokens([totals]), tokens(turns(&shown)));
-    // The scripted model says of none of its output that it was reasoning.
+    // The scripted model reports no reasoning tokens.
     assert!(tokens([totals])[..4].iter().all(|count| *count > 0), "{totals}");
     assert_eq!(number(&totals["sessions"]), sessions.len() as u64);
     for (name, of_session) in
@@ -180,7 +180,7 @@ fn groups_add_up_to_the_totals() {
     assert_eq!(named.iter().copied().collect::<BTreeSet<_>>(), models);
     assert_eq!(named.len(), models.len());
 
-    // Days, from the turns as they are shown: by their start, in UTC.
+    // Days from the turns of `show`: by their start, in UTC.
     let mut days: BTreeMap<Option<String>, (u64, [u64; 5])> = BTreeMap::new();
     for session in &shown {
         for turn in list(&session["turns"]) {
@@ -391,7 +391,7 @@ fn names_that_agents_give_reach_no_terminal_raw() {
     assert_eq!(stats["tools"][0]["duration"]["median_ms"], 2000);
     assert_eq!(stats["by_model"][0]["name"], model);
     assert_eq!(stats["by_project"][0]["name"], project);
-    // By the day on which the turn started, not by the one on which it ended.
+    // By the day on which the turn started, not ended.
     assert_eq!(list(&stats["by_day"]).len(), 1);
     assert_eq!(stats["by_day"][0]["name"], "2026-11-14");
     for arguments in

@@ -1,5 +1,5 @@
-//! The archive through the command: what is shown from it is what is shown from the files, and the
-//! user's own hand in it.
+//! The archive through its commands: `show` prints the same from the archive as from the files; and
+//! tags, names, deletions, exports, searches and rebuilds.
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use crate::case::{all_cases, captures, fold_in, main_session, name, root};
 
-/// An archive of its own.
+/// An archive in a temporary folder.
 struct Archive(TempDir);
 
 impl Archive {
@@ -71,18 +71,18 @@ fn demo() -> Archive {
 fn what_is_stored_is_what_the_files_say() {
     // R-001-28, R-000-23, R-X-15: for every recording, and storing it twice changes nothing.
     for case in all_cases() {
-        // A document is read where it is named, and not where its folder is.
+        // A JSON document is imported only if it is named itself, not through its folder.
         let document = case.join("log.json");
         let path = if document.exists() { document } else { case.clone() };
         let archive = Archive::with(&[&path]);
-        // What a fork goes on from lies beside it.
+        // The session that a fork continues is in the same folder: compare the main one.
         let gathering = fold_in(&captures(&case)[..1], &[0]);
         let main = &main_session(&gathering).agent_session_id;
         let shown = ["show", path.to_str().unwrap(), "--session", main];
         let mut from_file = Archive::new().json(&shown);
         let session = from_file["session"].clone();
         let mut stored = archive.json(&["show", id(&session)]);
-        // Which call started a sub-agent is known once both are stored.
+        // The call that started a sub-agent is joined only once both are stored.
         for document in [&mut from_file, &mut stored] {
             document["session"]["parent"] = Value::Null;
         }
@@ -104,7 +104,7 @@ fn the_text_from_the_archive_is_the_text_from_the_file() {
     let session = archive.sessions().remove(0);
     let shown = |what: &str| archive.ok(&["show", what, "--plain", "--width", "90"]);
     assert_eq!(shown(id(&session)), shown(case.to_str().unwrap()));
-    // A unique start of the id will do, and the agent's own id.
+    // A unique prefix of the id works, and so does the agent's own id.
     assert_eq!(shown(&id(&session)[..6]), shown(id(&session)));
     assert_eq!(shown(session["agent_session_id"].as_str().unwrap()), shown(id(&session)));
     let told = archive.fails(&["show", "nosuchsession"]);
@@ -138,7 +138,7 @@ fn a_report_counts_what_is_new() {
 
 #[test]
 fn an_export_brings_everything_back() {
-    // R-001-30: what is stored is enough to tell it all again.
+    // R-001-30: an export contains everything that is stored.
     let archive = Archive::with(&[&root().join("fixtures/claude-code")]);
     let sessions = archive.sessions();
     archive.ok(&["tag", id(&sessions[0]), "first", "second"]);
@@ -159,11 +159,11 @@ fn an_export_brings_everything_back() {
         std::fs::read_to_string(file).unwrap()
     );
     assert_eq!(other.json(&["import", file])["sessions"], 0, "twice is once");
-    // And the logs themselves add nothing to it.
+    // Importing the logs adds nothing.
     let report = other.json(&["import", "fixtures/claude-code"]);
     assert_eq!((&report["turns"], &report["parts"]), (&Value::from(0), &Value::from(0)));
     assert!(other.ok(&["db", "check"]).contains("in order"));
-    // Half an export is said to be half.
+    // A truncated export is reported.
     let half = folder.path().join("half.jsonl");
     let lines: Vec<String> =
         std::fs::read_to_string(file).unwrap().lines().take(2).map(str::to_owned).collect();
@@ -196,7 +196,7 @@ fn what_is_deleted_stays_deleted() {
 
 #[test]
 fn reading_again_from_the_logs_changes_nothing_but_what_was_misread() {
-    // R-001-29: it says how many there were, and can be run again.
+    // R-001-29: it prints the number of sessions, and can be repeated.
     let archive = Archive::with(&[&root().join("fixtures/claude-code")]);
     let sessions = archive.sessions();
     archive.ok(&["tag", id(&sessions[2]), "kept"]);
@@ -278,7 +278,7 @@ fn without_an_archive_every_command_says_what_to_do() {
 
 #[test]
 fn a_file_that_fails_does_not_fail_the_rest() {
-    // R-001-27: the failure is recorded, and what can be stored is.
+    // R-001-27: the failure is reported, and the rest is imported.
     let folder = TempDir::new().unwrap();
     std::fs::write(folder.path().join("broken.jsonl"), "this is\nno log\n").unwrap();
     let log = root().join("fixtures/claude-code/discovery-loop/log.jsonl");
@@ -288,7 +288,7 @@ fn a_file_that_fails_does_not_fail_the_rest() {
     assert_eq!(report["sessions"], 1);
     let warnings = report["warnings"].to_string();
     assert!(
-        warnings.contains("broken.jsonl") && warnings.contains("nothing that Unspool knows"),
+        warnings.contains("broken.jsonl") && warnings.contains("unrecognised file format"),
         "{warnings}"
     );
     let again = archive.json(&["import", folder.path().to_str().unwrap()]);

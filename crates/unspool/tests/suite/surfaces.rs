@@ -1,6 +1,6 @@
-//! The surfaces say the same: for every part of every recording the terminal's lines and the page's
-//! HTML hold the same words in the same order, with every fold open. Marks that each surface has of
-//! its own are left out on both sides; each exception says why it is one.
+//! Law 6: for every part of every recording the terminal's lines and the page's HTML have the same
+//! words in the same order, with every fold open. Each surface's own marks are ignored on both
+//! sides; each exception has its reason.
 
 use unspool_core::lines::{self, Line, LineOptions, Role, Run};
 use unspool_core::part::Kind;
@@ -12,10 +12,10 @@ use crate::case::{all_cases, captures, fold_in, name, told_sessions};
 /// Wide enough that nothing wraps, and that tables stay tables.
 const WIDTH: usize = 1_000_000;
 
-/// Bullets, boxes, icons, rails, rules and signs of either surface.
+/// Bullets, boxes, icons, rails, rules and other symbols of either surface.
 const MARKS: &str = "│┊▎•☐☑☒◐●○◉✕✓⋯◆❯▾▸◌▣→—·!?+-−#⧈─┼└├";
 
-/// What one surface says: the words, and the heads of cards, which a terminal keeps on one line.
+/// The words of one surface, and the heads of cards, which a terminal keeps on one line.
 #[derive(Default, Debug, PartialEq)]
 struct Said {
     words: Vec<String>,
@@ -23,11 +23,11 @@ struct Said {
 }
 
 impl Said {
-    /// A head among the words.
+    /// Marks the place of a head among the words.
     const HEAD: &'static str = " \u{f8ff} ";
 
     fn of(text: &str, heads: Vec<String>) -> Said {
-        // Line ends that stand inside of a line: a page breaks there, a terminal shows a sign.
+        // Line ends inside a line: a page breaks the line, a terminal shows a symbol.
         let text = text.replace(['␊', '␤', '␍'], " ");
         let words = text.split_whitespace();
         let words = words.filter(|word| !word.chars().all(|c| MARKS.contains(c)));
@@ -42,7 +42,7 @@ fn of_lines(laid: &[Line]) -> Said {
     for line in laid {
         let badge = line.runs.iter().position(|run| matches!(run.style.role, Role::Badge(_)));
         if let Some(badge) = badge {
-            // The duration stands behind the badge here, and before it in the page.
+            // The duration is after the badge here, and before it on the page.
             let is_head =
                 |(at, run): &(usize, &Run)| *at <= badge || run.style.role != Role::Gutter;
             let head = line.runs.iter().enumerate().filter(is_head);
@@ -50,8 +50,8 @@ fn of_lines(laid: &[Line]) -> Said {
             text.push_str(Said::HEAD);
             continue;
         }
-        // The name of a changed file: a page says it above every change, a terminal only where a
-        // card has several. The card's head has it too.
+        // The name of a changed file: a page shows it above every change, a terminal only if a card
+        // has several. The card's head has it too.
         let is_path = |run: &Run| run.style.role == Role::Path && run.style.strong;
         if line.runs.iter().all(|run| is_path(run) || is_mark(run)) {
             continue;
@@ -62,7 +62,7 @@ fn of_lines(laid: &[Line]) -> Said {
     Said::of(&text, heads)
 }
 
-/// Numbers of lines and of items, which a page has outside of its text.
+/// Line and item numbers, which are not in the page's text.
 fn is_mark(run: &Run) -> bool {
     let text = run.text.trim().trim_end_matches('.');
     run.style.role == Role::Gutter
@@ -71,12 +71,12 @@ fn is_mark(run: &Run) -> bool {
             .all(|word| word.chars().all(|c| c.is_ascii_digit() || MARKS.contains(c) || c == '.'))
 }
 
-/// Elements inside of a sentence; all others stand apart from what is beside them.
+/// Inline elements; all others separate words.
 const INLINE: &[&str] = &["a", "code", "em", "mark", "s", "span", "strong"];
-/// Spans that stand apart all the same.
+/// Classes of spans that separate words as well.
 const APART: &[&str] = &["name", "gist", "badge", "state", "title", "label", "icon", "box"];
-/// What a page adds: what a step cost, a link to a sub-agent's transcript, how much changed in a
-/// file, what a reader of screens hears, and the duration, which a terminal has behind the badge.
+/// Classes only a page has: a step's cost, the link to a sub-agent's transcript, the size of a
+/// change, text for screen readers, and the duration, which a terminal shows after the badge.
 const ADDED: &[&str] = &["step-foot", "transcript-of", "counts", "visually-hidden", "duration"];
 
 struct Element {
@@ -95,7 +95,7 @@ fn of_html(html: &str) -> Said {
     let mut text = String::new();
     let mut heads: Vec<String> = Vec::new();
     let mut open: Vec<Element> = Vec::new();
-    // How deep what is left out began, and where in the text the head that is open began.
+    // The depth of the omitted element, and the depth and text offset of the open card head.
     let (mut left_out, mut head): (Option<usize>, Option<(usize, usize)>) = (None, None);
     let mut rest = html;
     while let Some(at) = rest.find('<') {
@@ -180,9 +180,9 @@ fn is_added(element: &Element, within: &[Element]) -> bool {
     ADDED.iter().any(|class| element.is(class))
         // The language of a block of code, and the name of a changed file.
         || (element.tag == "figcaption" && (inside("code") || inside("diff")))
-        // How many agents are folded away: all are shown.
+        // The number of folded agents: all are shown.
         || (element.tag == "summary" && inside("more"))
-        // What stands for a fold while it is closed.
+        // The summary of a closed fold.
         || (element.is("gist")
             && parent.is_some_and(|parent| parent.tag == "summary")
             && grand.is_some_and(|grand| grand.is("fold") || grand.is("reasoning")))
@@ -193,7 +193,7 @@ fn decoded(text: &str) -> String {
     text.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&amp;", "&")
 }
 
-/// A terminal cuts a head that is too long: what is left stands at the start and at the end.
+/// A terminal shortens a long head in the middle: its start and end remain.
 fn fits(terminal: &str, page: &str) -> bool {
     let words = |text: &str| Said::of(text, Vec::new()).words.join(" ");
     let (terminal, page) = (words(terminal), words(page));
@@ -217,7 +217,7 @@ fn difference(terminal: &Said, page: &Said) -> Option<String> {
         let near = |said: &Said| said.words.iter().skip(from).take(12).cloned().collect::<Vec<_>>();
         return Some(format!("\n  terminal: {:?}\n  page:     {:?}", near(terminal), near(page)));
     }
-    // As many heads as there are signs for them among the words.
+    // The numbers of heads are equal, since their marks are among the words.
     let mut heads = terminal.heads.iter().zip(&page.heads);
     let (terminal, page) = heads.find(|(terminal, page)| !fits(terminal, page))?;
     Some(format!("\n  terminal: {terminal}\n  page:     {page}"))
@@ -260,7 +260,7 @@ fn law_6_the_surfaces_say_the_same() {
                     };
                     for part in parts {
                         let mut laid = part_lines(part);
-                        // Who has opened a block of reasoning in a page sees no second fold in it.
+                        // On a page, an open reasoning block has no second fold inside.
                         if in_block && part.kind == Kind::Reasoning && !laid.is_empty() {
                             laid.remove(0);
                         }
@@ -276,7 +276,7 @@ fn law_6_the_surfaces_say_the_same() {
     assert!(compared > 1000, "{compared}");
 }
 
-/// The comparison sees what it is there to see.
+/// Checks that the comparison detects a difference.
 #[test]
 fn a_lost_word_is_noticed() {
     let said = |text: &str| Line::of(text, lines::Style::default());

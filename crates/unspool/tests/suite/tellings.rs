@@ -1,5 +1,5 @@
-//! Several tellings of one session. The order in which they arrive does not change the result,
-//! and nothing that only one of them saw is dropped.
+//! Several feeds of one session: their order of arrival does not change the result, and nothing
+//! that only one of them has is lost.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -14,8 +14,8 @@ fn ids(gathering: &Gathering) -> BTreeSet<(&'static str, String)> {
     gathering.sessions.iter().map(|one| (one.agent, one.agent_session_id.clone())).collect()
 }
 
-/// What differs in any session of two ways to read a case. One that is told apart where the other
-/// tells one, or told of by one alone, differs too.
+/// The first difference between two ways to read a case, including sessions that only one of them
+/// has.
 fn any_difference(expected: &Gathering, found: &Gathering) -> Option<String> {
     if ids(expected) != ids(found) {
         return Some(format!("sessions {:?} and {:?}", ids(expected), ids(found)));
@@ -30,11 +30,11 @@ fn any_difference(expected: &Gathering, found: &Gathering) -> Option<String> {
 
 #[test]
 fn tellings_of_a_case_are_of_one_session() {
-    // Else nothing would be compared: what names no session is named after its file.
+    // Otherwise nothing would be compared: a file without a session id names its own session.
     let mut apart = Vec::new();
     for case in all_cases() {
         let captures = captures(&case);
-        // A database is many logs, of which no two tell of one session.
+        // A database is several logs, each of another session.
         let logs = captures.iter().filter(|capture| capture.file == "log.db").count();
         if captures.len() < 2 || logs > 1 {
             continue;
@@ -45,7 +45,7 @@ fn tellings_of_a_case_are_of_one_session() {
             apart.push(name(&case));
         }
     }
-    // A log of one summary names no session.
+    // A log with only a summary has no session id.
     assert_eq!(apart, ["v1-0-100-summary-only"], "their tellings are of several sessions");
 }
 
@@ -72,7 +72,7 @@ fn tellings_in_any_order_give_the_same_parts() {
     for case in all_cases() {
         let captures = captures(&case);
         three += usize::from(captures.len() == 3);
-        // A database is many logs, of which no two tell of one session.
+        // A database is several logs, each of another session.
         if captures.len() > 3 {
             continue;
         }
@@ -107,8 +107,8 @@ fn tellings_interleaved_as_they_arrived_give_the_same_parts() {
     assert_none(differences);
 }
 
-/// Which capture spoke next. Hooks have their time of arrival beside them, the log has the time
-/// of each record, and a frame of the stream has the time of the log's record of its message.
+/// The captures' lines in order of arrival. Hooks have recorded arrival times, log records have
+/// timestamps, and a stream frame has the time of the log record of its message.
 fn arrival(case: &std::path::Path, captures: &[Capture]) -> Vec<usize> {
     let received: Vec<f64> = std::fs::read_to_string(case.join("hooks.arrival"))
         .unwrap_or_default()
@@ -135,7 +135,7 @@ fn arrival(case: &std::path::Path, captures: &[Capture]) -> Vec<usize> {
                 "stream.jsonl" => messages.get(&message).copied().or(told),
                 _ => told,
             };
-            // Within one capture the order is the order of its lines.
+            // Within one capture the line order wins.
             last = time.unwrap_or(last).max(last);
             if capture.file == "log.jsonl" && !message.is_empty() {
                 messages.entry(message).or_insert(last);
@@ -167,7 +167,7 @@ proptest! {
     }
 }
 
-/// Which capture speaks next, at random; in the end all have said everything.
+/// A random interleaving of the captures' lines.
 fn shuffled(captures: &[Capture], mut seed: u64) -> Vec<usize> {
     let mut turns: Vec<usize> = captures
         .iter()

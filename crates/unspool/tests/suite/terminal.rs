@@ -1,5 +1,5 @@
-//! The terminal application in a real pseudo-terminal: the program as a person has it, keys as they
-//! press them, and what they see.
+//! The terminal application in a pseudo-terminal: the real program, real key presses, and the
+//! screen as a user sees it.
 
 use std::time::{Duration, Instant};
 
@@ -17,10 +17,10 @@ use crate::served::Server;
 
 const PROJECT: &str = ".claude/projects/-home-dev-weather-app";
 const LOOP: &str = "claude-code/discovery-loop/log.jsonl";
-/// Nothing takes so long, on however slow a machine.
+/// The longest wait for anything, on any machine.
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// The program in a terminal of its own.
+/// The program in its own pseudo-terminal.
 struct Terminal(Pty);
 
 impl Terminal {
@@ -43,17 +43,17 @@ impl Terminal {
     }
 
     fn take(&mut self, wait: Duration) {
-        // When nothing comes, what is there is looked at again.
+        // On a timeout the current screen is checked again.
         let _ = self.0.take(wait);
     }
 
-    /// What is on the screen, without what nobody sees.
+    /// The visible text of the screen.
     fn text(&self) -> String {
         let rows = self.0.screen.screen().contents();
         rows.lines().map(|row| format!("{}\n", row.trim_end())).collect()
     }
 
-    /// Waits until the screen is so.
+    /// Waits until the screen satisfies `is`.
     #[track_caller]
     fn until(&mut self, what: &str, is: impl Fn(&str) -> bool) -> String {
         let begun = Instant::now();
@@ -81,14 +81,14 @@ impl Terminal {
         self.0.press(keys);
     }
 
-    /// Waits for its end.
+    /// Waits until the program exits. Returns its exit code.
     #[track_caller]
     fn ends(&mut self) -> u32 {
         let begun = Instant::now();
         loop {
             self.take(Duration::from_millis(20));
             if let Some(status) = self.0.child.try_wait().unwrap() {
-                // What it wrote last may come in several pieces.
+                // The last output may arrive in several chunks.
                 while self.0.take(Duration::from_secs(2)).is_ok() {}
                 return status.exit_code();
             }
@@ -96,7 +96,7 @@ impl Terminal {
         }
     }
 
-    /// The terminal is as it was: the first screen, a cursor, no mouse, no pasting in brackets.
+    /// Asserts that the terminal is restored: main screen, cursor, no mouse, no bracketed paste.
     #[track_caller]
     fn is_given_back(&self) {
         let screen = self.0.screen.screen();
@@ -118,7 +118,7 @@ fn machine(logs: &[(&str, &str)]) -> Machine {
     machine
 }
 
-// The first slice: list, open, scroll.
+// List, open, scroll.
 #[test]
 fn a_session_is_listed_opened_and_scrolled() {
     let machine = machine(&[(LOOP, "one"), ("claude-code/question-answered/log.jsonl", "two")]);
@@ -154,12 +154,12 @@ fn a_log_that_grows_is_followed_and_nobody_is_moved() {
     terminal.press(ENTER);
     let before = terminal.shows("Redacted reasoning");
     assert!(!before.contains("this text does not exist"), "{before}");
-    // At the end: what is written comes into sight.
+    // At the end: new content scrolls into view.
     let (next, last) = all[half..].split_at((all.len() - half) / 2);
     next.iter().for_each(|line| machine.append(&path, line));
     let followed = terminal.shows("this text does not exist");
     assert!(!followed.contains("new part"), "{followed}");
-    // Elsewhere: nothing moves, and what came is counted.
+    // Scrolled away: nothing moves, and new parts are counted.
     terminal.press("g");
     terminal.shows("session ");
     let start = terminal.text();
@@ -167,7 +167,7 @@ fn a_log_that_grows_is_followed_and_nobody_is_moved() {
     let counted = terminal.shows("new part");
     let body = |text: &str| text.lines().take(10).map(str::to_owned).collect::<Vec<_>>();
     assert_eq!(body(&counted)[1..8], body(&start)[1..8]);
-    // Back at the end: followed again.
+    // Back at the end: it follows again.
     terminal.press("G");
     terminal.hides("new part");
     terminal.shows("90,835 tokens");
@@ -180,7 +180,7 @@ fn parts_are_folded_found_and_jumped_to() {
     terminal.shows("1 session");
     terminal.press(ENTER);
     terminal.shows("[ ] prompts");
-    // An error is in sight with what it says; its output can be closed and opened.
+    // An error shows its output, which can be closed and opened.
     terminal.press("g");
     terminal.shows("── Turn 1");
     terminal.press("e");
@@ -190,12 +190,12 @@ fn parts_are_folded_found_and_jumped_to() {
     let open = terminal.until("everything open", |text| text != closed);
     terminal.press("-");
     terminal.until("everything closed", |text| text != open);
-    // Found in all of the session, and marked.
+    // Find in the whole session, with highlights.
     terminal.press("/");
     terminal.shows("in this session");
     terminal.press("weather");
     terminal.press(ENTER);
-    // The next one from where one is, and round and round.
+    // The next hit from the cursor, wrapping around.
     terminal.shows("/weather 4 of 7");
     terminal.press("n");
     terminal.shows("/weather 5 of 7");
@@ -250,7 +250,7 @@ fn sessions_are_tagged_renamed_and_deleted() {
     terminal.press("\x15a name of my own");
     terminal.press(ENTER);
     terminal.shows("a name of my own");
-    // Deleting asks, and anything but yes is no.
+    // Deleting asks first; any key but y means no.
     terminal.press("X");
     terminal.shows("from the archive?");
     terminal.press("n");
@@ -284,7 +284,7 @@ fn a_session_is_replayed() {
         back.lines().take(26).collect::<Vec<_>>(),
         first.lines().take(26).collect::<Vec<_>>()
     );
-    // Half of it, by its own time: more than at the start, less than all.
+    // Half of the session time: more than at the start, less than all.
     terminal.press("5");
     let half = terminal.until("half of it", |text| text != back);
     assert!(half.contains("[OK]") && !half.contains("90,835 tokens"), "{half}");
@@ -293,7 +293,7 @@ fn a_session_is_replayed() {
     terminal.press("++++++");
     terminal.shows("64×");
     terminal.press(" ");
-    // It ends by itself, with everything in sight.
+    // It ends by itself with everything visible.
     terminal.until("its end", |text| text.contains("‖") && text.contains("tokens"));
     terminal.press(ESC);
     terminal.hides("64×");
@@ -318,7 +318,7 @@ fn a_sub_agent_is_entered_and_left() {
     terminal.shows("[ ] prompts");
     terminal.press("g");
     terminal.shows("── Turn 1");
-    // In its place: what the first agent did stands below it, behind a rail.
+    // Inline: the first agent's transcript appears below it, behind a rail.
     for _ in 0..40 {
         terminal.press("j");
         terminal.press(ENTER);
@@ -368,7 +368,7 @@ fn any_size_will_do() {
     }
     terminal.press(ESC);
     terminal.shows("2 sessions");
-    // No control character of a program came through: what was drawn are cells.
+    // No control character of a program's output reached the terminal.
     assert!(!terminal.text().contains('\x07'));
 }
 
@@ -416,18 +416,18 @@ fn a_server_is_attached_to_and_comes_back() {
     assert!(!list.contains(&server.token), "{list}");
     terminal.press(ENTER);
     terminal.shows("[ ] prompts");
-    // What is written there is seen here.
+    // A write on the server shows up here.
     let log = recorded("claude-code/web-search/log.jsonl");
     machine.write(&format!("{PROJECT}/three.jsonl"), &log);
     terminal.press(ESC);
     terminal.shows("3 sessions");
-    // Nothing can be changed from here, and that is said.
+    // Changes are refused with a message.
     terminal.press("t");
     terminal.shows("takes one away");
     terminal.press("x");
     terminal.press(ENTER);
     terminal.shows("read only");
-    // Lost, and found again.
+    // Connection lost and re-established.
     drop(server);
     terminal.shows("not connected");
     machine.put("claude-code/odd-output/log.jsonl", &format!("{PROJECT}/four.jsonl"));
@@ -471,7 +471,7 @@ fn what_is_copied_and_exported_leaves_the_screen() {
     assert!(written.contains("## Turn 1"), "{written}");
 }
 
-// A shell that can bring it back: nobody else may suspend.
+// Suspending needs a shell with job control.
 #[test]
 fn it_is_suspended_and_comes_back_and_the_wheel_scrolls() {
     let machine = machine(&[(LOOP, "one")]);
@@ -520,7 +520,7 @@ fn the_config_file_chooses_keys_and_what_is_wrong_in_it_is_said() {
     }
 }
 
-/// Asks for nothing: it breaks.
+/// A backend that panics on the first query.
 struct Broken;
 
 impl Link for Broken {
@@ -544,7 +544,7 @@ fn breaks() {
     let _ = app::run(&Broken, &ear, &events, options, || {});
 }
 
-// What is said of a panic can be read, on a terminal that is as it was.
+// The panic message is readable on a restored terminal.
 #[test]
 fn a_panic_gives_the_terminal_back() {
     let machine = Machine::new();

@@ -1,5 +1,5 @@
-//! Sessions as runs of steps: nothing of a recording is missing in the document, nothing stands
-//! elsewhere, and a few documents are as somebody read them. UNSPOOL_BLESS=1 writes those anew.
+//! ThoughtFlow documents: every part of a recording is in its run exactly once and in order, and
+//! the documents keep to their format.
 
 use std::path::Path;
 
@@ -35,7 +35,7 @@ pub fn transcripts(case: &Path) -> Vec<Transcript> {
     told.collect()
 }
 
-/// A piece of what was said or done, and what it stands for.
+/// A text with its kind.
 type Piece = (&'static str, String);
 
 fn of_tool(tool: &Tool) -> Vec<Piece> {
@@ -51,7 +51,7 @@ fn of_tool(tool: &Tool) -> Vec<Piece> {
     pieces
 }
 
-/// What stands in the parts of a turn, in order.
+/// The texts of a turn's parts, in order.
 fn in_parts(turn: &Turn) -> Vec<Piece> {
     let mut pieces = Vec::new();
     for body in turn.user.iter().chain(turn.parts.iter().map(|part| &part.body)) {
@@ -70,7 +70,7 @@ fn in_parts(turn: &Turn) -> Vec<Piece> {
     pieces
 }
 
-/// What stands in the steps of a run, in order. It looks at JSON alone.
+/// The texts of a run's steps, in order, from the JSON payloads alone.
 fn in_steps(run: &Conversation) -> Vec<Piece> {
     let mut pieces = Vec::new();
     for step in &run.steps {
@@ -134,8 +134,8 @@ fn fields(payload: Option<&unspool_core::json::Json>) -> Fields {
     raw.into_iter().map(|(name, value)| (name, value.get().to_owned())).collect()
 }
 
-/// A document that was read keeps whose session it was as a part; the model calls have it again, and
-/// so it goes where it says nothing else.
+/// Drops the part that holds the owner of an imported document: the export repeats it in the model
+/// calls. Keeps it if it has other fields.
 pub fn without_kept(transcript: &Transcript) -> Vec<Turn> {
     let mut turns = transcript.turns.clone();
     for turn in &mut turns {
@@ -149,8 +149,8 @@ pub fn without_kept(transcript: &Transcript) -> Vec<Turn> {
     turns
 }
 
-// R-000: law 1 and law 4, for this projection. Where the clocks of several tellings disagree, the order
-// in which things happened goes before R-002-08: steps stand as the parts do.
+// Laws 1 and 4 for this projection (R-000). Where the clocks of several feeds disagree, the order
+// of parts takes precedence over R-002-08.
 #[test]
 fn every_part_stands_in_its_run_once_and_in_order() {
     let mut wrong = Vec::new();
@@ -177,8 +177,8 @@ fn every_part_stands_in_its_run_once_and_in_order() {
     assert_none(wrong);
 }
 
-/// What every document keeps to, whatever it tells (R-002-02 to R-002-09). No catalog of adaptations
-/// stands in it (R-002-40); a turn is a run, and an entry of `conversations` (C-14).
+/// The rules of every document (R-002-02 to R-002-09). It has no catalog of adaptations (R-002-40);
+/// a turn is a run, and an entry of `conversations` (C-14).
 #[test]
 fn documents_keep_to_their_form() {
     let top = ["conversations", "ended_at", "session_id", "started_at"];
@@ -243,7 +243,7 @@ fn held(case: &Path, run: &Conversation) {
             Label::ToolOutput | Label::ToolError => assert_eq!(on, [Label::ToolCall], "{case}"),
             Label::AssistantCall => {
                 // R-002-14
-                // And what was said while it worked is there for the calls behind it.
+                // Interjections precede only the calls after them.
                 let asked = run.steps[..at].iter().filter(|step| step.label == "user_message");
                 let asked = asked.filter(|step| {
                     !step
@@ -301,7 +301,7 @@ fn the_files_of_a_session_are_served() {
     let cut = server.get(&format!("/s/{id}/thoughtflow?turn=1&step=4"));
     let cut = String::from_utf8(cut.body).unwrap();
     assert_eq!(cut.matches("<a class=\"flow-step").count(), 5);
-    assert!(cut.contains("goes on from step 5") && cut.contains("From the beginning"));
+    assert!(cut.contains("continues from step 5") && cut.contains("From the beginning"));
     assert_eq!(server.get("/s/nosuchsession/thoughtflow").status, 404);
 }
 
@@ -311,7 +311,7 @@ fn all_steps(document: &Value) -> Vec<&Value> {
     runs.iter().flat_map(|run| run["steps"].as_array().unwrap()).collect()
 }
 
-// R-002-42: what was slow, what failed and how often, and what led to it, from the document alone.
+// R-002-42: the document alone shows what was slow, what failed, and what led to it.
 #[test]
 fn the_document_answers_what_was_slow_and_what_failed() {
     let case = root().join("fixtures/claude-code/discovery-loop");
@@ -331,7 +331,7 @@ fn the_document_answers_what_was_slow_and_what_failed() {
     });
     assert_eq!(failed.len(), expected.count());
     assert!(failed.len() > 1, "the case has tools that fail");
-    // Back from the first of them to what was asked.
+    // From the first failure back to the prompt.
     let mut path = Vec::new();
     let mut waiting = vec![failed[0]["step_id"].as_str().unwrap()];
     while let Some(id) = waiting.pop() {
@@ -345,7 +345,7 @@ fn the_document_answers_what_was_slow_and_what_failed() {
     assert!(path.contains(&"user_message"), "{path:?}");
 }
 
-// R-002-31: an agent that was killed, and a log with a line that is none.
+// R-002-31: an agent that was killed, and a log with an invalid line.
 #[test]
 fn a_session_that_was_cut_off_is_drawn_as_far_as_it_came() {
     let machine = Machine::new();

@@ -1,6 +1,6 @@
-//! `sync --watch` beside files that do what files do: they grow, are cut, replaced, renamed, packed,
-//! rewritten and deleted. Whatever happened, the archive holds what a new one would make of the
-//! files as they are in the end, and what is gone from them besides; nothing twice.
+//! `sync --watch` while files grow, are truncated, replaced, renamed, compressed, rewritten and
+//! deleted. In the end the archive holds what a fresh import of the files gives, plus what was
+//! removed from them, and nothing twice.
 
 use std::fs::{self, File, FileTimes, OpenOptions};
 use std::process::Command;
@@ -16,14 +16,14 @@ const OTHER: &str = "claude-code/question-answered/log.jsonl";
 const MARKER: &str = "claude-code/web-search/log.jsonl";
 const ROLLOUT: &str = "codex/exec-discovery-with-hooks/log.jsonl";
 
-/// How the program is told of changes.
+/// How the program notices changes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum By {
     FileSystem,
     Polling,
 }
 
-/// An archive that is being written, and what it must come to hold.
+/// A watched archive.
 struct Scene {
     machine: Machine,
     watching: Watching,
@@ -41,7 +41,7 @@ impl Scene {
         Scene { watching: Watching::begin(command), machine, fresh: 0 }
     }
 
-    /// What a new archive makes of the files as they are now.
+    /// The sessions of a fresh archive of the current files.
     fn fresh(&mut self) -> Vec<Value> {
         self.fresh += 1;
         let name = format!("fresh-{}", self.fresh);
@@ -49,7 +49,7 @@ impl Scene {
         self.machine.sessions(&name).unwrap()
     }
 
-    /// Waits until the archive holds exactly this, and is in order.
+    /// Waits until the archive holds exactly these sessions, and checks it.
     #[track_caller]
     fn comes_to(&mut self, what: &str, mut expected: Vec<Value>) {
         by_id(&mut expected);
@@ -67,7 +67,7 @@ impl Scene {
         self.comes_to(what, expected);
     }
 
-    /// Another session appears, and is there: what was told before it is taken as well.
+    /// Adds a marker session and waits for it: earlier changes have been processed by then.
     #[track_caller]
     fn passes(&mut self, what: &str, mut expected: Vec<Value>) {
         let marker = format!(".claude/projects/-elsewhere-{}/log.jsonl", self.fresh);
@@ -89,7 +89,7 @@ fn by_id(sessions: &mut [Value]) {
     sessions.sort_by_key(|it| it["session"]["id"].as_str().unwrap().to_owned());
 }
 
-/// The id that a log of Claude Code names.
+/// The session id in a Claude Code log.
 fn session_id(fixture: &str) -> String {
     let text = recorded(fixture);
     let records = lines(&text).into_iter().filter_map(|it| serde_json::from_slice(it).ok());
@@ -97,7 +97,7 @@ fn session_id(fixture: &str) -> String {
     ids.next().unwrap()
 }
 
-/// Where two archives part.
+/// The first difference between two archives.
 fn difference(held: &[Value], expected: &[Value]) -> String {
     let ids = |of: &[Value]| of.iter().map(|it| agent_id(it).to_owned()).collect::<Vec<_>>();
     if ids(held) != ids(expected) {
@@ -111,7 +111,7 @@ fn difference(held: &[Value], expected: &[Value]) -> String {
 
 #[test]
 fn a_log_that_grows_is_taken_as_it_grows() {
-    // R-X-01: also when a line comes in pieces.
+    // R-X-01: also when a line arrives in two writes.
     for by in [By::FileSystem, By::Polling] {
         let mut scene = Scene::new(by);
         let text = recorded(LOOP);
@@ -146,10 +146,10 @@ fn a_log_that_was_cut_keeps_what_was_taken() {
     file.set_len(half as u64).unwrap();
     drop(file);
     scene.passes("a log that was cut", whole.clone());
-    // It grows again as it was.
+    // It grows back to what it was.
     scene.machine.append(LOG, &text[half..]);
     scene.comes_to_files("the log as it was");
-    // It is emptied, and another session stands there.
+    // It is overwritten with another session.
     fs::write(&path, recorded(OTHER)).unwrap();
     let mut both = scene.fresh();
     both.extend(whole);
@@ -169,7 +169,7 @@ fn a_log_that_another_file_took_the_place_of() {
     };
     scene.machine.write(LOG, &text[..third]);
     scene.comes_to_files("a third of the log");
-    // Written anew, and longer.
+    // A longer version of the same log.
     replace(&scene, &text);
     scene.comes_to_files("the whole log");
     let whole = scene.fresh();
@@ -204,7 +204,7 @@ fn a_log_that_is_renamed_is_the_same_log() {
     scene.comes_to_files("the log in another folder");
     scene.machine.append(".claude/projects/-home-dev-moved/other.jsonl", &recorded(OTHER));
     scene.comes_to_files("a session beside it");
-    // What was read is counted once for each session, wherever it lay.
+    // Records are counted once per session, wherever the file was.
     let records = scene.machine.json("watched", &["show", &session_id(LOOP)])["records"].clone();
     let fresh = format!("fresh-{}", scene.fresh);
     assert_eq!(records, scene.machine.json(&fresh, &["show", &session_id(LOOP)])["records"]);
@@ -223,7 +223,7 @@ fn a_rollout_that_is_packed_is_the_same_rollout() {
         fs::remove_file(scene.machine.home().join(path)).unwrap();
         scene.passes("the packed rollout", plain.clone());
         assert_eq!(scene.fresh().iter().filter(|it| it["session"]["agent"] == "codex").count(), 1);
-        // Moved away by its user.
+        // Archived by its user.
         let archived = path.replace("sessions/2026/11/15", "archived_sessions") + ".zst";
         let archived = scene.machine.home().join(archived);
         fs::create_dir_all(archived.parent().unwrap()).unwrap();
@@ -234,7 +234,7 @@ fn a_rollout_that_is_packed_is_the_same_rollout() {
 
 #[test]
 fn a_log_that_is_rewritten_in_place_with_its_old_time_is_read_again() {
-    // Both at the end and in the middle, where a fingerprint of the ends says nothing.
+    // At the end, and in the middle, which the fingerprint of both ends does not cover.
     for word in ["forecast", "mapping the project"] {
         let mut scene = Scene::new(By::FileSystem);
         scene.machine.put(LOOP, LOG);
@@ -263,13 +263,13 @@ fn what_is_deleted_stays_in_the_archive() {
     fs::remove_file(scene.machine.home().join(LOG)).unwrap();
     scene.passes("a log that was deleted", held);
     let held = scene.machine.sessions("watched").unwrap();
-    // With everything that is watched.
+    // The watched folder itself.
     fs::remove_dir_all(scene.machine.home().join(".claude")).unwrap();
     scene.machine.put(OTHER, LOG);
     let mut all = scene.fresh();
     all.extend(held.clone());
     scene.comes_to("what was deleted, and what came in its place", all.clone());
-    // What comes back is not told twice.
+    // A log that comes back is not imported twice.
     scene.machine.put(LOOP, &format!("{PROJECT}/back.jsonl"));
     scene.passes("a log that came back", all);
 }
@@ -292,7 +292,7 @@ fn sub_agents_and_folders_may_come_later() {
     scene.machine.append(&path, &rest.concat());
     scene.comes_to_files("the whole session");
     assert_eq!(scene.machine.sessions("watched").unwrap().len(), 4);
-    // An agent that was never used before.
+    // An agent without files so far.
     scene.machine.put("gemini/discovery-loop/log.jsonl", ".gemini/tmp/abc/chats/session-1.jsonl");
     scene.comes_to_files("a session of another agent");
     assert_eq!(scene.machine.sessions("watched").unwrap().len(), 5);
@@ -300,7 +300,7 @@ fn sub_agents_and_folders_may_come_later() {
 
 #[test]
 fn a_thousand_sessions_grow_at_once_with_few_descriptors() {
-    // R-X-01, law 9: no descriptor is held for a file that is not being read.
+    // R-X-01, law 9: no descriptor is held for an idle file.
     const SESSIONS: usize = 1000;
     let machine = Machine::new();
     fs::create_dir_all(machine.home().join(PROJECT)).unwrap();
@@ -313,7 +313,7 @@ fn a_thousand_sessions_grow_at_once_with_few_descriptors() {
     command.arg(env!("CARGO_BIN_EXE_unspool")).arg(machine.data("watched"));
     machine.settle(&mut command);
     let mut watching = Watching::begin(command);
-    // All of them are open while they are written to, line by line in turn.
+    // All files are open at once and written line by line in turn.
     let texts: Vec<String> = (0..SESSIONS).map(of).collect();
     let path = |nth: usize| machine.home().join(PROJECT).join(format!("{nth}.jsonl"));
     let mut files: Vec<File> = (0..SESSIONS).map(|nth| File::create(path(nth)).unwrap()).collect();

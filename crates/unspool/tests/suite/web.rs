@@ -1,4 +1,4 @@
-//! Pages of every recording, hostile ones among them: nothing that an agent wrote becomes markup.
+//! HTML pages of every recording and of hostile text: nothing that an agent wrote becomes markup.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ use unspool_render::project::thoughtflow::Flow;
 
 use crate::case::{all_cases, captures, fold_in, main_session, name};
 
-/// All that a page is made of.
+/// The allowed elements.
 const TAGS: &[&str] = &[
     "a",
     "article",
@@ -87,7 +87,7 @@ const TAGS: &[&str] = &[
     "ul",
 ];
 
-/// And all that its elements say of themselves: nothing that runs, and nothing that looks.
+/// The allowed attributes: no event handlers and no styles.
 const ATTRIBUTES: &[&str] = &[
     "action",
     "alt",
@@ -176,13 +176,13 @@ const ATTRIBUTES: &[&str] = &[
     "y2",
 ];
 
-/// An element's start: its name and its attributes.
+/// A start tag: its name and its attributes.
 struct Start<'a> {
     tag: &'a str,
     attributes: Vec<(&'a str, &'a str)>,
 }
 
-/// Reads markup as a browser does, as far as ours goes. Panics where ours would not go.
+/// Parses the start tags of our own markup. Panics on anything else.
 fn starts(html: &str) -> Vec<Start<'_>> {
     let mut found = Vec::new();
     let mut rest = html;
@@ -267,7 +267,7 @@ fn check(html: &str, whose: &str) {
     }
 }
 
-/// The picture of a session's runs.
+/// The flow page of a session's runs.
 fn drawn(transcript: &Transcript) -> String {
     let summary = transcript.summary(Completeness::Full, &[]);
     let document = Flow::new(Story::of(transcript)).document().unwrap();
@@ -281,7 +281,7 @@ fn drawn(transcript: &Transcript) -> String {
 
 #[test]
 fn law_8_no_recording_becomes_markup() {
-    // R-001-31, R-000-24: every recording has a page, made of what pages are made of.
+    // R-001-31, R-000-24: every recording has a page of allowed elements only.
     for case in all_cases() {
         let captures = captures(&case);
         let all: Vec<usize> = (0..captures.len()).collect();
@@ -292,7 +292,7 @@ fn law_8_no_recording_becomes_markup() {
     }
 }
 
-/// What people try.
+/// Common injection attacks.
 const ATTACKS: &[&str] = &[
     "<script>alert(1)</script>",
     "<img src=x onerror=alert(1)>",
@@ -341,11 +341,11 @@ fn law_8_no_attack_becomes_markup() {
     let html = render(&transcript);
     check(&html, "attacks");
     assert_eq!(html.matches("<script").count(), 2, "only ours");
-    // What was written is still to be read.
+    // The text is still visible.
     assert!(html.contains("&lt;script&gt;alert(1)&lt;/script&gt;"));
 }
 
-/// A summary in which everything that is anybody's text is an attack.
+/// A summary in which every free text is an attack.
 fn attacked() -> Summary {
     let case = all_cases().into_iter().find(|case| name(case) == "odd-output").unwrap();
     let gathering = fold_in(&captures(&case)[..1], &[0]);
@@ -487,7 +487,7 @@ fn law_8_no_attack_becomes_markup_in_figures() {
 #[test]
 fn the_page_that_asks_for_a_password_runs_nothing() {
     for attack in ATTACKS {
-        let html = page::login(Some("That is not the password."), attack).into_string();
+        let html = page::login(Some("Wrong password."), attack).into_string();
         check(&html, attack);
         assert!(!html.contains("<script"), "{html}");
     }

@@ -1,5 +1,5 @@
-//! Windows on sessions: whatever is loaded of a session, piece by piece from either end, is what a
-//! page of all of it shows (law 1, law 2, R-X-14).
+//! Windows: loading a session window by window from either end shows the same as loading all of it
+//! (law 1, law 2, R-X-14).
 
 use std::collections::BTreeMap;
 
@@ -15,12 +15,12 @@ use unspool_store::sqlite::Sqlite;
 use crate::case::root;
 use crate::home::archive_of;
 
-/// So little that every turn is cut, and every block.
+/// So small that every turn and every block is split.
 const SMALL: Size = Size { parts: 3, block: 3, long: 0 };
 /// Everything at once.
 const WHOLE: Size = Size { parts: usize::MAX / 2, block: usize::MAX / 2, long: u64::MAX };
 
-/// Pieces by their ids, and the ids of parts in their order.
+/// HTML fragments by id, and the ids of parts in order.
 #[derive(Default, PartialEq, Debug)]
 struct Seen {
     html: BTreeMap<String, String>,
@@ -51,7 +51,7 @@ impl Desk {
 
 fn take(seen: &mut Seen, view: &TurnView) {
     for piece in pieces(view) {
-        // The head counts what is in the whole turn; the rest says what its own parts say.
+        // The turn's header counts the whole turn; other fragments depend on their own parts only.
         let old = seen.html.insert(piece.id.clone(), piece.html.clone());
         assert!(old.is_none_or(|old| old == piece.html), "{} looks different", piece.id);
     }
@@ -82,7 +82,7 @@ fn whole(desk: &Desk, stored: &StoredSession) -> Seen {
     seen
 }
 
-/// The position of the first, or of the last part that is loaded; of the turn, where it has none.
+/// The position of the first or last loaded part; of the turn if it has none.
 fn edge(shown: &Shown, last: bool) -> Option<Position> {
     let view = if last { shown.turns.last() } else { shown.turns.first() }?;
     let all = parts(view);
@@ -95,7 +95,7 @@ fn edge(shown: &Shown, last: bool) -> Option<Position> {
     }
 }
 
-/// What was left out inside of blocks.
+/// Loads the parts omitted inside reasoning blocks.
 fn look_inside(desk: &Desk, stored: &StoredSession, view: &TurnView, seen: &mut Seen) {
     let turn = view.header.number;
     for item in &view.items {
@@ -119,7 +119,7 @@ fn look_inside(desk: &Desk, stored: &StoredSession, view: &TurnView, seen: &mut 
     }
 }
 
-/// Only the parts: a block of which the first part is not loaded has no gist.
+/// Takes only the parts: a block whose first part is not loaded has no summary.
 fn take_parts(seen: &mut Seen, view: &TurnView) {
     for piece in pieces(view).into_iter().filter(|piece| piece.within.is_some()) {
         seen.html.insert(piece.id, piece.html);

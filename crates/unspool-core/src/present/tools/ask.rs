@@ -1,5 +1,4 @@
-//! Questions to a person: the overlay that any call may have, and the tool whose whole purpose
-//! is to ask.
+//! Questions to the user: the question attached to any call, and the tools that only ask.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -9,13 +8,13 @@ use crate::block::{Answer, Question, QuestionItem, QuestionOption, Span};
 use crate::part::{Decision, QuestionKind};
 use crate::present::format;
 
-/// The question that lies over a call, with its answer.
+/// The question attached to a call, with its answer.
 pub fn overlay(call: &Call) -> Option<Question> {
     let tool = call.tool;
     let answer = tool.answer.as_ref();
     let choices = answer.map(|answer| answer.choices.as_slice()).unwrap_or_default();
     let Some(question) = &tool.question else {
-        // An answer whose question no telling kept: a permission that was given or refused.
+        // No feed recorded the question: a permission that was granted or denied.
         let answer = answer.filter(|_| asked(&call.input).is_empty())?;
         let answer = Some(shown_answer(answer));
         return Some(Question { kind: QuestionKind::Permission, items: Vec::new(), answer });
@@ -44,7 +43,7 @@ fn shown_answer(answer: &crate::part::Answer) -> Answer {
     Answer { decision: answer.decision, text: answer.text.clone(), observed: answer.observed }
 }
 
-/// Several chosen labels come joined with ", ".
+/// Multiple chosen labels are joined with ", ".
 fn is_chosen(given: Option<&str>, label: &str) -> bool {
     given.is_some_and(|given| given == label || given.split(", ").any(|one| one == label))
 }
@@ -65,7 +64,7 @@ struct AskedOption {
     description: Option<String>,
 }
 
-/// The questions of an input: a list, or one question with its choices (Copilot).
+/// Parses the questions of an input: a list, or one question with its choices (Copilot).
 fn asked(input: &Value) -> Vec<Asked> {
     if let Some(list) = input.get("questions") {
         return Vec::deserialize(list).unwrap_or_default();
@@ -81,7 +80,7 @@ fn asked(input: &Value) -> Vec<Asked> {
     vec![Asked { question: question.to_owned(), header: None, options, multi_select: false }]
 }
 
-/// AskUserQuestion: its questions from the input, its answers from the result.
+/// AskUserQuestion: questions from the input, answers from the result.
 pub fn question(call: &Call) -> Shown {
     let asked = asked(&call.input);
     let answers = call.result.get("answers");
@@ -123,7 +122,7 @@ pub fn question(call: &Call) -> Shown {
         let texts: Vec<&str> = items.iter().filter_map(|item| item.answer.as_deref()).collect();
         Some(Answer { decision: Decision::Answered, text: texts.join(", "), observed: true })
     });
-    // A question that its turn outlived stays on record as one that nobody answered.
+    // The turn ended without an answer: show the question as declined.
     let answer = answer.or_else(|| {
         let text = String::new();
         call.is_failed().then_some(Answer { decision: Decision::Declined, text, observed: false })

@@ -1,5 +1,5 @@
-//! A tool call as its presenter sees it: input and result parsed once, with the questions that
-//! every presenter asks.
+//! A tool call with its input and result parsed once, and the accessors that all tool presenters
+//! share.
 
 use serde_json::Value;
 
@@ -13,7 +13,7 @@ pub struct Call<'a> {
     pub result: Value,
 }
 
-/// What a presenter makes of a call.
+/// The card content that a tool presenter returns.
 #[derive(Default)]
 pub struct Shown {
     pub title: String,
@@ -44,7 +44,7 @@ impl<'a> Call<'a> {
         Call { tool, input: value(&tool.input), result: value(&tool.result) }
     }
 
-    /// The input is not whole yet.
+    /// The input is still incomplete.
     pub fn is_streaming(&self) -> bool {
         self.tool.input.is_none() && !self.tool.input_text.is_empty()
     }
@@ -53,7 +53,7 @@ impl<'a> Call<'a> {
         &self.tool.name
     }
 
-    /// The first of these keys of the input that holds a text.
+    /// The first of these input keys that holds a string.
     pub fn text(&self, keys: &[&str]) -> Option<&str> {
         keys.iter().find_map(|key| self.input.get(key)?.as_str())
     }
@@ -80,7 +80,7 @@ impl<'a> Call<'a> {
         title.map(|title| Span::plain(super::line(title))).into_iter().collect()
     }
 
-    /// The call did not end well.
+    /// The call failed, was denied or was interrupted.
     pub fn is_failed(&self) -> bool {
         match self.tool.state {
             ToolState::Failed | ToolState::Denied | ToolState::Interrupted => true,
@@ -88,13 +88,13 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// What the model was told, when the call went well or still runs.
+    /// The output as the model received it, unless the call failed.
     pub fn output(&self) -> Option<&str> {
         let output = self.tool.output.as_deref()?;
         (!self.is_failed() && !output.trim().is_empty()).then_some(output)
     }
 
-    /// Why the call failed. Claude Code wraps some errors in a tag for the model.
+    /// The error text of a failed call. Claude Code wraps some errors in a tag for the model.
     pub fn error(&self) -> Option<String> {
         if !self.is_failed() {
             return None;

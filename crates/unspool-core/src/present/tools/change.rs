@@ -1,4 +1,4 @@
-//! Files: read, written and edited.
+//! File tools: read, write and edit.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -7,7 +7,7 @@ use super::call::{Call, Shown};
 use crate::block::{Block, Code, Diff, Span, Tone};
 use crate::present::{diff, format};
 
-/// Read: a stretch of a file.
+/// Read: a range of lines of a file.
 pub fn read(call: &Call) -> Shown {
     let (code, offset) = stretch(call);
     let code = code.filter(|code| !code.text.is_empty());
@@ -24,10 +24,10 @@ pub fn read(call: &Call) -> Shown {
     Shown::new(call.name(), summary).with(code.map(Block::Code).into_iter().collect())
 }
 
-/// What was read, and from which line on, where somebody says so.
+/// The text that was read and its first line number, if recorded.
 fn stretch(call: &Call) -> (Option<Code>, Option<u64>) {
     let language = call.path().and_then(format::language);
-    // Claude Code keeps the file with the result; OpenCode 1.18 what its screen shows of it.
+    // Claude Code stores the file in the result; OpenCode 1.18 stores what its screen displays.
     let file = call.result.get("file");
     let shown = call
         .result
@@ -44,7 +44,7 @@ fn stretch(call: &Call) -> (Option<Code>, Option<u64>) {
             return (Some(Code { language, text, first_line }), offset);
         }
     }
-    // A picture or a document: its block follows from the result.
+    // An image or document: `media` makes its block from the result.
     let Some(output) = call.output().filter(|_| file.is_none()) else { return (None, offset()) };
     let code = match unnumbered(output, call.number(&["limit"]).is_none()) {
         Some((first_line, text)) => Code { language, text, first_line: Some(first_line) },
@@ -53,9 +53,9 @@ fn stretch(call: &Call) -> (Option<Code>, Option<u64>) {
     (Some(code), offset())
 }
 
-/// Takes the line numbers off that agents put before each line for the model: `1\t`, `     1→` in
-/// Claude Code before 2.1, `1: ` in OpenCode. Only when every line has the number that it should.
-/// `is_whole` says that the file was read to its end.
+/// Strips the line numbers that agents add for the model: `1\t`, `     1→` in Claude Code before
+/// 2.1, `1: ` in OpenCode. Returns `None` unless the lines are numbered consecutively. `is_whole`:
+/// the file was read to its end.
 fn unnumbered(output: &str, is_whole: bool) -> Option<(u64, String)> {
     let (text, marks) = content_of(output);
     let mut first = None;
@@ -71,19 +71,19 @@ fn unnumbered(output: &str, is_whole: bool) -> Option<(u64, String)> {
             return None;
         }
     }
-    // Claude Code numbers what stands behind the last line end, too: nothing.
+    // Claude Code also numbers the empty line after the final newline.
     if is_whole && lines.len() > 1 {
         lines.pop_if(|last| last.is_empty());
     }
     Some((first?, lines.join("\n")))
 }
 
-/// The numbered lines of an output, without what agents tell the model around them, and what may
-/// stand behind their numbers.
+/// The numbered lines of an output without the agent's notes to the model, and the possible
+/// separators after the numbers.
 fn content_of(output: &str) -> (&str, &'static [&'static str]) {
-    // Claude Code 1.0 reminds the model of something behind the last line.
+    // Claude Code 1.0 appends a reminder to the model after the last line.
     let text = output.split_once("\n<system-reminder>").map_or(output, |(text, _)| text);
-    // OpenCode says which file it is, and how long.
+    // OpenCode wraps the content with the path and a note on the file's length.
     let wrapped = text.strip_prefix("<path>").and_then(|text| text.split_once("</path>\n"));
     let Some((_, text)) = wrapped.and_then(|(_, text)| text.split_once("<content>\n")) else {
         return (text, &["\t", "→"]);
@@ -94,13 +94,13 @@ fn content_of(output: &str) -> (&str, &'static [&'static str]) {
     (told.map_or(text, |(text, _)| text), &[": "])
 }
 
-/// Edit and MultiEdit: what changed.
+/// Edit and MultiEdit: the diff.
 pub fn edit(call: &Call) -> Shown {
     let diffs = kept_patch(call).unwrap_or_else(|| asked_edits(call));
     changed(call, diffs)
 }
 
-/// Write: a new file, or what changed in an old one.
+/// Write: a new file, or the diff of an existing one.
 pub fn write(call: &Call) -> Shown {
     if let Some(diffs) = kept_patch(call) {
         return changed(call, diffs);
@@ -118,7 +118,7 @@ pub fn write(call: &Call) -> Shown {
     Shown::new(call.name(), summary).with(body)
 }
 
-/// A patch over one file or several.
+/// A patch to one or more files.
 pub fn patch(call: &Call) -> Shown {
     let text = call.input.as_str().or_else(|| call.text(&["patch", "input", "patchText", "diff"]));
     let diffs = kept_patch(call).unwrap_or_else(|| text.map(diff::patch).unwrap_or_default());
@@ -146,7 +146,7 @@ fn changed(call: &Call, diffs: Vec<Diff>) -> Shown {
     Shown::new(call.name(), summary).with(diffs.into_iter().map(Block::Diff).collect())
 }
 
-/// The patch that the source keeps with the result: it has the true line numbers.
+/// The patch that the agent stored with the result: it has the real line numbers.
 fn kept_patch(call: &Call) -> Option<Vec<Diff>> {
     if let Some(hunks) = call.result.get("structuredPatch") {
         let hunks = Vec::<diff::PatchHunk>::deserialize(hunks).ok()?;
@@ -155,7 +155,7 @@ fn kept_patch(call: &Call) -> Option<Vec<Diff>> {
     if let Some(changes) = call.result.get("changes") {
         return Some(codex_changes(changes)).filter(|diffs| !diffs.is_empty());
     }
-    // OpenCode keeps it in the metadata, Copilot in the detailed content, Gemini as `fileDiff`.
+    // OpenCode: metadata. Copilot: detailed content. Gemini: `fileDiff`.
     let places =
         ["/diff", "/metadata/diff", "/fileDiff", "/resultDisplay/fileDiff", "/detailedContent"];
     let text = places.iter().find_map(|place| call.result.pointer(place)?.as_str())?;
@@ -168,7 +168,7 @@ fn kept_patch(call: &Call) -> Option<Vec<Diff>> {
     (!diffs.is_empty()).then_some(diffs)
 }
 
-/// Codex's changes: by path in its rollout, as a list in its protocol.
+/// Codex's changes: an object keyed by path in rollouts, a list in the protocol.
 fn codex_changes(changes: &Value) -> Vec<Diff> {
     let listed = changes.as_array().into_iter().flatten();
     let listed = listed.filter_map(|change| Some((change.get("path")?.as_str()?, change)));
@@ -203,7 +203,7 @@ fn codex_changes(changes: &Value) -> Vec<Diff> {
     listed.chain(named).map(one).collect()
 }
 
-/// What the call asked for, when no result says what came of it.
+/// The edits requested in the input, if the result has no patch.
 fn asked_edits(call: &Call) -> Vec<Diff> {
     let one = |edit: &Value| {
         let text = |keys: [&str; 3]| keys.iter().find_map(|key| edit.get(key)?.as_str());

@@ -1,10 +1,10 @@
-//! Work handed on: to sub-agents and to skills.
+//! Delegated work: sub-agents and skills.
 
 use super::call::{Call, Shown};
 use crate::block::{Block, Fold, Notice, Span, Tone};
 use crate::present::{format, markdown};
 
-/// A sub-agent: what it was asked and what it reported.
+/// A sub-agent call: prompt and report.
 pub fn agent(call: &Call) -> Shown {
     let task = call.text(&["description", "name", "task", "task_name"]);
     let prompt = call.text(&["prompt", "message", "objective"]).unwrap_or_default();
@@ -23,7 +23,7 @@ pub fn agent(call: &Call) -> Shown {
             blocks: markdown::blocks(prompt),
         }));
     }
-    // What Claude Code launched in the background has no report yet, only advice to the model.
+    // A Claude Code background agent has no report yet; the result is only advice to the model.
     if call.result.get("isAsync").is_some_and(|flag| flag == true) {
         let text = "Runs in the background".to_owned();
         shown.body.push(Block::Notice(Notice { tone: Tone::Background, code: None, text }));
@@ -33,7 +33,7 @@ pub fn agent(call: &Call) -> Shown {
     shown
 }
 
-/// The result's own texts; what the model was told wraps them in notes of the agent's.
+/// The report texts of the result. The output for the model wraps them in notes.
 fn report(call: &Call) -> Vec<Block> {
     let listed = call.result.get("content").unwrap_or(&call.result).as_array();
     let texts: Vec<String> = listed
@@ -49,8 +49,8 @@ fn report(call: &Call) -> Vec<Block> {
     call.output().map(markdown::blocks).unwrap_or_default()
 }
 
-/// The report in the frame that Claude Code 2.1.325 puts around it for an agent that has started
-/// another: every line of the report is indented, the frame's own lines are not.
+/// Unwraps the hand-back frame that Claude Code 2.1.325 puts around the report of an agent that
+/// started another agent: the lines of the report are indented, those of the frame are not.
 fn handed_back(text: &str) -> Option<String> {
     let mut lines = text.lines().skip_while(|line| !line.starts_with("[Subagent hand-back]"));
     lines.next()?;
@@ -59,7 +59,7 @@ fn handed_back(text: &str) -> Option<String> {
     Some(report.join("\n"))
 }
 
-/// A skill that the model loads.
+/// A skill loaded by the model.
 pub fn skill(call: &Call) -> Shown {
     let name = call.text(&["skill", "name", "command"]).unwrap_or_default();
     let mut summary = vec![Span::plain(super::line(name)).strong()];

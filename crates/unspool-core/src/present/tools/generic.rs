@@ -1,4 +1,4 @@
-//! Tools that nobody has described: their name, their input, their output.
+//! Fallback for tools without a presenter: name, input and output.
 
 use serde_json::Value;
 
@@ -26,7 +26,7 @@ pub fn mcp(call: &Call) -> Shown {
     shown
 }
 
-/// Any tool while its input is still being written.
+/// Any tool while its input is still streaming.
 pub fn streaming(call: &Call) -> Shown {
     let text = &call.tool.input_text;
     let summary = vec![Span::plain(super::line(text)).dim()];
@@ -34,7 +34,7 @@ pub fn streaming(call: &Call) -> Shown {
     Shown::new(call.name(), summary).with(vec![Block::Code(code)])
 }
 
-/// A line for any call: its title, else its input, else its output.
+/// One-line summary of any call: its title, else its input, else its output.
 pub fn any_summary(call: &Call) -> Vec<Span> {
     let mut summary = call.title_summary();
     if summary.is_empty() {
@@ -47,7 +47,7 @@ pub fn any_summary(call: &Call) -> Vec<Span> {
     summary
 }
 
-/// The first words of the input: the values that are short, in the source's order.
+/// The short values of the input, in source order.
 fn input_summary(call: &Call) -> Vec<Span> {
     let Some(input) = &call.tool.input else { return Vec::new() };
     let Some(json::Entries(entries)) = input.read() else {
@@ -68,7 +68,7 @@ fn input_summary(call: &Call) -> Vec<Span> {
     vec![Span::plain(super::line(&words.join(", "))).dim()]
 }
 
-/// The output: as JSON when it is some, else as a terminal would show it.
+/// The output as JSON if it parses, else as terminal output.
 fn output(call: &Call) -> Option<Block> {
     let text = call.output()?;
     let trimmed = text.trim_start();

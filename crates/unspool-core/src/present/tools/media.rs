@@ -1,4 +1,4 @@
-//! Pictures and documents in results: named by their type and size, never printed as base64.
+//! Images and documents in results: shown by type and size, never printed as base64.
 
 use std::sync::Arc;
 
@@ -8,15 +8,15 @@ use super::call::Call;
 use crate::block::{Block, FileReference, safe_link};
 use crate::part::File;
 
-/// Pictures that a browser shows without running anything: SVG is not among them.
+/// Image types that a browser displays without executing anything; SVG can run scripts.
 const RASTER: [&str; 5] = ["image/png", "image/jpeg", "image/gif", "image/webp", "image/avif"];
-/// Larger pictures are named only.
+/// Larger images get no preview.
 const MAX_PREVIEW: usize = 8 * 1024 * 1024;
 
-/// The pictures and documents of a call's result.
+/// The images and documents of a call's result.
 pub fn blocks(call: &Call) -> Vec<Block> {
     let mut found = Vec::new();
-    // Read keeps one file; tools of MCP servers give a list of content blocks.
+    // Read stores one file; MCP tools return a list of content blocks.
     if let Some(file) = call.result.get("file")
         && let Some(data) = file.get("base64").and_then(Value::as_str)
     {
@@ -62,7 +62,7 @@ fn encoded(name: Option<&str>, media_type: Option<&str>, data: &str) -> FileRefe
     }
 }
 
-/// What is shown of an attached file.
+/// The reference block of an attached file.
 pub fn file_reference(file: &File) -> FileReference {
     let url = file.url.as_deref().unwrap_or_default();
     if let Some((media_type, data)) =
@@ -72,7 +72,7 @@ pub fn file_reference(file: &File) -> FileReference {
         return encoded(file.name.as_deref(), Some(media_type), data);
     }
     let name = file.name.clone().or_else(|| {
-        // A data URL that is not base64 is no name.
+        // Never use a data URL as a name.
         (!url.is_empty() && !url.starts_with("data:")).then(|| url.to_owned())
     });
     FileReference {

@@ -1,6 +1,6 @@
-//! Tools: from one call to one card. The registry maps a tool's name to the function that shows
-//! it; a new tool is one line there and one function. What has no line is shown generically, so
-//! nothing is hidden because it is unknown (R-003-53, C-22).
+//! Presents a tool call as a card. The registry maps tool names to presenter functions; a new tool
+//! needs one function and one line. Unregistered tools get the generic presenter, so no call is
+//! hidden (R-003-53, C-22).
 
 mod ask;
 mod call;
@@ -24,11 +24,11 @@ use crate::present::{ansi, format};
 
 type Presenter = fn(&Call) -> Shown;
 
-/// As agents spell the tools that say what is to be done: an archive looks them up by index.
+/// Names of the planning tools as agents spell them, for index lookups in the archive.
 pub const PLAN_TOOLS: [&str; 6] =
     ["TodoWrite", "todowrite", "TaskCreate", "TaskUpdate", "update_plan", "write_todos"];
 
-/// Those that say what is to be done.
+/// Presenters of planning tools.
 static PLANS: &[(&str, Presenter)] = &[
     ("todowrite", plan::todos),
     ("writetodos", plan::todos),
@@ -37,7 +37,7 @@ static PLANS: &[(&str, Presenter)] = &[
     ("taskupdate", plan::update),
 ];
 
-/// Those that change files.
+/// Presenters of tools that change files.
 static EDITS: &[(&str, Presenter)] = &[
     ("edit", change::edit),
     ("multiedit", change::edit),
@@ -51,7 +51,7 @@ static EDITS: &[(&str, Presenter)] = &[
     ("applypatch", change::patch),
 ];
 
-/// Names are compared without case, `_`, `-` and `.`: agents spell one tool in many ways.
+/// All other presenters. Names are normalised: lower case, without `_`, `-` and `.`.
 static REGISTRY: &[(&str, Presenter)] = &[
     ("bash", shell::run),
     ("shell", shell::run),
@@ -94,18 +94,18 @@ static REGISTRY: &[(&str, Presenter)] = &[
     ("activateskill", delegate::skill),
 ];
 
-/// A tool's name without what agents spell differently.
+/// Normalises a tool name, since agents spell one tool in different ways.
 fn plain(name: &str) -> String {
     name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
-/// Whether a tool of this name changes files.
+/// True if the tool changes files.
 pub fn is_edit(name: &str) -> bool {
     let plain = plain(name);
     EDITS.iter().any(|(known, _)| *known == plain)
 }
 
-/// Whether a tool of this name says what is to be done.
+/// True if the tool writes a plan or task list.
 pub fn is_plan(name: &str) -> bool {
     let plain = plain(name);
     PLANS.iter().any(|(known, _)| *known == plain)
@@ -126,7 +126,7 @@ pub fn card(tool: &Tool) -> Card {
     let call = Call::new(tool);
     let mut shown =
         if call.is_streaming() { generic::streaming(&call) } else { presenter(&tool.name)(&call) };
-    // Why a person refused stands with the answer.
+    // The reason for a denial is already shown with the answer.
     let answered = tool.answer.as_ref().map(|answer| answer.text.as_str());
     if !shown.error_shown
         && let Some(text) = call.error().filter(|text| Some(text.as_str()) != answered)
@@ -138,11 +138,11 @@ pub fn card(tool: &Tool) -> Card {
         }));
     }
     shown.body.extend(media::blocks(&call));
-    // Every card has a line that says what it is about, also when the input was nonsense.
+    // Every card needs a summary, even if the input is malformed.
     if text_of(&shown.summary).trim().is_empty() {
         shown.summary = generic::any_summary(&call);
     }
-    // The tool that asks knows its own answers better than the overlay does.
+    // Question tools build their own question, with more detail than the attached one.
     let question = shown.question.take().or_else(|| ask::overlay(&call));
     Card {
         badge: badge(tool.state),
@@ -178,7 +178,7 @@ fn icon(state: ToolState) -> Icon {
     }
 }
 
-/// One line from a text, for a summary.
+/// A text as one summary line.
 fn line(text: &str) -> String {
     format::first_line(text, 300)
 }

@@ -1,4 +1,5 @@
-//! Plans: to-do lists, tasks, and the plan that a person is asked to approve.
+//! Planning tools: to-do lists, tasks, and plans submitted for approval. Also the current task list
+//! of a session.
 
 use serde_json::Value;
 
@@ -7,7 +8,7 @@ use crate::block::{Block, Check, List, ListItem, Span};
 use crate::part::{Body, Part, TaskItem};
 use crate::present::{ansi, format, markdown};
 
-/// A whole to-do list at once.
+/// A complete to-do list.
 pub fn todos(call: &Call) -> Shown {
     let list = ["todos", "plan", "items"].iter().find_map(|key| call.input.get(key)?.as_array());
     let items: Vec<ListItem> = list.into_iter().flatten().filter_map(item).collect();
@@ -17,7 +18,7 @@ pub fn todos(call: &Call) -> Shown {
     if items.is_empty() {
         return super::generic::unknown(call);
     }
-    // OpenCode gives the list back, and it stands behind its call as a part of its own.
+    // OpenCode returns the list, and it follows the call as a task list part of its own.
     let told = call.tool.name == "todowrite" && call.result.get("todos").is_some();
     if !told {
         shown.body.push(Block::List(List { start: None, tight: true, items }));
@@ -57,7 +58,7 @@ fn check(status: &str) -> Check {
     }
 }
 
-/// What is to be done in a session, as its calls have told it so far.
+/// The current task list of a session, derived from its calls.
 #[derive(Default)]
 pub struct Tasks(Vec<Task>);
 
@@ -76,7 +77,7 @@ impl<'a> FromIterator<&'a Part> for Tasks {
 }
 
 impl Tasks {
-    /// Takes in a part, in the order of the session. Most say nothing of tasks.
+    /// Applies a part, in session order. Most parts do not concern tasks.
     pub fn take(&mut self, body: &Body) {
         if let Body::TaskList(list) = body {
             let task = |item: &TaskItem| Task {
@@ -109,7 +110,7 @@ impl Tasks {
         }
     }
 
-    /// How many there are, and how many of them are done.
+    /// Number of tasks, and how many of them are done.
     pub fn counts(&self) -> (usize, usize) {
         (self.0.len(), self.0.iter().filter(|task| task.check == Check::Done).count())
     }
@@ -172,7 +173,7 @@ pub fn list(call: &Call) -> Shown {
     shown
 }
 
-/// ExitPlanMode: the plan as the person saw it.
+/// ExitPlanMode: the plan as shown to the user.
 pub fn exit(call: &Call) -> Shown {
     let kept = call.result.get("plan").and_then(Value::as_str);
     let plan = kept.or_else(|| call.text(&["plan", "summary"])).unwrap_or_default();

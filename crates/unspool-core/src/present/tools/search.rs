@@ -1,4 +1,4 @@
-//! Searches: for files, in files, for tools.
+//! Search tools: file names, file contents, tools.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use super::call::{Call, Shown};
 use crate::block::{Block, List, ListItem, Span};
 use crate::present::{ansi, format};
 
-/// Files by pattern, and the content of folders.
+/// File name patterns and directory listings.
 pub fn glob(call: &Call) -> Shown {
     let pattern = call.text(&["pattern"]).map(|text| Span::plain(super::line(text)).code());
     let mut summary: Vec<Span> = pattern.into_iter().collect();
@@ -20,7 +20,7 @@ pub fn glob(call: &Call) -> Shown {
     shown
 }
 
-/// Lines by pattern.
+/// Content search.
 pub fn grep(call: &Call) -> Shown {
     let pattern = call.text(&["pattern", "query"]).unwrap_or_default();
     let mut summary = vec![Span::plain(super::line(pattern)).code()];
@@ -38,7 +38,7 @@ pub fn grep(call: &Call) -> Shown {
     shown
 }
 
-/// Tools by name or by words.
+/// Search for tools by name or keywords.
 pub fn tools(call: &Call) -> Shown {
     let query = call.text(&["query"]).unwrap_or_default();
     let mut shown = Shown::new(call.name(), vec![Span::plain(super::line(query)).code()]);

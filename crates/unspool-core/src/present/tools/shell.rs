@@ -1,11 +1,11 @@
-//! Shells: a command and what it printed.
+//! Shell tools: a command and its output.
 
 use super::call::{Call, Shown};
 use crate::block::{Block, Code, Notice, Span, Terminal, Tone};
 use crate::part::ToolState;
 use crate::present::{ansi, format};
 
-/// Bash and its kin.
+/// Bash and other shells.
 pub fn run(call: &Call) -> Shown {
     let command = command(call).unwrap_or_default();
     let mut lines = command.trim().lines();
@@ -36,13 +36,13 @@ pub fn run(call: &Call) -> Shown {
         let text = format!("The whole output{bytes} is in {path}");
         shown.body.push(Block::Notice(Notice { tone: Tone::Muted, code: None, text }));
     }
-    // A command that ran and failed shows what it printed; one that never ran shows why.
+    // A command that ran shows its output; one that never ran shows the error.
     shown.error_shown =
         exit_code.is_some() || call.tool.state == ToolState::Failed && !printed.is_empty();
     shown
 }
 
-/// A look at what a command in the background has printed.
+/// Reads the output of a background command.
 pub fn look(call: &Call) -> Shown {
     let id = call.text(&["bash_id", "shell_id", "shellId", "task_id"]).unwrap_or_default();
     let mut shown = Shown::new(call.name(), vec![Span::plain(super::line(id)).code()]);
@@ -54,7 +54,7 @@ fn has_news(terminal: &Terminal) -> bool {
     !terminal.lines.is_empty() || terminal.exit_code.is_some_and(|code| code != 0)
 }
 
-/// The command as one text; Codex gives some as a list of words.
+/// The command as one string; Codex passes some as an argument list.
 fn command(call: &Call) -> Option<String> {
     if let Some(text) = call.text(&["command", "cmd", "script"]) {
         return Some(text.to_owned());
@@ -69,24 +69,24 @@ fn command(call: &Call) -> Option<String> {
     }
 }
 
-/// What the command printed, and how it ended.
+/// The output of the command and its exit code.
 fn printed(call: &Call) -> (String, Option<i64>) {
     let output = call.tool.output.as_deref().unwrap_or_default();
     let mut exit_code = call.tool.exit_code;
-    // Claude Code keeps more of a large output with the result than it tells the model.
+    // Claude Code stores more of a large output in the result than it passes to the model.
     if output.starts_with("<persisted-output>")
         && let Some(stdout) = call.result.get("stdout").and_then(|stdout| stdout.as_str())
     {
         return (stdout.to_owned(), exit_code);
     }
-    // Claude Code 2.1 puts `Exit code 3` before the output of a command that failed.
+    // Claude Code 2.1 prefixes the output of a failed command with `Exit code 3`.
     if let Some(rest) = output.strip_prefix("Exit code ") {
         let (code, rest) = rest.split_once('\n').unwrap_or((rest, ""));
         if let Ok(code) = code.trim().parse::<i64>() {
             return (rest.to_owned(), exit_code.or(Some(code)));
         }
     }
-    // Codex puts a few lines about the process before what it printed.
+    // Codex prefixes the output with a few lines about the process.
     if output.starts_with("Chunk ID")
         && let Some((head, rest)) = output.split_once("\nOutput:\n")
     {
@@ -94,7 +94,7 @@ fn printed(call: &Call) -> (String, Option<i64>) {
         exit_code = exit_code.or_else(|| told?.trim().parse().ok());
         return (rest.to_owned(), exit_code);
     }
-    // A call that was refused printed nothing: its output is the refusal.
+    // A denied call printed nothing: its output is the denial.
     let ran = call.tool.state == ToolState::Failed && !output.starts_with("<tool_use_error>");
     if call.is_failed() && exit_code.is_none() && !ran {
         return (String::new(), None);

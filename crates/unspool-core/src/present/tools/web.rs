@@ -1,4 +1,4 @@
-//! The web: searches and pages.
+//! Web tools: search and fetch.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use super::call::{Call, Shown};
 use crate::block::{Block, List, ListItem, Span};
 use crate::present::{format, markdown};
 
-/// A search: its links, and what the searcher said about them.
+/// A search: its links and the summary text.
 pub fn search(call: &Call) -> Shown {
     let query = call.text(&["query", "q"]).unwrap_or_default();
     let mut shown = Shown::new(call.name(), vec![Span::plain(super::line(query))]);
@@ -24,7 +24,7 @@ pub fn search(call: &Call) -> Shown {
     shown
 }
 
-/// A list of links, from objects with an address and a title.
+/// A list of links, from objects with a URL and a title.
 pub fn links(found: &[Value]) -> Option<Block> {
     let items: Vec<ListItem> = found
         .iter()
@@ -41,7 +41,7 @@ pub fn links(found: &[Value]) -> Option<Block> {
     (!items.is_empty()).then_some(Block::List(List { start: None, tight: true, items }))
 }
 
-/// A page, as the reader of the page put it.
+/// A fetched page, as summarised by the tool.
 pub fn fetch(call: &Call) -> Shown {
     let url = call.text(&["url", "urls", "prompt"]).unwrap_or_default();
     let mut summary = vec![Span::plain(super::line(url)).link(url)];

@@ -1,4 +1,4 @@
-//! The objects of the format, with exactly the fields that we write: it forbids all others.
+//! The objects of the format, with exactly the fields that we write: the format forbids others.
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -59,29 +59,29 @@ pub struct Own {
     pub unspool: Extra,
 }
 
-/// What a step's `extra` says under our name.
+/// `extra.unspool` of a step.
 #[derive(Serialize, Default)]
 pub struct Extra {
     /// The number of the turn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turn: Option<u32>,
-    /// How the turn began and what became of it, on its first step.
+    /// The trigger and the state of the turn, on its first step.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trigger: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turn_state: Option<&'static str>,
-    /// What began the turn: the user's words, or those of another trigger.
+    /// True for the prompt of the turn.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub prompt: bool,
-    /// Rewound away: it happened, and no later call was told of it.
+    /// Rewound: it happened, but later calls do not see it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub abandoned: bool,
-    /// A later stretch of the model call that the agent step before began.
+    /// Continues the model call of the previous agent step.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub continues: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop_reason: Option<String>,
-    /// What the step was made of, in order.
+    /// The parts of the step, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<Json>,
 }
@@ -154,8 +154,8 @@ pub struct FinalMetrics {
     pub extra: Option<Value>,
 }
 
-/// Counts that the format has no field for, and what they should have cost: an estimate by a list
-/// of prices never stands where a bill is expected.
+/// Counts that the format has no field for, and the estimated cost: an estimate must not appear as
+/// a reported cost.
 pub fn beside(usage: Usage, estimated: Option<f64>) -> Option<Value> {
     let mut own = Map::new();
     if usage.cache_write > 0 {

@@ -1,6 +1,6 @@
-//! The steps of a turn: what the user said, one agent step for each model call, and what else
-//! happened as steps of the user or of the system at their place. A call that such a step stands in
-//! the middle of goes on in another agent step, which says so.
+//! The steps of a turn: the prompt, one agent step per model call, and user or system steps for
+//! other parts, in order. If such a step interrupts a call, the call continues in another agent
+//! step marked `continues`.
 
 use jiff::Timestamp;
 use rustc_hash::FxHashSet;
@@ -15,10 +15,10 @@ use unspool_core::session::{Session, Turn};
 use super::schema::{Extra, Metrics, Reference, Step, ToolCall, ToolResult};
 use crate::project::calls::{self, Call, asker, began, calls, document};
 
-/// Between two texts, or two thoughts, of one step.
+/// Separates the texts, or the reasoning parts, of one step.
 const BETWEEN: &str = "\n\n";
 
-/// The sub-agents that a turn speaks of, by their own ids.
+/// The ids of the sub-agents in a turn.
 pub fn agent_ids(turn: &Turn) -> impl Iterator<Item = &str> {
     let told = turn.parts.iter().filter_map(|part| {
         if let Body::Agent(agents) = &part.body { Some(&agents.agents) } else { None }
@@ -26,8 +26,8 @@ pub fn agent_ids(turn: &Turn) -> impl Iterator<Item = &str> {
     told.flatten().map(|agent| agent.id.as_str())
 }
 
-/// The steps of a turn, without their numbers. `held` are the sub-agents whose trajectories can be
-/// referred to.
+/// The steps of a turn, not yet numbered. `held` are the sub-agents whose trajectories can be
+/// referenced.
 pub fn of_turn(
     session: &Session,
     turn: &Turn,
@@ -54,7 +54,7 @@ struct Telling<'a> {
     held: &'a FxHashSet<String>,
     prices: &'a Prices,
     steps: Vec<Step>,
-    /// The agent step that parts are put into.
+    /// The agent step that collects parts.
     open: Option<Step>,
 }
 
@@ -76,7 +76,7 @@ impl Telling<'_> {
         let mut step = self.step(asker(self.session, self.turn), self.turn.started);
         step.extra.unspool.prompt = true;
         for body in &self.turn.user {
-            // A report of something in the background is all that such a turn is begun with.
+            // A turn started by a background report has only that notice as its prompt.
             let report = if let Body::Notice(notice) = body { Some(&*notice.text) } else { None };
             match body.prose().or(report) {
                 Some(text) => {
@@ -126,7 +126,7 @@ impl Telling<'_> {
         }
     }
 
-    /// The agent step of a call: the open one, or another.
+    /// The agent step of a call: the open one, or a new one.
     fn begin(&mut self, call: &Call<'_>, begun: &mut bool, part: Option<&Part>) -> &mut Step {
         let open = self.open.take();
         let step = open.unwrap_or_else(|| self.another(call, std::mem::replace(begun, true), part));
@@ -148,7 +148,7 @@ impl Telling<'_> {
         step
     }
 
-    /// Something that is a step by itself.
+    /// A part that becomes a step of its own.
     fn happen(&mut self, source: &'static str, part: &Part, text: &str) {
         self.close();
         let mut step = self.step(source, began(part));
@@ -157,7 +157,7 @@ impl Telling<'_> {
         self.steps.push(step);
     }
 
-    /// Something that the format does not know: whole, in the step that it stands in.
+    /// A part that the format does not have: kept whole in `extra` of the current step.
     fn keep(&mut self, part: &Part) {
         let whole = document(self.session, &part.body);
         if let Some(step) = &mut self.open {
@@ -170,7 +170,7 @@ impl Telling<'_> {
         self.steps.push(step);
     }
 
-    /// Sub-agents: referred to from the result of the call that started them.
+    /// References the sub-agents from the result of the call that started them.
     fn delegate(&mut self, part: &Part, agents: &Agents) {
         self.keep(part);
         let references: Vec<Reference> = agents
@@ -191,7 +191,7 @@ impl Telling<'_> {
         let all = self.open.iter_mut().chain(self.steps.iter_mut().rev());
         let (step, source) = match { all }.find(calls) {
             Some(step) => (Some(step), Some(call)),
-            // Nobody told of the call: the reference stands where the agents do.
+            // The call was not recorded: put the reference where the agents are.
             None => (self.open.as_mut().or(self.steps.last_mut()), None),
         };
         let Some(step) = step else { return };
@@ -273,7 +273,7 @@ impl Step {
     }
 }
 
-/// The input as the object that the format wants, and what was done to make it one.
+/// The input as the object that the format requires, and what was done to make it one.
 fn arguments(tool: &Tool) -> (Json, Option<&'static str>) {
     let Some(input) = calls::input(tool) else {
         return (Json::checked("{}"), Some("not told"));
@@ -284,7 +284,7 @@ fn arguments(tool: &Tool) -> (Json, Option<&'static str>) {
     (Json::checked(&format!("{{\"input\":{}}}", input.text())), Some("wrapped"))
 }
 
-/// A part whose text stands in the step: what it is, and how much of the text is its own.
+/// The `extra` entry of a part whose text is in the step: its kind and length.
 fn entry(body: &Body, text: &str) -> Json {
     let mut own = json!({ "kind": body.kind().name(), "chars": text.chars().count() });
     let mut put = |name: &str, value: Value| {
@@ -334,7 +334,7 @@ fn join(all: &mut String, text: &str) {
     all.push_str(text);
 }
 
-/// A time as the format has it; none before the year 1, which its readers do not know.
+/// A time in the format's notation. None before the year 1, which its readers reject.
 fn told_time(at: Timestamp) -> Option<String> {
     const YEAR_1: i64 = -62_135_596_800;
     (at.as_second() >= YEAR_1).then(|| format!("{at:.3}"))

@@ -1,5 +1,4 @@
-//! D2 as text: keys and strings that stay what they are whatever is in them, and the looks of
-//! shapes.
+//! Writes D2 syntax: keys and strings, escaped whatever they contain, and the style classes.
 
 use std::io::{self, Write};
 
@@ -8,10 +7,10 @@ use rustc_hash::FxHashSet;
 use crate::project::thoughtflow::{Label, Status};
 use crate::text::safe;
 
-/// The compiler refuses keys that are much longer.
+/// The compiler rejects much longer keys.
 const KEY: usize = 200;
 
-/// A string in double quotes (R-002-26). Dollars begin substitutions, in quotes too.
+/// A string in double quotes (R-002-26). `$` starts a substitution, even in quotes.
 pub fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 16);
     out.push('"');
@@ -23,7 +22,7 @@ pub fn quoted(text: &str) -> String {
             }
             '\n' => out.push_str("\\n"),
             '\t' => out.push_str("\\t"),
-            // No XML may hold these, and the compiler writes XML.
+            // Invalid in XML, which the compiler writes.
             '\u{fffe}' | '\u{ffff}' => out.push(char::REPLACEMENT_CHARACTER),
             c => out.push(c),
         }
@@ -32,9 +31,9 @@ pub fn quoted(text: &str) -> String {
     out
 }
 
-/// A tooltip. The compiler shows it as it is, and yet refuses what would be broken markup if it were
-/// Markdown (seen in 0.7): where a tag or a character by its number would begin, a space that nobody
-/// sees says that it does not.
+/// A tooltip. The compiler shows it verbatim, but rejects text that would be broken markup in
+/// Markdown (seen in 0.7): a zero-width space after `<` and `&` prevents tags and character
+/// references.
 pub fn hint(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text.chars().peekable();
@@ -52,13 +51,13 @@ pub fn hint(text: &str) -> String {
     quoted(&out)
 }
 
-/// A text in a comment: on one line.
+/// Text for a comment, on one line.
 pub fn remark(text: &str) -> String {
     let line = text.chars().take(KEY).collect::<String>();
     safe(&line).replace(['\n', '\t'], " ")
 }
 
-/// Keys of a board: each is one of its own, also for a compiler that takes `A` for `a`.
+/// The keys of a board: unique even for a case-insensitive compiler.
 #[derive(Default)]
 pub struct Keys {
     taken: FxHashSet<String>,
@@ -68,7 +67,7 @@ impl Keys {
     /// A key, in quotes.
     pub fn key(&mut self, id: &str) -> String {
         let short: String = id.chars().take(KEY).collect();
-        // An underscore alone is the board above, and nothing is no key.
+        // `_` refers to the parent board, and an empty key is invalid.
         let base = if short.trim_matches(['_', ' ']).is_empty() { "step" } else { &short };
         let mut key = base.to_owned();
         let mut more = 1;
@@ -80,8 +79,8 @@ impl Keys {
     }
 }
 
-/// A class for each kind of step and each end of a run (R-002-24). Colours are those of the light
-/// theme: a diagram stands on white.
+/// A class per kind of step and per run status (R-002-24). Colours of the light theme, since
+/// diagrams have a white background.
 pub fn classes(out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "classes: {{")?;
     for label in Label::ALL {

@@ -1,4 +1,4 @@
-//! When a span began and ended. Sources tell some of the times; a span needs all of them.
+//! The start and end of spans. Sources record some times; a span needs both.
 
 use jiff::{SignedDuration, Timestamp};
 use unspool_core::part::{Body, Part};
@@ -6,12 +6,12 @@ use unspool_core::session::Turn;
 
 use crate::project::calls::began;
 
-/// Nanoseconds since 1970, where the protocol has a number for them.
+/// Nanoseconds since 1970. None before 1970, which the protocol cannot express.
 pub fn nanos(at: Timestamp) -> Option<u64> {
     u64::try_from(at.as_nanosecond()).ok()
 }
 
-/// From when to when, and whether a source said so.
+/// A time range, and whether it is estimated.
 #[derive(Clone, Copy)]
 pub struct Stretch {
     pub start: u64,
@@ -20,7 +20,7 @@ pub struct Stretch {
 }
 
 impl Stretch {
-    /// What was told, and `near` where it was not.
+    /// The recorded times, with `fallback` where one is missing.
     fn of(start: Option<Timestamp>, end: Option<Timestamp>, near: u64) -> Stretch {
         let (start, end) = (start.and_then(nanos), end.and_then(nanos));
         let from = start.or(end.map(|end| end.min(near))).unwrap_or(near);
@@ -35,7 +35,7 @@ impl Stretch {
     pub fn of_turn(turn: &Turn, near: u64) -> Stretch {
         let first = turn.parts.iter().filter_map(began).min();
         let last = turn.parts.iter().filter_map(|part| part.ended.or(part.started)).max();
-        // What happened in it, happened while it ran.
+        // A turn spans all of its parts.
         let start = [turn.started, first].into_iter().flatten().min();
         let end = [turn.ended, last].into_iter().flatten().max();
         let told = (turn.started, turn.ended) == (start, end) && start.is_some() && end.is_some();
@@ -43,9 +43,9 @@ impl Stretch {
         Stretch { estimated: stretch.estimated || !told, ..stretch }
     }
 
-    /// A model call: from the first thing that the model wrote to the last.
+    /// A model call: from the first to the last model output.
     pub fn of_call(parts: &[&Part], near: u64) -> Stretch {
-        // A call to a tool is written when it begins; what comes after is the tool's own time.
+        // The model wrote a tool call by its start; the rest is the tool's own time.
         let written = |part: &&&Part| match &part.body {
             Body::Tool(_) => part.started,
             Body::Text(_) | Body::Reasoning(_) | Body::File(_) | Body::Source(_) => {
@@ -71,7 +71,7 @@ impl Stretch {
     pub fn of_tool(part: &Part, duration_ms: Option<u64>, near: u64) -> Stretch {
         let lasted = duration_ms.and_then(|ms| i64::try_from(ms).ok());
         let lasted = lasted.map(SignedDuration::from_millis);
-        // A duration is told: what follows from it is known.
+        // A recorded duration gives the missing time exactly.
         let start = part.started.or_else(|| part.ended?.checked_sub(lasted?).ok());
         let end = part.ended.or_else(|| part.started?.checked_add(lasted?).ok());
         Stretch::of(start, end, near)

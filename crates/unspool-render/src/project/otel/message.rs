@@ -12,7 +12,7 @@ pub fn message(role: &str, parts: Vec<Value>) -> Value {
     object([("role", text(role)), ("parts", list(parts))])
 }
 
-/// What a model answered. The conventions require a reason, of which sources do not always speak.
+/// An assistant message. The conventions require a finish reason, which sources may lack.
 pub fn answer(parts: Vec<Value>, stop_reason: Option<&str>) -> Value {
     let reason = stop_reason.map_or("unknown", finish_reason);
     let fields =
@@ -20,7 +20,7 @@ pub fn answer(parts: Vec<Value>, stop_reason: Option<&str>) -> Value {
     object(fields)
 }
 
-/// What vendors call the end of an answer, in the words of the conventions.
+/// Maps vendors' stop reasons to those of the conventions.
 fn finish_reason(told: &str) -> &str {
     match told.to_ascii_lowercase().as_str() {
         "stop" | "end_turn" | "stop_sequence" => "stop",
@@ -31,13 +31,13 @@ fn finish_reason(told: &str) -> &str {
     }
 }
 
-/// What the user, or another trigger, said.
+/// The prompt of a turn, from the user or another trigger.
 pub fn asked(session: &Session, turn: &Turn) -> Option<Value> {
     let parts = turn.user.iter().map(|body| spoken(session, body));
     (!turn.user.is_empty()).then(|| message(asker(session, turn), parts.collect()))
 }
 
-/// A part of a message that is no call.
+/// A message part other than a call.
 pub fn spoken(session: &Session, body: &Body) -> Value {
     match body {
         Body::Text(told) => {
@@ -76,7 +76,7 @@ pub fn spoken(session: &Session, body: &Body) -> Value {
     }
 }
 
-/// A part that the conventions do not know: any other type may stand in a message.
+/// A part that the conventions do not define: they allow other types in a message.
 fn whole(session: &Session, body: &Body) -> Value {
     let kind = format!("unspool.{}", body.kind().name());
     object([("type", text(&kind)), ("part", of_json(&document(session, body)))])
@@ -107,7 +107,7 @@ fn attached(file: &File) -> Option<Value> {
     Some(object(fields))
 }
 
-/// A call, in the answer that asks for it.
+/// A call in the assistant message that requests it.
 pub fn call(call_id: &str, tool: &Tool) -> Value {
     let arguments = calls::input(tool).map(|input| of_json(&input));
     let id = ("id", text(call_id));
@@ -121,7 +121,7 @@ pub fn call(call_id: &str, tool: &Tool) -> Value {
     object(fields.chain(arguments.map(|arguments| ("arguments", arguments))))
 }
 
-/// What a call gave back, if it gave anything back.
+/// The result of a call as a message part, if there is one.
 pub fn response(session: &Session, call_id: &str, tool: &Tool) -> Option<Value> {
     let told = result(session, tool)?;
     let id = ("id", text(call_id));

@@ -1,5 +1,5 @@
-//! Who serves a model. No source says it in the words of the conventions, so it is read from the
-//! model's name, and otherwise from the agent's.
+//! The provider of a model. Sources do not use the names of the conventions, so the provider is
+//! derived from the model name, or else from the agent.
 
 /// The value of `gen_ai.provider.name`.
 pub fn of(model: Option<&str>, agent: &str) -> &'static str {

@@ -35,12 +35,12 @@ pub struct Span {
     status: Option<Value>,
 }
 
-/// Where a sub-agent's turns hang.
+/// The parent span of a sub-agent's turns.
 pub struct Above {
     span: String,
     name: String,
     id: String,
-    /// When it was started.
+    /// The start of the sub-agent.
     pub begin: u64,
 }
 
@@ -56,30 +56,30 @@ pub struct Told {
     pub delegations: Vec<Delegation>,
 }
 
-/// What is remembered from turn to turn.
+/// Builds the spans of a session; keeps state between turns.
 pub struct Telling {
     session: Session,
     trace: String,
     above: Option<Above>,
-    /// The time that was told last: what has none is taken to be of it.
+    /// The last known time, used where a time is missing.
     now: u64,
-    /// What the next model call is told that the one before was not.
+    /// Input messages that are new for the next model call.
     incoming: Vec<Value>,
 }
 
-/// One turn on its way.
+/// The turn being built.
 struct Running<'a> {
     turn: &'a Turn,
     span: String,
     told: Told,
     events: Vec<Value>,
-    /// How many parts came so far.
+    /// Parts so far.
     parts: u64,
-    /// When those that came so far were over, and when the turn was.
+    /// The end of the parts so far, and the end of the turn.
     over: u64,
     end: u64,
-    /// Spans of calls so far, by call id. A call inside another finds only earlier ones here, so no
-    /// two can be inside each other.
+    /// Span and start of the calls so far, by call id. A nested call finds only earlier calls, so
+    /// there are no cycles.
     tools: FxHashMap<&'a str, (String, u64)>,
 }
 
@@ -145,7 +145,7 @@ impl Telling {
         }
     }
 
-    /// What every span of an operation says.
+    /// The attributes common to all spans of an operation.
     fn attributes(&self, operation: &str, stretch: Stretch) -> Attributes {
         let mut all = Attributes::default();
         all.text("gen_ai.operation.name", operation);
@@ -171,7 +171,7 @@ impl Telling {
         events: Vec<Value>,
     ) -> Span {
         let above = self.above.as_ref().map(|above| above.span.clone());
-        // What comes before the first prompt is no run of the agent.
+        // Parts before the first prompt are not an agent invocation.
         let preamble = turn.number == 0 && turn.steps.is_empty() && asked.is_none();
         let (operation, subject) =
             if preamble { ("preamble", "") } else { ("invoke_agent", self.agent_name()) };
@@ -217,7 +217,7 @@ impl Telling {
     fn call<'a>(&mut self, running: &mut Running<'a>, call: &Call<'a>, nth: usize) {
         let stretch = Stretch::of_call(&call.parts, self.now);
         self.now = self.now.max(stretch.start);
-        // Where the model's own span stands, once it is known what the model said.
+        // The index of the model's own span, inserted when its output is complete.
         let place = running.told.spans.len();
         let incoming = self.incoming.len();
         let mut answer: Vec<Value> = Vec::new();
@@ -306,7 +306,7 @@ impl Telling {
             all.put("gen_ai.response.finish_reasons", list([text(reason)]));
         }
         if !incoming.is_empty() {
-            // Not the whole history: what the call before was not told.
+            // Not the whole history: only messages that are new since the previous call.
             all.mark("unspool.input.incremental", true);
             all.put("gen_ai.input.messages", list(incoming));
         }
@@ -360,8 +360,8 @@ impl Telling {
         running.over = running.over.max(stretch.end.min(running.end));
     }
 
-    /// Whatever stands in no message, whole and at its time: where nobody told it, when what stands
-    /// before it was over.
+    /// A part that is in no message, as an event at its time; without a time, at the end of the
+    /// part before it.
     fn event(&self, running: &mut Running<'_>, part: &Part) {
         let told = began(part).and_then(nanos);
         let mut all = Attributes::default();
@@ -377,7 +377,7 @@ impl Telling {
 }
 
 impl Running<'_> {
-    /// The sub-agents of a call, to be told below its span.
+    /// Queues the sub-agents of a call as children of its span.
     fn delegate(&mut self, agents: &Agents, now: u64) {
         let started = self.tools.get(agents.call_id.as_str()).cloned();
         let (span, begin) = started.unwrap_or_else(|| (self.span.clone(), now));

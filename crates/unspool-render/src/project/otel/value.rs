@@ -3,8 +3,8 @@
 use serde_json::{Number, Value, json};
 use unspool_core::json::Json;
 
-/// What is deeper stands as text: readers of protocol buffers allow a hundred messages inside each
-/// other, and each level of a value is three.
+/// Deeper values are written as text: protobuf readers allow 100 nested messages, and each level of
+/// a value takes three.
 const DEPTH: usize = 20;
 
 pub fn text(text: &str) -> Value {
@@ -34,7 +34,7 @@ pub fn object<'a>(fields: impl IntoIterator<Item = (&'a str, Value)>) -> Value {
 /// JSON as a structured value.
 pub fn of_json(json: &Json) -> Value {
     match (json.value(), json.text().trim()) {
-        // Deeper than a parser goes.
+        // Nested too deep for the parser.
         (Value::Null, whole) if whole != "null" => text(json.text()),
         (value, _) => of(&value, DEPTH),
     }
@@ -82,14 +82,14 @@ impl Attributes {
         }
     }
 
-    /// A count, where there is anything to count.
+    /// A count, omitted if zero.
     pub fn count(&mut self, key: &str, count: u64) {
         if count > 0 {
             self.put(key, int(count));
         }
     }
 
-    /// A flag, where it is set.
+    /// A flag, omitted if false.
     pub fn mark(&mut self, key: &str, is: bool) {
         if is {
             self.put(key, flag(true));

@@ -1,5 +1,5 @@
-//! The consolidated document of a session, with the names that ThoughtFlow gives things. It is
-//! written from turns, and read again by whatever draws it: diagrams know nothing else (R-002-20).
+//! The consolidated ThoughtFlow document of a session. It is written from turns, and it is the only
+//! input of diagrams (R-002-20).
 
 use rustc_hash::FxHashSet;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -14,7 +14,7 @@ pub struct Document {
     pub conversations: Vec<Conversation>,
 }
 
-/// What is known of a session before its first run.
+/// The session fields before the first run.
 #[derive(Serialize, Deserialize, Clone, PartialEq, Debug, Default)]
 pub struct Head {
     pub session_id: String,
@@ -24,7 +24,7 @@ pub struct Head {
     pub ended_at: Option<String>,
 }
 
-/// A run: a user's message, or another trigger, and all that came of it.
+/// A run: a user message or another trigger, and everything that followed.
 #[derive(Deserialize, Clone, PartialEq, Debug, Default)]
 pub struct Conversation {
     pub conversation_id: String,
@@ -42,7 +42,7 @@ pub struct Conversation {
     pub steps: Vec<FlowStep>,
 }
 
-/// How a run ended. One that nobody saw the end of is unknown, never completed (R-002-07).
+/// How a run ended. Without an observed end it is `unknown`, never `completed` (R-002-07).
 #[derive(Serialize, Deserialize, Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
@@ -68,7 +68,7 @@ impl Status {
 #[derive(Serialize, Deserialize, Clone, PartialEq, Debug, Default)]
 pub struct FlowStep {
     pub step_id: String,
-    /// One of the names in `Label`, or a name that somebody else made up (R-002-43).
+    /// A name of `Label`, or a foreign label (R-002-43).
     pub label: String,
     #[serde(default, skip_serializing_if = "Depends::is_empty")]
     pub depends_on: Depends,
@@ -84,7 +84,7 @@ pub struct FlowStep {
     pub payload_completed: Option<Json>,
 }
 
-/// What a step is.
+/// The kind of a step.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Label {
     UserMessage,
@@ -134,14 +134,14 @@ impl Label {
         }
     }
 
-    /// A label that nobody here knows is a generic step.
+    /// Foreign labels map to `Generic`.
     pub fn of_name(name: &str) -> Label {
         Label::ALL.into_iter().find(|label| label.name() == name).unwrap_or(Label::Generic)
     }
 }
 
-/// The steps that a step depends on: written as a string when it is one, as a list when there are
-/// several, and read either way (R-002-03).
+/// The dependencies of a step: one is written as a string, several as a list; both are read
+/// (R-002-03).
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Depends(pub Vec<String>);
 
@@ -150,7 +150,7 @@ impl Depends {
         self.0.is_empty()
     }
 
-    /// Adds a step, once.
+    /// Adds a step id if it is not present.
     pub fn add(&mut self, id: &str) {
         if !self.0.iter().any(|known| known == id) {
             self.0.push(id.to_owned());
@@ -184,7 +184,7 @@ impl<'de> Deserialize<'de> for Depends {
     }
 }
 
-/// A step that depends on one that its run does not have: told, and no reason to stop.
+/// A dependency on a step that the run does not have: reported, not an error.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct UnknownStep<'a> {
     pub step: &'a str,

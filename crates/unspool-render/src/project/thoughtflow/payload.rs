@@ -1,4 +1,4 @@
-//! What steps carry: objects with the fields that are known, in the order in which they are put.
+//! Step payloads: JSON objects with the known fields, in insertion order.
 
 use serde::Serialize;
 use unspool_core::document::{AnswerDocument, BodyDocument, QuestionDocument};
@@ -8,13 +8,13 @@ use unspool_core::session::{Session, Step, Usage};
 
 use crate::project::calls::response_id;
 
-/// An object that is being written.
+/// A JSON object builder.
 #[derive(Default)]
 pub struct Fields(String);
 
 impl Fields {
     pub fn put(mut self, name: &str, value: &(impl Serialize + ?Sized)) -> Fields {
-        // Strings, numbers and raw JSON can always be written.
+        // Never fails for strings, numbers and raw JSON.
         let (Ok(name), Ok(value)) = (serde_json::to_string(name), serde_json::to_string(value))
         else {
             return self;
@@ -22,7 +22,7 @@ impl Fields {
         self.0.push(if self.0.is_empty() { '{' } else { ',' });
         self.0.push_str(&name);
         self.0.push(':');
-        // Half a surrogate pair is no text, and readers stop at it.
+        // Readers reject lone surrogates.
         self.0.push_str(&mended(&value));
         self
     }
@@ -34,7 +34,7 @@ impl Fields {
         }
     }
 
-    /// Nothing, where no field is known.
+    /// None if there are no fields.
     pub fn known(self) -> Option<Json> {
         (!self.0.is_empty()).then(|| self.json())
     }
@@ -45,7 +45,7 @@ impl Fields {
     }
 }
 
-/// A part for which there is no label, whole: its kind and what it says.
+/// A part without a label of its own: the whole part in our JSON format.
 pub fn body(session: &Session, body: &Body) -> Json {
     let written = serde_json::to_string(&BodyDocument { agent: &session.agent, body });
     Json::checked(&mended(&written.unwrap_or_else(|_| "{}".to_owned())))
@@ -59,12 +59,12 @@ pub fn said(text: &Text) -> Json {
         .json()
 }
 
-/// Not every source has one.
+/// None if the source has no call ids.
 fn call_id(tool: &Tool) -> Option<&String> {
     Some(&tool.call_id).filter(|id| !id.is_empty())
 }
 
-/// What a tool was called with.
+/// The start payload of a tool call.
 pub fn called(tool: &Tool) -> Json {
     let unfinished = Some(&tool.input_text).filter(|text| tool.input.is_none() && !text.is_empty());
     Fields::default()
@@ -73,14 +73,14 @@ pub fn called(tool: &Tool) -> Json {
         .put_known("parent_call_id", tool.parent_call_id.as_ref())
         .put_known("title", tool.title.as_ref())
         .put_known("arguments", tool.input.as_ref())
-        // What there was of an input that never became whole.
+        // Partial input of a call that never completed.
         .put_known("arguments_text", unfinished)
         .put_known("question", tool.question.as_ref().map(QuestionDocument).as_ref())
         .put_known("provider_executed", tool.provider_executed.then_some(&true))
         .json()
 }
 
-/// How far a call came.
+/// The completion payload of a tool call: its state and the answer to its question.
 pub fn came(tool: &Tool) -> Json {
     Fields::default()
         .put("state", tool.state.name())
@@ -88,9 +88,9 @@ pub fn came(tool: &Tool) -> Json {
         .json()
 }
 
-/// What a call gave back.
+/// The payload of a tool result.
 pub fn gave(tool: &Tool) -> Json {
-    // Some results are the output once more.
+    // Some results only repeat the output.
     let repeats = |result: &Json| {
         tool.output.as_deref().is_some_and(|output| result.value().as_str() == Some(output))
     };
@@ -106,7 +106,7 @@ pub fn gave(tool: &Tool) -> Json {
         .json()
 }
 
-/// What a model call gave back, and whether somebody stopped it (R-002-41).
+/// The completion payload of a model call; `canceled` if the user stopped it (R-002-41).
 pub fn answered(session: &Session, step: &Step, cancelled: bool) -> Option<Json> {
     Fields::default()
         .put_known("status", cancelled.then_some("canceled"))

@@ -1,6 +1,5 @@
-//! What the prompt of a model call was made of, where a source recorded it: snapshots by the digest
-//! of what they say, and the string itself with the place of each piece in it. Where nothing was
-//! recorded, nothing is said.
+//! The recorded provenance of a model call's prompt: snapshots by content digest, and the final
+//! prompt with the span of each piece. Without a recording there are no such steps.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -11,10 +10,10 @@ use unspool_core::session::{PromptPiece, Provenance, SnapshotUse};
 use super::document::{FlowStep, Label};
 use super::payload::Fields;
 
-/// So much of a content is shown in its place.
+/// Characters of content shown in a preview.
 const PREVIEW: usize = 200;
 
-/// Whom a run belongs to.
+/// The agent and channel of a run.
 pub struct Scope<'a> {
     pub agent: &'a str,
     pub channel: &'a str,
@@ -27,7 +26,7 @@ struct Part<'a> {
     value: &'a str,
 }
 
-/// Where a part stands in the final prompt: from `start` up to `end`, in characters.
+/// The span of a piece in the final prompt, in characters; `end` is exclusive.
 #[derive(Serialize, Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Span {
     pub part: usize,
@@ -35,7 +34,7 @@ pub struct Span {
     pub end: u32,
 }
 
-/// The call's own account of its prompt (R-002-15 to R-002-18).
+/// The `prompt_provenance` of a call (R-002-15 to R-002-18).
 pub fn told(provenance: &Provenance) -> Json {
     let parts: Vec<Part<'_>> = provenance
         .pieces
@@ -49,7 +48,7 @@ pub fn told(provenance: &Provenance) -> Json {
         .json()
 }
 
-/// The spans that are true: what stands there is the part, and no two overlap. Others are left out.
+/// The valid spans: the prompt has the piece's text there, and spans do not overlap.
 pub fn spans(provenance: &Provenance) -> Vec<Span> {
     let Some(prompt) = &provenance.final_prompt else { return Vec::new() };
     let places: Vec<usize> =
@@ -72,10 +71,10 @@ pub fn preview(text: &str) -> String {
     text.chars().take(PREVIEW).collect()
 }
 
-/// What a snapshot says, where somebody keeps it.
+/// Looks up the content of a snapshot by digest.
 pub type Content<'a> = dyn FnMut(&str) -> Option<Json> + 'a;
 
-/// The steps that stand for what a prompt used: its snapshots, its preambles and its adaptations.
+/// The steps for the snapshots, preambles and adaptations of a prompt.
 pub fn used(
     provenance: &Provenance,
     scope: &Scope<'_>,
@@ -103,11 +102,11 @@ pub fn used(
     steps
 }
 
-/// The adaptations of a prompt, none included (R-002-13).
+/// The adaptations step, present even if there were none (R-002-13).
 fn adaptations(provenance: &Provenance, scope: &Scope<'_>) -> FlowStep {
     let own = provenance.pieces.iter().filter(|piece| piece.kind == "prompt_adaptations");
     let text = own.map(|piece| piece.value.as_str()).collect::<Vec<_>>().join("\n");
-    // Which ones they were is not recorded; that there were none, is.
+    // The ids are not recorded; an empty text means that there were none.
     let included = if text.is_empty() { json!([]) } else { Value::Null };
     let payload = Fields::default()
         .put("included_ids", &included)
@@ -123,7 +122,7 @@ fn adaptations(provenance: &Provenance, scope: &Scope<'_>) -> FlowStep {
     }
 }
 
-/// A snapshot by its digest: another content is another step, the same content the same (R-002-11).
+/// The step of a snapshot. Its id is the content digest, so equal content is one step (R-002-11).
 fn recorded(snapshot: &SnapshotUse, says: Option<&Json>, scope: &Scope<'_>) -> FlowStep {
     let SnapshotUse { kind, sha256 } = snapshot;
     let value = says.map(Json::value).unwrap_or_default();
@@ -169,7 +168,7 @@ fn preamble(head: Fields, value: &Value, shown: Option<String>, scope: &Scope<'_
     head.put("context", &context).put("content_preview", &shown)
 }
 
-/// The names of the tools in a list of schemas, whoever's form they have.
+/// The tool names in a list of schemas, in any provider's format.
 pub fn tool_names(schemas: &Value) -> Vec<&str> {
     let tools = schemas.as_array().map(Vec::as_slice).unwrap_or_default();
     tools

@@ -1,9 +1,8 @@
-//! A turn as a run: its parts in their order, each as the step or the steps that stand for it, and
-//! before the parts of a model call the call itself.
+//! A turn as a run: each part becomes one or more steps, and each model call a step before its
+//! parts.
 //!
-//! Steps stand in the order of the parts. Clocks order nothing: where one would put a step
-//! elsewhere, it is the clock that is wrong. What a tool gave back stands behind its call and has
-//! no beginning of its own.
+//! Steps are in part order, never in clock order: clocks can be wrong. A tool result follows its
+//! call and has no start time of its own.
 
 use jiff::Timestamp;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -31,7 +30,7 @@ pub fn conversation(
         turn.steps.iter().enumerate().map(|(at, step)| (step.id, at)).collect();
     for part in &turn.parts {
         if let Some(at) = part.step.and_then(|id| places.get(&id).copied()) {
-            // Calls that nothing came of stand before it too.
+            // Calls without parts come before it as well.
             while next <= at {
                 run.call(next, content);
                 next += 1;
@@ -63,25 +62,25 @@ fn status(state: TurnState) -> Status {
     }
 }
 
-/// Milliseconds between two times as they are written, and none less than zero (R-002-06).
+/// Milliseconds between two times as written, never negative (R-002-06).
 fn duration(started: Option<Timestamp>, ended: Option<Timestamp>) -> Option<u64> {
     let (started, ended) = started.zip(ended)?;
     Some(u64::try_from(ended.as_millisecond() - started.as_millisecond()).unwrap_or(0))
 }
 
-/// A run that is being written.
+/// Builds the steps of a run.
 struct Run<'a> {
     session: &'a Session,
     channel: String,
     turn: &'a Turn,
     steps: Vec<FlowStep>,
-    /// What started it.
+    /// The steps of the prompt.
     asked: Vec<String>,
-    /// Snapshots that stand there already: one of each (R-002-11).
+    /// Snapshots that have a step already: one each (R-002-11).
     snapshots: FxHashSet<String>,
     model_calls: FxHashMap<StepId, String>,
     tool_calls: FxHashMap<&'a str, String>,
-    /// What tools gave back and people said since the last model call, for the next one to read.
+    /// Tool results and interjections since the last model call: inputs of the next one.
     given: Vec<String>,
 }
 
@@ -100,7 +99,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// What the user said, or what else began the turn (R-002-01).
+    /// The steps of the prompt, or of another trigger (R-002-01).
     fn asked(&mut self) {
         let turn = self.turn;
         let trigger = (turn.trigger != Trigger::User).then(|| turn.trigger.name());
@@ -145,7 +144,7 @@ impl<'a> Run<'a> {
         });
     }
 
-    /// A model call, with what its prompt used before it.
+    /// A model call, preceded by the snapshots of its prompt.
     fn call(&mut self, at: usize, content: &mut Content<'_>) {
         let Some(step) = self.turn.steps.get(at) else { return };
         let mut depends_on = Depends(self.asked.clone());
@@ -158,7 +157,7 @@ impl<'a> Run<'a> {
                 }
             }
         }
-        // A later call reads what the one before it led to.
+        // A later call depends on the results of the one before it.
         let given = std::mem::take(&mut self.given);
         given.iter().for_each(|id| depends_on.add(id));
         if given.is_empty()
@@ -181,7 +180,7 @@ impl<'a> Run<'a> {
         });
     }
 
-    /// Nobody saw a model call end: it gave no reason to stop, and no tool was run for it.
+    /// True if a model call has no observed end: no stop reason, and no tool ran for it.
     fn is_open(&self, step: &Step) -> bool {
         let ran =
             self.turn.parts.iter().filter(|part| part.step == Some(step.id)).any(
@@ -214,7 +213,7 @@ impl<'a> Run<'a> {
             | Body::Error(_)
             | Body::Data(_) => (Label::Generic, payload::body(self.session, &part.body)),
         };
-        // What the user says is there when it is said; a model's part when it is whole.
+        // User text exists from its start; a model's part when it is complete.
         let (mut payload_started, mut payload_completed) = (None, Some(payload));
         if label == Label::UserMessage {
             self.given.push(id.clone());
@@ -232,14 +231,14 @@ impl<'a> Run<'a> {
         });
     }
 
-    /// A call and, apart from it, what became of it (R-002-09, R-002-44).
+    /// A tool call, and a separate step for its outcome (R-002-09, R-002-44).
     fn tool(&mut self, part: &Part, tool: &'a Tool, id: String, depends_on: Depends) {
         let gave = tool.output.is_some() || tool.result.is_some();
         let outcome = match tool.state {
             ToolState::Pending | ToolState::Running | ToolState::Completed => {
                 gave.then_some((Label::ToolOutput, "output"))
             }
-            // That it failed is known, whatever it said.
+            // The failure is a fact even without output.
             ToolState::Failed | ToolState::Denied => Some((Label::ToolError, "error")),
             ToolState::Interrupted => gave.then_some((Label::ToolError, "error")),
         };
@@ -270,8 +269,7 @@ impl<'a> Run<'a> {
         });
     }
 
-    /// What a part came from: the tool call that it belongs to, the model call that made it, or
-    /// whatever stood before it.
+    /// What a part depends on: its tool call, the model call that made it, or the previous step.
     fn led_to(&self, part: &Part) -> Depends {
         let call = match &part.body {
             Body::Tool(tool) => tool.parent_call_id.as_deref(),
@@ -292,7 +290,7 @@ impl<'a> Run<'a> {
             | Body::Data(_) => None,
         };
         let call = call.and_then(|id| self.tool_calls.get(id));
-        // What people say while a model works is not of its making.
+        // Interjections are the user's, not the model's.
         let own = part.step.filter(|_| !matches!(part.body, Body::Interjection(_)));
         let made = own.and_then(|step| self.model_calls.get(&step));
         let before = self.steps.last().map(|step| &step.step_id);
@@ -300,7 +298,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// What a model was asked for.
+/// The request payload of a model call.
 fn request(session: &Session, step: &Step, content: &mut Content<'_>) -> Json {
     let provenance = step.provenance.as_ref();
     let instructions = provenance.and_then(|known| known.final_prompt.as_deref());

@@ -1,5 +1,5 @@
-//! What a picture of a run says of its steps: a short title, and what stands behind it. Both come
-//! from the document alone, and every character in them is one that can be seen.
+//! The texts of a step in pictures: a short title and a tooltip. Both are made from the ThoughtFlow
+//! document alone and contain only visible characters.
 
 use std::collections::BTreeMap;
 
@@ -10,12 +10,12 @@ use unspool_core::json::Json;
 use super::document::{Conversation, FlowStep, Label};
 use crate::text::safe;
 
-/// Titles are no longer than this (R-002-25).
+/// The longest title, in characters (R-002-25).
 pub const TITLE: usize = 140;
-/// What stands behind a title is no longer than this: pictures are for looking, not for reading.
+/// The longest tooltip, in characters.
 pub const BEHIND: usize = 2000;
 
-/// The fields of a payload, unread.
+/// The fields of a payload as raw JSON.
 struct Fields(BTreeMap<String, Box<RawValue>>);
 
 impl Fields {
@@ -27,7 +27,7 @@ impl Fields {
         self.0.get(name).and_then(|raw| serde_json::from_str(raw.get()).ok())
     }
 
-    /// A text as it is, anything else as JSON.
+    /// A string as text, anything else as JSON.
     fn shown(&self, name: &str) -> Option<String> {
         let raw = self.0.get(name)?.get();
         if raw == "null" {
@@ -37,7 +37,7 @@ impl Fields {
     }
 }
 
-/// A step in words.
+/// The title and the tooltip of a step.
 pub struct Words {
     pub title: String,
     pub behind: String,
@@ -81,7 +81,7 @@ impl Words {
                 (format!("adaptations, {length} characters"), whole(step))
             }
             Label::Generic => {
-                // A label of somebody else's says more than a kind does.
+                // A foreign label is more specific than the kind.
                 let own = (step.label != Label::Generic.name()).then(|| step.label.clone());
                 let kind = own.or_else(|| either("kind")).unwrap_or_default();
                 let says = ["text", "summary", "name", "code", "trigger", "title", "data_kind"];
@@ -102,7 +102,7 @@ impl Words {
     }
 }
 
-/// The model, its arguments and what it answered (R-002-24).
+/// The tooltip of a model call: model, arguments and response (R-002-24).
 fn model_call(model: &str, started: &Fields, completed: &Fields) -> String {
     let mut lines = vec![format!("model: {model}")];
     lines.extend(started.shown("arguments").map(|arguments| format!("arguments: {arguments}")));
@@ -112,7 +112,7 @@ fn model_call(model: &str, started: &Fields, completed: &Fields) -> String {
     lines.join("\n")
 }
 
-/// All that a step carries.
+/// All fields of both payloads.
 fn whole(step: &FlowStep) -> String {
     let payloads = [&step.payload_started, &step.payload_completed].into_iter().flatten();
     let mut lines = Vec::new();
@@ -125,7 +125,7 @@ fn whole(step: &FlowStep) -> String {
     lines.join("\n")
 }
 
-/// What a part says that has no text of its own.
+/// A title for a part without text: the names in its list.
 fn listed(part: &Fields) -> Option<String> {
     if part.shown("redacted").as_deref() == Some("true") {
         return Some("redacted".to_owned());
@@ -139,14 +139,14 @@ fn listed(part: &Fields) -> Option<String> {
     Some(named.collect::<Vec<_>>().join(", ")).filter(|names| !names.is_empty())
 }
 
-/// The first thing that an input says.
+/// A summary of a tool input: its most specific text field.
 fn brief(input: &str) -> String {
     let fields: Option<BTreeMap<String, Box<RawValue>>> = serde_json::from_str(input).ok();
     let texts = fields
         .into_iter()
         .flatten()
         .filter_map(|(name, raw)| Some((name, serde_json::from_str::<String>(raw.get()).ok()?)));
-    // What a call is about, by the names that tools commonly give it.
+    // Common names of the main field, most specific first.
     let about = ["command", "file_path", "path", "filePath", "pattern", "query", "url", "prompt"];
     let mut texts: Vec<(String, String)> = texts.collect();
     texts.sort_by_key(|(name, _)| about.iter().position(|one| one == name).unwrap_or(about.len()));
@@ -157,7 +157,7 @@ fn brief(input: &str) -> String {
     }
 }
 
-/// The end of a path: where it begins is the same for most.
+/// The last two segments of a path: most paths share their start.
 fn short_path(path: &str) -> String {
     let names: Vec<&str> = path.rsplit('/').take(3).collect();
     match names.as_slice() {
@@ -166,7 +166,7 @@ fn short_path(path: &str) -> String {
     }
 }
 
-/// The first sentence of a text, on one line and no longer than a title may be.
+/// The first sentence of a text, on one line and within the title limit.
 pub fn first_sentence(text: &str) -> String {
     let mut title = String::new();
     let mut before = ' ';
@@ -184,7 +184,7 @@ pub fn first_sentence(text: &str) -> String {
     title.trim_end().to_owned()
 }
 
-/// A text up to so many characters, saying how many are missing.
+/// Truncates a text and appends how many characters are missing.
 fn cut(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         None => safe(text).into_owned(),
@@ -195,7 +195,7 @@ fn cut(text: &str, most: usize) -> String {
     }
 }
 
-/// A duration as a person says it.
+/// A duration in readable units.
 pub fn lasted(milliseconds: u64) -> String {
     let seconds = milliseconds / 1000;
     match milliseconds {
@@ -207,7 +207,7 @@ pub fn lasted(milliseconds: u64) -> String {
 }
 
 impl Conversation {
-    /// What a run is called in pictures: its number, how it ended, how long it took.
+    /// The heading of a run: number, status and duration.
     pub fn heading(&self, number: usize) -> String {
         let mut heading = format!("Run {number} · {}", self.status.name());
         if let Some(duration) = self.duration_ms {
@@ -217,8 +217,8 @@ impl Conversation {
         heading
     }
 
-    /// What leads to what, as places in `steps`. Where no step says what it depends on, each
-    /// follows the one before it (R-002-23).
+    /// The dependency edges as indices of `steps`. If no step has dependencies, each depends on the
+    /// one before it (R-002-23).
     pub fn edges(&self) -> Vec<(usize, usize)> {
         let places: rustc_hash::FxHashMap<&str, usize> =
             self.steps.iter().enumerate().map(|(at, step)| (step.step_id.as_str(), at)).collect();

@@ -1,6 +1,6 @@
-//! Messages that were read as messages are written as they were: under their own ids, and with what
-//! our parts had no place for. It was kept as one part behind the message (`data-ai-sdk-message`),
-//! and goes back to where it came from as far as that is certain.
+//! Round trip of AI SDK messages: sessions imported from messages are exported with their original
+//! ids and with the fields that our parts have no place for. The decoder keeps these fields in one
+//! part after the message (`data-ai-sdk-message`); here they are restored where that is certain.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use unspool_core::telling::Name;
 
 use super::{UiMessage, UiPart};
 
-/// The agent of such sessions, and the part that has what was kept.
+/// The agent of such sessions, and the kind of the part with the original fields.
 pub const AGENT: &str = "ai-sdk";
 const KEPT: &str = "data-ai-sdk-message";
 
@@ -27,7 +27,7 @@ struct Kept {
     parts: BTreeMap<usize, BTreeMap<String, Value>>,
 }
 
-/// The id of the user's message.
+/// The original id of the user's message.
 pub fn asked(session: &Session, turn: &Turn) -> Option<String> {
     let id = turn
         .origin
@@ -37,7 +37,7 @@ pub fn asked(session: &Session, turn: &Turn) -> Option<String> {
     own(session, id)
 }
 
-/// The id of the assistant's message: its first step is named after it.
+/// The original id of the assistant's message: its first step is named after it.
 pub fn answered(session: &Session, turn: &Turn) -> Option<String> {
     let step = turn.steps.first().and_then(|step| {
         if let Name::Message(id) = &step.name { id.strip_suffix(" step 0") } else { None }
@@ -45,13 +45,13 @@ pub fn answered(session: &Session, turn: &Turn) -> Option<String> {
     own(session, step.map(str::to_owned))
 }
 
-/// What an application told the model: a part before the first prompt, which was a message.
+/// True for a part that was a system message of the application.
 pub fn is_system(session: &Session, part: &Part) -> bool {
     let told = matches!(&part.body, Body::ContextInfo(info) if info.title == "System message");
     told && session.agent == AGENT
 }
 
-/// The messages of the system, as they were (R-001-01).
+/// The system messages, as they were (R-001-01).
 pub fn system(session: &Session, turn: &Turn) -> Vec<UiMessage> {
     let mut messages: Vec<UiMessage> = Vec::new();
     for part in turn.parts.iter().filter(|part| is_system(session, part)) {
@@ -72,27 +72,27 @@ pub fn system(session: &Session, turn: &Turn) -> Vec<UiMessage> {
     messages
 }
 
-/// Messages without an id are counted, and the numbers are nobody's ids.
+/// The decoder numbers messages without an id (`#1`): those are not original ids.
 fn own(session: &Session, id: Option<String>) -> Option<String> {
     id.filter(|id| session.agent == AGENT && !id.starts_with('#'))
 }
 
-/// The message with what was kept of it.
+/// The message with its original fields restored.
 pub fn restored<'a>(
     session: &Session,
     bodies: impl Iterator<Item = &'a Body>,
     mut message: UiMessage,
 ) -> UiMessage {
-    // Where a turn has several messages, nobody knows which one a part belongs to.
+    // If a turn has several messages, it is not certain which one the part belongs to.
     let own = |body: &&Body| matches!(body, Body::Data(data) if data.kind == "ai-sdk-message");
     if session.agent != AGENT || bodies.filter(own).count() != 1 {
         return message;
     }
-    // One that was exported and read again is a part of the message, and stands before.
+    // The last one: an earlier one was part of a re-imported message.
     let last = message.parts.iter().enumerate().rfind(|(_, part)| part.kind == KEPT);
     let Some((at, part)) = last else { return message };
     let Some(mut kept) = part.data.as_ref().and_then(Json::read::<Kept>) else { return message };
-    // What the application said of it goes before what we know.
+    // The application's metadata takes precedence over ours.
     if let Some(Value::Object(told)) = kept.fields.get("metadata")
         && let Value::Object(known) = &mut message.metadata
     {
@@ -115,8 +115,8 @@ pub fn restored<'a>(
     message
 }
 
-/// Puts a field back that we wrote ourselves: ids of ours, and that a text was still growing. Others
-/// may stand for another part, as parts are not always where they were.
+/// Restores a field of a part if it certainly belongs to it: our own ids, the streaming state, a
+/// matching signature. Other fields may belong to another part, since parts can have moved.
 fn put_back(part: &mut UiPart, name: &str, value: &Value) -> bool {
     if serde_json::to_value(&*part).is_ok_and(|now| now.get(name) == Some(value)) {
         return true;
@@ -125,7 +125,7 @@ fn put_back(part: &mut UiPart, name: &str, value: &Value) -> bool {
         part.state = Some("streaming");
         return true;
     }
-    // It is the same thought if it has the same signature.
+    // Same signature, same reasoning part.
     if name == "providerMetadata" && part.kind == "reasoning" {
         let signature = part.provider_metadata.as_ref().and_then(signature);
         let same = signature.is_some_and(|signature| has(value, signature));
@@ -155,7 +155,7 @@ fn put_back(part: &mut UiPart, name: &str, value: &Value) -> bool {
     true
 }
 
-/// The only value that we write ourselves.
+/// The signature in metadata that we wrote: its only value.
 fn signature(metadata: &Value) -> Option<&str> {
     metadata.as_object()?.values().next()?.as_object()?.values().next()?.as_str()
 }

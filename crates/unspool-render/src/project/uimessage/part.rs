@@ -1,4 +1,4 @@
-//! Parts of messages, as the SDK writes them.
+//! Our parts as parts of SDK messages.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -14,8 +14,7 @@ use super::kept::{AGENT, is_system};
 use super::tool;
 use crate::project::Sdk;
 
-/// A part. Which fields there are depends on what it is: a field that a validator does not expect
-/// is taken away, or is an error where it is null.
+/// A part. Absent fields are omitted: validators strip unexpected fields and reject nulls.
 #[derive(Serialize, Clone, PartialEq, Debug, Default)]
 #[serde(rename_all = "camelCase")]
 pub struct UiPart {
@@ -43,7 +42,7 @@ pub struct UiPart {
     pub state: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<Json>,
-    /// What was written so far of an input that is not whole.
+    /// The text of a partial input.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub raw_input: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -72,7 +71,7 @@ impl UiPart {
     }
 }
 
-/// What the user said: text and files (R-001-06), and of an application's own messages everything.
+/// The user's parts: text and files (R-001-06); for imported AI SDK messages, all parts.
 pub fn said(session: &Session, turn: &Turn) -> Vec<UiPart> {
     let bodies = turn.user.iter().enumerate().filter(|(_, body)| is_said(session, body));
     let parts = bodies.map(|(nth, body)| match body {
@@ -99,14 +98,14 @@ pub fn said(session: &Session, turn: &Turn) -> Vec<UiPart> {
     parts.collect()
 }
 
-/// The parts of the reply, with the steps that they were made in.
+/// The parts of the reply, with step markers.
 pub fn told(session: &Session, turn: &Turn, sdk: Sdk) -> Vec<UiPart> {
     let mut parts = beside(session, turn);
     let mut step = None;
     let (mut in_step, mut called) = (false, false);
     for part in turn.parts.iter().filter(|part| !is_system(session, part)) {
-        // Without a step before it, calls and results would fall together into one. What no model
-        // call made stands in the one that follows it, as long as it made no calls.
+        // Without a step marker the SDK would merge calls and results of several steps. Parts
+        // outside a model call join the next one, unless tools were called already.
         let begins = match (part.step, step) {
             (Some(now), Some(before)) => now != before,
             (Some(_), None) => !in_step || called,
@@ -126,7 +125,7 @@ pub fn told(session: &Session, turn: &Turn, sdk: Sdk) -> Vec<UiPart> {
     parts
 }
 
-/// What a model makes: it stands in a step.
+/// Model output, which belongs to a step.
 fn is_of_model(body: &Body) -> bool {
     matches!(
         body,
@@ -134,8 +133,8 @@ fn is_of_model(body: &Body) -> bool {
     )
 }
 
-/// What came with a prompt and is neither text nor file stands before the reply: a message of the
-/// user has no place for it (R-001-06), but for an application's own.
+/// Prompt parts that are neither text nor file come before the reply: user messages cannot hold
+/// them (R-001-06), except imported AI SDK messages.
 fn beside(session: &Session, turn: &Turn) -> Vec<UiPart> {
     let bodies = turn.user.iter().enumerate().filter(|(_, body)| !is_said(session, body));
     let name = |nth: usize| format!("{}-user-{nth}", turn.id);
@@ -184,14 +183,14 @@ fn said_text(text: &Text, sdk: Sdk) -> UiPart {
     }
 }
 
-/// Citations are kept as their source wrote them: only the SDK's own are its citations.
+/// Citations are stored as the source wrote them: only those of the SDK have its format.
 fn is_citation(citation: &Json) -> bool {
     citation.value()["source"]["type"] == "source"
 }
 
 fn thought(session: &Session, id: PartId, reasoning: &Reasoning) -> UiPart {
     let signature = reasoning.signature.as_ref().map(|signature| {
-        // A name that reaches into a program's prototypes is no provider's.
+        // No provider has the name of a prototype key.
         let told = reasoning.signer.as_deref().filter(|name| !tool::REACHES.contains(name));
         let signer = told.unwrap_or_else(|| provider(&session.agent));
         json!({ signer: { signature_name(signer, reasoning.redacted): signature } })
@@ -205,8 +204,8 @@ fn thought(session: &Session, id: PartId, reasoning: &Reasoning) -> UiPart {
     }
 }
 
-/// The provider whose models an agent runs, where its log says nothing else. Where nobody knows who
-/// signed, the signature is kept, and no provider is told that it is its own.
+/// The default provider of an agent. A signature of unknown origin is kept under our own key, so
+/// that no provider takes it for its own.
 fn provider(agent: &str) -> &'static str {
     match agent {
         "claude-code" => "anthropic",
@@ -216,10 +215,10 @@ fn provider(agent: &str) -> &'static str {
     }
 }
 
-/// What we ourselves say of a part.
+/// Our key in provider metadata.
 pub(super) const OURS: &str = "unspool";
 
-/// A file as something that can be fetched: an address, or its content itself.
+/// A file as a URL: an address, or a data URL with its content.
 fn file(file: &File) -> Option<UiPart> {
     let media_type = file.media_type.clone();
     let (url, usual) = match (&file.url, &file.text) {
@@ -236,7 +235,7 @@ fn file(file: &File) -> Option<UiPart> {
     Some(UiPart { media_type, url: Some(url), ..UiPart::new("file") })
 }
 
-/// A file of which only the name is known.
+/// A file without content or URL: its name as text.
 fn named(file: &File) -> UiPart {
     let name = file.name.as_deref().or(file.url.as_deref()).unwrap_or("without a name");
     UiPart { text: Some(format!("[file: {name}]")), ..UiPart::new("text") }
@@ -247,7 +246,7 @@ fn is_address(url: &str) -> bool {
     scheme.len() > 1 && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
 }
 
-/// Text inside an address.
+/// Percent-encodes text for a URL.
 fn in_address(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 16);
     for byte in text.bytes() {
@@ -280,7 +279,7 @@ fn cited(id: PartId, source: &SourceLink) -> UiPart {
     }
 }
 
-/// Whatever the SDK has no part for, whole and at its place.
+/// A part that the SDK does not have, as a whole `data-*` part.
 fn as_data(session: &Session, id: &str, body: &Body, sdk: Sdk) -> UiPart {
     if let Body::Interjection(Interjection { text }) = body
         && sdk >= Sdk::Seven
@@ -303,7 +302,7 @@ fn as_data(session: &Session, id: &str, body: &Body, sdk: Sdk) -> UiPart {
     }
 }
 
-/// Data that a source gave. A `data-*` part of an application is one again.
+/// A data part of a source. An application's `data-*` part becomes the same again.
 fn given(id: &str, data: &Data) -> UiPart {
     #[derive(serde::Deserialize)]
     struct Own {

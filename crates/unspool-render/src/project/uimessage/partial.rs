@@ -1,30 +1,29 @@
-//! JSON that is still being written, as far as it can be read: what a client of the AI SDK shows of
-//! a tool's input while the model writes it. Its rule has corners (a number's exponent is not seen
-//! until something valid follows it), and a client that follows a stream must come to the same
-//! value as an export, so they are kept.
+//! Parses incomplete JSON as AI SDK clients do: the tool input shown while the model writes it. The
+//! SDK's rule has quirks (the exponent of a number is ignored until something valid follows it).
+//! They are reproduced, since a client that follows a stream must get the value of an export.
 
 use serde_json::Value;
 use unspool_core::json::{Json, mended};
 
-/// The value that a text amounts to so far, if it does to any.
+/// The value of the text so far, if any.
 pub fn value(text: &str) -> Option<Json> {
     let read = |text: &str| serde_json::from_str::<Value>(text).ok().map(|_| Json::checked(text));
     let text = mended(text);
     read(&text).or_else(|| read(&completed(&text)))
 }
 
-/// Where the reading stands. Those below the last one are what it returns to.
+/// Parser states. The stack below the top holds the states to return to.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum At {
     Root,
-    /// Behind the one value that there is.
+    /// After the top-level value.
     End,
     Text,
     Escape,
     /// How many digits of `\uXXXX` are missing.
     Digits(u8),
     Number,
-    /// The place where a word (`true`) begins.
+    /// The offset where a word (`true`) starts.
     Word(usize),
     ObjectStart,
     Key,
@@ -48,11 +47,11 @@ fn word(begun: &str) -> Option<&'static str> {
 struct Reader<'t> {
     text: &'t str,
     stack: Vec<At>,
-    /// Up to where it would be whole if everything open were closed.
+    /// The length of the prefix that is valid once open values are closed.
     valid: usize,
 }
 
-/// The text up to its last whole piece, with everything closed that is open.
+/// The valid prefix with all open values closed.
 fn completed(text: &str) -> String {
     let mut reader = Reader { text, stack: vec![At::Root], valid: 0 };
     for (at, c) in text.char_indices() {
@@ -122,8 +121,7 @@ impl Reader<'_> {
         self.stack.pop();
     }
 
-    /// What ended a number or a word says nothing of itself: whatever it is in goes on with it,
-    /// where it can.
+    /// The character that ends a number or word belongs to the enclosing value: pass it on.
     fn leave(&mut self, at: usize, c: char) {
         self.stack.pop();
         let goes_on = match self.stack.last() {
@@ -136,7 +134,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A value begins, and behind it stands `after`.
+    /// Starts a value; `after` is the state that follows it.
     fn value(&mut self, at: usize, c: char, after: At) {
         let inside = match c {
             '"' => At::Text,

@@ -1,5 +1,5 @@
-//! A message as the stream of chunks from which a client of the AI SDK makes that very message: all
-//! of it at once, or what is new since the last time.
+//! A message as the chunk stream from which an AI SDK client rebuilds exactly that message: the
+//! whole of it, or what is new since the last call.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -8,7 +8,7 @@ use unspool_core::json::Json;
 use super::part::UiPart;
 use super::{Sdk, UiMessage};
 
-/// One event of a stream. Which fields there are depends on what it is.
+/// One chunk. Which fields are present depends on its type.
 #[derive(Serialize, Clone, PartialEq, Debug, Default)]
 #[serde(rename_all = "camelCase")]
 pub struct Chunk {
@@ -71,21 +71,20 @@ impl Chunk {
         Chunk { kind: kind.into(), ..Chunk::default() }
     }
 
-    /// As an event of a stream.
+    /// As a server-sent event.
     pub fn event(&self) -> String {
         format!("data: {}\n\n", serde_json::to_string(self).unwrap_or_default())
     }
 }
 
-/// How a stream ends, beside what was told.
+/// The terminator of a stream.
 pub const DONE: &str = "data: [DONE]\n\n";
 
-/// What was told cannot become what is so now: something changed in the middle. Who listens must
-/// begin anew.
+/// The message changed in a way that chunks cannot express. The client must start over.
 #[derive(PartialEq, Eq, Debug)]
 pub struct Rewritten;
 
-/// Tells one message, as it grows.
+/// Encodes one growing message.
 pub struct Teller {
     sdk: Sdk,
     told: Option<UiMessage>,
@@ -101,7 +100,7 @@ impl Teller {
         self.sdk
     }
 
-    /// What is new.
+    /// The chunks for what is new.
     pub fn tell(&mut self, message: UiMessage) -> Result<Vec<Chunk>, Rewritten> {
         let mut out = Vec::new();
         let told = self.told.take();
@@ -153,7 +152,7 @@ impl Teller {
         out
     }
 
-    /// A part that was not told yet.
+    /// Starts a part.
     fn begun(&mut self, nth: usize, part: &UiPart, out: &mut Vec<Chunk>) {
         match part.kind.as_str() {
             "step-start" => {
@@ -175,7 +174,7 @@ impl Teller {
     }
 }
 
-/// What text and thoughts are called in the stream. Thoughts keep it.
+/// The stream id of a text or reasoning part.
 fn name(nth: usize, part: &UiPart) -> Option<String> {
     part.id.clone().or_else(|| Some(nth.to_string()))
 }
@@ -196,7 +195,7 @@ fn said(nth: usize, part: &UiPart, more: &str, out: &mut Vec<Chunk>) {
     }
 }
 
-/// A call, and what became of it.
+/// A call and its outcome.
 fn called(part: &UiPart, out: &mut Vec<Chunk>) {
     let call = |kind: &str| Chunk {
         tool_call_id: part.tool_call_id.clone(),
@@ -231,7 +230,7 @@ fn written(part: &UiPart, more: &str, out: &mut Vec<Chunk>) {
     }
 }
 
-/// What became of a call that was told.
+/// The outcome of a call that was sent.
 fn ended(part: &UiPart, out: &mut Vec<Chunk>) {
     let tool_call_id = &part.tool_call_id;
     if let Some(approval) = &part.approval {
@@ -262,7 +261,7 @@ fn ended(part: &UiPart, out: &mut Vec<Chunk>) {
     }
 }
 
-/// A part that is one thing by itself.
+/// A part that is sent as one chunk.
 fn thing(part: &UiPart) -> Chunk {
     Chunk {
         id: part.id.clone(),
@@ -278,8 +277,8 @@ fn thing(part: &UiPart) -> Chunk {
     }
 }
 
-/// A part of which something was told. `here` says that it is of the step that is going on: only
-/// there a client finds a call again.
+/// Updates a part that was sent. Clients find a call again only within the current step
+/// (`in_current_step`).
 fn grown(
     nth: usize,
     old: &UiPart,
@@ -299,7 +298,7 @@ fn grown(
             Ok(())
         }
         kind if kind.starts_with("tool-") => {
-            // What is told with the input.
+            // The fields that are sent with the input.
             let asked = |part: &UiPart| {
                 (part.input.clone(), part.title.clone(), part.call_provider_metadata.clone())
             };
@@ -327,7 +326,7 @@ fn grown(
     }
 }
 
-/// Why a model stopped, in the words of the SDK. Providers and agents have many for it.
+/// The SDK's name for a provider's or agent's stop reason.
 fn finished(reason: &str) -> &'static str {
     match reason.to_lowercase().replace('_', "-").as_str() {
         "length" | "max-tokens" | "max-output-tokens" => "length",
@@ -337,7 +336,7 @@ fn finished(reason: &str) -> &'static str {
     }
 }
 
-/// A message that is over, as a whole.
+/// All chunks of a finished message.
 pub fn whole(message: UiMessage, sdk: Sdk) -> Vec<Chunk> {
     let mut teller = Teller::new(sdk);
     let mut chunks = teller.tell(message).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Tool calls in the states of the SDK, each with exactly the fields that it may have (R-001-04).
+//! Tool calls in the states of the SDK, each with exactly the fields its state allows (R-001-04).
 
 use std::borrow::Cow;
 
@@ -14,7 +14,7 @@ use crate::project::Sdk;
 
 pub fn part(session: &Session, id: PartId, tool: &Tool, sdk: Sdk) -> UiPart {
     let input = tool.input.as_ref().map(safe);
-    // A result finds its call by the id: one that has none goes by its part's.
+    // Results are matched by call id: a call without one uses its part's id.
     let call_id = Some(&tool.call_id).filter(|id| !id.is_empty());
     let part = UiPart {
         tool_call_id: Some(call_id.cloned().unwrap_or_else(|| id.to_string())),
@@ -28,7 +28,7 @@ pub fn part(session: &Session, id: PartId, tool: &Tool, sdk: Sdk) -> UiPart {
     match tool.state {
         ToolState::Pending => writing(part, tool),
         ToolState::Running => {
-            // What came of it so far (C-04).
+            // Output so far (C-04).
             if tool.output.is_some() {
                 let (state, preliminary) = (Some("output-available"), Some(true));
                 let (output, approval) = (Some(output(session, tool)), allowed(asked));
@@ -64,7 +64,7 @@ pub fn part(session: &Session, id: PartId, tool: &Tool, sdk: Sdk) -> UiPart {
             let why = tool.output.as_deref().or(reason(tool.answer.as_ref()));
             failed(part, input, why.unwrap_or("denied"), None)
         }
-        // Without a word of what became of it, it is a call without a result (R-001-20).
+        // Without output it is a call without a result (R-001-20).
         ToolState::Interrupted => match &tool.output {
             Some(output) => {
                 let part = UiPart { call_provider_metadata: ended(tool, &input), ..part };
@@ -79,12 +79,12 @@ pub fn part(session: &Session, id: PartId, tool: &Tool, sdk: Sdk) -> UiPart {
     }
 }
 
-/// How a call ended, where the state of a part cannot say it (C-04). A stream tells it with the input.
+/// How a call ended, where the SDK state cannot express it (C-04). Streams send it with the input.
 fn ended(tool: &Tool, input: &Option<Json>) -> Option<Value> {
     input.as_ref().map(|_| json!({ OURS: { "state": tool.state.name() } }))
 }
 
-/// A call whose input is not whole. No model is told of it.
+/// A call with partial input. It never reaches a model.
 fn writing(part: UiPart, tool: &Tool) -> UiPart {
     let input = partial::value(&tool.input_text).filter(|input| !reaches(&input.value()));
     let raw_input = Some(tool.input_text.clone()).filter(|text| !text.is_empty());
@@ -96,7 +96,7 @@ fn failed(part: UiPart, input: Option<Json>, error: &str, approval: Option<Value
     UiPart { state, input, error_text, approval, ..part }
 }
 
-/// An input that was never whole, as the text that it was.
+/// Input that never completed, as text.
 fn unfinished(tool: &Tool) -> Json {
     if tool.input_text.is_empty() {
         return Json::from(Value::Null);
@@ -104,8 +104,8 @@ fn unfinished(tool: &Tool) -> Json {
     Json::string(&tool.input_text)
 }
 
-/// What the model was told. An application's own results are that; agents keep for themselves more
-/// than they tell.
+/// What the model saw. AI SDK applications pass `result` to the model; coding agents keep more in
+/// `result` than they pass on.
 fn output(session: &Session, tool: &Tool) -> Json {
     let own = tool.result.as_ref().filter(|_| session.agent == "ai-sdk" || tool.output.is_none());
     match (own, &tool.output) {
@@ -120,7 +120,7 @@ fn request(tool: &Tool) -> String {
     own.unwrap_or_else(|| format!("approval-{}", tool.call_id))
 }
 
-/// The question whether the call may run, with its answer.
+/// The permission question of the call, with its answer.
 fn approval(tool: &Tool) -> Option<Value> {
     let question = tool.question.as_ref()?;
     if question.kind != QuestionKind::Permission {
@@ -140,19 +140,19 @@ fn approval(tool: &Tool) -> Option<Value> {
     Some(approval)
 }
 
-/// Why somebody decided as they did. The decision itself is no reason.
+/// The reason for a decision. Text that only repeats the decision does not count.
 fn reason(answer: Option<&Answer>) -> Option<&str> {
     let answer = answer?;
     Some(answer.text.as_str()).filter(|text| !text.is_empty() && *text != answer.decision.name())
 }
 
-/// A call that ran was allowed to; no validator takes anything else.
+/// A call that ran was approved; validators reject anything else.
 fn allowed(approval: Option<Value>) -> Option<Value> {
     approval.filter(|approval| approval["approved"] == true)
 }
 
-/// JSON that the SDK takes: it refuses keys that would reach into the prototypes of a program, and
-/// half a surrogate pair is no text. Such a value is kept as the text that it was.
+/// JSON that the SDK accepts: it rejects keys that could pollute JavaScript prototypes, and lone
+/// surrogates. Such a value is kept as a string.
 pub fn safe(json: &Json) -> Json {
     let text = mended(json.text());
     if (text.contains("proto") || text.contains("\\u")) && reaches(&json.value()) {
@@ -164,7 +164,7 @@ pub fn safe(json: &Json) -> Json {
     }
 }
 
-/// Names of a program's own.
+/// Keys that reach JavaScript prototypes.
 pub const REACHES: [&str; 2] = ["__proto__", "constructor"];
 
 fn reaches(value: &Value) -> bool {

@@ -135,7 +135,7 @@ fn a_tool_has_the_fields_of_its_state() {
     }
 }
 
-/// A call whose id nobody knows goes by its part's.
+/// A call without an id uses its part's id.
 #[test]
 fn a_call_without_an_id_can_be_answered() {
     let nameless = Tool { call_id: String::new(), ..tool(ToolState::Running, None) };
@@ -147,7 +147,7 @@ fn message(tool: &Tool) -> UiMessage {
     UiMessage { id: "m".to_owned(), role: "assistant", metadata: Value::Null, parts }
 }
 
-// R-001-34: the input of a call is told as it is written, then whole, then with what came of it.
+// R-001-34: a call's input is streamed as it is written, then whole, then with its outcome.
 #[test]
 fn an_input_grows_in_a_stream() {
     let writing = |text: &str| {

@@ -1,5 +1,5 @@
-//! What the SDK itself would refuse in a message or a chunk: where it is, and what. It is read all
-//! the same, as far as it says anything; whoever wrote it should know (R-001-05).
+//! Validates messages and chunks by the rules of the SDK and reports the first violation with its
+//! path (R-001-05). The decoder reads invalid ones all the same; the result becomes a warning.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use super::super::Fields;
 
 type Found = Result<(), String>;
 
-/// The texts and the values that must be there, by the kind of a part or of a chunk.
+/// A type of part or chunk, its required string fields, and its other required fields.
 type Shape = (&'static str, &'static [&'static str], &'static [&'static str]);
 
 const THINGS: &[Shape] = &[
@@ -48,7 +48,7 @@ const CHUNKS: &[Shape] = &[
     ("error", &["errorText"], &[]),
 ];
 
-/// A state of a tool part: what must be there, and what must not.
+/// A state of a tool part, its required fields, and its forbidden fields.
 type State = (&'static str, &'static [&'static str], &'static [&'static str]);
 
 const STATES: &[State] = &[
@@ -64,7 +64,7 @@ const STATES: &[State] = &[
 const FINISHED: [&str; 8] =
     ["stop", "length", "content-filter", "tool-calls", "error", "other", "interrupted", "unknown"];
 
-/// Fields that may be left out, but not be null.
+/// Fields that may be absent, but not null.
 const OPTIONAL: [&str; 12] = [
     "providerMetadata",
     "callProviderMetadata",
@@ -80,7 +80,7 @@ const OPTIONAL: [&str; 12] = [
     "preliminary",
 ];
 
-/// A message as it is kept.
+/// Checks a stored message.
 pub fn message(fields: &Fields<'_>) -> Found {
     let name = fields.string("id").unwrap_or_default();
     let at = |wrong: String| format!("message {name:?}: {wrong}");
@@ -91,13 +91,13 @@ fn inside(fields: &Fields<'_>) -> Found {
     text(fields, "", "id")?;
     let role = fields.text("role").unwrap_or_default();
     if !["system", "user", "assistant"].contains(&&*role) {
-        return wrong("role", "system, user or assistant is expected");
+        return wrong("role", "expected system, user or assistant");
     }
     if !fields.told("parts").is_some_and(|parts| parts.starts_with('[')) {
-        return wrong("parts", "a list is expected");
+        return wrong("parts", "expected an array");
     }
     if role != "assistant" && fields.items("parts").next().is_none() {
-        return wrong("parts", "there are none");
+        return wrong("parts", "must not be empty");
     }
     fields.items("parts").enumerate().try_for_each(|(nth, (_, fields))| part(&fields, nth))
 }
@@ -105,7 +105,7 @@ fn inside(fields: &Fields<'_>) -> Found {
 fn part(part: &Fields<'_>, nth: usize) -> Found {
     let path = format!("parts[{nth}]");
     if !part.is_object() {
-        return wrong(&path, "an object is expected");
+        return wrong(&path, "expected an object");
     }
     let kind = part.text("type").unwrap_or_default();
     shared(part, &path)?;
@@ -116,11 +116,11 @@ fn part(part: &Fields<'_>, nth: usize) -> Found {
     let state = part.text("state");
     let prose = matches!(&*kind, "text" | "reasoning");
     if prose && state.is_some_and(|state| state != "streaming" && state != "done") {
-        return wrong(&format!("{path}.state"), "streaming or done is expected");
+        return wrong(&format!("{path}.state"), "expected streaming or done");
     }
     let url = part.text("url").unwrap_or_default();
     if kind == "file" && url.split_once(':').is_none_or(|(scheme, _)| scheme.contains('/')) {
-        return wrong(&format!("{path}.url"), "an address is expected");
+        return wrong(&format!("{path}.url"), "expected a URL");
     }
     Ok(())
 }
@@ -130,19 +130,19 @@ fn tool(part: &Fields<'_>, path: &str, kind: &str) -> Found {
     if kind == "dynamic-tool" {
         text(part, path, "toolName")?;
         if part.flag("dynamic") {
-            return wrong(&format!("{path}.dynamic"), "it may only be false");
+            return wrong(&format!("{path}.dynamic"), "must be false");
         }
     }
     let told = part.text("state").unwrap_or_default();
     let Some((state, needs, never)) = STATES.iter().find(|(state, ..)| *state == told) else {
-        return wrong(&format!("{path}.state"), "no state of a tool that is known");
+        return wrong(&format!("{path}.state"), "unknown tool state");
     };
     let lacks = needs.iter().find(|name| part.told(name).is_none());
     if let Some(name) = lacks {
-        return wrong(&format!("{path}.{name}"), &format!("missing in the state {state}"));
+        return wrong(&format!("{path}.{name}"), &format!("missing in state {state}"));
     }
     if let Some(name) = never.iter().find(|name| part.told(name).is_some()) {
-        return wrong(&format!("{path}.{name}"), &format!("not expected in the state {state}"));
+        return wrong(&format!("{path}.{name}"), &format!("not allowed in state {state}"));
     }
     if needs.contains(&"errorText") {
         text(part, path, "errorText")?;
@@ -159,25 +159,23 @@ fn approval(approval: &Fields<'_>, path: &str, state: &str) -> Found {
     let approved = approval.truth("approved");
     match (state, approved) {
         ("approval-requested", _) if approval.told("approved").is_some() => {
-            wrong(&place, "not expected before somebody answers")
+            wrong(&place, "not allowed before the approval is answered")
         }
-        ("approval-responded", None) => wrong(&place, "true or false is expected"),
-        ("output-denied", Some(true) | None) => wrong(&place, "false is expected"),
-        ("output-available" | "output-error", Some(false) | None) => {
-            wrong(&place, "true is expected")
-        }
+        ("approval-responded", None) => wrong(&place, "expected true or false"),
+        ("output-denied", Some(true) | None) => wrong(&place, "expected false"),
+        ("output-available" | "output-error", Some(false) | None) => wrong(&place, "expected true"),
         _ => Ok(()),
     }
 }
 
-/// A chunk of a stream, by itself.
+/// Checks one chunk of a stream, independently of the others.
 pub fn chunk(chunk: &Fields<'_>) -> Found {
     let kind = chunk.text("type").unwrap_or_default();
     shared(chunk, "")?;
     known(chunk, "", &kind, CHUNKS)?;
     let reason = chunk.text("finishReason");
     if reason.is_some_and(|reason| !FINISHED.contains(&&*reason)) {
-        return wrong("finishReason", "no reason that is known");
+        return wrong("finishReason", "unknown finish reason");
     }
     Ok(())
 }
@@ -188,25 +186,25 @@ fn known(fields: &Fields<'_>, path: &str, kind: &str, shapes: &[Shape]) -> Found
     }
     let Some((_, texts, values)) = shapes.iter().chain(THINGS).find(|(name, ..)| *name == kind)
     else {
-        return wrong(&place(path, "type"), &format!("{kind:?} is nothing that is known"));
+        return wrong(&place(path, "type"), &format!("unknown type {kind:?}"));
     };
     texts.iter().try_for_each(|name| text(fields, path, name))?;
     values.iter().try_for_each(|name| there(fields, path, name))
 }
 
-/// What goes for everything: a field may be left out, but not be null, and what a provider says
-/// stands under its name.
+/// Rules for all parts and chunks: optional fields must not be null, and `providerMetadata` maps
+/// provider names to objects.
 fn shared(fields: &Fields<'_>, path: &str) -> Found {
     let null =
         |(name, value): &(Cow<'_, str>, &str)| *value == "null" && OPTIONAL.contains(&&**name);
     if let Some((name, _)) = fields.each().find(null) {
-        return wrong(&place(path, &name), "null; leave it out instead");
+        return wrong(&place(path, &name), "must not be null; omit the field instead");
     }
     let odd = |(_, value): &(_, &str)| !value.starts_with('{');
     match fields.fields("providerMetadata").each().find(odd) {
         Some((provider, _)) => {
             let name = format!("providerMetadata.{provider}");
-            wrong(&place(path, &name), "an object is expected under the name of a provider")
+            wrong(&place(path, &name), "expected an object")
         }
         None => Ok(()),
     }
@@ -218,7 +216,7 @@ fn text(fields: &Fields<'_>, path: &str, name: &str) -> Found {
     }
     wrong(
         &place(path, name),
-        if fields.told(name).is_some() { "a text is expected" } else { "missing" },
+        if fields.told(name).is_some() { "expected a string" } else { "missing" },
     )
 }
 

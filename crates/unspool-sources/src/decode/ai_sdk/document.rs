@@ -1,5 +1,5 @@
-//! Chats as they are kept: one `UIMessage` a line, and around them what the application says of the
-//! chat as a whole.
+//! Stored chats: one `UIMessage` per line, and records with the application's fields of the chat as
+//! a whole before or after them.
 
 use std::sync::Arc;
 
@@ -20,14 +20,15 @@ use super::rest::Rest;
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct DocumentDecoder {
-    /// How many messages of the user came so far, and how many of others: those that have no id
-    /// are counted.
+    /// Messages so far: the user's, and others. They name messages that have no id.
+    #[serde(rename = "asked")]
     asked: u32,
+    #[serde(rename = "replied")]
     replied: u32,
     calls: Calls,
-    /// How many records came that are no messages.
+    /// Records so far that are no messages.
     around: u32,
-    /// The latest message is a reply, and a turn has begun.
+    /// The latest message is a reply; a turn has begun.
     replying: bool,
     began: bool,
 }
@@ -36,8 +37,8 @@ impl Decoder for DocumentDecoder {
     fn decode(&mut self, record: &Record<'_>, fields: &Fields<'_>, out: &mut Vec<Event>) -> Fate {
         let mut emit = Emit::new(Telling::Log, record, None, out);
         emit.at = time(fields);
-        // A chat that is written anew is told again, by what is another source: without its name,
-        // what comes before the first prompt would go to the latest turn.
+        // A rewritten chat is read again as another source. Without this name, records before the
+        // first prompt would then be attributed to the latest turn.
         let early = !self.began && !fields.is("role", "user");
         emit.turn = early.then_some(Name::Preamble);
         match fields.text("role").as_deref() {
@@ -65,10 +66,11 @@ impl Decoder for DocumentDecoder {
     }
 }
 
-/// What our own parts have of a message. Its time, too, is kept as it was told.
+/// The fields of a message that our parts hold. Its time is not among them, so it is kept as
+/// written.
 const MESSAGE: [&str; 3] = ["id", "role", "parts"];
 
-/// Keeps what no part has of a message: its other fields, and what is among its parts and is none.
+/// Keeps the unmapped fields of a message, and entries of `parts` that are no objects.
 fn keep_fields(rest: &mut Rest, fields: &Fields<'_>) {
     rest.keep_fields_but(fields, &MESSAGE);
     for (name, value) in fields.each() {
@@ -87,12 +89,12 @@ fn keep_fields(rest: &mut Rest, fields: &Fields<'_>) {
     }
 }
 
-/// The parts of a message, as they are counted where they are written again.
+/// The object parts of a message, numbered as an export numbers them.
 fn indexed<'a>(fields: &Fields<'a>) -> impl Iterator<Item = (u32, Fields<'a>)> {
     (0..).zip(fields.list("parts"))
 }
 
-/// What a message is called: by its id, or by its number where it has none.
+/// The id of a message, or its number if it has none.
 pub(super) fn message_id(fields: &Fields<'_>, name: &str, number: &mut u32) -> Arc<str> {
     *number = number.saturating_add(1);
     match fields.text(name).filter(|id| !id.is_empty()) {
@@ -101,14 +103,14 @@ pub(super) fn message_id(fields: &Fields<'_>, name: &str, number: &mut u32) -> A
     }
 }
 
-/// What began a turn: messages that we wrote ourselves say it.
+/// The trigger of a turn, from the metadata of a message that Unspool exported.
 fn trigger(fields: &Fields<'_>) -> Option<Trigger> {
     let metadata = fields.fields("metadata");
     let ours = metadata.is_text("agent") && metadata.is_text("sessionId");
     metadata.text("trigger").filter(|_| ours).and_then(|name| Trigger::of_name(&name))
 }
 
-/// Tells what no part has of a message. Says whether there is any.
+/// Emits the unmapped fields of a message as a data part. Returns true if there are any.
 pub(super) fn tell_rest(emit: &mut Emit<'_>, places: &Places, rest: &Rest) -> bool {
     let Some(data) = rest.data() else { return false };
     emit.push(What::DataGiven(Some(places.own("rest", "")), data));
@@ -129,7 +131,7 @@ impl DocumentDecoder {
 
     fn assistant(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
         let id = message_id(fields, "id", &mut self.replied);
-        // Of our own messages each reply is a turn. Others may write one for each step.
+        // In our own exports each reply is a turn. Other applications may write one per step.
         if let Some(trigger) = trigger(fields).filter(|_| self.replying) {
             let (names, user) = (vec![Name::Record(id.clone())], Vec::new());
             emit.turn = None;
@@ -160,8 +162,8 @@ impl DocumentDecoder {
         }
         keep_fields(&mut reply.rest, fields);
         let kept = tell_rest(emit, &reply.places, &reply.rest);
-        // Nothing says that a kept message is the end of its turn, but that nothing is open. When
-        // it ended is not said: its time is when it was begun. Our own say more.
+        // A stored message does not say that it ends its turn: assume so if nothing in it is open.
+        // Its time is when it began, so the end has none. Our own exports have the turn's state.
         let over = trigger(fields).is_some() && fields.fields("metadata").is("state", "completed");
         if parts && (over || !reply.open) {
             emit.at = None;
@@ -192,7 +194,7 @@ impl DocumentDecoder {
         Fate::InParts
     }
 
-    /// What stands around the messages: the chat's own fields.
+    /// A record that is no message: fields of the chat as a whole.
     fn chat(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
         self.around = self.around.saturating_add(1);
         if let Some(text) = fields.string("title").filter(|title| !title.trim().is_empty()) {

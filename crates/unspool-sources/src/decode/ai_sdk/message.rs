@@ -1,4 +1,4 @@
-//! The parts of messages: what documents and streams share.
+//! Parts of messages, shared by stored chats and streams.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -13,21 +13,21 @@ use super::place::{Calls, Places};
 use super::rest::Rest;
 use super::tool;
 
-/// The reading of one message of the assistant.
+/// The state of decoding one assistant message.
 pub(super) struct Reply<'m> {
     pub message: &'m str,
     pub places: Places,
     pub calls: &'m mut Calls,
     pub rest: Rest,
     pub model: Option<String>,
-    /// The step that it is in.
+    /// The current step.
     pub step: Option<Name>,
-    /// Something in it is not finished.
+    /// It has an unfinished part.
     pub open: bool,
 }
 
 impl Reply<'_> {
-    /// One part of a document.
+    /// Decodes one part of a stored message.
     pub fn part(&mut self, emit: &mut Emit<'_>, index: u32, part: &Fields<'_>) {
         let kind = part.string("type").unwrap_or_default();
         match &*kind {
@@ -67,7 +67,8 @@ impl Reply<'_> {
         emit.push(What::StepStarted { step, model: self.model.clone() });
     }
 
-    /// What a model says belongs to a step, whether the application marks steps or not.
+    /// Starts a step if there is none: the model's parts need one, even if the application marks no
+    /// steps.
     fn need_step(&mut self, emit: &mut Emit<'_>) {
         if self.step.is_none() {
             self.start_step(emit);
@@ -100,7 +101,7 @@ impl Reply<'_> {
         }
         self.rest.keep_but(index, part, &known);
         if text.trim().is_empty() && !detail.redacted {
-            // No part comes of it; that it was there is kept, and what came with it.
+            // Blank prose makes no part; keep all its fields.
             for name in ["type", "text", "citations", "providerMetadata"] {
                 self.rest.keep_told(index, part, name);
             }
@@ -117,7 +118,7 @@ pub(super) fn voice_name(voice: Voice) -> &'static str {
     }
 }
 
-/// A part that is one thing by itself, the same in a message and in a stream.
+/// Decodes a part that is complete by itself and the same in a message and in a stream.
 pub(super) fn thing(
     emit: &mut Emit<'_>,
     places: &mut Places,
@@ -175,7 +176,7 @@ fn data(part: &Fields<'_>) -> Data {
     Data { kind: kind.unwrap_or_else(|| "part".to_owned()), payload: part.whole() }
 }
 
-/// A part of the user's message.
+/// A part of a user message.
 pub(super) fn user_part(rest: &mut Rest, index: u32, part: &Fields<'_>) -> Body {
     match part.text("type").as_deref() {
         Some("text") => {
@@ -193,7 +194,7 @@ pub(super) fn user_part(rest: &mut Rest, index: u32, part: &Fields<'_>) -> Body 
     }
 }
 
-/// What a provider attached to a thought, and whether that is all there is.
+/// The signature that a provider attached to reasoning, and whether nothing else is attached.
 pub(super) fn thought(metadata: &Fields<'_>, empty: bool) -> (SaidDetail, bool) {
     const SIGNED: [&str; 5] = [
         "signature",
@@ -215,12 +216,12 @@ pub(super) fn thought(metadata: &Fields<'_>, empty: bool) -> (SaidDetail, bool) 
     };
     let alone = providers.len() == 1 && metadata.fields(&signer).each().count() == 1;
     let is_all = alone && name == signature_name(&signer, empty);
-    // Our own exports say so where nobody knows whose it is.
+    // Our own exports write `unspool` for an unknown signer.
     let (signature, signer) = (Some(signature), Some(signer).filter(|name| name != "unspool"));
     (SaidDetail { signature, signer, redacted: empty, ..SaidDetail::default() }, is_all)
 }
 
-/// When a message was made, where the application says so.
+/// The time of a message, if the application stored one.
 pub(super) fn time(fields: &Fields<'_>) -> Option<Timestamp> {
     const NAMES: [&str; 6] =
         ["createdAt", "created_at", "timestamp", "startedAt", "started_at", "time"];
@@ -229,7 +230,7 @@ pub(super) fn time(fields: &Fields<'_>) -> Option<Timestamp> {
         NAMES.into_iter().find_map(|name| {
             let number = || {
                 let number: f64 = fields.raw(name)?.parse().ok()?;
-                // Seconds or milliseconds since 1970: no chat is from before 1973.
+                // Seconds or milliseconds since 1970: no chat is older than 1973.
                 let scale = if number < 1e11 { 1000.0 } else { 1.0 };
                 Timestamp::from_millisecond((number * scale) as i64).ok()
             };
@@ -239,7 +240,7 @@ pub(super) fn time(fields: &Fields<'_>) -> Option<Timestamp> {
     of(fields).or_else(|| of(&metadata))
 }
 
-/// The model, where the application put it into the metadata.
+/// The model, if the application stored it in the metadata.
 pub(super) fn model(metadata: &Value) -> Option<String> {
     let names = ["model", "modelId", "model_id"];
     let text = |value: &Value| value.as_str().map(str::to_owned);
@@ -247,8 +248,8 @@ pub(super) fn model(metadata: &Value) -> Option<String> {
     own.or_else(|| text(metadata.get("response")?.get("modelId")?))
 }
 
-/// What a message used, where the application put it into the metadata. Since version 6 the input
-/// counts what came from the cache, and says how much.
+/// The token usage of a message, if the application stored it in the metadata. Since version 6 the
+/// input includes cached tokens, with a count of them.
 pub(super) fn usage(metadata: &Value) -> Option<Usage> {
     let told = ["totalUsage", "usage"].into_iter().find_map(|name| metadata.get(name))?;
     let count = |path: &[&str]| {

@@ -1,8 +1,8 @@
-//! The Vercel AI SDK, versions 5 to 7: chats as `UIMessage[]`, and UI message streams. The two
-//! share names, so that a message that was streamed and then kept is one: calls by their ids,
-//! everything else by its message and where it stands behind the last call (`place.rs`).
+//! The Vercel AI SDK, versions 5 to 7: chats as `UIMessage[]`, and UI message streams. This file
+//! registers the two formats. They share names, so that a streamed and then stored message is one:
+//! calls by id, all else by message and position after the last call (`part_names.rs`).
 //!
-//! What our parts have no place for (`rest.rs`) is kept beside the message, whole.
+//! Fields that no part can hold are kept beside the message (`unmapped.rs`).
 
 mod check;
 mod document;
@@ -39,7 +39,7 @@ pub const STREAM: Format = Format {
     resume: resume::<stream::StreamDecoder>,
 };
 
-/// What applications call the chat in tables of messages.
+/// The fields that applications use for the chat id in tables of messages.
 const CHAT: [&str; 6] =
     ["chatId", "chat_id", "conversationId", "conversation_id", "threadId", "thread_id"];
 
@@ -56,15 +56,15 @@ fn recognise_message<'a>(fields: &Fields<'a>) -> Option<Recognised<'a>> {
     })
 }
 
-/// Messages that we wrote ourselves say which session they are of. It is a name and nothing more:
-/// the application that has them now may call the chat as it likes.
+/// The session of a message that Unspool exported, from its metadata. It is only a fallback name:
+/// the application that stores the message may have its own chat id.
 fn called<'a>(metadata: &Fields<'a>) -> Recognised<'a> {
     let session = metadata.text("sessionId").filter(|id| !id.is_empty());
     let session = session.filter(|_| metadata.is_text("agent"));
     session.map_or(Recognised::Format, Recognised::Named)
 }
 
-/// A chunk says nothing of its chat. Kinds with common names must look right as a whole.
+/// A chunk does not name its chat. Types with common names must match in all their fields.
 fn recognise_chunk<'a>(fields: &Fields<'a>) -> Option<Recognised<'a>> {
     let kind = fields.text("type")?;
     let only = |known: &[&str]| fields.each().all(|(name, _)| known.contains(&&*name));

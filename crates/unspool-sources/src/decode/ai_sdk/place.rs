@@ -1,7 +1,7 @@
-//! What the things of a message are called. Parts have no ids, and their index is not to be relied
-//! on: a stream that goes on after an approval does not say how many parts came before it, and
-//! applications leave kinds out when they store. So a part is named by its message, by the last
-//! tool call before it, and by how many of its kind came since.
+//! Names of parts, steps and calls. Parts have no ids, and their index is unreliable: a stream that
+//! resumes after an approval does not say how many parts came before it, and applications drop some
+//! kinds when they store a message. So a part is named by its message, the last tool call before
+//! it, and its number among the parts of its kind since that call.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,14 +10,14 @@ use serde::{Deserialize, Serialize};
 use unspool_core::id::digest;
 use unspool_core::telling::Name;
 
-/// Where the reading of a message stands.
+/// The position in a message, from which the next names are made.
 #[derive(Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Places {
     message: Arc<str>,
-    /// The last call, or nothing before the first.
+    /// The last call, if any.
     call: Option<Arc<str>>,
-    /// How many of each kind came since.
+    /// Parts since the last call, by kind.
     counts: BTreeMap<String, u32>,
 }
 
@@ -39,14 +39,14 @@ impl Places {
         }
     }
 
-    /// The name of the next part of this kind. Kinds are apart, so that an attempt that was thrown
-    /// away can never lend its name to something else.
+    /// The name of the next part of this kind. Kinds are numbered apart, so that a part of a
+    /// discarded attempt never shares its name with a part of another kind.
     pub fn part(&mut self, kind: &str) -> Name {
         let nth = self.count(kind);
         Name::Block(format!("{} {kind}", self.here()).into(), nth)
     }
 
-    /// The name of a part that has an id in its message: told again, it is replaced.
+    /// The name of a part with an id of its own: a later part with the same id replaces it.
     pub fn own(&self, kind: &str, id: &str) -> Name {
         Name::Block(format!("{} {kind} {id}", self.message).into(), 0)
     }
@@ -56,7 +56,7 @@ impl Places {
         Name::Message(format!("{} step {nth}", self.here()).into())
     }
 
-    /// A call stands here: what follows is counted from it.
+    /// Passes a call: later parts are numbered from it.
     pub fn pass(&mut self, call: &str) {
         self.call = Some(call.into());
         self.counts.clear();
@@ -67,8 +67,8 @@ impl Places {
     }
 }
 
-/// The calls of a chat. Some models count their calls from 0 in every reply: an id that another
-/// message has used already is told apart by its message.
+/// The calls of a chat. Some models number their calls from 0 in every reply: a call id that
+/// another message has used is prefixed with its message id.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(super) struct Calls(BTreeMap<u64, u64>);

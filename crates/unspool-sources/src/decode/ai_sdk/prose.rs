@@ -1,4 +1,4 @@
-//! A text or a thought that is being streamed.
+//! Text or reasoning that is being streamed.
 
 use serde::{Deserialize, Serialize};
 use unspool_core::event::{SaidDetail, Voice, What};
@@ -13,15 +13,17 @@ use super::rest::Rest;
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Prose {
+    #[serde(rename = "voice")]
     pub voice: Voice,
     pub name: Name,
     pub text: String,
     pub index: u32,
-    /// What the provider attached, in its latest form.
+    /// The latest provider metadata.
     pub metadata: Option<Json>,
-    /// Half a character that the end of a chunk cut off, as it was written.
+    /// The first half of a surrogate pair at the end of the last chunk, in its escaped form.
     pub half: String,
-    /// It is said when it is whole: what grew under its name before is something else, or closed.
+    /// Emit no deltas, only the complete text: the part with its name is closed, or belongs to a
+    /// discarded attempt.
     pub quiet: bool,
 }
 
@@ -32,8 +34,8 @@ impl Prose {
         }
     }
 
-    /// The text of a delta. JavaScript cuts strings between the halves of a character: the first
-    /// half waits for the second.
+    /// The text of a delta. JavaScript may split a string inside a surrogate pair: the first half
+    /// is held back until the second arrives.
     pub fn take(&mut self, delta: &str) -> String {
         let inside = delta.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
         let mut written = std::mem::take(&mut self.half) + inside.unwrap_or_default();
@@ -82,7 +84,7 @@ fn written(all: &[Json]) -> Option<Json> {
     Json::parse(&text)
 }
 
-/// Whether a string, as it is written in JSON, ends in the first half of a surrogate pair.
+/// True if an escaped JSON string ends in the first half of a surrogate pair.
 fn ends_in_half(written: &str) -> bool {
     let Some(at) = written.len().checked_sub(6) else { return false };
     let Some(escape) = written.get(at..).and_then(|end| end.strip_prefix("\\u")) else {

@@ -1,6 +1,6 @@
-//! What a message has and our parts have no place for: metadata, what providers attach, ids of
-//! sources, fields of versions to come. It is kept as one data part behind the message, field by
-//! field as it was told, so that the message can be written again.
+//! Fields of a message that our parts cannot hold: metadata, provider metadata, source ids, fields
+//! of future versions. They are stored unchanged in one data part after the message, so that an
+//! export can restore the message.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use unspool_core::part::Data;
 
 use super::super::Fields;
 
-/// The kind of such a part.
+/// The kind of that data part.
 const KIND: &str = "ai-sdk-message";
 
 #[derive(Default, Serialize, Deserialize)]
@@ -42,40 +42,40 @@ impl Rest {
         }
     }
 
-    /// Forgets the parts from this one on.
+    /// Drops the fields of this part and all later ones.
     pub fn cut(&mut self, part: u32) {
         self.parts.split_off(&part);
     }
 
-    /// Keeps the fields of a message but the known ones.
+    /// Keeps the fields of a message except the mapped ones.
     pub fn keep_fields_but(&mut self, fields: &Fields<'_>, known: &[&str]) {
         for (name, value) in fields.each().filter(|(name, _)| !known.contains(&&**name)) {
             self.keep_field(&name, Json::checked(value));
         }
     }
 
-    /// Keeps the fields of a part but the known ones.
+    /// Keeps the fields of a part except the mapped ones.
     pub fn keep_but(&mut self, part: u32, fields: &Fields<'_>, known: &[&str]) {
         for (name, value) in fields.each().filter(|(name, _)| !known.contains(&&**name)) {
             self.keep(part, &name, Json::checked(value));
         }
     }
 
-    /// Keeps a field of a part, if it has it.
+    /// Keeps a field of a part if it is present.
     pub fn keep_told(&mut self, part: u32, fields: &Fields<'_>, name: &str) {
         if let Some(value) = fields.told(name) {
             self.keep(part, name, Json::checked(value));
         }
     }
 
-    /// Keeps those fields of a part that should be texts and are not.
+    /// Keeps the fields of a part that should be strings and are not.
     pub fn keep_no_texts(&mut self, part: u32, fields: &Fields<'_>, names: &[&str]) {
         for name in names.iter().filter(|name| fields.has(name) && !fields.is_text(name)) {
             self.keep_told(part, fields, name);
         }
     }
 
-    /// All of it, if there is any.
+    /// The data part, or `None` if nothing was kept.
     pub fn data(&self) -> Option<Data> {
         if self.fields.is_empty() && self.parts.is_empty() {
             return None;

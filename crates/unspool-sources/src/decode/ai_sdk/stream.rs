@@ -1,5 +1,5 @@
-//! UI message streams, by the rules of the SDK's own reducer: a part stands where its first chunk
-//! came, a result finds its call however many steps later, and what has an id is replaced in place.
+//! UI message streams, by the rules of the SDK's own reducer: a part takes the position of its
+//! first chunk, a result finds its call across steps, and a part with an id is replaced in place.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -34,22 +34,24 @@ pub(super) struct StreamDecoder {
 #[serde(deny_unknown_fields)]
 struct Message {
     id: Arc<str>,
+    #[serde(rename = "places")]
     places: Places,
-    /// How many parts it has.
+    /// The number of its parts.
     parts: u32,
     step: Option<Name>,
     steps: Vec<Name>,
-    /// Prose that has not ended, by its kind and its id.
+    /// Open prose, by kind and id.
     open: BTreeMap<String, Prose>,
-    /// Its calls, by their ids in the stream.
+    /// Its calls, by id in the stream.
     tools: BTreeMap<String, Tool>,
-    /// The calls that somebody was asked about, by the ids of the questions.
+    /// Call ids of approval requests, by approval id.
+    #[serde(rename = "asked")]
     asked: BTreeMap<String, String>,
     metadata: Value,
     rest: Rest,
-    /// Where it stood when its step began.
+    /// The position and the number of parts at the start of the step.
     before: Option<(Places, u32)>,
-    /// Names of prose in this step, and of prose that was thrown away with an attempt at it.
+    /// Names of prose in this step, and of prose in its discarded attempts.
     used: Vec<Name>,
     spent: Vec<Name>,
     resets: u32,
@@ -61,7 +63,7 @@ struct Tool {
     name: String,
     index: u32,
     over: bool,
-    /// How our own streams say that it ends.
+    /// How it ends, as our own exported streams say in advance.
     #[serde(default)]
     how: Option<ToolEnd>,
 }
@@ -83,7 +85,7 @@ impl Decoder for StreamDecoder {
 
     fn check(&self, fields: &Fields<'_>) -> Result<(), String> {
         check::chunk(fields)?;
-        // What goes on must have begun. A call may have been made in a stream before this one.
+        // A delta or end needs a start. Results do not: the call may be in an earlier stream.
         let kind = fields.text("type").unwrap_or_default();
         let began = match kind.rsplit_once('-') {
             Some((voice @ ("text" | "reasoning"), "delta" | "end")) => {
@@ -96,7 +98,7 @@ impl Decoder for StreamDecoder {
             }
             Some(_) | None => true,
         };
-        if began { Ok(()) } else { Err(format!("{kind}: nothing of this id has begun")) }
+        if began { Ok(()) } else { Err(format!("{kind}: no start chunk with this id")) }
     }
 
     fn save(&self) -> Option<String> {
@@ -105,7 +107,7 @@ impl Decoder for StreamDecoder {
 }
 
 impl StreamDecoder {
-    /// A message begins, or goes on: after an approval the same message is streamed further.
+    /// Starts a message, or continues it: after an approval the same message is streamed on.
     fn start(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) {
         let told = fields.text("messageId").filter(|id| !id.is_empty());
         let goes_on = matches!((&self.message, &told), (Some(held), Some(id)) if *held.id == **id);
@@ -137,7 +139,7 @@ impl Message {
                 return Fate::Metadata;
             }
             "finish-step" => {
-                // From here on, more of them goes to nobody until they are said as a whole.
+                // Open prose gets no more deltas here; it is emitted whole when it ends.
                 self.open.values_mut().for_each(|prose| prose.quiet = true);
                 if let Some(step) = self.step.clone() {
                     emit.push(What::StepEnded { step, stop_reason: None });
@@ -193,7 +195,7 @@ impl Message {
         Fate::InParts
     }
 
-    /// A file, a source, data, or what a version to come has.
+    /// A file, a source, data, or a type of a future version.
     fn keep_unknown(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
         thing(emit, &mut self.places, &mut self.rest, self.parts, fields);
         self.parts += 1;
@@ -218,8 +220,8 @@ impl Message {
         }
     }
 
-    /// What the step has so far is thrown away. It was shown, so it stays, up to what the next
-    /// attempt says in its place.
+    /// Discards the step so far. Its parts were displayed, so they stay until the next attempt
+    /// replaces them.
     fn reset_step(&mut self, emit: &mut Emit<'_>) {
         self.open.clear();
         self.spent.append(&mut self.used);
@@ -250,7 +252,7 @@ impl Message {
         let (text, half) = (String::new(), String::new());
         let mut prose = Prose { voice, name, text, index, metadata: None, half, quiet };
         prose.attach(fields);
-        // One that is still open under the same id stays open for ever.
+        // An open part with the same id is never closed.
         self.open.insert(format!("{} {id}", voice_name(voice)), prose);
     }
 
@@ -284,7 +286,7 @@ impl Message {
         }
     }
 
-    /// Says what was held back.
+    /// Ends all open prose and emits the unmapped fields.
     fn close(&mut self, emit: &mut Emit<'_>) {
         for prose in std::mem::take(&mut self.open).into_values() {
             prose.end(emit, &mut self.rest, Vec::new());
@@ -369,8 +371,8 @@ impl Message {
         Fate::InParts
     }
 
-    /// A call of which the stream has not spoken. One that it gives a result for was made before
-    /// the stream began: then the stream goes on behind it.
+    /// Adds a call that is new to the stream. If its first chunk is a result, the call was made
+    /// before the stream began, and the stream continues after it.
     fn meet(
         &mut self,
         emit: &mut Emit<'_>,
@@ -442,7 +444,7 @@ impl Message {
         let end = match reason.as_deref() {
             Some("error") => EndReason::Failed(None),
             Some("interrupted") => EndReason::Interrupted,
-            // Somebody is asked, or a tool of the client's runs: the message will go on.
+            // An approval is pending or a client-side tool is running: the message will continue.
             _ if open => return,
             _ => EndReason::Completed,
         };
@@ -450,7 +452,7 @@ impl Message {
     }
 
     fn tell_rest(&mut self, emit: &mut Emit<'_>) {
-        // Metadata may be told anew until here: the model is the one that it ends with.
+        // Metadata may change until the end, so the model is known only now.
         if let Some(model) = model(&self.metadata) {
             for step in self.steps.clone() {
                 emit.push(What::StepStarted { step, model: Some(model.clone()) });
@@ -469,7 +471,7 @@ impl Message {
     }
 }
 
-/// Objects are merged field by field; anything else is replaced.
+/// Merges objects field by field and replaces anything else.
 fn merge(held: &mut Value, told: Value) {
     match (held, told) {
         (Value::Object(held), Value::Object(told)) => {

@@ -1,4 +1,4 @@
-//! Decoders that are saved and resumed, and what is recognised.
+//! Tests of saving and resuming decoders, of recognition, and of unmapped fields.
 
 use std::path::{Path, PathBuf};
 
@@ -105,7 +105,7 @@ fn gathered(file: &str, text: &str) -> Gathering {
     gathering
 }
 
-/// What was kept of the only reply beside its parts.
+/// The unmapped fields of the only message.
 fn kept(gathering: &Gathering) -> serde_json::Value {
     let transcript = gathering.sessions[0].transcript();
     let bodies = transcript
@@ -198,9 +198,9 @@ fn parts_that_are_no_objects_are_kept_and_told_of() {
             (&"hello".into(), &7.into())
         );
         let [warning] = &gathering.sessions[0].warnings[..] else { panic!("one warning") };
-        assert!(warning.what.contains("parts[0]: an object is expected"), "{}", warning.what);
+        assert!(warning.what.contains("parts[0]: expected an object"), "{}", warning.what);
     }
-    // Parts are counted as they stand in the message.
+    // Part numbers are their indexes in the message.
     let chat =
         r#"[{"id":"m","role":"assistant","parts":[{"type":"text","text":"x"},{"type":"none"}]}]"#;
     let gathering = gathered("chat.json", chat);
@@ -217,7 +217,7 @@ fn a_chat_that_unspool_wrote_is_named_by_its_session() {
     let named = |file: &str, text: &str| gathered(file, text).sessions[0].agent_session_id.clone();
     assert_eq!(named("chat.json", &ours("one")), "one");
     assert_eq!(named("chat.json", &ours("two")), "two");
-    // It is a name: what the application calls the chat goes before it.
+    // It is only a fallback: the application's chat id takes precedence.
     let table = ours("one").replace(r#""id":"m""#, r#""id":"m","chatId":"c""#);
     assert_eq!(named("chat.json", &table), "c");
     assert_eq!(named("chat.json", &format!(r#"{{"id":"h","messages":{}}}"#, ours("one"))), "h");
@@ -233,7 +233,7 @@ fn a_file_in_which_all_is_wrong_says_so_a_few_times() {
     let told = |count: usize| {
         let gathering = gathered("chat.sse", &format!("{begun}{}", chunk.repeat(count)));
         let warnings = &gathering.sessions[0].warnings;
-        (warnings.len(), warnings.last().unwrap().what.contains("is not told"))
+        (warnings.len(), warnings.last().unwrap().what.contains("are not reported"))
     };
     assert_eq!(told(20), (20, false));
     assert_eq!(told(21), (21, true));

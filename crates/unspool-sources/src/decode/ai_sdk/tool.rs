@@ -1,4 +1,4 @@
-//! Tool calls: what documents and streams share.
+//! Tool calls, shared by stored chats and streams.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use unspool_core::part::{Answer, Decision, Question, QuestionItem, QuestionKind}
 use super::super::{Emit, Fields};
 use super::rest::Rest;
 
-/// What is in our own parts of a tool part.
+/// The fields of a tool part that our parts hold.
 const KNOWN: [&str; 12] = [
     "type",
     "toolName",
@@ -22,11 +22,11 @@ const KNOWN: [&str; 12] = [
     "errorText",
     "approval",
     "rawInput",
-    // Where it has nothing but what we say ourselves.
+    // Only if it holds nothing but our own `unspool` entry.
     "callProviderMetadata",
 ];
 
-/// How a call ended, where our own exports say it beside a state that cannot.
+/// How a call ended, from the metadata that our exports add where the SDK's state cannot say it.
 pub(super) fn how_it_ended(metadata: &Fields<'_>) -> Option<ToolEnd> {
     let ours = metadata.fields("unspool");
     if metadata.each().count() != 1 || ours.each().count() != 1 {
@@ -39,7 +39,7 @@ pub(super) fn how_it_ended(metadata: &Fields<'_>) -> Option<ToolEnd> {
     }
 }
 
-/// The tool of a part: `tool-NAME`, where the name may hold anything, or `dynamic-tool`.
+/// The tool of a part: `tool-NAME`, where NAME may be any text, or `dynamic-tool`.
 pub(super) fn tool_name(part: &Fields<'_>) -> Option<String> {
     let kind = part.text("type")?;
     if !part.is_text("toolCallId") {
@@ -51,7 +51,7 @@ pub(super) fn tool_name(part: &Fields<'_>) -> Option<String> {
     }
 }
 
-/// A tool part of a document. Says whether the call is over.
+/// Decodes a tool part of a stored message. Returns true if the call has ended.
 pub(super) fn part(
     emit: &mut Emit<'_>,
     call: &Arc<str>,
@@ -69,7 +69,7 @@ pub(super) fn part(
     for (name, read) in [
         ("providerExecuted", part.truth("providerExecuted").is_some()),
         ("approval", part.fields("approval").is_object()),
-        // An error is what it gave back, and nothing beside it.
+        // With an `errorText`, the error is the output.
         ("output", !part.is_text("errorText")),
     ] {
         if part.has(name) && !read {
@@ -83,8 +83,8 @@ pub(super) fn part(
     let raw = part.string("rawInput");
     let input = part.told("input").filter(|_| !writing);
     called(emit, call, name, part, input, !writing);
-    // An input that is being written, or that was none. Of one that is being written the SDK reads
-    // what it can: that follows.
+    // A streaming or invalid input. The SDK's partial parse of a streaming input follows from
+    // its text.
     if input.is_none() {
         let text = raw.or_else(|| part.told("input").map(str::to_owned)).unwrap_or_default();
         if !text.is_empty() {
@@ -110,7 +110,7 @@ pub(super) fn part(
             return false;
         }
         _ => {
-            // A state of a version to come, with whatever it has.
+            // A state of a future version.
             for name in ["state", "output", "errorText"] {
                 rest.keep_told(index, part, name);
             }
@@ -144,8 +144,8 @@ pub(super) fn ended(emit: &mut Emit<'_>, call: &Arc<str>, end: ToolEnd, outcome:
     emit.push(What::ToolEnded { call: Call::Id(call.clone()), end, outcome });
 }
 
-/// What a call gave back. A text is a text; anything else is kept as it is, and its text is what
-/// the model is told.
+/// The outcome of a call. An output that is no string is kept as the result, and its text content
+/// is the output.
 pub(super) fn outcome(told: &Fields<'_>) -> Outcome {
     if let Some(text) = told.string("errorText").or_else(|| told.string("output")) {
         return Outcome { output: Some(text), ..Outcome::default() };
@@ -161,7 +161,7 @@ pub(super) fn outcome(told: &Fields<'_>) -> Outcome {
     Outcome { output: Some(text), result: Some(Json::checked(output)), ..Outcome::default() }
 }
 
-/// A question whether a call may run, and its answer. A rule that answers by itself asks nobody.
+/// Emits an approval request and its response. An automatic approval asks no one.
 fn approval(
     emit: &mut Emit<'_>,
     call: &Arc<str>,

@@ -1,6 +1,6 @@
-//! Side chains: up to 1.0.x the records of sub-agents stand in the log of the session that started
-//! them, each agent's as a tree of its own. Nothing but its first words says which call started
-//! one: they are the call's prompt.
+//! Side chains: up to 1.0.x the records of sub-agents are in the log of the session that started
+//! them, each agent's as a separate tree. Only the first message links an agent to its call: it is
+//! the call's prompt.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,14 +15,15 @@ use super::message::message_text;
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Chains {
-    /// Calls that start agents and have no result yet, in their order.
+    /// Calls that start agents and have no result yet, in order.
     calls: Vec<Starting>,
-    /// The chain of each record, by a digest of its uuid, until its call has a result.
+    /// The chain of each record, by a digest of the uuid, until its call has a result.
     records: BTreeMap<u64, Arc<str>>,
-    /// Chains whose calls have a result, since the last record.
+    /// Chains whose calls got a result since the last record.
     #[serde(skip)]
     ended: Vec<Arc<str>>,
-    /// Agents of calls, of which the session that made the call was not told.
+    /// Calls and their agents that were not yet reported to the calling session.
+    #[serde(rename = "untold")]
     untold: Vec<(Arc<str>, Arc<str>)>,
 }
 
@@ -31,18 +32,18 @@ pub(super) struct Chains {
 #[serde(deny_unknown_fields)]
 struct Starting {
     call: Arc<str>,
-    /// A digest of what the agent is told to do.
+    /// A digest of the agent's prompt.
     prompt: u64,
     kind: Option<String>,
     title: Option<String>,
-    /// The chain that the call was made in; none for the session's own.
+    /// The chain that made the call; `None` for the main session.
     by: Option<Arc<str>>,
     /// The chain that it started.
     chain: Option<Arc<str>>,
 }
 
 impl Chains {
-    /// The chain of a record of this session's log; none for what is the session's own.
+    /// The chain of a record of this log; `None` for records of the main session.
     pub fn chain_of(&mut self, session: &str, fields: &Fields<'_>) -> Option<SideChain> {
         let chain = fields.flag("isSidechain").then(|| self.place(session, fields));
         let by = chain.as_ref().map(|chain| chain.id.clone());
@@ -67,7 +68,7 @@ impl Chains {
         chain
     }
 
-    /// A chain begins: the oldest call with these words started it.
+    /// Starts a chain: it belongs to the oldest waiting call with the same prompt.
     fn begin(&mut self, id: Arc<str>, session: &str, fields: &Fields<'_>) -> SideChain {
         let mut chain = SideChain::of(id.clone(), session);
         let prompt = digest(message_text(&fields.fields("message")).as_bytes());
@@ -101,7 +102,7 @@ impl Chains {
         }
     }
 
-    /// An agent is written before its call's result is, so nothing more will come of it.
+    /// A call's result follows all records of its agent, so the chain has ended.
     fn note_results(&mut self, fields: &Fields<'_>) {
         if self.calls.is_empty() {
             return;
@@ -124,7 +125,7 @@ impl Chains {
         self.calls.is_empty() && self.records.is_empty() && self.untold.is_empty()
     }
 
-    /// Tells the session of agents that its calls have started.
+    /// Reports the agents that the session's calls have started.
     pub fn tell(&mut self, emit: &mut Emit<'_>) {
         for (call, id) in self.untold.drain(..) {
             let agent = AgentRef { call: Some(call), id: Some(id) };

@@ -92,7 +92,7 @@ fn chains_that_are_written_at_once_are_told_apart() {
     assert_eq!(call_of(&of("s:b0")).as_deref(), Some("t2"));
     assert_eq!(of("s:b0").session.facts.title.unwrap().text, "t2");
     assert_eq!(agents(&whole, "s"), [pair("t1", "s:a0"), pair("t2", "s:b0")]);
-    // As far as it was written, it was the same.
+    // A prefix of the log gives a prefix of the result.
     for length in 1..records.len() {
         let part = read(&records[..length]);
         for held in &part.sessions {
@@ -119,7 +119,7 @@ fn equal_prompts_are_taken_in_their_order() {
 
 #[test]
 fn what_no_call_explains_is_a_session_all_the_same() {
-    // An agent within an agent, one whose call was never told, and a log that begins in one.
+    // A nested agent, an agent without a call, and a log that begins inside an agent.
     let records = [
         record(true, "x5", Some("x4"), "assistant", said("the end of something")),
         record(true, "x6", Some("x5"), "assistant", said("indeed")),

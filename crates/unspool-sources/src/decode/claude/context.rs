@@ -1,4 +1,4 @@
-//! What the log holds beside prompts and replies: texts that the program wrote for the model,
+//! Log records other than prompts and replies: texts that the program wrote for the model,
 //! attachments, and system records.
 
 use unspool_core::event::{AgentEnd, AgentRef, EndReason, What};
@@ -13,7 +13,7 @@ use super::log::LogDecoder;
 use super::marks::{Mark, mark, tag};
 use super::message::file_of;
 
-/// The name of the n-th retry of a turn: log and stream have no id for it in common.
+/// The name of the n-th retry of a turn: log and stream share no id for it.
 pub(super) fn retry_name(nth: u32) -> Name {
     Name::Alike(unspool_core::id::digest(b"retry"), nth)
 }
@@ -65,7 +65,7 @@ impl LogDecoder {
         Fate::InParts
     }
 
-    /// A background agent or command reported, and that starts a turn.
+    /// The report of a background agent or command, which starts a turn.
     pub(super) fn task_notification(
         &mut self,
         emit: &mut Emit<'_>,
@@ -84,7 +84,7 @@ impl LogDecoder {
 
     fn agent_reported(&self, emit: &mut Emit<'_>, told: &str) {
         let Some(id) = tag(told, "task-id") else { return };
-        // Background commands report in the same way; their ids are no agents'.
+        // Background commands report in the same way; their ids match no agent.
         let agent = AgentRef { call: None, id: Some(id.into()) };
         let end = match tag(told, "status") {
             Some("completed") => AgentEnd::Completed,
@@ -122,7 +122,7 @@ impl LogDecoder {
                 }
             }
             "hook_blocking_error" => {
-                // A blocked stop is told again, as the text that the model gets.
+                // A blocked stop occurs again as the text for the model.
                 if attachment.text("hookEvent").as_deref() == Some("Stop") {
                     return Fate::Metadata;
                 }
@@ -231,7 +231,7 @@ impl LogDecoder {
         Fate::InParts
     }
 
-    /// A prompt that a hook refused: there is no user record, only this one.
+    /// A prompt that a hook blocked: this is its only record.
     fn blocked_prompt(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>, content: &str) {
         let asked = content.split_once("\n\nOriginal prompt: ").map(|(_, prompt)| prompt);
         let text = asked.map(str::to_owned).or_else(|| self.queued.take()).unwrap_or_default();
@@ -275,7 +275,7 @@ fn mentioned_file(attachment: &Fields<'_>) -> File {
     }
 }
 
-/// A skill's text begins with the folder that it lies in.
+/// The name of a skill: its text begins with the path of its folder.
 pub(super) fn skill_name(text: &str) -> Option<String> {
     let folder = text.strip_prefix("Base directory for this skill: ")?.lines().next()?;
     Some(folder.rsplit('/').next().unwrap_or(folder).to_owned())

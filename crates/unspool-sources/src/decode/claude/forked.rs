@@ -1,6 +1,6 @@
-//! Which session a fork came from, where its log says so. 2.1.325 copies records and names nobody;
-//! but the summary of a compaction names the log that it sums up, and a fork copies that as well.
-//! Other versions of 2.1 write `forkedFrom` on what they copy.
+//! The session that a fork came from, if its log names it. 2.1.325 copies records without naming
+//! the origin, but the summary of a compaction names the log that it summarises, and a fork copies
+//! that too. Other versions of 2.1 write `forkedFrom` on copied records.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use unspool_core::session::ForkedFrom;
 
 use super::super::{Emit, Fields};
 
-/// The words of the program before the path of a log, behind all that the model wrote.
+/// The program's text before the path of a log, after everything that the model wrote.
 const TRANSCRIPT: &str = "read the full transcript at: ";
 
 #[derive(Default, Serialize, Deserialize)]
@@ -27,7 +27,7 @@ impl Forked {
         }
     }
 
-    /// A summary that was copied.
+    /// Reads the origin from a copied summary.
     pub fn tell_summary(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>, summary: &str) {
         let path = summary.rsplit_once(TRANSCRIPT).and_then(|(_, rest)| rest.lines().next());
         let log = path.map(Path::new).filter(|path| path.extension().is_some_and(|e| e == "jsonl"));

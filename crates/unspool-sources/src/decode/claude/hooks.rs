@@ -1,6 +1,6 @@
-//! Claude Code's hook payloads. Hooks run ahead of the log and say what it leaves out: that a
-//! person was asked, how long a tool took, what is being written right now. They lie over the
-//! log by prompt id and call id; where a version leaves ids out, by content.
+//! Claude Code's hook payloads. Hooks run ahead of the log and hold what it omits: permission
+//! requests, tool durations, and text while it is written. They are merged with the log by prompt
+//! id and call id, or by content in versions that omit ids.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,22 +25,24 @@ use super::result::{agent_told, answers};
 pub(super) struct HooksDecoder {
     prompt: Option<Arc<str>>,
     begun: bool,
-    /// How often each prompt text was seen.
+    /// How often each prompt text was seen, by hash.
+    #[serde(rename = "alike")]
     alike: BTreeMap<u64, u32>,
     interjections: BTreeMap<u64, u32>,
-    /// Calls of this turn that are open, by tool and input, oldest first.
+    /// The open calls of this turn, by hash of tool and input, oldest first.
     open: BTreeMap<u64, Vec<Call>>,
-    /// How many calls of each likeness this turn had.
+    /// The number of calls of this turn, by hash of tool and input.
     counts: BTreeMap<u64, u32>,
-    /// Calls that a person was asked about.
+    /// Calls with a permission request.
+    #[serde(rename = "asked")]
     asked: Vec<Call>,
-    /// That this is a sub-agent was said.
+    /// The parent of this sub-agent was reported.
     named_parent: bool,
 }
 
 impl Decoder for HooksDecoder {
     fn decode(&mut self, record: &Record<'_>, fields: &Fields<'_>, out: &mut Vec<Event>) -> Fate {
-        // As `unspool hook` takes it down.
+        // `unspool hook` wraps the payload.
         let (inner, at) = (fields.fields("payload"), fields.time("at"));
         let fields = if fields.is("agent", super::AGENT) { &inner } else { fields };
         let event = fields.string("hook_event_name").unwrap_or_default();
@@ -63,7 +65,7 @@ impl Decoder for HooksDecoder {
                 Fate::Metadata
             }
             "SessionEnd" => {
-                // After `/clear` the program goes on in another session.
+                // After `/clear` the program continues in another session.
                 emit.push(What::SessionEnded);
                 Fate::Metadata
             }
@@ -117,7 +119,7 @@ impl HooksDecoder {
     ) -> Fate {
         let text = fields.string("prompt").unwrap_or_default();
         if self.begun && prompt.is_some() && prompt == self.prompt {
-            // The same prompt again: typed while the turn ran.
+            // The same prompt id again: typed while the turn ran.
             let words = interjection_likeness(&text);
             let count = self.interjections.entry(words).or_default();
             *count += 1;
@@ -149,7 +151,7 @@ impl HooksDecoder {
         Fate::InParts
     }
 
-    /// The call that a payload speaks of. Versions before 2.1.20 leave its id out.
+    /// The call of a payload. Versions before 2.1.20 omit its id.
     fn call(&mut self, fields: &Fields<'_>, like: u64) -> Call {
         match fields.text("tool_use_id") {
             Some(id) => Call::Id(id.into()),
@@ -181,7 +183,7 @@ impl HooksDecoder {
         let call = match fields.text("tool_use_id") {
             Some(id) => {
                 let call = Call::Id(id.into());
-                // Nobody will be asked about it any more.
+                // No permission request can follow.
                 if let Some(open) = self.open.get_mut(&like) {
                     open.retain(|held| *held != call);
                 }
@@ -217,8 +219,8 @@ impl HooksDecoder {
         emit.push(What::ToolEnded { call, end, outcome });
     }
 
-    /// A request names no call: it is the oldest open one with this tool and input that nobody
-    /// was asked about yet.
+    /// A permission request names no call: take the oldest open call with this tool and input that
+    /// has no request yet.
     fn permission(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
         let tool = fields.string("tool_name").unwrap_or_default();
         let like = fields.likeness(&tool, "tool_input");
@@ -233,7 +235,7 @@ impl HooksDecoder {
         Fate::InParts
     }
 
-    /// Text as it is shown, under an id that matches nothing else.
+    /// Displayed text, under an id that occurs in no other feed.
     fn text(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
         let Some(id) = fields.text("message_id") else {
             return Fate::left_out("hook/MessageDisplay");
@@ -248,7 +250,7 @@ impl HooksDecoder {
     }
 
     fn agent_stops(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
-        // Compaction runs as an agent without a type, and leaves no transcript.
+        // Compaction runs as an agent without a type and without a transcript.
         if fields.text("agent_type").is_none_or(|kind| kind.is_empty()) {
             return Fate::left_out("hook/SubagentStop of a compaction");
         }
@@ -259,8 +261,8 @@ impl HooksDecoder {
     }
 }
 
-/// What happens inside a sub-agent names the session that it works for. Of an agent that another
-/// one started it names the outermost, as its log does.
+/// Reports the parent of a sub-agent. For nested agents the payload names the outermost session, as
+/// the log does.
 fn tell_parent(emit: &mut Emit<'_>, fields: &Fields<'_>) {
     if let Some(parent) = fields.text("session_id") {
         let session = SessionId::of(super::AGENT, &parent);
@@ -269,7 +271,7 @@ fn tell_parent(emit: &mut Emit<'_>, fields: &Fields<'_>) {
     }
 }
 
-/// The text of a structured response, for as long as the log has not told what the model saw.
+/// The text of a structured response, used until the log has the text that the model saw.
 fn response_text(fields: &Fields<'_>) -> Option<String> {
     if let Some(text) = fields.string("tool_response") {
         return Some(text);

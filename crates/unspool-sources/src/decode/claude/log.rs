@@ -1,7 +1,7 @@
 //! Claude Code's session log: `~/.claude/projects/<folder>/<session>.jsonl`. One record is one
 //! content block, a result or a mark; the order of the file is the order of events (timestamps
-//! are not monotonic). Records form a tree by `parentUuid`: a prompt that hangs on an earlier
-//! record than the last one is a rewind.
+//! are not monotonic). Records form a tree by `parentUuid`: a prompt whose parent is not the last
+//! record is a rewind.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
@@ -28,47 +28,49 @@ use super::tree::Tree;
 #[derive(Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct LogDecoder {
-    /// Whether these records are a sub-agent's: then every one is of a side chain.
+    /// True if this is the log of a sub-agent: then every record is in a side chain.
     side_chain: Option<bool>,
     #[serde(skip_serializing_if = "Chains::is_idle")]
     chains: Chains,
-    /// The side chain that they are, until it was told.
+    /// The side chain of this decoder, until it is reported.
     follows: Option<SideChain>,
     pub(super) calls: Calls,
-    /// The prompt that last named a turn, where the version names prompts.
+    /// The prompt that last named a turn, in versions with prompt ids.
     prompt: Option<Arc<str>>,
-    /// Whether this version says where prompts come from.
+    /// True if this version writes `turnOrigin`.
     origins: bool,
-    /// The time of the first record that has one.
+    /// The first timestamp of the log.
     first: Option<jiff::Timestamp>,
-    /// The current turn was copied from the session that this one branched off.
+    /// The current turn was copied from the session that this one was forked from.
     inherited: bool,
     forked: Forked,
-    /// An agent that 2.0.x starts only to warm its cache up: nobody asked it for anything.
+    /// An agent that 2.0.x starts only to warm up its cache, without a task.
     warm_up: bool,
-    /// The current turn was begun by a summary, and its command has not come yet.
+    /// The current turn began with a summary; its command has not come yet.
     by_summary: bool,
     #[serde(skip_serializing_if = "Tree::is_empty")]
     tree: Tree,
-    /// How often each prompt text was seen in a version that does not name prompts.
+    /// How often each prompt text was seen, in versions without prompt ids.
+    #[serde(rename = "alike")]
     alike: BTreeMap<u64, u32>,
-    /// The message that is being written.
+    /// The current message.
     message: Option<Arc<str>>,
     blocks: Blocks,
-    /// Whether the latest requests asked the model to think, by the request's id.
+    /// Whether thinking was on for the latest requests, by request id.
     requests: VecDeque<(String, bool)>,
-    /// Where it runs and what wrote it, as last told.
+    /// The last reported project, branch and version.
+    #[serde(rename = "told")]
     told: Option<[Option<String>; 3]>,
-    /// Titles that wait for the record that they sum up.
+    /// Titles that wait for the record that they summarise.
     summaries: BTreeMap<u64, What>,
-    /// A compaction that waits for its summary, which is the next record.
+    /// A compaction that waits for its summary in the next record.
     boundary: Option<(Event, Compaction)>,
-    /// Counts within the turn, for things that log and stream do not name alike.
+    /// Counts within the turn, for parts that log and stream name differently.
     pub(super) retries: u32,
     interjections: BTreeMap<u64, u32>,
-    /// Whether the model has answered in this turn.
+    /// True once the model has answered in this turn.
     pub(super) answered: bool,
-    /// What was typed last: a prompt that a hook blocks leaves no other trace.
+    /// The last queued input: a prompt that a hook blocks leaves no other trace.
     pub(super) queued: Option<String>,
 }
 
@@ -119,7 +121,7 @@ impl Decoder for LogDecoder {
     fn save(&self) -> Option<String> {
         let mut fields: serde_json::Map<String, Value> =
             serde_json::from_value(serde_json::to_value(self).ok()?).ok()?;
-        // Most of it is as it began, and a log may hold a great many side chains.
+        // Omit unchanged fields: most are, and a log may hold very many side chains.
         fields.retain(|_, value| !is_nothing(value));
         serde_json::to_string(&fields).ok()
     }
@@ -165,7 +167,7 @@ impl LogDecoder {
         emit.push(What::SessionTold { project, branch, version, cost_usd: None });
     }
 
-    /// 2.0.x starts sub-agents with the word alone, before anybody has typed anything.
+    /// 2.0.x starts sub-agents with the prompt `Warmup` before the user has typed anything.
     fn is_warm_up(&mut self, kind: &str, fields: &Fields<'_>) -> bool {
         if self.side_chain == Some(true) && self.first.is_none() && kind == "user" {
             let text = message_text(&fields.fields("message"));
@@ -176,7 +178,7 @@ impl LogDecoder {
 
     // ── Turns ───────────────────────────────────────────────────────────────────────────────
 
-    /// Begins a turn, or tells more of the current one if the prompt is the same.
+    /// Starts a turn, or adds to the current one if the prompt is the same.
     pub(super) fn start(
         &mut self,
         emit: &mut Emit<'_>,
@@ -184,7 +186,7 @@ impl LogDecoder {
         trigger: Trigger,
         user: Vec<Body>,
     ) {
-        // A compaction that the user asked for begins with its summary; its command follows.
+        // A manual compaction begins with its summary; its command follows.
         if std::mem::take(&mut self.by_summary) {
             let names = self.tree.current().cloned().into_iter().collect();
             return emit.push(What::TurnStarted { names, trigger, user });
@@ -196,8 +198,8 @@ impl LogDecoder {
         let prompt: Option<Arc<str>> = fields.text("promptId").map(|id| id.into());
         let mut names: Vec<Name> = Vec::new();
         match &prompt {
-            // A fork writes its own prompt id on every record that it copies, and a command that
-            // reaches no model takes the id of the prompt that follows.
+            // A fork writes its own prompt id on every copied record, and a local command has the
+            // id of the prompt that follows it.
             Some(prompt)
                 if !self.is_copied(emit)
                     && !self.is_local(fields, trigger)
@@ -214,7 +216,7 @@ impl LogDecoder {
                 *count += 1;
             }
         }
-        // The record of a blocked prompt is a part as well: it cannot name the turn.
+        // The record of a blocked prompt is also a part, so it cannot name the turn.
         let record = fields.text("uuid").map(|uuid| Name::Record(uuid.into()));
         names.extend(record.filter(|_| fields.text("type").as_deref() == Some("user")));
         self.blocks.forget_but(self.message.take().as_deref());
@@ -229,13 +231,13 @@ impl LogDecoder {
         }
     }
 
-    /// Whether a command is run by the program itself. Since 2.1.325 the others say their origin.
+    /// True for a command that the program runs itself. Since 2.1.325 others have `turnOrigin`.
     fn is_local(&self, fields: &Fields<'_>, trigger: Trigger) -> bool {
         let shell = message_text(&fields.fields("message")).starts_with("<bash-input>");
         trigger == Trigger::Command && self.origins && !fields.has("turnOrigin") && !shell
     }
 
-    /// Whether a record is older than its file: then a fork copied it.
+    /// True if a record is older than its file: a fork copied it.
     fn is_copied(&self, emit: &Emit<'_>) -> bool {
         match (self.first, emit.at) {
             (Some(first), Some(at)) => at.as_millisecond() + 1000 < first.as_millisecond(),
@@ -243,8 +245,8 @@ impl LogDecoder {
         }
     }
 
-    /// Whether a reply has the time at which its file began: 1.0.x copies what it resumes, with
-    /// new times, and without the ids of requests.
+    /// True if a reply has the first timestamp of its file: on resume, 1.0.x copies records with
+    /// new times and without request ids.
     fn is_copied_reply(&self, emit: &Emit<'_>, fields: &Fields<'_>) -> bool {
         emit.at.is_some() && emit.at == self.first && !fields.has("requestId")
     }
@@ -278,7 +280,7 @@ impl LogDecoder {
             made |= block(emit, &mut self.calls, name, &content, duration);
         }
         let step = Name::Message(id);
-        // What was copied counts where it happened.
+        // The usage of copied replies counts in the original session.
         if !synthetic && !self.inherited {
             let usage = usage(&message.fields("usage"));
             emit.push(What::UsageTold { step: step.clone(), usage });
@@ -313,7 +315,7 @@ impl LogDecoder {
         }
     }
 
-    // ── The user, and the program in the user's place ───────────────────────────────────────
+    // ── The user, and the program under the user's role ─────────────────────────────────────
 
     fn user(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
         self.origins |= fields.has("turnOrigin");
@@ -374,7 +376,7 @@ impl LogDecoder {
             }
             Mark::Caveat => return Fate::Metadata,
             Mark::None => {
-                // What starts a sub-agent is its parent.
+                // The prompt of a sub-agent comes from its parent.
                 let agent = self.side_chain == Some(true);
                 let trigger = if agent { Trigger::Agent } else { Trigger::User };
                 self.start(emit, fields, trigger, user_parts(&message));
@@ -384,8 +386,8 @@ impl LogDecoder {
     }
 
     fn summary(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>, text: String) -> Fate {
-        // A compaction in the middle of a turn belongs to it; one that the user asked for is a
-        // turn of its own, whose command comes only after the summary.
+        // An automatic compaction belongs to the current turn; a manual one is a turn of its own,
+        // whose command comes after the summary.
         let asked = self
             .boundary
             .as_ref()
@@ -393,7 +395,7 @@ impl LogDecoder {
         if asked {
             self.start(emit, fields, Trigger::Command, Vec::new());
             self.by_summary = true;
-            // What is attached now is put back into the context, not mentioned by the user.
+            // Attachments that follow are restored context, not mentioned by the user.
             self.answered = true;
         }
         let (name, compaction) = match self.boundary.take() {
@@ -410,7 +412,7 @@ impl LogDecoder {
         Fate::InParts
     }
 
-    /// Remembers a compaction until its summary says which turn it belongs to.
+    /// Holds a compaction until its summary decides its turn.
     pub(super) fn boundary(
         &mut self,
         record: &mut Emit<'_>,
@@ -422,7 +424,7 @@ impl LogDecoder {
         self.boundary = Some((event, compaction));
     }
 
-    /// The n-th time that the user said this while the turn ran.
+    /// The name of an interjection: the n-th with this text in the turn.
     pub(super) fn interjection(&mut self, text: &str) -> Name {
         let words = interjection_likeness(text);
         let count = self.interjections.entry(words).or_default();
@@ -430,7 +432,7 @@ impl LogDecoder {
         Name::Alike(words, *count - 1)
     }
 
-    /// Records that stand in no tree: state that is told again and again.
+    /// Records outside the tree: state that is written repeatedly.
     fn flat(
         &mut self,
         emit: &mut Emit<'_>,
@@ -446,7 +448,7 @@ impl LogDecoder {
             "ai-title" => title("aiTitle", TitleOrigin::Generated)
                 .or_else(|| title("title", TitleOrigin::Generated))
                 .map(|what| emit.push(what)),
-            // A summary may be of another session: it counts when its leaf turns up here.
+            // A summary may be of another session: it applies once its leaf occurs here.
             "summary" => {
                 let leaf = fields.text("leafUuid").map(|leaf| digest(leaf.as_bytes()));
                 if let (Some(leaf), Some(what)) = (leaf, title("summary", TitleOrigin::Summary)) {
@@ -508,18 +510,18 @@ impl LogDecoder {
     }
 }
 
-/// Whether a field is as it was when the decoder began.
+/// True if a field has its initial value.
 fn is_nothing(value: &Value) -> bool {
     match value {
         Value::Null => true,
-        // What may be absent and is not.
+        // An optional field that is set.
         Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
         Value::Array(held) => held.is_empty(),
         Value::Object(held) => held.is_empty(),
     }
 }
 
-/// What makes two prompts alike where prompts have no ids.
+/// Identifies a prompt by content in versions without prompt ids.
 pub(super) fn prompt_likeness(text: &str) -> u64 {
     digest(format!("prompt\n{text}").as_bytes())
 }
@@ -532,7 +534,7 @@ fn user_words(user: &[Body]) -> u64 {
     prompt_likeness(user.iter().find_map(Body::prose).unwrap_or_default())
 }
 
-/// What the session that started a sub-agent knows of it.
+/// Reports what the parent session's log says about a sub-agent.
 fn tell_chain(emit: &mut Emit<'_>, chain: SideChain) {
     let SideChain { parent, call, kind, title, .. } = chain;
     let session = SessionId::of(super::AGENT, &parent);
@@ -543,7 +545,7 @@ fn tell_chain(emit: &mut Emit<'_>, chain: SideChain) {
     }
 }
 
-/// A sub-agent's own log names the session that it works for on every record.
+/// Reports the parent session, which a sub-agent's own log names on every record.
 fn tell_parent(emit: &mut Emit<'_>, fields: &Fields<'_>) {
     if let Some(parent) = fields.text("sessionId").filter(|_| fields.has("agentId")) {
         let session = SessionId::of(super::AGENT, &parent);

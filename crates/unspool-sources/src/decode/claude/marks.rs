@@ -1,7 +1,7 @@
-//! The marks that Claude Code puts into users' messages. They are the program's words in the
-//! user's mouth; each was seen in the versions that the fixtures name.
+//! The marks that Claude Code puts into user messages: text that the program wrote under the user's
+//! role. Each was seen in the versions that the fixtures name.
 
-/// Written when a person stops the model, or a tool. It is not flagged in any other way.
+/// True for the text written when a person stops the model or a tool. No field flags it.
 pub(super) fn is_interruption(text: &str) -> bool {
     text == "[Request interrupted by user]" || text == "[Request interrupted by user for tool use]"
 }
@@ -13,15 +13,15 @@ pub(super) fn tag<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     Some(&text[start..start + length])
 }
 
-/// What a user's message really is.
+/// The actual kind of a user message.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Mark<'a> {
     Interruption,
-    /// A slash command, as it was typed.
+    /// A slash command, as typed.
     Command(String),
-    /// What a local command printed.
+    /// The output of a local command.
     CommandOutput(&'a str),
-    /// A shell command typed behind `!`.
+    /// A shell command typed after `!`.
     Shell(&'a str),
     ShellOutput {
         stdout: &'a str,
@@ -31,7 +31,7 @@ pub(super) enum Mark<'a> {
     TaskNotification(&'a str),
     /// A hook refused to let the model stop.
     HookFeedback(&'a str),
-    /// Tells the model that local commands follow.
+    /// A note to the model that local commands follow.
     Caveat,
     None,
 }

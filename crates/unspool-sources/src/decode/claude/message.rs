@@ -1,4 +1,4 @@
-//! The content blocks of messages: what log and stream share.
+//! Content blocks of messages, shared by log and stream: text, reasoning, calls, questions, files.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,14 +18,14 @@ use super::super::{Emit, Fields};
 /// The tools of calls that have no result yet.
 pub(super) type Calls = BTreeMap<Arc<str>, String>;
 
-/// How many blocks of each message of the turn were seen, by a digest of its id. Versions before
-/// 2.1.325 do not number them.
+/// The number of blocks seen per message of the turn, by a digest of the message id. Versions
+/// before 2.1.325 do not number them.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(super) struct Blocks(BTreeMap<u64, u32>);
 
 impl Blocks {
-    /// The index of the next block of a message, unless it is told.
+    /// The index of the next block of a message: the given one, else the count so far.
     pub fn next(&mut self, message: &str, told: Option<u32>) -> u32 {
         let seen = self.0.entry(digest(message.as_bytes())).or_default();
         let index = told.unwrap_or(*seen);
@@ -33,14 +33,14 @@ impl Blocks {
         index
     }
 
-    /// Forgets the messages of a turn that is over. The one that was last written may go on.
+    /// Drops the messages of an ended turn, except the last one, which may continue.
     pub fn forget_but(&mut self, message: Option<&str>) {
         let kept = message.map(|message| digest(message.as_bytes()));
         self.0.retain(|held, _| Some(*held) == kept);
     }
 }
 
-/// One block of a model's message. Says whether it made a part.
+/// Decodes one block of a model's message. True if it made a part.
 pub(super) fn block(
     emit: &mut Emit<'_>,
     calls: &mut Calls,
@@ -73,7 +73,7 @@ pub(super) fn block(
             tool_call(emit, calls, block);
             true
         }
-        // A tool that the provider ran: its result stands in the same message.
+        // A tool that the provider ran: its result is in the same message.
         Some(kind) if kind.ends_with("_tool_result") => {
             super::result::server_result(emit, calls, block);
             true
@@ -106,7 +106,7 @@ fn tool_call(emit: &mut Emit<'_>, calls: &mut Calls, block: &Fields<'_>) {
     }
 }
 
-/// A call, from whichever telling.
+/// Emits a call, from any feed.
 pub(super) fn called(
     emit: &mut Emit<'_>,
     call: Call,
@@ -123,12 +123,12 @@ pub(super) fn called(
         likeness,
         provider_executed,
         title: None,
-        // The call is written when its message is complete, and then it runs or waits.
+        // The call is written when its message is complete; then it runs or waits.
         running: true,
     })));
 }
 
-/// What a call of certain tools means beside being a call.
+/// Emits the extra events of calls that start an agent or ask a question.
 pub(super) fn started(emit: &mut Emit<'_>, id: &Arc<str>, name: &str, input: &Fields<'_>) {
     match name {
         "Agent" | "Task" => {
@@ -173,7 +173,7 @@ pub(super) fn choice(input: &Fields<'_>) -> Option<Question> {
     (!items.is_empty()).then_some(Question { request_id: None, kind: QuestionKind::Choice, items })
 }
 
-/// A request for permission, or for answers, as hooks and the control protocol put it.
+/// The question of a permission request or of `AskUserQuestion`, in hooks or the control protocol.
 pub(super) fn request(request_id: Option<String>, tool: &str, input: &Fields<'_>) -> Question {
     let asked = (tool == "AskUserQuestion").then(|| choice(input)).flatten();
     match asked {
@@ -228,7 +228,7 @@ fn user_part(block: &Fields<'_>) -> Body {
     }
 }
 
-/// A file whose bytes stand in the record.
+/// A file whose bytes are in the record.
 pub(super) fn file_of(source: &Fields<'_>, name: Option<String>) -> File {
     let media_type = source.string("media_type");
     if source.text("type").as_deref() == Some("text") {
@@ -241,7 +241,7 @@ pub(super) fn file_of(source: &Fields<'_>, name: Option<String>) -> File {
     File { name, media_type, url, text: None }
 }
 
-/// An error that the program put in the model's place.
+/// An error that the program wrote as a message of the model.
 pub(super) fn failure(fields: &Fields<'_>, text: String) -> Failure {
     let code = fields.string("error").or_else(|| fields.string("apiErrorType"));
     let status = fields.number("apiErrorStatus").or_else(|| fields.number("api_error_status"));

@@ -1,5 +1,5 @@
-//! What lies beside a sub-agent's log (`read/beside.rs`): the call that started it, as which kind
-//! of agent and what for.
+//! The metadata of a sub-agent (`read/agent_meta.rs`): the call that started it, its agent type and
+//! its description.
 
 use unspool_core::event::What;
 use unspool_core::id::SessionId;
@@ -9,7 +9,7 @@ use super::super::{Emit, Fate, Fields};
 
 pub(super) fn meta(emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
     let meta = fields.fields("meta");
-    // An agent that another agent started lies in the same folder, under the same session.
+    // A nested agent is in the same folder, under the same session.
     if let Some(parent) = meta.text("parentAgentId").or_else(|| fields.text("sessionId")) {
         let session = SessionId::of(super::AGENT, &parent);
         let (call_id, kind) = (meta.string("toolUseId"), meta.string("agentType"));

@@ -1,6 +1,6 @@
-//! Claude Code, 1.0.100 to 2.1.325: its log, its stream-json and its hooks. What the three have
-//! in common is here: content blocks, tool results, and the marks that the program puts into
-//! users' messages.
+//! Claude Code, 1.0.100 to 2.1.325: its session log, its stream-json and its hooks. This file
+//! declares the three formats; they share content blocks (`message.rs`), tool results
+//! (`result.rs`) and the marks that the program puts into user messages (`marks.rs`).
 
 mod chains;
 mod context;
@@ -61,7 +61,7 @@ fn recognise_log<'a>(fields: &Fields<'a>) -> Option<Recognised<'a>> {
     if let Some(session) = fields.text("sessionId") {
         return Some(Recognised::Session(session));
     }
-    // 1.0.100 writes summaries of other sessions, and they name no session.
+    // 1.0.100 writes summaries of other sessions, which name no session.
     (kind == "summary" && fields.has("leafUuid")).then_some(Recognised::Format)
 }
 
@@ -74,7 +74,7 @@ fn recognise_stream<'a>(fields: &Fields<'a>) -> Option<Recognised<'a>> {
     let kind = fields.text("type")?;
     let session = fields.text("session_id").filter(|id| !id.is_empty());
     match (&*kind, session) {
-        // A resumed process starts its hooks under an id that it then drops.
+        // A resumed process runs its start hooks under an id that it then drops.
         ("system", Some(session)) => {
             let started = fields.text("subtype").is_some_and(|subtype| subtype == "init");
             Some(if started { Recognised::Session(session) } else { Recognised::Format })
@@ -102,7 +102,7 @@ fn recognise_hooks<'a>(fields: &Fields<'a>) -> Option<Recognised<'a>> {
     }
 }
 
-/// What happens inside a sub-agent belongs to its own session; that it stops, to its parent's.
+/// True if an event belongs to the sub-agent's session. Its start and stop belong to its parent's.
 fn is_inside_agent(fields: &Fields<'_>, event: &str) -> bool {
     fields.has("agent_id") && !matches!(event, "SubagentStart" | "SubagentStop")
 }

@@ -1,4 +1,5 @@
-//! Tool results: what the model was told, what the program kept, and whether somebody said no.
+//! Tool results: the text that the model got, the structured result that the program kept, and
+//! whether the call was denied. Shared by log, stream and hooks.
 
 use std::sync::Arc;
 
@@ -8,7 +9,7 @@ use unspool_core::part::{Answer, Decision};
 use super::super::{Emit, Fields, json_of};
 use super::message::{Calls, request};
 
-/// What stands beside a result, under different names in log and stream.
+/// The fields next to a result, which have different names in log and stream.
 pub(super) struct Beside<'a> {
     /// The structured result, and its fields if it is an object.
     pub structured: Option<&'a str>,
@@ -31,7 +32,7 @@ pub(super) fn result(
     let is_error = block.flag("is_error");
     let end = end_of(is_error, &output, beside);
     if let Some(answer) = answer(&tool, end, &output, beside) {
-        // A person answered, so a person was asked. The tool that asks has told its questions.
+        // An answer implies a question. `AskUserQuestion` has already emitted its own.
         if tool != "AskUserQuestion" {
             let question = request(None, &tool, &Fields::default());
             let (call, tool, requested) = (Call::Id(id.clone()), tool.clone(), true);
@@ -44,7 +45,7 @@ pub(super) fn result(
         agent_told(emit, &id, &tool, &beside.kept);
     }
     let exit_code = (tool == "Bash" && is_error).then(|| exit_code(&output)).flatten();
-    // Blocks that are not text (images) would be lost with the text alone.
+    // Keep blocks that are not text (images).
     let result = structured.or_else(|| block.json("content").filter(|_| !block.is_text("content")));
     let outcome = Outcome { output: Some(output), result, exit_code, duration_ms: None };
     emit.push(What::ToolEnded { call: Call::Id(id), end, outcome });
@@ -72,7 +73,7 @@ pub(super) fn server_result(emit: &mut Emit<'_>, calls: &mut Calls, block: &Fiel
 }
 
 fn end_of(is_error: bool, output: &str, beside: &Beside<'_>) -> ToolEnd {
-    // Before 2.1.197 nothing but these words tells a rejection from a failure.
+    // Before 2.1.197 only this text distinguishes a rejection from a failure.
     let rejected = beside.structured == Some("\"User rejected tool use\"")
         || (beside.denial.is_none() && output.starts_with("The user doesn't want to proceed"));
     let interrupted = beside.kept.flag("interrupted");
@@ -91,7 +92,7 @@ fn end_of(is_error: bool, output: &str, beside: &Beside<'_>) -> ToolEnd {
     }
 }
 
-/// What a person answered, where the result says so. A rule that allowed the call is no person.
+/// A person's answer, if the result holds one. A rule that allowed the call is not a person.
 fn answer(tool: &str, end: ToolEnd, output: &str, beside: &Beside<'_>) -> Option<Answer> {
     let choices: Vec<(String, String)> = answers(&beside.kept);
     if !choices.is_empty() {
@@ -119,13 +120,13 @@ fn answer(tool: &str, end: ToolEnd, output: &str, beside: &Beside<'_>) -> Option
     }
 }
 
-/// `AskUserQuestion`: the answer to each question, by the question's text, in their order.
+/// `AskUserQuestion`: pairs of question text and answer, in order.
 pub(super) fn answers(kept: &Fields<'_>) -> Vec<(String, String)> {
     kept.fields("answers").pairs()
 }
 
-/// What a result says of the sub-agent that the call started. Versions before 2.0.30 name no
-/// agent, and before 2.1.20 what should run in the background ran in the foreground.
+/// Reports the sub-agent that a call started. Versions before 2.0.30 name no agent, and before
+/// 2.1.20 background agents ran in the foreground.
 pub(super) fn agent_told(emit: &mut Emit<'_>, call: &Arc<str>, tool: &str, kept: &Fields<'_>) {
     if !matches!(tool, "Agent" | "Task") {
         return;

@@ -1,6 +1,6 @@
-//! Claude Code's stream-json: what `-p --output-format stream-json` prints, with or without
-//! partial messages, and both directions of the control protocol where a capture has them. It is
-//! the live telling: token by token, in true order, without times.
+//! Claude Code's stream-json: the output of `-p --output-format stream-json`, with or without
+//! partial messages, and both directions of the control protocol if a capture has them. It is the
+//! live feed: token by token, in true order, without times.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,23 +21,23 @@ use super::result::{Beside, result};
 #[serde(deny_unknown_fields)]
 pub(super) struct StreamDecoder {
     calls: Calls,
-    /// What the user said, for the turn that begins next.
+    /// The user's message for the next turn.
     prompt: Option<(Option<Name>, Vec<Body>)>,
-    /// The turn that has begun and in which nothing was said yet.
+    /// The current turn while it is still empty.
     fresh: Option<Name>,
     message: Option<Arc<str>>,
-    /// The block that is open, with the call it is if it is one.
+    /// The open block, and its call id if it is a call.
     open: Option<(u32, Option<Arc<str>>)>,
-    /// For captures without partial messages.
+    /// Block counts, for captures without partial messages.
     blocks: Blocks,
-    /// The calls that requests of the control protocol ask about.
+    /// The calls of control protocol requests, by request id.
     requests: BTreeMap<String, Arc<str>>,
-    /// The compaction whose summary comes next.
+    /// The compaction whose summary is the next user message.
     boundary: Option<(Name, Compaction)>,
     retries: u32,
-    /// Between two turns.
+    /// True between two turns.
     idle: bool,
-    /// What a task reported between two turns.
+    /// The report of a task between two turns.
     reported: Option<String>,
 }
 
@@ -48,7 +48,7 @@ impl Decoder for StreamDecoder {
         let fields = if wrapped { &inner } else { fields };
         let mut emit = Emit::new(Telling::Stream, record, fields.text("uuid").as_deref(), out);
         emit.at = fields.time("timestamp");
-        // A task's own frames name its call; everything else of a sub-agent is not ours.
+        // Frames from inside a sub-agent. Its progress comes as task frames instead.
         if fields.has("parent_tool_use_id") {
             return Fate::left_out("sub-agent");
         }
@@ -143,7 +143,7 @@ impl StreamDecoder {
                 Fate::InParts
             }
             "permission_denied" => {
-                // Refused because nobody could be asked: no person answered.
+                // Denied because no person could be asked: not an answer.
                 Fate::Metadata
             }
             "status"
@@ -169,7 +169,7 @@ impl StreamDecoder {
         emit.push(What::Noticed(record_name(fields), Notice { code: code.to_owned(), text }));
     }
 
-    /// Sub-agents and background commands are tasks; only agents of this session concern us.
+    /// Sub-agents and background commands are tasks; only this session's agents become parts.
     fn task(&mut self, emit: &mut Emit<'_>, subtype: &str, fields: &Fields<'_>) -> Fate {
         if subtype == "task_notification" && self.idle {
             self.reported = fields.string("summary");
@@ -198,7 +198,7 @@ impl StreamDecoder {
                     Some("killed" | "stopped" | "cancelled") => AgentEnd::Interrupted,
                     Some(_) | None => AgentEnd::Failed,
                 };
-                // Without its call: commands in the background report in the same way.
+                // Without its call: background commands report in the same way.
                 emit.push(What::AgentEnded { agent: AgentRef { call: None, id }, end });
             }
         }
@@ -277,7 +277,7 @@ impl StreamDecoder {
                     emit.push(What::ToolInputGrew { call, name: String::new(), text });
                 }
             }
-            // Signatures and citations come with the whole block.
+            // Signatures and citations come with the complete block.
             _ => {}
         }
     }
@@ -308,7 +308,7 @@ impl StreamDecoder {
         self.start_step(emit, &id, message.string("model").filter(|_| !synthetic));
         let mut made = false;
         for content in message.list("content") {
-            // The whole block is sent before the event that closes it.
+            // The complete block is sent before the event that closes it.
             let open = self.open.as_ref().filter(|_| live).map(|(index, _)| *index);
             let index = self.blocks.next(&id, open);
             let name = Name::Block(id.clone(), index);
@@ -341,7 +341,7 @@ impl StreamDecoder {
         }
         let text = message_text(&message);
         if !fields.has("uuid") {
-            // The other direction: what the host sent.
+            // The other direction: a message that the host sent.
             self.told(emit, None, user_parts(&message));
             return Fate::InParts;
         }
@@ -357,7 +357,7 @@ impl StreamDecoder {
             Mark::HookFeedback(feedback) => {
                 self.notice(emit, fields, "hook-feedback", feedback.to_owned());
             }
-            // Between turns it belongs to no turn of the stream.
+            // Written between turns, so it belongs to no turn of the stream.
             Mark::CommandOutput(_) => return Fate::left_out("command output"),
             Mark::Caveat => return Fate::Metadata,
             Mark::None if fields.flag("isSynthetic") && text.starts_with("[Image") => {
@@ -381,7 +381,7 @@ impl StreamDecoder {
         Fate::InParts
     }
 
-    /// The user's words: replayed right after their turn began, or sent before it begins.
+    /// The user's message: replayed right after its turn began, or sent before it begins.
     fn told(&mut self, emit: &mut Emit<'_>, name: Option<Name>, user: Vec<Body>) {
         match self.fresh.take() {
             Some(fresh) => {

@@ -1,29 +1,28 @@
-//! The tree of a log's records, as far as it matters: which turn a record stands in. A prompt that
-//! hangs on a record of an earlier turn leaves the turns between behind.
+//! The tree of a log's records, reduced to the turn of each record. A prompt whose parent is a
+//! record of an earlier turn is a rewind: it abandons the turns between.
 //!
-//! It is the one thing in a decoder that grows with every record, for as long as the log is read:
-//! eight bytes in memory, eleven when it is saved. A prompt may hang on any record of before
-//! (`--resume-session-at`), so none can be let go.
+//! This is the only decoder state that grows with every record: eight bytes in memory, eleven when
+//! saved. A prompt may refer to any earlier record (`--resume-session-at`), so none can be dropped.
 
 use serde::{Deserialize, Serialize};
 use unspool_core::id::digest;
 use unspool_core::telling::Name;
 
-/// The records and turns of a log, in their order.
+/// The records and turns of a log, in order.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Tree {
     /// Digests of the uuids of all records.
     #[serde(with = "packed")]
     records: Vec<u64>,
-    /// How many records came before each turn.
+    /// The number of records before each turn.
     turns: Vec<usize>,
-    /// The turns on the live branch: which one of `turns` it is, from 1, and its name.
+    /// The turns on the live branch: the number in `turns`, from 1, and the name.
     live: Vec<(usize, Name)>,
 }
 
 impl Tree {
-    /// Begins a turn.
+    /// Starts a turn.
     pub fn begin(&mut self, name: Name) {
         self.turns.push(self.records.len());
         self.live.push((self.turns.len(), name));
@@ -34,7 +33,7 @@ impl Tree {
         self.live.last().map(|(_, name)| name)
     }
 
-    /// Notes a record of the current turn, by a digest of its uuid.
+    /// Adds a record to the current turn, by a digest of its uuid.
     pub fn note(&mut self, record: u64) {
         self.records.push(record);
     }
@@ -47,10 +46,10 @@ impl Tree {
         self.records.contains(&record)
     }
 
-    /// Goes back to the turn of this record. Gives the turns that are left behind.
+    /// Goes back to the turn of this record. Returns the abandoned turns.
     pub fn rewind(&mut self, uuid: &str) -> Vec<Name> {
         let record = digest(uuid.as_bytes());
-        // From the end: nearly every prompt hangs on one of the last records.
+        // From the end: the parent of nearly every prompt is one of the last records.
         let Some(at) = self.records.iter().rposition(|held| *held == record) else {
             return Vec::new();
         };
@@ -60,7 +59,7 @@ impl Tree {
     }
 }
 
-/// Digests as one string: eleven characters of six bits for each.
+/// Stores digests as one string: eleven characters of six bits each.
 mod packed {
     use std::borrow::Cow;
 
@@ -68,7 +67,8 @@ mod packed {
     use serde::ser::Serializer;
 
     const WIDTH: usize = 11;
-    /// The characters from `0` on, of which none has to be escaped but one, which `z` stands for.
+    /// The first of 64 consecutive characters. Only the backslash would need an escape; `z`
+    /// replaces it.
     const FIRST: u8 = b'0';
 
     pub fn serialize<S: Serializer>(digests: &[u64], serializer: S) -> Result<S::Ok, S::Error> {

@@ -1,4 +1,4 @@
-//! Rewinds, and what is saved of them.
+//! Rewinds, and saving and restoring the tree.
 
 use super::*;
 
@@ -27,7 +27,7 @@ fn a_prompt_leaves_the_turns_behind_that_follow_its_parent() {
     let mut tree = tree();
     assert_eq!(tree.rewind("b1"), [name("c")]);
     tree.begin(name("d"));
-    // A turn that was left behind is not left again.
+    // An abandoned turn is not reported again.
     assert_eq!(tree.rewind("a0"), [name("b"), name("d")]);
     assert_eq!(tree.current(), Some(&name("a")));
 }
@@ -44,7 +44,7 @@ fn what_is_saved_is_what_was_held() {
     let again: Tree = serde_json::from_str(&saved).unwrap();
     assert_eq!(again.records, tree.records);
     assert_eq!((again.turns, again.live), (tree.turns, tree.live));
-    // Nothing in it has to be escaped.
+    // No character needs an escape.
     assert!(!saved.contains('\\'));
     assert!(serde_json::from_str::<Tree>(r#"{"records":"0","turns":[],"live":[]}"#).is_err());
 }

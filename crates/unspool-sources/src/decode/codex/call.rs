@@ -1,4 +1,5 @@
-//! Calls: what every source of Codex tells of them in the same words.
+//! Tool calls, questions and sub-agents, as all Codex sources write them. Emits the events for the
+//! rollout, exec, app-server and hook decoders.
 
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ pub(super) const PATCH: &str = "apply_patch";
 pub(super) const SEARCH: &str = "web_search";
 pub(super) const ASK: &str = "request_user_input";
 
-/// A call with its input.
+/// Emits a call with its input.
 pub(super) fn called(
     emit: &mut Emit<'_>,
     id: &Arc<str>,
@@ -28,7 +29,7 @@ pub(super) fn called(
     called_like(emit, id, parent, name, input, likeness);
 }
 
-/// A call whose input does not say what it is like.
+/// Emits a call whose content hash cannot be computed from its input.
 pub(super) fn called_like(
     emit: &mut Emit<'_>,
     id: &Arc<str>,
@@ -45,13 +46,13 @@ pub(super) fn called_like(
         likeness,
         provider_executed: name == SEARCH,
         title: None,
-        // A call is written when it is whole, and then it runs or waits.
+        // A call is written once its input is complete; it then runs or waits for approval.
         running: true,
     })));
 }
 
-/// What makes two calls alike to `exec --json`, which knows no ids: of a command the script alone,
-/// for it does not say how the command was to be run.
+/// The content hash that matches calls with those of `exec --json`, which has no call ids. For a
+/// command it covers the script only: `exec` omits the other arguments.
 pub(super) fn likeness(name: &str, input: Option<&Json>) -> u64 {
     let value = input.map(Json::value);
     let text = |key: &str| value.as_ref()?.get(key)?.as_str();
@@ -67,7 +68,7 @@ pub(super) fn alike(name: &str, text: &str) -> u64 {
     digest(format!("{name}\n{text}").as_bytes())
 }
 
-/// The agents that a call is about.
+/// The ids of the agents that a call targets.
 fn targets(input: Option<&serde_json::Value>) -> Vec<String> {
     let Some(input) = input else { return Vec::new() };
     let listed = input.get("targets").and_then(|targets| targets.as_array());
@@ -75,7 +76,7 @@ fn targets(input: Option<&serde_json::Value>) -> Vec<String> {
     listed.filter_map(|target| target.as_str().map(str::to_owned)).collect()
 }
 
-/// The files that a patch speaks of, in order.
+/// The base names of the files in a patch, sorted.
 fn paths(input: Option<&serde_json::Value>) -> Vec<String> {
     let mut paths: Vec<String> = Vec::new();
     for line in input.and_then(|input| input.as_str()).unwrap_or_default().lines() {
@@ -88,7 +89,7 @@ fn paths(input: Option<&serde_json::Value>) -> Vec<String> {
     paths
 }
 
-/// The likeness of a patch that changed these files.
+/// The content hash of a patch to these files.
 pub(super) fn patch_likeness<'a>(files: impl Iterator<Item = &'a str>) -> u64 {
     let names = files.map(|path| path.rsplit('/').next().unwrap_or(path).to_owned());
     let mut names: Vec<String> = names.collect();
@@ -96,12 +97,12 @@ pub(super) fn patch_likeness<'a>(files: impl Iterator<Item = &'a str>) -> u64 {
     alike(PATCH, &names.join("\n"))
 }
 
-/// The first of these fields that is there: rollouts write `exit_code`, the server `exitCode`.
+/// The first of two spellings that is present: rollouts write `exit_code`, the server `exitCode`.
 pub(super) fn either<'a>(item: &Fields<'a>, names: [&str; 2]) -> Option<&'a str> {
     names.iter().find_map(|name| item.raw(name))
 }
 
-/// The input of a command, where only its item tells of it.
+/// The input of a command, rebuilt from its item.
 pub(super) fn command_input(item: &Fields<'_>) -> Option<Json> {
     let listed: Option<Vec<String>> = item.read("command");
     let told = item.string("command");
@@ -117,7 +118,7 @@ pub(super) fn command_input(item: &Fields<'_>) -> Option<Json> {
     Json::parse(&input.to_string())
 }
 
-/// How the item of a call says it ended; nothing while it runs.
+/// How a call ended, by the status of its item; `None` while it runs.
 pub(super) fn item_end(item: &Fields<'_>) -> Option<ToolEnd> {
     match item.text("status").as_deref() {
         Some("inProgress" | "in_progress") => None,
@@ -128,7 +129,7 @@ pub(super) fn item_end(item: &Fields<'_>) -> Option<ToolEnd> {
     }
 }
 
-/// What the item of a call says came of it.
+/// The outcome of a call, from its item.
 pub(super) fn item_outcome(item: &Fields<'_>) -> Outcome {
     let number = |names| either(item, names).and_then(|raw| raw.parse().ok());
     let spent = item.fields("duration");
@@ -166,13 +167,13 @@ pub(super) fn questions(asked: &Fields<'_>, request_id: Option<String>) -> Optio
     (!items.is_empty()).then_some(Question { request_id, kind: QuestionKind::Choice, items })
 }
 
-/// The ids and the texts of the questions, which answers go by.
+/// The ids and texts of the questions. Answers refer to the ids.
 pub(super) fn question_ids(asked: &Fields<'_>) -> Vec<(String, String)> {
     let text = |item: &Fields<'_>, name: &str| item.string(name).unwrap_or_default();
     asked.list("questions").map(|item| (text(&item, "id"), text(&item, "question"))).collect()
 }
 
-/// What a person answered.
+/// The user's answers, matched to the questions by id.
 pub(super) fn answers(told: &Fields<'_>, asked: &[(String, String)]) -> Option<Answer> {
     let told = told.fields("answers");
     let mut choices: Vec<(String, String)> = Vec::new();
@@ -196,7 +197,7 @@ fn agent(call: Option<&str>, id: &str) -> AgentRef {
     AgentRef { call: call.map(Into::into), id: Some(id.into()) }
 }
 
-/// A call of the first version's tools for agents: `CollabAgentToolCall`.
+/// Emits the agent events of a v1 agent tool: `CollabAgentToolCall`.
 pub(super) fn collaborated(emit: &mut Emit<'_>, call: Option<&str>, item: &Fields<'_>) {
     let tool = item.string("tool").unwrap_or_default();
     let read = |names| {
@@ -206,7 +207,7 @@ pub(super) fn collaborated(emit: &mut Emit<'_>, call: Option<&str>, item: &Field
     let receivers = read(["receiver_thread_ids", "receiverThreadIds"]).unwrap_or_default();
     let known = item.list("receiver_agents").chain(item.list("receiverAgents"));
     let known: Vec<Fields<'_>> = known.collect();
-    // Whose call started it must be known.
+    // `exec --json` passes no call id: then the agent cannot be linked to its call.
     if matches!(&*tool, "spawn_agent" | "spawnAgent") && call.is_some() {
         for id in &receivers {
             let of = |it: &&Fields<'_>| {
@@ -233,8 +234,8 @@ pub(super) fn collaborated(emit: &mut Emit<'_>, call: Option<&str>, item: &Field
     let states = if states.is_object() { states } else { item.fields("agentsStates") };
     for id in &receivers {
         let state = states.fields(id);
-        // Rollouts write the state as a word or as a name with what was said; the server says
-        // `status` and `message`.
+        // Rollouts write the state as a string, or as an object keyed by the state with the message
+        // under it; the server writes `status` and `message`.
         let word = states.string(id).or_else(|| state.string("status"));
         let ended = |name: &str| state.has(name) || word.as_deref() == Some(name);
         let end = if ended("completed") {
@@ -250,7 +251,7 @@ pub(super) fn collaborated(emit: &mut Emit<'_>, call: Option<&str>, item: &Field
     }
 }
 
-/// What a sub-agent of the second version did: `SubAgentActivity`.
+/// Emits the agent event of a v2 sub-agent: `SubAgentActivity`.
 pub(super) fn acted(emit: &mut Emit<'_>, item: &Fields<'_>) {
     let text = |names: [&str; 2]| names.iter().find_map(|name| item.string(name));
     let Some(id) = text(["agent_thread_id", "agentThreadId"]) else { return };

@@ -1,5 +1,5 @@
-//! What the rollout tells people: where turns begin and end, what the user said, and what the
-//! program did.
+//! The `event_msg` records of a rollout, written for display: turn boundaries, user messages, token
+//! counts, and what Codex itself did. Extends `LogDecoder`.
 
 use unspool_core::event::{EndReason, What};
 use unspool_core::part::{Body, Compaction, Data, Failure, Text};
@@ -72,7 +72,7 @@ impl LogDecoder {
                 for url in listed("images").into_iter().chain(listed("local_images")) {
                     user.push(Body::File(super::text::picture(Some(url))));
                 }
-                // Older versions begin a turn with its prompt, and do not name it.
+                // Older versions start a turn with its prompt and give it no id.
                 if self.turn.is_none() || self.unnamed > 0 {
                     self.unnamed += 1;
                     let thread = self.thread.as_deref().unwrap_or_default();
@@ -124,7 +124,7 @@ impl LogDecoder {
         }
     }
 
-    /// Speaks of the turn that a record names, which need not be the current one.
+    /// Attributes events to the turn that the record names, which need not be the current one.
     pub(super) fn name_turn(&self, emit: &mut Emit<'_>, turn: Option<&str>) {
         let reviewed = self.review.as_ref().is_some_and(|review| review.turn.as_deref() == turn);
         if let Some(turn) = turn.filter(|_| !reviewed) {
@@ -132,7 +132,7 @@ impl LogDecoder {
         }
     }
 
-    /// Running totals, repeated whenever anything changes: what they grew by is a response's.
+    /// Running totals, repeated on every change. Each increase belongs to one response.
     fn token_count(&mut self, emit: &mut Emit<'_>, info: &Fields<'_>) {
         let total = info.fields("total_token_usage");
         let count = |name| total.number(name).unwrap_or(0);
@@ -145,10 +145,10 @@ impl LogDecoder {
     }
 
     pub(super) fn compacted(&mut self, emit: &mut Emit<'_>, told: &Fields<'_>) -> Fate {
-        // The summary was the model's answer to the program, and stands here.
+        // The unannounced prose is the summary that Codex requested; this record carries it.
         self.unannounced.clear();
         self.announced.clear();
-        // What the user asked for is a turn of its own, of one response and without a prompt.
+        // A compaction requested by the user is a turn of its own: one response and no prompt.
         let trigger = if self.prompted || self.steps > 1 { "auto" } else { "manual" };
         if trigger == "manual"
             && let Some(turn) = &self.turn

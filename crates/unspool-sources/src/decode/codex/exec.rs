@@ -1,6 +1,6 @@
-//! `codex exec --json`: one object a line, without times and with ids of its own (`item_3`). It
-//! shares nothing with the rollout but the thread, so turns, prose and calls are known by what is
-//! in them: the n-th of its kind that says this.
+//! `codex exec --json`: one object per line, without timestamps and with its own item ids
+//! (`item_3`). It shares only the thread id with the rollout, so turns, prose and calls are named
+//! by content: the n-th occurrence of a content hash.
 
 use std::collections::BTreeMap;
 
@@ -25,14 +25,14 @@ use super::failure_name;
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ExecDecoder {
-    /// The turn has a name.
+    /// The current turn has a name.
     begun: bool,
-    /// How often a turn began with this.
+    /// Turns started so far, by the hash of their first content.
     turns: BTreeMap<u64, u32>,
-    /// How often each content was seen in the turn.
+    /// Occurrences of each content hash in the turn.
     counts: BTreeMap<u64, u32>,
     calls: BTreeMap<String, Call>,
-    /// What is to be noted before the turn has a name.
+    /// Notices that came before the turn had a name: whether it is a retry, and the text.
     waiting: Vec<(bool, String)>,
 }
 
@@ -51,7 +51,7 @@ impl Decoder for ExecDecoder {
             Some("item.started") => self.item(&mut emit, &item, false),
             Some("item.updated") => self.item(&mut emit, &item, false),
             Some("item.completed") => self.item(&mut emit, &item, true),
-            // The tokens of the whole turn; the rollout has them by response.
+            // Its token counts cover the whole turn; the rollout has them per response.
             Some("turn.completed") => {
                 emit.push(What::TurnEnded(EndReason::Completed));
                 Fate::Metadata
@@ -78,13 +78,13 @@ impl Decoder for ExecDecoder {
     }
 }
 
-/// A turn by the first thing in it, for whoever has no id for it.
+/// The content hash of a turn, from the hash of its first content.
 pub(super) fn turn_likeness(first: u64) -> u64 {
     first ^ digest(b"turn")
 }
 
 impl ExecDecoder {
-    /// The first thing of a turn names it.
+    /// Names the turn by its first content and starts it.
     fn begin(&mut self, emit: &mut Emit<'_>, first: u64) {
         if std::mem::replace(&mut self.begun, true) {
             return;
@@ -143,7 +143,7 @@ impl ExecDecoder {
                 self.call(emit, item, super::call::PATCH, like, None, done)
             }
             "web_search" => {
-                // The id stands there twice; the second one is the rollout's.
+                // The record holds two ids; the second one is the rollout's.
                 let like = unspool_core::assemble::likeness(SEARCH, item.json("action").as_ref());
                 self.call(emit, item, SEARCH, like, item.json("action"), done)
             }
@@ -204,7 +204,7 @@ impl ExecDecoder {
         }
     }
 
-    /// A call without words is known by whom it is about.
+    /// The content hash of a call without a prompt: the agents that it targets.
     fn targets(&self, name: &str, item: &Fields<'_>) -> u64 {
         let receivers: Vec<String> = item.read("receiver_thread_ids").unwrap_or_default();
         alike(name, &receivers.join("\n"))
@@ -248,7 +248,7 @@ impl ExecDecoder {
         Fate::InParts
     }
 
-    /// Tried again, or given up: then the end of the turn says it too.
+    /// A retry becomes a notice. A final error is repeated by `turn.failed`.
     fn error(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
         let text = fields.string("message").unwrap_or_default();
         if !text.starts_with("Reconnecting") {
@@ -258,7 +258,7 @@ impl ExecDecoder {
         Fate::InParts
     }
 
-    /// Something worth knowing, in the turn that it was told in.
+    /// Emits a notice, or holds it until the turn has a name.
     fn note(&mut self, emit: &mut Emit<'_>, retry: bool, text: String) {
         if !self.begun {
             return self.waiting.push((retry, text));
@@ -274,8 +274,8 @@ impl ExecDecoder {
     }
 }
 
-/// The pieces of a summary, each of which begins with a title, as paragraphs: here they are put
-/// together with one line end.
+/// Separates the parts of a reasoning summary by blank lines, as the rollout does. `exec` joins
+/// them with one line break; each starts with a bold title.
 fn paragraphs(text: &str) -> String {
     let mut told = String::with_capacity(text.len());
     let mut blank = true;

@@ -1,5 +1,6 @@
-//! Codex's hook payloads, as they are or with the time at which they came (`{"event","t",
-//! "payload"}`, ours `{"event","at","payload"}`), and what `notify` is given. They name turns and calls by the ids of the rollout.
+//! Codex's hook payloads and the argument of `notify`. Payloads come bare or in a wrapper with the
+//! time of arrival (`{"event","t","payload"}`, ours `{"event","at","payload"}`). Turn and call ids
+//! are those of the rollout.
 
 use std::sync::Arc;
 
@@ -106,7 +107,7 @@ impl HooksDecoder {
 
     fn prompt(&mut self, emit: &mut Emit<'_>, text: String) -> Fate {
         if self.prompted {
-            // The rollout has it under a name that hooks do not know.
+            // An interjection: the rollout's id for it is not in the payload.
             return Fate::left_out("hook/UserPromptSubmit in a turn");
         }
         self.prompted = true;
@@ -116,7 +117,7 @@ impl HooksDecoder {
         Fate::InParts
     }
 
-    /// The last words of a turn. The same words of the rollout are the same text.
+    /// The last assistant message of a turn. The assembler merges it with the rollout's by content.
     fn reply(&self, emit: &mut Emit<'_>, text: Option<String>) {
         let name = self.turn.as_ref().map(|turn| Name::Record(format!("{turn}/reply").into()));
         if let (Some(block), Some(text)) = (name, text.filter(|text| !text.trim().is_empty())) {
@@ -138,7 +139,7 @@ impl HooksDecoder {
         Fate::InParts
     }
 
-    /// `notify`: a turn is complete.
+    /// Handles `notify`: a turn is complete.
     fn notified(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
         self.enter(emit, &fields.text("turn-id").unwrap_or_default());
         let said: Vec<String> = fields.read("input-messages").unwrap_or_default();
@@ -151,8 +152,8 @@ impl HooksDecoder {
     }
 }
 
-/// The tool and its input as the rollout has them. Hooks call commands by another name, and put
-/// the namespace of a tool right before its name.
+/// The tool and its input in the rollout's form. Hooks call the command tool `Bash`, and prefix
+/// tool names with their namespace, without a separator.
 fn tool(payload: &Fields<'_>) -> (String, Option<Json>) {
     let name = payload.string("tool_name").unwrap_or_default();
     let input = payload.json("tool_input");

@@ -1,5 +1,5 @@
-//! Items that people are shown, as the rollout keeps them. They lie over the items of the model
-//! by their ids; what has no such item stands by itself.
+//! `item_completed` events of a rollout: items for display. An item with the id of a model item
+//! refines it; the others become parts of their own. Extends `LogDecoder`.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ impl LogDecoder {
         let thread = event.string("thread_id");
         let reviewed = self.review.as_ref().is_some_and(|review| review.turn == turn);
         if let Some(turn) = turn.as_deref().filter(|_| !reviewed) {
-            // A review begins without saying that a turn does.
+            // A review starts its turn without a `task_started`.
             self.enter(emit, turn, Trigger::User, record.number("ordinal"));
         }
         self.name_turn(emit, turn.as_deref());
@@ -41,7 +41,7 @@ impl LogDecoder {
         match &*kind {
             "UserMessage" => {
                 self.flush(emit);
-                // What the reviewer was told is what the review was asked for.
+                // The prompt of the reviewer repeats the review request.
                 if reviewed {
                     return Fate::Metadata;
                 }
@@ -108,7 +108,7 @@ impl LogDecoder {
         }
     }
 
-    /// What the user asked for is told by the review itself.
+    /// Uses the review's hint as the prompt of the turn.
     fn prompt_review(&mut self, emit: &mut Emit<'_>, item: &Fields<'_>) {
         let hint = item.string("user_facing_hint");
         let hint = hint.or_else(|| item.fields("target").string("instructions"));
@@ -117,7 +117,7 @@ impl LogDecoder {
         self.user(emit, None, vec![unspool_core::part::Body::Text(text)]);
     }
 
-    /// A call that only its item tells of: inside a script, in a review, or typed by the user.
+    /// Emits a call that has no model item: in a script, in a review, or typed by the user.
     pub(super) fn own_call(
         &mut self,
         emit: &mut Emit<'_>,
@@ -150,7 +150,7 @@ impl LogDecoder {
         called(emit, &id, parent.as_ref(), &name, input);
     }
 
-    /// What an item says came of a call.
+    /// Applies the outcome in an item to its call.
     pub(super) fn overlay(
         &mut self,
         emit: &mut Emit<'_>,
@@ -163,12 +163,12 @@ impl LogDecoder {
         let held = self.calls.get_mut(id);
         let ended = held.as_ref().is_some_and(|open| open.ended);
         if held.is_none() {
-            // No output for the model will follow.
+            // No `function_call_output` will follow.
             outcome.output = item.string("aggregated_output").or_else(|| item.string("stdout"));
         }
         let runs = held.as_ref().is_some_and(|open| open.runs.is_some());
         if runs {
-            // The model saw only the beginning.
+            // The model was sent only the beginning.
             outcome.output = item.string("aggregated_output");
         }
         if let Some(open) = held {

@@ -1,7 +1,7 @@
-//! Codex's rollout: `~/.codex/sessions/<date>/rollout-<time>-<thread>.jsonl`. It says most things
-//! twice, as items for the model (`response_item`) and as events for people. The items for the
-//! model are the spine, in their order; events lie over them by their ids, and say what the items
-//! do not: where turns begin and end, which words were the user's, what came of a call.
+//! Codex's rollout: `~/.codex/sessions/<date>/rollout-<time>-<thread>.jsonl`. It records most
+//! things twice: as items for the model (`response_item`) and as events for display (`event_msg`).
+//! The items set the order. Events refer to them by id and add what they lack: turn boundaries,
+//! which text the user typed, the outcome of a call.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,66 +23,68 @@ use super::{AGENT, block_name, step_name, turn_name};
 #[serde(deny_unknown_fields)]
 pub(super) struct LogDecoder {
     pub(super) thread: Option<Arc<str>>,
-    /// The thread goes on from another one's history.
+    /// The thread was forked from another one.
     forked: bool,
-    /// A sub-agent's file that begins with a copy of its parent's: passed over until its own
-    /// first turn.
+    /// A sub-agent's file starts with a copy of its parent's records: skip them until the
+    /// sub-agent's first turn.
     copying: bool,
-    /// The turns of the thread, with the ordinal at which each began.
+    /// The turns of the thread, with the ordinal of the record that started each.
     turns: Vec<(Option<u64>, Arc<str>)>,
     pub(super) turn: Option<Arc<str>>,
-    /// Whether the turn has its prompt.
+    /// The turn has its prompt.
     pub(super) prompted: bool,
-    /// An agent's message began the turn.
+    /// Another agent's message started the turn.
     by_agent: bool,
     pub(super) model: Option<String>,
-    /// Model calls of the turn so far, and whether one is being told.
+    /// Completed model calls of the turn, and whether one is in progress.
     pub(super) steps: u32,
     in_step: bool,
-    /// Whether this version records the tokens of each response.
+    /// This version writes a `token_usage_record` per response.
     pub(super) records_usage: bool,
-    /// The totals that older versions tell instead.
+    /// The running totals (input, output) that older versions write instead.
     pub(super) total: Option<(u64, u64)>,
     pub(super) compactions: u32,
     interjections: u32,
     pub(super) calls: BTreeMap<Arc<str>, Open>,
-    /// Scripts of code mode that have not ended, the newest last.
+    /// Code-mode scripts that are still running, newest last.
     pub(super) scripts: Vec<Arc<str>>,
-    /// Whether this version tells people what the model said: then what it does not tell them
-    /// was not meant for them.
+    /// This version repeats the model's prose as display events. Prose without such an event was
+    /// then not meant for display.
     pub(super) announces: bool,
-    /// What people were told and the model's items have not repeated yet.
+    /// Prose of display events whose model item has not come yet: item id and text.
     pub(super) announced: Vec<(Option<String>, String)>,
-    /// What the model said and nobody was told yet.
+    /// Prose of model items whose display event has not come yet.
     pub(super) unannounced: Vec<Unannounced>,
     pub(super) plan: Option<(String, String)>,
     pub(super) review: Option<Review>,
-    /// `codex exec` wrote it. Its stream knows turns by the first thing in them.
+    /// Written by `codex exec`, whose stream identifies a turn by its first content.
     by_exec: bool,
-    /// How often each content was said in the turn, in versions that name nothing (0.137).
+    /// Occurrences of each prose content in the turn, for versions without item ids (0.137).
     alike: BTreeMap<u64, u32>,
-    /// Turns that have no ids so far.
+    /// How many turns without an id have started.
     pub(super) unnamed: u32,
-    /// The rest of the history should follow, from another file.
+    /// The thread continues another rollout's history, whose head has to come next.
     expects: bool,
+    #[serde(rename = "first_told")]
     first_told: bool,
     firsts: BTreeMap<u64, u32>,
 }
 
-/// A call that may still be spoken of.
+/// A call that later records may refer to.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Open {
     pub tool: String,
-    /// Its item or its output said how it ended.
+    /// Its item or its output reported how it ended.
     pub ended: bool,
-    /// The process or the script that goes on after its first output.
+    /// The id of its process or script that runs on after the first output.
     pub runs: Option<String>,
-    /// The ids and texts of what was asked.
+    /// Ids and texts of its questions.
+    #[serde(rename = "asked")]
     pub asked: Vec<(String, String)>,
 }
 
-/// Prose that waits to be told to people.
+/// Prose that waits for its display event.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Unannounced {
@@ -127,7 +129,7 @@ impl Decoder for LogDecoder {
                 Fate::Metadata
             }
             "compacted" => self.compacted(&mut emit, &payload),
-            // What a person answered stands with the call.
+            // The user's answers are in the output of the call.
             "retained_context" | "inter_agent_communication_metadata" => Fate::Metadata,
             "world_state" => Fate::left_out("world_state"),
             _ => {
@@ -156,7 +158,7 @@ impl LogDecoder {
         if let Some(thread) = &self.thread {
             self.expects = false;
             if *thread != id {
-                // The parent's own head, before a copy of its records.
+                // The head of the parent, followed by a copy of its records.
                 self.copying |= !self.forked && self.turns.is_empty();
             } else if base.is("thread_id", thread) {
                 self.revert(emit, base.number("end_ordinal_exclusive"));
@@ -165,7 +167,7 @@ impl LogDecoder {
         }
         self.thread = Some(id);
         self.by_exec = meta.is("originator", "codex_exec");
-        // The head of the base comes next, if there is a base.
+        // If there is a base, its head comes next.
         self.expects = base.is_object();
         emit.push(What::SessionTold {
             project: meta.string("cwd"),
@@ -185,7 +187,7 @@ impl LogDecoder {
         Fate::Metadata
     }
 
-    /// The user went back: what began at this ordinal or behind it is abandoned.
+    /// The user rewound: turns that started at or after this ordinal are abandoned.
     fn revert(&mut self, emit: &mut Emit<'_>, end: Option<u64>) {
         let Some(end) = end else { return };
         let kept = self.turns.partition_point(|(began, _)| began.is_none_or(|began| began < end));
@@ -197,7 +199,7 @@ impl LogDecoder {
 
     // ── Turns and steps ─────────────────────────────────────────────────────────────────────
 
-    /// Comes to a turn, which may be a new one.
+    /// Enters a turn; starts it if it is new.
     pub(super) fn enter(
         &mut self,
         emit: &mut Emit<'_>,
@@ -226,7 +228,7 @@ impl LogDecoder {
         }
     }
 
-    /// The name of a piece of prose, which has an id or is known by what it says.
+    /// Names prose by its item id, or by its content if it has none.
     pub(super) fn prose_name(&mut self, voice: Voice, id: &str, text: &str) -> Name {
         if !id.is_empty() {
             return block_name(id);
@@ -237,7 +239,7 @@ impl LogDecoder {
         Name::Alike(content, *count - 1)
     }
 
-    /// The first thing of a turn, by which a stream without ids knows the turn.
+    /// Names the turn by the hash of its first content as well: the `exec` stream has no turn ids.
     pub(super) fn first(&mut self, emit: &mut Emit<'_>, like: u64) {
         let Some(turn) = self.turn.as_ref().filter(|_| self.by_exec && !self.first_told) else {
             return;
@@ -251,8 +253,7 @@ impl LogDecoder {
         emit.push(What::TurnStarted { names, trigger, user: Vec::new() });
     }
 
-    /// Whether the turn is older than the thread. Ids are made of the time at which they were
-    /// made (UUID version 7).
+    /// True if the turn is older than the thread. Ids are UUID version 7, which sort by time.
     pub(super) fn is_inherited(&self) -> bool {
         let by_time = |id: &str| id.len() == 36 && id.as_bytes().get(14) == Some(&b'7');
         match (&self.thread, &self.turn) {
@@ -263,7 +264,7 @@ impl LogDecoder {
         }
     }
 
-    /// What the user said, first or while the turn runs.
+    /// A user message: the prompt of the turn, or an interjection.
     pub(super) fn user(&mut self, emit: &mut Emit<'_>, id: Option<&str>, user: Vec<Body>) -> Fate {
         if user.is_empty() {
             return Fate::Metadata;
@@ -286,7 +287,7 @@ impl LogDecoder {
         Fate::InParts
     }
 
-    /// Something of the model's: the first one of a response begins a step.
+    /// Starts a step at the first item of a response.
     pub(super) fn step(&mut self, emit: &mut Emit<'_>) {
         let Some(turn) = self.turn.as_ref().filter(|_| !self.in_step) else { return };
         self.in_step = true;
@@ -294,7 +295,7 @@ impl LogDecoder {
         emit.push(What::StepStarted { step, model: self.model.clone() });
     }
 
-    /// A response is told to its end, with what it used.
+    /// Ends a step with the token usage of its response.
     pub(super) fn usage(&mut self, emit: &mut Emit<'_>, told: &Fields<'_>) {
         let Some(turn) = &self.turn else { return };
         let step = step_name(turn, self.steps);

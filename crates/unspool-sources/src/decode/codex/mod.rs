@@ -1,6 +1,6 @@
-//! Codex CLI, as of 0.166: its rollouts (paginated and legacy), `exec --json`, the app-server
-//! protocol, and its hooks with `notify`. What they have in common is here: how the turns, the
-//! steps, the items and the calls of a thread are named, so that all of them meet.
+//! Codex CLI, as of 0.166: rollouts (paginated and legacy), `exec --json`, the app-server protocol,
+//! and hooks with `notify`. This file registers the four formats and owns the names of turns,
+//! steps, items and calls, so that all feeds of a thread refer to the same ones.
 
 mod call;
 mod event;
@@ -93,7 +93,7 @@ fn recognise_exec<'a>(fields: &Fields<'a>) -> Option<Recognised<'a>> {
     }
 }
 
-/// A message of the app-server protocol, in a capture of both directions or as it is.
+/// A message of the app-server protocol, bare or inside a two-way capture (`dir`, `msg`).
 fn message<'a>(fields: &Fields<'a>) -> Fields<'a> {
     let inner = fields.fields("msg");
     if fields.has("dir") && inner.is_object() { inner } else { *fields }
@@ -108,7 +108,7 @@ fn recognise_server<'a>(fields: &Fields<'a>) -> Option<Recognised<'a>> {
         if !aside && !ours.iter().any(|prefix| method.starts_with(prefix)) {
             return None;
         }
-        // A thread that another one is made of is not the one that is made.
+        // In `thread/fork`, `threadId` is the thread being forked, not the new one.
         let made = matches!(&*method, "thread/fork");
         let thread = params.text("threadId").filter(|_| !made);
         let thread = thread.or_else(|| params.fields("thread").text("id"));
@@ -133,7 +133,7 @@ fn recognise_hooks<'a>(fields: &Fields<'a>) -> Option<Recognised<'a>> {
         return None;
     }
     let session = payload.text("session_id")?;
-    // Hooks of sub-agents name the session of the root; their rollout is their own.
+    // Hooks of sub-agents carry the root's `session_id`, but the path of their own rollout.
     if matches!(&*event, "SubagentStart" | "SubagentStop") {
         return Some(Recognised::Session(session));
     }
@@ -144,13 +144,13 @@ fn recognise_hooks<'a>(fields: &Fields<'a>) -> Option<Recognised<'a>> {
     })
 }
 
-/// A hook's payload, as it is or in a wrapper that says when it came.
+/// A hook's payload, bare or inside a wrapper that adds the time of arrival.
 fn payload<'a>(fields: &Fields<'a>) -> Fields<'a> {
     let inner = fields.fields("payload");
     if inner.has("hook_event_name") { inner } else { *fields }
 }
 
-/// The thread whose rollout goes by this name: `rollout-<time>-<thread>[_<segment>].jsonl[.zst]`.
+/// The thread id in a rollout's file name: `rollout-<time>-<thread>[_<segment>].jsonl[.zst]`.
 fn thread_of(path: &str) -> Option<&str> {
     let name = path.rsplit(['/', '\\']).next()?.strip_prefix("rollout-")?;
     let name = name.strip_suffix(".zst").unwrap_or(name).strip_suffix(".jsonl")?;
@@ -163,22 +163,22 @@ fn turn_name(turn: &Arc<str>) -> Name {
     Name::Prompt(turn.clone())
 }
 
-/// The n-th model call of a turn. Only the rollout names responses; every source counts them.
+/// The n-th model call of a turn. Only the rollout has response ids, so all sources count.
 fn step_name(turn: &str, nth: u32) -> Name {
     Name::Message(format!("{turn}/{nth}").into())
 }
 
-/// The prose of an item.
+/// The prose block of an item.
 fn block_name(item: &str) -> Name {
     Name::Block(item.into(), 0)
 }
 
-/// The n-th compaction of a turn: a legacy rollout does not name it.
+/// The n-th compaction of a turn: a legacy rollout has no id for it.
 fn compaction_name(nth: u32) -> Name {
     Name::Alike(unspool_core::id::digest(b"compaction"), nth)
 }
 
-/// What a turn failed with.
+/// The error part of a failed turn.
 fn failure_name() -> Name {
     Name::Alike(unspool_core::id::digest(b"failure"), 0)
 }

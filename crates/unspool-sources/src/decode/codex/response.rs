@@ -1,4 +1,5 @@
-//! The items of the model: what it said, thought and called, and what it was given back.
+//! The `response_item` records of a rollout: messages, reasoning, calls and their outputs, as sent
+//! to and received from the model. Extends `LogDecoder`.
 
 use std::sync::Arc;
 
@@ -67,7 +68,7 @@ impl LogDecoder {
     fn message(&mut self, emit: &mut Emit<'_>, item: &Fields<'_>) -> Fate {
         match item.text("role").as_deref() {
             Some("assistant") => {}
-            // What was the user's is told by an event; the rest the program wrote.
+            // The user's own text comes as an event; other user messages are written by Codex.
             Some("user") => return Fate::Metadata,
             _ => return Fate::left_out("instructions"),
         }
@@ -80,7 +81,7 @@ impl LogDecoder {
         });
         let plan = self.plan.take();
         if let Some(known) = known {
-            // A plan inside the message was told apart, so what people were told is less.
+            // A plan inside the message has its own item, so the displayed text is shorter.
             let (_, text) = self.announced.remove(known);
             self.say(emit, Voice::Text, &id, text, SaidDetail::default());
         } else if plan.is_none() {
@@ -102,7 +103,7 @@ impl LogDecoder {
             item.list("summary").filter_map(|piece| piece.string("text")).collect();
         let text =
             if summary.is_empty() { content_text(item, "content") } else { summary.join("\n\n") };
-        // Of a legacy rollout every piece of the summary was announced.
+        // A legacy rollout announces each part of the summary separately.
         let before = self.announced.len();
         self.announced.retain(|(held, said)| match held {
             Some(held) => *held != id,
@@ -119,7 +120,7 @@ impl LogDecoder {
         Fate::InParts
     }
 
-    /// People are told something: it is what the model just said, or will be next.
+    /// Handles a display event. Its model item came just before, or follows.
     pub(super) fn announce(&mut self, emit: &mut Emit<'_>, id: Option<&str>, text: String) {
         self.announces = true;
         let waits = self.unannounced.iter().position(|held| match id {
@@ -134,7 +135,7 @@ impl LogDecoder {
         self.announced.push((id.map(str::to_owned), text));
     }
 
-    /// What nobody was told is told now: it was no summary for a compaction.
+    /// Emits prose that got no display event: no `compacted` record claimed it as its summary.
     pub(super) fn flush(&mut self, emit: &mut Emit<'_>) {
         for held in std::mem::take(&mut self.unannounced) {
             let voice = if held.reasoning { Voice::Reasoning } else { Voice::Text };
@@ -162,7 +163,7 @@ impl LogDecoder {
         }
     }
 
-    /// A message of another agent: what a turn began with, or what came in while it ran.
+    /// A message of another agent: the prompt of a turn, or context that arrives while it runs.
     fn mail(&mut self, emit: &mut Emit<'_>, item: &Fields<'_>) -> Fate {
         let text = payload(item);
         if text.is_empty() {
@@ -194,7 +195,7 @@ impl LogDecoder {
         let mut open = Open { tool: name.clone(), ..Open::default() };
         let told = item.string("arguments");
         let input = match &told {
-            // What is no JSON is kept as what it is.
+            // Arguments that are not valid JSON are kept as a string.
             Some(text) => Json::parse(text).or_else(|| Some(Json::string(text))),
             None => ["input", "arguments", "action"].iter().find_map(|name| item.json(name)),
         };
@@ -223,7 +224,7 @@ impl LogDecoder {
 
     fn output(&mut self, emit: &mut Emit<'_>, item: &Fields<'_>) -> Fate {
         let id: Arc<str> = item.text("call_id").unwrap_or_default().into();
-        // A script of code mode may say something beside its result.
+        // A code-mode script may send notifications beside its result.
         if item.has("name") && item.is("type", "custom_tool_call_output") {
             let text = content_text(item, "output");
             let name = item.text("id").map(|id| Name::Record(id.into()));
@@ -255,7 +256,7 @@ impl LogDecoder {
                 emit.push(What::ToolEnded { call, end, outcome });
             }
             Said::Ended(end, exit_code) => {
-                // A look at a process that failed is no failure of the look.
+                // Polling a process that failed is not a failure of the poll.
                 let looks = open.tool == "write_stdin" && exit_code.is_some();
                 let end = if looks { ToolEnd::Completed } else { end };
                 outcome.exit_code = exit_code.filter(|_| !looks);
@@ -264,7 +265,7 @@ impl LogDecoder {
                 } else {
                     emit.push(What::ToolEnded { call, end, outcome });
                 }
-                // Its item may still come when the process ends.
+                // Its item may still arrive when the process ends.
                 if end == ToolEnd::Interrupted {
                     self.calls.insert(id, Open { ended: true, ..open });
                 }
@@ -273,7 +274,7 @@ impl LogDecoder {
         Fate::InParts
     }
 
-    /// A script ends with its own output, or with that of the call that waited for it.
+    /// Ends a script when its own output arrives, or that of the `wait` call for it.
     fn settle_script(&mut self, emit: &mut Emit<'_>, id: &Arc<str>, open: &Open, judged: &Said) {
         let Said::Ended(end, _) = judged else { return };
         if open.tool == "exec" {
@@ -291,7 +292,7 @@ impl LogDecoder {
     }
 }
 
-/// A piece of prose under the id of its item. What is empty says nothing.
+/// Emits prose under the id of its item, unless it is blank and not redacted.
 pub(super) fn say(emit: &mut Emit<'_>, voice: Voice, id: &str, text: String, detail: SaidDetail) {
     if !text.trim().is_empty() || detail.redacted {
         let block = Some(block_name(id));

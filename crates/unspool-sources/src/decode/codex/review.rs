@@ -1,5 +1,6 @@
-//! A review: the reviewer is a thread of its own, and what it does is told in the rollout of the
-//! thread that asked for it as well, under the reviewer's turn.
+//! Reviews. The reviewer is a thread of its own; its items are also written to the rollout of the
+//! thread that requested the review, under the reviewer's turn. They become calls nested in one
+//! `review` call.
 
 use std::sync::Arc;
 
@@ -11,13 +12,13 @@ use unspool_core::json::Json;
 use super::super::{Emit, Fields};
 use super::call::called;
 
-/// A review that is going on.
+/// A review in progress.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Review {
-    /// The call that stands for it, by the id of the item that began it.
+    /// The `review` call, named by the id of the item that started the review.
     pub call: Arc<str>,
-    /// The reviewer's turn, whose items are told here.
+    /// The reviewer's turn, whose items appear in this rollout.
     pub turn: Option<String>,
     pub reviewer: Option<String>,
 }
@@ -33,7 +34,7 @@ impl Review {
         Review { call, turn: None, reviewer: None }
     }
 
-    /// The thread that reviews, as soon as an item names it.
+    /// Links the reviewer's thread, at the first item that names it.
     pub fn meet(&mut self, emit: &mut Emit<'_>, thread: &str) {
         if self.reviewer.is_none() {
             self.reviewer = Some(thread.to_owned());

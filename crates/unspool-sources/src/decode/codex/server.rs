@@ -1,6 +1,6 @@
-//! The app-server protocol: JSON-RPC between Codex and the program around it, one message a line,
-//! as it is or in a capture of both directions (`{"t","dir","msg"}`). It is the live telling: what
-//! the model says arrives word by word, and only here stands that a person was asked.
+//! The app-server protocol: JSON-RPC between Codex and its client, one message per line, bare or in
+//! a two-way capture (`{"t","dir","msg"}`). It is the live feed: prose arrives as deltas, and only
+//! this source records approval requests.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -32,14 +32,14 @@ pub(super) struct ServerDecoder {
     model: Option<String>,
     steps: u32,
     in_step: bool,
-    /// The thread's tokens so far: input, cached, written to the cache, output, reasoning.
+    /// Token totals of the thread: input, cache reads, cache writes, output, reasoning.
     total: Option<[u64; 5]>,
     pub(super) compactions: u32,
     retries: u32,
-    /// What was asked, by the id of the request.
+    /// Open requests to the user, by JSON-RPC id.
     requests: BTreeMap<String, Request>,
     pub(super) review: Option<Review>,
-    /// The turn behind which the user wants to go back.
+    /// The first turn to drop, from a `thread/revert` request that has not been confirmed yet.
     reverting: Option<String>,
 }
 
@@ -47,7 +47,8 @@ pub(super) struct ServerDecoder {
 #[serde(deny_unknown_fields)]
 struct Request {
     call: Arc<str>,
-    /// The ids and texts of questions; none if permission was asked for.
+    /// Ids and texts of the questions; empty for a permission request.
+    #[serde(rename = "asked")]
     asked: Vec<(String, String)>,
 }
 
@@ -122,7 +123,7 @@ impl ServerDecoder {
                 self.grew(emit, Voice::Reasoning, params)
             }
             "item/reasoning/summaryPartAdded" => {
-                // The pieces of a summary are paragraphs.
+                // Summary parts are paragraphs.
                 if params.number("summaryIndex").is_some_and(|index| index > 0) {
                     let block = params.text("itemId").map(|id| block_name(&id));
                     let text = "\n\n".to_owned();
@@ -181,7 +182,7 @@ impl ServerDecoder {
         Fate::Metadata
     }
 
-    /// The answer to a request, of either side.
+    /// A JSON-RPC response, from either side.
     fn response(&mut self, emit: &mut Emit<'_>, message: &Fields<'_>) -> Fate {
         let result = message.fields("result");
         let thread = result.fields("thread");
@@ -237,7 +238,8 @@ impl ServerDecoder {
         emit.push(What::StepStarted { step, model: self.model.clone() });
     }
 
-    /// Totals of the thread, told again and again: a response is told to its end when they grow.
+    /// Handles the thread's running totals, which are repeated. An increase marks the end of a
+    /// response.
     fn usage(&mut self, emit: &mut Emit<'_>, total: &Fields<'_>, turn: Option<&str>) {
         let names = [
             "inputTokens",
@@ -247,7 +249,7 @@ impl ServerDecoder {
             "reasoningOutputTokens",
         ];
         let told = names.map(|name| total.number(name).unwrap_or(0));
-        // A thread that is taken up again tells what it used before.
+        // A resumed thread first reports the totals of earlier turns.
         let runs = self.turn.as_deref() == turn;
         let before = self.total.replace(told).unwrap_or_default();
         let [input, read, write, output, reasoning] =
@@ -280,7 +282,7 @@ impl ServerDecoder {
         Fate::Metadata
     }
 
-    /// The user went back: the turn that they named, and what followed it, are abandoned.
+    /// The user rewound: the named turn and all later ones are abandoned.
     fn revert(&mut self, emit: &mut Emit<'_>) -> Fate {
         let Some(first) = self.reverting.take() else { return Fate::Metadata };
         let kept = self.turns.iter().position(|turn| **turn == *first);
@@ -292,11 +294,11 @@ impl ServerDecoder {
         Fate::Metadata
     }
 
-    /// Something went wrong: it is tried again, or it ends the turn.
+    /// An error that Codex will retry, or that ends the turn.
     fn error(&mut self, emit: &mut Emit<'_>, params: &Fields<'_>) -> Fate {
         let error = params.fields("error");
         if !params.flag("willRetry") {
-            // The end of the turn says it too.
+            // `turn/completed` reports the same error.
             return Fate::Metadata;
         }
         let said = error.string("message").unwrap_or_default();
@@ -343,7 +345,7 @@ impl ServerDecoder {
         let asked = question_ids(params);
         self.requests.insert(id, Request { call: call.clone(), asked });
         if tool == ASK {
-            // No item tells of it.
+            // No item is sent for this call.
             self.step(emit);
             let input = params.raw("questions").map(|list| format!("{{\"questions\":{list}}}"));
             called(emit, &call, None, ASK, input.and_then(|input| Json::parse(&input)));
@@ -354,7 +356,7 @@ impl ServerDecoder {
     }
 }
 
-/// What a person decided.
+/// The user's decision on an approval request.
 fn decision(result: &Fields<'_>) -> Option<Answer> {
     let told = result.text("decision");
     let (decision, text) = match told.as_deref() {

@@ -1,4 +1,5 @@
-//! Items of the app-server protocol: they start and complete, under the ids of the rollout.
+//! Items of the app-server protocol. Each is started and completed under its id in the rollout.
+//! Extends `ServerDecoder`.
 
 use std::sync::Arc;
 
@@ -23,7 +24,7 @@ impl ServerDecoder {
         let kind = item.string("type").unwrap_or_default();
         let id: Arc<str> = item.text("id").unwrap_or_default().into();
         if kind == "userMessage" {
-            // What a reviewer was told is what the review was asked for.
+            // The prompt of the reviewer repeats the review request.
             return if done && self.review.is_none() {
                 self.user(emit, item)
             } else {
@@ -146,7 +147,7 @@ impl ServerDecoder {
         Fate::InParts
     }
 
-    /// A call, when its item starts. One that fails at once has nothing but its end.
+    /// Emits a call. A call that fails at once has only an `item/completed`, so it is emitted then.
     fn called(
         &mut self,
         emit: &mut Emit<'_>,

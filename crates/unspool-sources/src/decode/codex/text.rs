@@ -1,12 +1,12 @@
-//! Texts that the program writes: heads of outputs, messages between agents, commands in quotes.
-//! None of them is looked for inside what a model or a tool wrote.
+//! Parsers for text that Codex itself writes: headers of tool output, messages between agents,
+//! quoted commands. They never search inside text written by a model or a tool.
 
 use unspool_core::event::ToolEnd;
 use unspool_core::part::{Body, File, Text};
 
 use super::super::Fields;
 
-/// Text of content that is a string or a list of pieces.
+/// The text of a field that is a string or a list of content items.
 pub(super) fn content_text(fields: &Fields<'_>, name: &str) -> String {
     match fields.string(name) {
         Some(text) => text,
@@ -18,16 +18,15 @@ pub(super) fn content_text(fields: &Fields<'_>, name: &str) -> String {
     }
 }
 
-/// What the output of a tool says by its first lines.
+/// The status of a call, read from the first lines of its output.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Said {
-    /// The process or script goes on, under this id.
+    /// The process or script is still running under this id.
     Runs(String),
     Ended(ToolEnd, Option<i64>),
 }
 
-/// How a call ended, as far as its output tells. `items` says whether the tool leaves an item
-/// when it works.
+/// Derives the status of a call from its output.
 pub(super) fn said(tool: &str, output: &str) -> Said {
     let head = output.split("\nOutput:\n").next().unwrap_or(output);
     let line = |prefix: &str| head.lines().find_map(|line| line.strip_prefix(prefix));
@@ -72,13 +71,13 @@ pub(super) fn said(tool: &str, output: &str) -> Said {
         };
         return Said::Ended(end, code);
     }
-    // Tools for agents answer with an object, or with why they cannot.
+    // Agent tools return a JSON object on success and a plain error text otherwise.
     let agents = matches!(tool, "spawn_agent" | "wait_agent" | "interrupt_agent" | "list_agents");
     let refused = agents && !output.trim_start().starts_with('{') && !output.is_empty();
     ended(if refused { ToolEnd::Failed } else { ToolEnd::Completed })
 }
 
-/// What an agent said to another, without the lines that say whose message it is.
+/// The payload of a message between agents, without its header lines.
 pub(super) fn payload(content: &Fields<'_>) -> String {
     let mut text = String::new();
     for piece in content.list("content") {
@@ -91,7 +90,7 @@ pub(super) fn payload(content: &Fields<'_>) -> String {
     }
 }
 
-/// The script that a shell was given, where a command is no more than that.
+/// The script in a `<shell> -c <script>` command; `None` for any other command.
 pub(super) fn script(words: &[String]) -> Option<String> {
     match words {
         [shell, flag, script]
@@ -107,7 +106,7 @@ pub(super) fn script(words: &[String]) -> Option<String> {
     }
 }
 
-/// The words of a command line as a shell reads them; nothing if a quote is left open.
+/// Splits a command line as a shell does; `None` if a quote is left open.
 pub(super) fn words(command: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
@@ -146,7 +145,7 @@ pub(super) fn words(command: &str) -> Option<Vec<String>> {
     Some(words)
 }
 
-/// The user's own parts. A picture on disk is followed by its bytes, which say the same.
+/// The parts of a user message. A local image is followed by an item with its bytes.
 pub(super) fn user_parts(item: &Fields<'_>) -> Vec<Body> {
     let pieces: Vec<Fields<'_>> = item.list("content").collect();
     let mut parts: Vec<Body> = Vec::new();
@@ -179,7 +178,7 @@ pub(super) fn user_parts(item: &Fields<'_>) -> Vec<Body> {
     parts
 }
 
-/// A picture by its address.
+/// An image by its URL.
 pub(super) fn picture(url: Option<String>) -> File {
     let told = url.as_deref().and_then(|url| url.strip_prefix("data:"));
     let media_type = told.and_then(|told| Some(told.split_once(';')?.0.to_owned()));

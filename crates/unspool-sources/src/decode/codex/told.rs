@@ -1,4 +1,4 @@
-//! Facts that are told in one form wherever they stand: tokens, failures, snapshots.
+//! Token usage, failures and snapshots, which all Codex sources write in the same form.
 
 use unspool_core::event::What;
 use unspool_core::id::sha256;
@@ -15,7 +15,7 @@ pub(super) fn snapshot(emit: &mut Emit<'_>, kind: &str, content: Option<Json>) {
     }
 }
 
-/// Tokens of one response. What was read from the cache counts among the input here.
+/// Tokens of one response. Codex counts cached tokens as input; `Usage` keeps them apart.
 pub(super) fn usage(told: &Fields<'_>) -> Usage {
     let count = |name: &str| told.number(name).unwrap_or(0);
     let (read, write) = (count("cached_input_tokens"), count("cache_write_input_tokens"));
@@ -29,7 +29,7 @@ pub(super) fn usage(told: &Fields<'_>) -> Usage {
     }
 }
 
-/// What went wrong. The kind is a word, or an object that goes by it and says more.
+/// An error. `codex_error_info` is a string, or an object with one key and details under it.
 pub(super) fn failure(error: &Fields<'_>) -> Failure {
     let told = |names: [&'static str; 2]| names.into_iter().find(|name| error.has(name));
     let field = told(["codex_error_info", "codexErrorInfo"]).unwrap_or("codex_error_info");

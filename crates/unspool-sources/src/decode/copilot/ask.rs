@@ -1,6 +1,6 @@
-//! Questions to a person: permissions, questions with and without choices, forms and plans. The
-//! log has permissions as records; a question is a tool of its own there, and its answer the
-//! tool's result. Live, each is a request with its answer.
+//! Questions to the user: permissions, questions with and without choices, forms and plans. In the
+//! log, permissions are records, and a question is a tool call whose result is the answer. In the
+//! live stream each is a request with a response. Extends `EventsDecoder`.
 
 use std::sync::Arc;
 
@@ -50,8 +50,7 @@ impl EventsDecoder {
         Fate::InParts
     }
 
-    /// A question as it is put to the person. What the call itself says is the same, but for the
-    /// id of the request.
+    /// A live question. It repeats the input of the call and adds the id of the request.
     pub(super) fn request(&mut self, emit: &mut Emit<'_>, data: &Fields<'_>) -> Fate {
         let Some(id) = data.text("toolCallId").map(Arc::<str>::from) else {
             return Fate::left_out("question of no call");
@@ -96,12 +95,12 @@ impl EventsDecoder {
     }
 }
 
-/// The question that a call of a tool is.
+/// The question asked by a call of `ask_user` or `exit_plan_mode`.
 pub(super) fn asked_by(tool: &str, input: &Fields<'_>) -> Option<Question> {
     matches!(tool, "ask_user" | "exit_plan_mode").then(|| asked(input)).flatten()
 }
 
-/// A question, a form or a plan, as the call has it and as the live request repeats it.
+/// Parses a question, a form or a plan, from the input of a call or from a live request.
 fn asked(input: &Fields<'_>) -> Option<Question> {
     let choices = |name: &str| {
         let labels: Vec<String> = input.read(name).unwrap_or_default();
@@ -121,7 +120,7 @@ fn asked(input: &Fields<'_>) -> Option<Question> {
     Some(Question { request_id: None, kind, items })
 }
 
-/// A form: one question for each of its fields.
+/// A form: one question per field.
 fn form(input: &Fields<'_>) -> Option<Vec<QuestionItem>> {
     let message = input.string("message")?;
     let schema = input.fields("requestedSchema").fields("properties");
@@ -149,8 +148,8 @@ fn option(label: String) -> QuestionOption {
     QuestionOption { label, description: None }
 }
 
-/// What a person answered, by the result of the tool that asked. The words around it are the
-/// program's own.
+/// The user's answer, from the result of the question tool, without the phrases that Copilot
+/// puts around it.
 pub(super) fn answered_by(tool: &str, end: ToolEnd, data: &Fields<'_>) -> Option<Answer> {
     let result = data.fields("result");
     let output = result.string("content").filter(|_| end == ToolEnd::Completed)?;

@@ -1,6 +1,6 @@
-//! Copilot's events: `~/.copilot/session-state/<session>/events.jsonl`, the SDK's stream, and what
-//! `-p --output-format json` prints. The order of the file is the order of events; `parentId` is
-//! only the record before. One file tells of the session and of all its sub-agents.
+//! Copilot's events: `~/.copilot/session-state/<session>/events.jsonl`, the SDK's stream, and the
+//! output of `-p --output-format json`. Events happened in file order; `parentId` is only the
+//! previous record. One file holds the session and all its sub-agents.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -20,18 +20,19 @@ use super::message::Step;
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct EventsDecoder {
-    /// Whether this is the live telling.
+    /// True for the live stream, false for the log.
     is_live: bool,
-    /// The session that started this one, and the call that it did so with.
+    /// The session that started this one, and the call that did.
     parent: Option<(String, Option<String>)>,
-    /// Where it runs; for a sub-agent, where the session that started it does.
+    /// Project, branch and version; a sub-agent inherits those of its parent.
+    #[serde(rename = "surroundings")]
     surroundings: Surroundings,
-    /// The prompt whose turn it is at.
+    /// The interaction id of the current turn.
     interaction: Option<Arc<str>>,
-    /// How often each prompt text was seen: hooks name prompts by nothing else.
+    /// Occurrences of each prompt text: hooks have no other name for a prompt.
     prompts: BTreeMap<u64, u32>,
     pub(super) step: Step,
-    /// The tools of calls that have no result yet.
+    /// Tool names of the calls that have no result yet.
     pub(super) calls: BTreeMap<Arc<str>, String>,
     pub(super) live: Live,
 }
@@ -66,10 +67,10 @@ impl Decoder for EventsDecoder {
     }
 }
 
-/// One event, taken apart.
+/// The fields of one event.
 pub(super) struct Told<'a> {
     pub kind: Cow<'a, str>,
-    /// The same in every telling.
+    /// The same in every feed.
     pub id: Cow<'a, str>,
     pub data: Fields<'a>,
     whole: Fields<'a>,
@@ -91,7 +92,7 @@ impl EventsDecoder {
         match &*event.kind {
             "session.start" | "session.resume" => self.session(emit, event),
             "session.shutdown" => {
-                // What a turn left open when the program went away never ended by itself.
+                // The process exited with a turn open, so the turn never completed.
                 if self.interaction.is_some() {
                     emit.push(What::TurnEnded(EndReason::Idle));
                 }
@@ -172,7 +173,7 @@ impl EventsDecoder {
         }
     }
 
-    /// What we do not know is kept.
+    /// Keeps an event of unknown type as a data part.
     pub(super) fn unknown(&self, emit: &mut Emit<'_>, event: &Told<'_>) -> Fate {
         let kind = event.kind.clone().into_owned();
         let data = Data { kind, payload: event.data.whole() };
@@ -185,12 +186,12 @@ impl EventsDecoder {
     fn session(&mut self, emit: &mut Emit<'_>, event: &Told<'_>) -> Fate {
         let context = event.data.fields("context");
         let Surroundings { project, branch, version } = &mut self.surroundings;
-        // What a resumed process does not say again is as it was.
+        // A resumed process does not repeat unchanged values.
         *project = context.string("cwd").or(project.take());
         *branch = context.string("branch").or(branch.take());
         *version = event.data.string("copilotVersion").or(version.take());
         self.tell_surroundings(emit);
-        // A process that was killed wrote no end.
+        // A killed process writes no end for its turn.
         if event.kind == "session.resume" && self.interaction.is_some() {
             emit.push(What::TurnEnded(EndReason::Idle));
         }
@@ -202,7 +203,7 @@ impl EventsDecoder {
         emit.push(What::SessionTold { project, branch, version, cost_usd: None });
     }
 
-    /// A sub-agent's task names the session that it works for, its steps the call.
+    /// Emits the parent of a sub-agent. Its task names the session, its steps name the call.
     fn tell_parent(&mut self, emit: &mut Emit<'_>, data: &Fields<'_>) {
         let call = data.text("parentToolCallId");
         let told = match (&self.parent, started_by(data)) {
@@ -219,7 +220,7 @@ impl EventsDecoder {
         }
     }
 
-    /// A setting that changed while a turn ran. Before the first turn it is how it began.
+    /// Emits a notice for a setting that changed. Before the first turn it is an initial value.
     fn change(
         &mut self,
         emit: &mut Emit<'_>,
@@ -249,7 +250,7 @@ impl EventsDecoder {
         Fate::InParts
     }
 
-    /// It runs in the background: its end, with the summary, is where it takes effect.
+    /// Compaction runs in the background and takes effect at its end, which has the summary.
     fn compaction(&self, emit: &mut Emit<'_>, event: &Told<'_>) -> Fate {
         let data = &event.data;
         if data.truth("success") == Some(false) {
@@ -292,7 +293,7 @@ impl EventsDecoder {
         let alike = Name::Alike(words, *count - 1);
         let mut user = vec![Body::Text(Text { text, ..Text::default() })];
         user.extend(data.list("attachments").map(|attachment| attached(&attachment)));
-        // What starts a sub-agent is its parent.
+        // The prompt of a sub-agent comes from its parent.
         let trigger = if self.parent.is_some() { Trigger::Agent } else { Trigger::User };
         self.begin(emit, interaction, Some(alike), trigger, user);
         Fate::InParts
@@ -311,7 +312,7 @@ impl EventsDecoder {
         emit.push(What::TurnStarted { names, trigger, user });
     }
 
-    /// The model goes on by itself: a turn that nobody asked for.
+    /// Starts a turn without a prompt when the model continues on its own.
     pub(super) fn goes_on(&mut self, emit: &mut Emit<'_>, data: &Fields<'_>) {
         if let Some(interaction) = data.text("interactionId")
             && self.interaction.as_deref() != Some(&*interaction)
@@ -349,7 +350,7 @@ impl EventsDecoder {
         Fate::InParts
     }
 
-    /// The agent that an event speaks of, if a call of this session started it.
+    /// The agent that an event refers to, if a call of this session started it.
     fn agent(&self, whole: &Fields<'_>, data: &Fields<'_>) -> Option<AgentRef> {
         let call: Arc<str> = data.text("toolCallId")?.into();
         let id = whole.text("agentId").map(|id| id.into());
@@ -357,13 +358,13 @@ impl EventsDecoder {
     }
 }
 
-/// The session that a sub-agent's task came from.
+/// The session that sent a sub-agent its task.
 pub(super) fn started_by<'a>(data: &Fields<'a>) -> Option<&'a str> {
     let Cow::Borrowed(source) = data.text("source")? else { return None };
     source.strip_prefix("agent-").filter(|_| data.has("delivery"))
 }
 
-/// What makes two prompts alike to hooks, which name none.
+/// The content hash that matches a prompt with its hook payload, which has no prompt id.
 pub(super) fn prompt_likeness(text: &str) -> u64 {
     digest(format!("prompt\n{text}").as_bytes())
 }

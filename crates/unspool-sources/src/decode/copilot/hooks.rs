@@ -1,6 +1,6 @@
-//! Copilot's hook payloads. They name neither prompts nor calls, so they lie over the log by
-//! content: the n-th prompt with these words, the n-th call with this tool and input. That a
-//! permission was asked for they say of calls that need none as well, so nothing follows from it.
+//! Copilot's hook payloads. They have ids of neither prompts nor calls, so they are matched with
+//! the log by content: the n-th prompt with this text, the n-th call with this tool and input. The
+//! permission hook also fires for calls that need no permission, so it is ignored.
 
 use std::collections::BTreeMap;
 
@@ -20,11 +20,11 @@ use super::events::prompt_likeness;
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct HooksDecoder {
-    /// How often each prompt text was seen.
+    /// Occurrences of each prompt text.
     prompts: BTreeMap<u64, u32>,
-    /// Calls of this turn that are open, by tool and input, oldest first.
+    /// Open calls of this turn, by content hash of tool and input, oldest first.
     open: BTreeMap<u64, Vec<Call>>,
-    /// How many calls of each likeness this turn had.
+    /// Calls of this turn so far, by content hash.
     counts: BTreeMap<u64, u32>,
 }
 
@@ -80,7 +80,7 @@ impl Decoder for HooksDecoder {
 impl HooksDecoder {
     fn prompt(&mut self, emit: &mut Emit<'_>, payload: &Fields<'_>) -> Fate {
         let text = payload.string("prompt").unwrap_or_default();
-        // The program's own word that something in the background is done: the turn goes on.
+        // Copilot reports that a background task is done; this starts no turn.
         if text.starts_with("<system_notification>") {
             return Fate::left_out("hook/userPromptSubmitted of a notification");
         }

@@ -1,5 +1,5 @@
-//! What is told only while it happens: deltas, output as it is printed, requests to a person,
-//! retries, idleness.
+//! Ephemeral events of the live stream: deltas, partial tool output, requests to the user, retries,
+//! idleness. Extends `EventsDecoder`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,19 +11,19 @@ use unspool_core::session::{Title, TitleOrigin};
 use super::super::{Emit, Fate, Fields};
 use super::events::{EventsDecoder, Told};
 
-/// What the live telling remembers of the step that it is in.
+/// State of the live stream within the current step.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Live {
-    /// What is being said: prose, with what the source calls its block, or a tool's input.
+    /// The block that deltas go to: prose, with the source's block id, or a tool's input.
     open: Option<Open>,
-    /// How many blocks of reasoning and of text have begun.
+    /// Blocks started in this step: reasoning, text.
     begun: [u32; 2],
-    /// The stream broke off and is asked for again.
+    /// The response broke off and is being retried.
     cut: bool,
-    /// How much of each call's output has been told: it is repeated from its start each time.
+    /// Bytes of each call's output emitted so far. Copilot repeats the output from its start.
     pub printed: BTreeMap<Arc<str>, usize>,
-    /// The calls that requests ask about.
+    /// The calls of open requests, by request id.
     pub requests: BTreeMap<String, Arc<str>>,
 }
 
@@ -34,12 +34,12 @@ enum Open {
 }
 
 impl Live {
-    /// A step begins.
+    /// Resets the state at the start of a step.
     pub fn begin(&mut self) {
         (self.open, self.begun, self.cut) = (None, [0; 2], false);
     }
 
-    /// The number of the block that prose goes to.
+    /// The number of the block that a delta belongs to.
     fn nth(&mut self, voice: Voice, id: &str) -> u32 {
         let open = Open::Prose(voice, id.to_owned());
         let begun = match voice {
@@ -70,8 +70,8 @@ impl EventsDecoder {
                 self.reply(emit, data)
             }
             "assistant.turn_retry" => {
-                // What was said before the break is said again, and the message replaces it when
-                // it is whole. Growing on would put one behind the other.
+                // The retry repeats the prose from its start, and the complete message replaces it
+                // at the end. Applying more deltas would append the repetition to the first try.
                 self.live.cut = true;
                 let why = data.string("reason").unwrap_or_default().replace('_', " ");
                 self.notice(emit, event, "retry", format!("Retrying: {why}"))
@@ -93,11 +93,11 @@ impl EventsDecoder {
                 emit.push(What::TurnEnded(reason));
                 Fate::Metadata
             }
-            // The message that comes with it, or before it, says the same.
+            // `assistant.message` carries the same content.
             "assistant.message_start" | "assistant.reasoning" | "agent.interrupted" => {
                 Fate::Metadata
             }
-            // The part of the output that is new; the whole is told beside it.
+            // The delta of a `tool.execution_partial_result`, which has the whole output.
             "tool.shell_output"
             | "assistant.streaming_delta"
             | "assistant.intent"
@@ -137,8 +137,8 @@ impl EventsDecoder {
         Fate::InParts
     }
 
-    /// Output so far. It is cut in the middle when it is long, and then nothing more is told
-    /// until the result comes.
+    /// Emits the new end of partial output. Copilot elides the middle of long output; nothing more
+    /// can be emitted then until the result arrives.
     fn print(&mut self, emit: &mut Emit<'_>, data: &Fields<'_>) -> Fate {
         let id: Arc<str> = data.text("toolCallId").unwrap_or_default().into();
         let output = data.string("partialOutput").unwrap_or_default();

@@ -1,8 +1,8 @@
-//! What the model says: a step for each `assistant.turn_start`, whose id all tellings share, and
-//! the blocks of the message in it.
+//! Steps and assistant messages: a step per `assistant.turn_start`, whose id is the same in the log
+//! and live, and the blocks of its message. Extends `EventsDecoder`.
 //!
-//! A block is known by its step, its kind and its number among those of its kind. Live, nothing
-//! names a block, and the message's own id comes only after its reasoning.
+//! A block is named by its step, its kind and its number within that kind: live blocks have no
+//! ids, and the message id arrives only after the reasoning.
 
 use std::sync::Arc;
 
@@ -15,12 +15,12 @@ use unspool_core::telling::Name;
 use super::super::{Emit, Fate, Fields};
 use super::events::{EventsDecoder, Told};
 
-/// The model call that is being told.
+/// The current model call.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Step {
     id: Option<Arc<str>>,
-    /// Whether it has answered, and asked for no tool.
+    /// Its message has arrived and calls no tool.
     done: bool,
     stop_reason: Option<String>,
 }
@@ -30,7 +30,7 @@ impl Step {
         self.id.clone().map(Name::Message)
     }
 
-    /// A block of this step.
+    /// The name of a block of this step.
     pub fn block(&self, voice: Voice, nth: u32) -> Option<Name> {
         Some(block_name(self.id.as_ref()?, voice, nth))
     }
@@ -44,7 +44,7 @@ fn block_name(step: &Arc<str>, voice: Voice, nth: u32) -> Name {
     Name::Block(step.clone(), nth.saturating_mul(2).saturating_add(kind))
 }
 
-/// Whose it is, and the signature.
+/// The signer and the signature.
 type Signature = (&'static str, Option<String>);
 
 /// Names the blocks of one message in their order.
@@ -68,7 +68,7 @@ impl Blocks {
         true
     }
 
-    /// Reasoning of which only the encrypted form is kept is redacted.
+    /// Emits reasoning. If only its encrypted form is stored, it is redacted.
     fn think(&mut self, emit: &mut Emit<'_>, text: String, signature: Signature) -> bool {
         let (signer, signature) = signature;
         let signature = signature.filter(|signature| !signature.is_empty());
@@ -78,7 +78,7 @@ impl Blocks {
         self.say(emit, Voice::Reasoning, text, detail)
     }
 
-    /// A block of reasoning as its provider writes it.
+    /// A reasoning block in its provider's format.
     fn reasoning(&mut self, emit: &mut Emit<'_>, block: &Fields<'_>) -> bool {
         match block.text("type").as_deref() {
             Some("redacted_thinking") => {
@@ -111,7 +111,7 @@ impl EventsDecoder {
         Fate::Metadata
     }
 
-    /// A step that asked for no tools ends its turn. Nothing else in the log says so.
+    /// Ends the step. A step without tool calls ends its turn too: the log has no other sign of it.
     pub(super) fn end_step(&mut self, emit: &mut Emit<'_>) -> Fate {
         let Step { id, done, stop_reason } = std::mem::take(&mut self.step);
         if let Some(id) = id {
@@ -123,14 +123,13 @@ impl EventsDecoder {
         Fate::Metadata
     }
 
-    /// Where it stands depends on the telling: in the log before the message that it is of.
+    /// Token usage of the current step. The log writes it before the message it belongs to.
     pub(super) fn usage(&mut self, emit: &mut Emit<'_>, told: &Fields<'_>) -> Fate {
         let Some(step) = self.step.name() else {
             return Fate::left_out("usage of no step");
         };
         let count = |name: &str| told.number(name).unwrap_or(0);
-        // As OpenAI counts, which is what the program works with inside: the prompt includes what
-        // was cached, and the answer what was thought.
+        // Copilot counts as OpenAI does: input includes cached tokens, output includes reasoning.
         let (cache_read, cache_write) = (count("cacheReadTokens"), count("cacheWriteTokens"));
         let cached = cache_read.saturating_add(cache_write);
         let usage = Usage {
@@ -152,8 +151,8 @@ impl EventsDecoder {
         if let Some(step) = self.step.name() {
             emit.push(What::StepStarted { step, model: data.string("model") });
         }
-        // The program itself reads what an agent or a command in the background has reported, by
-        // a message that no model wrote and that stands in no step.
+        // Copilot reads reports of background agents and commands by a message that no model wrote
+        // and that is in no step.
         let message = || data.text("messageId").unwrap_or_default().into();
         let step = self.step.id.clone().unwrap_or_else(message);
         let mut blocks = Blocks { step, said: [0; 2] };
@@ -219,8 +218,8 @@ impl EventsDecoder {
     }
 }
 
-/// A message in the order that nearly all have: reasoning, text, tools. Where a provider keeps no
-/// order it is the only one that is left.
+/// Emits a message without `orderedBlocks` in the usual order: reasoning, then text. Its tools
+/// follow.
 fn unordered(
     emit: &mut Emit<'_>,
     blocks: &mut Blocks,
@@ -233,7 +232,7 @@ fn unordered(
     }
     if reasoning.list("blocks").next().is_none() {
         let text = data.string("reasoningText").unwrap_or_default();
-        // Copilot's own name for whatever the provider signed with.
+        // Copilot's field for any provider's signature.
         let opaque = data.string("reasoningOpaque").map(|opaque| ("copilot", Some(opaque)));
         let signature = opaque.unwrap_or_else(|| ("openai", data.string("encryptedContent")));
         made |= blocks.think(emit, text, signature);

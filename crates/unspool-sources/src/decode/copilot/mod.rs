@@ -1,6 +1,6 @@
-//! GitHub Copilot CLI 1.0: its log, its live events and its hooks. Log and live events are one
-//! format: the same records with the same ids, and beside them, live only, what is said while it
-//! is being said (`ephemeral`). So both are read by one decoder.
+//! GitHub Copilot CLI 1.0: its log, its live events and its hooks. This file registers the three
+//! formats. Log and live events have the same records with the same ids; the live stream adds
+//! `ephemeral` ones such as deltas. So `EventsDecoder` reads both.
 
 mod ask;
 mod events;
@@ -45,8 +45,8 @@ pub const HOOKS: Format = Format {
     resume: resume::<hooks::HooksDecoder>,
 };
 
-/// A log and the live events of the SDK both begin with the start of the session; the second
-/// record tells them apart, because nothing of a log is ephemeral.
+/// A log and the SDK's live events both begin with `session.start`; the second record tells them
+/// apart, because a log has no ephemeral records.
 fn recognise_log<'a>(fields: &Fields<'a>) -> Option<Recognised<'a>> {
     if !is_event(fields) || fields.flag("ephemeral") {
         return None;
@@ -59,7 +59,7 @@ fn recognise_stream<'a>(fields: &Fields<'a>) -> Option<Recognised<'a>> {
     if is_event(fields) {
         return Some(place(fields));
     }
-    // The last line that `--output-format json` prints is the only one that names the session.
+    // `--output-format json` names the session only in its last line.
     let is_result = fields.is("type", "result") && fields.has("exitCode");
     fields.text("sessionId").filter(|_| is_result).map(Recognised::Session)
 }
@@ -73,7 +73,7 @@ fn place<'a>(fields: &Fields<'a>) -> Recognised<'a> {
     let kind = fields.text("type").unwrap_or_default();
     let data = fields.fields("data");
     match (&*kind, fields.text("agentId")) {
-        // That a sub-agent begins and ends is its parent's matter.
+        // The start and end of a sub-agent belong to its parent.
         ("subagent.started" | "subagent.completed" | "subagent.failed", _) => Recognised::Own,
         (_, Some(id)) => {
             let parent = events::started_by(&data).map(|parent| parent.to_owned().into());
@@ -87,7 +87,7 @@ fn place<'a>(fields: &Fields<'a>) -> Recognised<'a> {
     }
 }
 
-/// Payloads do not say which event they are of, so whoever keeps them writes it beside them.
+/// A payload does not name its event, so the capturing side writes the name beside it.
 fn recognise_hooks<'a>(fields: &Fields<'a>) -> Option<Recognised<'a>> {
     let event = fields.text("event")?;
     let payload = fields.fields("payload");

@@ -1,4 +1,5 @@
-//! Tool calls as they run and end. They are called in the order of the message, and end in any.
+//! Tool calls as they start and end. They start in the order of the message and end in any order.
+//! Extends `EventsDecoder`.
 
 use std::sync::Arc;
 
@@ -8,7 +9,7 @@ use super::super::{Emit, Fate, Fields};
 use super::events::EventsDecoder;
 
 impl EventsDecoder {
-    /// What a call of certain tools means beside being a call.
+    /// Emits the agent or question that a call of certain tools starts.
     pub(super) fn called(
         &mut self,
         emit: &mut Emit<'_>,
@@ -38,7 +39,7 @@ impl EventsDecoder {
             emit.push(What::ToolStarted { call: Call::Id(id) });
             return Fate::InParts;
         }
-        // A call that no message asked for.
+        // A call that is in no message.
         let name = data.string("toolName").unwrap_or_default();
         self.calls.insert(id.clone(), name.clone());
         emit.push(What::ToolCalled(Box::new(ToolCall {
@@ -59,14 +60,14 @@ impl EventsDecoder {
         let Some(id) = data.text("toolCallId").map(Arc::<str>::from) else {
             return Fate::left_out("tool.execution_complete of no call");
         };
-        // Its name is kept as long as a sub-agent may speak of it.
+        // Events of the sub-agent may still refer to its call.
         let tool = match self.calls.get(&id) {
             Some(tool) if tool == "task" => tool.clone(),
             Some(_) | None => self.calls.remove(&id).unwrap_or_default(),
         };
         self.live.printed.remove(&id);
         let (result, error) = (data.fields("result"), data.fields("error"));
-        // A command that fails has done what it should: its exit code says more.
+        // A command with a non-zero exit code is still a `success`.
         let end = match (data.flag("success"), error.text("code").as_deref()) {
             (true, _) => ToolEnd::Completed,
             (false, Some("denied" | "rejected")) => ToolEnd::Denied,
@@ -77,7 +78,7 @@ impl EventsDecoder {
         }
         let output = result.string("content").or_else(|| error.string("message"));
         let exit_code = data.fields("shellExecution").read("exitCode");
-        // What the model was told is the output; the rest is what a person is shown.
+        // `content` is the output sent to the model; the rest is for display.
         let shown = result.has("detailedContent") || result.has("contents");
         let kept = data.json("result").filter(|_| shown);
         let outcome = Outcome { output, result: kept, exit_code, duration_ms: None };

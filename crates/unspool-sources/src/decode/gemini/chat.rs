@@ -1,11 +1,11 @@
 //! Gemini's chat file: `~/.gemini/tmp/<project>/chats/session-….jsonl`, and for sub-agents
-//! `chats/<session>/<agent>.jsonl`. It is a log of operations on a list of messages: a message
-//! (again, when more of it is known), and `$set` for fields of the chat, the list itself among
-//! them. Up to 0.30 it was one document with the same messages.
+//! `chats/<session>/<agent>.jsonl`. It is a log of operations on a list of messages: a message,
+//! written again when it changes, and `$set` for fields of the chat, including the list itself. Up
+//! to 0.30 it was one document with the same messages.
 //!
-//! The list is set anew when a session is resumed, in the shape of the API and without most of
-//! what was known, and when a request failed, without its prompt. So it adds messages that were
-//! not told, and takes none away.
+//! The list is set when a session is resumed, in the shape of the API and with most fields lost,
+//! and when a request failed, without its prompt. So a list only adds messages that are new here,
+//! and removes none.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,18 +24,19 @@ use super::message::Calls;
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ChatDecoder {
-    /// Whether the chat is a sub-agent's.
+    /// The chat is a sub-agent's.
     sub_agent: bool,
     begun: bool,
     has_project: bool,
-    /// Digests of the messages and of what was last told of each.
+    /// The digest of each message's latest version, by the digest of its type and id.
+    #[serde(rename = "told")]
     told: BTreeMap<u64, u64>,
-    /// The prompts, in order, with how often each text was seen.
+    /// The ids of the prompts in order, and the occurrences of each prompt text.
     prompts: Vec<Arc<str>>,
     alike: BTreeMap<u64, u32>,
-    /// The current prompt has no answer yet.
+    /// The current prompt has no reply yet.
     pub(super) waits: bool,
-    /// The model calls of this turn: the number of each message.
+    /// The model calls of this turn: message id and number.
     pub(super) steps: BTreeMap<Arc<str>, u32>,
     pub(super) calls: Calls,
 }
@@ -55,7 +56,7 @@ impl Decoder for ChatDecoder {
         if fields.has("type") {
             return self.message(&mut emit, fields);
         }
-        // What stands behind the messages of an old document.
+        // The fields after the messages of an old document.
         self.set(&mut emit, fields)
     }
 
@@ -88,12 +89,12 @@ impl ChatDecoder {
         emit.push(What::SessionTold { project, branch, version, cost_usd });
     }
 
-    /// Fields of the chat that change.
+    /// Applies changed fields of the chat.
     fn set(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
         emit.at = emit.at.or_else(|| fields.time("lastUpdated"));
         if let Some(text) = fields.string("summary").filter(|text| !text.is_empty()) {
             if self.sub_agent {
-                // What a sub-agent hands back is written when it is done.
+                // A sub-agent's summary is its result, written when it is done.
                 emit.push(What::TurnEnded(EndReason::Completed));
             } else {
                 let origin = TitleOrigin::Summary;
@@ -120,7 +121,8 @@ impl ChatDecoder {
         if made { Fate::InParts } else { Fate::Metadata }
     }
 
-    /// A prompt whose request failed or was cancelled is taken out of the list.
+    /// Ends the turn if its prompt is no longer listed: Gemini removes a prompt whose request
+    /// failed or was cancelled.
     fn removed(&mut self, emit: &mut Emit<'_>, listed: &[u64]) -> bool {
         let Some(prompt) = self.prompts.last().filter(|_| self.waits) else { return false };
         if listed.contains(&key("user", prompt)) {
@@ -136,7 +138,7 @@ impl ChatDecoder {
         true
     }
 
-    /// What the program tells the model before anybody speaks: among it, where it works.
+    /// Gemini's own first message to the model, which includes the workspace folders.
     fn context(&mut self, emit: &mut Emit<'_>, message: &Fields<'_>) {
         let Some(text) = message.list("content").find_map(|part| part.string("text")) else {
             return;
@@ -168,7 +170,7 @@ impl ChatDecoder {
         let key = key_of(message);
         let content = message.whole().canonical_digest();
         if self.told.insert(key, content) == Some(content) {
-            return Fate::left_out("message told again");
+            return Fate::left_out("repeated message");
         }
         let id: Arc<str> = message.text("id").unwrap_or_default().into();
         let name = || Some(Name::Record(id.clone()));
@@ -207,7 +209,7 @@ impl ChatDecoder {
         self.prompts.push(id.clone());
         self.waits = true;
         self.steps.clear();
-        // A sub-agent that runs out of turns is told by the program to come to an end.
+        // Gemini prompts a sub-agent that ran out of turns to finish.
         let again = self.sub_agent && self.prompts.len() > 1;
         let trigger = if again { Trigger::Continuation } else { Trigger::User };
         emit.push(What::TurnStarted { names, trigger, user });
@@ -215,7 +217,8 @@ impl ChatDecoder {
     }
 }
 
-/// The list of a resumed session calls an answer and the results behind it by one id.
+/// The key of a message: type and id. In the list of a resumed session, a reply and the results
+/// that follow it have the same id.
 fn key_of(message: &Fields<'_>) -> u64 {
     let kind = message.text("type").unwrap_or_default();
     key(&kind, &message.text("id").unwrap_or_default())
@@ -225,7 +228,7 @@ fn key(kind: &str, id: &str) -> u64 {
     digest(format!("{kind}\n{id}").as_bytes())
 }
 
-/// The message that the program itself puts first into the list.
+/// True for the context message that Gemini puts first into the list.
 fn is_context(message: &Fields<'_>) -> bool {
     let text = message.list("content").find_map(|part| part.string("text"));
     message.is("type", "user") && text.is_some_and(|text| text.starts_with("<session_context>"))

@@ -1,6 +1,6 @@
-//! Gemini's hook payloads. They name neither prompts nor calls, so they lie over the chat by
-//! content. What happens inside a sub-agent comes under its parent's session and looks like the
-//! parent's own, so nothing is taken from them while a sub-agent runs.
+//! Gemini's hook payloads. They have ids of neither prompts nor calls, so they are matched with the
+//! chat by content. Calls of a sub-agent carry the parent's session id and look like the parent's
+//! own, so tool hooks are ignored while a sub-agent runs.
 
 use std::collections::BTreeMap;
 
@@ -15,20 +15,20 @@ use super::super::{Decoder, Emit, Fate, Fields, Record};
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct HooksDecoder {
-    /// How often each prompt text was seen.
+    /// Occurrences of each prompt text.
     alike: BTreeMap<u64, u32>,
-    /// Calls of this turn that are open, by tool and input, oldest first.
+    /// Open calls of this turn, by content hash of tool and input, oldest first.
     open: BTreeMap<u64, Vec<Call>>,
-    /// How many calls of each likeness this turn had.
+    /// Calls of this turn so far, by content hash.
     counts: BTreeMap<u64, u32>,
-    /// Sub-agents that run.
+    /// How many sub-agents are running.
     agents: u32,
 }
 
 impl Decoder for HooksDecoder {
     fn decode(&mut self, record: &Record<'_>, fields: &Fields<'_>, out: &mut Vec<Event>) -> Fate {
         let payload = fields.fields("payload");
-        // The payload says it itself; what is around it may say nothing.
+        // Read the event name from the payload: the wrapper's may be empty.
         let event = payload.string("hook_event_name").unwrap_or_default();
         let mut emit = Emit::new(Telling::Hooks, record, None, out);
         emit.at = payload.time("timestamp");

@@ -1,5 +1,5 @@
-//! What the model says, as the chat file has it: thoughts, one text, and the calls, which are
-//! written when all of them have ended.
+//! The model's messages in a chat file: thoughts, one text, and the calls, which are written when
+//! all of them have ended. Extends `ChatDecoder`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::super::{Emit, Fate, Fields};
 use super::chat::{ChatDecoder, text_of};
 use super::tool::{called, ended, responded};
 
-/// A digest of what was last told of each call.
+/// The digest of each call's latest version.
 pub(super) type Calls = BTreeMap<Arc<str>, u64>;
 
 impl ChatDecoder {
@@ -24,8 +24,8 @@ impl ChatDecoder {
     ) -> Fate {
         self.waits = false;
         let mut made = false;
-        // Run as an agent for an editor, it gathers the calls of all steps in a message of their
-        // own that has nothing else, and adds each when it has ended.
+        // As an editor's agent, Gemini collects the calls of all steps in one message without text,
+        // and adds each call when it has ended.
         let calls_only = message.has("toolCalls") && !message.has("tokens");
         if !calls_only || !text_of(message).is_empty() {
             made |= self.step(emit, id, message);
@@ -51,7 +51,7 @@ impl ChatDecoder {
         for thought in message.list("thoughts") {
             let subject = thought.string("subject").filter(|text| !text.is_empty());
             let body = thought.string("description").unwrap_or_default();
-            // As the model wrote it: the program has taken its title off.
+            // Gemini splits the title off; restore the model's own form.
             let text = match subject {
                 Some(subject) => format!("**{subject}**\n\n{body}"),
                 None => body,
@@ -61,7 +61,7 @@ impl ChatDecoder {
                 made = true;
             }
         }
-        // The shape of the API, after a resumption.
+        // A resumed session has thoughts in the shape of the API.
         for part in message.list("content").filter(|part| part.flag("thought")) {
             if let Some(text) = part.string("text").filter(|text| !text.trim().is_empty()) {
                 think(emit, text);
@@ -88,7 +88,7 @@ impl ChatDecoder {
         let content = call.whole().canonical_digest();
         match self.calls.insert(id.clone(), content) {
             Some(told) if told == content => return true,
-            // The list of a resumed session knows less of it.
+            // The list of a resumed session has fewer fields of the call.
             Some(_) if !call.has("status") => return true,
             Some(_) => {}
             None => called(emit, &id, call, "args", call.has("status")),
@@ -99,8 +99,8 @@ impl ChatDecoder {
         true
     }
 
-    /// What the model was told of its calls. The calls say the same; but one that was refused is
-    /// found nowhere else.
+    /// Function responses sent to the model. They repeat the calls' results, but a refused call is
+    /// recorded only here.
     pub(super) fn responses(&mut self, emit: &mut Emit<'_>, message: &Fields<'_>) -> Fate {
         let mut made = false;
         for part in message.list("content") {
@@ -117,8 +117,8 @@ impl ChatDecoder {
     }
 }
 
-/// The prompt's tokens include what was cached, and those of the answer leave out what was
-/// thought. What tools of the provider added to the prompt is counted apart.
+/// Token usage. `input` includes cached tokens, `output` excludes thoughts, and `tool` counts the
+/// tokens that the provider's own tools added to the prompt.
 fn usage(tokens: &Fields<'_>) -> Usage {
     let count = |name: &str| tokens.number(name).unwrap_or(0);
     let (cached, thoughts) = (count("cached"), count("thoughts"));

@@ -1,6 +1,6 @@
-//! Gemini CLI 0.61: its chat files, its stream-json and its hooks. The three share the ids of
-//! tool calls (hooks not even those) and nothing else, so prompts are known by their words and
-//! texts by the number of their model call in the turn.
+//! Gemini CLI 0.61: chat files, stream-json and hooks. This file registers the three formats. Chat
+//! file and stream share only call ids, and hooks not even those, so prompts are named by their
+//! text, and the model's texts by the number of their model call in the turn.
 
 mod chat;
 mod hooks;
@@ -45,8 +45,8 @@ pub const HOOKS: Format = Format {
     resume: resume::<hooks::HooksDecoder>,
 };
 
-/// The first line is the head of the chat. A sub-agent's does not say whose it is: the folder
-/// does, and the result of its parent's call.
+/// Recognises the head of a chat, its first line. The head of a sub-agent does not name its parent:
+/// the folder does, and the result of the parent's call.
 fn recognise_chat<'a>(fields: &Fields<'a>) -> Option<Recognised<'a>> {
     let id = fields.text("sessionId").filter(|_| is_head(fields))?;
     Some(match fields.is("kind", "subagent") {
@@ -65,20 +65,20 @@ fn recognise_stream<'a>(fields: &Fields<'a>) -> Option<Recognised<'a>> {
     init.then_some(Recognised::Session(session))
 }
 
-/// One payload on a line with the event that it is of.
+/// One payload per line, with the name of its event.
 fn recognise_hooks<'a>(fields: &Fields<'a>) -> Option<Recognised<'a>> {
     let payload = fields.fields("payload");
     let session = payload.text("session_id").filter(|_| fields.has("event"))?;
     payload.has("hook_event_name").then_some(Recognised::Session(session))
 }
 
-/// What makes two prompts alike where prompts have no ids.
+/// The content hash of a prompt, for sources without prompt ids.
 fn prompt_likeness(text: &str) -> u64 {
     digest(format!("prompt\n{}", text.trim()).as_bytes())
 }
 
-/// The text of the n-th model call of the turn. The chat file joins all texts of a call, and with
-/// them loses where a tool stood between two; the stream has them piece by piece.
+/// The name of the text of the n-th model call of the turn. The chat file joins the texts of a call
+/// and loses the position of tool calls between them; the stream keeps them as separate pieces.
 fn text_name(nth: u32) -> Name {
     piece_name(nth, 0)
 }

@@ -1,5 +1,5 @@
-//! Gemini's stream-json: what `-p -o stream-json` prints. It has no thoughts and no ids but those
-//! of calls; its results are what a person is shown, often nothing. It says how a turn ended.
+//! Gemini's stream-json, the output of `-p -o stream-json`. It has no thoughts and only call ids.
+//! Its tool results are the displayed ones, often empty. It reports how a turn ended.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,21 +16,21 @@ use super::tool::called;
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct StreamDecoder {
-    /// How often each prompt text was seen.
+    /// Occurrences of each prompt text.
     alike: BTreeMap<u64, u32>,
-    /// Which model call of the turn speaks.
+    /// The number of the current model call in the turn.
     step: u32,
-    /// Its calls have ended: what comes next is the next model call's.
+    /// Its calls have ended: the next record belongs to the next model call.
     answered: bool,
-    /// Which piece of its text is told: a call between two words parts them.
+    /// The number of the current text piece: a call between two texts separates them.
     #[serde(default)]
     piece: u32,
-    /// Something was said by it, and then something called.
+    /// It wrote text and then made a call, so more text starts a new piece.
     #[serde(default)]
     parted: bool,
     #[serde(default)]
     spoke: bool,
-    /// White space at the end of its text so far: the chat file leaves it out unless more follows.
+    /// Trailing white space of its text so far: the chat file omits it unless more text follows.
     space: String,
     errors: u32,
 }
@@ -111,7 +111,7 @@ impl StreamDecoder {
         Fate::InParts
     }
 
-    /// Something is said or called: by the next model call, if the calls of this one have ended.
+    /// Moves to the next model call if the calls of this one have ended.
     fn go_on(&mut self, emit: &mut Emit<'_>) {
         if std::mem::take(&mut self.answered) {
             emit.push(What::BlockEnded { block: self.block() });
@@ -120,13 +120,13 @@ impl StreamDecoder {
         }
     }
 
-    /// Another model call speaks.
+    /// Resets the state for a new model call.
     fn begin(&mut self) {
         (self.piece, self.parted, self.spoke) = (0, false, false);
         self.space.clear();
     }
 
-    /// What is said now.
+    /// The name of the current text piece.
     fn block(&self) -> Name {
         super::piece_name(self.step, self.piece)
     }

@@ -1,4 +1,4 @@
-//! Calls of tools and what came of them.
+//! Tool calls and their results, shared by the chat file and the stream.
 
 use std::sync::Arc;
 
@@ -6,7 +6,8 @@ use unspool_core::event::{AgentEnd, AgentRef, Call, EndReason, Outcome, ToolCall
 
 use super::super::{Emit, Fields};
 
-/// A call, from the chat file or the stream, which name its input differently.
+/// Emits a call. `input` is the name of its input field: `args` in the chat file, `parameters` in
+/// the stream.
 pub(super) fn called(
     emit: &mut Emit<'_>,
     id: &Arc<str>,
@@ -36,7 +37,7 @@ pub(super) fn called(
     }
 }
 
-/// A call of the chat file, which is written when it has ended.
+/// Emits the end of a call of the chat file.
 pub(super) fn ended(emit: &mut Emit<'_>, id: &Arc<str>, call: &Fields<'_>) {
     let name = call.text("name").unwrap_or_default();
     let response =
@@ -49,7 +50,7 @@ pub(super) fn ended(emit: &mut Emit<'_>, id: &Arc<str>, call: &Fields<'_>) {
     let end = match call.text("status").as_deref() {
         Some("cancelled") => ToolEnd::Rejected,
         Some("error") => ToolEnd::Failed,
-        // A command that was stopped counts as a success all the same.
+        // A cancelled command has the status `success`.
         Some(_) | None if name == "run_shell_command" && is_stopped(text) => ToolEnd::Interrupted,
         Some(_) | None => ToolEnd::Completed,
     };
@@ -62,7 +63,7 @@ pub(super) fn ended(emit: &mut Emit<'_>, id: &Arc<str>, call: &Fields<'_>) {
     }
 }
 
-/// A result that stands alone.
+/// Emits the result of a call that has no record of its own.
 pub(super) fn responded(emit: &mut Emit<'_>, id: &Arc<str>, response: &Fields<'_>) {
     let name = response.text("name").unwrap_or_default();
     let told = response.fields("response");
@@ -78,7 +79,7 @@ pub(super) fn responded(emit: &mut Emit<'_>, id: &Arc<str>, response: &Fields<'_
     emit.push(What::ToolEnded { call: Call::Id(id.clone()), end, outcome });
 }
 
-/// The sub-agent that a call started: its own session has this id.
+/// Emits the end of the sub-agent that a call started. `agentId` is the id of its session.
 fn agent(emit: &mut Emit<'_>, call: &Arc<str>, told: &Fields<'_>, display: &Fields<'_>) {
     let Some(id) = told.text("agentId") else { return };
     let agent = AgentRef { call: Some(call.clone()), id: Some(id.into()) };
@@ -100,8 +101,8 @@ fn is_stopped(output: &str) -> bool {
     said.starts_with("Command was cancelled by user")
 }
 
-/// The exit code is said nowhere but among the lines that the program writes behind the command's
-/// output. Success is not said at all.
+/// Reads the exit code from the lines that Gemini appends to the command's output, its only
+/// record. Exit code 0 is not written.
 fn exit_code(output: &str) -> Option<i64> {
     let said = output.strip_suffix("\n</untrusted_context>").unwrap_or(output);
     let own = ["Exit Code: ", "Process Group PGID: ", "Background PIDs: ", "Signal: ", "Error: "];

@@ -1,5 +1,5 @@
-//! What a person is asked: permissions, and questions of the model. Only the events of the server
-//! tell of permissions; the database has no trace of them but the calls that were refused.
+//! Questions to the user: permissions, and questions of the model. Only the server's events record
+//! permissions; the database shows them only as refused calls. Extends `OpenCodeDecoder`.
 
 use std::sync::Arc;
 
@@ -14,17 +14,17 @@ use super::super::{Emit, Fate, Fields};
 use super::teller::Teller;
 use super::tool::call_of;
 
-/// A request that waits for its answer.
+/// A request that has no answer yet.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Request {
     call: Arc<str>,
-    /// What was asked.
+    /// The texts of its questions.
     questions: Vec<String>,
 }
 
 impl Teller {
-    /// The call that a request is about.
+    /// Finds the call that a request refers to, and sets its turn.
     fn about(&mut self, emit: &mut Emit<'_>, body: &Fields<'_>) -> Option<Arc<str>> {
         let tool = body.fields(if body.has("tool") { "tool" } else { "source" });
         let (message, call) = (tool.text("messageID")?, tool.text("callID")?);
@@ -110,7 +110,7 @@ impl Teller {
     }
 }
 
-/// The questions of a call or of a request.
+/// Parses the questions of a call or a request.
 pub(super) fn questions(from: &Fields<'_>, request_id: Option<String>) -> Option<Question> {
     let options = |item: &Fields<'_>| {
         let option = |option: Fields<'_>| QuestionOption {
@@ -132,7 +132,7 @@ pub(super) fn questions(from: &Fields<'_>, request_id: Option<String>) -> Option
     (!items.is_empty()).then_some(Question { request_id, kind, items })
 }
 
-/// The answer to each question, in their order.
+/// Pairs the answers with the questions, in order.
 pub(super) fn answers(questions: &[String], told: &[Vec<String>]) -> Answer {
     let told: Vec<String> = told.iter().map(|labels| labels.join(", ")).collect();
     Answer {
@@ -144,7 +144,7 @@ pub(super) fn answers(questions: &[String], told: &[Vec<String>]) -> Answer {
 }
 
 impl Teller {
-    /// Keeps what a call of the second version asks, by the call itself.
+    /// Remembers the questions of a version 2 call, by call id.
     pub(super) fn asked(&mut self, call: &Arc<str>, questions: Vec<String>) {
         self.requests.insert(call.to_string(), Request { call: call.clone(), questions });
     }

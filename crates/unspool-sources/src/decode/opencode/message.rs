@@ -1,4 +1,5 @@
-//! The model's messages: each is a step, and the last one says how its turn ended.
+//! Assistant messages: each is a step, and the last one says how its turn ended. Also session idle,
+//! errors and removals. Extends `OpenCodeDecoder`.
 
 use std::sync::Arc;
 
@@ -13,31 +14,32 @@ use super::moment;
 use super::teller::Teller;
 use super::user::created;
 
-/// A message of the model.
+/// An assistant message.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Message {
     pub id: Arc<str>,
-    /// The user's message that it answers; unknown where nobody told it.
+    /// The user message that it replies to, if a record named it.
     pub turn: Option<Arc<str>>,
     pub model: Option<String>,
-    /// It sums up the conversation so far.
+    /// It is a summary of the conversation, for a compaction.
     pub summary: bool,
-    /// It was copied from another session, where its tokens count.
+    /// It was copied from another session, which counts its tokens.
     pub inherited: bool,
-    /// How many model calls it has begun. Since 1.0 there is one.
+    /// Model calls started in it. Since 1.0 there is one.
     pub steps: u32,
-    /// The last of them is not over.
+    /// The last model call has not ended.
     pub in_step: bool,
     /// It has parts.
     pub filled: bool,
-    /// A person said no to one of its calls, and the turn stops there.
+    /// The user refused one of its calls, which stops the turn.
     pub refused: bool,
     structured: bool,
     finish: Option<String>,
-    /// When it was complete, in milliseconds.
+    /// When it was completed, in milliseconds.
     completed: Option<u64>,
     error: Option<Stopped>,
+    #[serde(rename = "told")]
     told: Option<Told>,
 }
 
@@ -48,7 +50,7 @@ enum Stopped {
     Failed,
 }
 
-/// What was said of the end of the turn.
+/// How the turn ended.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 enum Told {
     Completed,
@@ -58,7 +60,7 @@ enum Told {
 }
 
 impl Message {
-    /// The name of the model call that it is at.
+    /// The name of its current model call.
     pub fn step(&self) -> Name {
         match self.steps {
             0 | 1 => Name::Message(self.id.clone()),
@@ -70,7 +72,7 @@ impl Message {
         Name::Record(format!("{}/error", self.id).into())
     }
 
-    /// How the turn ended, if it did with this message.
+    /// How the turn ended, if it ended with this message.
     fn end(&self) -> Option<Told> {
         match self.error {
             Some(Stopped::Aborted) => return Some(Told::Interrupted),
@@ -81,11 +83,11 @@ impl Message {
         match self.finish.as_deref() {
             Some("tool-calls") if self.structured => Some(Told::Completed),
             Some("tool-calls") => self.refused.then_some(Told::Idle),
-            // The stream was cut: the step is tried again in a message of its own.
+            // The stream was cut: the step is retried in another message.
             Some("unknown") => None,
             Some(_) => Some(Told::Completed),
-            // A command that the user ran. What failed so early that it has no parts is
-            // compacted and tried again.
+            // A command that the user ran. A message that failed before it had parts is
+            // compacted and retried.
             None => self.filled.then_some(Told::Completed),
         }
     }
@@ -105,7 +107,7 @@ impl Teller {
         Fate::Metadata
     }
 
-    /// What is told of a message of the model.
+    /// Records the state of an assistant message.
     pub(super) fn assistant(&mut self, emit: &mut Emit<'_>, info: &Fields<'_>) {
         let id: Arc<str> = info.text("id").unwrap_or_default().into();
         emit.at = moment(&info.fields("time"), "completed").or_else(|| created(info));
@@ -142,8 +144,8 @@ impl Teller {
         self.messages.push(Message { id, turn, inherited, ..Message::default() });
     }
 
-    /// A message of which only a part was told: the capture began in its middle, or `run` does
-    /// not print messages.
+    /// Adds the message of a part if it is missing: the capture began in its middle, or the source
+    /// is `run`, which prints no messages.
     pub(super) fn meet(&mut self, emit: &mut Emit<'_>, id: &str) {
         if self.held(id).is_some() {
             return;
@@ -157,8 +159,8 @@ impl Teller {
         self.add_message(id.into(), self.turn.clone());
     }
 
-    /// Tells how the turn ended, if it did with this message: once, and again behind whatever
-    /// is told of the message later.
+    /// Emits the end of the turn if it ended with this message: once, and again after each later
+    /// update of the message (`again`).
     pub(super) fn settle(&mut self, emit: &mut Emit<'_>, id: &str, again: bool) {
         let Some(message) = self.held(id) else { return };
         let Some(end) = message.end() else { return };
@@ -185,7 +187,7 @@ impl Teller {
         }
     }
 
-    // ── What only the events of the server tell ─────────────────────────────────────────────
+    // ── Only in the server's events ─────────────────────────────────────────────────────────
 
     pub(super) fn idle(&mut self, emit: &mut Emit<'_>) -> Fate {
         if self.turn.is_some() || !self.messages.is_empty() {
@@ -201,16 +203,16 @@ impl Teller {
             emit.push(What::TurnEnded(EndReason::Interrupted));
             return Fate::Metadata;
         }
-        // The message that it stopped says the same, unless its context was too long.
+        // The failed message has the same error, unless its context was too long.
         let name = self.messages.last().map(Message::error_name);
         emit.push(What::Failed(name, failure(error)));
         emit.push(What::TurnEnded(EndReason::Failed(None)));
         Fate::InParts
     }
 
-    // ── What is taken back ──────────────────────────────────────────────────────────────────
+    // ── Removals ────────────────────────────────────────────────────────────────────────────
 
-    /// The user went back behind a message, or deleted it.
+    /// The user rewound past a message, or deleted it.
     pub(super) fn message_removed(&mut self, emit: &mut Emit<'_>, body: &Fields<'_>) -> Fate {
         let id: Arc<str> = body.text("messageID").unwrap_or_default().into();
         let turn = self.held(&id).and_then(|message| message.turn.clone());
@@ -264,7 +266,7 @@ pub(super) fn failure(error: &Fields<'_>) -> Failure {
     Failure { code, status: data.number("statusCode"), text }
 }
 
-/// Input comes without what was cached, and output without reasoning.
+/// Token usage. `input` excludes cached tokens, and `output` excludes reasoning.
 pub(super) fn usage(tokens: &Fields<'_>) -> Usage {
     let count = |name: &str| tokens.number(name).unwrap_or(0);
     let cache = tokens.fields("cache");

@@ -1,11 +1,10 @@
-//! OpenCode 1.18: its database, what `opencode export` writes, the events of its server, and what
-//! `opencode run --format json` prints. All of them speak of the same messages and parts by the
-//! same ids, so one decoder reads them all (`teller.rs`).
+//! OpenCode 1.18: its database, the output of `opencode export`, the events of its server, and the
+//! output of `opencode run --format json`. This file registers the four formats. All use the same
+//! message and part ids, so `OpenCodeDecoder` (`decoder.rs`) reads them all.
 //!
-//! A turn is a user's message and all messages of the model that name it as their parent; each of
-//! these is a step. Ids are ordered by time inside a message and nowhere else: their clock wrapped
-//! in August 2026 and does so again in October 2028; a message that was written then has parts of
-//! both sides (`lap`).
+//! A turn is a user message and all assistant messages that name it as their parent; each of those
+//! is a step. Ids sort by time only within a message: their clock wrapped in August 2026 and will
+//! wrap again in October 2028. A message written at a wrap has parts on both sides (`wrap_side`).
 
 mod ask;
 mod message;
@@ -27,7 +26,7 @@ use teller::Teller;
 
 const AGENT: &str = "opencode";
 
-/// What the text of a session in the database begins with.
+/// The `type` of the line that starts the text of a session in the database.
 const HEAD: &str = "opencode.session";
 
 pub const LOG: Format = Format {
@@ -114,7 +113,7 @@ fn recognise_run<'a>(fields: &Fields<'a>) -> Option<Recognised<'a>> {
     fields.text("sessionID").filter(|_| told).map(Recognised::Session)
 }
 
-/// Whose record it is, by what is told of the session.
+/// The session of a record, from a session's info.
 fn whose<'a>(info: &Fields<'a>) -> Option<Recognised<'a>> {
     let id = info.text("id")?;
     Some(match info.text("parentID") {
@@ -123,7 +122,7 @@ fn whose<'a>(info: &Fields<'a>) -> Option<Recognised<'a>> {
     })
 }
 
-/// An event without what a capture or the global stream puts around it.
+/// Removes the wrapper that a capture or the global stream puts around an event.
 fn unwrapped<'a>(fields: &Fields<'a>) -> Fields<'a> {
     if fields.has("payload") && !fields.has("type") {
         fields.fields("payload")
@@ -134,12 +133,12 @@ fn unwrapped<'a>(fields: &Fields<'a>) -> Fields<'a> {
     }
 }
 
-/// What an event carries. The second version of the API calls it `data`, as the database does.
+/// The body of an event: `properties`, or `data` in version 2 of the API and in the database.
 fn body_of<'a>(event: &Fields<'a>) -> Fields<'a> {
     event.fields(if event.has("properties") { "properties" } else { "data" })
 }
 
-/// The kind of an event, without the version that the database puts behind it.
+/// The kind of an event, without the version suffix that the database adds.
 fn kind_of<'a>(event: &Fields<'a>) -> Cow<'a, str> {
     let kind = event.text("type").unwrap_or_default();
     match kind.rsplit_once('.') {
@@ -150,7 +149,7 @@ fn kind_of<'a>(event: &Fields<'a>) -> Cow<'a, str> {
     }
 }
 
-/// A time: milliseconds, or RFC 3339 in live events of the second version.
+/// A timestamp: milliseconds, or RFC 3339 in live events of version 2.
 fn moment(fields: &Fields<'_>, name: &str) -> Option<Timestamp> {
     let number = fields.number(name).and_then(|number| i64::try_from(number).ok());
     match number {
@@ -159,18 +158,18 @@ fn moment(fields: &Fields<'_>, name: &str) -> Option<Timestamp> {
     }
 }
 
-/// How long something took.
+/// The time from `start` to `end` in milliseconds.
 fn duration(time: &Fields<'_>) -> Option<u64> {
     time.number("end")?.checked_sub(time.number("start")?)
 }
 
-/// Half of what the clock in an id counts to: 48 bits, of which the lower 12 count inside a
+/// Half the range of the clock in an id: 48 bits, of which the lower 12 are a counter within a
 /// millisecond.
 const HALF_A_LAP: u64 = 1 << 47;
 
-/// On which side of a wrap a part was made, seen from its message: before the one that the message
-/// came behind (-1), on the message's side (0), or behind the next one (1). Parts are made within
-/// days of their message, and the clock wraps every 795 days.
+/// The side of a clock wrap on which a part was created, relative to its message: -1 before the
+/// wrap that precedes the message, 0 on the message's side, 1 after the next wrap. Parts are
+/// created within days of their message, and the clock wraps every 795 days.
 fn lap(message: &str, part: &str) -> i8 {
     match (clock(message), clock(part)) {
         (Some(message), Some(part)) if message.saturating_sub(part) > HALF_A_LAP => 1,
@@ -179,7 +178,7 @@ fn lap(message: &str, part: &str) -> i8 {
     }
 }
 
-/// When an id was made, as far as it says.
+/// The clock value in an id.
 fn clock(id: &str) -> Option<u64> {
     let (_, made) = id.split_once('_')?;
     u64::from_str_radix(made.get(..12)?, 16).ok()

@@ -1,5 +1,5 @@
-//! Sessions that are driven through the second version of the API: `session.next.…`. Texts are
-//! counted in each message, there are no parts, and the input of calls streams.
+//! Events of version 2 of the API: `session.next.…`. Texts are numbered within each message, there
+//! are no parts, and the input of calls is streamed. Extends `OpenCodeDecoder`.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ impl Teller {
         let call = || call_of(&message, &body.text("callID").unwrap_or_default());
         match kind {
             "prompted" => self.prompted(emit, body),
-            // It is told again when the model gets to see it.
+            // `prompted` repeats it when the model receives it.
             "prompt.admitted" => Fate::Metadata,
             "step.started" => {
                 let model = body.fields("model").string("id");
@@ -68,7 +68,7 @@ impl Teller {
                 emit.push(What::ToolInputGrew { call: Call::Id(call()), name, text });
                 Fate::InParts
             }
-            // The call follows, with its input whole.
+            // `tool.called` follows with the complete input.
             "tool.input.ended" => Fate::Metadata,
             "tool.called" => self.next_called(emit, call(), body),
             "tool.success" => self.next_succeeded(emit, call(), body),
@@ -78,7 +78,7 @@ impl Teller {
         }
     }
 
-    /// The model gets to see a prompt: a turn begins, whatever went on before.
+    /// The model receives a prompt: a turn begins, even if the last one has not ended.
     fn prompted(&mut self, emit: &mut Emit<'_>, body: &Fields<'_>) -> Fate {
         let id: Arc<str> = body.text("messageID").unwrap_or_default().into();
         let prompt = body.fields("prompt");
@@ -114,14 +114,14 @@ impl Teller {
             title: None,
             running: true,
         })));
-        // The list of tasks stands behind its call, though it is told when that is over.
+        // Reserve the task list's place right after its call: the list arrives when the call ends.
         if name == "todowrite" {
             emit.push(What::BlockStarted { block: tasks_name(&call) });
         }
         if name == "question"
             && let Some(question) = questions(&input, None)
         {
-            // What was asked is needed again when the answers come, in their order.
+            // The answers refer to the questions by order only.
             let asked = question.items.iter().map(|item| item.question.clone()).collect();
             self.asked(&call, asked);
             let (call, requested) = (Call::Id(call), false);
@@ -147,7 +147,7 @@ impl Teller {
         };
         let end = ToolEnd::Completed;
         emit.push(What::ToolEnded { call: Call::Id(call.clone()), end, outcome });
-        // Which tool it was is not said again.
+        // The record does not repeat the tool's name.
         if structured.has("todos") {
             tasks(emit, &call, &structured);
         }
@@ -168,7 +168,7 @@ impl Teller {
     fn next_failed(&mut self, emit: &mut Emit<'_>, call: Arc<str>, body: &Fields<'_>) -> Fate {
         self.questions_of(&call);
         let error = body.fields("error").string("message").unwrap_or_default();
-        // Whoever says no to one call stops all, and so does whoever stops the turn.
+        // Refusing one call interrupts all of them, as stopping the turn does.
         let stopped = error == "Tool execution interrupted";
         let end = if stopped { ToolEnd::Rejected } else { ToolEnd::Failed };
         let outcome = Outcome {
@@ -190,7 +190,7 @@ fn voice(kind: &str) -> Voice {
     if kind.starts_with("text") { Voice::Text } else { Voice::Reasoning }
 }
 
-/// A text of a message: they are counted in each.
+/// The name of a text. Its id is unique only within its message.
 fn block(message: &str, body: &Fields<'_>) -> Name {
     let id = body.text("textID").or_else(|| body.text("reasoningID")).unwrap_or_default();
     Name::Block(format!("{message}/{id}").into(), 0)

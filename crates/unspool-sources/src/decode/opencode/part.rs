@@ -1,5 +1,6 @@
-//! Parts of the model's messages, and whole messages with their parts. A part is told again
-//! whenever it changes, under the same id; a text is told when it begins and when it is whole.
+//! Parts of assistant messages, and whole messages with their parts. A part is written again under
+//! the same id when it changes; a text is written when it begins and when it is complete. Extends
+//! `OpenCodeDecoder`.
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use super::user::{compaction, file};
 use super::{duration, lap, moment};
 
 impl Teller {
-    /// One message with all of its parts, or what an export says of its session.
+    /// One message with all its parts, or the session info of an export.
     pub(super) fn document(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
         let info = fields.fields("info");
         if !info.has("role") {
@@ -28,7 +29,7 @@ impl Teller {
             self.assistant(emit, &info);
         }
         let mut fate = Fate::Metadata;
-        // The program sorts them by their ids, and so puts those that it made behind a wrap first.
+        // OpenCode sorts parts by id, which puts those created after a wrap first.
         let mut parts: Vec<Fields<'_>> = fields.list("parts").collect();
         parts.sort_by_key(|part| lap(&id, &part.text("id").unwrap_or_default()));
         for part in parts {
@@ -40,7 +41,7 @@ impl Teller {
         fate
     }
 
-    /// A part, told for the first time or again.
+    /// A new or changed part.
     pub(super) fn part(&mut self, emit: &mut Emit<'_>, part: &Fields<'_>) -> Fate {
         let message = part.string("messageID").unwrap_or_default();
         let fate = self.told(emit, &message, part);
@@ -122,7 +123,7 @@ impl Teller {
         let Signed { signature, signer, hidden } = signed(&part.fields("metadata"));
         let redacted = voice == Voice::Reasoning && ended && hidden && text.trim().is_empty();
         if text.is_empty() && !redacted {
-            // An attempt that failed leaves texts that have begun and never end.
+            // A failed attempt leaves empty texts that never end.
             if !ended {
                 self.open.insert(id, voice);
                 emit.push(What::BlockStarted { block });
@@ -137,7 +138,7 @@ impl Teller {
         Fate::InParts
     }
 
-    /// The text of a message that sums up the conversation is the compaction that was asked for.
+    /// Emits the text of a summary message as the summary of the compaction that requested it.
     fn summary(&mut self, emit: &mut Emit<'_>, message: &str, text: String) -> Fate {
         let turn = self.held(message).and_then(|held| held.turn.clone());
         let asked = turn.and_then(|turn| self.user(&turn)?.compaction());
@@ -147,7 +148,7 @@ impl Teller {
         Fate::InParts
     }
 
-    /// More of a text.
+    /// A delta of a text.
     pub(super) fn delta(&mut self, emit: &mut Emit<'_>, body: &Fields<'_>) -> Fate {
         let message = body.string("messageID").unwrap_or_default();
         let id: Arc<str> = body.text("partID").unwrap_or_default().into();
@@ -162,7 +163,7 @@ impl Teller {
 
     fn step_start(&mut self, emit: &mut Emit<'_>, message: &str) -> Fate {
         let Some(held) = self.held(message) else { return Fate::Metadata };
-        // An attempt that failed in the middle is begun again in the same message.
+        // A failed attempt is restarted in the same message.
         if !held.in_step {
             held.steps += 1;
             held.in_step = true;
@@ -185,7 +186,7 @@ impl Teller {
     }
 }
 
-/// What a provider keeps with reasoning, and whether that is the reasoning itself, not readable.
+/// A provider's signature of reasoning. `hidden`: it is the encrypted reasoning itself.
 #[derive(Default)]
 struct Signed {
     signature: Option<String>,

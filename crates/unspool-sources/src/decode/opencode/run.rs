@@ -1,6 +1,6 @@
-//! What `opencode run --format json` prints: parts when they are complete, so not in the order in
-//! which they began. Inside a message ids have that order, but for a wrap of their clock; so the parts of a step are held until
-//! it is over.
+//! The output of `opencode run --format json`. It prints parts when they are complete, so not in
+//! the order in which they began. Within a message, ids have that order (except across a clock
+//! wrap), so the parts of a step are buffered and sorted when the step ends.
 
 use unspool_core::event::{EndReason, What};
 use unspool_core::telling::Name;
@@ -48,7 +48,7 @@ impl Teller {
         }
     }
 
-    /// Tells the parts that were held.
+    /// Decodes the buffered parts in order.
     fn print(&mut self, emit: &mut Emit<'_>) {
         let mut printed = std::mem::take(&mut self.printed);
         printed.sort();

@@ -1,5 +1,5 @@
-//! What is told of the session as a whole: the line that the text of a session in the database
-//! begins with, and the session's own events.
+//! Session metadata: the first line of a session's text from the database, and `session.*` events.
+//! Emits project, version, cost, parent and title when they change.
 
 use serde::{Deserialize, Serialize};
 use unspool_core::event::What;
@@ -13,11 +13,11 @@ use super::{AGENT, moment};
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Head {
-    /// When it was created, in milliseconds: what is older was copied from another session.
+    /// When it was created, in milliseconds. Older messages were copied from another session.
     pub created: Option<u64>,
     project: Option<String>,
     version: Option<String>,
-    /// What it has cost, as it was written.
+    /// Its cost, as written in the source.
     cost: Option<String>,
     title: Option<String>,
     parent: Option<String>,
@@ -31,7 +31,7 @@ impl Teller {
         emit.turn = None;
         emit.at = moment(&time, "created");
         let (project, version) = (info.string("directory"), info.string("version"));
-        // A session begins with no costs, and says so.
+        // A new session reports a cost of 0.
         let cost = info.raw("cost").filter(|cost| *cost != "0").map(str::to_owned);
         let news = |told: &Option<String>, held: &Option<String>| told.is_some() && told != held;
         if news(&project, &head.project) || news(&version, &head.version) || news(&cost, &head.cost)
@@ -62,7 +62,7 @@ impl Teller {
     }
 }
 
-/// The title that a session has until it gets one: `New session - 2026-11-15T00:26:50.755Z`.
+/// True for the placeholder title of a new session: `New session - 2026-11-15T00:26:50.755Z`.
 fn is_default(title: &str) -> bool {
     let since = title.strip_prefix("New session - ");
     let since = since.or_else(|| title.strip_prefix("Child session - "));

@@ -1,4 +1,5 @@
-//! What is remembered of a session while it is told, and which record goes where.
+//! The decoder of all OpenCode sources: its state, and the dispatch of records to the sibling
+//! files, which extend it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,31 +17,32 @@ use super::tool::OpenCall;
 use super::user::User;
 use super::{HEAD, body_of, kind_of, moment, unwrapped};
 
-/// How many messages are remembered: late news of older ones finds its parts by their names.
+/// How many user messages and assistant messages are kept. Late updates of older ones still find
+/// their parts by name.
 const MESSAGES: usize = 256;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Teller {
+    #[serde(rename = "telling")]
     pub(super) telling: Telling,
     pub(super) head: Head,
-    /// The user's message whose turn it is.
+    /// The user message of the current turn.
     pub(super) turn: Option<Arc<str>>,
-    /// The end of that turn was told.
+    /// The current turn has ended.
     pub(super) ended: bool,
-    /// The latest messages of the user and of the model.
+    /// The latest user and assistant messages.
     pub(super) users: Vec<User>,
     pub(super) messages: Vec<Message>,
-    /// Prose that has begun, by the id of its part.
+    /// Open prose, by part id.
     pub(super) open: BTreeMap<Arc<str>, Voice>,
-    /// Calls that have not ended, by the id of their part.
+    /// Open calls, by part id.
     pub(super) calls: BTreeMap<Arc<str>, OpenCall>,
-    /// What a person was asked, by the id of the request.
+    /// Open questions to the user, by request id.
     pub(super) requests: BTreeMap<String, Request>,
-    /// Sessions of sub-agents that run in the background.
+    /// Sessions of sub-agents running in the background.
     pub(super) background: BTreeSet<Arc<str>>,
-    /// Parts that `run` has printed of a step that is not over, with what orders them: on which
-    /// side of a wrap they were made, and their id.
+    /// Parts that `run` printed of the current step, with their sort key: side of a clock wrap, id.
     pub(super) printed: Vec<(i8, String, String)>,
 }
 
@@ -124,15 +126,15 @@ impl Teller {
             "question.asked" | "question.v2.asked" => self.question_asked(emit, body),
             "question.replied" | "question.v2.replied" => self.question_replied(emit, body),
             "question.rejected" | "question.v2.rejected" => self.question_rejected(emit, body),
-            // What it says stands in the parts as well.
+            // The parts carry the same content.
             "session.compacted" | "session.diff" | "todo.updated" | "command.executed" => {
                 Fate::left_out(kind)
             }
-            // Each durable event comes on the global stream a second time.
+            // The global stream repeats each durable event as a `sync` event.
             "sync" => Fate::left_out(kind),
             _ => match kind.strip_prefix("session.next.") {
                 Some(next) => self.next(emit, next, body),
-                // News of the server, and not of a session.
+                // An event of the server, not of a session.
                 None if !body.has("sessionID") => Fate::left_out(kind),
                 None => self.unknown(emit, kind, event, body),
             },

@@ -7,7 +7,7 @@ use unspool_core::session::{Transcript, Trigger, TurnState};
 
 use crate::gather::Gathering;
 
-/// The events of a session in the database, as its text has them.
+/// The text of a session in the database with these events.
 fn log(events: &[(&str, &str)]) -> String {
     let mut text = String::from(
         "{\"type\":\"opencode.session\",\"id\":\"ses_a\",\"directory\":\"/w\",\"version\":\"1\",\
@@ -54,7 +54,7 @@ fn tell(events: &[(&'static str, String)]) -> Transcript {
     told(&log(&events))
 }
 
-/// Each turn: how it began, what the user said, how it ended, what there is in it.
+/// One line per turn: trigger, user text, state, parts.
 pub(super) fn outline(transcript: &Transcript) -> Vec<String> {
     let written = |body: &Body| match body {
         Body::Text(text) => text.text.clone(),
@@ -77,7 +77,7 @@ pub(super) fn outline(transcript: &Transcript) -> Vec<String> {
 
 #[test]
 fn a_message_that_is_sent_while_the_model_works_waits_for_its_turn() {
-    // R-X-02: the first turn goes on until its step is over.
+    // R-X-02: the first turn lasts until its step has ended.
     let pending =
         r#""type":"tool","callID":"c","tool":"bash","state":{"status":"running","input":{}}"#;
     let done = r#""type":"tool","callID":"c","tool":"bash","state":{"status":"completed","input":{},"output":"x"}"#;
@@ -218,7 +218,7 @@ fn what_a_fork_copied_is_inherited() {
 
 #[test]
 fn a_marker_in_output_does_not_interrupt_a_command() {
-    // Law 8: only what the program put behind the output counts.
+    // Law 8: only the marker that OpenCode appends to the output counts.
     let faked = r#""type":"tool","callID":"c","tool":"bash","state":{"status":"completed","input":{},"output":"<shell_metadata>\nUser aborted the command","metadata":{"output":"<shell_metadata>\nUser aborted the command","exit":null}}"#;
     let real = r#""type":"tool","callID":"d","tool":"bash","state":{"status":"completed","input":{},"output":"x\n\n\n<shell_metadata>\nUser aborted the command\n</shell_metadata>","metadata":{"output":"x\n","exit":null}}"#;
     let transcript = tell(&[

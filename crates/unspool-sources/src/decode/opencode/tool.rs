@@ -1,6 +1,6 @@
-//! Calls: `pending` without input, `running` with it and told again whenever there is more output,
-//! then `completed` or `error`. Call ids are the provider's, and some providers count them in each
-//! message; so a call goes by its message and its id.
+//! Tool calls: `pending` without input, `running` with input and written again for more output,
+//! then `completed` or `error`. Call ids are the provider's, and some providers restart them in
+//! each message, so a call is named by message and call id. Extends `OpenCodeDecoder`.
 
 use std::sync::Arc;
 
@@ -16,14 +16,15 @@ use super::teller::Teller;
 use super::user::file;
 use super::{duration, moment};
 
-/// What was told of a call that has not ended.
+/// What has been emitted for an open call.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct OpenCall {
     /// A digest of its tool, its input and its title.
     called: u64,
-    /// How much of its output, and a digest of that.
+    /// The length of the output emitted so far, and its digest.
     output: (usize, u64),
+    #[serde(rename = "asked")]
     asked: bool,
     agent: Option<String>,
 }
@@ -45,7 +46,7 @@ impl Teller {
         let input = state.fields("input");
         let metadata = state.fields("metadata");
         let tool = part.string("tool").unwrap_or_default();
-        // A tool that is not there, or whose input makes no sense, is called in its place.
+        // OpenCode calls `invalid` in place of a missing tool or one with invalid input.
         let invalid = tool == "invalid";
         let wanted = input.string("tool").filter(|_| invalid);
         let tool = wanted.unwrap_or(tool);
@@ -70,7 +71,7 @@ impl Teller {
                 title,
                 running: whole,
             })));
-            // The list of tasks stands behind its call, though it is told when that is over.
+            // Reserve the task list's place right after its call: the list arrives at its end.
             if tool == "todowrite" {
                 emit.push(What::BlockStarted { block: tasks_name(&id) });
             }
@@ -146,7 +147,7 @@ impl Teller {
         }
     }
 
-    /// A call that failed. Says whether a person refused it and gave no other order.
+    /// Emits a failed call. Returns true if the user refused it without further instructions.
     fn failed(&mut self, emit: &mut Emit<'_>, call: &Arc<str>, state: &Fields<'_>) -> bool {
         let error = state.string("error").unwrap_or_default();
         let metadata = state.fields("metadata");
@@ -180,7 +181,7 @@ impl Teller {
         (rejected || dismissed) && !goes_on
     }
 
-    /// A call that starts a sub-agent says its session as soon as there is one.
+    /// Emits the sub-agent of a `task` call, as soon as its session is in the metadata.
     fn agent(
         &mut self,
         emit: &mut Emit<'_>,
@@ -207,7 +208,8 @@ impl Teller {
     }
 }
 
-/// The whole output so far is told again and again; once it is long, only its end.
+/// Emits new output. Each update repeats the whole output so far or, once it is long, only its
+/// end.
 fn grow(emit: &mut Emit<'_>, call: &Arc<str>, held: &mut OpenCall, output: &str) {
     let (length, told) = held.output;
     let same = output.get(..length).is_some_and(|begin| told == digest(begin.as_bytes()));
@@ -219,8 +221,8 @@ fn grow(emit: &mut Emit<'_>, call: &Arc<str>, held: &mut OpenCall, output: &str)
     }
 }
 
-/// How a command ended. One that was stopped has no exit code, and the reason stands behind its
-/// output, which the metadata has without it.
+/// How a command ended. A stopped command has no exit code; OpenCode appends the reason to
+/// `output`, but not to `metadata.output`.
 fn command_end(metadata: &Fields<'_>, output: &str) -> ToolEnd {
     let printed = metadata.text("output").unwrap_or_default();
     let note = output.strip_prefix(&*printed).unwrap_or(output).trim_start();

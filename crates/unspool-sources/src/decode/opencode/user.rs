@@ -1,5 +1,5 @@
-//! The user's messages, and those that OpenCode writes in the user's place: a turn begins with
-//! each of them. A message that is sent while the model still works waits until that is over.
+//! User messages, and those that OpenCode writes on the user's behalf. Each starts a turn; one sent
+//! while the model works starts its turn when the current one ends. Extends `OpenCodeDecoder`.
 
 use std::sync::Arc;
 
@@ -13,14 +13,14 @@ use super::super::{Emit, Fate, Fields};
 use super::moment;
 use super::teller::Teller;
 
-/// A message of the user.
+/// A user message.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct User {
     pub id: Arc<str>,
     /// When it was sent, in milliseconds.
     created: Option<u64>,
-    /// Its parts by their ids, in their order, until the next turn begins.
+    /// Its parts in order, by id. Cleared when the next turn begins.
     pieces: Vec<(Arc<str>, Piece)>,
     /// Its turn has begun.
     pub begun: bool,
@@ -31,13 +31,14 @@ pub(super) struct User {
 
 #[derive(Serialize, Deserialize)]
 enum Piece {
-    /// The user's own.
+    /// Written by the user.
+    #[serde(rename = "Said")]
     Said(Body),
-    /// What a command does: a sub-agent's task.
+    /// The task that a command gives a sub-agent.
     Ordered(Body),
-    /// What OpenCode added for the model.
+    /// Context that OpenCode added for the model.
     Added(ContextInfo, Trigger),
-    /// The conversation is to be compacted.
+    /// A request to compact the conversation.
     Compact { auto: bool },
 }
 
@@ -67,7 +68,7 @@ impl User {
         said.collect()
     }
 
-    /// The part that asks for a compaction, and whether the user did.
+    /// The part that requests a compaction, and whether it is automatic.
     pub fn compaction(&self) -> Option<(Arc<str>, bool)> {
         self.pieces.iter().find_map(|(id, piece)| match piece {
             Piece::Compact { auto } => Some((id.clone(), *auto)),
@@ -81,7 +82,7 @@ impl Teller {
         self.users.iter_mut().rev().find(|user| *user.id == *id)
     }
 
-    /// A message of the user, told for the first time or again.
+    /// A new or changed user message.
     pub(super) fn user_message(&mut self, emit: &mut Emit<'_>, info: &Fields<'_>) -> Fate {
         let id: Arc<str> = info.text("id").unwrap_or_default().into();
         if self.user(&id).is_none() {
@@ -93,7 +94,7 @@ impl Teller {
         Fate::Metadata
     }
 
-    /// Begins a turn, or tells it again with all that is known of its message.
+    /// Starts a turn, or emits its start again with all parts that its message has by now.
     pub(super) fn begin(&mut self, emit: &mut Emit<'_>, id: &Arc<str>) {
         if self.user(id).is_none() {
             self.users.push(User::new(id.clone(), None));
@@ -132,14 +133,14 @@ impl Teller {
         untold.into_iter().for_each(|what| emit.push(what));
     }
 
-    /// Whether a turn was copied from the session that this one branched off.
+    /// True if a turn was copied from the session that this one was forked from.
     pub(super) fn is_inherited(&mut self, turn: &str) -> bool {
         let created = self.head.created;
         let sent = self.user(turn).and_then(|user| user.created);
         created.is_some_and(|created| sent.is_some_and(|sent| sent < created))
     }
 
-    /// The turn is over: a message that was sent meanwhile is next.
+    /// The turn is over: starts the turn of a message that was sent meanwhile.
     pub(super) fn begin_waiting(&mut self, emit: &mut Emit<'_>) {
         let waiting = self.users.iter().find(|user| !user.begun && !user.removed);
         if let Some(id) = waiting.map(|user| user.id.clone()) {
@@ -200,7 +201,7 @@ impl Teller {
         })
     }
 
-    /// Why OpenCode wrote in the user's place.
+    /// The trigger of a message that OpenCode wrote on the user's behalf.
     fn synthetic(&mut self, emit: &mut Emit<'_>, part: &Fields<'_>, text: &str) -> Trigger {
         if part.fields("metadata").flag("compaction_continue") {
             return Trigger::Continuation;
@@ -208,7 +209,8 @@ impl Teller {
         if text == "The following tool was executed by the user" {
             return Trigger::Command;
         }
-        // A sub-agent in the background reports. Its own words stand inside of the mark.
+        // The report of a background sub-agent, wrapped in `<task …>`. Its own text is inside, so
+        // only the tag itself is read.
         let mark = text.strip_prefix("<task id=\"").and_then(|rest| rest.split_once('"'));
         if let Some((id, rest)) = mark.filter(|(id, _)| self.background.contains(*id)) {
             self.background.remove(id);
@@ -227,7 +229,7 @@ impl Teller {
         Trigger::Continuation
     }
 
-    /// A part of the user's message is gone.
+    /// A part of a user message was removed.
     pub(super) fn user_part_removed(&mut self, emit: &mut Emit<'_>, message: &str, part: &str) {
         let Some(user) = self.user(message) else { return };
         user.pieces.retain(|(held, _)| **held != *part);
@@ -238,7 +240,7 @@ impl Teller {
     }
 }
 
-/// What a part of the user's message is beside a piece of it.
+/// The event, beside the start of the turn, of a part of a user message.
 fn piece_told(part: &Arc<str>, piece: &Piece) -> Option<What> {
     let name = Some(Name::Record(part.clone()));
     match piece {
@@ -253,7 +255,7 @@ pub(super) fn compaction(auto: bool, summary: String) -> Compaction {
     Compaction { trigger: Some(trigger.to_owned()), summary, ..Compaction::default() }
 }
 
-/// A file, as users attach them and tools give them back.
+/// A file that a user attached or a tool returned.
 pub(super) fn file(part: &Fields<'_>) -> File {
     File {
         name: part.string("filename"),
@@ -263,7 +265,7 @@ pub(super) fn file(part: &Fields<'_>) -> File {
     }
 }
 
-/// When a message was created.
+/// The creation time of a message.
 pub(super) fn created(info: &Fields<'_>) -> Option<jiff::Timestamp> {
     moment(&info.fields("time"), "created")
 }

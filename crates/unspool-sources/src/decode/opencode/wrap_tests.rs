@@ -1,5 +1,5 @@
-//! R-X-17: the clock in ids wraps, and order goes by time and position. One session is told with
-//! the wrap before each of its ids in turn, by everything that tells of it.
+//! R-X-17: the clock in ids wraps, and order goes by time and position. One session is read from
+//! every OpenCode source, with the wrap before each of its ids in turn.
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 use super::tests::outline;
 use crate::gather::Gathering;
 
-/// When the clock wrapped, and when it will again.
+/// The last wrap of the clock and the next one.
 const WRAPS: [&str; 2] = ["2026-08-14T11:19:55.136Z", "2028-10-17T20:04:31.872Z"];
 
-/// How many ids the messages and parts of the session have.
+/// The number of messages and parts in the session.
 const IDS: i64 = 17;
 
 const TOLD: [&str; 3] = [
@@ -23,7 +23,7 @@ const TOLD: [&str; 3] = [
     r#"user ["three"] completed: last"#,
 ];
 
-/// A message or a part, as its row in the database has it.
+/// A message or a part, as a row of the database.
 struct Row {
     id: String,
     at: i64,
@@ -31,7 +31,7 @@ struct Row {
     parts: Vec<Row>,
 }
 
-/// `prefix_`, the lower 48 bits of the time in milliseconds and of a counter, and something random.
+/// `prefix_`, the lower 48 bits of the time in milliseconds and a counter, and a random suffix.
 fn id(prefix: &str, at: i64) -> String {
     let made = (at * 0x1000 + 1) & 0xffff_ffff_ffff;
     // Ids of sessions count down.
@@ -39,8 +39,8 @@ fn id(prefix: &str, at: i64) -> String {
     format!("{prefix}_{made:012x}Zq3ThCbEuKx90w")
 }
 
-/// The session: its id, when it was created, and its messages. Every id is a second younger than
-/// the one before, and the one with this number is the first behind the wrap.
+/// A session. Each id is one second younger than the one before it; the id with the number
+/// `first_behind` is the first after the wrap.
 struct Session {
     id: String,
     created: i64,
@@ -98,7 +98,7 @@ impl Session {
         part
     }
 
-    /// What happened, in its order: kinds and bodies.
+    /// The events in order: kinds and bodies.
     fn events(&self) -> Vec<(&'static str, Value)> {
         let mut events =
             vec![("session.created", json!({"sessionID": self.id, "info": self.info()}))];
@@ -117,9 +117,9 @@ impl Session {
         events
     }
 
-    // ── Tellings ────────────────────────────────────────────────────────────────────────────
+    // ── Sources ─────────────────────────────────────────────────────────────────────────────
 
-    /// The database: rows are stored in the order of their ids, as nothing else may count on.
+    /// The database. Rows are stored in id order, so that no reader can rely on row order.
     fn database(&self, folder: &Path, with_events: bool) -> PathBuf {
         let path = folder.join(if with_events { "events.db" } else { "rows.db" });
         let connection = Connection::open(&path).unwrap();
@@ -167,14 +167,14 @@ impl Session {
         PathBuf::from(format!("{}#{}", path.display(), self.id))
     }
 
-    /// Events with their ids, which cross the wrap as well, and their numbers.
+    /// Events with their ids, which also cross the wrap, and their numbers.
     fn numbered(&self) -> impl Iterator<Item = (String, i64, &'static str, Value)> {
         let times = self.created..;
         let events = self.events().into_iter().zip(times.step_by(700)).zip(0..);
         events.map(|(((kind, body), at), seq)| (id("evt", at), seq, kind, body))
     }
 
-    /// As `opencode export` writes it: messages by their times, and the parts of each by their ids.
+    /// As `opencode export` writes it: messages by time, and the parts of each by id.
     fn export(&self, folder: &Path) -> PathBuf {
         let messages = self.messages.iter().map(|message| {
             let parts = by_id(&message.parts).into_iter().map(|part| self.part(message, part));
@@ -197,7 +197,7 @@ impl Session {
         path
     }
 
-    /// What `run --format json` prints of the first turn, whose text ends before its tool does.
+    /// The output of `run --format json` for the first turn, whose text ends before its tool does.
     fn printed(&self, folder: &Path) -> PathBuf {
         let message = &self.messages[1];
         let line = |kind: &str, at: i64, part: Value| {
@@ -236,7 +236,7 @@ fn told(paths: &[&PathBuf]) -> Vec<String> {
     outline(&gathering.sessions[0].transcript())
 }
 
-/// What the ids of a session say of when they were made, in the order in which they were made.
+/// The clock values of a session's ids, in the order of their creation.
 fn clocks(session: &Session) -> Vec<u64> {
     let rows = session.messages.iter();
     let ids = rows.flat_map(|message| [message].into_iter().chain(&message.parts));
@@ -252,7 +252,7 @@ fn order_goes_by_time_and_position_wherever_the_clock_of_ids_wraps() {
             let session = session(wrap, first_behind);
             let clocks = clocks(&session);
             assert_eq!(clocks.len(), usize::try_from(IDS).unwrap());
-            // Ids sort as they were made only where all of them are on one side.
+            // Ids sort in creation order only if all of them are on one side of the wrap.
             let one_side = first_behind == 0 || first_behind == IDS;
             assert_eq!(clocks.is_sorted(), one_side, "{first_behind}");
 

@@ -1,4 +1,4 @@
-//! Rows as events.
+//! Turns rows into events. `row.rs` reads the fields; `unspool_core::legacy` has the turn rule.
 
 use std::collections::BTreeMap;
 
@@ -16,13 +16,13 @@ use super::row::{self, Kind};
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RowsDecoder {
-    /// How often each prompt came so far, and each other content in this turn: rows without ids
-    /// are told apart by what they say, so that rows which are told again are the same ones.
+    /// Occurrences of each prompt, and of each other content in this turn. Rows without ids are
+    /// named by content, so that reading a row again gives the same name.
     prompts: BTreeMap<u64, u32>,
     alike: BTreeMap<u64, u32>,
-    /// A row of the user came.
+    /// A user row has come.
     begun: bool,
-    /// Whether there was anything but prompts and their results.
+    /// All rows so far are prompts with their results; `None` before the first row.
     outcomes_only: Option<bool>,
 }
 
@@ -32,7 +32,7 @@ impl Decoder for RowsDecoder {
         emit.at = row::time(fields);
         let kind = row::kind(fields).unwrap_or(Kind::Other);
         self.begun |= matches!(kind, Kind::User | Kind::Pair);
-        // Rows that are told again, by another file, belong there as well.
+        // The same rows in another file must also go before the first turn.
         emit.turn = (!self.begun).then_some(Name::Preamble);
         self.tell_outcomes(&mut emit, kind == Kind::Pair);
         if let Some(text) = fields.string("title").filter(|title| !title.trim().is_empty()) {
@@ -94,7 +94,7 @@ impl RowsDecoder {
         }
     }
 
-    /// A row by the rule for flat history, with names of its own. Says whether it made a part.
+    /// Emits a row by the legacy rule, with names of our own. Returns true if it made a part.
     fn tell(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>, said: RowKind) -> bool {
         let open = match &said {
             RowKind::Tool(call) => call.state == ToolState::Running,
@@ -125,7 +125,7 @@ impl RowsDecoder {
                 }
                 continue;
             }
-            // A call whose result is a row of its own is not over.
+            // The result of an open call is a later row, so the turn has not ended.
             if !(open && matches!(what, What::TurnEnded(_))) {
                 told |= matches!(what, What::ToolCalled(_));
                 emit.push(what);
@@ -154,7 +154,7 @@ impl RowsDecoder {
         Fate::InParts
     }
 
-    /// The model that said it, where the row says so.
+    /// Starts a step if the row names its model.
     fn model(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) {
         let Some(model) = fields.string("model").filter(|model| !model.is_empty()) else { return };
         let content = digest(format!("{:?} {}", emit.at, fields.whole().text()).as_bytes());
@@ -163,7 +163,7 @@ impl RowsDecoder {
         emit.push(What::StepStarted { step, model: Some(model) });
     }
 
-    /// A result finds its call, however many rows later.
+    /// Ends the call of a result row, which may come many rows later.
     fn result(&mut self, emit: &mut Emit<'_>, told: LegacyCall, fields: &Fields<'_>) {
         let output = told.output.or_else(|| Some(row::text(fields, &row::TEXT)));
         let end = match told.state {
@@ -176,7 +176,7 @@ impl RowsDecoder {
         emit.push(What::ToolEnded { call: Call::Id(told.id.into()), end, outcome });
     }
 
-    /// A call that has no id gets one from what it says.
+    /// Gives a call without an id one made from its content.
     fn call(&mut self, fields: &Fields<'_>, call: LegacyCall) -> LegacyCall {
         if !call.id.is_empty() {
             return call;
@@ -196,7 +196,7 @@ impl RowsDecoder {
         Name::Alike(content, count(&mut self.prompts, content))
     }
 
-    /// The name of a part: the row's own id and how many parts it has made, or what it says.
+    /// The name of a part: the row's id and the number of the part in the row, or its content.
     fn name(&mut self, fields: &Fields<'_>, said: &str) -> Name {
         match row::id(fields) {
             Some(id) => {
@@ -210,7 +210,7 @@ impl RowsDecoder {
         }
     }
 
-    /// Fields that nobody knows are kept behind the row.
+    /// Keeps unmapped fields as a data part after the row.
     fn keep_rest(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) {
         let rest = row::unknown(fields);
         if rest.is_empty() {
@@ -233,7 +233,7 @@ impl RowsDecoder {
     }
 }
 
-/// How many of this were there before.
+/// Counts a content; returns its earlier occurrences.
 fn count(counts: &mut BTreeMap<u64, u32>, content: u64) -> u32 {
     let count = counts.entry(content).or_default();
     *count = count.saturating_add(1);

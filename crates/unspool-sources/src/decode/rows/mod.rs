@@ -1,7 +1,7 @@
-//! Flat history of applications that keep no parts: one row a line, each something that was said,
-//! thought or called, or a prompt with its result. The names of fields are many; `docs/rows.md`
-//! lists them. Rows become turns by the rule of `unspool_core::legacy`: a row of the user opens
-//! one, and all that follows joins it (R-004-21 to R-004-23).
+//! Flat history of applications that store no parts: one row per line, which is a message, a
+//! thought, a tool call, or a prompt with its result. `docs/rows.md` lists the field names. Rows
+//! become turns by the rule of `unspool_core::legacy`: a user row starts a turn, and all rows that
+//! follow belong to it (R-004-21 to R-004-23).
 
 mod decoder;
 mod row;

@@ -1,4 +1,4 @@
-//! What the fields of a row may be called, and what they say.
+//! Reads the fields of a row under their many names. Used by `RowsDecoder`.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ use super::super::Fields;
 
 pub const AGENT: &str = "rows";
 
-/// Whose row it is.
+/// The session of the row.
 pub(super) const SESSION: [&str; 10] = [
     "session",
     "session_id",
@@ -44,7 +44,7 @@ const ERROR: [&str; 3] = ["error", "error_text", "errorText"];
 pub(super) const PROMPT: [&str; 3] = ["prompt", "question", "task"];
 pub(super) const RESULT: [&str; 4] = ["result", "response", "answer", "completion"];
 
-/// What kind of row it is.
+/// The role of a row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
     User,
@@ -55,7 +55,7 @@ pub(super) enum Kind {
     System,
     /// A prompt with its result.
     Pair,
-    /// It says what it is, and we do not know it.
+    /// Its role is unknown.
     Other,
 }
 
@@ -70,7 +70,7 @@ pub(super) fn kind(fields: &Fields<'_>) -> Option<Kind> {
             Kind::Assistant
         }
         "think" | "thinking" | "thought" | "reasoning" => Kind::Think,
-        // What a tool said, as OpenAI writes it.
+        // A tool result in OpenAI's format.
         "tool" | "function" if has(&CALL) && has(&TEXT) && !has(&INPUT) => Kind::ToolResult,
         "tool" | "tool_call" | "tool_use" | "tool-call" | "function" | "function_call" => {
             Kind::Tool
@@ -81,7 +81,7 @@ pub(super) fn kind(fields: &Fields<'_>) -> Option<Kind> {
     })
 }
 
-/// Whether an object is a row: it says its kind, and has what such a row has.
+/// True if an object is a row: it has a role, and the fields of that role.
 pub(super) fn is_row(fields: &Fields<'_>) -> bool {
     let said = || any_told(fields, &TEXT).is_some();
     match kind(fields) {
@@ -108,7 +108,7 @@ fn any_told<'a>(fields: &Fields<'a>, names: &[&str]) -> Option<&'a str> {
     names.iter().find_map(|name| fields.raw(name))
 }
 
-/// What the source calls the row. Numbers are ids as well.
+/// The source's id of the row: a string or a number.
 pub(super) fn id(fields: &Fields<'_>) -> Option<String> {
     let told = ID.into_iter().find_map(|name| {
         let number = || fields.number(name).map(|number| number.to_string());
@@ -134,7 +134,7 @@ pub(super) fn thinking(fields: &Fields<'_>) -> String {
     any_text(fields, &THINKING).map(Cow::into_owned).unwrap_or_default()
 }
 
-/// When it was, by a clock of whatever form: RFC 3339, as SQLite writes it, or since 1970.
+/// The time of the row: RFC 3339, SQLite's format, or seconds or milliseconds since 1970.
 pub(super) fn time(fields: &Fields<'_>) -> Option<Timestamp> {
     TIME.into_iter().find_map(|name| {
         fields.time(name).or_else(|| time_of(&fields.text(name)?)).or_else(|| {
@@ -144,7 +144,7 @@ pub(super) fn time(fields: &Fields<'_>) -> Option<Timestamp> {
     })
 }
 
-/// A time as databases write it: `2026-03-01 10:00:00`, which is UTC.
+/// A time in a database's format, `2026-03-01 10:00:00`, which is UTC.
 pub(crate) fn time_of(text: &str) -> Option<Timestamp> {
     let text = text.trim();
     if let Ok(time) = text.parse() {
@@ -157,13 +157,13 @@ pub(crate) fn time_of(text: &str) -> Option<Timestamp> {
     since_1970(text.parse().ok()?)
 }
 
-/// Seconds or milliseconds: nothing that we read is from before 1973.
+/// Seconds or milliseconds since 1970: no source is older than 1973.
 pub(crate) fn since_1970(number: f64) -> Option<Timestamp> {
     let scale = if number.abs() < 1e11 { 1000.0 } else { 1.0 };
     Timestamp::from_millisecond((number * scale) as i64).ok()
 }
 
-/// The call of a row of its own.
+/// The call of a tool row.
 pub(super) fn call(fields: &Fields<'_>) -> LegacyCall {
     let output = OUTPUT.iter().find(|name| fields.told(name).is_some());
     let output = output.map(|name| {
@@ -198,7 +198,7 @@ pub(super) fn call(fields: &Fields<'_>) -> LegacyCall {
     }
 }
 
-/// An input that was written as a string of JSON is read as what it stands for.
+/// The input of a call. A string that holds JSON is parsed.
 fn input(fields: &Fields<'_>) -> Option<Json> {
     let name = INPUT.iter().find(|name| fields.told(name).is_some())?;
     let written = fields.text(name).filter(|text| text.trim_start().starts_with(['{', '[']));
@@ -206,7 +206,7 @@ fn input(fields: &Fields<'_>) -> Option<Json> {
     read.or_else(|| Some(Json::checked(fields.told(name)?)))
 }
 
-/// A reply that was kept as one message, with its thinking and its calls.
+/// A reply stored as one message, with its thinking and its calls.
 pub(super) fn message(fields: &Fields<'_>) -> LegacyMessage {
     let id = |call: &Fields<'_>| {
         any_text(call, &CALL).or_else(|| any_text(call, &["id"])).map(Cow::into_owned)
@@ -226,7 +226,7 @@ pub(super) fn message(fields: &Fields<'_>) -> LegacyMessage {
     }
 }
 
-/// How a run ended, where a row of a prompt and its result says so.
+/// How the turn of a prompt-with-result row ended; `None` if it is still running.
 pub(super) fn end(fields: &Fields<'_>) -> Option<EndReason> {
     let error = any_text(fields, &ERROR).map(Cow::into_owned);
     let state = any_text(fields, &STATE).unwrap_or_default();
@@ -241,7 +241,7 @@ pub(super) fn end(fields: &Fields<'_>) -> Option<EndReason> {
     }
 }
 
-/// What nobody looks for in a row is kept beside it.
+/// The fields of a row that no other function here reads.
 pub(super) fn unknown<'a>(fields: &Fields<'a>) -> Vec<(Cow<'a, str>, &'a str)> {
     let pair = kind(fields) == Some(Kind::Pair);
     let known: Vec<&str> = [

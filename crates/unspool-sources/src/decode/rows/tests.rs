@@ -1,4 +1,4 @@
-//! What is a row, and what is not.
+//! Tests of row recognition.
 
 use super::super::{Outline, recognise};
 

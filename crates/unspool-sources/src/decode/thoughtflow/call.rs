@@ -1,4 +1,5 @@
-//! Tool calls and what they gave back, model calls and what their prompts were made of.
+//! Readers for the payloads of tool calls (input, outcome, question, answer) and of model calls
+//! (usage, prompt provenance).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,8 +14,8 @@ use super::kinds;
 use super::rest::{Kept, but, json};
 use super::steps::{Step, Steps, says_something, snapshot_kind};
 
-/// The fields of a call that our own parts have. One that is not what it should be is not among
-/// them, and is kept beside them.
+/// The fields of a call that our parts hold. A field of the wrong type is not among them, so it is
+/// kept as unmapped.
 pub(super) fn read_of_call(payload: &Fields<'_>) -> Vec<&'static str> {
     let input = payload.told("arguments").is_some();
     let read = |name: &str| match name {
@@ -28,7 +29,7 @@ pub(super) fn read_of_call(payload: &Fields<'_>) -> Vec<&'static str> {
     names.filter(|name| read(name) || !payload.has(name)).collect()
 }
 
-/// The fields of what a call gave back that our own parts have.
+/// The fields of an outcome that our parts hold.
 pub(super) fn read_of_outcome(payload: &Fields<'_>) -> Vec<&'static str> {
     let read = |name: &str| match name {
         "error" => !payload.has("output"),
@@ -44,12 +45,12 @@ pub(super) fn state(payload: &Fields<'_>) -> Option<ToolState> {
     ToolState::of_name(&payload.text("state")?)
 }
 
-/// Whether it says that the call failed, in place of a state.
+/// True if an `error` marks the call as failed, for payloads without a state.
 pub(super) fn says_error(payload: &Fields<'_>) -> bool {
     payload.raw("error").is_some_and(|error| error != "\"\"" && error != "false")
 }
 
-/// How a call ended, if it did.
+/// How a call ended; `None` if it is still open.
 pub(super) fn end(state: ToolState) -> Option<ToolEnd> {
     match state {
         ToolState::Pending | ToolState::Running => None,
@@ -79,7 +80,7 @@ pub(super) fn tell(emit: &mut Emit<'_>, call: &Call, payload: &Fields<'_>, runni
     }
 }
 
-/// What a call gave back: its text, and its result where it is more than that.
+/// The outcome of a call: its output text, and the result if that is more than the text.
 pub(super) fn outcome(payload: &Fields<'_>) -> Option<Outcome> {
     let name = if payload.has("output") { "output" } else { "error" };
     let text = payload.string(name);
@@ -94,7 +95,7 @@ pub(super) fn outcome(payload: &Fields<'_>) -> Option<Outcome> {
     (outcome != Outcome::default()).then_some(outcome)
 }
 
-/// What somebody was asked about a call. One that cannot be read is kept by the caller.
+/// The question of a call. The caller keeps one that cannot be read.
 pub(super) fn question(told: &Fields<'_>) -> Option<Question> {
     let kind = match &*told.text("kind")? {
         "permission" => QuestionKind::Permission,
@@ -119,7 +120,8 @@ pub(super) fn answer(told: &Fields<'_>) -> Option<Answer> {
     Some(Answer { decision, text, choices, observed: told.truth("observed").unwrap_or(true) })
 }
 
-/// What a model call used: in our own words, or in those that providers have for it.
+/// The token usage of a model call, in our own field names or in a provider's. The flag is true
+/// if it has no other fields.
 pub(super) fn usage(told: &Fields<'_>) -> Option<(Usage, bool)> {
     if let Ok(usage) = serde_json::from_str::<Usage>(told.whole().text()) {
         let ours = ["input", "output", "cache_read", "cache_write", "reasoning", "cache_write_1h"];
@@ -133,7 +135,7 @@ pub(super) fn usage(told: &Fields<'_>) -> Option<(Usage, bool)> {
     Some((Usage { input, output, ..Usage::default() }, false))
 }
 
-/// What a prompt was made of (R-002-15 to R-002-18).
+/// The provenance of a prompt (R-002-15 to R-002-18).
 pub(super) fn provenance(steps: &Steps<'_>, call: &Step<'_>) -> Option<Provenance> {
     let told = call.started.fields("prompt_provenance");
     if !told.is_object() {
@@ -160,7 +162,7 @@ pub(super) fn provenance(steps: &Steps<'_>, call: &Step<'_>) -> Option<Provenanc
         let sha256 = step.started.string("version")?;
         Some(SnapshotUse { kind: snapshot_kind(&step.label)?.to_owned(), sha256 })
     });
-    // What is a piece itself is no snapshot beside it.
+    // A snapshot that is one of the pieces is not listed again.
     let is_piece = |used: &SnapshotUse| {
         let wanted = format!("{}_preamble", used.kind);
         let mut alike = pieces.iter().filter(|piece| piece.kind == wanted);
@@ -170,7 +172,7 @@ pub(super) fn provenance(steps: &Steps<'_>, call: &Step<'_>) -> Option<Provenanc
     Some(Provenance { final_prompt: told.string("final_prompt"), pieces, snapshots })
 }
 
-/// What a prompt's provenance has that ours has no place for.
+/// The unmapped fields of a prompt's provenance.
 pub(super) fn left_of_provenance(told: &Fields<'_>) -> Option<Json> {
     let mut left = Kept::new();
     for (name, value) in told.each() {
@@ -185,7 +187,7 @@ pub(super) fn left_of_provenance(told: &Fields<'_>) -> Option<Json> {
     if left.is_empty() { None } else { json(&left) }
 }
 
-/// What is left of each of the pieces, by its index.
+/// The unmapped fields of the pieces, by index.
 fn left_of_pieces(told: &Fields<'_>) -> Option<Json> {
     let left = told.items("parts").enumerate().filter_map(|(index, (raw, piece))| {
         let known: Vec<&str> =
@@ -197,7 +199,7 @@ fn left_of_pieces(told: &Fields<'_>) -> Option<Json> {
     if left.is_empty() { None } else { json(&left) }
 }
 
-/// Whether all that is said of where the pieces stand can be read: one span for each.
+/// True if all spans of `assembly` can be read, with at most one per piece.
 fn is_assembly(told: &Fields<'_>) -> bool {
     let pieces = told.list("parts").count() as u64;
     let mut placed = BTreeSet::new();
@@ -211,7 +213,7 @@ fn is_assembly(told: &Fields<'_>) -> bool {
         })
 }
 
-/// Whether a snapshot that a prompt used shows something that does not follow from the prompt.
+/// True if a snapshot used by a prompt has content that cannot be derived from the prompt.
 pub(super) fn shows_more(steps: &Steps<'_>, step: &Step<'_>) -> bool {
     if !steps.own || says_something(&step.completed) {
         return true;
@@ -225,7 +227,7 @@ pub(super) fn shows_more(steps: &Steps<'_>, step: &Step<'_>) -> bool {
     !is_piece && shown.iter().any(|name| step.started.has(name))
 }
 
-/// Whether the arguments of a model call say something that does not follow from its prompt.
+/// True if the arguments of a model call have content that cannot be derived from its prompt.
 pub(super) fn says_more(arguments: &Fields<'_>, prompt: Option<&str>) -> bool {
     let preview = |text: &str| text.chars().take(200).collect::<String>();
     arguments.each().any(|(name, value)| {

@@ -1,4 +1,5 @@
-//! A document, line by line: its head, its conversations, and what stands around them.
+//! Decodes a document line by line: its head, its conversations, and other records. Each
+//! conversation is handed to `ConversationDecoder`.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,24 +17,25 @@ use super::rest::{Kept, data};
 use super::run::Run;
 use super::steps::{Calls, Steps};
 
-/// What a conversation may have (R-002-04).
+/// The fields of a conversation (R-002-04).
 pub(super) const CONVERSATION: [&str; 7] =
     ["conversation_id", "channel", "status", "started_at", "ended_at", "duration_ms", "steps"];
 
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct DocumentDecoder {
-    /// How many conversations came so far, and how many other records.
+    /// Conversations and other records so far.
     conversations: u32,
     around: u32,
-    /// Digests of the ids that conversations and model calls have: each is used once.
+    /// Digests of the ids of conversations and model calls: each id is used once.
     ids: BTreeSet<u64>,
     calls: Calls,
-    /// The turn of which nobody saw the end. It may still be going on, until another follows it.
+    /// The last turn, if its end is not recorded. It counts as running until another follows.
     unseen: Option<Name>,
-    /// What is kept of the session.
+    /// The unmapped fields of the session.
     session: Kept,
-    /// When it began and ended, as the head says, and as the conversations do.
+    /// Start and end of the session: from the head, and the range over all conversations.
+    #[serde(rename = "told")]
     told: [Option<Timestamp>; 2],
     seen: Option<(Timestamp, Timestamp)>,
 }
@@ -75,7 +77,7 @@ impl DocumentDecoder {
         self.tell_session(emit)
     }
 
-    /// What is kept of the session stands before the first prompt.
+    /// Emits the unmapped fields of the session, before the first prompt.
     fn tell_session(&self, emit: &mut Emit<'_>) -> Fate {
         let Some(kept) = data(SESSION, &self.session).filter(|_| !self.session.is_empty()) else {
             return Fate::Metadata;
@@ -85,18 +87,18 @@ impl DocumentDecoder {
         Fate::InParts
     }
 
-    /// The rest of the document, or something among the conversations that is none.
+    /// Fields after the conversations, or an entry of `conversations` that is none.
     fn behind(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
         let kept = fields.names().next().is_some();
         if kept {
-            // It is nothing of the conversation before it.
+            // It does not belong to the conversation before it.
             emit.turn = Some(Name::Preamble);
             let name = Name::Record(format!("thoughtflow record {}", self.around).into());
             let data = Data { kind: "thoughtflow-record".to_owned(), payload: fields.whole() };
             emit.push(What::DataGiven(Some(name), data));
         }
-        // The times of a session follow from those of its turns; other ones are kept. It may have
-        // begun before its first turn, and that is told with its head.
+        // The session's times follow from its turns; different ones are kept. A start before the
+        // first turn was already emitted with the head.
         let [began, ended] = self.told;
         let late = began.filter(|began| self.seen.is_some_and(|seen| seen.0 < *began));
         let ended = ended.filter(|ended| self.seen.is_none_or(|seen| seen.1 != *ended));
@@ -130,8 +132,8 @@ impl DocumentDecoder {
             self.session.insert(AGENT.to_owned(), Json::string(&agent));
             self.tell_session(emit);
         }
-        // Of our own documents a conversation that began, or has no end, is a turn even if nobody
-        // said anything.
+        // In our own documents, a conversation with a start or without an end is a turn even if it
+        // has no prompt.
         let began = fields.time("started_at").is_some() || fields.is("status", "unknown");
         let early = number == 1 && steps.asked.is_empty() && !(steps.own && began);
         let turn = if early { Name::Preamble } else { Name::Prompt(id.clone()) };
@@ -155,7 +157,7 @@ impl DocumentDecoder {
     }
 }
 
-/// The kind of the part that has what is kept of the session, and its field with the name that the
-/// model calls have: whose session it was.
+/// The kind of the data part with the session's unmapped fields, and its field for the agent: the
+/// name in the model calls.
 pub(super) const SESSION: &str = "thoughtflow-session";
 const AGENT: &str = "name";

@@ -1,4 +1,5 @@
-//! Steps that are generic: parts of our kinds, and how a turn ended.
+//! Steps with the label `generic`: parts of our own kinds, and the end of a turn. Extends
+//! `ConversationDecoder`.
 
 use std::sync::Arc;
 
@@ -41,7 +42,7 @@ impl Run<'_, '_> {
             return false;
         }
         let open = payload.flag("open");
-        // What is still growing has none of these yet.
+        // Open reasoning cannot hold these fields yet.
         let read = |name: &&str| {
             let readable = match *name {
                 "text" | "signature" | "signer" => payload.is_text(name),
@@ -100,8 +101,8 @@ impl Run<'_, '_> {
         true
     }
 
-    /// The last step, where it only says how the turn ended and would be said again by the rule
-    /// that ends it.
+    /// The index of the last step, if it is a notice or error that the assembler derives from the
+    /// end of the turn anyway.
     pub(super) fn ending(&self, fields: &Fields<'_>) -> Option<usize> {
         let last = self.steps.all.last().filter(|_| !self.early && self.steps.own)?;
         if last.label != "generic" || last.began().is_some() || last.ended().is_some() {

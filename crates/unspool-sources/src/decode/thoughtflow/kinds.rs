@@ -1,4 +1,4 @@
-//! Parts that stand in a document as `show --json` writes them: their kind, and what they say.
+//! Payloads that hold one of our parts, in the format of `show --json`: the kind and its fields.
 
 use serde::de::DeserializeOwned;
 use unspool_core::event::What;
@@ -8,7 +8,7 @@ use unspool_core::telling::Name;
 
 use super::super::Fields;
 
-/// A part of one of our kinds, if that is all that it is: one with other fields is somebody else's.
+/// Parses a part of our kinds. A payload with any other field is not ours.
 pub(super) fn body(payload: &Fields<'_>) -> Option<Body> {
     let kind = Kind::of_name(&payload.text("kind")?)?;
     let known: &[&str] = match kind {
@@ -24,7 +24,7 @@ pub(super) fn body(payload: &Fields<'_>) -> Option<Body> {
         Kind::Notice => &["code", "text"],
         Kind::Error => &["code", "status", "text"],
         Kind::Data => &["data_kind", "payload"],
-        // These are told in other ways.
+        // These have step labels of their own, or are read by `generic.rs`.
         Kind::Text | Kind::Reasoning | Kind::Tool | Kind::Agent => return None,
     };
     if !has_only(payload, known) {
@@ -50,7 +50,7 @@ pub(super) fn body(payload: &Fields<'_>) -> Option<Body> {
     })
 }
 
-/// Whether a payload has, beside its kind, nothing but these fields.
+/// True if a payload has no fields but `kind` and these.
 pub(super) fn has_only(payload: &Fields<'_>, known: &[&str]) -> bool {
     payload.names().all(|name| name == "kind" || known.contains(&&*name))
 }
@@ -59,7 +59,7 @@ fn read<T: DeserializeOwned>(payload: &Fields<'_>) -> Option<T> {
     serde_json::from_str(payload.whole().text()).ok()
 }
 
-/// A part that is what it is.
+/// The event that adds a complete part.
 pub(super) fn given(name: Name, body: Body) -> Option<What> {
     let name = Some(name);
     Some(match body {

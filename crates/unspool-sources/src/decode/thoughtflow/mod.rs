@@ -1,8 +1,8 @@
-//! ThoughtFlow's consolidated documents: a session as conversations of steps. The document is cut
-//! into lines (`read::document`): its head, a line for each conversation, and what stands behind
-//! them. A conversation is a turn, and its steps are parts again, in their order (R-002-01).
+//! ThoughtFlow's consolidated documents: a session as conversations of steps. `read::document` cuts
+//! the document into lines: its head, one line per conversation, and the fields after them. A
+//! conversation becomes a turn, and its steps become parts in the same order (R-002-01).
 //!
-//! What our parts have no place for is kept beside the conversation, whole (`rest.rs`).
+//! Fields that no part can hold are kept beside the conversation (`unmapped.rs`).
 
 mod call;
 mod decoder;
@@ -34,8 +34,8 @@ fn recognise<'a>(fields: &Fields<'a>) -> Option<Recognised<'a>> {
     if is_conversation(fields) {
         return Some(Recognised::Format);
     }
-    // Whatever else names a session says more of itself; a head with other fields is known by the
-    // conversations behind it.
+    // Other formats with a `session_id` have more fields. A head with extra fields is recognised by
+    // the conversations after it.
     let is_empty = fields.raw("conversations") == Some("[]");
     let is_head = fields.names().count() == HEAD.len() && {
         let mut names = fields.names();

@@ -1,6 +1,6 @@
-//! What a document has and our parts have no place for: fields of others, ids and dependencies that
-//! do not follow from the parts, previews. It is kept as one data part behind its conversation, and
-//! what is the session's own as one before the first prompt.
+//! Fields of a document that our parts cannot hold: other tools' fields, ids and dependencies that
+//! cannot be derived from the parts, previews. Those of a conversation are stored in one data part
+//! after it, those of the session in one before the first prompt.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ pub(super) type Kept = BTreeMap<String, Json>;
 pub(super) struct Rest {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub fields: Kept,
-    /// Fields of its steps, by their index.
+    /// Fields of its steps, by index.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub steps: BTreeMap<usize, Kept>,
 }
@@ -29,14 +29,14 @@ impl Rest {
         self.steps.entry(step).or_default().insert(name.to_owned(), value);
     }
 
-    /// Keeps a field of a step, if it has it.
+    /// Keeps a field of a step if it is present.
     pub fn keep_told(&mut self, step: usize, fields: &Fields<'_>, name: &str) {
         if let Some(value) = fields.told(name) {
             self.keep(step, name, Json::checked(value));
         }
     }
 
-    /// Keeps what a payload has beside what is known of it.
+    /// Keeps the fields of a payload except the listed ones.
     pub fn keep_but(&mut self, step: usize, of: &str, payload: &Fields<'_>, known: &[&str]) {
         let Some(left) = but(payload, known) else { return };
         self.keep(step, of, left);
@@ -58,7 +58,7 @@ pub(super) fn json(what: &impl Serialize) -> Option<Json> {
     Json::parse(&serde_json::to_string(what).ok()?)
 }
 
-/// The fields of an object but the known ones, if there are any.
+/// The fields of an object except the listed ones; `None` if there are none.
 pub(super) fn but(fields: &Fields<'_>, known: &[&str]) -> Option<Json> {
     let left: Kept = fields
         .each()
@@ -68,8 +68,8 @@ pub(super) fn but(fields: &Fields<'_>, known: &[&str]) -> Option<Json> {
     if left.is_empty() { None } else { json(&left) }
 }
 
-/// Whether an id is one that our own documents have. What depends on what then follows from the
-/// parts, and is not kept beside them.
+/// True if an id has the form of our own exports. Dependencies between such steps follow from the
+/// parts and need not be kept.
 pub(super) fn is_own(id: &str) -> bool {
     let (head, tail) = id.split_once('-').map_or((id, ""), |(head, tail)| (head, tail));
     let known = |tail: &str| {

@@ -1,4 +1,5 @@
-//! A conversation as a turn: what the user said, and each step behind it as the part that it is.
+//! Decodes one conversation into a turn: the prompt, and a part per step. `decoder.rs` calls it;
+//! `generic.rs` and `tool.rs` extend it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,17 +20,17 @@ use super::{call, kinds};
 
 pub(super) struct Run<'r, 'a> {
     pub(super) id: &'r Arc<str>,
-    /// It is what came before the first prompt.
+    /// The conversation comes before the first prompt.
     pub(super) early: bool,
-    /// Whose model calls they are.
+    /// The agent's name in the model calls.
     agent: String,
     pub(super) steps: &'r Steps<'a>,
     pub(super) calls: &'r Calls,
     ids: &'r mut BTreeSet<u64>,
     pub(super) rest: Rest,
-    /// The calls of which an output was told: another one would take its place.
+    /// Calls that have an output. A second output would replace the first.
     pub(super) gave: FxHashSet<Call>,
-    /// How it ended was told.
+    /// The end of the turn was emitted.
     pub ended: bool,
 }
 
@@ -66,7 +67,7 @@ impl<'r, 'a> Run<'r, 'a> {
             Some("completed") => EndReason::Completed,
             Some("aborted") => EndReason::Interrupted,
             Some("error") => EndReason::Failed(why),
-            // R-002-07: nobody saw its end.
+            // R-002-07: the end is not recorded.
             Some(_) | None => return,
         };
         emit.at = fields.time("ended_at");
@@ -74,7 +75,7 @@ impl<'r, 'a> Run<'r, 'a> {
         self.ended = true;
     }
 
-    /// What the conversation itself has that is nowhere else.
+    /// Keeps the unmapped fields of the conversation.
     fn keep_fields(&mut self, fields: &Fields<'_>) {
         let steps = self.steps;
         for (field, value) in fields.each() {
@@ -94,7 +95,7 @@ impl<'r, 'a> Run<'r, 'a> {
                 self.rest.fields.insert(field.into_owned(), Json::checked(value));
             }
         }
-        // What is among the steps and is none.
+        // Entries of `steps` that are no objects.
         let odd = fields.items("steps").enumerate().filter(|(_, (_, step))| !step.is_object());
         for (at, (raw, _)) in odd {
             self.rest.fields.insert(format!("steps[{at}]"), Json::checked(raw));
@@ -123,11 +124,11 @@ impl<'r, 'a> Run<'r, 'a> {
         emit.push(What::TurnStarted { names: vec![turn], trigger, user });
     }
 
-    /// A piece of what the user said.
+    /// One part of the prompt.
     fn asked(&mut self, step: &Step<'_>) -> Option<Body> {
         if step.label != "user_message" {
             self.keep_around(step);
-            // A trigger has no words.
+            // A trigger step has no text.
             return kinds::body(&step.started);
         }
         let Some(text) = said(step) else {
@@ -138,7 +139,7 @@ impl<'r, 'a> Run<'r, 'a> {
         Some(Body::Text(Text { text, ..Text::default() }))
     }
 
-    /// The whole of a step for which there is no place.
+    /// A whole step as a data part.
     fn whole(&self, step: &Step<'_>) -> Data {
         let label = Some(&*step.label).filter(|label| !label.is_empty());
         Data { kind: label.unwrap_or("thoughtflow-step").to_owned(), payload: step.fields.whole() }
@@ -150,7 +151,7 @@ impl<'r, 'a> Run<'r, 'a> {
         emit.push(What::DataGiven(Some(name), self.whole(step)));
     }
 
-    /// Keeps what stands around the payloads of a step, where it does not follow from the parts.
+    /// Keeps the fields of a step outside its payloads, unless they follow from the parts.
     fn keep_around(&mut self, step: &Step<'_>) {
         for (field, value) in step.fields.each() {
             let known = STEP.contains(&&*field);
@@ -176,7 +177,7 @@ impl<'r, 'a> Run<'r, 'a> {
                 }
                 "generic" => self.carries(step, |run, payload| run.generic(emit, step, payload)),
                 _ if self.steps.used.contains(&step.index) => {
-                    // It is in the prompt's provenance; what it shows of itself is not.
+                    // The prompt's provenance names the snapshot, but not its own content.
                     if call::shows_more(self.steps, step) {
                         self.rest.keep_told(step.index, &step.fields, "payload_started");
                         self.rest.keep_told(step.index, &step.fields, "payload_completed");
@@ -192,8 +193,8 @@ impl<'r, 'a> Run<'r, 'a> {
         }
     }
 
-    /// Has what a step carries told, if it carries anything. What was told at first and otherwise
-    /// later is kept.
+    /// Decodes the payload of a step, if it has one. Keeps the fields of `payload_started` that
+    /// `payload_completed` overrides.
     fn carries(
         &mut self,
         step: &Step<'_>,
@@ -219,7 +220,7 @@ impl<'r, 'a> Run<'r, 'a> {
         is_told
     }
 
-    /// Keeps what a step with words has beside them.
+    /// Keeps the payload fields of a text step except its text.
     fn keep_beside_words(&mut self, step: &Step<'_>, known: &[&'static str]) {
         for (of, payload) in
             [("payload_started", &step.started), ("payload_completed", &step.completed)]
@@ -230,7 +231,7 @@ impl<'r, 'a> Run<'r, 'a> {
         }
     }
 
-    /// What the user said while the model worked.
+    /// A user message sent while the model worked.
     fn interjected(&mut self, emit: &mut Emit<'_>, step: &Step<'_>) -> bool {
         let Some(text) = said(step) else { return false };
         emit.push(What::Interjected(Some(name(self.id, step)), Interjection { text }));
@@ -243,7 +244,7 @@ impl<'r, 'a> Run<'r, 'a> {
         let (started, completed) = (&step.started, &step.completed);
         let response = completed.text("response_id").filter(|id| !id.contains([' ', '/']));
         let own = response.filter(|id| !id.is_empty() && self.ids.insert(digest(id.as_bytes())));
-        // A name with a space in it is nobody's id of a response.
+        // The fallback name has a space, which no response id has.
         let named = own.is_some();
         let id = own.map_or_else(|| format!("{} {}", self.id, step.id).into(), Arc::from);
         let model_call = Name::Message(id);
@@ -255,7 +256,7 @@ impl<'r, 'a> Run<'r, 'a> {
                 .then_some("stop_reason"),
         );
         known.extend(named.then_some("response_id"));
-        // That it was cancelled follows from how the turn ended.
+        // The status follows from the end of the turn.
         known.extend(self.steps.own.then_some("status"));
         if let Some((usage, exact)) = call::usage(&completed.fields("usage")) {
             emit.push(What::UsageTold { step: model_call.clone(), usage });
@@ -291,7 +292,7 @@ impl<'r, 'a> Run<'r, 'a> {
         let citations: Option<Vec<Json>> = step.completed.read("citations");
         let mut known = Vec::new();
         known.extend(step.completed.truth("open").map(|_| "open"));
-        // What is still growing has none yet.
+        // Open text cannot hold citations yet.
         let read = !step.completed.has("citations") || citations.is_some() && !open;
         known.extend(read.then_some("citations"));
         known.extend(step.completed.is_text("text").then_some("text"));
@@ -311,7 +312,7 @@ impl<'r, 'a> Run<'r, 'a> {
         Prose { voice, text, detail }: Prose,
     ) {
         let block = Some(name(self.id, step));
-        // It begins and ends at times of its own.
+        // Emit a delta at the start time, so that the part has both times.
         if open || step.began() != step.ended() {
             emit.push(What::Grew { voice, block: block.clone(), text: text.clone() });
         }
@@ -322,14 +323,14 @@ impl<'r, 'a> Run<'r, 'a> {
     }
 }
 
-/// A text or a thought.
+/// Text or reasoning.
 pub(super) struct Prose {
     pub voice: Voice,
     pub text: String,
     pub detail: SaidDetail,
 }
 
-/// The words of a step.
+/// The text of a step; `None` if its payloads disagree.
 fn said(step: &Step<'_>) -> Option<String> {
     let one = |fields: &Fields<'_>| fields.string("text");
     match (one(&step.started), one(&step.completed)) {

@@ -1,5 +1,5 @@
-//! The steps of a conversation before anything is made of them: what each is called, which of them
-//! the user said, which call each output belongs to, which snapshots a prompt used.
+//! Indexes the steps of a conversation before they are decoded: their names, which of them form the
+//! prompt, which call each output belongs to, which snapshots a prompt used.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,7 +20,7 @@ use super::{call, kinds};
 /// One step.
 pub(super) struct Step<'a> {
     pub index: usize,
-    /// What it is called here: its own id, or its number where that is missing or another's.
+    /// Its own id, or its number if the id is missing or already used.
     pub id: Arc<str>,
     pub label: Cow<'a, str>,
     pub fields: Fields<'a>,
@@ -29,7 +29,7 @@ pub(super) struct Step<'a> {
     pub depends_on: Vec<String>,
 }
 
-/// What a step may have (R-002-05).
+/// The fields of a step (R-002-05).
 pub(super) const STEP: [&str; 8] = [
     "step_id",
     "label",
@@ -74,7 +74,7 @@ impl<'a> Step<'a> {
         self.fields.time("ended_at")
     }
 
-    /// Whether what it carries can be read: objects, or nothing.
+    /// True if it has a label and its payloads are objects or absent.
     pub fn is_sound(&self) -> bool {
         let sound = |name: &str| self.fields.raw(name).is_none_or(|raw| raw.starts_with('{'));
         !self.label.is_empty() && sound("payload_started") && sound("payload_completed")
@@ -84,13 +84,12 @@ impl<'a> Step<'a> {
         snapshot_kind(&self.label).is_some() || self.label == "prompt.adaptations"
     }
 
-    /// What it is called in the document, where that is something.
+    /// Its id in the document, if not empty.
     pub fn told_id(&self) -> Option<Cow<'a, str>> {
         self.fields.text("step_id").filter(|id| !id.is_empty())
     }
 
-    /// What it carries: of its two payloads the one that says something, or the two as one, where
-    /// what was told later is what counts (R-002-05).
+    /// Its non-empty payload, or both merged, where `payload_completed` wins (R-002-05).
     pub fn payload(&self) -> Option<Payload<'a>> {
         match (says_something(&self.started), says_something(&self.completed)) {
             (true, false) => Some(Payload::One(self.started)),
@@ -113,7 +112,7 @@ impl<'a> Step<'a> {
         self.started.text(name).or_else(|| self.completed.text(name))
     }
 
-    /// Whether it is something that came with a prompt, or what began the turn in its place.
+    /// True if it can be part of a prompt, or is the trigger of a turn without one.
     fn is_asked(&self) -> bool {
         match &*self.label {
             "user_message" => !self.started.is("kind", "interjection"),
@@ -126,7 +125,7 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// What began the turn, where no words did.
+    /// The trigger of a turn that has no prompt text.
     pub fn trigger(&self) -> Option<Cow<'a, str>> {
         let own =
             self.started.is("kind", "trigger") && kinds::has_only(&self.started, &["trigger"]);
@@ -134,14 +133,14 @@ impl<'a> Step<'a> {
     }
 }
 
-/// What a step carries.
+/// The payload of a step.
 pub(super) enum Payload<'a> {
     One(Fields<'a>),
-    /// The text of the two as one object.
+    /// Both payloads merged into one JSON object.
     Both(String),
 }
 
-/// An object without fields is as good as none.
+/// True if a payload has any field; an empty object counts as none.
 pub(super) fn says_something(payload: &Fields<'_>) -> bool {
     payload.names().next().is_some()
 }
@@ -157,8 +156,8 @@ pub(super) fn snapshot_kind(label: &str) -> Option<&'static str> {
     })
 }
 
-/// The calls of a document. Some models count their calls from 0 in every reply: an id that another
-/// call has already is told apart by its step.
+/// The calls of a document. Some models number their calls from 0 in every reply: an id that
+/// another call has used is prefixed with its conversation and step.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(super) struct Calls(BTreeMap<u64, u64>);
@@ -167,7 +166,7 @@ impl Calls {
     fn of(&mut self, conversation: &str, step: &Step<'_>) -> Call {
         let own = format!("{conversation} {}", step.id);
         let Some(id) = step.text("call_id").filter(|id| !id.is_empty()) else {
-            // Without an id it is known by its step alone.
+            // A call without an id is named by its step.
             return Call::Alike(digest(own.as_bytes()), 0);
         };
         let owner = digest(own.as_bytes());
@@ -183,29 +182,29 @@ impl Calls {
 /// The steps of a conversation.
 pub(super) struct Steps<'a> {
     pub all: Vec<Step<'a>>,
-    /// What the user said.
+    /// Indexes of the steps that form the prompt.
     pub asked: BTreeSet<usize>,
-    /// The calls, by the steps that make them.
+    /// The calls, by the index of their step.
     calls: BTreeMap<usize, Called>,
-    /// The steps that make calls, by what they are called in the document.
+    /// The steps that make calls, by their id in the document.
     by_step: BTreeMap<String, usize>,
-    /// The same by the id of the call. Several may have the same.
+    /// The same, by call id. Several steps may share one.
     by_call: BTreeMap<String, Vec<usize>>,
     model_calls: BTreeSet<String>,
-    /// Snapshots that the prompt of a model call used, as far as it says so.
+    /// Snapshots that a model call with a recorded prompt depends on.
     pub used: BTreeSet<usize>,
-    /// The same by what they are called in the document.
+    /// The same, by id in the document.
     used_by_id: BTreeMap<String, Vec<usize>>,
-    /// The digests of all that prompts were made of.
+    /// Digests of all prompt pieces.
     pub pieces: BTreeSet<String>,
-    /// Our own document: its dependencies follow from its parts.
+    /// The document is our own export: its dependencies follow from its parts.
     pub own: bool,
 }
 
 /// A call that a step makes.
 pub(super) struct Called {
     pub call: Call,
-    /// The step says how it ended.
+    /// The step itself records how it ended.
     pub ended: bool,
 }
 
@@ -268,7 +267,7 @@ impl<'a> Steps<'a> {
                 self.used_by_id.entry(id.into_owned()).or_default().push(step.index);
             }
         }
-        // Only of our own documents is it asked what follows from the prompts.
+        // Only needed to decide what follows from the prompts of our own documents.
         if self.own && !self.used.is_empty() {
             let pieces = self.all.iter().flat_map(|step| {
                 let provenance = step.started.fields("prompt_provenance");
@@ -286,8 +285,7 @@ impl<'a> Steps<'a> {
         self.calls.get(&step.index).map_or_else(alike, |called| called.call.clone())
     }
 
-    /// The call of an output, and the step that makes it: the one that it depends on, or whose id
-    /// it has.
+    /// The call of an output and its step: the one that the output depends on, or has the id of.
     pub fn called(&self, step: &Step<'_>) -> Option<(&Called, &Step<'a>)> {
         let on = step.depends_on.iter().find_map(|id| self.by_step.get(id)).copied();
         let index = on.or_else(|| self.call_named(step, &step.text("call_id")?))?;
@@ -295,7 +293,7 @@ impl<'a> Steps<'a> {
     }
 
     /// The step that makes the call with this id: one that this step depends on, or the nearest
-    /// before it. Some models count their calls from 0 again.
+    /// before it, because some models reuse call ids.
     fn call_named(&self, step: &Step<'_>, id: &str) -> Option<usize> {
         let alike = self.by_call.get(id)?;
         let on = step.depends_on.iter().filter_map(|on| self.by_step.get(on));
@@ -304,7 +302,7 @@ impl<'a> Steps<'a> {
         on.or_else(|| alike.get(before.saturating_sub(1)).copied())
     }
 
-    /// What the call with this id is called here.
+    /// The id that we use for the call with this id.
     pub fn id_of_call(&self, step: &Step<'_>, id: &str) -> Arc<str> {
         let called = self.call_named(step, id).and_then(|index| self.calls.get(&index));
         match called.map(|called| &called.call) {
@@ -324,21 +322,21 @@ impl<'a> Steps<'a> {
         used.into_iter().filter_map(|index| self.all.get(index))
     }
 
-    /// Whether a step becomes a part, or parts.
+    /// True if a step becomes one or more parts.
     pub fn is_part(&self, step: &Step<'_>) -> bool {
         let other = self.asked.contains(&step.index) || self.used.contains(&step.index);
         !other && step.label != "assistant_call"
     }
 }
 
-/// What the user said stands first; snapshots may stand before it.
+/// The steps that form the prompt. They come first; only snapshots may precede them.
 fn asked(all: &[Step<'_>]) -> BTreeSet<usize> {
     let first =
         all.iter().take_while(|step| step.is_sound() && (step.is_snapshot() || step.is_asked()));
     first.filter(|step| step.is_asked()).map(|step| step.index).collect()
 }
 
-/// What a part of a conversation is called.
+/// The name of the part of a step.
 pub(super) fn name(conversation: &str, step: &Step<'_>) -> Name {
     Name::Record(format!("{conversation} {}", step.id).into())
 }

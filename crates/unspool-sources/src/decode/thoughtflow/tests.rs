@@ -1,4 +1,4 @@
-//! Decoders that are saved and resumed, what is recognised, and documents that are odd.
+//! Tests of saving and resuming decoders, of recognition, and of unusual documents.
 
 use std::path::{Path, PathBuf};
 
@@ -78,7 +78,7 @@ fn a_status_says_how_a_turn_ended_and_an_unknown_one_nothing() {
         let transcript = read(&run(status, ASKED));
         assert_eq!(transcript.turns[0].state.name(), state, "{status}");
     }
-    // What nobody saw the end of stays unknown when another conversation follows.
+    // A turn without a recorded end becomes unknown when another conversation follows.
     let first = run("unknown", ASKED);
     let second = first.replace("\"c\"", "\"d\"");
     let (_, second) = second.split_once("\"conversations\":[").unwrap();
@@ -130,7 +130,7 @@ fn an_end_that_only_the_rule_of_ends_told_is_told_by_it_again() {
     assert!(matches!(&part.body, Body::Error(error) if error.text == "out of luck"));
 }
 
-/// The tools of the only turn: their ids, states and outputs.
+/// The tools of the only turn: names, states and outputs.
 fn tools(transcript: &Transcript) -> Vec<(String, &'static str, String)> {
     let parts = transcript.turns.iter().flat_map(|turn| &turn.parts);
     let tools =
@@ -144,7 +144,7 @@ fn tool(name: &str, state: &'static str, output: &str) -> (String, &'static str,
     (name.to_owned(), state, output.to_owned())
 }
 
-/// What was kept of a document beside its parts.
+/// The unmapped fields of a document.
 fn kept(transcript: &Transcript, kind: &str) -> serde_json::Value {
     let parts = transcript.turns.iter().flat_map(|turn| &turn.parts);
     let data =
@@ -241,7 +241,7 @@ fn an_output_goes_to_the_nearest_call_before_it() {
     let transcript = read(&run("completed", &steps.join(",")));
     let expected = [tool("one", "completed", "1"), tool("two", "completed", "2")];
     assert_eq!(tools(&transcript), expected);
-    // What speaks of the second call speaks of it by the name that it has here.
+    // The agent and the patch refer to the second call by the id that we gave it.
     let mut second = None;
     for part in &transcript.turns[0].parts {
         if let Body::Tool(tool) = &part.body {
@@ -254,14 +254,14 @@ fn an_output_goes_to_the_nearest_call_before_it() {
     }
     let kinds: Vec<&str> =
         transcript.turns[0].parts.iter().map(|part| part.body.kind().name()).collect();
-    // The last is what was kept of the first step.
+    // The last part holds the unmapped fields of the first step.
     assert_eq!(kinds, ["tool", "tool", "agent", "patch", "data"]);
     assert_ne!(second.as_deref(), Some("call_0"));
 }
 
 #[test]
 fn a_field_that_is_not_what_it_should_be_is_kept() {
-    // Law 4: the field of a step, and what is kept of it.
+    // Law 4: a step, the path of its bad field, and the value kept for it.
     let call = r#"{"step_id":"t","label":"tool_call","#;
     let model = r#"{"step_id":"c","label":"assistant_call","#;
     for (step, place, value) in [
@@ -342,7 +342,7 @@ fn session_of(document: &str) -> (String, Transcript) {
 
 #[test]
 fn a_document_is_named_by_its_head_however_much_that_says() {
-    // R-002-04: also while it runs.
+    // R-002-04: also while the session is running.
     let whole = run("completed", ASKED);
     let (_, behind) = whole.split_once(r#""ended_at":null,"#).unwrap();
     for (head, left) in [
@@ -360,7 +360,7 @@ fn a_document_is_named_by_its_head_however_much_that_says() {
         r#"{{"session_id":"s","started_at":"2026-11-14T09:00:00.000Z",{behind}"#
     ));
     assert_eq!(began.1.session.facts.started.unwrap().to_string(), "2026-11-14T09:00:00Z");
-    // One in which nobody has said anything yet is one too.
+    // A document without conversations is recognised too.
     let (id, transcript) = session_of(r#"{"session_id":"s","conversations":[]}"#);
     assert_eq!((id.as_str(), transcript.turns.len()), ("s", 0));
 }

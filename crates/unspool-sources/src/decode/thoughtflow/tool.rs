@@ -1,4 +1,4 @@
-//! Steps of tools: what was called, how far it came, and what it gave back.
+//! Tool steps: calls, their state, and their outputs. Extends `ConversationDecoder`.
 
 use unspool_core::event::{Call, ToolEnd, What};
 use unspool_core::part::ToolState;
@@ -49,7 +49,7 @@ impl Run<'_, '_> {
         true
     }
 
-    /// What a call gave back. One whose call nobody told is kept where it stands (R-002-44).
+    /// The output of a call. An output without a call becomes a call at its own place (R-002-44).
     pub(super) fn tool_gave(
         &mut self,
         emit: &mut Emit<'_>,
@@ -77,7 +77,7 @@ impl Run<'_, '_> {
         let state = call::state(payload);
         let mut fields = call::read_of_outcome(payload);
         fields.extend(state.map(|_| "state"));
-        // What its call says already.
+        // Fields that repeat those of the call.
         let said = |name: &&str| {
             payload.is_text(name)
                 && known
@@ -89,7 +89,7 @@ impl Run<'_, '_> {
         let told = known.is_some_and(|(called, _)| called.ended);
         match call::end(state.unwrap_or(usual)).filter(|_| !told) {
             Some(end) => emit.push(What::ToolEnded { call, end, outcome }),
-            // How it ended is with the call, or it has not ended.
+            // The call's own step has its end, or the call has not ended.
             None => emit.push(What::ToolRefined { call, outcome }),
         }
         true

@@ -1,38 +1,38 @@
-//! Where a server is, as its address says it, and what lets us in there.
+//! The address of a server, parsed from what a person typed, and the credentials for it.
 
 use super::RemoteError;
 
-/// Secrets that are not in an address. What is empty is none.
+/// Credentials that are not in the address. An empty value counts as none.
 #[derive(Clone, Default)]
 pub struct Secrets {
-    /// What stands in the file `token` of the server's data folder.
+    /// The content of the file `token` in the server's data folder.
     pub token: Option<String>,
-    /// What was set with `unspool serve --set-password`.
+    /// The password set with `unspool serve --set-password`.
     pub password: Option<String>,
 }
 
 impl Secrets {
-    /// What the environment holds, so that no secret need stand on a command line.
+    /// Reads the environment, so that no secret needs to be on a command line.
     pub fn of_process() -> Secrets {
         let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
         Secrets { token: variable("UNSPOOL_TOKEN"), password: variable("UNSPOOL_PASSWORD") }
     }
 }
 
-/// Whom to connect to.
+/// Host and port of a server.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Address {
-    /// A name or an address, in brackets where it has colons.
+    /// A host name or an IP address; an IPv6 address in brackets.
     host: String,
     pub port: u16,
 }
 
 impl Address {
-    /// Reads an address as `unspool serve` prints it, or as a browser shows it, and the token that
-    /// it may have. Which page it is of is no matter.
+    /// Parses a URL as `unspool serve` prints it or as a browser shows it, and its token if it has
+    /// one. The path is ignored.
     pub fn read(text: &str) -> Result<(Address, Option<String>), RemoteError> {
         let text = text.trim();
-        // What follows may be a secret, and is never shown.
+        // The query and the fragment may hold the token: never print them.
         let shown = text.split(['?', '#']).next().unwrap_or_default();
         let wrong = || RemoteError::Address { address: shown.to_owned() };
         let (scheme, rest) = text.split_once("://").ok_or_else(wrong)?;
@@ -62,12 +62,12 @@ impl Address {
         Ok((Address { host: host.to_owned(), port }, token))
     }
 
-    /// For names to be looked up.
+    /// The host without brackets, for name resolution.
     pub fn host(&self) -> &str {
         self.host.trim_start_matches('[').trim_end_matches(']')
     }
 
-    /// What it is called, as browsers have it: a proxy may know its name without the usual port.
+    /// `host` or `host:port`, as browsers write it: port 80 is left out, as a proxy expects.
     pub fn name(&self) -> String {
         match self {
             Address { host, port: 80 } => host.clone(),

@@ -1,4 +1,5 @@
-//! Comes to stand before a server: connects, says who we are, and is greeted.
+//! Opens a connection: TCP, WebSocket handshake with token or login cookie, and the reader greeting
+//! with its version check.
 
 use std::time::Duration;
 
@@ -18,21 +19,21 @@ use unspool_engine::reader::wire::{LONGEST_ANSWER, READ, Said, VERSION};
 
 use super::{Address, RemoteError, Secrets};
 
-/// So long does anybody take to answer who is there.
+/// The timeout of each step: connect, handshake, login, greeting.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// An answer with what is around it.
+/// The longest response with its envelope.
 const LONGEST: usize = LONGEST_ANSWER + 4096;
 
-/// How a server of ours says why it refuses.
+/// The content type of an unspool server's error responses.
 const PROBLEM: &str = "application/problem+json";
 
 pub type Socket = WebSocketStream<TcpStream>;
 
-/// Somebody who connects, again and again.
+/// Opens connections to one server; keeps its credentials between attempts.
 pub struct Dialler {
     pub address: Address,
     pub secrets: Secrets,
-    /// What a password was given in return for, until the server forgets it.
+    /// The cookie of a password login, valid until the server restarts.
     login: Option<String>,
 }
 
@@ -41,7 +42,7 @@ impl Dialler {
         Dialler { address, secrets, login: None }
     }
 
-    /// Connects, and has been greeted.
+    /// Connects and waits for the server's greeting. Logs in with the password if the token fails.
     pub async fn dial(&mut self) -> Result<Socket, RemoteError> {
         let socket = match self.shake().await {
             Err(RemoteError::Unknown { .. } | RemoteError::WrongToken { .. })
@@ -70,7 +71,7 @@ impl Dialler {
             Ok(Err(error)) => return Err(self.silent(&error)),
             Err(late) => return Err(self.silent(&late)),
         };
-        // Wishes are small, and each is waited for.
+        // Queries are small and latency matters.
         let _ = stream.set_nodelay(true);
         let config = WebSocketConfig::default()
             .max_message_size(Some(LONGEST))
@@ -102,7 +103,7 @@ impl Dialler {
         Ok(request)
     }
 
-    /// What an answer means that is no socket.
+    /// The error for an HTTP response that refused the upgrade.
     fn refused(&self, response: &Response) -> RemoteError {
         let name = self.address.name();
         let status = response.status();
@@ -125,11 +126,11 @@ impl Dialler {
         }
     }
 
-    /// Sends the password, and has the cookie that is given for it. Blocks: the thread is our own.
+    /// Logs in with the password and returns the session cookie. Blocks: the thread is our own.
     fn log_in(&self) -> Result<String, RemoteError> {
         let name = self.address.name();
         let config = ureq::Agent::config_builder()
-            // Nobody else is spoken to than the one who was named.
+            // Connect to nobody but the named host: no proxy, no redirects.
             .proxy(None)
             .max_redirects(0)
             .max_redirects_will_error(false)
@@ -148,9 +149,9 @@ impl Dialler {
         match response.status().as_u16() {
             303 => {
                 let cookie = header("set-cookie").and_then(|cookie| cookie.split(';').next());
-                cookie.map(str::to_owned).ok_or_else(|| self.not_ours("it gives no cookie"))
+                cookie.map(str::to_owned).ok_or_else(|| self.not_ours("it sent no cookie"))
             }
-            // A server without a password wants a token for every page, this one too.
+            // A server without a password requires the token on every page, `/login` included.
             401 if header("content-type") == Some(PROBLEM) => Err(RemoteError::NoPassword { name }),
             401 => Err(RemoteError::WrongPassword { name }),
             404 => Err(RemoteError::NoPassword { name }),
@@ -172,7 +173,7 @@ impl Dialler {
         loop {
             let text = match timeout(PATIENCE, socket.next()).await {
                 Err(late) => return Err(self.silent(&late)),
-                Ok(None) => return Err(self.silent(&"it hung up")),
+                Ok(None) => return Err(self.silent(&"it closed the connection")),
                 Ok(Some(Err(error))) => return Err(lost(error)),
                 Ok(Some(Ok(Message::Text(text)))) => text,
                 Ok(Some(Ok(_))) => continue,
@@ -180,7 +181,7 @@ impl Dialler {
             return match serde_json::from_str(&text) {
                 Ok(Said::Ready { version }) if version == VERSION => Ok(socket),
                 Ok(Said::Ready { version }) => other(version),
-                // It knows sockets, and nothing of readers.
+                // A server that has the socket but not the reader protocol.
                 Ok(Said::Error { .. }) => other("an older version".to_owned()),
                 Ok(Said::Answer { .. } | Said::Written { .. } | Said::Missed) | Err(_) => {
                     other("another version".to_owned())

@@ -7,7 +7,7 @@ use tokio_tungstenite::accept_async;
 use super::*;
 use crate::link::Remote;
 
-/// A server that hears one text, says one text, and hangs up. Gives its address.
+/// A server that receives one message, sends one message and closes. Returns its address.
 fn says(text: &'static str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());

@@ -1,4 +1,4 @@
-//! What an export replaced, for people: never what it was.
+//! Prints what an export redacted, without the secrets themselves.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
@@ -7,12 +7,12 @@ use anyhow::Result;
 use unspool_core::id::SessionId;
 use unspool_core::redact::{Owner, Replaced, Report, Spot};
 
-/// What was really replaced: a secret may be known and stand nowhere.
+/// The secrets that occur in the output; the report may list others.
 fn secrets(report: &Report) -> impl Iterator<Item = &Replaced> {
     report.secrets.iter().filter(|secret| secret.count > 0)
 }
 
-/// Says in one line that something was replaced.
+/// Prints a one-line summary to stderr.
 pub fn warn(replaced: &[(SessionId, Report)]) {
     let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
     for secret in replaced.iter().flat_map(|(_, report)| secrets(report)) {
@@ -22,15 +22,15 @@ pub fn warn(replaced: &[(SessionId, Report)]) {
         let kinds: Vec<String> =
             kinds.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
         let all = kinds.join(", ");
-        eprintln!("unspool: replaced what looks like a secret ({all}); --dry-run lists it");
+        eprintln!("unspool: redacted possible secrets ({all}); --dry-run lists them");
     }
 }
 
-/// Every secret that would be replaced, with its places.
+/// Lists every secret that would be redacted, with its locations.
 pub fn list(replaced: &[(SessionId, Report)]) -> Result<()> {
     let mut out = BufWriter::new(io::stdout().lock());
     if replaced.iter().all(|(_, report)| secrets(report).next().is_none()) {
-        writeln!(out, "nothing in it looks like a secret")?;
+        writeln!(out, "no secrets found")?;
     }
     for (session, report) in replaced {
         for secret in secrets(report) {

@@ -1,4 +1,4 @@
-//! The demo: recorded sessions in a home of their own, read like any other home.
+//! The demo: recorded sessions in a separate home folder, read like any other home.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ macro_rules! recorded {
     };
 }
 
-/// Where each log lies in the demo's home, and what is in it.
+/// The path of each log in the demo's home, and its content.
 const LOGS: &[(&str, &[u8])] = recorded! {
     ".claude/projects/-home-dev-weather-app/112b2623-935f-4249-9e9a-c45c61ba0d98.jsonl"
         => "claude-code/discovery-loop/log.jsonl",
@@ -33,8 +33,8 @@ const LOGS: &[(&str, &[u8])] = recorded! {
     ".gemini/tmp/weather-app/chats/session-discovery.jsonl" => "gemini/discovery-loop/log.jsonl",
 };
 
-/// Writes the demo's home below the folder, and says how it is read. What is there already stays:
-/// a demo may grow.
+/// Writes the demo's home below the folder and returns the environment that reads it. Existing
+/// files are kept, because a demo session may grow.
 pub fn lay_out(folder: &Path) -> Result<Environment> {
     let home = folder.join("home");
     for (place, log) in LOGS {

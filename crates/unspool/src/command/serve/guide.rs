@@ -1,5 +1,5 @@
-//! What the first page knows of this machine: where sessions are looked for, and how the demo is
-//! opened. The demo is another archive behind another door of the same process.
+//! Data for the onboarding page: which folders are searched for sessions, and how to open the demo.
+//! The demo is a second server in the same process, with its own archive and token.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::archive::Archive;
 use crate::config;
 use crate::keeper::Keeper;
 
-/// `here` says whether all who come are on this machine: nobody else could reach the demo.
+/// `here`: all clients are on this machine. Others could not reach the demo's port.
 pub fn guide(folder: &Path, environment: &Environment, here: bool) -> Guide {
     let environment = environment.clone();
     let folder = folder.join("demo");
@@ -29,7 +29,7 @@ pub fn guide(folder: &Path, environment: &Environment, here: bool) -> Guide {
                 let (folder, opened) = (folder.clone(), Arc::clone(&opened));
                 Box::pin(async move {
                     let address = opened.get_or_try_init(|| open(folder)).await;
-                    let failed = |error| format!("the demo cannot be opened: {error:#}");
+                    let failed = |error| format!("cannot open the demo: {error:#}");
                     address.cloned().map_err(failed)
                 })
             })
@@ -48,7 +48,7 @@ fn looked(environment: &Environment) -> Vec<Looked> {
     of.collect()
 }
 
-/// Serves the demo beside, for as long as the process lives, and says where.
+/// Serves the demo until the process ends and returns its address.
 async fn open(folder: PathBuf) -> Result<String> {
     let keeper = tokio::task::spawn_blocking(move || -> Result<Keeper> {
         let environment = demo::lay_out(&folder)?;

@@ -1,4 +1,4 @@
-//! The password for those who come from elsewhere: asked for, and kept as a hash.
+//! The password for access from other machines. Only its hash is stored.
 
 use std::fs;
 use std::io::{self, BufRead, IsTerminal, Write};
@@ -9,17 +9,16 @@ use unspool_server::{hash_password, is_password_hash};
 
 use super::secret;
 
-/// What is shorter is guessed too soon.
+/// Shorter passwords are too easy to guess.
 const SHORTEST: usize = 8;
 
-/// Asks for a password, and keeps its hash.
+/// Reads a new password and stores its hash.
 pub fn set(folder: &DataFolder) -> Result<()> {
     let password = if io::stdin().is_terminal() { ask_twice()? } else { line()? };
     if password.chars().count() < SHORTEST {
-        bail!("a password has {SHORTEST} characters at least; choose a longer one");
+        bail!("the password must have at least {SHORTEST} characters");
     }
-    let hash =
-        hash_password(&password).ok_or_else(|| anyhow!("the system gives no random bytes"))?;
+    let hash = hash_password(&password).ok_or_else(|| anyhow!("the system has no random bytes"))?;
     let context = || format!("cannot use {}", folder.path().display());
     folder.create().with_context(context)?;
     let path = folder.path().join("password");
@@ -28,7 +27,7 @@ pub fn set(folder: &DataFolder) -> Result<()> {
     Ok(())
 }
 
-/// The hash that is kept, if there is one.
+/// Loads the stored hash, if there is one.
 pub fn kept(folder: &DataFolder) -> Result<Option<String>> {
     let path = folder.path().join("password");
     let hash = match fs::read_to_string(&path) {
@@ -53,12 +52,12 @@ fn line() -> Result<String> {
 fn ask_twice() -> Result<String> {
     let password = ask("New password: ")?;
     if ask("Again: ")? != password {
-        bail!("the two are not the same; nothing was changed");
+        bail!("the passwords differ; nothing was changed");
     }
     Ok(password)
 }
 
-/// Asks on the terminal, which does not show what is typed.
+/// Prompts on the terminal without echo.
 fn ask(what: &str) -> Result<String> {
     eprint!("{what}");
     io::stderr().flush()?;
@@ -69,7 +68,7 @@ fn ask(what: &str) -> Result<String> {
     answer
 }
 
-/// The terminal shows nothing for as long as this lives.
+/// Turns terminal echo off until dropped.
 #[cfg(unix)]
 struct Hidden(Option<rustix::termios::Termios>);
 
@@ -90,7 +89,7 @@ impl Drop for Hidden {
     fn drop(&mut self) {
         use rustix::termios::{OptionalActions, tcsetattr};
         if let Some(before) = &self.0 {
-            // If it cannot be put back, `stty echo` can.
+            // If this fails, the user can run `stty echo`.
             let _ = tcsetattr(io::stdin(), OptionalActions::Now, before);
         }
     }

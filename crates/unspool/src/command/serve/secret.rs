@@ -1,4 +1,4 @@
-//! What is kept with the archive and is for its owner's eyes only.
+//! Secrets stored in the data folder, readable by the owner only.
 
 use std::fs;
 use std::io::Write;
@@ -8,27 +8,27 @@ use anyhow::{Context, Result, anyhow};
 use unspool_engine::lock::DataFolder;
 use unspool_server::Door;
 
-/// The token is kept with the archive, so that pages which are open, and links that were kept, hold
-/// when the program is started again. Whoever can read it can read the archive too.
+/// Loads or creates the access token. It is stored with the archive, so that open pages and saved
+/// links work after a restart. Anyone who can read it can read the archive anyway.
 pub fn token(folder: &DataFolder) -> Result<String> {
     let path = folder.path().join("token");
     let is_one = |token: &str| token.len() == 48 && token.bytes().all(|c| c.is_ascii_hexdigit());
     if let Some(token) = fs::read_to_string(&path).ok().filter(|token| is_one(token)) {
         return Ok(token);
     }
-    let token = Door::secret().ok_or_else(|| anyhow!("the system gives no random bytes"))?;
+    let token = Door::secret().ok_or_else(|| anyhow!("the system has no random bytes"))?;
     keep(&path, &token)?;
     Ok(token)
 }
 
-/// Writes a file that nobody else reads, whole or not at all.
+/// Atomically writes a file with mode 0600.
 pub fn keep(path: &Path, secret: &str) -> Result<()> {
     let new = path.with_extension("new");
     let mut options = fs::OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    // What an earlier attempt left may be readable for others.
+    // A leftover of an earlier attempt may have wider permissions.
     let _ = fs::remove_file(&new);
     options
         .open(&new)

@@ -1,4 +1,4 @@
-//! `show PATH`: a session straight from its file or folder. The archive is never opened for it.
+//! `show PATH`: decodes a session directly from its file or folder, without opening the archive.
 
 use std::io;
 use std::path::Path;
@@ -17,17 +17,17 @@ use unspool_sources::read::{beside, rows};
 
 use crate::command::warn;
 
-/// A session that was read from files.
+/// A session decoded from files.
 pub struct FromFile {
     pub summary: Summary,
     pub transcript: Transcript,
-    /// Its sub-agents, where their own logs were read.
+    /// Its sub-agents whose own logs were read.
     pub family: Family,
     pub records: Ledger,
     pub warnings: Vec<Warning>,
 }
 
-/// Reads the session of a file, of standard input or of a folder.
+/// Reads a session from a file, standard input or a folder.
 pub fn load(path: &Path, wanted: Option<&str>) -> Result<FromFile> {
     let mut gathering = Gathering::default();
     let skipped = read(&mut gathering, path)?;
@@ -49,7 +49,7 @@ fn warning(path: &Path, what: String) -> Warning {
     Warning { file, line: 0, what, bytes: Vec::new() }
 }
 
-/// The sub-agents of a session, nested ones included, where their own logs were read.
+/// The sub-agents of a session whose own logs were read, nested ones included.
 fn agents_of(gathering: &Gathering, shown: &Gathered, transcript: &Transcript) -> Vec<Transcript> {
     let mut found: Vec<Transcript> = Vec::new();
     let mut names: Vec<String> = transcript.agent_ids().map(str::to_owned).collect();
@@ -66,7 +66,7 @@ fn agents_of(gathering: &Gathering, shown: &Gathered, transcript: &Transcript) -
     found
 }
 
-/// What was read and belongs to other sessions than the one shown.
+/// Warnings about records that belong to other sessions.
 fn not_shown(gathering: &Gathering, shown: &Gathered, path: &Path) -> Vec<Warning> {
     let others = gathering.sessions.iter().filter(|other| !std::ptr::eq(*other, shown));
     let (agents, others): (Vec<&Gathered>, Vec<&Gathered>) =
@@ -89,8 +89,8 @@ fn not_shown(gathering: &Gathering, shown: &Gathered, path: &Path) -> Vec<Warnin
     warnings
 }
 
-/// Reads a file, standard input, or every log of a folder. What is nothing we know is a warning
-/// inside a folder, and an error where it was named.
+/// Reads a file, standard input, or every log of a folder. An unrecognised file is a warning inside
+/// a folder and an error if it was named.
 fn read(gathering: &mut Gathering, path: &Path) -> Result<Vec<Warning>> {
     if path == Path::new("-") {
         let lines = lines_of(io::stdin())?;
@@ -122,18 +122,18 @@ fn read(gathering: &mut Gathering, path: &Path) -> Result<Vec<Warning>> {
     Ok(skipped)
 }
 
-/// Why a file inside a folder was passed over, where its name stands beside.
+/// Why a file inside a folder was skipped, for a warning that names the file.
 fn reason(error: &GatherError) -> String {
     match error {
         GatherError::Unreadable { source, .. } => format!("cannot be read: {source}"),
         GatherError::PromptHistory { .. } => "a list of typed prompts, not a session".to_owned(),
-        GatherError::Unknown { .. } => "nothing that Unspool knows".to_owned(),
+        GatherError::Unknown { .. } => "unrecognised file format".to_owned(),
         GatherError::Empty { .. } => "empty".to_owned(),
     }
 }
 
-/// The session to show: the one that was asked for, else the one that has a log, where hooks also
-/// speak of others.
+/// The session to show: the requested one, else the one with the strongest feed (hooks may also
+/// mention other sessions).
 fn the_session<'g>(
     gathering: &'g Gathering,
     path: &Path,
@@ -153,7 +153,7 @@ fn the_session<'g>(
             gathering.sessions.iter().filter(|session| session.spine == strongest).collect()
         }
     };
-    // Sub-agents are shown with their parents, and a session without a turn is hardly meant.
+    // Prefer sessions that are not sub-agents, then sessions with turns.
     for keep in [|one: &Gathered| !one.is_sub_agent(), |one: &Gathered| one.has_turns()] {
         if found.len() > 1 && found.iter().any(|session| keep(session)) {
             found.retain(|session| keep(session));
@@ -165,7 +165,7 @@ fn the_session<'g>(
             bail!("{} holds no session {}", path.display(), wanted.unwrap_or_default())
         }
         [] => bail!(
-            "{} holds no session that Unspool knows; `unspool import --help` says what it reads",
+            "{} holds no session in a supported format; `unspool import --help` lists the formats",
             path.display()
         ),
         several => {

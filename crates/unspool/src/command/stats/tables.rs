@@ -1,5 +1,5 @@
-//! The figures for people: a summary, a sparkline of the last weeks, and tables that fit the
-//! terminal. Columns that say least are left out first, and a bar takes the room that remains.
+//! Prints statistics: a summary, a sparkline of the last weeks, and tables that fit the terminal.
+//! The least important columns are dropped first, and a bar fills the remaining width.
 
 use std::io::{self, Write};
 
@@ -15,23 +15,23 @@ use crate::chart::{bar, compact, sparkline};
 use crate::paint::Style;
 use crate::table::{self, Column, left, right};
 
-/// How many rows stand in each table when all of them are shown.
+/// Rows of each table when all tables are shown.
 const DAYS: usize = 14;
 const PROJECTS: usize = 8;
 const TOOLS: usize = 12;
 
-/// How far back the sparkline goes.
+/// Maximum length of the sparkline.
 const WEEKS: usize = 8;
 
-/// The room for names, and for bars.
+/// Minimum width of names; minimum and maximum width of bars.
 const NAME: usize = 12;
 const BAR: (usize, usize) = (6, 24);
 const GAP: usize = 2;
 
-/// Below this, numbers are written short.
+/// Below this terminal width, numbers are abbreviated.
 const SHORT: usize = 32;
 
-/// Columns that say less than a bar does.
+/// Columns with this rank or above are dropped before the bar is.
 const WORTH_A_BAR: u8 = 4;
 
 /// The summary and the first rows of each table.
@@ -85,7 +85,7 @@ pub fn one(
     more(left_out, name, style, out)
 }
 
-/// Says what was left out, and how to see it.
+/// Prints how many rows were left out and how to see them.
 fn more(left_out: usize, by: &str, style: &Style, out: &mut impl Write) -> io::Result<()> {
     if left_out == 0 {
         return Ok(());
@@ -101,7 +101,7 @@ fn summary(figures: &Stats, style: &Style, out: &mut impl Write) -> io::Result<(
         |value: u64, noun: &str| format::count(usize::try_from(value).unwrap_or(usize::MAX), noun);
     let mut sessions = vec![count(totals.sessions, "session")];
     if totals.sub_agents > 0 {
-        sessions.push(format!("of these {}", count(totals.sub_agents, "sub-agent")));
+        sessions.push(format!("including {}", count(totals.sub_agents, "sub-agent")));
     }
     list(&sessions, style, out)?;
     let turns = count(totals.turns, "turn");
@@ -120,19 +120,19 @@ fn summary(figures: &Stats, style: &Style, out: &mut impl Write) -> io::Result<(
     let failed: u64 = figures.tools.iter().map(|tool| tool.failed).sum();
     let reasoning = match tokens.reasoning {
         0 => String::new(),
-        reasoning => format!("of it {} for reasoning", number(reasoning)),
+        reasoning => format!("including {} for reasoning", number(reasoning)),
     };
     let cost = totals.usage.cost_usd.map_or("–".to_owned(), dollars);
-    let said = format!("said by {} of {}", number(totals.sessions_with_cost), sessions[0]);
+    let said = format!("reported by {} of {}", number(totals.sessions_with_cost), sessions[0]);
     let estimated = totals.usage.estimated_cost_usd.map_or("–".to_owned(), dollars);
     let mut by_prices = format!("by the prices of {}", Prices::AS_OF);
     if totals.usage.unpriced_steps > 0 {
         let without = count(totals.usage.unpriced_steps, "call");
-        by_prices.push_str(&format!(", without {without} of unknown price"));
+        by_prices.push_str(&format!(", excluding {without} of unknown price"));
     }
     let thoughts = of(share(totals.reasoning_parts, totals.parts));
     let rows = [
-        ("input", number(tokens.input), "tokens, beside the cache".to_owned()),
+        ("input", number(tokens.input), "tokens, without cached ones".to_owned()),
         ("output", number(tokens.output), reasoning),
         ("cache read", number(tokens.cache_read), String::new()),
         ("cache write", number(tokens.cache_write), String::new()),
@@ -143,7 +143,7 @@ fn summary(figures: &Stats, style: &Style, out: &mut impl Write) -> io::Result<(
             number(totals.tool_calls),
             format!("{} failed{}", number(failed), of(share(failed, finished))),
         ),
-        ("errors", number(totals.errors), "failed calls among them".to_owned()),
+        ("errors", number(totals.errors), "including failed calls".to_owned()),
         ("reasoning", number(totals.reasoning_parts), format!("of the parts{thoughts}")),
     ];
     let room = rows.iter().map(|(_, value, _)| width(value)).max().unwrap_or_default();
@@ -156,7 +156,7 @@ fn summary(figures: &Stats, style: &Style, out: &mut impl Write) -> io::Result<(
     Ok(())
 }
 
-/// A few words each, on as many lines as they need.
+/// Joins phrases with commas and wraps them.
 fn list(pieces: &[String], style: &Style, out: &mut impl Write) -> io::Result<()> {
     let mut line = String::new();
     for piece in pieces {
@@ -172,7 +172,7 @@ fn list(pieces: &[String], style: &Style, out: &mut impl Write) -> io::Result<()
     writeln!(out, "{}", cut(&line, style.width))
 }
 
-/// Tokens per day up to the last day that has some, as many days as fit.
+/// A sparkline of tokens per day, ending with the last day in the data.
 fn spark(days: &[Group], style: &Style, out: &mut impl Write) -> io::Result<()> {
     let date = |group: &Group| group.name.as_deref()?.parse::<Date>().ok();
     let Some(last) = days.iter().rev().find_map(date) else { return Ok(()) };
@@ -191,10 +191,10 @@ fn spark(days: &[Group], style: &Style, out: &mut impl Write) -> io::Result<()> 
     writeln!(out, "\n{}", cut(&line, style.width))
 }
 
-/// A column with what stands in it.
+/// A column and its cells.
 struct Field {
     column: Column,
-    /// How soon it is left out: 0 is never.
+    /// The highest rank is dropped first; 0 is never dropped.
     rank: u8,
     cells: Vec<String>,
 }
@@ -290,7 +290,7 @@ fn group_name(group: &Group, by: By) -> String {
     }
 }
 
-/// The end of a path says most; two folders tell most projects apart.
+/// The last two folders of a path, enough to distinguish most projects.
 fn end_of(path: &str) -> String {
     let mut folders: Vec<&str> =
         path.rsplit(['/', '\\']).filter(|folder| !folder.is_empty()).take(2).collect();
@@ -324,7 +324,7 @@ fn tools(tools: &[ToolFigures], style: &Style, out: &mut impl Write) -> io::Resu
     write("TOOL", names, fields, &values, style, out)
 }
 
-/// Nothing instead of a nought, so that what is there stands out.
+/// An empty cell for zero, so that other values stand out.
 fn some(value: u64) -> String {
     if value == 0 { String::new() } else { format::number(value) }
 }

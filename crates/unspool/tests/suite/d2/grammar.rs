@@ -1,11 +1,11 @@
-//! A reader of the D2 that we write, strict where the compiler is lax: it knows every bare word, every
-//! escape, and it follows links, classes and ends of edges to what they name.
+//! A strict parser for the subset of D2 that we write: it accepts only known keywords and escapes,
+//! and resolves links, classes and edges to their targets.
 
 use std::collections::BTreeMap;
 
 use unspool_core::block::is_bidi;
 
-/// What stands between braces.
+/// The content of a pair of braces.
 #[derive(Debug, Default)]
 pub struct Map {
     pub entries: Vec<(Key, Value)>,
@@ -49,7 +49,7 @@ impl Map {
         found.map(|(_, value)| value)
     }
 
-    /// What is named by somebody, not by D2.
+    /// The entries with quoted keys: ours, not D2 keywords.
     pub fn own(&self) -> BTreeMap<&str, &Value> {
         let named = self.entries.iter().filter_map(|(key, value)| match key {
             Key::Quoted(key) => Some((key.as_str(), value)),
@@ -216,7 +216,7 @@ impl Reader<'_> {
     }
 }
 
-/// Follows classes, links and edges to what they name, in the first board and in all below it.
+/// Resolves classes, links and edges in the root board and all its layers.
 pub fn follow(root: &Map) -> Result<(), String> {
     let classes = root.bare("classes").and_then(|classes| classes.map.as_ref());
     let classes: Vec<&str> = classes.map(|map| map.own().into_keys().collect()).unwrap_or_default();
@@ -245,7 +245,7 @@ fn shapes(map: &Map, classes: &[&str], leads: &dyn Fn(&str) -> bool) -> Result<(
         if !classes.contains(&class) {
             return Err(format!("{key:?} has the class {class:?}, which is not there"));
         }
-        // The compiler reads tooltips as Markdown, and refuses broken markup in them.
+        // The compiler parses tooltips as Markdown and rejects broken markup.
         let tooltip = map.text("tooltip").unwrap_or_default();
         let tag = |(sign, next): (char, char)| {
             sign == '<' && (next.is_ascii_alphabetic() || "/!?".contains(next))

@@ -1,19 +1,19 @@
-//! Reads the AI SDK's messages and streams with nothing of the product: plain JSON values, and for
-//! streams the rules that the SDK's reducer follows.
+//! An independent reader of the AI SDK's messages and streams: plain JSON values, and for streams
+//! the rules of the SDK's reducer.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::{Value, json};
 
-/// What is told of a reply, in its order.
+/// A part of a reply.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Piece {
     Text(String),
     Reasoning(String),
-    /// Call, tool, state, and what it gave back.
+    /// Call id, tool, state, and result.
     Tool(String, String, String, Value),
-    /// Any other part, by its kind and one thing that it says.
+    /// Any other part: its kind and one of its fields.
     Other(String, String),
 }
 
@@ -31,7 +31,7 @@ pub fn chunks(path: &Path) -> Vec<Value> {
     data.filter(|data| *data != "[DONE]").map(parse).collect()
 }
 
-/// JSON in which half a character may be cut off.
+/// Parses JSON that may contain half of a surrogate pair.
 fn parse(text: &str) -> Value {
     let mut text = text.to_owned();
     for unit in 0xD800..0xE000 {
@@ -59,7 +59,7 @@ fn piece(part: &Value) -> Option<Piece> {
     Some(match &*kind {
         "step-start" => return None,
         "text" | "reasoning" if text("text").trim().is_empty() => {
-            // Thoughts that nobody may read are there all the same.
+            // Redacted reasoning counts although it has no text.
             let told = part["providerMetadata"].to_string();
             let hidden = kind == "reasoning"
                 && ["redactedData", "EncryptedContent", "ignature"]
@@ -89,7 +89,7 @@ fn piece(part: &Value) -> Option<Piece> {
     })
 }
 
-/// The parts of the messages that a stream makes, each message after the other.
+/// Reduces a stream to messages: their ids and parts, in order.
 pub fn reduced(chunks: &[Value]) -> Vec<(String, Vec<Value>)> {
     let mut messages: Vec<(String, Vec<Value>)> = Vec::new();
     let mut open: BTreeMap<String, usize> = BTreeMap::new();

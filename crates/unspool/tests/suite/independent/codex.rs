@@ -1,5 +1,5 @@
-//! A second reading of Codex's rollouts: what the model said, thought and called, in the order of
-//! the file, what came back, and the tokens of each response.
+//! An independent reader of Codex's rollouts: the model's text, reasoning and calls in file order,
+//! the outputs, and the tokens of each response.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,13 +10,13 @@ use super::Kind;
 
 #[derive(Default, Debug)]
 pub struct Rollout {
-    /// Text and reasoning by what they say, calls by their ids.
+    /// Text and reasoning by their content, calls by their ids.
     pub blocks: Vec<(Kind, String)>,
-    /// What the model was given back, by call, where its process had ended by then.
+    /// The output that the model got, by call, if the process had ended by then.
     pub outputs: BTreeMap<String, String>,
     pub output_tokens: u64,
     pub input_tokens: u64,
-    /// The beginning of its history is in another file.
+    /// It continues a history that starts in another file.
     pub goes_on: bool,
 }
 
@@ -42,7 +42,7 @@ pub fn rollout(text: &str) -> Rollout {
                     told.blocks.push((Kind::Tool, call.to_owned()));
                 }
             }
-            // A fork that copies its parent does not pay for it again.
+            // A fork's copied responses are not counted again.
             ("token_usage_record", _) if payload["turn_id"].as_str().unwrap() > id => {
                 let count = |name: &str| payload["usage"][name].as_u64().unwrap_or(0);
                 told.output_tokens += count("output_tokens");
@@ -51,7 +51,7 @@ pub fn rollout(text: &str) -> Rollout {
             _ => {}
         }
     }
-    // Before responses were recorded one by one, there were totals only.
+    // Older versions record only totals.
     if !lines.iter().any(|line| line["type"] == "token_usage_record") {
         let mut totals =
             lines.iter().filter_map(|line| line["payload"]["info"].get("total_token_usage"));
@@ -104,7 +104,7 @@ fn model_item(told: &mut Rollout, lines: &[Value], at: usize) {
     }
 }
 
-/// Whether the program alone asked for this: nothing but its own records up to the compaction.
+/// True if the program itself requested this: only its own records precede the compaction.
 fn is_summary(lines: &[Value], at: usize) -> bool {
     let follows = lines[at + 1..].iter().find(|line| {
         let kind = line["payload"]["type"].as_str().unwrap_or_default();
@@ -114,7 +114,7 @@ fn is_summary(lines: &[Value], at: usize) -> bool {
     follows.is_some_and(|line| line["type"] == "compacted")
 }
 
-/// Calls that no item of the model tells of: inside scripts, and those of a reviewer.
+/// Calls without a model item: those inside scripts, and those of a reviewer.
 fn shown_item(told: &mut Rollout, event: &Value, thread: &str) {
     let item = &event["item"];
     let id = item["id"].as_str().unwrap_or_default().to_owned();
@@ -133,7 +133,7 @@ fn shown_item(told: &mut Rollout, event: &Value, thread: &str) {
     }
 }
 
-/// A rollout of a case, packed or not.
+/// The rollout of a case, compressed or not.
 pub fn rollout_of(case: &Path) -> Option<Rollout> {
     let (plain, packed) = (case.join("log.jsonl"), case.join("log.jsonl.zst"));
     if plain.exists() {

@@ -1,5 +1,5 @@
-//! What a log of Copilot CLI must become, read from its raw JSON: for each of its sessions the
-//! blocks in order, the result of each call, and the tokens.
+//! An independent reader of Copilot CLI's logs: for each session the blocks in order, the result of
+//! each call, and the tokens.
 
 use std::collections::BTreeMap;
 
@@ -11,13 +11,13 @@ use super::{Kind, Lines, Tokens, add, number, string};
 pub struct Told {
     /// Text, or the id of a call.
     pub blocks: Vec<(Kind, String)>,
-    /// What the model was told, whether it went wrong, and the exit code.
+    /// The output that the model got, whether it failed, and the exit code.
     pub results: BTreeMap<String, (String, bool, Option<i64>)>,
     pub tokens: Tokens,
     pub prompts: Vec<String>,
 }
 
-/// By session: of a sub-agent its own id.
+/// By session id; a sub-agent has its own.
 pub fn sessions(bytes: &[u8]) -> BTreeMap<String, Told> {
     let mut own = String::new();
     let mut all: BTreeMap<String, Told> = BTreeMap::new();

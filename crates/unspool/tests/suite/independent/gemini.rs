@@ -1,6 +1,5 @@
-//! What a chat file of Gemini CLI must become, read from its raw JSON. Each line is an operation:
-//! what a message says is taken where it is first said, so that calls which are added to an older
-//! message stand behind what was said before them.
+//! An independent reader of Gemini CLI's chat files. Each line is an operation. Content is ordered
+//! by its first appearance, so calls added to an older message come after everything before them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +11,7 @@ use super::{Kind, Lines, Tokens, add, number, string};
 pub struct Told {
     /// Text, or the id of a call.
     pub blocks: Vec<(Kind, String)>,
-    /// What the model was told, and whether it went wrong.
+    /// The output that the model got, and whether it failed.
     pub results: BTreeMap<String, (String, bool)>,
     pub tokens: Tokens,
     pub prompts: Vec<String>,

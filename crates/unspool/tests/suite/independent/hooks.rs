@@ -1,5 +1,5 @@
-//! The questions in a capture of hook payloads. A PermissionRequest does not say which call it is
-//! about: the PreToolUse before it, with the same tool and the same input, does.
+//! The permission questions in a capture of hook payloads. A PermissionRequest has no call id; it
+//! belongs to the PreToolUse before it with the same tool and input.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ pub struct Question {
     pub agent_id: Option<String>,
     pub tool_name: String,
     pub tool_input: Value,
-    /// `None` where no PreToolUse told it: versions up to 2.0.x do not name their calls in hooks.
+    /// `None` without a PreToolUse: versions up to 2.0.x have no call ids in hooks.
     pub tool_use_id: Option<String>,
 }
 
@@ -30,8 +30,8 @@ pub fn hook_questions_of(bytes: &[u8]) -> Vec<Question> {
         match string(&payload["hook_event_name"]) {
             "PreToolUse" => started.push(payload),
             "PermissionRequest" => {
-                // The nearest one: the same command may have been asked for before. Each call is
-                // asked for once, so a second equal question is about an earlier call.
+                // The nearest one: the same command may have been requested before. Each call is
+                // asked about once, so a second equal question belongs to an earlier call.
                 let same = |call: &Value| {
                     ["session_id", "agent_id", "tool_name", "tool_input"]
                         .iter()

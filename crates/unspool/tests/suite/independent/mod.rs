@@ -1,11 +1,11 @@
-//! A second reading of Claude Code's raw JSON, to check the product against. It shares no code
-//! with the product, knows nothing of its model, and is written for plainness, not for speed:
-//! whole files in memory, one `Value` for each line.
+//! An independent reader of Claude Code's raw JSON, to check the product against. It shares no code
+//! and no types with the product, and is written for clarity, not for speed: whole files in memory,
+//! one `Value` per line.
 //!
-//! What it derives is the order that a person would find with the log open in an editor: model
-//! messages in the order in which they are first seen, and in each message its blocks by index.
+//! It derives the order that a person would find in the log: model messages in the order of their
+//! first appearance, and in each message its blocks by index.
 
-// Each test file takes what it needs. There is nothing sensible to do when a fixture is missing.
+// Each test file uses only some of it. A missing fixture is a panic.
 #![allow(dead_code, unused_imports, clippy::panic)]
 
 use std::collections::BTreeMap;
@@ -30,9 +30,9 @@ pub enum Kind {
     Reasoning,
     Text,
     Tool,
-    /// A text that the CLI put there to say what went wrong.
+    /// An error text written by the CLI itself.
     Error,
-    /// A kind of block that this reader does not know.
+    /// A kind of block unknown to this reader.
     Other,
 }
 
@@ -40,7 +40,7 @@ pub enum Kind {
 #[derive(Clone, PartialEq, Debug)]
 pub struct Block {
     pub kind: Kind,
-    /// The id of the message; of the record where there is none.
+    /// The id of the message, or of the record if it has none.
     pub message: String,
     pub index: usize,
     /// Text, reasoning or error. Empty for a tool and for redacted reasoning.
@@ -48,7 +48,7 @@ pub struct Block {
     /// For a tool: its id, its name and its input.
     pub call: Option<Call>,
     pub redacted: bool,
-    /// The stream says that the agent threw the block away; the log never has it.
+    /// The stream marks the block as discarded; the log never has it.
     pub abandoned: bool,
 }
 
@@ -59,7 +59,7 @@ pub struct Call {
     pub input: Value,
 }
 
-/// What came back for a tool call.
+/// The result of a tool call.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ToolResult {
     /// The content if it is a string, else its text blocks joined with line ends.
@@ -77,14 +77,14 @@ pub struct Tokens {
     pub cache_creation: u64,
 }
 
-/// What the agent itself counted, over the whole session and everything that it started.
+/// The agent's own count over the whole session and its sub-agents.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct CostState {
     pub tokens: Tokens,
     pub cost_usd: f64,
 }
 
-/// All that is expected of a log.
+/// The expected content of a log.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Log {
     pub session_id: Option<String>,
@@ -94,16 +94,16 @@ pub struct Log {
     pub results: BTreeMap<String, ToolResult>,
     /// Of the messages that `blocks` come from.
     pub tokens: Tokens,
-    /// Of side chains that are written into the main thread's file (up to 1.0.x).
+    /// Of side chains written into the main thread's file (up to 1.0.x).
     pub side_chain_tokens: Tokens,
     pub cost_state: Option<CostState>,
-    /// Nobody asked it for anything (2.0.x).
+    /// A sub-agent that only warmed up, without a task (2.0.x).
     pub warm_up: bool,
     /// Lines that are not blank.
     pub records: usize,
-    /// Those of them that side chains have in the main thread's file.
+    /// Those of side chains in the main thread's file.
     pub side_records: usize,
-    /// The numbers, counted from 1, of those of them that are no JSON.
+    /// The numbers, from 1, of lines that are not JSON.
     pub unparsable: Vec<usize>,
 }
 
@@ -116,11 +116,11 @@ pub fn log_of(bytes: &[u8]) -> Log {
     log_of_lines(Lines::of(bytes))
 }
 
-/// A sub-agent whose records stand in the main thread's file.
+/// A sub-agent whose records are in the main thread's file.
 pub struct Chain {
     /// The uuid of its first record.
     pub root: String,
-    /// The call whose prompt its first words are.
+    /// The call whose prompt is its first message.
     pub call: Option<String>,
     pub log: Log,
 }
@@ -172,13 +172,13 @@ fn log_of_lines(lines: Lines) -> Log {
     let mut log = Log { records: lines.records, unparsable: lines.unparsable, ..Log::default() };
     let mut main = Messages::default();
     let mut side = Messages::default();
-    // What a fork copied is older than its file, and was counted where it happened.
+    // Records that a fork copied are older than its file, and are counted in the original.
     let mut own = Messages::default();
     let time = |record: &Value| record["timestamp"].as_str().map(str::to_owned);
     let begun = lines.values.iter().find_map(time);
     let is_own = |record: &Value| {
         let (Some(begun), Some(at)) = (&begun, time(record)) else { return true };
-        // 1.0.x gives what it copies one time, and drops the ids of requests.
+        // 1.0.x gives all copied records the same time and drops their request ids.
         if at == *begun && record["requestId"].is_null() {
             return false;
         }
@@ -246,9 +246,9 @@ pub struct Messages {
 struct Message {
     id: String,
     blocks: Vec<Block>,
-    /// How many blocks have appeared, for records that do not say which one they are.
+    /// How many blocks have appeared, for records without a block index.
     appeared: usize,
-    /// Of the record with the most output tokens; nothing for what the CLI wrote itself.
+    /// Of the record with the most output tokens; zero for the CLI's own texts.
     tokens: Tokens,
 }
 
@@ -267,8 +267,8 @@ impl Messages {
         &mut self.seen[at]
     }
 
-    /// Takes an assistant record of a log, or an assistant frame of a stream, which is the same
-    /// but for the names of its flags.
+    /// Takes an assistant record of a log or an assistant frame of a stream; they differ only in
+    /// the names of their flags.
     fn take_record(&mut self, record: &Value) {
         let body = &record["message"];
         let id = body["id"].as_str().or(record["uuid"].as_str()).unwrap_or_default();
@@ -293,7 +293,7 @@ impl Messages {
         }
     }
 
-    /// All blocks, in order, without those that show nothing.
+    /// All blocks, in order, without empty ones.
     fn blocks(mut self) -> Vec<Block> {
         for message in &mut self.seen {
             message.blocks.sort_by_key(|block| block.index);
@@ -342,7 +342,7 @@ fn block(message: &str, index: usize, content: &Value) -> Block {
 fn take_results(record: &Value, results: &mut BTreeMap<String, ToolResult>) {
     let content = record["message"]["content"].as_array().map_or(&[][..], Vec::as_slice);
     let is_result = |block: &&Value| block["type"] == "tool_result";
-    // The record has one structured result, so it can belong to one only.
+    // The record has one structured result: assign it only if there is one block.
     let alone = content.iter().filter(is_result).count() == 1;
     for block in content.iter().filter(is_result) {
         let structured = if alone { record["toolUseResult"].clone() } else { Value::Null };

@@ -1,6 +1,6 @@
-//! A second reading of OpenCode's database, from its tables of messages and parts, which the
-//! product does not read where there are events: it goes by the events. The order is that of the
-//! rows, by the time of the message, its id, and the id of the part.
+//! An independent reader of OpenCode's database. It reads the tables of messages and parts, while
+//! the product reads the events if there are any. Rows are ordered by the time and id of the
+//! message, and the id of the part.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,18 +10,18 @@ use serde_json::Value;
 
 use super::Kind;
 
-/// What stands in the rows of one session.
+/// The content of one session's rows.
 #[derive(Default, Debug)]
 pub struct Rows {
     pub session: String,
     pub parent: Option<String>,
-    /// Kind and text, or for a tool its message and its call.
+    /// Kind and text; for a tool its message and call id.
     pub blocks: Vec<(Kind, String)>,
-    /// What came back for each call, and whether it went wrong.
+    /// The output of each call, and whether it failed.
     pub results: BTreeMap<String, (String, bool)>,
     /// Input, output with reasoning, read from the cache, written to the cache.
     pub tokens: (u64, u64, u64, u64),
-    /// Texts of the user, not of the program.
+    /// The user's texts, without synthetic ones.
     pub prompts: Vec<String>,
     pub records: i64,
     pub cost: f64,
@@ -66,7 +66,7 @@ fn first_version(connection: &Connection, session: &mut Rows, created: i64) {
          ORDER BY time_created, id";
     for (message, sent, info) in values(connection, messages, &session.session) {
         let of_user = info["role"] == "user";
-        // A fork has copies of older messages, whose tokens count where they come from.
+        // Messages copied by a fork are counted in the original session.
         if !of_user && sent >= created {
             count(&mut session.tokens, &info["tokens"]);
         }
@@ -77,7 +77,7 @@ fn first_version(connection: &Connection, session: &mut Rows, created: i64) {
             match part["type"].as_str().unwrap() {
                 "text" if hidden => {}
                 "text" if of_user => session.prompts.push(text),
-                // A summary is no reply.
+                // Summaries are not replies.
                 "text" if info["summary"] == true => {}
                 "text" => session.blocks.push((Kind::Text, text)),
                 "reasoning" if !hidden => session.blocks.push((Kind::Reasoning, text)),

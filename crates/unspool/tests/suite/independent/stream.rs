@@ -1,5 +1,5 @@
-//! The blocks of a `stream-json` capture, put together from its deltas. Versions that stream
-//! whole blocks only (1.0.x) and texts that the CLI writes itself come from assistant frames.
+//! The blocks of a `stream-json` capture, assembled from its deltas. Versions that stream only
+//! whole blocks (1.0.x), and the CLI's own texts, come as assistant frames.
 
 use std::path::Path;
 
@@ -7,11 +7,11 @@ use serde_json::Value;
 
 use super::{Block, Kind, Lines, Messages, block, bytes_of, string};
 
-/// What is expected of a stream.
+/// The expected content of a stream.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Stream {
-    /// In the order of first appearance. The first one may be a session that never was: a resumed
-    /// process reports its SessionStart hooks under an id that it then drops.
+    /// In order of first appearance. The first one may be unused: a resumed process reports its
+    /// SessionStart hooks under an id that it then drops.
     pub session_ids: Vec<String>,
     /// The blocks of the main thread, in order.
     pub blocks: Vec<Block>,
@@ -19,7 +19,7 @@ pub struct Stream {
     pub unparsable: Vec<usize>,
 }
 
-/// Reads a capture and gives the blocks of its main thread, in order.
+/// The blocks of a capture's main thread, in order.
 pub fn stream_blocks(path: &Path) -> Vec<Block> {
     stream_of(&bytes_of(path)).blocks
 }
@@ -29,7 +29,7 @@ pub fn stream_of(bytes: &[u8]) -> Stream {
     let mut stream =
         Stream { records: lines.records, unparsable: lines.unparsable, ..Stream::default() };
     let mut messages = Messages::default();
-    // The messages that were streamed: their assistant frames only repeat them.
+    // Messages with deltas: their assistant frames only repeat them.
     let mut streamed: Vec<String> = Vec::new();
     let mut current = String::new();
     for frame in &lines.values {
@@ -88,7 +88,7 @@ fn take_event(messages: &mut Messages, id: &str, event: &Value) {
     }
 }
 
-/// A stream that broke off says from which block on the agent threw its message away.
+/// A broken stream names the first block that the agent discarded.
 fn take_abandoned(messages: &mut Messages, frame: &Value) {
     let nested = &frame["event"]["abandoned_blocks"];
     let told = if nested.is_null() { &frame["abandoned_blocks"] } else { nested };
@@ -102,8 +102,7 @@ fn take_abandoned(messages: &mut Messages, frame: &Value) {
     }
 }
 
-/// A tool's input streams as text; once it is whole it is JSON. Of one that broke off there is
-/// nothing to parse, and the text stays.
+/// Parses a tool's streamed input. An incomplete one stays text.
 fn finish(block: &mut Block) {
     if block.kind != Kind::Tool || block.text.is_empty() {
         return;

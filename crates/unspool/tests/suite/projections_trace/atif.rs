@@ -1,12 +1,12 @@
-//! A strict reader of trajectories: which fields may stand where, and how the parts of a step are
-//! put in order again from what its `extra` says.
+//! A strict reader of ATIF trajectories: checks the fields of every object, and restores the order
+//! of a step's parts from its `extra`.
 
 use serde_json::{Map, Value};
 use unspool_core::session::Transcript;
 
 use super::Item;
 
-/// Everything that is not as the format has it.
+/// All violations of the format.
 pub fn problems(trajectory: &Value) -> Vec<String> {
     let mut wrong = Vec::new();
     check(trajectory, &mut wrong);
@@ -117,7 +117,7 @@ fn results(step: &Value) -> impl Iterator<Item = &Value> {
     step["observation"]["results"].as_array().into_iter().flatten()
 }
 
-/// The parts of a trajectory in order, put together again as the documentation says.
+/// The parts of a trajectory, restored in order as documented.
 pub fn items(trajectory: &Value) -> Vec<Item> {
     let steps = trajectory["steps"].as_array().unwrap();
     steps.iter().flat_map(items_of_step).collect()
@@ -145,7 +145,7 @@ fn items_of_step(step: &Value) -> Vec<Item> {
         };
         items.push(item);
     }
-    // A step that only holds a part has a label for a text.
+    // A step that only carries a part has a label as its text.
     let label = items.first().map(|(kind, _)| format!("[{kind}]")).unwrap_or_default();
     assert!(said.0.is_empty() || said.0 == label || items.is_empty(), "{} is left over", said.0);
     assert!(thought.0.is_empty() && calls.next().is_none(), "something has no place");
@@ -155,7 +155,7 @@ fn items_of_step(step: &Value) -> Vec<Item> {
     items
 }
 
-/// A joined text that is taken apart.
+/// Splits a joined text by lengths.
 struct Pieces(String, bool);
 
 impl Pieces {
@@ -178,7 +178,7 @@ impl Pieces {
     }
 }
 
-/// Whether the steps' tokens are those of the session.
+/// Compares the steps' tokens with those of the session.
 pub fn sums(transcript: &Transcript, trajectory: &Value) -> Vec<String> {
     let usage = transcript.usage();
     let mut found = [0; 2];
@@ -197,7 +197,7 @@ pub fn sums(transcript: &Transcript, trajectory: &Value) -> Vec<String> {
         .collect()
 }
 
-/// A trajectory for people to read.
+/// A trajectory as readable text.
 pub fn readable(trajectory: &Value) -> String {
     let mut out = String::new();
     write(&mut out, 0, trajectory);

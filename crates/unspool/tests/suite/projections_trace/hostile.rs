@@ -1,4 +1,4 @@
-//! Sessions that no agent should write, and some will: the forms stay well-formed.
+//! Hostile and malformed sessions: trajectories and traces stay valid.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -77,7 +77,7 @@ fn hostile_texts_and_ids_stay_texts_and_ids() {
     }
 }
 
-// R-001-04: whatever a model wrote for an input, the format wants an object.
+// R-001-04: inputs may be any JSON; the format requires an object.
 #[test]
 fn inputs_and_results_of_any_shape_are_kept() {
     let deep = format!("{}{}", "[".repeat(5000), "]".repeat(5000));
@@ -107,7 +107,7 @@ fn inputs_and_results_of_any_shape_are_kept() {
     }
 }
 
-// R-X-04: agents that start each other, or themselves.
+// R-X-04: agents that start each other or themselves.
 #[test]
 fn circles_of_sub_agents_come_to_an_end() {
     let mut shelf = shelf("claude-code/subagents-nested");
@@ -136,7 +136,7 @@ fn circles_of_sub_agents_come_to_an_end() {
     assert!(otel::spans(&trace).len() > 4);
 }
 
-// R-X-15: calls inside each other, times that run backwards or lie before all clocks, counts without end.
+// R-X-15: cyclic calls, times that run backwards or are out of range, overflowing counts.
 #[test]
 fn nonsense_around_the_parts_is_survived() {
     let mut shelf = shelf("claude-code/discovery-loop");
@@ -159,7 +159,7 @@ fn nonsense_around_the_parts_is_survived() {
     both(&shelf, &shelf.0[0]);
 }
 
-// A session of which nothing is left is still a trajectory and a trace.
+// A session without turns still gives a valid trajectory and trace.
 #[test]
 fn an_empty_session_says_that_it_is_empty() {
     let mut shelf = shelf("claude-code/discovery-loop");
@@ -169,7 +169,7 @@ fn an_empty_session_says_that_it_is_empty() {
     assert!(otel::spans(&trace).is_empty());
 }
 
-// The end of a turn that nobody told is marked, never made up in silence (R-X-18).
+// Estimated times are marked as such (R-X-18).
 #[test]
 fn times_that_nobody_told_are_marked() {
     let mut shelf = shelf("claude-code/discovery-loop");

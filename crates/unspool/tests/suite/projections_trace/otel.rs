@@ -1,5 +1,5 @@
-//! A strict reader of traces: the fields and values that OTLP/JSON knows, ids, parents and times, and
-//! how the parts of a turn are put in order again from messages and events.
+//! A strict reader of traces: checks the fields and values of OTLP/JSON, ids, parents and times,
+//! and restores the order of a turn's parts from messages and events.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use unspool_core::session::Transcript;
 
 use super::Item;
 
-/// Everything that is not as the protocol or the conventions have it.
+/// All violations of the protocol and of the semantic conventions.
 pub fn problems(trace: &Value) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut known: Vec<&str> = Vec::new();
@@ -37,7 +37,7 @@ pub fn problems(trace: &Value) -> Vec<String> {
         if span["traceId"] != all[0]["traceId"] || known.contains(&id) {
             wrong.push(format!("{name}: {id} stands twice, or in another trace"));
         }
-        // A parent is told before its children, so none can be its own.
+        // A parent precedes its children, so there are no cycles.
         if let Some(parent) = span.get("parentSpanId")
             && !known.contains(&parent.as_str().unwrap())
         {
@@ -83,7 +83,7 @@ fn check_value(value: &Value) {
     }
 }
 
-/// What the conventions for generative AI ask of a span.
+/// Violations of the generative AI conventions.
 fn conventions(span: &Value) -> Vec<String> {
     let all = attributes(span);
     let Some(operation) = all.get("gen_ai.operation.name") else {
@@ -143,7 +143,7 @@ pub fn path<'a>(spans: &[&'a Value], span: &'a Value) -> Vec<&'a str> {
     path
 }
 
-/// Attributes as the values that they stand for.
+/// Attributes as plain JSON values.
 fn attributes(holder: &Value) -> BTreeMap<&str, Value> {
     let list = holder["attributes"].as_array().unwrap();
     let all: BTreeMap<&str, Value> =
@@ -167,7 +167,7 @@ fn plain(value: &Value) -> Value {
     }
 }
 
-/// The parts of a session in order: of messages, with events between them at their numbers.
+/// The parts of a session in order: those of messages, with events inserted at their part numbers.
 pub fn items(transcript: &Transcript, trace: &Value) -> Vec<Item> {
     let of_session = |span: &&&Value| {
         attributes(span)["gen_ai.conversation.id"] == transcript.session.agent_session_id.as_str()
@@ -188,7 +188,7 @@ fn items_of_turn(turn: &Value, all: &[&&Value]) -> Vec<Item> {
         let (kind, text) = spoken(part);
         items.push((format!("user {kind}"), text));
     }
-    // Calls inside calls stand deeper.
+    // Nested calls are deeper in the tree.
     let within = |span: &&&&Value| {
         let mut above = &span["parentSpanId"];
         while *above != turn["spanId"] {
@@ -250,7 +250,7 @@ fn spoken(part: &Value) -> Item {
     }
 }
 
-/// A part that stands in a form whole.
+/// A part that is embedded as a whole.
 pub fn held(part: &Value) -> Item {
     let kind = part["kind"].as_str().unwrap();
     let text = match kind {
@@ -261,7 +261,7 @@ pub fn held(part: &Value) -> Item {
     (kind.to_owned(), text.as_str().unwrap_or_default().to_owned())
 }
 
-/// Whether the calls' tokens are those of the session.
+/// Compares the model calls' tokens with those of the session.
 pub fn sums(transcript: &Transcript, trace: &Value) -> Option<String> {
     let usage = transcript.usage();
     let expected = usage.input + usage.cache_read + usage.cache_write + usage.output;
@@ -279,7 +279,7 @@ pub fn sums(transcript: &Transcript, trace: &Value) -> Option<String> {
     (expected != found).then(|| format!("{expected} tokens became {found}"))
 }
 
-/// A trace for people to read.
+/// A trace as readable text.
 pub fn readable(trace: &Value) -> String {
     let mut out = String::new();
     let resource = &trace["resourceSpans"][0]["resource"];

@@ -1,4 +1,4 @@
-//! The sessions of a case, to be told in a form.
+//! The sessions of a case, with lookup by id, for projections that follow sub-agents.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use crate::case::captures;
 pub struct Shelf(pub Vec<Transcript>);
 
 impl Shelf {
-    /// All sessions of a case, with the sub-agents whose logs lie below it.
+    /// All sessions of a case, including the sub-agents in its subfolder.
     pub fn of_case(case: &Path) -> Shelf {
         let mut gathering = Gathering::default();
         for capture in captures(case) {
@@ -58,7 +58,7 @@ impl Library for Shelf {
     }
 }
 
-/// A session in a form, without prices: they change more often than recordings.
+/// Projects a session into a format, without prices: they change more often than recordings.
 pub fn told(form: &str, shelf: &Shelf, transcript: &Transcript) -> String {
     let Way::Told(tell) = Projection::named(form).unwrap().way else { panic!("{form} is stored") };
     let mut out = Vec::new();

@@ -1,4 +1,4 @@
-//! An archive to ask, and what its JSON adds up to.
+//! An archive in a temporary home directory, and sums over its JSON.
 
 use std::process::{Command, Output};
 
@@ -10,7 +10,7 @@ use crate::case::root;
 
 const KINDS: [&str; 5] = ["input", "output", "cache_read", "cache_write", "reasoning"];
 
-/// An archive of its own, in a folder that goes with it.
+/// An archive in a temporary folder.
 pub struct Archive(pub TempDir);
 
 impl Archive {
@@ -51,7 +51,7 @@ impl Archive {
         serde_json::from_str(&self.text(&[arguments, &["--json"]].concat())).unwrap()
     }
 
-    /// Every session as `show` writes it.
+    /// Every session as `show --json` prints it.
     pub fn shown(&self) -> Vec<Value> {
         let listed = self.json(&["list"]);
         let ids = list(&listed).iter().map(|session| session["id"].as_str().unwrap());
@@ -75,7 +75,7 @@ pub fn parts(shown: &[Value]) -> impl Iterator<Item = &Value> {
     turns(shown).flat_map(|turn| list(&turn["parts"]))
 }
 
-/// Tokens by kind, summed up over whatever has a `usage`.
+/// Tokens by kind, summed over values with a `usage`.
 pub fn tokens<'a>(of: impl IntoIterator<Item = &'a Value>) -> [u64; 5] {
     let mut sums = [0; 5];
     for value in of {
