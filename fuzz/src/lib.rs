@@ -72,7 +72,7 @@ pub fn gather(first: &str, data: &[u8]) {
         transcript.usage();
         for turn in &transcript.turns {
             assert!(turn.parts.is_sorted_by_key(|part| part.place));
-            let view = present::turn(turn, &present::Options::default());
+            let view = present::turn(turn, &present::PresentOptions::default());
             harmless(&turn_lines(&view, 60, &LineOptions::default()));
         }
     }

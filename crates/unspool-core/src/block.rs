@@ -2,7 +2,7 @@
 //! lines, HTML, Markdown, plain text) only draw them. Text in a block is untrusted agent output:
 //! each painter escapes it for its surface.
 
-mod marks;
+mod glyphs;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -54,12 +54,12 @@ pub enum Block {
 pub struct Span {
     pub text: String,
     #[serde(flatten)]
-    pub look: Look,
+    pub style: SpanStyle,
 }
 
 /// Semantic style of a span. Painters choose the colours.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
-pub struct Look {
+pub struct SpanStyle {
     #[serde(default, skip_serializing_if = "is_false")]
     pub strong: bool,
     #[serde(default, skip_serializing_if = "is_false")]
@@ -86,37 +86,37 @@ fn is_false(flag: &bool) -> bool {
 
 impl Span {
     pub fn plain(text: impl Into<String>) -> Span {
-        Span { text: text.into(), look: Look::default() }
+        Span { text: text.into(), style: SpanStyle::default() }
     }
 
     pub fn strong(mut self) -> Span {
-        self.look.strong = true;
+        self.style.strong = true;
         self
     }
 
     pub fn code(mut self) -> Span {
-        self.look.code = true;
+        self.style.code = true;
         self
     }
 
     pub fn dim(mut self) -> Span {
-        self.look.dim = true;
+        self.style.dim = true;
         self
     }
 
     pub fn path(mut self) -> Span {
-        self.look.path = true;
+        self.style.path = true;
         self
     }
 
     pub fn toned(mut self, tone: Tone) -> Span {
-        self.look.tone = Some(tone);
+        self.style.tone = Some(tone);
         self
     }
 
     /// Links to `url` where that is safe to follow; otherwise stays plain text.
     pub fn link(mut self, url: &str) -> Span {
-        self.look.link = safe_link(url);
+        self.style.link = safe_link(url);
         self
     }
 }
@@ -125,9 +125,9 @@ impl Span {
 /// nothing are allowed, and a relative link would point into our own pages.
 pub fn safe_link(url: &str) -> Option<String> {
     let scheme = url.split_once(':')?.0.to_ascii_lowercase();
-    let known = matches!(scheme.as_str(), "http" | "https" | "mailto");
+    let is_allowed = matches!(scheme.as_str(), "http" | "https" | "mailto");
     let clean = !url.chars().any(|c| c.is_control() || c.is_whitespace() || is_bidi(c));
-    (known && clean).then(|| url.to_owned())
+    (is_allowed && clean).then(|| url.to_owned())
 }
 
 /// Bidirectional control characters. They reorder the text that follows and can disguise it.

@@ -5,20 +5,20 @@
 
 mod blocks;
 mod card;
-mod colours;
 mod diff;
+mod highlighter;
 mod table;
 mod turn;
 mod wrap;
 
-pub use colours::{Colours, Stretches, Token};
+pub use highlighter::{Highlighter, Token, TokenSpans};
 pub use turn::{header_line, is_dense, item_lines, turn_lines, user_lines};
-pub use wrap::{clip, cut, visible, width};
+pub use wrap::{clip, make_visible, truncate, width};
 
-use crate::block::{AnsiStyle, Block, Color, Look, Tone};
+use crate::block::{AnsiStyle, Block, Color, SpanStyle, Tone};
 
 /// Maximum width in columns of rules, heads and badges, however wide the screen is.
-pub const MEASURE: usize = 110;
+pub const MAX_LINE_WIDTH: usize = 110;
 
 /// Layout options.
 #[derive(Clone, Copy, Debug)]
@@ -28,7 +28,7 @@ pub struct LineOptions<'a> {
     /// Maximum number of output lines per tool call. `None` shows all.
     pub output_lines: Option<usize>,
     /// Syntax highlighter. It changes no character (R-001-38).
-    pub colours: Option<&'a dyn Colours>,
+    pub colours: Option<&'a dyn Highlighter>,
 }
 
 impl Default for LineOptions<'_> {
@@ -130,21 +130,21 @@ impl Style {
     }
 
     /// Applies a span's style on top of the enclosing style.
-    fn with(&self, look: &Look) -> Style {
-        let role = match (look.tone, &look.link) {
+    fn with(&self, style: &SpanStyle) -> Style {
+        let role = match (style.tone, &style.link) {
             (Some(tone), _) => Role::Tone(tone),
             (None, Some(_)) => Role::Link,
-            (None, None) if look.code => Role::Code,
-            (None, None) if look.path => Role::Path,
+            (None, None) if style.code => Role::Code,
+            (None, None) if style.path => Role::Path,
             (None, None) => self.role,
         };
         Style {
             role,
-            strong: self.strong || look.strong,
-            dim: self.dim || look.dim,
-            emphasis: self.emphasis || look.emphasis,
-            strike: self.strike || look.strike,
-            link: look.link.clone().or_else(|| self.link.clone()),
+            strong: self.strong || style.strong,
+            dim: self.dim || style.dim,
+            emphasis: self.emphasis || style.emphasis,
+            strike: self.strike || style.strike,
+            link: style.link.clone().or_else(|| self.link.clone()),
             ..self.clone()
         }
     }
@@ -161,10 +161,10 @@ impl Line {
     /// Appends text, made safe for a terminal. Characters that continue the last grapheme of the
     /// line, such as a combining accent, join its run: a run consists of whole graphemes.
     pub fn push(&mut self, text: &str, style: Style) {
-        let text = wrap::visible_from(text, || self.width());
+        let text = wrap::make_visible_from(text, || self.width());
         let mut text: &str = &text;
         if let Some(run) = self.runs.last_mut() {
-            let (joined, rest) = text.split_at(wrap::going_on(&run.text, text));
+            let (joined, rest) = text.split_at(wrap::continuation_len(&run.text, text));
             run.text.push_str(if run.style == style { text } else { joined });
             text = if run.style == style { "" } else { rest };
         }
@@ -191,7 +191,7 @@ impl Line {
 /// Lays blocks out in `width` columns.
 pub fn layout(blocks: &[Block], width: usize, options: &LineOptions<'_>) -> Vec<Line> {
     let frame = Frame::new(width, options);
-    frame.fitted(blocks::lay(blocks, &frame))
+    frame.clip_all(blocks::lay(blocks, &frame))
 }
 
 /// Layout context: the available width and the inherited style.
@@ -226,13 +226,13 @@ impl<'a> Frame<'a> {
     }
 
     /// Clips lines that are still too wide: marks and counts are never wrapped.
-    fn fitted(&self, lines: Vec<Line>) -> Vec<Line> {
+    fn clip_all(&self, lines: Vec<Line>) -> Vec<Line> {
         lines.into_iter().map(|line| wrap::clip(line, self.width)).collect()
     }
 
     /// The available width, at most `MAX_LINE_WIDTH`.
-    fn measure(&self) -> usize {
-        self.width.min(MEASURE)
+    fn line_width(&self) -> usize {
+        self.width.min(MAX_LINE_WIDTH)
     }
 
     /// Lays out inside a margin: `first` before the first line, `rest` before the others. Omits the

@@ -105,7 +105,7 @@ fn a_path_gives_way_at_its_start() {
 #[test]
 fn marks_of_direction_and_controls_are_shown_not_obeyed() {
     let hostile = "a\x1b[31m\u{202e}b\u{2066}c\u{9b}d\re\u{7f}\u{0}";
-    assert_eq!(visible(hostile), "a␛[31m‹U+202E›b‹U+2066›c�d␍e␡␀");
+    assert_eq!(make_visible(hostile), "a␛[31m‹U+202E›b‹U+2066›c�d␍e␡␀");
 }
 
 /// All blocks that can hold agent text.
@@ -195,8 +195,8 @@ proptest! {
 #[derive(Debug)]
 struct Anywhere(Vec<usize>);
 
-impl Colours for Anywhere {
-    fn of(&self, _language: &str, text: &str) -> Option<std::sync::Arc<Stretches>> {
+impl Highlighter for Anywhere {
+    fn of(&self, _language: &str, text: &str) -> Option<std::sync::Arc<TokenSpans>> {
         let mut ends: Vec<usize> = self.0.iter().map(|at| at % (text.len() + 1)).collect();
         ends.sort_unstable();
         let mut stretches = Vec::new();

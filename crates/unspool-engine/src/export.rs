@@ -12,7 +12,7 @@ use unspool_core::live::settle;
 use unspool_core::redact::{Redactor, Report, Rules};
 use unspool_core::session::Turn;
 use unspool_core::summary::Summary;
-use unspool_render::flow::Run;
+use unspool_render::flow::FlowRun;
 use unspool_render::project::thoughtflow::Flow;
 use unspool_render::project::{Library, Options, ProjectError, Projection, Story, Way};
 use unspool_store::blocking::wait;
@@ -49,7 +49,7 @@ pub fn write<S: Store>(
         Way::Told(tell) => tell,
     };
     let shelf = Shelf { store, redactor: rules.map(|rules| RefCell::new(Redactor::new(rules))) };
-    shelf.gather(stored)?;
+    shelf.collect_secrets(stored)?;
     tell(shelf.tell(stored), options, out)?;
     let report = shelf.redactor.map(|redactor| redactor.into_inner().report().clone());
     Ok(report.unwrap_or_default())
@@ -57,7 +57,7 @@ pub fn write<S: Store>(
 
 /// A page of runs, and where the next page starts.
 pub struct Stretch {
-    pub runs: Vec<Run>,
+    pub runs: Vec<FlowRun>,
     /// A turn, and the number of its steps to skip.
     pub later: Option<(u32, usize)>,
 }
@@ -85,11 +85,11 @@ pub fn runs<S: Store>(
                 return Ok(Stretch { runs, later: Some((number, before)) });
             }
             conversation.steps.truncate(room);
-            runs.push(Run { number, conversation, before });
+            runs.push(FlowRun { number, conversation, before });
             return Ok(Stretch { runs, later: Some((number, before + room)) });
         }
         steps += conversation.steps.len();
-        runs.push(Run { number, conversation, before });
+        runs.push(FlowRun { number, conversation, before });
     }
     Ok(Stretch { runs, later: None })
 }
@@ -135,10 +135,10 @@ impl<S: Store> Shelf<'_, S> {
     }
 
     /// First pass: collects secrets from all turns, because a later turn may reveal an earlier one.
-    fn gather(&self, stored: &StoredSession) -> Result<(), ProjectError> {
+    fn collect_secrets(&self, stored: &StoredSession) -> Result<(), ProjectError> {
         let Some(redactor) = &self.redactor else { return Ok(()) };
         for turn in self.turns(stored) {
-            redactor.borrow_mut().gather(&mut turn?);
+            redactor.borrow_mut().collect_secrets(&mut turn?);
         }
         Ok(())
     }

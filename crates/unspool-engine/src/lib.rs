@@ -10,7 +10,6 @@ mod claim;
 pub mod desk;
 pub mod exchange;
 pub mod export;
-pub mod family;
 pub mod follow;
 pub mod hooks;
 mod known;
@@ -23,6 +22,7 @@ pub mod reread;
 #[cfg(unix)]
 pub mod socket;
 pub mod spool;
+pub mod subagents;
 pub mod sync;
 mod take;
 mod told;

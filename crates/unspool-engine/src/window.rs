@@ -17,7 +17,7 @@ use unspool_store::contract::{Store, StoreError, StoredSession, TurnSize, Window
 
 pub use cut::block_parts;
 
-use crate::family::family;
+use crate::subagents::subagents;
 use cut::{BLOCK, Cut, Edge, count_wanted};
 
 /// A filtered window scans at most this many turns.
@@ -366,12 +366,15 @@ impl<S: Store> Look<'_, S> {
             cuts.push((parts, pieces.len(), wanted));
         }
         settle(&mut all);
-        let family = family(store, &stored.summary.session.agent, &all).await?;
-        let options = present::Options { family, ..present::Options::of(&stored.summary.session) };
+        let subagents = subagents(store, &stored.summary.session.agent, &all).await?;
+        let options = present::PresentOptions {
+            subagents,
+            ..present::PresentOptions::of(&stored.summary.session)
+        };
         let earlier = sizes.first().zip(first).filter(|(size, first)| size.number < *first);
         let later = sizes.last().zip(last).filter(|(size, last)| size.number > *last);
         let views = all.iter().zip(&cuts).map(|(turn, (bones, count, wanted))| {
-            let mut view = present::partial(turn, bones, &options);
+            let mut view = present::partial_turn(turn, bones, &options);
             if only.is_some() {
                 count_wanted(&mut view, *count, wanted);
             }

@@ -21,8 +21,8 @@ pub fn blocks(list: &[Block]) -> Markup {
 
 fn block(block: &Block) -> Markup {
     match block {
-        Block::Paragraph { spans: said } => html! { p { (spans(said)) } },
-        Block::Heading { level, spans: said } => heading(*level, spans(said)),
+        Block::Paragraph { spans: content } => html! { p { (spans(content)) } },
+        Block::Heading { level, spans: content } => heading(*level, spans(content)),
         Block::List(list) => lay_list(list),
         Block::Quote { blocks: inner } => html! { blockquote { (blocks(inner)) } },
         Block::Code(code) => lay_code(code),

@@ -12,7 +12,7 @@ pub struct Series {
 }
 
 /// One bar.
-pub struct Column {
+pub struct ChartBar {
     pub label: String,
     /// One value per series.
     pub values: Vec<f64>,
@@ -20,23 +20,23 @@ pub struct Column {
     pub hint: String,
 }
 
-const WIDTH: f64 = 1000.0;
-const HEIGHT: f64 = 200.0;
+const VIEW_WIDTH: f64 = 1000.0;
+const VIEW_HEIGHT: f64 = 200.0;
 /// Maximum bar width in SVG units.
-const WIDEST: f64 = 48.0;
+const MAX_BAR_WIDTH: f64 = 48.0;
 
 /// Stacked bars over time.
 pub fn columns(
     id: &str,
     title: &str,
     series: &[Series],
-    columns: &[Column],
+    columns: &[ChartBar],
     write: fn(f64) -> String,
 ) -> Markup {
-    let sum = |column: &Column| column.values.iter().sum::<f64>();
+    let sum = |column: &ChartBar| column.values.iter().sum::<f64>();
     let most = ceiling(columns.iter().map(sum).fold(0.0, f64::max));
-    let slot = WIDTH / columns.len().max(1) as f64;
-    let wide = (slot * 0.8).min(WIDEST);
+    let slot = VIEW_WIDTH / columns.len().max(1) as f64;
+    let wide = (slot * 0.8).min(MAX_BAR_WIDTH);
     let labels = [columns.first(), columns.get(columns.len() / 2), columns.last()];
     let labels = if columns.len() < 3 { &labels[..columns.len().min(1)] } else { &labels[..] };
     html! {
@@ -51,18 +51,18 @@ pub fn columns(
             }
             div.plot {
                 div.scale aria-hidden="true" { span { (write(most)) } span { (write(most / 2.0)) } span { "0" } }
-                svg viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } preserveAspectRatio="none" role="img"
+                svg viewBox={ "0 0 " (VIEW_WIDTH) " " (VIEW_HEIGHT) } preserveAspectRatio="none" role="img"
                     aria-labelledby={ (id) "-title " (id) "-desc" } {
                     title id={ (id) "-title" } { (title) }
-                    desc id={ (id) "-desc" } { (crate::text::safe(&described(columns, write))) }
+                    desc id={ (id) "-desc" } { (crate::text::safe(&description(columns, write))) }
                     @for part in 0..3 {
-                        @let y = HEIGHT * f64::from(part) / 2.0;
-                        line.grid x1="0" x2=(WIDTH) y1=(short(y)) y2=(short(y)) {}
+                        @let y = VIEW_HEIGHT * f64::from(part) / 2.0;
+                        line.grid x1="0" x2=(VIEW_WIDTH) y1=(short(y)) y2=(short(y)) {}
                     }
                     @for (at, column) in columns.iter().enumerate() {
                         g {
                             title { (crate::text::safe(&column.hint)) }
-                            rect.slot x=(short(at as f64 * slot)) y="0" width=(short(slot)) height=(HEIGHT) {}
+                            rect.slot x=(short(at as f64 * slot)) y="0" width=(short(slot)) height=(VIEW_HEIGHT) {}
                             @for (class, y, height) in stack(series, column, most) {
                                 rect.(class) x=(short(at as f64 * slot + (slot - wide) / 2.0)) y=(short(y))
                                     width=(short(wide)) height=(short(height)) {}
@@ -79,11 +79,11 @@ pub fn columns(
 }
 
 /// Class, top and height of each segment of a bar.
-fn stack(series: &[Series], column: &Column, most: f64) -> Vec<(&'static str, f64, f64)> {
-    let mut top = HEIGHT;
+fn stack(series: &[Series], column: &ChartBar, most: f64) -> Vec<(&'static str, f64, f64)> {
+    let mut top = VIEW_HEIGHT;
     let mut pieces = Vec::new();
     for (one, value) in series.iter().zip(&column.values) {
-        let height = HEIGHT * value / most;
+        let height = VIEW_HEIGHT * value / most;
         if height > 0.0 {
             top -= height;
             pieces.push((one.class, top, height));
@@ -92,8 +92,8 @@ fn stack(series: &[Series], column: &Column, most: f64) -> Vec<(&'static str, f6
     pieces
 }
 
-fn described(columns: &[Column], write: fn(f64) -> String) -> String {
-    let sum = |column: &Column| column.values.iter().sum::<f64>();
+fn description(columns: &[ChartBar], write: fn(f64) -> String) -> String {
+    let sum = |column: &ChartBar| column.values.iter().sum::<f64>();
     let most = columns.iter().max_by(|one, other| sum(one).total_cmp(&sum(other)));
     match (columns.first(), columns.last(), most) {
         (Some(first), Some(last), Some(most)) => format!(
@@ -109,7 +109,7 @@ fn described(columns: &[Column], write: fn(f64) -> String) -> String {
 }
 
 /// A bar in a table cell, scaled to the largest value.
-pub fn share(value: f64, most: f64, class: &str) -> Markup {
+pub fn share_bar(value: f64, most: f64, class: &str) -> Markup {
     let length = if most > 0.0 { 100.0 * value / most } else { 0.0 };
     html! {
         svg.share viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true" {
@@ -179,7 +179,8 @@ mod tests {
     #[test]
     fn a_stack_is_as_high_as_its_sum() {
         let series = [Series { name: "a", class: "a" }, Series { name: "b", class: "b" }];
-        let column = Column { label: String::new(), values: vec![25.0, 50.0], hint: String::new() };
+        let column =
+            ChartBar { label: String::new(), values: vec![25.0, 50.0], hint: String::new() };
         let pieces = stack(&series, &column, 100.0);
         assert_eq!(pieces, [("a", 150.0, 50.0), ("b", 50.0, 100.0)]);
     }
@@ -187,7 +188,7 @@ mod tests {
     #[test]
     fn a_chart_says_in_words_what_it_shows() {
         let series = [Series { name: "tokens", class: "a" }];
-        let one = |label: &str, value: f64| Column {
+        let one = |label: &str, value: f64| ChartBar {
             label: label.to_owned(),
             values: vec![value],
             hint: format!("{label}: <{value}>"),

@@ -1,21 +1,21 @@
 //! Draws the runs of a session as SVG: one lane per run, steps as boxes, dependencies as lines.
 //! Laid out on the server, from the ThoughtFlow document.
 
-mod lay;
+mod layout;
 
 use maud::{Markup, html};
 
 use crate::project::thoughtflow::{Conversation, FlowStep, Label, Words, first_sentence};
 use crate::text::safe;
-use lay::{Box, HEIGHT, Lane, PAD, WIDTH, lay};
+use layout::{BOX_HEIGHT, BOX_WIDTH, Lane, PADDING, StepBox, layout};
 
 /// Maximum tooltip length in characters: there are many boxes.
-const HINT: usize = 300;
+const MAX_HINT_CHARS: usize = 300;
 /// Title width of a box in columns; wide characters count as two.
-const FITS: usize = 28;
+const MAX_TITLE_COLUMNS: usize = 28;
 
 /// A run with its turn number.
-pub struct Run {
+pub struct FlowRun {
     pub number: u32,
     pub conversation: Conversation,
     /// Number of steps omitted at the start.
@@ -23,8 +23,8 @@ pub struct Run {
 }
 
 /// Draws the runs of a session.
-pub fn picture(session: &str, runs: &[Run]) -> Markup {
-    let lanes: Vec<Lane> = runs.iter().map(|run| lay(&run.conversation)).collect();
+pub fn picture(session: &str, runs: &[FlowRun]) -> Markup {
+    let lanes: Vec<Lane> = runs.iter().map(|run| layout(&run.conversation)).collect();
     let width = lanes.iter().map(|lane| lane.width).max().unwrap_or(0);
     let height: i64 = lanes.iter().map(|lane| lane.height).sum();
     let tops = lanes.iter().scan(0, |top, lane| {
@@ -35,38 +35,38 @@ pub fn picture(session: &str, runs: &[Run]) -> Markup {
     html! {
         svg.flow width=(width) height=(height) viewBox={ "0 0 " (width) " " (height) }
             role="group" aria-label="Runs and their steps" {
-            clipPath id="flow-box" { rect x="0" y="0" width=(WIDTH - 10) height=(HEIGHT) {} }
+            clipPath id="flow-box" { rect x="0" y="0" width=(BOX_WIDTH - 10) height=(BOX_HEIGHT) {} }
             marker id="flow-end" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto" {
                 path.flow-head d="M0 0 8 4 0 8z" {}
             }
             @for ((run, lane), top) in runs.iter().zip(&lanes).zip(tops) {
-                (drawn(session, run, lane, width, top))
+                (draw_lane(session, run, lane, width, top))
             }
         }
     }
 }
 
-fn drawn(session: &str, run: &Run, lane: &Lane, width: i64, top: i64) -> Markup {
+fn draw_lane(session: &str, run: &FlowRun, lane: &Lane, width: i64, top: i64) -> Markup {
     let Conversation { conversation_id, status, steps, .. } = &run.conversation;
     let number = run.number as usize;
-    let there = format!("/s/{session}?turn={number}#t-{}", safe(conversation_id));
+    let target = format!("/s/{session}?turn={number}#t-{}", safe(conversation_id));
     html! {
         g.flow-lane.(status.name()) transform={ "translate(0 " (top) ")" } {
             rect.flow-ground x="1" y="6" width=(width - 2) height=(lane.height - 12) rx="10" {}
-            a href=(there) { text.flow-heading x=(PAD) y="34" { (run.conversation.heading(number)) } }
+            a href=(target) { text.flow-heading x=(PADDING) y="34" { (run.conversation.heading(number)) } }
             @if run.before > 0 {
-                text.flow-left-out x=(width - PAD) y="34" text-anchor="end" { "continues from step " (run.before + 1) }
+                text.flow-left-out x=(width - PADDING) y="34" text-anchor="end" { "continues from step " (run.before + 1) }
             }
             @for edge in &lane.edges { path.flow-edge d=(edge) marker-end="url(#flow-end)" {} }
             @for (step, place) in steps.iter().zip(&lane.boxes) {
-                (boxed(step, place, &address(session, run, step)))
+                (draw_step(step, place, &address(session, run, step)))
             }
         }
     }
 }
 
 /// The URL of a step in the transcript.
-fn address(session: &str, run: &Run, step: &FlowStep) -> String {
+fn address(session: &str, run: &FlowRun, step: &FlowStep) -> String {
     let number = run.number;
     let part = match Label::of_name(&step.label) {
         Label::AssistantMessage | Label::ToolCall | Label::ToolOutput | Label::ToolError => true,
@@ -87,29 +87,29 @@ fn address(session: &str, run: &Run, step: &FlowStep) -> String {
     format!("/s/{session}?turn={number}#t-{}", safe(&run.conversation.conversation_id))
 }
 
-fn boxed(step: &FlowStep, place: &Box, there: &str) -> Markup {
+fn draw_step(step: &FlowStep, place: &StepBox, target: &str) -> Markup {
     let words = Words::of(step);
     let label = Label::of_name(&step.label);
-    let (class, name) = look(step, label);
+    let (class, name) = class_and_name(step, label);
     let failed = failed(step);
     // The kind is already shown above the title.
     let title = words.title.strip_prefix(&format!("{name}: ")).unwrap_or(&words.title);
-    let hint: String = words.behind.chars().take(HINT).collect();
+    let hint: String = words.behind.chars().take(MAX_HINT_CHARS).collect();
     html! {
-        a.flow-step.(class).failed[failed] href=(there) data-step=(safe(&step.step_id))
+        a.flow-step.(class).failed[failed] href=(target) data-step=(safe(&step.step_id))
             transform={ "translate(" (place.x) " " (place.y) ")" } {
             title { (name) "\n" (hint) @if hint.len() < words.behind.len() { "…" } }
-            rect x="0" y="0" width=(WIDTH) height=(HEIGHT) rx="7" {}
+            rect x="0" y="0" width=(BOX_WIDTH) height=(BOX_HEIGHT) rx="7" {}
             g clip-path="url(#flow-box)" {
-                text.flow-kind x="12" y="19" { (name) @if let Some(took) = took(step) { " · " (took) } }
-                text.flow-title x="12" y="39" { (fitting(title)) }
+                text.flow-kind x="12" y="19" { (name) @if let Some(duration_label) = duration_label(step) { " · " (duration_label) } }
+                text.flow-title x="12" y="39" { (truncate_title(title)) }
             }
         }
     }
 }
 
 /// The duration of a step, if at least 100 ms.
-fn took(step: &FlowStep) -> Option<String> {
+fn duration_label(step: &FlowStep) -> Option<String> {
     let long = step.duration_ms.filter(|duration| *duration >= 100)?;
     Some(crate::project::thoughtflow::lasted(long))
 }
@@ -122,7 +122,7 @@ fn failed(step: &FlowStep) -> bool {
 }
 
 /// The CSS class and the display name of a step.
-fn look(step: &FlowStep, label: Label) -> (&'static str, String) {
+fn class_and_name(step: &FlowStep, label: Label) -> (&'static str, String) {
     let class = match label {
         Label::UserMessage => "is-user",
         Label::AssistantMessage => "is-said",
@@ -165,13 +165,16 @@ fn kind(step: &FlowStep) -> String {
         kind: String,
     }
     let kind = payloads.into_iter().flatten().find_map(|payload| payload.read::<Kind>());
-    kind.map_or_else(|| "step".to_owned(), |known| safe(&first_sentence(&known.kind)).into_owned())
+    kind.map_or_else(
+        || "step".to_owned(),
+        |payload| safe(&first_sentence(&payload.kind)).into_owned(),
+    )
 }
 
 /// Truncates a title to the width of a box.
-fn fitting(title: &str) -> String {
+fn truncate_title(title: &str) -> String {
     let mut out = String::new();
-    let mut room = FITS;
+    let mut room = MAX_TITLE_COLUMNS;
     for c in title.chars() {
         let wide = if c as u32 >= 0x1100 { 2 } else { 1 };
         if room < wide {

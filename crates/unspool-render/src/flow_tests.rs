@@ -6,13 +6,13 @@ use serde_json::json;
 
 use super::*;
 
-fn run(steps: serde_json::Value) -> Run {
+fn run(steps: serde_json::Value) -> FlowRun {
     let conversation = json!({ "conversation_id": "c", "status": "completed", "steps": steps });
-    Run { number: 1, conversation: serde_json::from_value(conversation).unwrap(), before: 0 }
+    FlowRun { number: 1, conversation: serde_json::from_value(conversation).unwrap(), before: 0 }
 }
 
 /// Model calls, each with reasoning, a reply and some tools.
-fn long(calls: usize, tools: usize) -> Run {
+fn long(calls: usize, tools: usize) -> FlowRun {
     let mut steps = vec![json!({ "step_id": "u", "label": "user_message" })];
     let mut given: Vec<String> = vec!["u".to_owned()];
     for call in 0..calls {
@@ -40,13 +40,14 @@ fn long(calls: usize, tools: usize) -> Run {
 fn boxes_stand_in_their_lane_and_none_on_another() {
     for (calls, tools) in [(1, 0), (3, 1), (5, 7), (40, 3)] {
         let run = long(calls, tools);
-        let lane = lay(&run.conversation);
+        let lane = layout(&run.conversation);
         assert_eq!(lane.boxes.len(), run.conversation.steps.len());
         for (at, one) in lane.boxes.iter().enumerate() {
-            assert!(one.x >= PAD && one.x + WIDTH + PAD <= lane.width, "{at}: {one:?}");
-            assert!(one.y >= 0 && one.y + HEIGHT < lane.height, "{at}: {one:?}");
+            assert!(one.x >= PADDING && one.x + BOX_WIDTH + PADDING <= lane.width, "{at}: {one:?}");
+            assert!(one.y >= 0 && one.y + BOX_HEIGHT < lane.height, "{at}: {one:?}");
             for (nth, other) in lane.boxes.iter().enumerate().skip(at + 1) {
-                let apart = (one.x - other.x).abs() >= WIDTH || (one.y - other.y).abs() >= HEIGHT;
+                let apart =
+                    (one.x - other.x).abs() >= BOX_WIDTH || (one.y - other.y).abs() >= BOX_HEIGHT;
                 assert!(apart, "{at} and {nth} of {calls} calls with {tools} tools");
             }
         }
@@ -57,7 +58,7 @@ fn boxes_stand_in_their_lane_and_none_on_another() {
 #[test]
 fn the_order_is_kept() {
     let run = long(20, 5);
-    let lane = lay(&run.conversation);
+    let lane = layout(&run.conversation);
     let labels: Vec<&str> = run.conversation.steps.iter().map(|step| step.label.as_str()).collect();
     for (at, label) in labels.iter().enumerate().filter(|(_, label)| **label == "assistant_call") {
         let call = lane.boxes[at];
@@ -74,14 +75,14 @@ fn steps_without_a_model_call_stand_below_each_other_and_results_beside() {
         { "step_id": "o", "label": "tool_output", "depends_on": "t" },
         { "step_id": "m", "label": "assistant_message", "depends_on": "o" },
     ]));
-    let lane = lay(&run.conversation);
+    let lane = layout(&run.conversation);
     let [user, tool, output, said] = lane.boxes.as_slice() else { panic!("four boxes") };
     assert!(user.y < tool.y && tool.y < said.y);
     assert_eq!((tool.y, user.x, tool.x, said.x), (output.y, user.x, user.x, user.x));
     assert!(output.x > tool.x);
     assert_eq!(lane.edges.len(), 3);
     // The return line runs between the boxes.
-    let rail = tool.y + HEIGHT + 9;
+    let rail = tool.y + BOX_HEIGHT + 9;
     assert!(lane.edges[2].contains(&format!("V{rail}H")), "{}", lane.edges[2]);
 }
 

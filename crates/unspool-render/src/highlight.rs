@@ -11,15 +11,15 @@ use rustc_hash::FxHashMap;
 use syntect::parsing::{ParseState, Scope, ScopeStack, SyntaxSet};
 use syntect::util::LinesWithEndings;
 use unspool_core::id::digest;
-use unspool_core::lines::{Stretches, Token};
+use unspool_core::lines::{Token, TokenSpans};
 
 use crate::text::safe;
 
 /// Longer texts are not highlighted: a page must not wait for it.
-const LONGEST: usize = 24 * 1024;
-const LONGEST_LINE: usize = 800;
+const MAX_TEXT_BYTES: usize = 24 * 1024;
+const MAX_LINE_BYTES: usize = 800;
 /// Size limit of the HTML cache. Cached because a growing text is painted again and again.
-const KEPT: usize = 16 * 1024 * 1024;
+const MAX_CACHE_BYTES: usize = 16 * 1024 * 1024;
 
 fn class(token: Token) -> Option<&'static str> {
     match token {
@@ -38,33 +38,33 @@ fn class(token: Token) -> Option<&'static str> {
 }
 
 /// The tokens of a text; they cover all of it. `None` if it cannot be highlighted.
-pub fn tokens(language: &str, text: &str) -> Option<Stretches> {
+pub fn tokens(language: &str, text: &str) -> Option<TokenSpans> {
     if matches!(language, "json" | "jsonc" | "jsonl") {
         return Some(json::tokens(text));
     }
-    if text.len() > LONGEST || text.lines().any(|line| line.len() > LONGEST_LINE) {
+    if text.len() > MAX_TEXT_BYTES || text.lines().any(|line| line.len() > MAX_LINE_BYTES) {
         return None;
     }
     let syntax = SYNTAXES.find_syntax_by_token(language)?;
     let mut state = ParseState::new(syntax);
     let mut stack = ScopeStack::new();
-    let mut found = Found::default();
+    let mut spans = SpanBuilder::default();
     let mut start = 0;
     for line in LinesWithEndings::from(text) {
         let mut at = 0;
         for (end, change) in state.parse_line(line, &SYNTAXES).ok()? {
-            found.add(meaning(&stack), start + at..start + end);
+            spans.add(token_of(&stack), start + at..start + end);
             at = end;
             stack.apply(&change).ok()?;
         }
-        found.add(meaning(&stack), start + at..start + line.len());
+        spans.add(token_of(&stack), start + at..start + line.len());
         start += line.len();
     }
-    Some(found.0)
+    Some(spans.0)
 }
 
 /// Loads the most common grammars ahead of time.
-pub fn warm() {
+pub fn warm_up() {
     for language in
         ["typescript", "rust", "python", "sh", "javascript", "go", "toml", "yaml", "html"]
     {
@@ -74,9 +74,9 @@ pub fn warm() {
 
 /// Collects token spans and merges adjacent ones of the same kind.
 #[derive(Default)]
-struct Found(Stretches);
+struct SpanBuilder(TokenSpans);
 
-impl Found {
+impl SpanBuilder {
     fn add(&mut self, token: Token, range: Range<usize>) {
         match self.0.last_mut() {
             _ if range.is_empty() => {}
@@ -91,7 +91,7 @@ impl Found {
 static SYNTAXES: LazyLock<SyntaxSet> = LazyLock::new(two_face::syntax::extra_newlines);
 
 /// Token kinds by scope prefix; the first match wins.
-const MEANINGS: &[(&str, Token)] = &[
+const SCOPE_TOKENS: &[(&str, Token)] = &[
     ("comment", Token::Comment),
     ("string", Token::String),
     ("constant.numeric", Token::Number),
@@ -116,10 +116,10 @@ const MEANINGS: &[(&str, Token)] = &[
 
 static SELECTORS: LazyLock<Vec<(Scope, Token)>> = LazyLock::new(|| {
     let selector = |(name, token): &(&str, Token)| Some((Scope::new(name).ok()?, *token));
-    MEANINGS.iter().filter_map(selector).collect()
+    SCOPE_TOKENS.iter().filter_map(selector).collect()
 });
 
-fn meaning(stack: &ScopeStack) -> Token {
+fn token_of(stack: &ScopeStack) -> Token {
     let scopes = stack.as_slice().iter().rev();
     let of = |scope: &Scope| {
         let fits = |(selector, _): &&(Scope, Token)| selector.is_prefix_of(*scope);
@@ -129,12 +129,12 @@ fn meaning(stack: &ScopeStack) -> Token {
 }
 
 #[derive(Default)]
-struct Painted {
-    pages: FxHashMap<u64, Arc<str>>,
+struct HtmlCache {
+    entries: FxHashMap<u64, Arc<str>>,
     bytes: usize,
 }
 
-static PAINTED: LazyLock<Mutex<Painted>> = LazyLock::new(Mutex::default);
+static HTML_CACHE: LazyLock<Mutex<HtmlCache>> = LazyLock::new(Mutex::default);
 
 /// Paints highlighted code as HTML.
 pub fn paint(language: Option<&str>, text: &str) -> Markup {
@@ -142,7 +142,7 @@ pub fn paint(language: Option<&str>, text: &str) -> Markup {
         return html! { (safe(text)) };
     };
     let key = digest(text.as_bytes()) ^ digest(language.as_bytes()).rotate_left(7);
-    let held = PAINTED.lock().unwrap_or_else(PoisonError::into_inner).pages.get(&key).cloned();
+    let held = HTML_CACHE.lock().unwrap_or_else(PoisonError::into_inner).entries.get(&key).cloned();
     if let Some(held) = held {
         return PreEscaped(held.to_string());
     }
@@ -156,12 +156,12 @@ pub fn paint(language: Option<&str>, text: &str) -> Markup {
             }
         }
     };
-    let mut cache = PAINTED.lock().unwrap_or_else(PoisonError::into_inner);
-    if cache.bytes > KEPT {
-        *cache = Painted::default();
+    let mut cache = HTML_CACHE.lock().unwrap_or_else(PoisonError::into_inner);
+    if cache.bytes > MAX_CACHE_BYTES {
+        *cache = HtmlCache::default();
     }
     cache.bytes += painted.0.len();
-    cache.pages.insert(key, Arc::from(painted.0.as_str()));
+    cache.entries.insert(key, Arc::from(painted.0.as_str()));
     painted
 }
 

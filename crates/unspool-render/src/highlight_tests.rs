@@ -52,9 +52,9 @@ fn r_000_22_json_is_coloured() {
 
 #[test]
 fn what_is_too_long_stays_as_it_is() {
-    assert!(tokens("rust", &"x".repeat(LONGEST_LINE + 1)).is_none());
-    assert!(tokens("rust", &"x\n".repeat(LONGEST)).is_none());
+    assert!(tokens("rust", &"x".repeat(MAX_LINE_BYTES + 1)).is_none());
+    assert!(tokens("rust", &"x\n".repeat(MAX_TEXT_BYTES)).is_none());
     assert!(tokens("no such language", "x").is_none());
-    let plain = paint(Some("rust"), &"<".repeat(LONGEST_LINE + 1)).into_string();
+    let plain = paint(Some("rust"), &"<".repeat(MAX_LINE_BYTES + 1)).into_string();
     assert!(!plain.contains('<'));
 }

@@ -3,7 +3,6 @@
 //! `project` writes sessions in other formats. All agent text in HTML passes through `text::safe`
 //! and maud's escaping.
 
-pub mod address;
 pub mod assets;
 pub mod block;
 pub mod chart;
@@ -14,6 +13,7 @@ pub mod page;
 pub mod project;
 pub mod text;
 pub mod turn;
+pub mod url_query;
 
 #[cfg(test)]
 mod contrast_tests;

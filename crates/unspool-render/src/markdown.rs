@@ -9,20 +9,22 @@ use unspool_core::block::{
     Notice, Span, Table, Terminal, Tone, text_of,
 };
 use unspool_core::part::Kind;
-use unspool_core::present::{Item, PartView, ReasoningView, Stands, TurnHeader, TurnView, format};
+use unspool_core::present::{
+    HeaderFactKind, Item, PartView, ReasoningView, TurnHeader, TurnView, format,
+};
 use unspool_core::session::{Trigger, TurnState};
 
 use crate::text::safe;
-use inline::{cell, escaped, head, in_html, line, longest_run, spans};
+use inline::{cell, escape, escape_html, head, line, longest_run, spans};
 
 /// Headings in agent text rank below those of the session and its turns.
-const LOWER: u8 = 2;
+const HEADING_OFFSET: u8 = 2;
 /// Maximum length of a summary in a title.
-const GIST: usize = 100;
+const MAX_GIST_CHARS: usize = 100;
 
 /// The head of a session: title and fields.
 pub fn session(all: &[Block]) -> String {
-    stacked(all.iter().map(|one| {
+    join_blocks(all.iter().map(|one| {
         if let Block::Heading { spans, .. } = one {
             format!("# {}", line(spans))
         } else if let Block::Fields { fields } = one {
@@ -37,26 +39,26 @@ pub fn session(all: &[Block]) -> String {
 /// A turn: header, user's message, and items in order.
 pub fn turn(view: &TurnView) -> String {
     let mut out = heading(&view.header);
-    out.push(quoted(&blocks(&view.user)));
+    out.push(block_quote(&blocks(&view.user)));
     out.extend(view.items.iter().map(|item| match item {
         Item::Part(one) => part(one),
         Item::Reasoning(one) => reasoning(one),
     }));
-    format!("{}\n", stacked(out))
+    format!("{}\n", join_blocks(out))
 }
 
 /// The header of a turn, without default facts (triggered by the user, completed).
 fn heading(header: &TurnHeader) -> Vec<String> {
-    let goes_without = |what: Stands| match what {
-        Stands::Begun => header.number == 0 || header.trigger == Trigger::User,
-        Stands::State => header.state == TurnState::Completed,
-        Stands::Abandoned | Stands::Inherited => false,
+    let is_default = |kind: HeaderFactKind| match kind {
+        HeaderFactKind::Trigger => header.number == 0 || header.trigger == Trigger::User,
+        HeaderFactKind::State => header.state == TurnState::Completed,
+        HeaderFactKind::Abandoned | HeaderFactKind::Inherited => false,
     };
-    let standing = header.standing().into_iter().filter(|fact| !goes_without(fact.what));
+    let facts = header.facts().into_iter().filter(|fact| !is_default(fact.kind));
     let title: Vec<String> =
-        [header.label()].into_iter().chain(standing.map(|fact| fact.text.to_owned())).collect();
-    let mut small = header.measures();
-    small.extend(header.models.iter().map(|model| escaped(model)));
+        [header.label()].into_iter().chain(facts.map(|fact| fact.text.to_owned())).collect();
+    let mut small = header.metrics();
+    small.extend(header.models.iter().map(|model| escape(model)));
     let small = (!small.is_empty()).then(|| format!("<sub>{}</sub>", small.join(" · ")));
     [format!("## {}", title.join(" · "))].into_iter().chain(small).collect()
 }
@@ -64,10 +66,13 @@ fn heading(header: &TurnHeader) -> Vec<String> {
 /// One part.
 pub fn part(view: &PartView) -> String {
     if view.kind == Kind::Interjection {
-        return stacked(["**User**, while it ran:".to_owned(), quoted(&blocks(&view.blocks))]);
+        return join_blocks([
+            "**User**, while it ran:".to_owned(),
+            block_quote(&blocks(&view.blocks)),
+        ]);
     }
     if matches!(view.kind, Kind::Notice | Kind::Error) {
-        return stacked(
+        return join_blocks(
             view.blocks.iter().map(|one| {
                 if let Block::Notice(notice) = one { alert(notice) } else { block(one) }
             }),
@@ -77,10 +82,10 @@ pub fn part(view: &PartView) -> String {
 }
 
 fn reasoning(view: &ReasoningView) -> String {
-    let inside = stacked(view.parts.iter().map(inner));
+    let inside = join_blocks(view.parts.iter().map(inner));
     let title = if view.tool_calls == 0 { "Reasoning" } else { view.title.as_str() };
     let title = gist_of(title, &view.summary);
-    if inside.is_empty() { format!("*{}*", escaped(&title)) } else { folded(&title, &inside) }
+    if inside.is_empty() { format!("*{}*", escape(&title)) } else { details(&title, &inside) }
 }
 
 /// A part inside a fold. GitHub renders no alerts there, and reasoning needs no second fold.
@@ -95,12 +100,12 @@ fn inner(view: &PartView) -> String {
 }
 
 pub fn blocks(all: &[Block]) -> String {
-    stacked(all.iter().map(block))
+    join_blocks(all.iter().map(block))
 }
 
 /// Joins blocks with blank lines. An invisible comment separates adjacent lists, which Markdown
 /// would otherwise merge.
-fn stacked(pieces: impl IntoIterator<Item = String>) -> String {
+fn join_blocks(pieces: impl IntoIterator<Item = String>) -> String {
     let mut out = String::new();
     for piece in pieces {
         if piece.trim().is_empty() {
@@ -129,13 +134,13 @@ fn is_item(text: &str) -> bool {
 
 fn block(one: &Block) -> String {
     match one {
-        Block::Paragraph { spans: said } => spans(said),
-        Block::Heading { level, spans: said } => {
-            let level = level.saturating_add(LOWER).clamp(LOWER + 1, 6);
-            format!("{} {}", "#".repeat(usize::from(level)), line(said))
+        Block::Paragraph { spans: content } => spans(content),
+        Block::Heading { level, spans: content } => {
+            let level = level.saturating_add(HEADING_OFFSET).clamp(HEADING_OFFSET + 1, 6);
+            format!("{} {}", "#".repeat(usize::from(level)), line(content))
         }
         Block::List(list) => lay_list(list),
-        Block::Quote { blocks: inside } => quoted(&blocks(inside)),
+        Block::Quote { blocks: inside } => block_quote(&blocks(inside)),
         Block::Code(Code { language, text, .. }) => fence(language.as_deref(), text),
         Block::Table(table) => lay_table(table),
         Block::Rule => "---".to_owned(),
@@ -148,7 +153,7 @@ fn block(one: &Block) -> String {
         // No block quote: those are for the user's message.
         Block::Aside { blocks: inside } if inside.is_empty() => String::new(),
         Block::Aside { blocks: inside } => {
-            folded(&gist_of("Reasoning", &gist(inside)), &blocks(inside))
+            details(&gist_of("Reasoning", &gist(inside)), &blocks(inside))
         }
         Block::Fold(fold) => lay_fold(fold),
         Block::Card(card) => card::lay(card),
@@ -158,7 +163,7 @@ fn block(one: &Block) -> String {
 
 fn lay_fields(fields: &[Field], value: impl Fn(&Field) -> String) -> String {
     let lines =
-        fields.iter().map(|field| format!("- **{}**: {}", escaped(&field.name), value(field)));
+        fields.iter().map(|field| format!("- **{}**: {}", escape(&field.name), value(field)));
     lines.collect::<Vec<String>>().join("\n")
 }
 
@@ -171,31 +176,31 @@ fn fence(language: Option<&str>, text: &str) -> String {
     format!("{ticks}{language}\n{}\n{ticks}", text.trim_end_matches('\n'))
 }
 
-fn quoted(text: &str) -> String {
+fn block_quote(text: &str) -> String {
     text.lines()
         .map(|line| format!("> {line}").trim_end().to_owned())
         .collect::<Vec<_>>()
         .join("\n")
 }
 
-fn folded(title: &str, inside: &str) -> String {
-    format!("<details><summary>{}</summary>\n\n{inside}\n\n</details>", in_html(title))
+fn details(title: &str, inside: &str) -> String {
+    format!("<details><summary>{}</summary>\n\n{inside}\n\n</details>", escape_html(title))
 }
 
 fn lay_fold(fold: &Fold) -> String {
     let title = text_of(&fold.title);
     let inside = blocks(&fold.blocks);
     if !inside.is_empty() {
-        return folded(&gist_of(&title, &fold.summary), &inside);
+        return details(&gist_of(&title, &fold.summary), &inside);
     }
     let summary = Some(&fold.summary).filter(|summary| !summary.is_empty());
-    let summary = summary.map(|summary| format!(" — {}", escaped(summary))).unwrap_or_default();
-    format!("*{}*{summary}", escaped(title.trim()))
+    let summary = summary.map(|summary| format!(" — {}", escape(summary))).unwrap_or_default();
+    format!("*{}*{summary}", escape(title.trim()))
 }
 
 /// A title with a short summary.
 fn gist_of(title: &str, gist: &str) -> String {
-    let gist = format::first_line(gist, GIST);
+    let gist = format::first_line(gist, MAX_GIST_CHARS);
     if gist.is_empty() { title.to_owned() } else { format!("{title} — {gist}") }
 }
 
@@ -221,7 +226,7 @@ fn gist(all: &[Block]) -> String {
     words.unwrap_or_default()
 }
 
-fn indented(text: &str, width: usize) -> String {
+fn indent(text: &str, width: usize) -> String {
     let pad = " ".repeat(width);
     let lines = text.lines().enumerate().map(|(at, line)| match (at, line) {
         (0, line) => line.to_owned(),
@@ -239,7 +244,7 @@ fn lay_list(list: &List) -> String {
             None => "- ".to_owned(),
         };
         let check = item.check.map(|check| format!("{} ", check.glyph())).unwrap_or_default();
-        let inside = indented(&lay_item(item, list.tight), mark.len());
+        let inside = indent(&lay_item(item, list.tight), mark.len());
         format!("{mark}{check}{inside}").trim_end().to_owned()
     });
     items.collect::<Vec<String>>().join(if list.tight { "\n" } else { "\n\n" })
@@ -303,7 +308,7 @@ fn lay_terminal(terminal: &Terminal) -> String {
         .then(|| format!("*{} not shown*", format::count(terminal.omitted, "line")));
     let exit_code = terminal.exit_code.filter(|code| *code != 0);
     let exit_code = exit_code.map(|code| format!("exit code {code}"));
-    stacked([printed, omitted, exit_code].into_iter().flatten())
+    join_blocks([printed, omitted, exit_code].into_iter().flatten())
 }
 
 fn terminal_line(runs: &[AnsiRun]) -> String {
@@ -314,29 +319,29 @@ fn lay_file(file: &FileReference) -> String {
     let name = file.name.as_deref().or(file.media_type.as_deref()).unwrap_or("file");
     let mut spans = vec![Span::plain(name).path()];
     if let (Some(span), Some(link)) = (spans.last_mut(), &file.link) {
-        span.look.link = Some(link.clone());
+        span.style.link = Some(link.clone());
     }
     let media_type = file.media_type.clone().filter(|_| file.name.is_some());
     let facts = media_type.into_iter().chain(file.bytes.map(format::size));
-    let facts: String = facts.map(|fact| format!(" · {}", escaped(&fact))).collect();
+    let facts: String = facts.map(|fact| format!(" · {}", escape(&fact))).collect();
     format!("▣ {}{facts}", line(&spans))
 }
 
 /// Single-line text is inline; multi-line text is program output and goes into a code block.
 fn lay_notice(notice: &Notice) -> String {
     let mark = Some(notice.glyph()).filter(|_| notice.tone != Tone::Muted);
-    stacked(said(notice, mark))
+    join_blocks(content(notice, mark))
 }
 
-fn said(notice: &Notice, mark: Option<&str>) -> Vec<String> {
+fn content(notice: &Notice, mark: Option<&str>) -> Vec<String> {
     let text = notice.text.trim();
-    let label = label(notice).map(|code| format!("**{}**", escaped(code)));
+    let label = label(notice).map(|code| format!("**{}**", escape(code)));
     let mark = mark.map(|mark| format!("{mark} ")).unwrap_or_default();
     if text.contains('\n') {
         let label = label.map(|label| format!("{mark}{label}"));
         return label.into_iter().chain([fence(None, text)]).collect();
     }
-    let text = Some(escaped(text)).filter(|text| !text.is_empty());
+    let text = Some(escape(text)).filter(|text| !text.is_empty());
     let words: Vec<String> = label.into_iter().chain(text).collect();
     vec![format!("{mark}{}", words.join(" · "))]
 }
@@ -363,7 +368,7 @@ fn alert(notice: &Notice) -> String {
         | Tone::Added
         | Tone::Removed => "NOTE",
     };
-    quoted(&format!("[!{kind}]\n{}", stacked(said(notice, None))))
+    block_quote(&format!("[!{kind}]\n{}", join_blocks(content(notice, None))))
 }
 
 /// True for texts that need no fold.

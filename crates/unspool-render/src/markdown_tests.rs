@@ -7,7 +7,7 @@ use unspool_core::block::{
 use unspool_core::id::{Id, PartId, StepId, TurnId};
 use unspool_core::part::{Body, Failure, Interjection, Part, Place, Text};
 use unspool_core::present::markdown::blocks as read;
-use unspool_core::present::{self, Options};
+use unspool_core::present::{self, PresentOptions};
 use unspool_core::session::{Step, Turn, TurnOrigin, Usage};
 use unspool_core::telling::{Name, Origin, Positions};
 
@@ -127,7 +127,7 @@ fn turn_of(bodies: Vec<Body>) -> Turn {
 }
 
 fn written(turn: &Turn) -> String {
-    super::turn(&present::turn(turn, &Options::default()))
+    super::turn(&present::turn(turn, &PresentOptions::default()))
 }
 
 fn said(text: &str) -> Body {
@@ -160,8 +160,8 @@ fn heads_of_turns_say_what_other_views_say() {
     };
     let head = "## Turn 4 · command · interrupted · abandoned · from the session before\n";
     assert!(written(&odd).starts_with(head), "{}", written(&odd));
-    let untold = Turn { state: TurnState::Unknown, ..plain.clone() };
-    assert!(written(&untold).starts_with("## Turn 4 · unknown\n"));
+    let unfinished = Turn { state: TurnState::Unknown, ..plain.clone() };
+    assert!(written(&unfinished).starts_with("## Turn 4 · unknown\n"));
     let early = Turn { number: 0, ..plain };
     assert!(written(&early).starts_with("## Before the first prompt\n"));
 }
@@ -181,15 +181,15 @@ fn answered(decision: Decision, text: &str, observed: bool) -> String {
 
 #[test]
 fn answers_are_said_once_and_say_whether_they_were_seen() {
-    let asked = "**?** Allow Bash?\\\n";
+    let question_text = "**?** Allow Bash?\\\n";
     let allowed = answered(Decision::Allowed, "allowed once", true);
-    assert_eq!(allowed, format!("{asked}✓ allowed once"));
+    assert_eq!(allowed, format!("{question_text}✓ allowed once"));
     let always = answered(Decision::Allowed, "always allowed", true);
-    assert_eq!(always, format!("{asked}✓ always allowed"));
+    assert_eq!(always, format!("{question_text}✓ always allowed"));
     let inferred = answered(Decision::Denied, "denied", false);
-    assert_eq!(inferred, format!("{asked}✕ denied (inferred)"));
+    assert_eq!(inferred, format!("{question_text}✕ denied (inferred)"));
     let why = answered(Decision::Denied, "not today", true);
-    assert_eq!(why, format!("{asked}✕ denied · not today"));
+    assert_eq!(why, format!("{question_text}✕ denied · not today"));
 }
 
 #[test]
@@ -208,15 +208,15 @@ fn choices_are_a_list_of_signs_and_no_tasks() {
     };
     let answer =
         Answer { decision: Decision::Answered, text: "Celsius".to_owned(), observed: true };
-    let asked = |item: &QuestionItem| {
+    let question_text = |item: &QuestionItem| {
         let (items, answer) = (vec![item.clone()], Some(answer.clone()));
         blocks(&[Block::Question(Question { kind: QuestionKind::Choice, items, answer })])
     };
     let list = "- ◉ **Celsius** · Metric\n- ○ Kelvin";
-    assert_eq!(asked(&item), format!("**?** **Unit** · Which unit?\n\n{list}"));
+    assert_eq!(question_text(&item), format!("**?** **Unit** · Which unit?\n\n{list}"));
     // An answer that is not among the options is printed.
     item.answer = Some("Celsius, I think".to_owned());
-    assert!(asked(&item).ends_with("\n\n→ Celsius, I think"), "{}", asked(&item));
+    assert!(question_text(&item).ends_with("\n\n→ Celsius, I think"), "{}", question_text(&item));
     let task = |check, text: &str| ListItem { check: Some(check), blocks: vec![paragraph(text)] };
     let items = vec![task(Check::Done, "one"), task(Check::Open, "two")];
     let tasks = blocks(&[Block::List(List { start: None, tight: true, items })]);
@@ -264,7 +264,7 @@ fn nobody_is_mentioned_and_no_issue_is_linked() {
     }
     let code = Block::Paragraph { spans: vec![Span::plain("@name #12").code()] };
     assert_eq!(blocks(&[code]), "`@name #12`");
-    let fold = folded("@name <b>", "x");
+    let fold = details("@name <b>", "x");
     assert!(fold.starts_with("<details><summary>@<!-- -->name &lt;b&gt;</summary>"), "{fold}");
 }
 

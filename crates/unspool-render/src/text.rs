@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use maud::{Markup, html};
-use unspool_core::block::{Look, Span, Tone, is_bidi};
+use unspool_core::block::{Span, SpanStyle, Tone, is_bidi};
 
 /// Makes every control character visible except newlines and tabs.
 pub fn safe(text: &str) -> Cow<'_, str> {
@@ -34,12 +34,12 @@ fn is_unsafe(c: char) -> bool {
 
 /// Paints spans with their styles.
 pub fn spans(spans: &[Span]) -> Markup {
-    html! { @for span in spans { (one(span)) } }
+    html! { @for span in spans { (paint_span(span)) } }
 }
 
-fn one(span: &Span) -> Markup {
+fn paint_span(span: &Span) -> Markup {
     let text = html! { (safe(&span.text)) };
-    let Look { strong, emphasis, strike, code, dim, path, link, tone } = &span.look;
+    let SpanStyle { strong, emphasis, strike, code, dim, path, link, tone } = &span.style;
     let text = if *code {
         html! { code { (text) } }
     } else {

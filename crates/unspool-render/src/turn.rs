@@ -7,7 +7,7 @@ use unspool_core::block::Block;
 use unspool_core::part::{Kind, Place};
 use unspool_core::present::outline::{Landmark, Mark};
 use unspool_core::present::{
-    Item, PartView, ReasoningView, Stands, StepFoot, TurnView, format, usage_text,
+    HeaderFactKind, Item, PartView, ReasoningView, StepFooter, TurnView, format, usage_text,
 };
 use unspool_core::session::TurnState;
 
@@ -15,7 +15,7 @@ use crate::block::blocks;
 use crate::text::{safe, tone_class};
 
 /// One fragment of a turn.
-pub struct Piece {
+pub struct HtmlFragment {
     /// Element id.
     pub id: String,
     /// Id of the enclosing reasoning block.
@@ -54,7 +54,7 @@ pub fn gap(kind: Gap, session: &str, position: &str, label: &str) -> Markup {
     }
 }
 
-fn missing(count: usize) -> String {
+fn missing_label(count: usize) -> String {
     format::count(count, "part not loaded").replace("part not loadeds", "parts not loaded")
 }
 
@@ -62,13 +62,13 @@ fn missing(count: usize) -> String {
 pub fn turn(session: &str, view: &TurnView) -> Markup {
     let at = |place: Place| format!("{}.{}", view.header.number, place.0);
     let before = |count: usize, place: Place| {
-        (count > 0).then(|| gap(Gap::Before, session, &at(place), &missing(count)))
+        (count > 0).then(|| gap(Gap::Before, session, &at(place), &missing_label(count)))
     };
     let last = view.items.iter().rev().find_map(last_place);
     html! {
         section.turn id=(turn_id(view)) data-number=(view.header.number)
             aria-label=(view.header.label()) {
-            (PreEscaped(lead(view).into_iter().map(|piece| piece.html).collect::<String>()))
+            (PreEscaped(opening_fragments(view).into_iter().map(|fragment| fragment.html).collect::<String>()))
             @for item in &view.items {
                 @match item {
                     Item::Part(part) => {
@@ -78,12 +78,12 @@ pub fn turn(session: &str, view: &TurnView) -> Markup {
                     Item::Reasoning(block) => {
                         @if let Some(first) = block.parts.first()
                             && let Some(gap) = before(block.before, first.place) { (gap) }
-                        (shell(block, html! {
+                        (reasoning_shell(block, html! {
                             @for part in &block.parts {
                                 @if part.before > 0 {
-                                    (gap(Gap::Inside, session, &at(part.place), &missing(part.before)))
+                                    (gap(Gap::Inside, session, &at(part.place), &missing_label(part.before)))
                                 }
-                                (inner(part, view.header.number))
+                                (paint_inner_part(part, view.header.number))
                             }
                         }))
                     },
@@ -91,7 +91,7 @@ pub fn turn(session: &str, view: &TurnView) -> Markup {
             }
             @if view.after > 0 {
                 // If no part is loaded, the gap starts at the beginning of the turn.
-                (gap(Gap::After, session, &at(last.unwrap_or(Place(-1))), &missing(view.after)))
+                (gap(Gap::After, session, &at(last.unwrap_or(Place(-1))), &missing_label(view.after)))
             }
         }
     }
@@ -105,49 +105,49 @@ fn last_place(item: &Item) -> Option<Place> {
 }
 
 /// The fragments before the parts: the header and the user's message.
-fn lead(view: &TurnView) -> Vec<Piece> {
-    let mut pieces = vec![piece(format!("h-{}", view.id), |id| head(view, id))];
+fn opening_fragments(view: &TurnView) -> Vec<HtmlFragment> {
+    let mut fragments = vec![fragment(format!("h-{}", view.id), |id| head(view, id))];
     if !view.user.is_empty() {
         let user = |id: &str| html! { div.user id=(id) { (blocks(&view.user)) } };
-        pieces.push(piece(format!("u-{}", view.id), user));
+        fragments.push(fragment(format!("u-{}", view.id), user));
     }
-    pieces
+    fragments
 }
 
 /// The fragments of a turn in order: header, user's message, each item. The parts of a reasoning
 /// block follow its shell.
-pub fn pieces(view: &TurnView) -> Vec<Piece> {
+pub fn fragments(view: &TurnView) -> Vec<HtmlFragment> {
     let number = view.header.number;
-    let mut pieces = lead(view);
+    let mut fragments = opening_fragments(view);
     for item in &view.items {
         match item {
             Item::Part(part) => {
-                pieces.push(piece(part_id(part), |_| paint_part(part, number)));
+                fragments.push(fragment(part_id(part), |_| paint_part(part, number)));
             }
             Item::Reasoning(block) => {
                 let id = block_id(block);
-                let within = |part: &PartView| Piece {
+                let within = |part: &PartView| HtmlFragment {
                     within: Some(id.clone()),
-                    ..piece(part_id(part), |_| inner(part, number))
+                    ..fragment(part_id(part), |_| paint_inner_part(part, number))
                 };
-                let inside: Vec<Piece> = block.parts.iter().map(within).collect();
-                let html = shell(block, Markup::default()).into_string();
-                pieces.push(Piece { id, within: None, is_shell: true, html });
-                pieces.extend(inside);
+                let inside: Vec<HtmlFragment> = block.parts.iter().map(within).collect();
+                let html = reasoning_shell(block, Markup::default()).into_string();
+                fragments.push(HtmlFragment { id, within: None, is_shell: true, html });
+                fragments.extend(inside);
             }
         }
     }
-    pieces
+    fragments
 }
 
-fn piece(id: String, paint: impl FnOnce(&str) -> Markup) -> Piece {
+fn fragment(id: String, paint: impl FnOnce(&str) -> Markup) -> HtmlFragment {
     let html = paint(&id).into_string();
-    Piece { id, within: None, is_shell: false, html }
+    HtmlFragment { id, within: None, is_shell: false, html }
 }
 
 /// Header and user's message as HTML, for turns that are written incrementally.
 pub fn opening(view: &TurnView) -> String {
-    lead(view).into_iter().map(|piece| piece.html).collect()
+    opening_fragments(view).into_iter().map(|fragment| fragment.html).collect()
 }
 
 /// One item of a turn with its content.
@@ -155,9 +155,10 @@ pub fn item(view: &TurnView, item: &Item) -> Markup {
     let number = view.header.number;
     match item {
         Item::Part(part) => paint_part(part, number),
-        Item::Reasoning(block) => {
-            shell(block, html! { @for part in &block.parts { (inner(part, number)) } })
-        }
+        Item::Reasoning(block) => reasoning_shell(
+            block,
+            html! { @for part in &block.parts { (paint_inner_part(part, number)) } },
+        ),
     }
 }
 
@@ -176,10 +177,10 @@ fn head(view: &TurnView, id: &str) -> Markup {
     html! {
         header.turn-head id=(id) data-state=(header.state.name()) {
             a.number href={ "#" (id.replacen('h', "t", 1)) } { "Turn " (header.number) }
-            @for fact in header.standing() {
+            @for fact in header.facts() {
                 @let tone = fact.tone.map(|tone| format!(" {}", tone_class(tone)));
                 span class={ "fact" (tone.unwrap_or_default()) } {
-                    @if fact.what == Stands::State && header.state == TurnState::Running {
+                    @if fact.kind == HeaderFactKind::State && header.state == TurnState::Running {
                         span.pulse aria-hidden="true" {}
                     }
                     (fact.text)
@@ -188,7 +189,7 @@ fn head(view: &TurnView, id: &str) -> Markup {
             @if let Some(started) = header.started {
                 time.fact datetime=(started) { (started.strftime("%H:%M:%S")) }
             }
-            @for fact in header.measures() { span.fact { (fact) } }
+            @for fact in header.metrics() { span.fact { (fact) } }
             @for model in &header.models { span.fact.model { (safe(model)) } }
             @if view.outline.map.len() > 3 { (map(&view.outline.map)) }
         }
@@ -201,15 +202,15 @@ fn map(marks: &[Mark]) -> Markup {
         // Hidden from assistive technology: the outline and the keys lead to the same places.
         div.map aria-hidden="true" {
             @for mark in marks {
-                a.(landmark(mark.what)) href={ "#p-" (mark.part) } title=(mark.what.name())
+                a.(landmark(mark.kind)) href={ "#p-" (mark.part) } title=(mark.kind.name())
                     tabindex="-1" {}
             }
         }
     }
 }
 
-fn landmark(what: Landmark) -> &'static str {
-    match what {
+fn landmark(kind: Landmark) -> &'static str {
+    match kind {
         Landmark::Other => "m-other",
         Landmark::Reasoning => "m-reasoning",
         Landmark::Tool => "m-tool",
@@ -240,7 +241,7 @@ fn paint_part(view: &PartView, turn: u32) -> Markup {
 
 /// A part inside a reasoning block. Reasoning is painted without its fold: the block is already
 /// open.
-fn inner(view: &PartView, turn: u32) -> Markup {
+fn paint_inner_part(view: &PartView, turn: u32) -> Markup {
     if view.kind != Kind::Reasoning {
         return paint_part(view, turn);
     }
@@ -257,7 +258,7 @@ fn inner(view: &PartView, turn: u32) -> Markup {
 }
 
 /// Usage of the step; hidden by default.
-fn step_foot(foot: &StepFoot) -> Markup {
+fn step_foot(foot: &StepFooter) -> Markup {
     html! {
         div.step-foot {
             "step " (foot.number)
@@ -268,7 +269,7 @@ fn step_foot(foot: &StepFoot) -> Markup {
 }
 
 /// A reasoning block; collapsed unless it is still running (R-004-13).
-fn shell(view: &ReasoningView, inside: Markup) -> Markup {
+fn reasoning_shell(view: &ReasoningView, inside: Markup) -> Markup {
     html! {
         details.reasoning.growing[view.open] id=(block_id(view)) data-kind=(Kind::Reasoning.name())
             open[view.open] {

@@ -6,7 +6,7 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, ToSpan};
 use serde::Deserialize;
 use unspool_core::id::SessionId;
-use unspool_render::address::Query;
+use unspool_render::url_query::UrlQuery;
 use unspool_store::contract::{After, SessionFilter};
 
 /// The query of a page. An empty value counts as absent: forms submit every field.
@@ -42,8 +42,8 @@ impl Asked {
     }
 
     /// The active filters, for links to the next page.
-    pub fn query(&self) -> Query {
-        let mut query = Query::default();
+    pub fn query(&self) -> UrlQuery {
+        let mut query = UrlQuery::default();
         for (name, value) in [
             ("q", &self.q),
             ("agent", &self.agent),

@@ -96,7 +96,7 @@ pub async fn serve<S: Store>(
     over: impl Future<Output = ()> + Send + 'static,
 ) -> std::io::Result<()> {
     // Loading the syntax definitions takes a while: do it before the first page needs them.
-    thread::spawn(unspool_render::highlight::warm);
+    thread::spawn(unspool_render::highlight::warm_up);
     let ending = app.clone();
     let over = async move {
         over.await;

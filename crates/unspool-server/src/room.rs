@@ -23,7 +23,7 @@ use unspool_core::present::tools::Tasks;
 use unspool_core::present::{self, TurnView};
 use unspool_core::session::Turn;
 use unspool_core::skeleton::Skeleton;
-use unspool_engine::family::family;
+use unspool_engine::subagents::subagents;
 use unspool_engine::window::fill;
 use unspool_render::page;
 use unspool_render::turn::turn;
@@ -430,9 +430,9 @@ impl<S: Store> Room<S> {
         let session = &stored.summary.session;
         let turns = std::slice::from_ref(&skeleton.turn);
         // Sub-agents that cannot be read now are joined with the next update.
-        let family = wait(family(store, &session.agent, turns)).unwrap_or_default();
-        let options = present::Options { family, ..present::Options::of(session) };
-        Ok(present::partial(&skeleton.turn, &skeleton.parts, &options))
+        let subagents = wait(subagents(store, &session.agent, turns)).unwrap_or_default();
+        let options = present::PresentOptions { subagents, ..present::PresentOptions::of(session) };
+        Ok(present::partial_turn(&skeleton.turn, &skeleton.parts, &options))
     }
 }
 

@@ -366,7 +366,7 @@ fn check_session(session: &Gathered) {
         for part in &turn.parts {
             assert!(ids.insert(part.id), "two parts are called {}", part.id);
         }
-        let view = present::turn(turn, &present::Options::default());
+        let view = present::turn(turn, &present::PresentOptions::default());
         for line in turn_lines(&view, 80, &LineOptions::everything()) {
             let text = line.text();
             assert!(!text.chars().any(is_dangerous), "{text:?} would reach a terminal");

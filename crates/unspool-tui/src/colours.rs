@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use unspool_core::id::digest;
-use unspool_core::lines::{self, Stretches, Token};
+use unspool_core::lines::{self, Token, TokenSpans};
 use unspool_render::highlight;
 
 use crate::event::Event;
@@ -64,7 +64,7 @@ struct Wanted {
 
 struct Known {
     /// `None` for a language without a grammar, so that it is not tried again.
-    stretches: Option<Arc<Stretches>>,
+    stretches: Option<Arc<TokenSpans>>,
     bytes: usize,
     asked: u64,
 }
@@ -110,8 +110,8 @@ impl Drop for Painter {
     }
 }
 
-impl lines::Colours for Colours {
-    fn of(&self, language: &str, text: &str) -> Option<Arc<Stretches>> {
+impl lines::Highlighter for Colours {
+    fn of(&self, language: &str, text: &str) -> Option<Arc<TokenSpans>> {
         if text.len() > LONGEST {
             return None;
         }
@@ -148,7 +148,7 @@ fn is_quick(language: &str, text: &str) -> bool {
 }
 
 impl State {
-    fn keep(&mut self, key: Key, stretches: Option<Arc<Stretches>>) {
+    fn keep(&mut self, key: Key, stretches: Option<Arc<TokenSpans>>) {
         self.waiting.remove(&key);
         let found = stretches.as_ref().map_or(0, |found| found.len());
         let bytes = found * size_of::<(Token, Range<usize>)>() + size_of::<(Key, Known)>();
@@ -179,7 +179,7 @@ impl State {
     }
 
     /// The highlights of an earlier version of a growing text; without them it would flicker.
-    fn of_start(&self, language: u64, text: &str) -> Option<Arc<Stretches>> {
+    fn of_start(&self, language: u64, text: &str) -> Option<Arc<TokenSpans>> {
         let (length, key) = self.families.get(&family(language, text))?;
         let start = text.as_bytes().get(..*length)?;
         let is_start = (language, digest(start)) == *key;
@@ -196,7 +196,8 @@ fn work(shared: &Shared, events: Sender<Event>) {
     let mut news = News { events, last: None, is_any: false };
     while let Some(Wanted { key, language, text }) = next(shared, &mut news) {
         let found = highlight::tokens(&language, &text).map(Arc::new);
-        let is_new = |found: &Arc<Stretches>| found.iter().any(|(token, _)| *token != Token::Plain);
+        let is_new =
+            |found: &Arc<TokenSpans>| found.iter().any(|(token, _)| *token != Token::Plain);
         news.is_any |= found.as_ref().is_some_and(is_new);
         let mut state = shared.state();
         state.families.insert(family(key.0, &text), (text.len(), key));

@@ -1,6 +1,6 @@
 use std::sync::mpsc::{self, Receiver};
 
-use unspool_core::lines::Colours as _;
+use unspool_core::lines::Highlighter as _;
 
 use super::*;
 

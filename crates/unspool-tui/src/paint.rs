@@ -7,7 +7,7 @@ use ratatui::buffer::{Buffer, CellDiffOption, CellWidth};
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use unicode_segmentation::UnicodeSegmentation;
-use unspool_core::lines::{self, Line, visible};
+use unspool_core::lines::{self, Line, make_visible};
 
 use crate::theme::Theme;
 
@@ -55,7 +55,7 @@ pub fn draw(line: &Line, area: Rect, buffer: &mut Buffer, theme: &Theme) -> u16 
 fn walk(line: &Line, area: Rect, mut each: impl FnMut(usize, &str, u16, u16)) -> u16 {
     let mut x = area.x;
     for (at, run) in line.runs.iter().enumerate() {
-        let text = visible(&run.text);
+        let text = make_visible(&run.text);
         for sign in text.graphemes(true) {
             let width = u16::try_from(lines::width(sign)).unwrap_or(u16::MAX);
             if width > area.right().saturating_sub(x) {

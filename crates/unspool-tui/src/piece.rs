@@ -9,9 +9,9 @@ use jiff::Timestamp;
 use rustc_hash::FxHashMap;
 use unspool_core::block::{Block, Card, Node, Tone};
 use unspool_core::id::{PartId, SessionId, TurnId};
-use unspool_core::lines::{self, Colours, Line, LineOptions, Style};
+use unspool_core::lines::{self, Highlighter, Line, LineOptions, Style};
 use unspool_core::part::{Kind, Place};
-use unspool_core::present::{Item, PartView, Stands, TurnHeader, TurnView};
+use unspool_core::present::{HeaderFactKind, Item, PartView, TurnHeader, TurnView};
 use unspool_core::session::TurnState;
 use unspool_engine::window::Position;
 
@@ -60,7 +60,7 @@ pub struct Piece {
 
 /// What the layout needs beside the entry itself.
 pub struct Surroundings<'a> {
-    pub colours: Option<&'a dyn Colours>,
+    pub colours: Option<&'a dyn Highlighter>,
     pub inlines: &'a Inlines,
 }
 
@@ -75,7 +75,7 @@ pub struct Inline {
 }
 
 impl Inline {
-    fn lines(&self, name: &str, width: usize, colours: Option<&dyn Colours>) -> Vec<Line> {
+    fn lines(&self, name: &str, width: usize, colours: Option<&dyn Highlighter>) -> Vec<Line> {
         let options = LineOptions { expand: false, output_lines: Some(SHORT), colours };
         let mut all = vec![Line::of(name, Style { strong: true, ..Style::default() })];
         if self.cut {
@@ -317,7 +317,7 @@ fn agents_of(node: &Node, found: &mut Vec<(String, SessionId)>) {
 
 /// `── Turn 3 · user · 14:03:22 · claude-opus-4 ──`: the facts known when a turn starts.
 fn turn_line(header: &TurnHeader, width: usize) -> Line {
-    let measure = width.min(lines::MEASURE);
+    let measure = width.min(lines::MAX_LINE_WIDTH);
     let mut line = Line::of("── ", Style::gutter());
     line.push(&format!("Turn {}", header.number), Style { strong: true, ..Style::default() });
     let muted = Style::tone(Tone::Muted);
@@ -325,8 +325,10 @@ fn turn_line(header: &TurnHeader, width: usize) -> Line {
         line.push(" · ", Style::gutter());
         line.push(text, style);
     };
-    let is_told = |what: Stands| what != Stands::State || header.state != TurnState::Completed;
-    for told in header.standing().into_iter().filter(|told| is_told(told.what)) {
+    let is_told = |kind: HeaderFactKind| {
+        kind != HeaderFactKind::State || header.state != TurnState::Completed
+    };
+    for told in header.facts().into_iter().filter(|told| is_told(told.kind)) {
         fact(told.text, Style::tone(told.tone.unwrap_or(Tone::Muted)));
     }
     if let Some(started) = header.started {
@@ -343,7 +345,7 @@ fn turn_line(header: &TurnHeader, width: usize) -> Line {
 
 /// `12.4 s · 1,729 tokens`
 fn foot_line(header: &TurnHeader) -> Line {
-    let mut facts = header.measures();
+    let mut facts = header.metrics();
     if header.state != TurnState::Completed {
         facts.push(header.state.name().to_owned());
     }

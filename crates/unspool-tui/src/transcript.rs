@@ -10,7 +10,7 @@ use std::rc::Rc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use unspool_core::id::SessionId;
-use unspool_core::lines::{Colours, Line};
+use unspool_core::lines::{Highlighter, Line};
 use unspool_core::part::{Kind, Place};
 use unspool_core::present::{Item, TurnView};
 use unspool_engine::reader::{Glance, Wish};
@@ -52,7 +52,7 @@ pub enum Why {
 #[derive(Clone)]
 pub struct Manner {
     /// Syntax highlighting, if it is available.
-    pub colours: Option<Rc<dyn Colours>>,
+    pub colours: Option<Rc<dyn Highlighter>>,
     /// Above this many entries, those far from the screen are dropped (C-19).
     pub window: usize,
 }

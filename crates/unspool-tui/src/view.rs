@@ -93,7 +93,7 @@ impl Canvas<'_> {
 
     /// Draws text in one style, truncated to the area.
     fn text(&mut self, text: &str, style: Style, area: Rect) {
-        let line = Line::of(&unspool_core::lines::cut(text, usize::from(area.width)), style);
+        let line = Line::of(&unspool_core::lines::truncate(text, usize::from(area.width)), style);
         self.line(&line, area);
     }
 

@@ -41,7 +41,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 use unspool_core::price::{Price, Prices};
-use unspool_core::redact::{OwnRule, Rules};
+use unspool_core::redact::{CustomRule, Rules};
 use unspool_engine::lock::DataFolder;
 use unspool_engine::watch::Notice;
 use unspool_sources::discover::Environment;
@@ -104,7 +104,7 @@ impl Config {
         let config: Config = toml::from_str(&text).with_context(|| {
             format!("{} is not a valid config file; fix it or move it away", path.display())
         })?;
-        if let Some((model, _)) = config.prices.iter().find(|(_, price)| !price.is_sane()) {
+        if let Some((model, _)) = config.prices.iter().find(|(_, price)| !price.is_valid()) {
             bail!(
                 "{}: invalid price of {model}: expected dollars per million tokens, 0 or more",
                 path.display()
@@ -138,8 +138,8 @@ pub fn prices() -> Result<Prices> {
 /// The redaction rules: the built-in ones and the user's own.
 pub fn redaction() -> Result<Rules> {
     let Redaction { homes, rules } = Config::load()?.redaction;
-    let own = rules.into_iter().map(|(name, pattern)| OwnRule { name, pattern });
-    let rules = Rules::standard().homes(homes).with_own(&own.collect::<Vec<_>>());
+    let own = rules.into_iter().map(|(name, pattern)| CustomRule { name, pattern });
+    let rules = Rules::standard().homes(homes).with_custom(&own.collect::<Vec<_>>());
     rules.context("fix the rule below [redaction.rules] in the config file")
 }
 

@@ -92,7 +92,7 @@ fn main() -> ExitCode {
         Err(error) => {
             // Messages may contain file names, and those may contain control characters.
             for line in format!("unspool: {error:#}").lines() {
-                eprintln!("{}", unspool_core::lines::visible(line));
+                eprintln!("{}", unspool_core::lines::make_visible(line));
             }
             ExitCode::FAILURE
         }

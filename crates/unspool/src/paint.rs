@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use anstyle::{Ansi256Color, AnsiColor, Color, RgbColor, Style as Ansi};
 use unspool_core::block::{self, Tone};
 use unspool_core::lines::{Line, LineOptions, Role, Style as Look, layout, turn_lines};
-use unspool_core::present::agents::Family;
+use unspool_core::present::agents::SubagentSessions;
 use unspool_core::price::Prices;
 use unspool_core::session::{Session, Turn};
 use unspool_core::summary::Summary;
@@ -40,11 +40,11 @@ pub fn head(
 pub fn turns(
     session: &Session,
     turns: &[Turn],
-    family: Family,
+    subagents: SubagentSessions,
     style: &Style,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let shown = present::Options { family, ..present::Options::of(session) };
+    let shown = present::PresentOptions { subagents, ..present::PresentOptions::of(session) };
     for turn in turns {
         let view = present::turn(turn, &shown);
         writeln!(out)?;

@@ -3,7 +3,7 @@
 
 use std::io::{self, Write};
 
-use unspool_core::lines::{cut, visible, width};
+use unspool_core::lines::{make_visible, truncate, width};
 
 /// A column.
 pub struct Column {
@@ -43,7 +43,7 @@ pub fn write(
 ) -> io::Result<()> {
     let rows: Vec<Vec<String>> = rows
         .iter()
-        .map(|row| row.iter().map(|cell| visible(cell).into_owned()).collect())
+        .map(|row| row.iter().map(|cell| make_visible(cell).into_owned()).collect())
         .collect();
     let mut widths: Vec<usize> = columns
         .iter()
@@ -74,7 +74,7 @@ pub fn write(
 fn line(columns: &[Column], widths: &[usize], cells: &[String]) -> String {
     let mut line = String::new();
     for (at, (column, room)) in columns.iter().zip(widths).enumerate() {
-        let cell = cut(cells.get(at).map_or("", String::as_str), *room);
+        let cell = truncate(cells.get(at).map_or("", String::as_str), *room);
         let space = " ".repeat(room.saturating_sub(width(&cell)));
         if at > 0 {
             line.push_str(GAP);

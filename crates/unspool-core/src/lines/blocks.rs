@@ -1,6 +1,6 @@
 //! Layout of each block variant. The match is exhaustive: a new variant must be added here.
 
-use super::colours::Coloured;
+use super::highlighter::HighlightedCode;
 use super::wrap::{Break, clip, span_line, span_lines, width, wrap};
 use super::{Frame, Line, Role, Style, card, diff, table};
 use crate::block::{
@@ -65,7 +65,7 @@ fn lay_block(block: &Block, frame: &Frame<'_>) -> Vec<Line> {
         Block::Code(code) if frame.in_card => lay_code(code, frame),
         Block::Code(code) => frame.indented(|frame| lay_code(code, frame)),
         Block::Table(table) => table::lay(table, frame),
-        Block::Rule => vec![Line::of(&"─".repeat(frame.measure().min(40)), Style::gutter())],
+        Block::Rule => vec![Line::of(&"─".repeat(frame.line_width().min(40)), Style::gutter())],
         Block::Diff(diff) => diff::lay(diff, frame),
         Block::Terminal(terminal) => lay_terminal(terminal, frame),
         Block::Fields { fields } => lay_fields(fields, frame),
@@ -101,10 +101,10 @@ fn lay_list(list: &List, frame: &Frame<'_>) -> Vec<Line> {
     let rest = list.items.len().saturating_sub(1) as u64;
     let last = list.start.map(|start| start.saturating_add(rest));
     let digits = last.map_or(0, |last| last.to_string().len());
-    let limit = cut_limit(frame).unwrap_or(usize::MAX);
+    let limit = line_limit(frame).unwrap_or(usize::MAX);
     for (at, item) in list.items.iter().enumerate() {
         if lines.len() >= limit && at + 1 < list.items.len() {
-            lines.push(more(list.items.len() - at, "item"));
+            lines.push(more_line(list.items.len() - at, "item"));
             break;
         }
         if at > 0 && !list.tight {
@@ -142,29 +142,29 @@ fn lay_item(item: &ListItem, number: Option<u64>, digits: usize, frame: &Frame<'
 }
 
 /// The line limit inside a card, if there is one.
-pub fn cut_limit(frame: &Frame<'_>) -> Option<usize> {
+pub fn line_limit(frame: &Frame<'_>) -> Option<usize> {
     frame.options.output_lines.filter(|_| frame.in_card)
 }
 
 /// `… +12 lines`: the count of hidden lines or items.
-pub fn more(count: usize, noun: &str) -> Line {
+pub fn more_line(count: usize, noun: &str) -> Line {
     Line::of(&format!("… +{}", format::count(count, noun)), Style::gutter())
 }
 
 fn lay_code(code: &Code, frame: &Frame<'_>) -> Vec<Line> {
     let source: Vec<&str> = code.text.split('\n').collect();
-    let limit = cut_limit(frame).unwrap_or(usize::MAX);
+    let limit = line_limit(frame).unwrap_or(usize::MAX);
     // Indentation already marks a code block; the code colour is for inline code.
     let style = Style { dim: frame.base.dim, ..Style::default() };
     let digits = code
         .first_line
         .map_or(0, |first| first.saturating_add(source.len().min(limit) as u64).to_string().len());
-    let mut colours = Coloured::of(code, frame.options.colours);
+    let mut colours = HighlightedCode::of(code, frame.options.colours);
     let mut start = 0;
     let mut lines = Vec::new();
     for (at, text) in source.iter().enumerate() {
         if lines.len() >= limit && at + 1 < source.len() {
-            lines.push(more(source.len() - at, "line"));
+            lines.push(more_line(source.len() - at, "line"));
             break;
         }
         let from = start;
@@ -178,14 +178,16 @@ fn lay_code(code: &Code, frame: &Frame<'_>) -> Vec<Line> {
         lines.extend(frame.inside(
             (&number, Style::gutter()),
             (&hang, Style::default()),
-            |frame| limited(colours.line(from, text, &style), frame.width, room, Break::Anywhere),
+            |frame| {
+                wrap_limited(colours.line(from, text, &style), frame.width, room, Break::Anywhere)
+            },
         ));
     }
     lines
 }
 
 /// Wraps one line of output. A line that alone exceeds the limit is clipped.
-pub fn limited(line: Line, width: usize, room: usize, mode: Break) -> Vec<Line> {
+pub fn wrap_limited(line: Line, width: usize, room: usize, mode: Break) -> Vec<Line> {
     let room = room.max(1);
     if line.width() > width.saturating_mul(room) {
         return wrap(clip(line, width.saturating_mul(room)), width, Break::Anywhere);
@@ -194,7 +196,7 @@ pub fn limited(line: Line, width: usize, room: usize, mode: Break) -> Vec<Line> 
 }
 
 fn lay_terminal(terminal: &Terminal, frame: &Frame<'_>) -> Vec<Line> {
-    let limit = cut_limit(frame).unwrap_or(usize::MAX);
+    let limit = line_limit(frame).unwrap_or(usize::MAX);
     let total = terminal.lines.len();
     let failed = terminal.exit_code.is_some_and(|code| code != 0);
     let mut lines = Vec::new();
@@ -202,11 +204,11 @@ fn lay_terminal(terminal: &Terminal, frame: &Frame<'_>) -> Vec<Line> {
     // A single line over the limit is shown instead of being replaced by a count.
     let skipped = if failed && total > limit.saturating_add(1) { total - limit } else { 0 };
     if skipped > 0 {
-        lines.push(more(skipped, "line"));
+        lines.push(more_line(skipped, "line"));
     }
     for (at, runs) in terminal.lines.iter().enumerate().skip(skipped) {
         if skipped == 0 && lines.len() >= limit && at + 1 < total {
-            lines.push(more(total - at + terminal.omitted, "line"));
+            lines.push(more_line(total - at + terminal.omitted, "line"));
             break;
         }
         let mut line = Line::default();
@@ -216,10 +218,10 @@ fn lay_terminal(terminal: &Terminal, frame: &Frame<'_>) -> Vec<Line> {
             line.push(&run.text, style);
         }
         let room = limit - lines.len().min(limit);
-        lines.extend(limited(line, frame.width, room, Break::Words));
+        lines.extend(wrap_limited(line, frame.width, room, Break::Words));
     }
     if terminal.omitted > 0 && limit == usize::MAX {
-        lines.push(more(terminal.omitted, "line"));
+        lines.push(more_line(terminal.omitted, "line"));
     }
     if let Some(code) = terminal.exit_code.filter(|code| *code != 0) {
         lines.push(Line::of(&format!("exit code {code}"), Style::tone(Tone::Failed)));
@@ -309,10 +311,10 @@ fn lay_notice(notice: &Notice, frame: &Frame<'_>) -> Vec<Line> {
     inner.base = Style { dim: frame.base.dim, ..style.clone() };
     let mut lines =
         inner.inside((&mark, style), ("  ", Style::default()), |frame| paragraph(&spans, frame));
-    if let Some(limit) = cut_limit(frame).filter(|limit| lines.len() > limit + 1) {
+    if let Some(limit) = line_limit(frame).filter(|limit| lines.len() > limit + 1) {
         let hidden = lines.len() - limit;
         lines.truncate(limit);
-        lines.push(more(hidden, "line"));
+        lines.push(more_line(hidden, "line"));
     }
     lines
 }
@@ -321,7 +323,7 @@ fn lay_file(file: &FileReference, frame: &Frame<'_>) -> Vec<Line> {
     let name = file.name.as_deref().or(file.media_type.as_deref()).unwrap_or("file");
     let mut spans = vec![Span::plain("▣ ").dim(), Span::plain(name).path()];
     if let (Some(span), Some(link)) = (spans.last_mut(), &file.link) {
-        span.look.link = Some(link.clone());
+        span.style.link = Some(link.clone());
     }
     let media_type = file.media_type.clone().filter(|_| file.name.is_some());
     for fact in media_type.into_iter().chain(file.bytes.map(format::size)) {

@@ -14,8 +14,11 @@ pub fn lay(card: &Card, frame: &Frame<'_>) -> Vec<Line> {
     let changed = card.body.iter().filter(|block| matches!(block, Block::Diff(_)));
     inner.names_files = changed.count() > 1;
     lines.extend(inner.inside(rail.clone(), rail, |frame| {
-        let mut body =
-            card.question.as_ref().map(|asked| lay_question(asked, frame)).unwrap_or_default();
+        let mut body = card
+            .question
+            .as_ref()
+            .map(|question| lay_question(question, frame))
+            .unwrap_or_default();
         body.extend(blocks::lay(&card.body, frame));
         body
     }));
@@ -30,14 +33,14 @@ fn head(card: &Card, frame: &Frame<'_>) -> Vec<Line> {
     if let Some(duration) = card.duration_ms {
         badge.push(&format!(" {}", format::duration(duration)), Style::gutter());
     }
-    let measure = frame.measure();
-    let room = measure.saturating_sub(badge.width() + 2);
+    let line_width = frame.line_width();
+    let room = line_width.saturating_sub(badge.width() + 2);
     let left = title(card, room, frame);
     if room < super::MIN_WIDTH {
-        return vec![clip(left, measure), clip(badge, measure)];
+        return vec![clip(left, line_width), clip(badge, line_width)];
     }
     let mut line = clip(left, room);
-    let space = measure - badge.width() - line.width();
+    let space = line_width - badge.width() - line.width();
     line.push(&" ".repeat(space), Style::default());
     badge.runs.into_iter().for_each(|run| line.push(&run.text, run.style));
     vec![line]
@@ -92,9 +95,9 @@ pub fn lay_question(question: &Question, frame: &Frame<'_>) -> Vec<Line> {
         }
     }
     // Answers beside their items need no line of their own.
-    if let Some(answer) = question.untold_answer() {
+    if let Some(answer) = question.overall_answer() {
         let (mark, tone) = (format!("{} ", answer.glyph()), answer.tone());
-        let (decision, remark) = answer.said();
+        let (decision, remark) = answer.decision_text();
         let mut spans = vec![Span::plain(decision).toned(tone)];
         spans.extend(remark.map(|remark| Span::plain(format!("  {remark}"))));
         if !answer.observed {

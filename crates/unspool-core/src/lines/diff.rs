@@ -1,6 +1,6 @@
 //! Layout of diffs: line numbers, +/- marks, and highlighted changed words.
 
-use super::blocks::{cut_limit, limited, more};
+use super::blocks::{line_limit, more_line, wrap_limited};
 use super::wrap::{Break, clip};
 use super::{Frame, Line, Role, Style};
 use crate::block::{Diff, DiffKind, DiffLine};
@@ -10,7 +10,7 @@ pub fn lay(diff: &Diff, frame: &Frame<'_>) -> Vec<Line> {
     if let Some(path) = diff.path.as_deref().filter(|_| frame.names_files) {
         lines.push(clip(Line::of(path, Style::role(Role::Path).strong()), frame.width));
     }
-    let limit = cut_limit(frame).unwrap_or(usize::MAX);
+    let limit = line_limit(frame).unwrap_or(usize::MAX);
     let total: usize = diff.hunks.iter().map(|hunk| hunk.lines.len()).sum();
     let all = || diff.hunks.iter().flat_map(|hunk| &hunk.lines);
     let digits = all().filter_map(number).max().map_or(0, |number| number.to_string().len());
@@ -21,7 +21,7 @@ pub fn lay(diff: &Diff, frame: &Frame<'_>) -> Vec<Line> {
         }
         for line in &hunk.lines {
             if lines.len() >= limit && at + 1 < total {
-                lines.push(more(total - at, "line"));
+                lines.push(more_line(total - at, "line"));
                 return lines;
             }
             let room = limit - lines.len().min(limit);
@@ -56,7 +56,7 @@ fn lay_line(line: &DiffLine, digits: usize, room: usize, frame: &Frame<'_>) -> V
             for span in &line.spans {
                 text.push(&span.text, style(if span.changed { word } else { role }));
             }
-            limited(text, frame.width, room, Break::Anywhere)
+            wrap_limited(text, frame.width, room, Break::Anywhere)
         })
     })
 }

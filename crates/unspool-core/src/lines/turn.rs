@@ -26,18 +26,18 @@ pub fn turn_lines(view: &TurnView, width: usize, options: &LineOptions<'_>) -> V
         lines.extend(laid);
         last = Some(item);
     }
-    frame.fitted(lines)
+    frame.clip_all(lines)
 }
 
 /// Lays one item of a turn out in `width` columns.
 pub fn item_lines(item: &Item, width: usize, options: &LineOptions<'_>) -> Vec<Line> {
     let frame = Frame::new(width, options);
-    frame.fitted(lay_item(item, &frame))
+    frame.clip_all(lay_item(item, &frame))
 }
 
 /// `── Turn 3 · user · completed · 12.4 s · 1,729 tokens ───`
 pub fn header_line(header: &TurnHeader, width: usize) -> Line {
-    let measure = width.clamp(super::MIN_WIDTH, super::MEASURE);
+    let line_width = width.clamp(super::MIN_WIDTH, super::MAX_LINE_WIDTH);
     let mut line = Line::of("── ", Style::gutter());
     line.push(&format!("Turn {}", header.number), Style::default().strong());
     let dot = |line: &mut Line, text: &str, style: Style| {
@@ -45,20 +45,20 @@ pub fn header_line(header: &TurnHeader, width: usize) -> Line {
         line.push(text, style);
     };
     let muted = Style::tone(Tone::Muted);
-    for fact in header.standing() {
+    for fact in header.facts() {
         dot(&mut line, fact.text, Style::tone(fact.tone.unwrap_or(Tone::Muted)));
     }
-    for fact in header.measures() {
+    for fact in header.metrics() {
         dot(&mut line, &fact, muted.clone());
     }
     // Models come last, and only if they fit without clipping.
     for model in &header.models {
-        if line.width() + super::width(model) + 6 <= measure {
+        if line.width() + super::width(model) + 6 <= line_width {
             dot(&mut line, model, muted.clone());
         }
     }
-    let mut line = clip(line, measure.saturating_sub(3));
-    let rest = measure.saturating_sub(line.width() + 1);
+    let mut line = clip(line, line_width.saturating_sub(3));
+    let rest = line_width.saturating_sub(line.width() + 1);
     line.push(&format!(" {}", "─".repeat(rest)), Style::gutter());
     line
 }
@@ -66,7 +66,7 @@ pub fn header_line(header: &TurnHeader, width: usize) -> Line {
 /// Lays the user's message out in `width` columns.
 pub fn user_lines(blocks: &[Block], width: usize, options: &LineOptions<'_>) -> Vec<Line> {
     let frame = Frame::new(width, options);
-    frame.fitted(lay_user(blocks, &frame))
+    frame.clip_all(lay_user(blocks, &frame))
 }
 
 fn lay_user(blocks: &[Block], frame: &Frame<'_>) -> Vec<Line> {
@@ -134,8 +134,8 @@ fn lay_part(part: &PartView, frame: &Frame<'_>) -> Vec<Line> {
 }
 
 /// The agent tree, then the prompts and reports of the agents behind a rail, as in a card.
-fn lay_agents(shown: &[Block], frame: &Frame<'_>) -> Vec<Line> {
-    let Some((tree, rest)) = shown.split_first() else { return Vec::new() };
+fn lay_agents(blocks: &[Block], frame: &Frame<'_>) -> Vec<Line> {
+    let Some((tree, rest)) = blocks.split_first() else { return Vec::new() };
     let mut lines = blocks::lay(std::slice::from_ref(tree), frame);
     let mut inner = frame.clone();
     inner.in_card = true;
@@ -162,7 +162,7 @@ fn lay_reasoning(view: &ReasoningView, frame: &Frame<'_>) -> Vec<Line> {
         head.push(" — ", Style::gutter());
         head.push(&view.summary, Style { dim: true, ..muted });
     }
-    let mut lines = vec![clip(head, frame.measure())];
+    let mut lines = vec![clip(head, frame.line_width())];
     // When closed, the title already summarises the first part.
     let parts = if open { view.parts.as_slice() } else { view.parts.get(1..).unwrap_or_default() };
     let rail = ("┊ ", Style::gutter());

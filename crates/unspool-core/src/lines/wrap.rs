@@ -8,16 +8,16 @@ use unicode_width::UnicodeWidthStr;
 use super::{Line, Style};
 use crate::block::{Span, is_bidi};
 
-const TAB: usize = 4;
+const TAB_WIDTH: usize = 4;
 
 /// Replaces characters that a terminal would interpret: control characters by symbols, tabs by
 /// spaces, bidirectional overrides by their code point.
-pub fn visible(text: &str) -> Cow<'_, str> {
-    visible_from(text, || 0)
+pub fn make_visible(text: &str) -> Cow<'_, str> {
+    make_visible_from(text, || 0)
 }
 
 /// The same for text that starts at `column`, which is computed only if there is a tab.
-pub fn visible_from(text: &str, column: impl FnOnce() -> usize) -> Cow<'_, str> {
+pub fn make_visible_from(text: &str, column: impl FnOnce() -> usize) -> Cow<'_, str> {
     if !text.chars().any(is_unsafe) {
         return Cow::Borrowed(text);
     }
@@ -29,7 +29,7 @@ pub fn visible_from(text: &str, column: impl FnOnce() -> usize) -> Cow<'_, str> 
         match c {
             '\t' => {
                 at += width(&out[counted..]);
-                let spaces = TAB - at % TAB;
+                let spaces = TAB_WIDTH - at % TAB_WIDTH;
                 (0..spaces).for_each(|_| out.push(' '));
                 at += spaces;
                 counted = out.len();
@@ -75,7 +75,7 @@ pub fn wrap(line: Line, width: usize, mode: Break) -> Vec<Line> {
                 Break::Words if cell.text != " " => last_break.unwrap_or(at),
                 Break::Words | Break::Anywhere => at,
             };
-            lines.push(gather(&line, &cells[start..end]));
+            lines.push(line_of_cells(&line, &cells[start..end]));
             start = end;
             if mode == Break::Words {
                 while cells.get(start).is_some_and(|cell| cell.text == " ") {
@@ -94,7 +94,7 @@ pub fn wrap(line: Line, width: usize, mode: Break) -> Vec<Line> {
         has_word |= cell.text != " ";
     }
     if start < cells.len() || lines.is_empty() {
-        lines.push(gather(&line, &cells[start..]));
+        lines.push(line_of_cells(&line, &cells[start..]));
     }
     lines
 }
@@ -114,7 +114,7 @@ pub fn clip(line: Line, width: usize) -> Line {
         used <= room
     });
     let kept: Vec<Cell> = kept.collect();
-    let mut out = gather(&line, &kept);
+    let mut out = line_of_cells(&line, &kept);
     if width > 0 {
         out.push("…", style);
     }
@@ -132,13 +132,13 @@ struct Cell<'a> {
 fn cells(line: &Line) -> impl Iterator<Item = Cell<'_>> {
     let runs = line.runs.iter().enumerate();
     runs.flat_map(|(run, styled)| {
-        let signs = styled.text.grapheme_indices(true);
-        signs.map(move |(start, text)| Cell { text, start, width: sign_width(text), run })
+        let graphemes = styled.text.grapheme_indices(true);
+        graphemes.map(move |(start, text)| Cell { text, start, width: grapheme_width(text), run })
     })
 }
 
 /// Joins adjacent cells into runs and drops trailing spaces.
-fn gather(line: &Line, cells: &[Cell<'_>]) -> Line {
+fn line_of_cells(line: &Line, cells: &[Cell<'_>]) -> Line {
     let blank = cells.iter().rev().take_while(|cell| cell.text == " ").count();
     let mut out = Line::default();
     for cells in cells[..cells.len() - blank].chunk_by(|one, next| one.run == next.run) {
@@ -154,8 +154,8 @@ fn gather(line: &Line, cells: &[Cell<'_>]) -> Line {
 pub fn tail(text: &str, width: usize) -> String {
     let mut used = 1;
     let mut from = text.len();
-    for (at, sign) in text.grapheme_indices(true).rev() {
-        used += sign_width(sign);
+    for (at, grapheme) in text.grapheme_indices(true).rev() {
+        used += grapheme_width(grapheme);
         if used > width {
             break;
         }
@@ -167,15 +167,15 @@ pub fn tail(text: &str, width: usize) -> String {
 /// Display width in columns: the sum over graphemes, because terminals draw them one by one and
 /// apply no ligatures. The width of a whole string may be smaller.
 pub fn width(text: &str) -> usize {
-    if text.is_ascii() { text.len() } else { text.graphemes(true).map(sign_width).sum() }
+    if text.is_ascii() { text.len() } else { text.graphemes(true).map(grapheme_width).sum() }
 }
 
-fn sign_width(sign: &str) -> usize {
-    if sign.is_ascii() { sign.len() } else { sign.width() }
+fn grapheme_width(grapheme: &str) -> usize {
+    if grapheme.is_ascii() { grapheme.len() } else { grapheme.width() }
 }
 
 /// Length in bytes of the prefix of `text` that extends the last grapheme of `before`.
-pub fn going_on(before: &str, text: &str) -> usize {
+pub fn continuation_len(before: &str, text: &str) -> usize {
     if text.as_bytes().first().is_none_or(u8::is_ascii) {
         return 0;
     }
@@ -186,18 +186,18 @@ pub fn going_on(before: &str, text: &str) -> usize {
 }
 
 /// Truncates a text to `room` columns and marks the cut with `…`.
-pub fn cut(text: &str, room: usize) -> String {
+pub fn truncate(text: &str, room: usize) -> String {
     if width(text) <= room {
         return text.to_owned();
     }
     let mut used = 1;
     let mut to = 0;
-    for (at, sign) in text.grapheme_indices(true) {
-        used += sign_width(sign);
+    for (at, grapheme) in text.grapheme_indices(true) {
+        used += grapheme_width(grapheme);
         if used > room {
             break;
         }
-        to = at + sign.len();
+        to = at + grapheme.len();
     }
     format!("{}…", text[..to].trim_end())
 }
@@ -206,7 +206,7 @@ pub fn cut(text: &str, room: usize) -> String {
 pub fn span_lines(spans: &[Span], base: &Style) -> Vec<Line> {
     let mut lines = vec![Line::default()];
     for span in spans {
-        let style = base.with(&span.look);
+        let style = base.with(&span.style);
         for (at, piece) in span.text.split('\n').enumerate() {
             if at > 0 {
                 lines.push(Line::default());
@@ -223,7 +223,7 @@ pub fn span_lines(spans: &[Span], base: &Style) -> Vec<Line> {
 pub fn span_line(spans: &[Span], base: &Style) -> Line {
     let mut line = Line::default();
     for span in spans {
-        line.push(&span.text, base.with(&span.look));
+        line.push(&span.text, base.with(&span.style));
     }
     line
 }

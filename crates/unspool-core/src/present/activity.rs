@@ -8,7 +8,7 @@ use crate::part::{Body, Part, Tool};
 use crate::session::Turn;
 
 /// Maximum length of a command or question.
-const LONGEST: usize = 120;
+const MAX_SUMMARY_CHARS: usize = 120;
 
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -55,14 +55,18 @@ fn running_tool(part: &Part) -> Option<&Tool> {
 fn open_question(part: &Part) -> Option<String> {
     let tool = running_tool(part)?;
     let question = tool.question.as_ref().filter(|_| tool.answer.is_none())?;
-    let asked = question.items.iter().map(|item| item.question.as_str());
-    let asked = asked.map(str::trim).find(|asked| !asked.is_empty());
-    Some(asked.map_or_else(|| call(tool), |asked| format::first_line(asked, LONGEST)))
+    let question_text = question.items.iter().map(|item| item.question.as_str());
+    let question_text =
+        question_text.map(str::trim).find(|question_text| !question_text.is_empty());
+    Some(question_text.map_or_else(
+        || call(tool),
+        |question_text| format::first_line(question_text, MAX_SUMMARY_CHARS),
+    ))
 }
 
 fn running_agents(part: &Part) -> usize {
-    if let Body::Agent(told) = &part.body {
-        told.agents.iter().filter(|agent| !agent.state.is_terminal()).count()
+    if let Body::Agent(group) = &part.body {
+        group.agents.iter().filter(|agent| !agent.state.is_terminal()).count()
     } else {
         0
     }
@@ -84,7 +88,7 @@ fn call(tool: &Tool) -> String {
     let head = shown.iter().find_map(|block| {
         let Block::Card(card) = block else { return None };
         let summary = text_of(&card.summary);
-        let summary = format::first_line(&summary, LONGEST);
+        let summary = format::first_line(&summary, MAX_SUMMARY_CHARS);
         Some(if summary.is_empty() {
             card.title.clone()
         } else {

@@ -14,29 +14,29 @@ use crate::session::{Transcript, Turn, TurnState};
 /// Number of recently used tools to show per agent.
 const LAST_TOOLS: usize = 3;
 /// Agents may reference each other in cycles (law 8), so the tree depth is limited.
-const DEEPEST: usize = 12;
+const MAX_TREE_DEPTH: usize = 12;
 
 /// Maximum number of sub-agent sessions loaded for one view.
-const MOST: usize = 200;
+const MAX_LOOKUPS: usize = 200;
 
 /// Work list for loading the sessions of sub-agents, nested ones included. The caller takes the
 /// next id, loads the session and adds it; its own sub-agents are queued in turn.
 #[derive(Default)]
-pub struct Search {
-    family: Family,
+pub struct SubagentLookup {
+    subagents: SubagentSessions,
     waiting: Vec<String>,
     seen: BTreeSet<String>,
 }
 
-impl Search {
-    pub fn among(turns: &[Turn]) -> Search {
-        Search { waiting: agents_in(turns), ..Search::default() }
+impl SubagentLookup {
+    pub fn among(turns: &[Turn]) -> SubagentLookup {
+        SubagentLookup { waiting: subagent_ids(turns), ..SubagentLookup::default() }
     }
 
     /// The next agent to load.
     pub fn next_id(&mut self) -> Option<String> {
         while let Some(id) = self.waiting.pop() {
-            if self.seen.len() < MOST && self.seen.insert(id.clone()) {
+            if self.seen.len() < MAX_LOOKUPS && self.seen.insert(id.clone()) {
                 return Some(id);
             }
         }
@@ -44,22 +44,22 @@ impl Search {
     }
 
     pub fn add(&mut self, transcript: &Transcript) {
-        self.waiting.extend(agents_in(&transcript.turns));
-        self.family.add(transcript);
+        self.waiting.extend(subagent_ids(&transcript.turns));
+        self.subagents.add(transcript);
     }
 
-    pub fn family(self) -> Family {
-        self.family
+    pub fn subagents(self) -> SubagentSessions {
+        self.subagents
     }
 }
 
 /// The ids of the sub-agents in these turns, in order and without duplicates. Temporary ids are
 /// left out.
-pub fn agents_in(turns: &[Turn]) -> Vec<String> {
+pub fn subagent_ids(turns: &[Turn]) -> Vec<String> {
     let mut ids: Vec<String> = Vec::new();
     for part in turns.iter().flat_map(|turn| &turn.parts) {
-        let Body::Agent(told) = &part.body else { continue };
-        for agent in told.agents.iter().filter(|agent| !agent.id.starts_with("temp_")) {
+        let Body::Agent(group) = &part.body else { continue };
+        for agent in group.agents.iter().filter(|agent| !agent.id.starts_with("temp_")) {
             if !ids.contains(&agent.id) {
                 ids.push(agent.id.clone());
             }
@@ -83,11 +83,11 @@ pub fn badge(node: &Node) -> Badge {
 
 /// Statistics of sub-agent sessions, by agent id.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Family(BTreeMap<String, Member>);
+pub struct SubagentSessions(BTreeMap<String, SubagentStats>);
 
 /// Statistics of one sub-agent, from its own session.
 #[derive(Clone, PartialEq, Debug, Default)]
-struct Member {
+struct SubagentStats {
     session: Option<SessionId>,
     tools: usize,
     errors: usize,
@@ -100,11 +100,11 @@ struct Member {
     agents: Vec<Agent>,
 }
 
-impl Family {
+impl SubagentSessions {
     /// Adds a sub-agent's own session.
     pub fn add(&mut self, transcript: &Transcript) {
-        let member = Member::of(transcript);
-        self.0.insert(transcript.session.agent_session_id.clone(), member);
+        let stats = SubagentStats::of(transcript);
+        self.0.insert(transcript.session.agent_session_id.clone(), stats);
     }
 
     /// The ids of all sessions added so far.
@@ -116,7 +116,7 @@ impl Family {
     /// dropped, and its question and body move below the tree.
     pub(super) fn join(&self, call: Option<&mut PartView>, agents: &mut PartView) {
         let Some(Block::Tree(tree)) = agents.blocks.first_mut() else { return };
-        tree.nodes.iter_mut().for_each(|node| self.dress(node, 0));
+        tree.nodes.iter_mut().for_each(|node| self.add_session_facts(node, 0));
         let Some(call) = call.filter(|call| call.kind == Kind::Tool) else { return };
         if tree.nodes.is_empty() {
             return;
@@ -131,16 +131,16 @@ impl Family {
         }
     }
 
-    fn dress(&self, node: &mut Node, depth: usize) {
-        let Some(member) = self.0.get(&node.key).filter(|_| depth < DEEPEST) else { return };
-        node.session = member.session;
-        let facts = member.facts();
+    fn add_session_facts(&self, node: &mut Node, depth: usize) {
+        let Some(stats) = self.0.get(&node.key).filter(|_| depth < MAX_TREE_DEPTH) else { return };
+        node.session = stats.session;
+        let facts = stats.facts();
         if !facts.is_empty() {
             node.label.push(Span::plain(format!("  {facts}")).dim());
         }
-        let going = matches!(node.icon, Icon::Pending | Icon::Running | Icon::Background);
+        let is_active = matches!(node.icon, Icon::Pending | Icon::Running | Icon::Background);
         // The parent log may not have recorded a background agent's end yet; its own session has.
-        if let (true, Some(end)) = (going, member.end) {
+        if let (true, Some(end)) = (is_active, stats.end) {
             let ended = match end {
                 TurnState::Completed => Some((Icon::Completed, "completed")),
                 TurnState::Failed => Some((Icon::Failed, "failed")),
@@ -151,35 +151,35 @@ impl Family {
                 (node.icon, node.state) = (icon, state.into());
             }
         }
-        if !member.last_tools.is_empty() {
-            node.note = vec![Span::plain(member.last_tools.join(", "))];
+        if !stats.last_tools.is_empty() {
+            node.note = vec![Span::plain(stats.last_tools.join(", "))];
         }
-        node.children = member.agents.iter().map(self::node).collect();
-        node.children.iter_mut().for_each(|child| self.dress(child, depth + 1));
+        node.children = stats.agents.iter().map(self::node).collect();
+        node.children.iter_mut().for_each(|child| self.add_session_facts(child, depth + 1));
     }
 }
 
-impl Member {
-    fn of(transcript: &Transcript) -> Member {
+impl SubagentStats {
+    fn of(transcript: &Transcript) -> SubagentStats {
         let parts = || transcript.turns.iter().flat_map(|turn| &turn.parts);
-        let mut member = Member {
+        let mut stats = SubagentStats {
             session: Some(transcript.session.id),
             tokens: transcript.usage().total(),
             duration_ms: super::elapsed(transcript.started(), transcript.ended()),
             end: transcript.turns.last().map(|turn| turn.state),
-            ..Member::default()
+            ..SubagentStats::default()
         };
         for part in parts() {
             match &part.body {
                 Body::Tool(tool) => {
-                    member.tools += 1;
-                    member.last_tools.push(tool.name.clone());
-                    if member.last_tools.len() > LAST_TOOLS {
-                        member.last_tools.remove(0);
+                    stats.tools += 1;
+                    stats.last_tools.push(tool.name.clone());
+                    if stats.last_tools.len() > LAST_TOOLS {
+                        stats.last_tools.remove(0);
                     }
                 }
-                Body::Agent(agents) => member.agents.extend(agents.agents.iter().cloned()),
-                Body::Error(_) => member.errors += 1,
+                Body::Agent(agents) => stats.agents.extend(agents.agents.iter().cloned()),
+                Body::Error(_) => stats.errors += 1,
                 Body::Text(_)
                 | Body::Reasoning(_)
                 | Body::Interjection(_)
@@ -195,9 +195,8 @@ impl Member {
                 | Body::Data(_) => {}
             }
         }
-        member.end =
-            member.end.filter(|end| !matches!(end, TurnState::Running | TurnState::Unknown));
-        member
+        stats.end = stats.end.filter(|end| !matches!(end, TurnState::Running | TurnState::Unknown));
+        stats
     }
 
     /// `12 tools · 27,556 tokens · 1.1 s`.

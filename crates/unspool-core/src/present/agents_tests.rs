@@ -1,7 +1,7 @@
 use super::*;
 use crate::id::{Id, PartId, SessionId, StepId, TurnId};
 use crate::part::{AgentState, Agents, Part, Place, Tool, ToolState};
-use crate::present::{self, Options};
+use crate::present::{self, PresentOptions};
 use crate::session::{Facts, Session, SessionState, Step, Trigger, Turn, TurnOrigin, Usage};
 use crate::telling::{Name, Origin, Positions};
 
@@ -71,9 +71,9 @@ fn agents(list: Vec<Agent>) -> Body {
 }
 
 fn shown(bodies: Vec<Body>, sessions: &[Transcript]) -> String {
-    let mut family = Family::default();
-    sessions.iter().for_each(|session| family.add(session));
-    let options = Options { family, ..Options::default() };
+    let mut subagents = SubagentSessions::default();
+    sessions.iter().for_each(|session| subagents.add(session));
+    let options = PresentOptions { subagents, ..PresentOptions::default() };
     let view = present::turn(&turn(bodies, TurnState::Completed), &options);
     let lines = crate::lines::turn_lines(&view, 100, &crate::lines::LineOptions::default());
     crate::plain::paint(&lines)
@@ -139,5 +139,5 @@ fn agents_that_started_each_other_are_no_trouble() {
     };
     let bodies = vec![agents(vec![agent("a", AgentState::Running)])];
     let text = shown(bodies, &[circle("a", "b"), circle("b", "a")]);
-    assert_eq!(text.matches("Look around").count(), DEEPEST + 1, "{text}");
+    assert_eq!(text.matches("Look around").count(), MAX_TREE_DEPTH + 1, "{text}");
 }

@@ -12,7 +12,7 @@ const MAX_CELLS: usize = 16_384;
 
 /// Parses program output.
 pub fn terminal(text: &str) -> Terminal {
-    let mut screen = Screen::default();
+    let mut screen = AnsiScreen::default();
     let body = text.strip_suffix('\n').unwrap_or(text);
     let mut omitted = 0;
     for line in body.split('\n') {
@@ -37,7 +37,7 @@ pub fn terminal(text: &str) -> Terminal {
 }
 
 /// Program output as plain text without colours.
-pub fn words(text: &str) -> String {
+pub fn plain_text(text: &str) -> String {
     let lines = terminal(text).lines.into_iter();
     let lines: Vec<String> =
         lines.map(|runs| runs.into_iter().map(|run| run.text).collect()).collect();
@@ -45,20 +45,20 @@ pub fn words(text: &str) -> String {
 }
 
 #[derive(Default)]
-struct Screen {
+struct AnsiScreen {
     lines: Vec<Vec<AnsiRun>>,
     cells: Vec<(char, AnsiStyle)>,
     cursor: usize,
     style: AnsiStyle,
-    wiped: bool,
+    erase_pending: bool,
 }
 
-impl Screen {
+impl AnsiScreen {
     fn put(&mut self, c: char) {
         if self.cursor >= MAX_CELLS {
             self.end_line();
         }
-        self.wiped = false;
+        self.erase_pending = false;
         let cell = (c, self.style);
         match self.cells.get_mut(self.cursor) {
             Some(slot) => *slot = cell,
@@ -77,13 +77,13 @@ impl Screen {
         }
         self.lines.push(runs);
         self.cursor = 0;
-        self.wiped = false;
+        self.erase_pending = false;
     }
 
     /// Moves to the first column and performs a pending erase. The erase is delayed until here:
     /// without a rewrite it would only hide output.
     fn home(&mut self) {
-        if std::mem::take(&mut self.wiped) {
+        if std::mem::take(&mut self.erase_pending) {
             self.cells.clear();
         }
         self.cursor = 0;
@@ -93,11 +93,11 @@ impl Screen {
         if mode == 0 || self.cursor == 0 {
             self.cells.truncate(self.cursor);
         } else {
-            self.wiped = true;
+            self.erase_pending = true;
         }
     }
 
-    fn render(&mut self, params: &Params) {
+    fn apply_sgr(&mut self, params: &Params) {
         let style = &mut self.style;
         let mut params = params.iter();
         while let Some(param) = params.next() {
@@ -124,9 +124,9 @@ impl Screen {
                 38 | 48 => {
                     // `38:5:n` comes as one parameter, the older `38;5;n` as several.
                     let color = if param.len() > 1 {
-                        color_of(&mut param.iter().skip(1).copied(), param.len() > 5)
+                        parse_color(&mut param.iter().skip(1).copied(), param.len() > 5)
                     } else {
-                        color_of(
+                        parse_color(
                             &mut params.by_ref().map(|p| p.first().copied().unwrap_or(0)),
                             false,
                         )
@@ -145,12 +145,12 @@ impl Screen {
 }
 
 /// Parses the rest of an extended colour. `has_color_space`: skip the colour space id first.
-fn color_of(numbers: &mut dyn Iterator<Item = u16>, spaced: bool) -> Option<Color> {
+fn parse_color(numbers: &mut dyn Iterator<Item = u16>, has_color_space: bool) -> Option<Color> {
     let byte = |number: u16| number.min(255) as u8;
     match numbers.next()? {
         5 => Some(Color::Indexed(byte(numbers.next()?))),
         2 => {
-            if spaced {
+            if has_color_space {
                 numbers.next()?;
             }
             let (red, green, blue) = (numbers.next()?, numbers.next()?, numbers.next()?);
@@ -160,7 +160,7 @@ fn color_of(numbers: &mut dyn Iterator<Item = u16>, spaced: bool) -> Option<Colo
     }
 }
 
-impl Perform for Screen {
+impl Perform for AnsiScreen {
     fn print(&mut self, c: char) {
         match c {
             '\u{7f}' => self.put('␡'),
@@ -188,7 +188,7 @@ impl Perform for Screen {
         }
         let first = params.iter().next().and_then(|param| param.first().copied()).unwrap_or(0);
         match action {
-            b'm' => self.render(params),
+            b'm' => self.apply_sgr(params),
             // Progress bars erase their line before rewriting it; otherwise the tail of a longer
             // old line would remain.
             b'K' => self.erase(first),

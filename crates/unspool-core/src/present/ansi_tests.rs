@@ -1,7 +1,7 @@
 use super::*;
 
 fn text(input: &str) -> String {
-    words(input)
+    plain_text(input)
 }
 
 #[test]

@@ -13,8 +13,8 @@ use crate::part::{
 };
 
 /// More agents than this are shown as a count (R-003-27).
-const SHOWN_AGENTS: usize = 5;
-const SUMMARY: usize = 160;
+const MAX_SHOWN_AGENTS: usize = 5;
+const MAX_SUMMARY_CHARS: usize = 160;
 
 /// The blocks of a part's body.
 pub fn body(body: &Body) -> Vec<Block> {
@@ -32,7 +32,7 @@ pub fn body(body: &Body) -> Vec<Block> {
         Body::ContextInfo(context) => {
             vec![fold(&context.title, &context.text, literal(&context.text))]
         }
-        Body::Compaction(compaction) => vec![compacted(compaction)],
+        Body::Compaction(compaction) => vec![compaction_fold(compaction)],
         Body::File(file) => file_blocks(file),
         Body::Source(source) => vec![source_link(source)],
         Body::Patch(patch) => patch_blocks(patch),
@@ -66,12 +66,14 @@ fn text_blocks(text: &Text) -> Vec<Block> {
             let read = |key: &str| value.get(key).and_then(Value::as_str);
             let url = read("url").unwrap_or_default();
             let name = read("title").or_else(|| read("document_title")).unwrap_or(url);
-            let mut spans = vec![Span::plain(format::first_line(name, SUMMARY)).link(url)];
+            let mut spans =
+                vec![Span::plain(format::first_line(name, MAX_SUMMARY_CHARS)).link(url)];
             if name.is_empty() {
-                spans = vec![Span::plain(format::first_line(citation.text(), SUMMARY)).dim()];
+                spans =
+                    vec![Span::plain(format::first_line(citation.text(), MAX_SUMMARY_CHARS)).dim()];
             }
             if let Some(quote) = read("cited_text") {
-                let quote = format::first_line(quote, SUMMARY);
+                let quote = format::first_line(quote, MAX_SUMMARY_CHARS);
                 spans.push(Span::plain(format!("  “{quote}”")).dim());
             }
             ListItem { check: None, blocks: vec![Block::Paragraph { spans }] }
@@ -84,12 +86,12 @@ fn text_blocks(text: &Text) -> Vec<Block> {
 }
 
 /// The first line of a reasoning text.
-pub fn thought(reasoning: &Reasoning) -> String {
+pub fn reasoning_summary(reasoning: &Reasoning) -> String {
     if reasoning.redacted && reasoning.text.is_empty() {
         return "Redacted reasoning".to_owned();
     }
     // Models put titles in bold; drop the `**`.
-    format::first_line(&reasoning.text.replace("**", ""), SUMMARY)
+    format::first_line(&reasoning.text.replace("**", ""), MAX_SUMMARY_CHARS)
 }
 
 fn reasoning_fold(reasoning: &Reasoning) -> Block {
@@ -99,7 +101,7 @@ fn reasoning_fold(reasoning: &Reasoning) -> Block {
     };
     Block::Fold(Fold {
         title: vec![Span::plain(title).dim()],
-        summary: thought(reasoning),
+        summary: reasoning_summary(reasoning),
         open: false,
         tone: Tone::Muted,
         blocks: thought_blocks(reasoning),
@@ -122,7 +124,7 @@ fn tree(agents: &Agents) -> Block {
     let runs = agents.agents.iter().any(|agent| !agent.state.is_terminal());
     Block::Tree(Tree {
         detail: if runs { TreeDetail::Full } else { TreeDetail::Compact },
-        shown: SHOWN_AGENTS,
+        shown: MAX_SHOWN_AGENTS,
         nodes: agents.agents.iter().map(node).collect(),
     })
 }
@@ -138,12 +140,13 @@ pub fn node(agent: &Agent) -> Node {
     };
     let mut label = vec![Span::plain(format::first_line(&agent.name, 80)).strong()];
     if !agent.task.is_empty() {
-        label.push(Span::plain(format!("  {}", format::first_line(&agent.task, SUMMARY))));
+        label
+            .push(Span::plain(format!("  {}", format::first_line(&agent.task, MAX_SUMMARY_CHARS))));
     }
     if agent.background && agent.state != AgentState::Background {
         label.push(Span::plain("  in the background").dim());
     }
-    let note = agent.activity.as_deref().map(|text| format::first_line(text, SUMMARY));
+    let note = agent.activity.as_deref().map(|text| format::first_line(text, MAX_SUMMARY_CHARS));
     Node {
         session: None,
         key: agent.id.clone(),
@@ -176,7 +179,7 @@ fn servers(snapshot: &McpSnapshot) -> Block {
     fold("MCP servers", &names.join(", "), vec![Block::Fields { fields: fields.collect() }])
 }
 
-fn compacted(compaction: &Compaction) -> Block {
+fn compaction_fold(compaction: &Compaction) -> Block {
     let mut title = "Conversation compacted".to_owned();
     if let Some(trigger) = &compaction.trigger {
         title.push_str(&format!(" · {trigger}"));
@@ -210,7 +213,7 @@ fn file_blocks(file: &File) -> Vec<Block> {
 fn source_link(source: &SourceLink) -> Block {
     let url = source.url.as_deref().unwrap_or_default();
     let title = source.title.as_deref().unwrap_or(url);
-    let mut spans = vec![Span::plain(format::first_line(title, SUMMARY)).link(url)];
+    let mut spans = vec![Span::plain(format::first_line(title, MAX_SUMMARY_CHARS)).link(url)];
     if title != url && !url.is_empty() {
         spans.push(Span::plain(format!("  {url}")).dim());
     }
@@ -264,8 +267,8 @@ fn error(failure: &Failure) -> Block {
 
 fn fold(title: &str, text: &str, blocks: Vec<Block>) -> Block {
     Block::Fold(Fold {
-        title: vec![Span::plain(format::first_line(title, SUMMARY))],
-        summary: format::first_line(text, SUMMARY),
+        title: vec![Span::plain(format::first_line(title, MAX_SUMMARY_CHARS))],
+        summary: format::first_line(text, MAX_SUMMARY_CHARS),
         open: false,
         tone: Tone::Muted,
         blocks,

@@ -14,8 +14,8 @@ const MAX_WORK: usize = 4_000_000;
 const MAX_WORD_WORK: usize = 250_000;
 const MAX_PAIRINGS: usize = 400;
 /// Two lines that share a smaller fraction of their words count as unrelated.
-const SIMILAR: f32 = 0.35;
-const CONTEXT: usize = 3;
+const MIN_SIMILARITY: f32 = 0.35;
+const CONTEXT_LINES: usize = 3;
 
 /// A hunk of Claude Code's `structuredPatch`.
 #[derive(Deserialize)]
@@ -28,13 +28,13 @@ pub struct PatchHunk {
 }
 
 /// The diff of a `structuredPatch`.
-pub fn structured(path: Option<&str>, hunks: &[PatchHunk]) -> Diff {
+pub fn from_structured_patch(path: Option<&str>, hunks: &[PatchHunk]) -> Diff {
     let hunks = hunks.iter().map(|hunk| {
-        let mut lines = Lines::numbered(hunk.old_start, hunk.new_start);
+        let mut lines = HunkBuilder::numbered(hunk.old_start, hunk.new_start);
         hunk.lines.iter().for_each(|line| lines.push_marked(line));
         lines.hunk()
     });
-    named(path, hunks.collect())
+    file_diff(path, hunks.collect())
 }
 
 /// The diff between two texts. Lines are numbered from `first`, if given.
@@ -42,7 +42,10 @@ pub fn between(path: Option<&str>, old: &str, new: &str, first: Option<u64>) -> 
     let old: Vec<&str> = old.lines().collect();
     let new: Vec<&str> = new.lines().collect();
     let groups = match old.len().saturating_mul(new.len()) <= MAX_WORK {
-        true => similar::group_diff_ops(capture_diff_slices(Algorithm::Myers, &old, &new), CONTEXT),
+        true => similar::group_diff_ops(
+            capture_diff_slices(Algorithm::Myers, &old, &new),
+            CONTEXT_LINES,
+        ),
         false => vec![vec![DiffOp::Replace {
             old_index: 0,
             old_len: old.len(),
@@ -54,7 +57,8 @@ pub fn between(path: Option<&str>, old: &str, new: &str, first: Option<u64>) -> 
         let start = |at: usize| first.map(|first| first + at as u64);
         let (old_at, new_at) =
             ops.first().map_or((0, 0), |op| (op.old_range().start, op.new_range().start));
-        let mut lines = Lines { old: start(old_at), new: start(new_at), ..Lines::default() };
+        let mut lines =
+            HunkBuilder { old: start(old_at), new: start(new_at), ..HunkBuilder::default() };
         for op in ops {
             match *op {
                 DiffOp::Equal { .. } => {
@@ -68,7 +72,7 @@ pub fn between(path: Option<&str>, old: &str, new: &str, first: Option<u64>) -> 
         }
         lines.hunk()
     };
-    named(path, groups.iter().map(hunk).collect())
+    file_diff(path, groups.iter().map(hunk).collect())
 }
 
 /// Parses a patch: unified, with or without git headers, or Codex's `*** Begin Patch` format.
@@ -78,7 +82,7 @@ pub fn patch(text: &str) -> Vec<Diff> {
     let codex = text.trim_start().starts_with("*** Begin Patch");
     let mut diffs: Vec<Diff> = Vec::new();
     let mut path: Option<String> = None;
-    let mut open: Option<Lines> = None;
+    let mut open: Option<HunkBuilder> = None;
     for line in text.lines() {
         // A removed SQL comment looks like a `--- ` header; the hunk's line counts disambiguate.
         if let Some(lines) = open.as_mut().filter(|lines| lines.is_short()) {
@@ -97,7 +101,7 @@ pub fn patch(text: &str) -> Vec<Diff> {
                 path = Some(name.to_owned());
             }
             if line.starts_with("*** Add File: ") {
-                open = Some(Lines { new: Some(1), ..Lines::default() });
+                open = Some(HunkBuilder { new: Some(1), ..HunkBuilder::default() });
             }
         } else if line.starts_with("@@") {
             open = Some(hunk_header(line));
@@ -111,11 +115,11 @@ pub fn patch(text: &str) -> Vec<Diff> {
     diffs
 }
 
-fn close(diffs: &mut Vec<Diff>, path: Option<&str>, lines: Lines) {
+fn close(diffs: &mut Vec<Diff>, path: Option<&str>, lines: HunkBuilder) {
     let hunk = lines.hunk();
     match diffs.last_mut() {
         Some(diff) if diff.path.as_deref() == path => diff.hunks.push(hunk),
-        Some(_) | None => diffs.push(named(path, vec![hunk])),
+        Some(_) | None => diffs.push(file_diff(path, vec![hunk])),
     }
 }
 
@@ -136,27 +140,30 @@ fn unified_header(line: &str) -> Option<Option<&str>> {
 }
 
 /// Reads `@@ -1,6 +1,7 @@`; Codex writes `@@` alone.
-fn hunk_header(line: &str) -> Lines {
+fn hunk_header(line: &str) -> HunkBuilder {
     let range = |mark: char| {
         let range = line.split(' ').find_map(|word| word.strip_prefix(mark))?;
         let (start, length) = range.split_once(',').unwrap_or((range, "1"));
         Some((start.parse::<u64>().ok()?, length.parse::<u64>().ok()?))
     };
     match (range('-'), range('+')) {
-        (Some((old, old_left)), Some((new, new_left))) => {
-            Lines { old: Some(old), new: Some(new), left: (old_left, new_left), lines: Vec::new() }
-        }
-        (Some(_) | None, Some(_) | None) => Lines::default(),
+        (Some((old, old_left)), Some((new, new_left))) => HunkBuilder {
+            old: Some(old),
+            new: Some(new),
+            left: (old_left, new_left),
+            lines: Vec::new(),
+        },
+        (Some(_) | None, Some(_) | None) => HunkBuilder::default(),
     }
 }
 
-fn named(path: Option<&str>, hunks: Vec<Hunk>) -> Diff {
+fn file_diff(path: Option<&str>, hunks: Vec<Hunk>) -> Diff {
     Diff { path: path.map(Into::into), language: path.and_then(format::language), hunks }
 }
 
 /// A hunk being parsed, with the numbers of its next old and new line.
 #[derive(Default)]
-struct Lines {
+struct HunkBuilder {
     old: Option<u64>,
     new: Option<u64>,
     /// Remaining old and new lines according to the hunk header.
@@ -164,9 +171,9 @@ struct Lines {
     lines: Vec<DiffLine>,
 }
 
-impl Lines {
-    fn numbered(old: u64, new: u64) -> Lines {
-        Lines { old: Some(old), new: Some(new), ..Lines::default() }
+impl HunkBuilder {
+    fn numbered(old: u64, new: u64) -> HunkBuilder {
+        HunkBuilder { old: Some(old), new: Some(new), ..HunkBuilder::default() }
     }
 
     fn is_short(&self) -> bool {
@@ -240,13 +247,13 @@ fn mark_run(removed: &mut [DiffLine], added: &mut [DiffLine]) {
         let (out, into) = if removed.len() > pairs { (offset, 0) } else { (0, offset) };
         (0..pairs).map(|at| pair(&removed[out + at], &added[into + at])).collect()
     };
-    let likeness = |pairings: &[Option<Pairing>]| -> f32 {
-        pairings.iter().flatten().map(|pairing| pairing.likeness).sum()
+    let similarity = |pairings: &[Option<Pairing>]| -> f32 {
+        pairings.iter().flatten().map(|pairing| pairing.similarity).sum()
     };
     let mut best = (0, compare(0));
     for offset in 1..=spare {
         let pairings = compare(offset);
-        if likeness(&pairings) > likeness(&best.1) {
+        if similarity(&pairings) > similarity(&best.1) {
             best = (offset, pairings);
         }
     }
@@ -262,7 +269,7 @@ fn mark_run(removed: &mut [DiffLine], added: &mut [DiffLine]) {
 
 /// Two similar lines with their changed words marked.
 struct Pairing {
-    likeness: f32,
+    similarity: f32,
     old: Vec<DiffSpan>,
     new: Vec<DiffSpan>,
 }
@@ -288,10 +295,10 @@ fn pair(removed: &DiffLine, added: &DiffLine) -> Option<Pairing> {
             same += weight(&old[op.old_range()]);
         }
     }
-    let likeness = (2 * same) as f32 / (weight(&old) + weight(&new)).max(1) as f32;
-    let alike = likeness >= SIMILAR;
-    alike.then(|| Pairing {
-        likeness,
+    let similarity = (2 * same) as f32 / (weight(&old) + weight(&new)).max(1) as f32;
+    let is_similar = similarity >= MIN_SIMILARITY;
+    is_similar.then(|| Pairing {
+        similarity,
         old: joined(&old, &old_flags),
         new: joined(&new, &new_flags),
     })

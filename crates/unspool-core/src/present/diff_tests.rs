@@ -42,7 +42,7 @@ fn claude_code_patches_keep_their_numbers() {
             ["   if (!e) return;","-    // BUG: ms","-    if (now > ttl) {","+    if (now > ttl * 1000) {","\\ No newline at end of file"]}]"#,
     )
     .unwrap();
-    let diff = structured(Some("/w/cache.ts"), &hunks);
+    let diff = from_structured_patch(Some("/w/cache.ts"), &hunks);
     assert_eq!(
         sketch(&diff),
         [

@@ -70,7 +70,7 @@ pub fn language(path: &str) -> Option<String> {
         _ => name.rsplit_once('.').filter(|(stem, _)| !stem.is_empty())?.1,
     };
     let ending = ending.to_ascii_lowercase();
-    let known = match ending.as_str() {
+    let language = match ending.as_str() {
         "rs" => "rust",
         "py" | "pyi" => "python",
         "ts" | "mts" | "cts" => "typescript",
@@ -88,5 +88,5 @@ pub fn language(path: &str) -> Option<String> {
         "txt" | "log" => return None,
         other => other,
     };
-    (known.len() <= 12).then(|| known.to_owned())
+    (language.len() <= 12).then(|| language.to_owned())
 }

@@ -26,17 +26,17 @@ pub struct TurnHeader {
 
 /// A fact in the header of a turn, apart from the metrics.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Standing {
-    pub what: Stands,
+pub struct HeaderFact {
+    pub kind: HeaderFactKind,
     pub text: &'static str,
     /// Its own colour, if any.
     pub tone: Option<Tone>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Stands {
+pub enum HeaderFactKind {
     /// The trigger of the turn.
-    Begun,
+    Trigger,
     /// The state: running or how it ended.
     State,
     Abandoned,
@@ -76,26 +76,31 @@ impl TurnHeader {
     }
 
     /// Trigger, state, and whether the turn is abandoned or inherited.
-    pub fn standing(&self) -> Vec<Standing> {
+    pub fn facts(&self) -> Vec<HeaderFact> {
         // Turn 0 holds the parts before the first prompt and has no trigger.
-        let begun = if self.number == 0 { "before the first prompt" } else { self.trigger.name() };
+        let trigger =
+            if self.number == 0 { "before the first prompt" } else { self.trigger.name() };
         let mut all = vec![
-            Standing { what: Stands::Begun, text: begun, tone: None },
-            Standing { what: Stands::State, text: self.state.name(), tone: Some(self.tone) },
+            HeaderFact { kind: HeaderFactKind::Trigger, text: trigger, tone: None },
+            HeaderFact {
+                kind: HeaderFactKind::State,
+                text: self.state.name(),
+                tone: Some(self.tone),
+            },
         ];
         if self.abandoned {
             let tone = Some(Tone::Warning);
-            all.push(Standing { what: Stands::Abandoned, text: "abandoned", tone });
+            all.push(HeaderFact { kind: HeaderFactKind::Abandoned, text: "abandoned", tone });
         }
         if self.inherited {
             let text = "from the session before";
-            all.push(Standing { what: Stands::Inherited, text, tone: None });
+            all.push(HeaderFact { kind: HeaderFactKind::Inherited, text, tone: None });
         }
         all
     }
 
     /// `12.4 s`, `1,729 tokens`: the metrics that are available.
-    pub fn measures(&self) -> Vec<String> {
+    pub fn metrics(&self) -> Vec<String> {
         let mut all: Vec<String> = self.duration_ms.map(format::duration).into_iter().collect();
         let tokens = self.usage.total();
         if tokens > 0 {

@@ -10,11 +10,11 @@ use crate::block::{Block, Code, Field, Span};
 use crate::json::Json;
 
 /// Base64 strings of at least this length are replaced by their size.
-const BINARY: usize = 256;
+const MIN_BINARY_CHARS: usize = 256;
 /// Maximum indentation level: otherwise the output would grow with the square of the depth.
 const MAX_INDENT: usize = 32;
 /// Longer values get a block of their own.
-const FIELD: usize = 160;
+const MAX_FIELD_CHARS: usize = 160;
 
 /// Indents JSON text.
 pub fn pretty(text: &str) -> String {
@@ -98,7 +98,8 @@ pub fn binary_size(text: &str) -> Option<u64> {
     let varied = body.bytes().any(|b| b.is_ascii_uppercase())
         && body.bytes().any(|b| b.is_ascii_lowercase())
         && body.bytes().any(|b| b.is_ascii_digit());
-    (body.len() >= BINARY && varied && body.bytes().all(coded)).then(|| body.len() as u64 * 3 / 4)
+    (body.len() >= MIN_BINARY_CHARS && varied && body.bytes().all(coded))
+        .then(|| body.len() as u64 * 3 / 4)
 }
 
 /// A block of indented JSON.
@@ -148,7 +149,7 @@ pub fn fields(json: &Json) -> Vec<Block> {
         if let Some(bytes) = binary_size(&shown) {
             let value = Span::plain(format!("{} of binary data", format::size(bytes))).dim();
             fields.push(Field::new(name, vec![value]));
-        } else if shown.chars().nth(FIELD).is_none() && !shown.contains('\n') {
+        } else if shown.chars().nth(MAX_FIELD_CHARS).is_none() && !shown.contains('\n') {
             fields.push(Field::new(name, vec![Span::plain(shown)]));
         } else {
             blocks.push(Block::Paragraph { spans: vec![Span::plain(name).dim()] });

@@ -3,7 +3,9 @@
 
 use pulldown_cmark::{Alignment as MarkdownAlignment, CodeBlockKind, Event, Options, Parser, Tag};
 
-use crate::block::{Alignment, Block, Check, Code, List, ListItem, Look, Span, Table, safe_link};
+use crate::block::{
+    Alignment, Block, Check, Code, List, ListItem, Span, SpanStyle, Table, safe_link,
+};
 
 /// Deeper quotes and lists are flattened to this depth: blocks are processed recursively, and a
 /// thousand `>` must not overflow the stack.
@@ -64,9 +66,9 @@ impl Builder {
                 None => self.push(&text),
             },
             Event::Code(text) => {
-                let mut look = self.look();
-                look.code = true;
-                self.push_span(Span { text: text.to_string(), look });
+                let mut style = self.style();
+                style.code = true;
+                self.push_span(Span { text: text.to_string(), style });
             }
             Event::Html(text)
             | Event::InlineHtml(text)
@@ -173,19 +175,19 @@ impl Builder {
         }
     }
 
-    fn look(&self) -> Look {
-        Look {
+    fn style(&self) -> SpanStyle {
+        SpanStyle {
             strong: self.strong > 0,
             emphasis: self.emphasis > 0,
             strike: self.strike > 0,
             link: self.links.last().and_then(|link| safe_link(&link.url)),
-            ..Look::default()
+            ..SpanStyle::default()
         }
     }
 
     fn push(&mut self, text: &str) {
-        let look = self.look();
-        self.push_span(Span { text: text.to_owned(), look });
+        let style = self.style();
+        self.push_span(Span { text: text.to_owned(), style });
     }
 
     fn push_span(&mut self, span: Span) {
@@ -193,7 +195,7 @@ impl Builder {
         let from = self.links.last().map_or(0, |link| link.from);
         let own = self.spans.len() > from;
         match self.spans.last_mut() {
-            Some(last) if own && last.look == span.look => last.text.push_str(&span.text),
+            Some(last) if own && last.style == span.style => last.text.push_str(&span.text),
             Some(_) | None => self.spans.push(span),
         }
     }

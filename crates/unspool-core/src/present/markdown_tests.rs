@@ -51,7 +51,7 @@ fn html_stays_text() {
     assert_eq!(script, "<script>alert(1)</script>\n\n<b>x</b>\n");
     let inline = blocks("a <img src=x onerror=alert(1)> b");
     assert_eq!(text_of(paragraph(&inline)), "a <img src=x onerror=alert(1)> b");
-    assert!(paragraph(&inline).iter().all(|span| span.look == Look::default()));
+    assert!(paragraph(&inline).iter().all(|span| span.style == SpanStyle::default()));
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn only_safe_links_are_links() {
     let spans = paragraph(&spans);
     let links: Vec<(&str, &str)> = spans
         .iter()
-        .filter_map(|span| Some((span.text.as_str(), span.look.link.as_deref()?)))
+        .filter_map(|span| Some((span.text.as_str(), span.style.link.as_deref()?)))
         .collect();
     assert_eq!(links, [("a", "https://e.org"), ("d", "http://e.org/p.png")]);
     assert!(text_of(spans).contains("b (javascript:alert(1))"));
@@ -90,7 +90,7 @@ fn tables_tasks_and_strikes() {
         items.iter().map(|item| item.check).collect::<Vec<_>>(),
         [Some(Check::Done), Some(Check::Open)]
     );
-    assert!(paragraph(&items[1].blocks).iter().any(|span| span.look.strike));
+    assert!(paragraph(&items[1].blocks).iter().any(|span| span.style.strike));
 }
 
 #[test]

@@ -19,12 +19,13 @@ mod turn;
 use jiff::Timestamp;
 
 pub use body::body;
-pub use header::{Standing, Stands, TurnHeader};
+pub use header::{HeaderFact, HeaderFactKind, TurnHeader};
 pub use turn::{
-    Item, Laid, PartView, ReasoningView, StepFoot, TurnView, layout, part, partial, turn,
+    Item, ItemLayout, PartView, ReasoningView, StepFooter, TurnView, layout, part, partial_turn,
+    turn,
 };
 
-use agents::Family;
+use agents::SubagentSessions;
 
 use crate::block::{Block, Field, Span};
 use crate::price::{Prices, Spending};
@@ -34,19 +35,19 @@ use crate::summary::Summary;
 
 /// Options of the presenter.
 #[derive(Clone, Default, Debug)]
-pub struct Options {
+pub struct PresentOptions {
     /// How parts are grouped into reasoning blocks.
     pub rule: Rule,
     /// The project folder. Paths inside it are shown relative to it.
     pub project: Option<String>,
     /// Statistics of the sub-agents' own sessions, as far as they were found.
-    pub family: Family,
+    pub subagents: SubagentSessions,
 }
 
-impl Options {
+impl PresentOptions {
     /// The default options for a session.
-    pub fn of(session: &Session) -> Options {
-        Options { project: session.facts.project.clone(), ..Options::default() }
+    pub fn of(session: &Session) -> PresentOptions {
+        PresentOptions { project: session.facts.project.clone(), ..PresentOptions::default() }
     }
 }
 

@@ -10,10 +10,10 @@ use crate::part::Kind;
 use crate::skeleton::Bone;
 
 /// Maximum number of marks on a map.
-const MARKS: usize = 160;
+const MAX_MARKS: usize = 160;
 
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct Outline {
+pub struct TurnOutline {
     pub number: u32,
     /// The first line of the prompt.
     pub said: String,
@@ -27,7 +27,7 @@ pub struct Outline {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Mark {
     pub part: PartId,
-    pub what: Landmark,
+    pub kind: Landmark,
     pub parts: usize,
 }
 
@@ -81,10 +81,10 @@ impl Landmark {
     }
 }
 
-impl Outline {
-    pub fn of(number: u32, user: &[Block], bones: &[Bone]) -> Outline {
+impl TurnOutline {
+    pub fn of(number: u32, user: &[Block], bones: &[Bone]) -> TurnOutline {
         let count = |is: fn(&Bone) -> bool| bones.iter().filter(|bone| is(bone)).count();
-        Outline {
+        TurnOutline {
             number,
             said: user.iter().find_map(first_words).unwrap_or_default(),
             errors: count(Bone::is_failure),
@@ -96,14 +96,14 @@ impl Outline {
 }
 
 fn map(bones: &[Bone]) -> Vec<Mark> {
-    let together = bones.len().div_ceil(MARKS).max(1);
+    let parts_per_mark = bones.len().div_ceil(MAX_MARKS).max(1);
     let mark = |bones: &[Bone]| {
-        let telling = |bone: &&Bone| Landmark::of(bone);
+        let landmark = |bone: &&Bone| Landmark::of(bone);
         // `max_by_key` returns the last maximum; `rev` makes it the first.
-        let bone = bones.iter().rev().max_by_key(telling)?;
-        Some(Mark { part: bone.id, what: Landmark::of(bone), parts: bones.len() })
+        let bone = bones.iter().rev().max_by_key(landmark)?;
+        Some(Mark { part: bone.id, kind: Landmark::of(bone), parts: bones.len() })
     };
-    bones.chunks(together).filter_map(mark).collect()
+    bones.chunks(parts_per_mark).filter_map(mark).collect()
 }
 
 fn first_words(block: &Block) -> Option<String> {

@@ -74,7 +74,7 @@ fn turn_of(bodies: Vec<Body>) -> Turn {
 }
 
 fn drawn(turn: &Turn, options: &LineOptions) -> String {
-    paint(&turn_lines(&super::turn(turn, &Options::default()), 60, options))
+    paint(&turn_lines(&super::turn(turn, &PresentOptions::default()), 60, options))
 }
 
 // R-004-13, R-000-22: the closed panel shows its title and its tools in place; the user's message
@@ -119,7 +119,7 @@ fn a_turn_reads_in_order() {
 fn no_panel_outside_thinking_mode() {
     let mut turn = turn_of(vec![reasoning("Hm."), bash("ls", ""), text("Yes.")]);
     turn.thinking_mode = false;
-    let view = super::turn(&turn, &Options::default());
+    let view = super::turn(&turn, &PresentOptions::default());
     assert!(view.items.iter().all(|item| matches!(item, Item::Part(_))));
     let Item::Part(first) = &view.items[0] else { panic!("a part") };
     assert!(matches!(first.blocks.as_slice(), [Block::Aside { .. }]));
@@ -132,7 +132,7 @@ fn nothing_moves() {
     let notice = || Body::Notice(Notice { code: "retry".into(), text: "again".into() });
     let turn =
         turn_of(vec![reasoning("a"), notice(), bash("b", ""), bash("c", ""), notice(), text("d")]);
-    let view = super::turn(&turn, &Options::default());
+    let view = super::turn(&turn, &PresentOptions::default());
     let shown: Vec<PartId> = view
         .items
         .iter()

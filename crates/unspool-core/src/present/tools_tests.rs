@@ -273,7 +273,7 @@ fn web() {
         json!({"code": 200, "bytes": 2048}),
     ));
     assert_eq!(text_of(&fetch.summary), "https://e.org  200  2.0 KB");
-    assert_eq!(fetch.summary[0].look.link.as_deref(), Some("https://e.org"));
+    assert_eq!(fetch.summary[0].style.link.as_deref(), Some("https://e.org"));
 }
 
 #[test]
@@ -431,7 +431,7 @@ fn r_003_43_what_is_to_be_done_follows_from_the_calls() {
 
 #[test]
 fn every_spelling_of_a_plan_is_known_and_every_plan_is_spelled() {
-    assert!(PLAN_TOOLS.iter().all(|name| is_plan(name)));
-    let spelled = |known: &str| PLAN_TOOLS.iter().any(|name| plain(name) == known);
-    assert!(PLANS.iter().all(|(known, _)| spelled(known)));
+    assert!(PLAN_TOOL_NAMES.iter().all(|name| is_plan(name)));
+    let spelled = |registered: &str| PLAN_TOOL_NAMES.iter().any(|name| plain(name) == registered);
+    assert!(PLAN_PRESENTERS.iter().all(|(registered, _)| spelled(registered)));
 }

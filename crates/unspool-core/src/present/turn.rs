@@ -10,10 +10,10 @@ use jiff::Timestamp;
 use rustc_hash::{FxHashMap, FxHasher};
 use serde::{Deserialize, Serialize};
 
-use super::agents::Family;
+use super::agents::SubagentSessions;
 use super::header::TurnHeader;
-use super::outline::Outline;
-use super::{Options, body, format};
+use super::outline::TurnOutline;
+use super::{PresentOptions, body, format};
 use crate::block::Block;
 use crate::id::{PartId, StepId, TurnId};
 use crate::part::{Body, Kind, Part, Place, ToolState};
@@ -32,7 +32,7 @@ pub struct TurnView {
     pub items: Vec<Item>,
     /// Number of parts after the last loaded one that are not loaded.
     pub after: usize,
-    pub outline: Outline,
+    pub outline: TurnOutline,
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -57,7 +57,7 @@ pub struct PartView {
     /// The tool that was called.
     pub tool: Option<Arc<str>>,
     /// Set on the last part of a step.
-    pub step_end: Option<StepFoot>,
+    pub step_end: Option<StepFooter>,
     pub started: Option<Timestamp>,
     pub ended: Option<Timestamp>,
     pub blocks: Vec<Block>,
@@ -65,7 +65,7 @@ pub struct PartView {
 
 /// Usage of a model call, shown at its end.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct StepFoot {
+pub struct StepFooter {
     /// Number of the step in its turn.
     pub number: usize,
     pub model: Option<String>,
@@ -90,20 +90,20 @@ pub struct ReasoningView {
 }
 
 /// Presents a complete turn.
-pub fn turn(turn: &Turn, options: &Options) -> TurnView {
-    partial(turn, &Skeleton::of(turn), options)
+pub fn turn(turn: &Turn, options: &PresentOptions) -> TurnView {
+    partial_turn(turn, &Skeleton::of(turn), options)
 }
 
 /// Presents a turn of which only some parts are loaded, in order; `bones` lists all parts. The view
 /// of a part does not depend on which other parts are loaded, with two exceptions: an agent tree
 /// needs its call, and the summary of a reasoning block needs the block's first part.
-pub fn partial(turn: &Turn, bones: &[Bone], options: &Options) -> TurnView {
+pub fn partial_turn(turn: &Turn, bones: &[Bone], options: &PresentOptions) -> TurnView {
     let kinds: Vec<Kind> = bones.iter().map(|bone| bone.kind).collect();
-    let mut loading = Loading {
+    let mut loaded_parts = LoadedParts {
         turn,
         bones,
         loaded: turn.parts.iter().peekable(),
-        feet: feet(turn, bones),
+        step_footers: step_footers(turn, bones),
         missing: 0,
     };
     let mut items = Vec::new();
@@ -111,8 +111,8 @@ pub fn partial(turn: &Turn, bones: &[Bone], options: &Options) -> TurnView {
     let mut after_text = false;
     for stretch in stretches(&kinds, turn.thinking_mode, options.rule) {
         let item = match &stretch {
-            Stretch::Part(at) => loading.part(*at, after_text).map(Item::Part),
-            Stretch::Block(range) => loading.block(range.clone()).map(Item::Reasoning),
+            Stretch::Part(at) => loaded_parts.part(*at, after_text).map(Item::Part),
+            Stretch::Block(range) => loaded_parts.block(range.clone()).map(Item::Reasoning),
         };
         after_text = match stretch {
             Stretch::Part(at) => kinds.get(at) == Some(&Kind::Text),
@@ -126,12 +126,12 @@ pub fn partial(turn: &Turn, bones: &[Bone], options: &Options) -> TurnView {
                     Item::Part(view) => view.before = missing,
                     Item::Reasoning(view) => view.before = missing,
                 }
-                missing = loading.missing;
+                missing = loaded_parts.missing;
                 items.push(item);
             }
         }
     }
-    join_agents(&mut items, &options.family);
+    join_agents(&mut items, &options.subagents);
     let mut user = user(&turn.user);
     if let Some(project) = &options.project {
         let folder = format!("{}/", project.trim_end_matches('/'));
@@ -144,55 +144,55 @@ pub fn partial(turn: &Turn, bones: &[Bone], options: &Options) -> TurnView {
             views.iter_mut().for_each(|view| shorten_paths(&mut view.blocks, &folder));
         }
     }
-    let outline = Outline::of(turn.number, &user, bones);
+    let outline = TurnOutline::of(turn.number, &user, bones);
     TurnView { id: turn.id, header: TurnHeader::of(turn), user, items, after: missing, outline }
 }
 
 /// The layout of one item of a turn: its parts, and a hash of the context that affects its view.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Laid {
+pub struct ItemLayout {
     pub stretch: Stretch,
     /// The first part of the item.
     pub first: PartId,
     /// Two items with equal parts and an equal context hash have equal views.
-    pub surroundings: u64,
+    pub context_hash: u64,
 }
 
 /// The items of a turn without their content, for incremental painting.
-pub fn layout(turn: &Turn, bones: &[Bone], rule: Rule) -> Vec<Laid> {
+pub fn layout(turn: &Turn, bones: &[Bone], rule: Rule) -> Vec<ItemLayout> {
     let kinds: Vec<Kind> = bones.iter().map(|bone| bone.kind).collect();
-    let feet = feet(turn, bones);
+    let step_footers = step_footers(turn, bones);
     let mut after_text = false;
-    let mut laid = Vec::new();
+    let mut layouts = Vec::new();
     for stretch in stretches(&kinds, turn.thinking_mode, rule) {
         let mut hasher = FxHasher::default();
         (after_text, turn.thinking_mode).hash(&mut hasher);
         for at in stretch.range() {
             bones.get(at).map(|bone| bone.id).hash(&mut hasher);
-            if let Some(foot) = feet.get(&at) {
-                (foot.number, &foot.model, foot.usage).hash(&mut hasher);
+            if let Some(footer) = step_footers.get(&at) {
+                (footer.number, &footer.model, footer.usage).hash(&mut hasher);
             }
         }
         after_text = matches!(stretch, Stretch::Part(at) if kinds.get(at) == Some(&Kind::Text));
         let first = bones.get(stretch.range().start).map(|bone| bone.id);
-        let surroundings = hasher.finish();
-        laid.extend(first.map(|first| Laid { stretch, first, surroundings }));
+        let context_hash = hasher.finish();
+        layouts.extend(first.map(|first| ItemLayout { stretch, first, context_hash }));
     }
-    laid
+    layouts
 }
 
 /// Iterates over the loaded parts.
-struct Loading<'a> {
+struct LoadedParts<'a> {
     turn: &'a Turn,
     bones: &'a [Bone],
     loaded: Peekable<Iter<'a, Part>>,
     /// Step footers by index of the last part of each step.
-    feet: FxHashMap<usize, StepFoot>,
+    step_footers: FxHashMap<usize, StepFooter>,
     /// Number of unloaded parts at the end of the item visited last.
     missing: usize,
 }
 
-impl<'a> Loading<'a> {
+impl<'a> LoadedParts<'a> {
     fn next(&mut self, at: usize) -> Option<&'a Part> {
         let wanted = self.bones.get(at)?.id;
         self.loaded.next_if(|part| part.id == wanted)
@@ -201,7 +201,7 @@ impl<'a> Loading<'a> {
     /// The part at this index, if it is loaded.
     fn part(&mut self, at: usize, after_text: bool) -> Option<PartView> {
         let thinking = self.turn.thinking_mode;
-        let foot = self.feet.remove(&at);
+        let footer = self.step_footers.remove(&at);
         let part = self.next(at)?;
         let mut view = view(part, after_text);
         // Outside thinking mode reasoning is an ordinary dim part, never a panel (C-10).
@@ -210,7 +210,7 @@ impl<'a> Loading<'a> {
         {
             view.blocks = body::plain_reasoning(reasoning);
         }
-        view.step_end = foot;
+        view.step_end = footer;
         self.missing = 0;
         Some(view)
     }
@@ -223,15 +223,15 @@ impl<'a> Loading<'a> {
         let mut open = bones.iter().any(is_going);
         let (mut parts, mut summary, mut missing) = (Vec::new(), None, 0);
         for at in range {
-            let foot = self.feet.remove(&at);
+            let footer = self.step_footers.remove(&at);
             let Some(part) = self.next(at) else {
                 missing += 1;
                 continue;
             };
             let mut view = view(part, false);
-            summary = summary.or_else(|| first_thought(part));
+            summary = summary.or_else(|| reasoning_summary_of(part));
             open |= view.open;
-            view.step_end = foot;
+            view.step_end = footer;
             view.before = std::mem::take(&mut missing);
             parts.push(view);
         }
@@ -252,7 +252,7 @@ impl<'a> Loading<'a> {
 }
 
 /// Usage of each step, by index of its last part.
-fn feet(turn: &Turn, bones: &[Bone]) -> FxHashMap<usize, StepFoot> {
+fn step_footers(turn: &Turn, bones: &[Bone]) -> FxHashMap<usize, StepFooter> {
     let mut ends: FxHashMap<StepId, usize> = FxHashMap::default();
     for (at, bone) in bones.iter().enumerate() {
         ends.extend(bone.step.map(|step| (step, at)));
@@ -260,13 +260,13 @@ fn feet(turn: &Turn, bones: &[Bone]) -> FxHashMap<usize, StepFoot> {
     let used = turn.steps.iter().enumerate().filter(|(_, step)| step.usage.total() > 0);
     used.filter_map(|(nth, step)| {
         let model = step.model.as_deref().map(str::to_owned);
-        Some((*ends.get(&step.id)?, StepFoot { number: nth + 1, model, usage: step.usage }))
+        Some((*ends.get(&step.id)?, StepFooter { number: nth + 1, model, usage: step.usage }))
     })
     .collect()
 }
 
 /// Merges each agent tree with the call directly before it.
-fn join_agents(items: &mut [Item], family: &Family) {
+fn join_agents(items: &mut [Item], subagents: &SubagentSessions) {
     let mut before: Option<&mut PartView> = None;
     for item in items {
         match item {
@@ -274,17 +274,21 @@ fn join_agents(items: &mut [Item], family: &Family) {
                 before = None;
                 let mut before = None;
                 for view in &mut block.parts {
-                    join_view(&mut before, view, family);
+                    join_view(&mut before, view, subagents);
                 }
             }
-            Item::Part(view) => join_view(&mut before, view, family),
+            Item::Part(view) => join_view(&mut before, view, subagents),
         }
     }
 }
 
-fn join_view<'a>(before: &mut Option<&'a mut PartView>, view: &'a mut PartView, family: &Family) {
+fn join_view<'a>(
+    before: &mut Option<&'a mut PartView>,
+    view: &'a mut PartView,
+    subagents: &SubagentSessions,
+) {
     if view.kind == Kind::Agent {
-        family.join(before.take(), view);
+        subagents.join(before.take(), view);
     }
     *before = Some(view);
 }
@@ -293,7 +297,7 @@ fn join_view<'a>(before: &mut Option<&'a mut PartView>, view: &'a mut PartView, 
 fn shorten_paths(blocks: &mut [Block], folder: &str) {
     for block in blocks {
         if let Block::Card(card) = block {
-            for span in card.summary.iter_mut().filter(|span| span.look.path) {
+            for span in card.summary.iter_mut().filter(|span| span.style.path) {
                 span.text = span.text.replacen(folder, "", 1);
             }
             shorten_paths(&mut card.body, folder);
@@ -353,9 +357,9 @@ fn view(part: &Part, after_text: bool) -> PartView {
     }
 }
 
-fn first_thought(part: &Part) -> Option<String> {
+fn reasoning_summary_of(part: &Part) -> Option<String> {
     match &part.body {
-        Body::Reasoning(reasoning) => Some(body::thought(reasoning)),
+        Body::Reasoning(reasoning) => Some(body::reasoning_summary(reasoning)),
         Body::Text(_)
         | Body::Tool(_)
         | Body::Agent(_)

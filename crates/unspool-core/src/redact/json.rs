@@ -5,7 +5,7 @@ use super::Redactor;
 use super::scan::Context;
 
 /// Longer names are ignored.
-const LONGEST_NAME: usize = 64;
+const MAX_NAME_BYTES: usize = 64;
 
 /// An open object or array.
 struct Frame {
@@ -16,7 +16,7 @@ struct Frame {
     index: usize,
     /// The previous string of an array: `["--password", "…"]`.
     previous: Option<(usize, usize)>,
-    /// The name in `{"name": …, "value": …}`.
+    /// The name in `{"name": …, "value_shape": …}`.
     naming: Option<(usize, usize)>,
 }
 
@@ -56,8 +56,8 @@ impl Redactor<'_> {
                     let name = if is_key { None } else { name_of(text, &frames) };
                     let raw = text.get(start..end).unwrap_or_default();
                     let replaced = self.replaced_literal(raw, name, |this| {
-                        if !this.gathering {
-                            this.spot.field = path(text, field, &frames);
+                        if !this.collecting {
+                            this.location.field = path(text, field, &frames);
                         }
                     });
                     if let Some(replaced) = replaced {
@@ -92,7 +92,7 @@ impl Redactor<'_> {
         }
         let mut found = Some(found);
         let mut current: Option<String> = None;
-        for _ in 0..super::ROUNDS {
+        for _ in 0..super::MAX_ROUNDS {
             let raw = current.as_deref().unwrap_or(raw);
             let context = Context { name, opaque: false };
             let plain = Unescaped::of(raw);
@@ -109,7 +109,7 @@ impl Redactor<'_> {
                 let place = |at| plain.as_ref().map_or(at, |plain| plain.raw(at));
                 out.push_str(raw.get(copied..place(edit.start)).unwrap_or_default());
                 // A mark needs no JSON escapes.
-                self.known.mark(edit.secret, &mut out);
+                self.secrets.mark(edit.secret, &mut out);
                 copied = place(edit.end);
             }
             out.push_str(raw.get(copied..).unwrap_or_default());
@@ -137,7 +137,7 @@ fn string_end(bytes: &[u8], from: usize) -> usize {
 fn name_of<'t>(text: &'t str, frames: &[Frame]) -> Option<&'t str> {
     let frame = frames.last()?;
     let word = |(start, end): (usize, usize)| {
-        text.get(start..end).filter(|name| name.len() <= LONGEST_NAME)
+        text.get(start..end).filter(|name| name.len() <= MAX_NAME_BYTES)
     };
     if !frame.object {
         return frame.previous.and_then(word).filter(|option| option.starts_with("--"));
@@ -175,7 +175,7 @@ fn path(text: &str, field: &str, frames: &[Frame]) -> String {
             if !path.is_empty() {
                 path.push('.');
             }
-            path.push_str(key.get(..LONGEST_NAME).unwrap_or(key));
+            path.push_str(key.get(..MAX_NAME_BYTES).unwrap_or(key));
         }
     }
     path

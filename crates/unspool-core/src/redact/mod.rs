@@ -3,7 +3,7 @@
 //! places where only another occurrence identifies it as a secret.
 //!
 //! [`Rules`] are compiled once. A [`Redactor`] holds the state of one export: it walks sessions,
-//! turns and parts and lists the replacements, never the secrets, in its [`Report`].
+//! turns and parts and lists the replacements, never the secrets, in its [`RedactionReport`].
 //!
 //! ```
 //! use unspool_core::redact::{Redactor, Rules};
@@ -14,41 +14,41 @@
 //! assert_eq!(text, "export DB_PASSWORD=[redacted:password:1]");
 //! ```
 
-mod assign;
+mod assignment;
 mod json;
-mod judge;
-mod known;
-mod naming;
 mod providers;
 mod report;
 mod rules;
 mod scan;
+mod secret_name;
+mod secrets;
 mod special;
-mod value;
+mod value_shape;
+mod verdict;
 mod walk;
 
 use std::borrow::Cow;
 
-pub use report::{Owner, Replaced, Report, Spot};
-pub use rules::{OwnRule, Rule, RuleError, Rules};
+pub use report::{Location, Owner, RedactedSecret, RedactionReport};
+pub use rules::{CustomRule, RedactionRule, RuleError, Rules};
 
 use crate::json::Json;
-use known::Known;
 use scan::{Context, is_clean, scan};
+use secrets::SecretTable;
 
 /// A replacement may make adjacent text look like a secret, so scanning repeats. Two rounds have
 /// been enough in practice; this is only a safety bound.
-const ROUNDS: usize = 6;
+const MAX_ROUNDS: usize = 6;
 
 /// The redaction state of one export.
 pub struct Redactor<'r> {
     rules: &'r Rules,
-    known: Known,
-    report: Report,
+    secrets: SecretTable,
+    report: RedactionReport,
     /// Location of the text being scanned.
-    spot: Spot,
+    location: Location,
     /// Collect secrets without replacing them: the first of two passes.
-    gathering: bool,
+    collecting: bool,
 }
 
 /// A byte range and the index of the secret that it holds.
@@ -61,7 +61,7 @@ struct Edit {
 
 /// A replaced byte range and the length of its replacement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Moved {
+struct Shift {
     start: usize,
     end: usize,
     length: usize,
@@ -71,21 +71,21 @@ impl<'r> Redactor<'r> {
     pub fn new(rules: &'r Rules) -> Redactor<'r> {
         Redactor {
             rules,
-            known: Known::default(),
-            report: Report::default(),
-            spot: Spot::default(),
-            gathering: false,
+            secrets: SecretTable::default(),
+            report: RedactionReport::default(),
+            location: Location::default(),
+            collecting: false,
         }
     }
 
     /// The replacements so far.
-    pub fn report(&self) -> &Report {
+    pub fn report(&self) -> &RedactionReport {
         &self.report
     }
 
     /// Redacts a text without context.
     pub fn text<'t>(&mut self, text: &'t str) -> Cow<'t, str> {
-        self.spot = Spot::default();
+        self.location = Location::default();
         match self.replaced(text, Context::default(), &mut |_| {}) {
             Some(text) => Cow::Owned(text),
             None => Cow::Borrowed(text),
@@ -95,7 +95,7 @@ impl<'r> Redactor<'r> {
     /// Redacts JSON without context. Everything but the strings that hold secrets stays
     /// byte-identical.
     pub fn json(&mut self, json: &Json) -> Json {
-        self.spot = Spot::default();
+        self.location = Location::default();
         self.replaced_json(json.text(), "")
             .map_or_else(|| json.clone(), |text| Json::checked(&text))
     }
@@ -105,39 +105,39 @@ impl<'r> Redactor<'r> {
         &mut self,
         text: &str,
         context: Context<'_>,
-        told: &mut dyn FnMut(&[Moved]),
+        on_edits: &mut dyn FnMut(&[Shift]),
     ) -> Option<String> {
         let mut current: Option<String> = None;
-        for _ in 0..ROUNDS {
+        for _ in 0..MAX_ROUNDS {
             let text = current.as_deref().unwrap_or(text);
             let edits = self.edits(text, context);
             if edits.is_empty() {
                 break;
             }
             let mut out = String::with_capacity(text.len());
-            let mut moved = Vec::with_capacity(edits.len());
+            let mut shifted = Vec::with_capacity(edits.len());
             let mut copied = 0;
             for edit in &edits {
                 out.push_str(text.get(copied..edit.start).unwrap_or_default());
                 let begin = out.len();
-                self.known.mark(edit.secret, &mut out);
-                moved.push(Moved { start: edit.start, end: edit.end, length: out.len() - begin });
+                self.secrets.mark(edit.secret, &mut out);
+                shifted.push(Shift { start: edit.start, end: edit.end, length: out.len() - begin });
                 copied = edit.end;
             }
             out.push_str(text.get(copied..).unwrap_or_default());
             self.count(&edits);
-            told(&moved);
+            on_edits(&shifted);
             current = Some(out);
         }
         current
     }
 
     fn count(&mut self, edits: &[Edit]) {
-        if self.gathering {
+        if self.collecting {
             return;
         }
         for edit in edits {
-            self.known.report(edit.secret, &self.spot, &mut self.report);
+            self.secrets.report(edit.secret, &self.location, &mut self.report);
         }
     }
 
@@ -146,18 +146,18 @@ impl<'r> Redactor<'r> {
         let mut edits = Vec::new();
         for span in scan(self.rules, text, context) {
             let Some(secret) = text.get(span.start..span.end) else { continue };
-            let secret = self.known.learn(span.kind, secret, span.open);
+            let secret = self.secrets.intern(span.kind, secret, span.public_prefix);
             edits.push(Edit { start: span.start, end: span.end, secret });
         }
         if !context.opaque {
-            self.known.sweep(text, &mut edits);
+            self.secrets.sweep(text, &mut edits);
         }
         edits
     }
 
     /// True if a text cannot hold any secret. Costs one pass.
     fn is_clean(&self, text: &str) -> bool {
-        self.known.is_empty() && is_clean(self.rules, text)
+        self.secrets.is_empty() && is_clean(self.rules, text)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Rules for keys and tokens with a recognisable format: a vendor prefix and a length. One line
 //! each: the keywords preselect, the pattern decides.
 
-use super::rules::{Back, Check, Weight};
+use super::rules::{Check, Lookbehind, Precedence};
 
 /// One kind of key.
 pub(super) struct Provider {
@@ -13,47 +13,47 @@ pub(super) struct Provider {
     pub(super) pattern: &'static str,
     pub(super) check: Check,
     /// Length of the public prefix in bytes.
-    pub(super) open: usize,
-    pub(super) back: Back,
+    pub(super) public_prefix: usize,
+    pub(super) lookbehind: Lookbehind,
     pub(super) anywhere: bool,
     /// Bytes of text passed to the pattern.
     pub(super) window: usize,
-    pub(super) weight: Weight,
+    pub(super) precedence: Precedence,
 }
 
 /// Longer than any key. A match that reaches this limit is extended to its end.
-const LONGEST: usize = 16 << 10;
+const MAX_KEY_BYTES: usize = 16 << 10;
 /// For secrets on the same line as their keyword.
-const NEAR: usize = 400;
+const CONTEXT_BYTES: usize = 400;
 
-const fn known(
+const fn by_pattern(
     kind: &'static str,
     words: &'static [&'static str],
     pattern: &'static str,
-    open: usize,
+    public_prefix: usize,
 ) -> Provider {
     Provider {
         kind,
         words,
         pattern,
         check: Check::None,
-        open,
-        back: Back::Nothing,
+        public_prefix,
+        lookbehind: Lookbehind::Nothing,
         anywhere: false,
-        window: LONGEST,
-        weight: Weight::Known,
+        window: MAX_KEY_BYTES,
+        precedence: Precedence::ByPattern,
     }
 }
 
 /// A secret recognised by its context instead of its format.
-const fn placed(
+const fn by_context(
     kind: &'static str,
     words: &'static [&'static str],
     pattern: &'static str,
 ) -> Provider {
-    let mut provider = known(kind, words, pattern, 0).anywhere();
-    provider.window = NEAR;
-    provider.weight = Weight::Placed;
+    let mut provider = by_pattern(kind, words, pattern, 0).anywhere();
+    provider.window = CONTEXT_BYTES;
+    provider.precedence = Precedence::ByContext;
     provider.check = Check::Chosen;
     provider
 }
@@ -65,8 +65,8 @@ impl Provider {
     }
 
     /// Text before the keyword belongs to the secret.
-    const fn back(mut self, back: Back) -> Provider {
-        self.back = back;
+    const fn lookbehind(mut self, lookbehind: Lookbehind) -> Provider {
+        self.lookbehind = lookbehind;
         self
     }
 
@@ -81,123 +81,123 @@ impl Provider {
 #[rustfmt::skip]
 pub(super) const PROVIDERS: &[Provider] = &[
     // Models.
-    known("anthropic-key", &["sk-ant-"], r"sk-ant-[A-Za-z0-9_-]{20,}", 7),
-    known("openrouter-key", &["sk-or-"], r"sk-or-(?:v1-)?[A-Za-z0-9]{32,}", 6),
-    known("openai-key", &["sk-"], r"sk-(?:proj|svcacct|admin|None)-[A-Za-z0-9_-]{20,}", 3),
-    known("openai-key", &["sk-"], r"sk-[A-Za-z0-9_-]{32,}", 3).check(Check::Random),
-    known("api-key", &["sk-"], r"sk-[a-f0-9]{32}\b", 3).check(Check::Mixed),
-    known("huggingface-token", &["hf_", "api_org_"], r"(?:hf|api_org)_[A-Za-z0-9]{30,}", 3),
-    known("replicate-token", &["r8_"], r"r8_[A-Za-z0-9]{30,}", 3),
-    known("groq-key", &["gsk_"], r"gsk_[A-Za-z0-9]{40,}", 4),
-    known("xai-key", &["xai-"], r"xai-[A-Za-z0-9]{40,}", 4),
-    known("perplexity-key", &["pplx-"], r"pplx-[A-Za-z0-9]{40,}", 5),
-    known("cerebras-key", &["csk-"], r"csk-[a-z0-9]{40,}", 4),
-    known("langsmith-key", &["lsv2_"], r"lsv2_(?:pt|sk)_[a-f0-9]{32}_[a-f0-9]{8,}", 5),
-    known("pinecone-key", &["pcsk_"], r"pcsk_[A-Za-z0-9_]{40,}", 5),
-    known("tavily-key", &["tvly-"], r"tvly-[A-Za-z0-9_-]{20,}", 5).check(Check::Mixed),
-    known("together-key", &["tgp_v1_"], r"tgp_v1_[A-Za-z0-9_-]{30,}", 7),
+    by_pattern("anthropic-key", &["sk-ant-"], r"sk-ant-[A-Za-z0-9_-]{20,}", 7),
+    by_pattern("openrouter-key", &["sk-or-"], r"sk-or-(?:v1-)?[A-Za-z0-9]{32,}", 6),
+    by_pattern("openai-key", &["sk-"], r"sk-(?:proj|svcacct|admin|None)-[A-Za-z0-9_-]{20,}", 3),
+    by_pattern("openai-key", &["sk-"], r"sk-[A-Za-z0-9_-]{32,}", 3).check(Check::Random),
+    by_pattern("api-key", &["sk-"], r"sk-[a-f0-9]{32}\b", 3).check(Check::Mixed),
+    by_pattern("huggingface-token", &["hf_", "api_org_"], r"(?:hf|api_org)_[A-Za-z0-9]{30,}", 3),
+    by_pattern("replicate-token", &["r8_"], r"r8_[A-Za-z0-9]{30,}", 3),
+    by_pattern("groq-key", &["gsk_"], r"gsk_[A-Za-z0-9]{40,}", 4),
+    by_pattern("xai-key", &["xai-"], r"xai-[A-Za-z0-9]{40,}", 4),
+    by_pattern("perplexity-key", &["pplx-"], r"pplx-[A-Za-z0-9]{40,}", 5),
+    by_pattern("cerebras-key", &["csk-"], r"csk-[a-z0-9]{40,}", 4),
+    by_pattern("langsmith-key", &["lsv2_"], r"lsv2_(?:pt|sk)_[a-f0-9]{32}_[a-f0-9]{8,}", 5),
+    by_pattern("pinecone-key", &["pcsk_"], r"pcsk_[A-Za-z0-9_]{40,}", 5),
+    by_pattern("tavily-key", &["tvly-"], r"tvly-[A-Za-z0-9_-]{20,}", 5).check(Check::Mixed),
+    by_pattern("together-key", &["tgp_v1_"], r"tgp_v1_[A-Za-z0-9_-]{30,}", 7),
 
     // Code and packages.
-    known("github-token", &["ghp_", "gho_", "ghs_", "ghu_", "ghr_"], r"gh[pousr]_[A-Za-z0-9]{36,}", 4),
-    known("github-token", &["github_pat_"], r"github_pat_[A-Za-z0-9_]{36,}", 11),
-    known("gitlab-token", &["glpat-", "gldt-", "glrt-", "glcbt-", "glptt-", "glft-", "glsoat-", "glagent-", "gloas-"],
+    by_pattern("github-token", &["ghp_", "gho_", "ghs_", "ghu_", "ghr_"], r"gh[pousr]_[A-Za-z0-9]{36,}", 4),
+    by_pattern("github-token", &["github_pat_"], r"github_pat_[A-Za-z0-9_]{36,}", 11),
+    by_pattern("gitlab-token", &["glpat-", "gldt-", "glrt-", "glcbt-", "glptt-", "glft-", "glsoat-", "glagent-", "gloas-"],
         r"gl(?:pat|dt|rt|cbt|ptt|ft|soat|agent|oas)-[A-Za-z0-9_-]{20,}", 6),
-    known("bitbucket-token", &["ATBB"], r"ATBB[A-Za-z0-9]{28,}", 4).check(Check::Random),
-    known("atlassian-token", &["ATATT3", "ATCTT3"], r"AT[AC]TT3[A-Za-z0-9_=-]{50,}", 6),
-    known("npm-token", &["npm_"], r"npm_[A-Za-z0-9]{36,}", 4),
-    known("pypi-token", &["pypi-"], r"pypi-[A-Za-z0-9_-]{50,}", 5),
-    known("crates-io-token", &["cio"], r"cio[A-Za-z0-9]{32}\b", 3).check(Check::Mixed),
-    known("rubygems-key", &["rubygems_"], r"rubygems_[a-f0-9]{48}", 9),
-    known("nuget-key", &["oy2"], r"oy2[a-z0-9]{43}\b", 3).check(Check::Mixed),
-    known("docker-token", &["dckr_pat_", "dckr_oat_"], r"dckr_[po]at_[A-Za-z0-9_-]{20,}", 9),
-    known("sonar-token", &["sqp_", "squ_", "sqa_"], r"sq[pua]_[a-f0-9]{40}", 4),
-    known("linear-key", &["lin_api_", "lin_oauth_"], r"lin_(?:api|oauth)_[A-Za-z0-9]{32,}", 8),
-    known("notion-key", &["ntn_"], r"ntn_[A-Za-z0-9]{40,}", 4),
-    known("notion-key", &["secret_"], r"secret_[A-Za-z0-9]{43}\b", 7).check(Check::Mixed),
-    known("figma-token", &["figd_"], r"figd_[A-Za-z0-9_-]{36,}", 5),
-    known("postman-key", &["PMAK-"], r"PMAK-[a-f0-9]{24}-[a-f0-9]{34}", 5),
-    known("airtable-token", &["pat"], r"pat[A-Za-z0-9]{14}\.[a-f0-9]{64}", 3),
+    by_pattern("bitbucket-token", &["ATBB"], r"ATBB[A-Za-z0-9]{28,}", 4).check(Check::Random),
+    by_pattern("atlassian-token", &["ATATT3", "ATCTT3"], r"AT[AC]TT3[A-Za-z0-9_=-]{50,}", 6),
+    by_pattern("npm-token", &["npm_"], r"npm_[A-Za-z0-9]{36,}", 4),
+    by_pattern("pypi-token", &["pypi-"], r"pypi-[A-Za-z0-9_-]{50,}", 5),
+    by_pattern("crates-io-token", &["cio"], r"cio[A-Za-z0-9]{32}\b", 3).check(Check::Mixed),
+    by_pattern("rubygems-key", &["rubygems_"], r"rubygems_[a-f0-9]{48}", 9),
+    by_pattern("nuget-key", &["oy2"], r"oy2[a-z0-9]{43}\b", 3).check(Check::Mixed),
+    by_pattern("docker-token", &["dckr_pat_", "dckr_oat_"], r"dckr_[po]at_[A-Za-z0-9_-]{20,}", 9),
+    by_pattern("sonar-token", &["sqp_", "squ_", "sqa_"], r"sq[pua]_[a-f0-9]{40}", 4),
+    by_pattern("linear-key", &["lin_api_", "lin_oauth_"], r"lin_(?:api|oauth)_[A-Za-z0-9]{32,}", 8),
+    by_pattern("notion-key", &["ntn_"], r"ntn_[A-Za-z0-9]{40,}", 4),
+    by_pattern("notion-key", &["secret_"], r"secret_[A-Za-z0-9]{43}\b", 7).check(Check::Mixed),
+    by_pattern("figma-token", &["figd_"], r"figd_[A-Za-z0-9_-]{36,}", 5),
+    by_pattern("postman-key", &["PMAK-"], r"PMAK-[a-f0-9]{24}-[a-f0-9]{34}", 5),
+    by_pattern("airtable-token", &["pat"], r"pat[A-Za-z0-9]{14}\.[a-f0-9]{64}", 3),
 
     // Clouds.
-    known("aws-secret-key", &["AKIA", "ASIA"],
+    by_pattern("aws-secret-key", &["AKIA", "ASIA"],
         r#"A[KS]IA[A-Z0-9]{16}[\s,;|:"']{1,8}([A-Za-z0-9/+]{40})(?:[^A-Za-z0-9/+=]|$)"#, 0).check(Check::Random),
-    known("aws-key-id", &["AKIA", "ASIA", "ABIA", "ACCA"], r"A(?:KIA|SIA|BIA|CCA)[A-Z0-9]{16}\b", 4),
-    known("aws-bedrock-key", &["ABSK"], r"ABSK[A-Za-z0-9+/]{100,}={0,2}", 4),
-    known("google-key", &["AIza"], r"AIza[A-Za-z0-9_-]{35}", 4),
-    known("google-token", &["ya29."], r"ya29\.[A-Za-z0-9_-]{20,}", 5),
-    known("google-client-secret", &["GOCSPX-"], r"GOCSPX-[A-Za-z0-9_-]{20,}", 7),
-    known("google-refresh-token", &["1//0"], r"1//0[A-Za-z0-9_-]{30,}", 4).check(Check::Random),
-    known("azure-client-secret", &["q~"], r"[A-Za-z0-9_~.]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34}", 0).back(Back::Letters(4)),
-    known("azure-signature", &["sig="], r"sig=([A-Za-z0-9%+/=_-]{40,})", 0),
-    known("signature", &["-signature="], r"-[Ss]ignature=([A-Za-z0-9%+/=_-]{40,})", 0).anywhere(),
-    known("digitalocean-token", &["dop_v1_", "doo_v1_", "dor_v1_"], r"do[opr]_v1_[a-f0-9]{64}", 7),
-    known("heroku-key", &["HRKU-"], r"HRKU-[A-Za-z0-9_-]{30,}", 5),
-    known("flyio-token", &["fo1_", "fm1_", "fm1a_", "fm1r_", "fm2_"], r"f(?:o1|m1[ar]?|m2)_[A-Za-z0-9+/=_-]{40,}", 3),
-    known("netlify-token", &["nfp_"], r"nfp_[A-Za-z0-9_]{36,}", 4),
-    known("vercel-token", &["vercel_blob_rw_"], r"vercel_blob_rw_[A-Za-z0-9_]{30,}", 15),
-    known("render-key", &["rnd_"], r"rnd_[A-Za-z0-9]{28,}", 4).check(Check::Mixed),
-    known("cloudflare-token", &["cfut_", "cfat_", "cfk_"], r"cf(?:ut|at|k)_[A-Za-z0-9_-]{40,}", 4),
-    known("cloudflare-origin-key", &["v1.0-"], r"v1\.0-[a-f0-9]{24}-[a-f0-9]{140,}", 5),
-    known("terraform-token", &[".atlasv1."], r"[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{60,}", 0).back(Back::Letters(14)),
-    known("vault-token", &["hvs.", "hvb.", "hvr."], r"hv[sbr]\.[A-Za-z0-9_-]{24,}", 4),
-    known("doppler-token", &["dp.pt.", "dp.st.", "dp.ct.", "dp.sa.", "dp.scim.", "dp.audit."],
+    by_pattern("aws-key-id", &["AKIA", "ASIA", "ABIA", "ACCA"], r"A(?:KIA|SIA|BIA|CCA)[A-Z0-9]{16}\b", 4),
+    by_pattern("aws-bedrock-key", &["ABSK"], r"ABSK[A-Za-z0-9+/]{100,}={0,2}", 4),
+    by_pattern("google-key", &["AIza"], r"AIza[A-Za-z0-9_-]{35}", 4),
+    by_pattern("google-token", &["ya29."], r"ya29\.[A-Za-z0-9_-]{20,}", 5),
+    by_pattern("google-client-secret", &["GOCSPX-"], r"GOCSPX-[A-Za-z0-9_-]{20,}", 7),
+    by_pattern("google-refresh-token", &["1//0"], r"1//0[A-Za-z0-9_-]{30,}", 4).check(Check::Random),
+    by_pattern("azure-client-secret", &["q~"], r"[A-Za-z0-9_~.]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34}", 0).lookbehind(Lookbehind::Letters(4)),
+    by_pattern("azure-signature", &["sig="], r"sig=([A-Za-z0-9%+/=_-]{40,})", 0),
+    by_pattern("signature", &["-signature="], r"-[Ss]ignature=([A-Za-z0-9%+/=_-]{40,})", 0).anywhere(),
+    by_pattern("digitalocean-token", &["dop_v1_", "doo_v1_", "dor_v1_"], r"do[opr]_v1_[a-f0-9]{64}", 7),
+    by_pattern("heroku-key", &["HRKU-"], r"HRKU-[A-Za-z0-9_-]{30,}", 5),
+    by_pattern("flyio-token", &["fo1_", "fm1_", "fm1a_", "fm1r_", "fm2_"], r"f(?:o1|m1[ar]?|m2)_[A-Za-z0-9+/=_-]{40,}", 3),
+    by_pattern("netlify-token", &["nfp_"], r"nfp_[A-Za-z0-9_]{36,}", 4),
+    by_pattern("vercel-token", &["vercel_blob_rw_"], r"vercel_blob_rw_[A-Za-z0-9_]{30,}", 15),
+    by_pattern("render-key", &["rnd_"], r"rnd_[A-Za-z0-9]{28,}", 4).check(Check::Mixed),
+    by_pattern("cloudflare-token", &["cfut_", "cfat_", "cfk_"], r"cf(?:ut|at|k)_[A-Za-z0-9_-]{40,}", 4),
+    by_pattern("cloudflare-origin-key", &["v1.0-"], r"v1\.0-[a-f0-9]{24}-[a-f0-9]{140,}", 5),
+    by_pattern("terraform-token", &[".atlasv1."], r"[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{60,}", 0).lookbehind(Lookbehind::Letters(14)),
+    by_pattern("vault-token", &["hvs.", "hvb.", "hvr."], r"hv[sbr]\.[A-Za-z0-9_-]{24,}", 4),
+    by_pattern("doppler-token", &["dp.pt.", "dp.st.", "dp.ct.", "dp.sa.", "dp.scim.", "dp.audit."],
         r"dp\.(?:pt|st|ct|sa|scim|audit)\.(?:[a-z0-9_-]+\.)?[A-Za-z0-9]{40,}", 6),
-    known("pulumi-token", &["pul-"], r"pul-[a-f0-9]{40}", 4),
-    known("tailscale-key", &["tskey-"], r"tskey-[a-z]+-[A-Za-z0-9]+-[A-Za-z0-9]{20,}", 6),
-    known("age-key", &["AGE-SECRET-KEY-1"], r"(?i:AGE-SECRET-KEY-1[A-Z0-9]{50,})", 16),
-    known("onepassword-token", &["ops_eyJ"], r"ops_eyJ[A-Za-z0-9+/=_-]{50,}", 4),
+    by_pattern("pulumi-token", &["pul-"], r"pul-[a-f0-9]{40}", 4),
+    by_pattern("tailscale-key", &["tskey-"], r"tskey-[a-z]+-[A-Za-z0-9]+-[A-Za-z0-9]{20,}", 6),
+    by_pattern("age-key", &["AGE-SECRET-KEY-1"], r"(?i:AGE-SECRET-KEY-1[A-Z0-9]{50,})", 16),
+    by_pattern("onepassword-token", &["ops_eyJ"], r"ops_eyJ[A-Za-z0-9+/=_-]{50,}", 4),
 
     // Data.
-    known("supabase-key", &["sbp_"], r"sbp_[a-f0-9]{40}", 4),
-    known("supabase-key", &["sb_secret_"], r"sb_secret_[A-Za-z0-9_-]{20,}", 10),
-    known("databricks-token", &["dapi"], r"dapi[a-f0-9]{32}(?:-[0-9])?\b", 4),
-    known("planetscale-token", &["pscale_tkn_", "pscale_pw_", "pscale_oauth_"], r"pscale_(?:tkn|pw|oauth)_[A-Za-z0-9_.=-]{32,}", 7),
-    known("grafana-token", &["glsa_"], r"glsa_[A-Za-z0-9]{32}_[a-fA-F0-9]{8}", 5),
-    known("grafana-token", &["glc_eyJ"], r"glc_eyJ[A-Za-z0-9+/=]{32,}", 4),
-    known("newrelic-key", &["NRAK-", "NRJS-", "NRII-"], r"NR(?:AK|JS|II)-[A-Za-z0-9_-]{19,}", 5),
-    known("sentry-token", &["sntrys_", "sntryu_"], r"sntry[su]_[A-Za-z0-9+/=_-]{40,}", 7),
-    known("posthog-key", &["phx_"], r"phx_[A-Za-z0-9]{40,}", 4),
+    by_pattern("supabase-key", &["sbp_"], r"sbp_[a-f0-9]{40}", 4),
+    by_pattern("supabase-key", &["sb_secret_"], r"sb_secret_[A-Za-z0-9_-]{20,}", 10),
+    by_pattern("databricks-token", &["dapi"], r"dapi[a-f0-9]{32}(?:-[0-9])?\b", 4),
+    by_pattern("planetscale-token", &["pscale_tkn_", "pscale_pw_", "pscale_oauth_"], r"pscale_(?:tkn|pw|oauth)_[A-Za-z0-9_.=-]{32,}", 7),
+    by_pattern("grafana-token", &["glsa_"], r"glsa_[A-Za-z0-9]{32}_[a-fA-F0-9]{8}", 5),
+    by_pattern("grafana-token", &["glc_eyJ"], r"glc_eyJ[A-Za-z0-9+/=]{32,}", 4),
+    by_pattern("newrelic-key", &["NRAK-", "NRJS-", "NRII-"], r"NR(?:AK|JS|II)-[A-Za-z0-9_-]{19,}", 5),
+    by_pattern("sentry-token", &["sntrys_", "sntryu_"], r"sntry[su]_[A-Za-z0-9+/=_-]{40,}", 7),
+    by_pattern("posthog-key", &["phx_"], r"phx_[A-Za-z0-9]{40,}", 4),
 
     // Messages and money.
-    known("slack-token", &["xoxa-", "xoxb-", "xoxe-", "xoxe.", "xoxo-", "xoxp-", "xoxr-", "xoxs-"],
+    by_pattern("slack-token", &["xoxa-", "xoxb-", "xoxe-", "xoxe.", "xoxo-", "xoxp-", "xoxr-", "xoxs-"],
         r"xox[abeoprs](?:\.xox[bp])?-[A-Za-z0-9-]{10,}", 5).check(Check::Mixed),
-    known("slack-token", &["xapp-"], r"xapp-[0-9]-[A-Z0-9]+-[0-9]+-[A-Za-z0-9]{10,}", 5),
-    known("slack-webhook", &["hooks.slack.com/"], r"(?i:hooks\.slack\.com)/(?:services|workflows|triggers)/([A-Za-z0-9/_-]{20,})", 0).check(Check::Mixed),
-    known("discord-webhook", &["/api/webhooks/"], r"/api/webhooks/[0-9]{17,20}/([A-Za-z0-9_-]{40,})", 0).anywhere(),
-    known("teams-webhook", &[".webhook.office.com/"], r"\.webhook\.office\.com/webhookb2/([A-Za-z0-9@/-]{60,})", 0).anywhere(),
-    known("telegram-token", &[":AA"], r"[0-9]{8,11}:AA[A-Za-z0-9_-]{32,35}", 0).back(Back::Digits(11)).anywhere(),
-    known("sendgrid-key", &["SG."], r"SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{30,}", 3),
-    known("mailgun-key", &["key-"], r"key-[0-9a-f]{32}\b", 4).check(Check::Mixed),
-    known("mailchimp-key", &["-us"], r"[0-9a-f]{32}-us[0-9]{1,2}\b", 0).back(Back::Letters(32)),
-    known("resend-key", &["re_"], r"re_[A-Za-z0-9]{8}_[A-Za-z0-9]{20,}", 3).check(Check::Random),
-    known("stripe-key", &["sk_live_", "rk_live_", "sk_test_", "rk_test_"], r"[sr]k_(?:live|test)_[A-Za-z0-9]{16,}", 8),
-    known("webhook-secret", &["whsec_"], r"whsec_[A-Za-z0-9+/=]{24,}", 6),
-    known("square-token", &["sq0"], r"sq0(?:atp|csp|idp)-[A-Za-z0-9_-]{22,}", 7),
-    known("square-token", &["EAAA"], r"EAAA[A-Za-z0-9_-]{60}\b", 4).check(Check::Random),
-    known("shopify-token", &["shpat_", "shpca_", "shppa_", "shpss_"], r"shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}", 6),
-    known("easypost-key", &["EZAK", "EZTK"], r"EZ[AT]K[A-Za-z0-9]{54}", 4),
+    by_pattern("slack-token", &["xapp-"], r"xapp-[0-9]-[A-Z0-9]+-[0-9]+-[A-Za-z0-9]{10,}", 5),
+    by_pattern("slack-webhook", &["hooks.slack.com/"], r"(?i:hooks\.slack\.com)/(?:services|workflows|triggers)/([A-Za-z0-9/_-]{20,})", 0).check(Check::Mixed),
+    by_pattern("discord-webhook", &["/api/webhooks/"], r"/api/webhooks/[0-9]{17,20}/([A-Za-z0-9_-]{40,})", 0).anywhere(),
+    by_pattern("teams-webhook", &[".webhook.office.com/"], r"\.webhook\.office\.com/webhookb2/([A-Za-z0-9@/-]{60,})", 0).anywhere(),
+    by_pattern("telegram-token", &[":AA"], r"[0-9]{8,11}:AA[A-Za-z0-9_-]{32,35}", 0).lookbehind(Lookbehind::Digits(11)).anywhere(),
+    by_pattern("sendgrid-key", &["SG."], r"SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{30,}", 3),
+    by_pattern("mailgun-key", &["key-"], r"key-[0-9a-f]{32}\b", 4).check(Check::Mixed),
+    by_pattern("mailchimp-key", &["-us"], r"[0-9a-f]{32}-us[0-9]{1,2}\b", 0).lookbehind(Lookbehind::Letters(32)),
+    by_pattern("resend-key", &["re_"], r"re_[A-Za-z0-9]{8}_[A-Za-z0-9]{20,}", 3).check(Check::Random),
+    by_pattern("stripe-key", &["sk_live_", "rk_live_", "sk_test_", "rk_test_"], r"[sr]k_(?:live|test)_[A-Za-z0-9]{16,}", 8),
+    by_pattern("webhook-secret", &["whsec_"], r"whsec_[A-Za-z0-9+/=]{24,}", 6),
+    by_pattern("square-token", &["sq0"], r"sq0(?:atp|csp|idp)-[A-Za-z0-9_-]{22,}", 7),
+    by_pattern("square-token", &["EAAA"], r"EAAA[A-Za-z0-9_-]{60}\b", 4).check(Check::Random),
+    by_pattern("shopify-token", &["shpat_", "shpca_", "shppa_", "shpss_"], r"shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}", 6),
+    by_pattern("easypost-key", &["EZAK", "EZTK"], r"EZ[AT]K[A-Za-z0-9]{54}", 4),
 
     // Generic formats.
-    known("jwt", &["eyJ"], r"eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}", 0),
-    known("jwt", &["eyJ"], r"eyJ[A-Za-z0-9_-]{16,}(?:\.[A-Za-z0-9_-]*){1}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}", 0),
+    by_pattern("jwt", &["eyJ"], r"eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}", 0),
+    by_pattern("jwt", &["eyJ"], r"eyJ[A-Za-z0-9_-]{16,}(?:\.[A-Za-z0-9_-]*){1}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}", 0),
 
     // By context.
-    placed("twilio-key", &["twilio"], r#"(?i:twilio)[^\n]{0,60}?\b((?:SK|AC)[0-9a-f]{32}|[0-9a-f]{32})\b"#).check(Check::Mixed),
-    placed("discord-token", &["discord"], r#"(?i:discord)[^\n]{0,60}?\b([MNO][A-Za-z0-9_-]{22,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,})"#).check(Check::Random),
-    placed("sentry-dsn", &["://"], r"://([0-9a-f]{32})(?::[0-9a-f]{32})?@[A-Za-z0-9.-]+/[0-9]+"),
-    placed("password", &["://"], r#"://[^\s:/?\#@"'`<>\\]*:([^\s/"'`<>\\]+)@[A-Za-z0-9\[]"#),
-    placed("token", &["://"], r"://([A-Za-z0-9_-]{20,})@[A-Za-z0-9]").check(Check::Random),
-    placed("basic-auth", &["basic "], r"(?i:basic)\s+([A-Za-z0-9+/_-]{8,}={0,2})").check(Check::Pair),
-    placed("bearer-token", &["bearer "], r#"(?i:bearer)\s+["']?([A-Za-z0-9._~+/=-]{16,})"#).check(Check::Mixed),
-    placed("token", &["authorization"], r#"(?i:authorization)["'\\\]]*\s*[:=,]\s*["'\\]*(?i:token|bot|apikey|api-key|key|digest)\s+([A-Za-z0-9._~+/=-]{16,})"#).check(Check::Mixed),
-    placed("password", &["curl", "wget"],
+    by_context("twilio-key", &["twilio"], r#"(?i:twilio)[^\n]{0,60}?\b((?:SK|AC)[0-9a-f]{32}|[0-9a-f]{32})\b"#).check(Check::Mixed),
+    by_context("discord-token", &["discord"], r#"(?i:discord)[^\n]{0,60}?\b([MNO][A-Za-z0-9_-]{22,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,})"#).check(Check::Random),
+    by_context("sentry-dsn", &["://"], r"://([0-9a-f]{32})(?::[0-9a-f]{32})?@[A-Za-z0-9.-]+/[0-9]+"),
+    by_context("password", &["://"], r#"://[^\s:/?\#@"'`<>\\]*:([^\s/"'`<>\\]+)@[A-Za-z0-9\[]"#),
+    by_context("token", &["://"], r"://([A-Za-z0-9_-]{20,})@[A-Za-z0-9]").check(Check::Random),
+    by_context("basic-auth", &["basic "], r"(?i:basic)\s+([A-Za-z0-9+/_-]{8,}={0,2})").check(Check::BasicAuthPair),
+    by_context("bearer-token", &["bearer "], r#"(?i:bearer)\s+["']?([A-Za-z0-9._~+/=-]{16,})"#).check(Check::Mixed),
+    by_context("token", &["authorization"], r#"(?i:authorization)["'\\\]]*\s*[:=,]\s*["'\\]*(?i:token|bot|apikey|api-key|key|digest)\s+([A-Za-z0-9._~+/=-]{16,})"#).check(Check::Mixed),
+    by_context("password", &["curl", "wget"],
         r#"(?i:curl|wget)(?:\.exe)?\s(?:[^\n\\]|\\.|\\\n)*?(?:-[a-zA-Z]*u|--user|--proxy-user)(?:\s+|=)["']?[^\s:"'/]+:([^\s"'\\]+)"#),
-    placed("password", &["mysql"], r#"mysql(?:dump|admin|import|sh)?\s[^\n]*?\s-p["']?([^\s"'=\\-][^\s"'\\]{3,})"#),
-    placed("password", &["sshpass"], r#"sshpass\s+-p\s*["']?([^\s"'\\]+)"#),
-    placed("password", &["redis-cli"], r#"redis-cli\s[^\n]*?-a\s+["']?([^\s"'\\]{4,})"#),
-    placed("password", &["docker login", "podman login"], r#"(?:docker|podman) login\s[^\n]*?\s-p[ =]?["']?([^\s"'\\-][^\s"'\\]{3,})"#),
-    placed("password", &["openssl"], r#"openssl\s[^\n]*?\bpass:([^\s"'\\]{4,})"#),
-    placed("password", &["machine "], r#"machine\s+\S+\s+(?:login\s+\S+\s+)?(?:account\s+\S+\s+)?password\s+([^\s"'\\]+)"#),
-    placed("password", &[":5432:", ":5433:", ":6432:", ":*:"],
-        r#"[A-Za-z0-9_.*-]+:(?:[0-9]{4,5}|\*):[^\s:]+:[^\s:]+:([^\s:"'\\]{4,})"#).back(Back::Letters(64)),
+    by_context("password", &["mysql"], r#"mysql(?:dump|admin|import|sh)?\s[^\n]*?\s-p["']?([^\s"'=\\-][^\s"'\\]{3,})"#),
+    by_context("password", &["sshpass"], r#"sshpass\s+-p\s*["']?([^\s"'\\]+)"#),
+    by_context("password", &["redis-cli"], r#"redis-cli\s[^\n]*?-a\s+["']?([^\s"'\\]{4,})"#),
+    by_context("password", &["docker login", "podman login"], r#"(?:docker|podman) login\s[^\n]*?\s-p[ =]?["']?([^\s"'\\-][^\s"'\\]{3,})"#),
+    by_context("password", &["openssl"], r#"openssl\s[^\n]*?\bpass:([^\s"'\\]{4,})"#),
+    by_context("password", &["machine "], r#"machine\s+\S+\s+(?:login\s+\S+\s+)?(?:account\s+\S+\s+)?password\s+([^\s"'\\]+)"#),
+    by_context("password", &[":5432:", ":5433:", ":6432:", ":*:"],
+        r#"[A-Za-z0-9_.*-]+:(?:[0-9]{4,5}|\*):[^\s:]+:[^\s:]+:([^\s:"'\\]{4,})"#).lookbehind(Lookbehind::Letters(64)),
 ];

@@ -169,10 +169,12 @@ fn hints_show_what_is_public() {
 
 #[test]
 fn own_rules() {
-    let own =
-        |name: &str, pattern: &str| OwnRule { name: name.to_owned(), pattern: pattern.to_owned() };
+    let own = |name: &str, pattern: &str| CustomRule {
+        name: name.to_owned(),
+        pattern: pattern.to_owned(),
+    };
     let rules = Rules::standard()
-        .with_own(&[own("customer", r"\bC-\d{6}\b"), own("codename", r"(?i)project (\w+)")])
+        .with_custom(&[own("customer", r"\bC-\d{6}\b"), own("codename", r"(?i)project (\w+)")])
         .unwrap();
     let mut redactor = Redactor::new(&rules);
     let text = redactor.text("C-123456 in Project Falke, C-654321 and C-123456");
@@ -182,7 +184,7 @@ fn own_rules() {
     );
     assert_eq!(Redactor::new(&rules).text(&text), text);
     for (name, pattern) in [("Customer", "a"), ("", "a"), ("a]b", "a"), ("a", "("), ("a", "b*")] {
-        let error = Rules::standard().with_own(&[own(name, pattern)]).unwrap_err();
+        let error = Rules::standard().with_custom(&[own(name, pattern)]).unwrap_err();
         assert_eq!(error.name, name);
         assert!(!error.why.is_empty());
     }
@@ -322,7 +324,7 @@ fn messy(marks: bool) -> impl Strategy<Value = String> {
 /// Undoes the redaction.
 fn restored(redactor: &Redactor<'_>, text: &str) -> String {
     let mut text = text.to_owned();
-    for (mark, secret) in redactor.known.secrets() {
+    for (mark, secret) in redactor.secrets.secrets() {
         text = text.replace(mark, secret);
     }
     text
@@ -354,7 +356,7 @@ proptest! {
         let rules = Rules::standard();
         let mut redactor = Redactor::new(&rules);
         let found = redactor.text(&text).into_owned();
-        for (mark, secret) in redactor.known.secrets() {
+        for (mark, secret) in redactor.secrets.secrets() {
             // The mark holds only a kind and a number, but a short secret may equal such a word.
             let (kind, number) = mark.trim_start_matches("[redacted:").rsplit_once(':').unwrap();
             prop_assert!(kind.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-'), "{}", mark);

@@ -6,12 +6,12 @@ use serde::Serialize;
 use crate::id::{PartId, StepId};
 
 /// Maximum number of locations per secret. The first hundred are enough for a review.
-const PLACES_KEPT: usize = 100;
+const MAX_PLACES: usize = 100;
 
 /// All replaced secrets, in order of first replacement.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Report {
-    pub secrets: Vec<Replaced>,
+    pub secrets: Vec<RedactedSecret>,
 }
 
 impl Report {
@@ -27,29 +27,29 @@ impl Report {
 
 /// One secret; every occurrence is replaced by `[redacted:kind:number]`.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Replaced {
+pub struct RedactedSecret {
     pub kind: String,
     pub number: u32,
     /// Number of replacements.
     pub count: u64,
     /// The first hundred locations.
-    pub places: Vec<Spot>,
+    pub places: Vec<Location>,
     /// `ghp_… (40 characters)`: the public prefix of its kind, and its length.
     pub hint: String,
 }
 
-impl Replaced {
-    pub(super) fn replaced_at(&mut self, spot: &Spot) {
+impl RedactedSecret {
+    pub(super) fn record_at(&mut self, location: &Location) {
         self.count += 1;
-        if self.places.len() < PLACES_KEPT && self.places.last() != Some(spot) {
-            self.places.push(spot.clone());
+        if self.places.len() < MAX_PLACES && self.places.last() != Some(location) {
+            self.places.push(location.clone());
         }
     }
 }
 
 /// The location of a replacement.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
-pub struct Spot {
+pub struct Location {
     /// The turn number; `None` for fields of the session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turn: Option<u32>,

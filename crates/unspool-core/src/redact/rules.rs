@@ -8,49 +8,49 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use regex::{Regex, RegexBuilder};
 
 use super::providers::{PROVIDERS, Provider};
-use super::value::MARK;
+use super::value_shape::MARK;
 
 /// Keywords that trigger a check, in addition to those of the providers. A new special case needs
 /// its keyword here.
-const SPECIALS: &[(&str, Lead)] = &[
-    ("-----begin ", Lead::Block),
-    ("cookie", Lead::Cookie),
-    ("secret", Lead::Name),
-    ("token", Lead::Name),
-    ("passw", Lead::Name),
-    ("passphrase", Lead::Name),
-    ("passcode", Lead::Name),
-    ("pass=", Lead::Name),
-    ("pass:", Lead::Name),
-    ("pass\"", Lead::Name),
-    ("_pass", Lead::Name),
-    ("pwd", Lead::Name),
-    ("apikey", Lead::Name),
-    ("accesskey", Lead::Name),
-    ("privatekey", Lead::Name),
-    ("accountkey", Lead::Name),
-    ("signingkey", Lead::Name),
-    ("encryptionkey", Lead::Name),
-    ("masterkey", Lead::Name),
-    ("_key", Lead::Name),
-    ("-key", Lead::Name),
-    (" key", Lead::Name),
-    ("credential", Lead::Name),
-    ("auth", Lead::Name),
-    ("mnemonic", Lead::Name),
-    (MARK, Lead::Mark),
+const SPECIAL_KEYWORDS: &[(&str, KeywordKind)] = &[
+    ("-----begin ", KeywordKind::Block),
+    ("cookie", KeywordKind::Cookie),
+    ("secret", KeywordKind::Name),
+    ("token", KeywordKind::Name),
+    ("passw", KeywordKind::Name),
+    ("passphrase", KeywordKind::Name),
+    ("passcode", KeywordKind::Name),
+    ("pass=", KeywordKind::Name),
+    ("pass:", KeywordKind::Name),
+    ("pass\"", KeywordKind::Name),
+    ("_pass", KeywordKind::Name),
+    ("pwd", KeywordKind::Name),
+    ("apikey", KeywordKind::Name),
+    ("accesskey", KeywordKind::Name),
+    ("privatekey", KeywordKind::Name),
+    ("accountkey", KeywordKind::Name),
+    ("signingkey", KeywordKind::Name),
+    ("encryptionkey", KeywordKind::Name),
+    ("masterkey", KeywordKind::Name),
+    ("_key", KeywordKind::Name),
+    ("-key", KeywordKind::Name),
+    (" key", KeywordKind::Name),
+    ("credential", KeywordKind::Name),
+    ("auth", KeywordKind::Name),
+    ("mnemonic", KeywordKind::Name),
+    (MARK, KeywordKind::Mark),
     // In JSON, these escapes may hide any of the keywords above.
-    ("\\/", Lead::Escape),
-    ("\\u00", Lead::Escape),
+    ("\\/", KeywordKind::Escape),
+    ("\\u00", KeywordKind::Escape),
 ];
 
-const HOMES: &[&str] = &["/home/", "/users/", "\\users\\", "-home-", "-users-"];
+const HOME_KEYWORDS: &[&str] = &["/home/", "/users/", "\\users\\", "-home-", "-users-"];
 
 /// The check that a keyword triggers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Lead {
+pub(super) enum KeywordKind {
     /// A regex rule, by index.
-    Rule(u16),
+    RedactionRule(u16),
     /// A private key block.
     Block,
     Cookie,
@@ -65,22 +65,22 @@ pub(super) enum Lead {
 
 /// A regex rule for one kind of secret.
 #[derive(Clone, Debug)]
-pub struct Rule {
+pub struct RedactionRule {
     /// `github-token`.
     pub(super) kind: String,
     pub(super) regex: Regex,
     /// Length of the public prefix in bytes.
-    pub(super) open: usize,
+    pub(super) public_prefix: usize,
     pub(super) check: Check,
-    pub(super) back: Back,
+    pub(super) lookbehind: Lookbehind,
     /// It may begin in the middle of a word.
     pub(super) anywhere: bool,
     /// Bytes of text passed to the regex.
     pub(super) window: usize,
-    pub(super) weight: Weight,
+    pub(super) precedence: Precedence,
 }
 
-impl Rule {
+impl RedactionRule {
     /// The kind, as in `[redacted:kind:number]`.
     pub fn kind(&self) -> &str {
         &self.kind
@@ -89,23 +89,24 @@ impl Rule {
 
 /// Precedence of overlapping matches, highest first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) enum Weight {
-    Own,
+pub(super) enum Precedence {
+    Custom,
     /// Recognised by format.
-    Known,
+    ByPattern,
     /// Recognised by context.
-    Placed,
+    ByContext,
     /// Recognised by the name that it is assigned to.
-    Named,
+    ByName,
 }
 
-impl Weight {
-    pub(super) const ALL: [Weight; 4] = [Weight::Own, Weight::Known, Weight::Placed, Weight::Named];
+impl Precedence {
+    pub(super) const ALL: [Precedence; 4] =
+        [Precedence::Custom, Precedence::ByPattern, Precedence::ByContext, Precedence::ByName];
 }
 
 /// Text before the keyword that belongs to the match.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Back {
+pub(super) enum Lookbehind {
     Nothing,
     /// Up to this many letters, digits and signs.
     Letters(usize),
@@ -124,12 +125,12 @@ pub(super) enum Check {
     /// Chosen by a person: anything but a placeholder.
     Chosen,
     /// Base64 of `user:password`.
-    Pair,
+    BasicAuthPair,
 }
 
 /// A user-defined rule.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct OwnRule {
+pub struct CustomRule {
     /// Lower-case letters, digits and hyphens: it becomes the kind in `[redacted:kind:number]`.
     pub name: String,
     /// A regex. Replaces group `secret`, else group 1, else the whole match.
@@ -155,18 +156,18 @@ impl std::error::Error for RuleError {}
 #[derive(Clone, Debug)]
 pub struct Rules {
     pub(super) shared: Arc<Shared>,
-    pub(super) own: Arc<[Rule]>,
+    pub(super) own: Arc<[RedactionRule]>,
     pub(super) homes: bool,
 }
 
 /// The built-in rules.
 #[derive(Debug)]
 pub(super) struct Shared {
-    pub(super) rules: Vec<Rule>,
+    pub(super) rules: Vec<RedactionRule>,
     /// Finds all keywords in one pass. Text without keywords needs no other check.
     pub(super) words: Option<AhoCorasick>,
     /// The check that each keyword triggers.
-    pub(super) leads: Vec<Lead>,
+    pub(super) keyword_kinds: Vec<KeywordKind>,
 }
 
 static SHARED: LazyLock<Arc<Shared>> = LazyLock::new(|| Arc::new(Shared::compile()));
@@ -178,7 +179,7 @@ impl Rules {
     }
 
     /// Adds user-defined rules, which take precedence.
-    pub fn with_own(self, own: &[OwnRule]) -> Result<Rules, RuleError> {
+    pub fn with_custom(self, own: &[CustomRule]) -> Result<Rules, RuleError> {
         let mut rules = self.own.to_vec();
         for rule in own {
             rules.push(rule.compile()?);
@@ -192,7 +193,7 @@ impl Rules {
     }
 
     /// All regex rules.
-    pub fn rules(&self) -> impl Iterator<Item = &Rule> {
+    pub fn rules(&self) -> impl Iterator<Item = &RedactionRule> {
         self.own.iter().chain(&self.shared.rules)
     }
 }
@@ -203,8 +204,8 @@ impl Default for Rules {
     }
 }
 
-impl OwnRule {
-    fn compile(&self) -> Result<Rule, RuleError> {
+impl CustomRule {
+    fn compile(&self) -> Result<RedactionRule, RuleError> {
         let wrong = |why: String| RuleError { name: self.name.clone(), why };
         let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
         if self.name.is_empty() || self.name.len() > 40 || !self.name.bytes().all(plain) {
@@ -221,15 +222,15 @@ impl OwnRule {
         if regex.is_match("") {
             return Err(wrong("the pattern matches the empty string".to_owned()));
         }
-        Ok(Rule {
+        Ok(RedactionRule {
             kind: self.name.clone(),
             regex,
-            open: 0,
+            public_prefix: 0,
             check: Check::None,
-            back: Back::Nothing,
+            lookbehind: Lookbehind::Nothing,
             anywhere: true,
             window: 0,
-            weight: Weight::Own,
+            precedence: Precedence::Custom,
         })
     }
 }
@@ -238,20 +239,20 @@ impl Shared {
     fn compile() -> Shared {
         let mut rules = Vec::with_capacity(PROVIDERS.len());
         let mut words: Vec<&str> = Vec::new();
-        let mut leads = Vec::new();
+        let mut keyword_kinds = Vec::new();
         for provider in PROVIDERS {
             // A test compiles every provider, so none is skipped here.
             let Some(rule) = provider.compile() else { continue };
             for word in provider.words {
                 words.push(word);
-                leads.push(Lead::Rule(rules.len() as u16));
+                keyword_kinds.push(KeywordKind::RedactionRule(rules.len() as u16));
             }
             rules.push(rule);
         }
-        let homes = HOMES.iter().map(|word| (*word, Lead::Home));
-        for (word, lead) in SPECIALS.iter().copied().chain(homes) {
+        let homes = HOME_KEYWORDS.iter().map(|word| (*word, KeywordKind::Home));
+        for (word, keyword_kind) in SPECIAL_KEYWORDS.iter().copied().chain(homes) {
             words.push(word);
-            leads.push(lead);
+            keyword_kinds.push(keyword_kind);
         }
         let words = AhoCorasick::builder()
             .ascii_case_insensitive(true)
@@ -260,22 +261,22 @@ impl Shared {
             .build(&words)
             // Fails only with billions of states.
             .ok();
-        Shared { rules, words, leads }
+        Shared { rules, words, keyword_kinds }
     }
 }
 
 impl Provider {
-    pub(super) fn compile(&self) -> Option<Rule> {
+    pub(super) fn compile(&self) -> Option<RedactionRule> {
         let regex = Regex::new(&format!("^(?:{})", self.pattern)).ok()?;
-        Some(Rule {
+        Some(RedactionRule {
             kind: self.kind.to_owned(),
             regex,
-            open: self.open,
+            public_prefix: self.public_prefix,
             check: self.check,
-            back: self.back,
+            lookbehind: self.lookbehind,
             anywhere: self.anywhere,
             window: self.window,
-            weight: self.weight,
+            precedence: self.precedence,
         })
     }
 }

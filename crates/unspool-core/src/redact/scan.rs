@@ -1,25 +1,25 @@
 //! Scans one text for secrets and their kinds. Clean text costs one keyword search.
 
-use super::assign::{is_constant, value_of};
-use super::judge::{Setting, is_secret};
-use super::naming::{Class, around, classify};
-use super::rules::{Back, Check, Lead, Rule, Rules, Weight};
+use super::assignment::{is_constant, value_of};
+use super::rules::{Check, KeywordKind, Lookbehind, Precedence, RedactionRule, Rules};
+use super::secret_name::{SecretClass, classify, name_around};
 use super::special;
-use super::value::{MARK, Shape, decoded, is_path, is_placeholder, is_sample};
+use super::value_shape::{MARK, Shape, decode_base64, is_path, is_placeholder, is_sample};
+use super::verdict::{AssignmentKind, is_secret};
 
 /// Maximum number of tries of a rule within one run of word characters. Without a limit, text that
 /// repeats a key prefix would be scanned to its end each time.
-const TRIES: u8 = 4;
+const MAX_TRIES_PER_RUN: u8 = 4;
 
 /// A secret in a text.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) struct Span<'r> {
+pub(super) struct SecretSpan<'r> {
     pub(super) start: usize,
     pub(super) end: usize,
     pub(super) kind: &'r str,
     /// Length of the public prefix in bytes.
-    pub(super) open: usize,
-    pub(super) weight: Weight,
+    pub(super) public_prefix: usize,
+    pub(super) precedence: Precedence,
     /// Index of the rule: the first rule wins a tie.
     order: u16,
 }
@@ -38,13 +38,13 @@ pub(super) fn is_clean(rules: &Rules, text: &str) -> bool {
     let Some(words) = &rules.shared.words else { return false };
     rules.own.is_empty()
         && words.find_overlapping_iter(text).all(|found| {
-            let lead = rules.shared.leads.get(found.pattern().as_usize());
-            !rules.homes && lead == Some(&Lead::Home)
+            let keyword_kind = rules.shared.keyword_kinds.get(found.pattern().as_usize());
+            !rules.homes && keyword_kind == Some(&KeywordKind::Home)
         })
 }
 
 /// The secrets of a text, in order, without overlaps.
-pub(super) fn scan<'r>(rules: &'r Rules, text: &str, context: Context<'_>) -> Vec<Span<'r>> {
+pub(super) fn scan<'r>(rules: &'r Rules, text: &str, context: Context<'_>) -> Vec<SecretSpan<'r>> {
     let mut scan = Scan {
         rules,
         text,
@@ -65,8 +65,11 @@ pub(super) fn scan<'r>(rules: &'r Rules, text: &str, context: Context<'_>) -> Ve
     }
     if let Some(words) = &rules.shared.words {
         for found in words.find_overlapping_iter(text) {
-            let Some(lead) = rules.shared.leads.get(found.pattern().as_usize()) else { continue };
-            scan.follow(*lead, found.start(), found.end(), context.opaque);
+            let Some(keyword_kind) = rules.shared.keyword_kinds.get(found.pattern().as_usize())
+            else {
+                continue;
+            };
+            scan.follow(*keyword_kind, found.start(), found.end(), context.opaque);
         }
     }
     let Scan { mut found, marks, .. } = scan;
@@ -78,20 +81,20 @@ pub(super) fn scan<'r>(rules: &'r Rules, text: &str, context: Context<'_>) -> Ve
         let secret = text.get(span.start..span.end).unwrap_or_default();
         free && (secret.len() < 4 || !span.kind.contains(secret) && !MARK.contains(secret))
     });
-    settle(found)
+    resolve_overlaps(found)
 }
 
 /// Resolves overlaps by precedence.
-fn settle(mut found: Vec<Span<'_>>) -> Vec<Span<'_>> {
+fn resolve_overlaps(mut found: Vec<SecretSpan<'_>>) -> Vec<SecretSpan<'_>> {
     if found.len() < 2 {
         return found;
     }
-    found.sort_by_key(|span| (span.weight, span.start, usize::MAX - span.end, span.order));
-    let mut settled: Vec<Span<'_>> = Vec::with_capacity(found.len());
-    for weight in Weight::ALL {
-        let mut merged: Vec<Span<'_>> = Vec::with_capacity(found.len());
+    found.sort_by_key(|span| (span.precedence, span.start, usize::MAX - span.end, span.order));
+    let mut settled: Vec<SecretSpan<'_>> = Vec::with_capacity(found.len());
+    for precedence in Precedence::ALL {
+        let mut merged: Vec<SecretSpan<'_>> = Vec::with_capacity(found.len());
         let mut kept = settled.iter().copied().peekable();
-        for span in found.iter().filter(|span| span.weight == weight) {
+        for span in found.iter().filter(|span| span.precedence == precedence) {
             while let Some(before) = kept.next_if(|kept| kept.end <= span.start) {
                 merged.push(before);
             }
@@ -109,7 +112,7 @@ fn settle(mut found: Vec<Span<'_>>) -> Vec<Span<'_>> {
 struct Scan<'r, 't> {
     rules: &'r Rules,
     text: &'t str,
-    found: Vec<Span<'r>>,
+    found: Vec<SecretSpan<'r>>,
     /// Existing replacements.
     marks: Vec<(usize, usize)>,
     /// End of the last name that was checked.
@@ -126,51 +129,58 @@ struct Scan<'r, 't> {
 }
 
 impl<'r> Scan<'r, '_> {
-    fn push(&mut self, start: usize, end: usize, kind: &'r str, weight: Weight) {
-        self.found.push(Span { start, end, kind, open: 0, weight, order: u16::MAX });
+    fn push(&mut self, start: usize, end: usize, kind: &'r str, precedence: Precedence) {
+        self.found.push(SecretSpan {
+            start,
+            end,
+            kind,
+            public_prefix: 0,
+            precedence,
+            order: u16::MAX,
+        });
     }
 
     /// Applies a user-defined rule to the whole text.
-    fn own(&mut self, rule: &'r Rule) {
+    fn own(&mut self, rule: &'r RedactionRule) {
         for found in rule.regex.captures_iter(self.text) {
             let Some(secret) = found.name("secret").or(found.get(1)).or(found.get(0)) else {
                 continue;
             };
             if !secret.is_empty() {
-                self.push(secret.start(), secret.end(), &rule.kind, Weight::Own);
+                self.push(secret.start(), secret.end(), &rule.kind, Precedence::Custom);
             }
         }
     }
 
-    fn follow(&mut self, lead: Lead, start: usize, end: usize, opaque: bool) {
-        match lead {
-            Lead::Rule(at) => {
+    fn follow(&mut self, keyword_kind: KeywordKind, start: usize, end: usize, opaque: bool) {
+        match keyword_kind {
+            KeywordKind::RedactionRule(at) => {
                 let Some(rule) = self.rules.shared.rules.get(usize::from(at)) else { return };
-                if !opaque || rule.weight == Weight::Known && rule.open > 3 {
-                    self.known(at, rule, start);
+                if !opaque || rule.precedence == Precedence::ByPattern && rule.public_prefix > 3 {
+                    self.match_rule(at, rule, start);
                 }
             }
-            Lead::Escape => {}
-            Lead::Mark => {
+            KeywordKind::Escape => {}
+            KeywordKind::Mark => {
                 if let Some(length) = mark(&self.text[start..]) {
                     self.marks.push((start, start + length));
                 }
             }
-            Lead::Home => {
+            KeywordKind::Home => {
                 if self.rules.homes
                     && !opaque
                     && let Some((from, to)) = special::home(self.text, start, end)
                 {
-                    self.push(from, to, "home", Weight::Own);
+                    self.push(from, to, "home", Precedence::Custom);
                 }
             }
-            Lead::Block => {
+            KeywordKind::Block => {
                 if let Some(to) = special::key_block(self.text, start) {
-                    self.push(start, to, "private-key", Weight::Own);
+                    self.push(start, to, "private-key", Precedence::Custom);
                 }
             }
-            Lead::Cookie if opaque => {}
-            Lead::Cookie => {
+            KeywordKind::Cookie if opaque => {}
+            KeywordKind::Cookie => {
                 // A header may repeat the keyword; parse it once.
                 if start >= self.cookies_to
                     && let Some(from) = special::cookie_value(self.text, end)
@@ -178,25 +188,27 @@ impl<'r> Scan<'r, '_> {
                     let (found, to) = special::cookies(self.text, from);
                     self.cookies_to = to;
                     for (from, to) in found {
-                        self.push(from, to, "cookie", Weight::Placed);
+                        self.push(from, to, "cookie", Precedence::ByContext);
                     }
                 }
             }
-            Lead::Name if opaque => {}
-            Lead::Name => self.name(start, end),
+            KeywordKind::Name if opaque => {}
+            KeywordKind::Name => self.name(start, end),
         }
     }
 
     /// Applies a regex rule at a keyword.
-    fn known(&mut self, number: u16, rule: &'r Rule, word: usize) {
+    fn match_rule(&mut self, number: u16, rule: &'r RedactionRule, word: usize) {
         let bytes = self.text.as_bytes();
         let before = bytes.get(..word).unwrap_or_default().iter().rev();
         let letter = |byte: &&u8| byte.is_ascii_alphanumeric() || b"_-.~*".contains(byte);
         let start = word
-            - match rule.back {
-                Back::Nothing => 0,
-                Back::Letters(most) => before.take(most).take_while(letter).count(),
-                Back::Digits(most) => before.take(most).take_while(|b| b.is_ascii_digit()).count(),
+            - match rule.lookbehind {
+                Lookbehind::Nothing => 0,
+                Lookbehind::Letters(most) => before.take(most).take_while(letter).count(),
+                Lookbehind::Digits(most) => {
+                    before.take(most).take_while(|b| b.is_ascii_digit()).count()
+                }
             };
         if !rule.anywhere && !self.begins(start) || !self.may_try(number, word) {
             return;
@@ -206,7 +218,7 @@ impl<'r> Scan<'r, '_> {
         let Some(secret) = found.get(1).or(found.get(0)) else { return };
         let (from, mut to) = (start + secret.start(), start + secret.end());
         // The window cut the match off: extend it.
-        if to == end && rule.weight == Weight::Known {
+        if to == end && rule.precedence == Precedence::ByPattern {
             to += bytes[to..]
                 .iter()
                 .take_while(|b| b.is_ascii_alphanumeric() || b"_-.=+/".contains(b))
@@ -214,19 +226,19 @@ impl<'r> Scan<'r, '_> {
         }
         // Exclude trailing punctuation.
         while to > from
-            && rule.weight != Weight::Known
+            && rule.precedence != Precedence::ByPattern
             && matches!(bytes[to - 1], b'.' | b',' | b';' | b')' | b':')
         {
             to -= 1;
         }
-        if holds(rule, &self.text[from..to]) {
-            let open = if secret.start() == 0 { rule.open } else { 0 };
-            self.found.push(Span {
+        if passes_check(rule, &self.text[from..to]) {
+            let public_prefix = if secret.start() == 0 { rule.public_prefix } else { 0 };
+            self.found.push(SecretSpan {
                 start: from,
                 end: to,
                 kind: &rule.kind,
-                open,
-                weight: rule.weight,
+                public_prefix,
+                precedence: rule.precedence,
                 order: number,
             });
         }
@@ -235,8 +247,8 @@ impl<'r> Scan<'r, '_> {
     /// True if a word may begin here, i.e. not inside another word.
     fn begins(&self, at: usize) -> bool {
         let bytes = self.text.as_bytes();
-        let before = |back: usize| {
-            at.checked_sub(back).and_then(|at| bytes.get(at)).copied().unwrap_or(b' ')
+        let before = |lookbehind: usize| {
+            at.checked_sub(lookbehind).and_then(|at| bytes.get(at)).copied().unwrap_or(b' ')
         };
         if !before(1).is_ascii_alphanumeric() {
             return true;
@@ -266,7 +278,7 @@ impl<'r> Scan<'r, '_> {
         }
         if let Some((_, tries)) = self.tries.iter_mut().find(|(other, _)| *other == rule) {
             *tries = tries.saturating_add(1);
-            return *tries <= TRIES;
+            return *tries <= MAX_TRIES_PER_RUN;
         }
         self.tries.push((rule, 1));
         true
@@ -277,12 +289,12 @@ impl<'r> Scan<'r, '_> {
         if start < self.named_to {
             return;
         }
-        let Some((from, to)) = around(self.text, start, end) else { return };
+        let Some((from, to)) = name_around(self.text, start, end) else { return };
         let Some(class) = self.text.get(from..to).and_then(classify) else { return };
         self.named_to = to;
         if start < self.value_to {
             self.value_tries = self.value_tries.saturating_add(1);
-            if self.value_tries > TRIES {
+            if self.value_tries > MAX_TRIES_PER_RUN {
                 return;
             }
         }
@@ -290,8 +302,8 @@ impl<'r> Scan<'r, '_> {
         if start >= self.value_to {
             (self.value_to, self.value_tries) = (value.end, 0);
         }
-        if is_secret(class, value.setting, &self.text[value.start..value.end]) {
-            self.push(value.start, value.end, class.kind(), Weight::Named);
+        if is_secret(class, value.assignment, &self.text[value.start..value.end]) {
+            self.push(value.start, value.end, class.kind(), Precedence::ByName);
         }
     }
 
@@ -302,19 +314,19 @@ impl<'r> Scan<'r, '_> {
         let start = text.len() - text.trim_start().len();
         if name.len() <= 64 && name.to_ascii_lowercase().ends_with("cookie") {
             for (from, to) in special::cookies(text, start).0 {
-                self.push(from, to, "cookie", Weight::Placed);
+                self.push(from, to, "cookie", Precedence::ByContext);
             }
         }
         if let Some(class) = classify(name) {
             let constant = is_constant(name);
-            let setting = match name.starts_with('-') {
-                true => Setting::Option,
-                false if constant => Setting::Environment,
-                false => Setting::Field,
+            let assignment = match name.starts_with('-') {
+                true => AssignmentKind::Option,
+                false if constant => AssignmentKind::Environment,
+                false => AssignmentKind::Field,
             };
-            if is_secret(class, setting, trimmed) {
-                self.push(start, start + trimmed.len(), class.kind(), Weight::Named);
-            } else if class == Class::Key {
+            if is_secret(class, assignment, trimmed) {
+                self.push(start, start + trimmed.len(), class.kind(), Precedence::ByName);
+            } else if class == SecretClass::Key {
                 self.scheme(start, trimmed);
             }
         }
@@ -324,10 +336,10 @@ impl<'r> Scan<'r, '_> {
     fn scheme(&mut self, start: usize, value: &str) {
         if let Some((scheme, secret)) = value.split_once(' ')
             && scheme.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'-')
-            && is_secret(Class::Token, Setting::Field, secret)
+            && is_secret(SecretClass::Token, AssignmentKind::Field, secret)
         {
             let from = start + scheme.len() + 1;
-            self.push(from, from + secret.len(), Class::Token.kind(), Weight::Named);
+            self.push(from, from + secret.len(), SecretClass::Token.kind(), Precedence::ByName);
         }
     }
 }
@@ -343,8 +355,8 @@ fn mark(text: &str) -> Option<usize> {
 }
 
 /// Evaluates the additional condition of a rule.
-fn holds(rule: &Rule, secret: &str) -> bool {
-    let body = secret.get(rule.open.min(secret.len())..).unwrap_or_default();
+fn passes_check(rule: &RedactionRule, secret: &str) -> bool {
+    let body = secret.get(rule.public_prefix.min(secret.len())..).unwrap_or_default();
     let shape = Shape::of(body);
     match rule.check {
         Check::None => !is_sample(body),
@@ -352,8 +364,8 @@ fn holds(rule: &Rule, secret: &str) -> bool {
         Check::Random => {
             !is_sample(body)
                 && shape.digits > 0
-                && shape.small > 0
-                && shape.large > 0
+                && shape.lowercase > 0
+                && shape.uppercase > 0
                 && shape.entropy >= 3.0
         }
         Check::Chosen => {
@@ -362,7 +374,7 @@ fn holds(rule: &Rule, secret: &str) -> bool {
                 && !is_path(secret)
                 && !words.iter().any(|word| secret.eq_ignore_ascii_case(word))
         }
-        Check::Pair => decoded(secret).is_some_and(|pair| {
+        Check::BasicAuthPair => decode_base64(secret).is_some_and(|pair| {
             pair.contains(&b':') && pair.iter().all(|byte| (0x20..0x7f).contains(byte))
         }),
     }

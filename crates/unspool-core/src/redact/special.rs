@@ -1,9 +1,9 @@
 //! Secrets that need a parser instead of a regex: private key blocks, cookies, home folder names.
 
-use super::value::{Shape, is_placeholder};
+use super::value_shape::{Shape, is_placeholder};
 
 const FENCE: &str = "-----";
-const LONGEST_LINE: usize = 4096;
+const MAX_LINE_BYTES: usize = 4096;
 
 /// The end of the private key whose header begins at `start`. `None` for certificates, public keys
 /// and prose about keys. A truncated key counts as a key.
@@ -75,7 +75,7 @@ fn is_line_number(text: &str) -> bool {
 fn key_line(text: &str) -> usize {
     let bytes = text.as_bytes();
     let base64 = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/=_".contains(byte);
-    let run = bytes.iter().take(LONGEST_LINE).take_while(|byte| base64(byte)).count();
+    let run = bytes.iter().take(MAX_LINE_BYTES).take_while(|byte| base64(byte)).count();
     // Encryption headers.
     if text.starts_with("Proc-Type:")
         || text.starts_with("DEK-Info:")
@@ -100,8 +100,8 @@ pub(super) fn cookies(text: &str, start: usize) -> (Vec<(usize, usize)>, usize) 
     let mut found = Vec::new();
     let line = text.get(start..).unwrap_or_default();
     let ends = |byte: &u8| matches!(byte, b'\n' | b'\r' | b'"' | b'\'' | b'`' | b'\\' | 0);
-    let length = line.as_bytes().iter().take(LONGEST_LINE).position(ends);
-    let line = &line[..line.floor_char_boundary(length.unwrap_or(line.len().min(LONGEST_LINE)))];
+    let length = line.as_bytes().iter().take(MAX_LINE_BYTES).position(ends);
+    let line = &line[..line.floor_char_boundary(length.unwrap_or(line.len().min(MAX_LINE_BYTES)))];
     let mut at = start;
     for pair in line.split(';') {
         if let Some((name, value)) = pair.split_once('=') {
@@ -129,11 +129,11 @@ fn is_cookie(name: &str, value: &str) -> bool {
         return false;
     }
     let name = name.to_ascii_lowercase();
-    let telling =
+    let is_session_like =
         ["sess", "sid", "auth", "token", "jwt", "csrf", "xsrf", "remember", "login", "user", "id"];
     let shape = Shape::of(value);
-    let telling = telling.iter().any(|word| name.contains(word));
-    (telling && shape.digits > 0) || (shape.is_random() && shape.length >= 16)
+    let is_session_like = is_session_like.iter().any(|word| name.contains(word));
+    (is_session_like && shape.digits > 0) || (shape.is_random() && shape.length >= 16)
 }
 
 /// The start of the header's value; `end` is the end of the word `cookie`.

@@ -2,9 +2,9 @@
 //! exhaustively: a new field does not compile until it is handled here. Ids, tool names, digests
 //! and evidence are never changed.
 
-use super::report::{Owner, Spot};
+use super::report::{Location, Owner};
 use super::scan::Context;
-use super::{Moved, Redactor};
+use super::{Redactor, Shift};
 use crate::event::EndReason;
 use crate::json::Json;
 use crate::part::{
@@ -19,7 +19,7 @@ use crate::session::{
 impl Redactor<'_> {
     /// Redacts a whole session. Secrets found in later turns are also replaced in earlier ones.
     pub fn transcript(&mut self, transcript: &mut Transcript) {
-        self.twice(|this| {
+        self.collect_then_redact(|this| {
             let Transcript { session, turns } = &mut *transcript;
             this.walk_session(session);
             turns.iter_mut().for_each(|turn| this.walk_turn(turn));
@@ -28,35 +28,35 @@ impl Redactor<'_> {
 
     /// Redacts the metadata of a session.
     pub fn session(&mut self, session: &mut Session) {
-        self.twice(|this| this.walk_session(session));
+        self.collect_then_redact(|this| this.walk_session(session));
     }
 
     /// Redacts one turn, using the secrets of earlier turns but not those of later ones.
     pub fn turn(&mut self, turn: &mut Turn) {
-        self.twice(|this| this.walk_turn(turn));
+        self.collect_then_redact(|this| this.walk_turn(turn));
     }
 
     /// Collects the secrets of a turn without redacting it. For streaming exports: call it for all
     /// turns before redacting the first one.
-    pub fn gather(&mut self, turn: &mut Turn) {
-        self.gathering = true;
+    pub fn collect_secrets(&mut self, turn: &mut Turn) {
+        self.collecting = true;
         self.walk_turn(turn);
-        self.gathering = false;
+        self.collecting = false;
     }
 
     /// Walks once to collect secrets, and a second time to replace them if there are any.
-    fn twice(&mut self, mut walk: impl FnMut(&mut Self)) {
-        self.gathering = true;
+    fn collect_then_redact(&mut self, mut walk: impl FnMut(&mut Self)) {
+        self.collecting = true;
         walk(self);
-        self.gathering = false;
-        if !self.known.is_empty() {
+        self.collecting = false;
+        if !self.secrets.is_empty() {
             walk(self);
         }
-        self.spot = Spot::default();
+        self.location = Location::default();
     }
 
     fn walk_session(&mut self, session: &mut Session) {
-        self.spot = Spot { turn: None, owner: Owner::Session, field: String::new() };
+        self.location = Location { turn: None, owner: Owner::Session, field: String::new() };
         let Session {
             id: _,
             agent: _,
@@ -113,10 +113,10 @@ impl Redactor<'_> {
             held: _,
             kept: _,
         } = origin;
-        self.spot = Spot { turn: Some(*number), owner: Owner::User, field: String::new() };
+        self.location = Location { turn: Some(*number), owner: Owner::User, field: String::new() };
         user.iter_mut().for_each(|body| self.body(body));
         for Step { id, name: _, at: _, model: _, usage: _, stop_reason: _, provenance } in steps {
-            self.spot.owner = Owner::Step(*id);
+            self.location.owner = Owner::Step(*id);
             if let Some(provenance) = provenance {
                 self.provenance(provenance);
             }
@@ -124,10 +124,10 @@ impl Redactor<'_> {
         for Part { id, place: _, step: _, started: _, ended: _, evidence: _, origin: _, body } in
             parts
         {
-            self.spot.owner = Owner::Part(*id);
+            self.location.owner = Owner::Part(*id);
             self.body(body);
         }
-        self.spot.owner = Owner::Turn;
+        self.location.owner = Owner::Turn;
         for End { reason, at: _ } in ends.iter_mut().chain(deferred).flatten() {
             match reason {
                 EndReason::Failed(why) => self.optional("end", why),
@@ -241,7 +241,7 @@ impl Redactor<'_> {
             // May be truncated anywhere.
             if input_text.trim_start().starts_with(['{', '[']) {
                 if let Some(text) = self.replaced_json(input_text, "input_text")
-                    && !self.gathering
+                    && !self.collecting
                 {
                     *input_text = text;
                 }
@@ -278,7 +278,7 @@ impl Redactor<'_> {
         let Provenance { pieces, final_prompt, snapshots: _ } = provenance;
         let whole = final_prompt.clone().unwrap_or_default();
         let places: Vec<Option<(usize, usize)>> =
-            pieces.iter().map(|piece| place_in(&whole, piece.span)).collect();
+            pieces.iter().map(|piece| byte_range(&whole, piece.span)).collect();
         let same: Vec<bool> = pieces
             .iter()
             .zip(&places)
@@ -290,15 +290,15 @@ impl Redactor<'_> {
             this.string(field, value);
         });
         let Some(prompt) = final_prompt else { return };
-        "final_prompt".clone_into(&mut self.spot.field);
+        "final_prompt".clone_into(&mut self.location.field);
         let mut places = places;
         let replaced = self.replaced(prompt, Context::default(), &mut |edits| {
             places.iter_mut().flatten().for_each(|(from, to)| {
-                *from = moved(edits, *from, false);
-                *to = moved(edits, *to, true);
+                *from = shifted(edits, *from, false);
+                *to = shifted(edits, *to, true);
             });
         });
-        let Some(replaced) = replaced.filter(|_| !self.gathering) else { return };
+        let Some(replaced) = replaced.filter(|_| !self.collecting) else { return };
         for ((piece, place), same) in pieces.iter_mut().zip(places).zip(same) {
             let Some((from, to)) = place else { continue };
             let Some(value) = replaced.get(from..to) else { continue };
@@ -315,10 +315,10 @@ impl Redactor<'_> {
         &mut self,
         field: &str,
         items: &mut [T],
-        mut look: impl FnMut(&mut Self, &str, &mut T),
+        mut visit: impl FnMut(&mut Self, &str, &mut T),
     ) {
         for (at, item) in items.iter_mut().enumerate() {
-            look(self, &format!("{field}[{at}]"), item);
+            visit(self, &format!("{field}[{at}]"), item);
         }
     }
 
@@ -339,11 +339,11 @@ impl Redactor<'_> {
     }
 
     fn value(&mut self, field: &str, text: &mut String, context: Context<'_>) {
-        if !self.gathering {
-            field.clone_into(&mut self.spot.field);
+        if !self.collecting {
+            field.clone_into(&mut self.location.field);
         }
         if let Some(replaced) = self.replaced(text, context, &mut |_| {})
-            && !self.gathering
+            && !self.collecting
         {
             *text = replaced;
         }
@@ -351,7 +351,7 @@ impl Redactor<'_> {
 
     fn document(&mut self, field: &str, json: &mut Json) {
         if let Some(replaced) = self.replaced_json(json.text(), field)
-            && !self.gathering
+            && !self.collecting
         {
             *json = Json::checked(&replaced);
         }
@@ -359,7 +359,7 @@ impl Redactor<'_> {
 }
 
 /// Converts a span in characters to a byte range.
-fn place_in(text: &str, span: Option<(u32, u32)>) -> Option<(usize, usize)> {
+fn byte_range(text: &str, span: Option<(u32, u32)>) -> Option<(usize, usize)> {
     let (from, to) = span?;
     let place = |at: u32| {
         let ends = std::iter::once(text.len());
@@ -369,19 +369,19 @@ fn place_in(text: &str, span: Option<(u32, u32)>) -> Option<(usize, usize)> {
 }
 
 /// Maps an offset through a round of edits. An offset inside an edit moves to its start or end.
-fn moved(edits: &[Moved], at: usize, to_end: bool) -> usize {
-    let mut moved = at;
-    for Moved { start, end, length } in edits {
+fn shifted(edits: &[Shift], at: usize, to_end: bool) -> usize {
+    let mut shifted = at;
+    for Shift { start, end, length } in edits {
         if *end <= at {
-            moved = moved + length - (end - start);
+            shifted = shifted + length - (end - start);
         } else if *start < at {
-            let begin = moved - (at - start);
+            let begin = shifted - (at - start);
             return if to_end { begin + length } else { begin };
         } else {
             break;
         }
     }
-    moved
+    shifted
 }
 
 #[cfg(test)]

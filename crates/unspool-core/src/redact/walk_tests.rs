@@ -255,7 +255,7 @@ fn what_a_later_turn_gives_away_is_replaced_in_an_earlier_one() {
     assert_eq!(transcript.turns[0].user[0].prose(), Some("use [redacted:api-key:1]"));
     assert_eq!(transcript.turns[1].content(), "API_KEY=[redacted:api-key:1]");
     let places = &report.secrets[0].places;
-    assert_eq!(places[0], Spot { turn: Some(1), owner: Owner::User, field: "text".to_owned() });
+    assert_eq!(places[0], Location { turn: Some(1), owner: Owner::User, field: "text".to_owned() });
     assert_eq!(places[1].owner, Owner::Part(transcript.turns[1].parts[0].id));
 }
 
@@ -279,9 +279,9 @@ fn output_and_result_agree_and_the_report_says_where() {
         r#"{"stdout":"login ok: [redacted:token:1]","lines":["a","[redacted:token:1]"]}"#
     );
     let fields: Vec<&str> =
-        report.secrets[0].places.iter().map(|spot| spot.field.as_str()).collect();
+        report.secrets[0].places.iter().map(|location| location.field.as_str()).collect();
     assert_eq!(fields, ["input.env.TOKEN", "output", "result.stdout", "result.lines[1]"]);
-    assert!(report.secrets[0].places.iter().all(|spot| spot.turn == Some(7)));
+    assert!(report.secrets[0].places.iter().all(|location| location.turn == Some(7)));
 }
 
 // R-001-22: the vendor's signature is unchanged.

@@ -31,8 +31,8 @@ where
 /// Spans of every style.
 fn spans() -> Vec<Span> {
     let mut emphasis = Span::plain("a\nb");
-    emphasis.look.emphasis = true;
-    emphasis.look.strike = true;
+    emphasis.style.emphasis = true;
+    emphasis.style.strike = true;
     vec![
         Span::plain(""),
         Span::plain("\u{1b}[31m \u{202e} \"<script>\" \0 日本"),

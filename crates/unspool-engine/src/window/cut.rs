@@ -147,6 +147,6 @@ fn some_of(range: Range<usize>, around: Option<usize>, count: usize) -> Vec<Rang
 /// The pieces of a turn.
 fn pieces(skeleton: &Skeleton) -> Vec<Stretch> {
     let kinds: Vec<Kind> = skeleton.parts.iter().map(|bone| bone.kind).collect();
-    let rule = present::Options::default().rule;
+    let rule = present::PresentOptions::default().rule;
     stretches(&kinds, skeleton.turn.thinking_mode, rule)
 }

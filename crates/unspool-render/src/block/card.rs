@@ -26,7 +26,7 @@ pub fn paint(card: &Card) -> Markup {
         return html! { div.card.flat { div.card-head { (head) } (question) } };
     }
     html! {
-        details.card open[is_telling(card)] {
+        details.card open[is_open_by_default(card)] {
             summary.card-head { (head) }
             (question)
             div.card-body { (blocks(&card.body)) }
@@ -35,7 +35,7 @@ pub fn paint(card: &Card) -> Markup {
 }
 
 /// Cards with diffs, images or failures are open by default: readers look for these first.
-fn is_telling(card: &Card) -> bool {
+fn is_open_by_default(card: &Card) -> bool {
     let failed = matches!(card.icon, Icon::Failed | Icon::Interrupted);
     let shows = |block: &Block| {
         matches!(block, Block::Diff(_))
@@ -49,9 +49,9 @@ pub fn paint_question(question: &Question) -> Markup {
     html! {
         div.question.open[question.answer.is_none()] {
             @for item in &question.items { (paint_item(item)) }
-            @if let Some(answer) = question.untold_answer() {
+            @if let Some(answer) = question.overall_answer() {
                 p.answer {
-                    @let (decision, remark) = answer.said();
+                    @let (decision, remark) = answer.decision_text();
                     span class=(tone_class(answer.tone())) {
                         (answer.glyph()) " " (safe(decision))
                     }

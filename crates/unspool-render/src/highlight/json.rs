@@ -1,10 +1,10 @@
 //! A JSON lexer. Most tool input is JSON; it may exceed the grammar's size limit or be truncated.
 
-use super::{Found, Stretches, Token};
+use super::{SpanBuilder, Token, TokenSpans};
 
-pub fn tokens(text: &str) -> Stretches {
+pub fn tokens(text: &str) -> TokenSpans {
     let bytes = text.as_bytes();
-    let mut found = Found::default();
+    let mut spans = SpanBuilder::default();
     let mut at = 0;
     while let Some(byte) = bytes.get(at) {
         let (token, end) = match byte {
@@ -27,10 +27,10 @@ pub fn tokens(text: &str) -> Stretches {
                 (Token::Plain, run(bytes, at, stops))
             }
         };
-        found.add(token, at..end);
+        spans.add(token, at..end);
         at = end;
     }
-    found.0
+    spans.0
 }
 
 /// The end of the run of matching bytes from `at`; always at least one byte.

@@ -7,18 +7,18 @@ use unspool_core::block::{
 };
 use unspool_core::present::{agents, format};
 
-use super::inline::{escaped, head, line};
-use super::{block, blocks, folded, gist_of, is_short, stacked};
+use super::inline::{escape, head, line};
+use super::{block, blocks, details, gist_of, is_short, join_blocks};
 
 pub fn lay(card: &Card) -> String {
     let mut facts = vec![badge(&card.badge)];
     facts.extend(card.duration_ms.map(format::duration));
     let summary = head(&card.summary);
     let space = if summary.is_empty() { "" } else { " " };
-    let title = format!("**{}**{space}{summary} · {}", escaped(&card.title), facts.join(" · "));
-    let asked = card.question.as_ref().map(question);
-    let pieces = [Some(title), asked].into_iter().flatten();
-    stacked(pieces.chain(body(&card.body, |run| contents(run, card))))
+    let title = format!("**{}**{space}{summary} · {}", escape(&card.title), facts.join(" · "));
+    let question_text = card.question.as_ref().map(question);
+    let pieces = [Some(title), question_text].into_iter().flatten();
+    join_blocks(pieces.chain(body(&card.body, |run| fold_title(run, card))))
 }
 
 fn badge(badge: &Badge) -> String {
@@ -28,12 +28,12 @@ fn badge(badge: &Badge) -> String {
 
 /// The content below a head. Each run of long blocks goes into one fold, if it has a title.
 fn body(all: &[Block], title: impl Fn(&[Block]) -> Option<String>) -> Vec<String> {
-    let runs = all.chunk_by(|one, other| !stands_open(one) && !stands_open(other));
+    let runs = all.chunk_by(|one, other| !needs_no_fold(one) && !needs_no_fold(other));
     let lay = |run: &[Block]| {
         let inside = blocks(run);
-        let is_open = inside.is_empty() || run.iter().all(stands_open);
+        let is_open = inside.is_empty() || run.iter().all(needs_no_fold);
         match title(run).filter(|_| !is_open) {
-            Some(title) => folded(&title, &inside),
+            Some(title) => details(&title, &inside),
             None => inside,
         }
     };
@@ -41,7 +41,7 @@ fn body(all: &[Block], title: impl Fn(&[Block]) -> Option<String>) -> Vec<String
 }
 
 /// True for blocks that need no fold or have their own.
-fn stands_open(block: &Block) -> bool {
+fn needs_no_fold(block: &Block) -> bool {
     match block {
         Block::Fold(_) | Block::File(_) | Block::Card(_) | Block::Question(_) => true,
         Block::Notice(notice) => is_short(&notice.text),
@@ -61,7 +61,7 @@ fn stands_open(block: &Block) -> bool {
 }
 
 /// The title of a fold: `Output · 12 lines`, `Diff +3 −1`. `None` for a single sentence.
-fn contents(run: &[Block], card: &Card) -> Option<String> {
+fn fold_title(run: &[Block], card: &Card) -> Option<String> {
     if let [Block::Paragraph { spans }] = run
         && is_short(&text_of(spans))
     {
@@ -87,13 +87,13 @@ fn contents(run: &[Block], card: &Card) -> Option<String> {
             }
             Block::Terminal(terminal) => {
                 add("Output", terminal.lines.len() + terminal.omitted);
-                exit_code = exit_code.or(failed_with(terminal));
+                exit_code = exit_code.or(failure_code(terminal));
             }
             Block::Code(_) if was_named => add("Input", 0),
-            Block::Code(code) => add(what(code, card), code.text.split('\n').count()),
+            Block::Code(code) => add(code_label(code, card), code.text.split('\n').count()),
             Block::Fields { .. } => add("Input", 0),
             // A long input value follows a paragraph with its name.
-            Block::Paragraph { spans } if spans.iter().all(|span| span.look.dim) => {
+            Block::Paragraph { spans } if spans.iter().all(|span| span.style.dim) => {
                 is_input = true;
                 add("Input", 0);
             }
@@ -120,7 +120,7 @@ fn contents(run: &[Block], card: &Card) -> Option<String> {
     let gist = || super::gist(run);
     let titles = named.iter().map(|(name, lines)| match (*name, *lines) {
         ("Diff", _) => format!("Diff +{} −{}", changes.0, changes.1),
-        ("Error", _) => gist_of("Error", &why(run)),
+        ("Error", _) => gist_of("Error", &failure_text(run)),
         ("Output", 0) => gist_of("Output", &gist()),
         (name, 0) => name.to_owned(),
         (name, lines) => format!("{name} · {}", format::count(lines, "line")),
@@ -132,7 +132,7 @@ fn contents(run: &[Block], card: &Card) -> Option<String> {
 }
 
 /// The text of the failure notice.
-fn why(run: &[Block]) -> String {
+fn failure_text(run: &[Block]) -> String {
     let failure = run.iter().find_map(|block| {
         let Block::Notice(notice) = block else { return None };
         (notice.tone == Tone::Failed).then(|| notice.text.clone())
@@ -141,8 +141,8 @@ fn why(run: &[Block]) -> String {
 }
 
 /// The label of a code block: command, file content, input or output.
-fn what(code: &Code, card: &Card) -> &'static str {
-    let is_command = card.summary.first().is_some_and(|span| span.look.code);
+fn code_label(code: &Code, card: &Card) -> &'static str {
+    let is_command = card.summary.first().is_some_and(|span| span.style.code);
     if is_command && code.language.as_deref() == Some("bash") {
         "Command"
     } else if code.first_line.is_some() {
@@ -154,7 +154,7 @@ fn what(code: &Code, card: &Card) -> &'static str {
     }
 }
 
-fn failed_with(terminal: &Terminal) -> Option<i64> {
+fn failure_code(terminal: &Terminal) -> Option<i64> {
     terminal.exit_code.filter(|code| *code != 0)
 }
 
@@ -163,7 +163,7 @@ fn failed_with(terminal: &Terminal) -> Option<i64> {
 pub fn lay_agents(all: &[Block]) -> String {
     let Some((tree, rest)) = all.split_first() else { return String::new() };
     let report = |run: &[Block]| Some(gist_of("Report", &super::gist(run)));
-    stacked([block(tree)].into_iter().chain(body(rest, report)))
+    join_blocks([block(tree)].into_iter().chain(body(rest, report)))
 }
 
 pub fn lay_tree(tree: &Tree) -> String {
@@ -184,12 +184,12 @@ fn nodes(all: &[Node], detail: TreeDetail, depth: usize) -> Vec<String> {
 
 /// The questions and answers, without repetition.
 pub fn question(question: &Question) -> String {
-    let mut pieces: Vec<String> = question.items.iter().flat_map(asked).collect();
-    if let Some(answer) = question.untold_answer() {
-        let (decision, remark) = answer.said();
-        let remark = remark.map(|remark| format!(" · {}", escaped(remark))).unwrap_or_default();
+    let mut pieces: Vec<String> = question.items.iter().flat_map(question_text).collect();
+    if let Some(answer) = question.overall_answer() {
+        let (decision, remark) = answer.decision_text();
+        let remark = remark.map(|remark| format!(" · {}", escape(remark))).unwrap_or_default();
         let inferred = if answer.observed { "" } else { " (inferred)" };
-        let said = format!("{} {}{remark}{inferred}", answer.glyph(), escaped(decision));
+        let said = format!("{} {}{remark}{inferred}", answer.glyph(), escape(decision));
         match pieces.last_mut() {
             // Without options, the answer goes directly below its question.
             Some(last) if question.items.last().is_some_and(|item| item.options.is_empty()) => {
@@ -198,13 +198,13 @@ pub fn question(question: &Question) -> String {
             Some(_) | None => pieces.push(said),
         }
     }
-    stacked(pieces)
+    join_blocks(pieces)
 }
 
-fn asked(item: &QuestionItem) -> Vec<String> {
+fn question_text(item: &QuestionItem) -> Vec<String> {
     let header = item.header.as_deref().map(str::trim).filter(|header| !header.is_empty());
-    let header = header.map(|header| format!("**{}** · ", escaped(header))).unwrap_or_default();
-    let mut said = format!("**?** {header}{}", escaped(item.question.trim()));
+    let header = header.map(|header| format!("**{}** · ", escape(header))).unwrap_or_default();
+    let mut said = format!("**?** {header}{}", escape(item.question.trim()));
     let options = item.options.iter().map(|option| {
         let label = one_line(option.label.trim());
         let label = if option.chosen { format!("**{label}**") } else { label };
@@ -217,7 +217,7 @@ fn asked(item: &QuestionItem) -> Vec<String> {
         item.options.iter().filter(|one| one.chosen).map(|one| one.label.as_str()).collect();
     // Omit an answer that only repeats the chosen options.
     let answer = item.answer.as_deref().map(str::trim).filter(|text| *text != chosen.join(", "));
-    let answer = answer.filter(|text| !text.is_empty()).map(|text| format!("→ {}", escaped(text)));
+    let answer = answer.filter(|text| !text.is_empty()).map(|text| format!("→ {}", escape(text)));
     if options.is_empty() {
         said.extend(answer.map(|answer| format!("\\\n{answer}")));
         return vec![said];

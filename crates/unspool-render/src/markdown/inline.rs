@@ -6,9 +6,9 @@ use unspool_core::block::{Span, Tone};
 use crate::text::safe;
 
 /// Separates `@` or `#` from the following word, so that GitHub creates no mention or issue link.
-const APART: &str = "<!-- -->";
+const REFERENCE_BREAK: &str = "<!-- -->";
 /// For leading spaces, which Markdown would drop or treat as a code block.
-const BLANK: char = '\u{a0}';
+const NO_BREAK_SPACE: char = '\u{a0}';
 
 /// A paragraph.
 pub fn spans(all: &[Span]) -> String {
@@ -30,12 +30,12 @@ pub fn cell(all: &[Span]) -> String {
     Writer { one_line: true, in_table: true, ..Writer::default() }.all(all)
 }
 
-pub fn escaped(text: &str) -> String {
+pub fn escape(text: &str) -> String {
     spans(&[Span::plain(text)])
 }
 
 /// Text inside an HTML tag, where Markdown is not parsed.
-pub fn in_html(text: &str) -> String {
+pub fn escape_html(text: &str) -> String {
     let text = safe(text).replace('\n', " ");
     let mut out = String::with_capacity(text.len() + 8);
     for (at, c) in text.char_indices() {
@@ -46,7 +46,7 @@ pub fn in_html(text: &str) -> String {
             c => out.push(c),
         }
         if is_reference(&text, at, c) {
-            out.push_str(APART);
+            out.push_str(REFERENCE_BREAK);
         }
     }
     out
@@ -76,7 +76,7 @@ fn is_reference(text: &str, at: usize, sign: char) -> bool {
 }
 
 /// Inline code, with a delimiter longer than any run of backticks inside.
-fn ticked(text: &str) -> String {
+fn code_span(text: &str) -> String {
     let ticks = "`".repeat(longest_run(text, '`') + 1);
     let pad = if text.starts_with('`') || text.ends_with('`') { " " } else { "" };
     format!("{ticks}{pad}{text}{pad}{ticks}")
@@ -98,13 +98,13 @@ struct Writer {
     in_table: bool,
     is_head: bool,
     /// Only spaces and digits so far on this line: a block marker may start here.
-    starts: bool,
+    at_line_start: bool,
     /// Newlines to write before the next word.
-    breaks: usize,
+    pending_breaks: usize,
     /// Inside emphasis or a link, which must not contain a paragraph break.
     marked: bool,
     /// The previous span ended with a separator.
-    parted: bool,
+    after_separator: bool,
     tone: Option<Tone>,
 }
 
@@ -115,10 +115,10 @@ impl Default for Writer {
             one_line: false,
             in_table: false,
             is_head: false,
-            starts: true,
-            breaks: 0,
+            at_line_start: true,
+            pending_breaks: 0,
             marked: false,
-            parted: false,
+            after_separator: false,
             tone: None,
         }
     }
@@ -134,22 +134,23 @@ impl Writer {
     fn span(&mut self, span: &Span) {
         let mut text = span.text.as_str();
         // Spans with separators are dim or in a head line.
-        if self.is_head || span.look.dim {
-            let parted = text.starts_with("  ") || std::mem::take(&mut self.parted);
-            self.parted = self.is_head && text.trim_start().ends_with("  ");
-            if parted && !self.out.is_empty() && self.breaks == 0 {
+        if self.is_head || span.style.dim {
+            let after_separator =
+                text.starts_with("  ") || std::mem::take(&mut self.after_separator);
+            self.after_separator = self.is_head && text.trim_start().ends_with("  ");
+            if after_separator && !self.out.is_empty() && self.pending_breaks == 0 {
                 text = text.trim_start_matches(' ');
                 // Keep `+3 −1` together.
                 let is_pair =
-                    self.tone == Some(Tone::Added) && span.look.tone == Some(Tone::Removed);
+                    self.tone == Some(Tone::Added) && span.style.tone == Some(Tone::Removed);
                 self.out.push_str(if is_pair { " " } else { " · " });
-                self.starts = false;
+                self.at_line_start = false;
             }
-            if self.parted {
+            if self.after_separator {
                 text = text.trim_end_matches(' ');
             }
         }
-        self.tone = span.look.tone;
+        self.tone = span.style.tone;
         let inside = text.trim();
         if inside.is_empty() {
             return self.text(text);
@@ -161,19 +162,19 @@ impl Writer {
     }
 
     fn marked(&mut self, span: &Span, inside: &str) {
-        let look = &span.look;
-        let is_code = look.code || look.path;
-        let marks = [(look.strike, "~~"), (look.emphasis, "*"), (look.strong, "**")];
+        let style = &span.style;
+        let is_code = style.code || style.path;
+        let marks = [(style.strike, "~~"), (style.emphasis, "*"), (style.strong, "**")];
         let marks: Vec<&str> = marks.iter().filter(|(is, _)| *is).map(|(_, mark)| *mark).collect();
-        if !is_code && marks.is_empty() && look.link.is_none() {
+        if !is_code && marks.is_empty() && style.link.is_none() {
             return self.text(inside);
         }
-        self.settle(0);
-        if look.link.is_some() {
+        self.flush_breaks(0);
+        if style.link.is_some() {
             self.out.push('[');
         }
         marks.iter().for_each(|mark| self.out.push_str(mark));
-        self.starts = false;
+        self.at_line_start = false;
         self.marked = true;
         if is_code {
             self.code(inside);
@@ -182,7 +183,7 @@ impl Writer {
         }
         self.marked = false;
         marks.iter().rev().for_each(|mark| self.out.push_str(mark));
-        if let Some(link) = &look.link {
+        if let Some(link) = &style.link {
             let link = link.replace(['<', '>'], "").replace('\\', "%5C").replace('|', "%7C");
             self.out.push_str(&format!("](<{link}>)"));
         }
@@ -195,25 +196,25 @@ impl Writer {
         if self.out.ends_with('`') {
             self.out.push(' ');
         }
-        self.out.push_str(&ticked(&text));
+        self.out.push_str(&code_span(&text));
     }
 
     /// Writes pending newlines, then the leading spaces of the new line.
-    fn settle(&mut self, blanks: usize) {
-        let breaks = std::mem::take(&mut self.breaks);
-        let is_new = self.out.is_empty() || breaks > 0;
-        if breaks > 0 && !self.out.is_empty() {
+    fn flush_breaks(&mut self, blanks: usize) {
+        let pending_breaks = std::mem::take(&mut self.pending_breaks);
+        let is_new = self.out.is_empty() || pending_breaks > 0;
+        if pending_breaks > 0 && !self.out.is_empty() {
             self.out.truncate(self.out.trim_end_matches([' ', '\t']).len());
-            self.out.push_str(match breaks {
+            self.out.push_str(match pending_breaks {
                 _ if self.one_line => " ",
                 1 => "\\\n",
                 _ if self.marked => "\\\n",
                 _ => "\n\n",
             });
-            self.starts = !self.one_line;
+            self.at_line_start = !self.one_line;
         }
         if is_new && !self.one_line {
-            (0..blanks).for_each(|_| self.out.push(BLANK));
+            (0..blanks).for_each(|_| self.out.push(NO_BREAK_SPACE));
         } else if !is_new {
             (0..blanks).for_each(|_| self.out.push(' '));
         }
@@ -222,18 +223,18 @@ impl Writer {
     fn text(&mut self, text: &str) {
         let text = safe(text);
         for (nth, line) in text.split('\n').enumerate() {
-            self.breaks += usize::from(nth > 0);
+            self.pending_breaks += usize::from(nth > 0);
             let said = line.trim_start_matches([' ', '\t']);
             let blanks = line[..line.len() - said.len()].chars();
             let blanks = blanks.map(|c| if c == '\t' { 4 } else { 1 }).sum();
             if said.is_empty() {
                 // Drop trailing spaces of a line; keep spaces between words.
-                if self.breaks == 0 && !self.out.is_empty() {
+                if self.pending_breaks == 0 && !self.out.is_empty() {
                     (0..blanks).for_each(|_| self.out.push(' '));
                 }
                 continue;
             }
-            self.settle(blanks);
+            self.flush_breaks(blanks);
             self.words(said);
         }
     }
@@ -241,13 +242,14 @@ impl Writer {
     fn words(&mut self, line: &str) {
         for (at, c) in line.char_indices() {
             let after = &line[at + c.len_utf8()..];
-            let digits = self.starts && self.out.ends_with(|before: char| before.is_ascii_digit());
+            let digits =
+                self.at_line_start && self.out.ends_with(|before: char| before.is_ascii_digit());
             match c {
                 // Inside a word it has no meaning.
                 '_' if self.out.ends_with(char::is_alphanumeric)
                     && after.starts_with(char::is_alphanumeric) => {}
                 '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '|' | '~' => self.out.push('\\'),
-                '#' | '+' | '-' | '=' if self.starts && !digits => self.out.push('\\'),
+                '#' | '+' | '-' | '=' if self.at_line_start && !digits => self.out.push('\\'),
                 // A list number at the start of a line, if followed by a space.
                 '.' | ')' if digits && !after.starts_with(|next: char| !next.is_whitespace()) => {
                     self.out.push('\\');
@@ -255,12 +257,12 @@ impl Writer {
                 '&' => self.out.push_str("&amp;"),
                 _ => {}
             }
-            self.starts &= c.is_whitespace() || c.is_ascii_digit();
+            self.at_line_start &= c.is_whitespace() || c.is_ascii_digit();
             if c != '&' {
                 self.out.push(c);
             }
             if is_reference(line, at, c) {
-                self.out.push_str(APART);
+                self.out.push_str(REFERENCE_BREAK);
             }
         }
     }

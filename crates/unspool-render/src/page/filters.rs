@@ -4,8 +4,8 @@
 use maud::{Markup, html};
 use unspool_core::present::format;
 
-use crate::address::Query;
 use crate::text::safe;
+use crate::url_query::UrlQuery;
 
 /// One value of a filter and its count.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -36,7 +36,7 @@ pub struct Switch {
 const MOST: usize = 60;
 
 /// The form. Parameters it has no field for are passed on as hidden inputs.
-pub fn form(action: &str, chosen: &Query, choices: &[Choices], switches: &[Switch]) -> Markup {
+pub fn form(action: &str, chosen: &UrlQuery, choices: &[Choices], switches: &[Switch]) -> Markup {
     let asked = |name: &str| {
         choices.iter().any(|choices| choices.name == name)
             || switches.iter().any(|switch| switch.name == name)
@@ -63,7 +63,7 @@ pub fn form(action: &str, chosen: &Query, choices: &[Choices], switches: &[Switc
     }
 }
 
-fn select(chosen: &Query, choices: &Choices) -> Markup {
+fn select(chosen: &UrlQuery, choices: &Choices) -> Markup {
     let now = chosen.get(choices.name);
     let known = now.is_none_or(|now| choices.list.iter().any(|choice| choice.value == now));
     html! {
@@ -86,7 +86,7 @@ fn select(chosen: &Query, choices: &Choices) -> Markup {
 }
 
 /// The active filters; each chip links to the page without it.
-pub fn chips(path: &str, chosen: &Query, labels: &[(&'static str, &str)]) -> Markup {
+pub fn chips(path: &str, chosen: &UrlQuery, labels: &[(&'static str, &str)]) -> Markup {
     let shown: Vec<(&'static str, &str, &str)> = chosen
         .pairs()
         .filter_map(|(name, value)| {

@@ -8,8 +8,8 @@ use unspool_core::present::format;
 
 use super::filters::{Choices, chips, end_of, form};
 use super::shell_with;
-use crate::address::Query;
 use crate::text::safe;
+use crate::url_query::UrlQuery;
 
 /// One hit.
 pub struct Found<'a> {
@@ -36,7 +36,7 @@ pub struct Search<'a> {
     pub more: bool,
     /// A remark on how the hits were found.
     pub note: Option<&'a str>,
-    pub chosen: &'a Query,
+    pub chosen: &'a UrlQuery,
     pub choices: &'a [Choices],
 }
 
@@ -82,7 +82,7 @@ pub fn found(page: &Search<'_>) -> Markup {
 fn nothing(query: &str, narrowed: bool) -> Markup {
     let words: Vec<&str> = query.split_whitespace().filter(|word| !word.starts_with('-')).collect();
     let plain = |word: &str| word.chars().all(char::is_alphanumeric);
-    let again = |query: &str| Query::default().with("q", Some(query)).at("/");
+    let again = |query: &str| UrlQuery::default().with("q", Some(query)).at("/");
     let begun: Vec<String> = words
         .iter()
         .map(|word| if plain(word) { format!("{word}*") } else { (*word).to_owned() })

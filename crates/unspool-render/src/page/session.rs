@@ -4,7 +4,7 @@
 use maud::{Markup, html};
 use unspool_core::block::{Block, text_of};
 use unspool_core::id::{TurnId, digest};
-use unspool_core::present::outline::Outline;
+use unspool_core::present::outline::TurnOutline;
 use unspool_core::present::tools::Tasks;
 use unspool_core::present::{self, Item, TurnView, format};
 use unspool_core::price::Prices;
@@ -233,7 +233,7 @@ fn find_here() -> Markup {
 
 /// The outline entry of a turn, with the counts of errors, edits and sub-agent calls.
 pub fn outline_entry(view: &TurnView) -> Markup {
-    let Outline { number, said, errors, edits, agents, .. } = &view.outline;
+    let TurnOutline { number, said, errors, edits, agents, .. } = &view.outline;
     let marks = [
         (*errors, "tone-failed", "✕", "error"),
         (*edits, "tone-added", "±", "edit"),

@@ -10,8 +10,8 @@ use unspool_core::summary::Summary;
 
 use super::filters::{Choices, Switch, chips, end_of, form};
 use super::shell;
-use crate::address::Query;
 use crate::text::safe;
+use crate::url_query::UrlQuery;
 
 /// A session in the list.
 pub struct Row<'a> {
@@ -48,7 +48,7 @@ pub struct Sessions<'a> {
     pub projects: Option<Vec<Project<'a>>>,
     /// The query of the next page.
     pub next: Option<String>,
-    pub chosen: &'a Query,
+    pub chosen: &'a UrlQuery,
     pub choices: &'a [Choices],
     pub sum: Sum,
     pub prices: &'a Prices,
@@ -165,7 +165,7 @@ fn rows(rows: &[Row<'_>], prices: &Prices, before: Option<Timestamp>) -> Markup 
     }
 }
 
-fn of_project(project: &Project<'_>, chosen: &Query, prices: &Prices) -> Markup {
+fn of_project(project: &Project<'_>, chosen: &UrlQuery, prices: &Prices) -> Markup {
     let all = chosen.without("by").with("project", Some(project.path)).at("/");
     html! {
         section.group {

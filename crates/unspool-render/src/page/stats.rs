@@ -7,9 +7,9 @@ use unspool_core::session::Usage;
 
 use super::filters::{Choices, chips, end_of, form};
 use super::shell;
-use crate::address::Query;
-use crate::chart::{self, Column, Series, compact, dollars};
+use crate::chart::{self, ChartBar, Series, compact, dollars};
 use crate::text::safe;
+use crate::url_query::UrlQuery;
 
 /// Tokens and cost.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -96,7 +96,7 @@ pub struct Stats<'a> {
     pub tools: Vec<Tool>,
     pub slowest: Vec<Call>,
     pub failures: Vec<Failure>,
-    pub chosen: &'a Query,
+    pub chosen: &'a UrlQuery,
     pub choices: &'a [Choices],
 }
 
@@ -192,10 +192,10 @@ fn totals(page: &Stats<'_>) -> Markup {
 
 fn by_time(page: &Stats<'_>) -> Markup {
     let label = |bar: &Bar| bar.name.clone().unwrap_or_else(|| "no date".to_owned());
-    let tokens: Vec<Column> = page
+    let tokens: Vec<ChartBar> = page
         .stretches
         .iter()
-        .map(|bar| Column {
+        .map(|bar| ChartBar {
             label: label(bar),
             values: by_kind(&bar.spent.tokens).map(|count| count as f64).to_vec(),
             hint: format!(
@@ -206,10 +206,10 @@ fn by_time(page: &Stats<'_>) -> Markup {
             ),
         })
         .collect();
-    let costs: Vec<Column> = page
+    let costs: Vec<ChartBar> = page
         .stretches
         .iter()
-        .map(|bar| Column {
+        .map(|bar| ChartBar {
             label: label(bar),
             values: vec![bar.spent.cost().unwrap_or(0.0)],
             hint: format!("{}: {}", label(bar), bar.spent.cost_text()),
@@ -234,13 +234,13 @@ fn groups(
     kind: &'static str,
     bars: &[Bar],
     name: Option<&'static str>,
-    chosen: &Query,
+    chosen: &UrlQuery,
 ) -> Markup {
     let most = bars.iter().map(|bar| bar.spent.tokens.total()).max().unwrap_or(0);
     let address = |bar: &Bar| {
         let (name, value) = (name?, bar.name.as_deref()?);
         let since = chosen.get("since");
-        Some(Query::default().with(name, Some(value)).with("since", since).at("/"))
+        Some(UrlQuery::default().with(name, Some(value)).with("since", since).at("/"))
     };
     let row = |bar: &Bar| {
         let shown = bar.name.as_deref().unwrap_or("not said");
@@ -256,7 +256,7 @@ fn groups(
                         None => span.dim { (safe(short)) },
                     }
                 }
-                td.bar-cell { (chart::share(bar.spent.tokens.total() as f64, most as f64, "kind-bar")) }
+                td.bar-cell { (chart::share_bar(bar.spent.tokens.total() as f64, most as f64, "kind-bar")) }
                 td { data value=(bar.spent.tokens.total()) { (compact(bar.spent.tokens.total() as f64)) } }
                 td { (bar.spent.cost_text()) }
                 td.minor { (format::count(bar.sessions as usize, "session")) }
@@ -320,7 +320,7 @@ fn tools(tools: &[Tool]) -> Markup {
             @for tool in tools {
                 tr {
                     th scope="row" { (safe(&tool.name)) }
-                    td.bar-cell { (chart::share(tool.calls as f64, most as f64, "kind-bar")) }
+                    td.bar-cell { (chart::share_bar(tool.calls as f64, most as f64, "kind-bar")) }
                     td { data value=(tool.calls) { (format::number(tool.calls)) } }
                     td.tone-failed[tool.error_rate.is_some_and(|rate| rate >= 0.1)] {
                         @if let Some(rate) = tool.error_rate { (percent(rate)) }

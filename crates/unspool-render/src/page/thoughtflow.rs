@@ -5,13 +5,13 @@ use unspool_core::present::format;
 use unspool_core::summary::Summary;
 
 use super::shell;
-use crate::flow::{Run, picture};
+use crate::flow::{FlowRun, picture};
 use crate::text::safe;
 
 /// Some runs of a session.
 pub struct Flow<'a> {
     pub summary: &'a Summary,
-    pub runs: &'a [Run],
+    pub runs: &'a [FlowRun],
     /// There are earlier steps.
     pub earlier: bool,
     /// Where the next page starts: a turn, and how many of its steps were shown.

@@ -1,7 +1,7 @@
 //! Presents the turns of a session one by one, joined with their sub-agents. Input of the formats
 //! for people: Markdown, HTML and plain text.
 
-use unspool_core::present::agents::{Family, Search, agents_in};
+use unspool_core::present::agents::{SubagentLookup, SubagentSessions, subagent_ids};
 use unspool_core::present::{self, TurnView};
 use unspool_core::session::{Transcript, Turn};
 
@@ -19,23 +19,23 @@ impl Shown<'_> {
     /// The next turn, and the sub-agents that were started in it.
     pub fn next_with_agents(&mut self) -> Result<Option<(TurnView, Vec<String>)>, ProjectError> {
         let Some(turn) = self.story.next_turn()? else { return Ok(None) };
-        let agents = agents_in(std::slice::from_ref(&turn));
-        let family = self.family(&turn)?;
+        let agents = subagent_ids(std::slice::from_ref(&turn));
+        let subagents = self.subagents(&turn)?;
         let session = &self.story.head.session;
-        let options = present::Options { family, ..present::Options::of(session) };
+        let options = present::PresentOptions { subagents, ..present::PresentOptions::of(session) };
         Ok(Some((present::turn(&turn, &options), agents)))
     }
 
-    fn family(&self, turn: &Turn) -> Result<Family, ProjectError> {
-        let mut search = Search::among(std::slice::from_ref(turn));
-        while let Some(id) = search.next_id() {
+    fn subagents(&self, turn: &Turn) -> Result<SubagentSessions, ProjectError> {
+        let mut lookup = SubagentLookup::among(std::slice::from_ref(turn));
+        while let Some(id) = lookup.next_id() {
             let Some(mut story) = self.story.sub_agent(&id)? else { continue };
             let mut turns = Vec::new();
             while let Some(turn) = story.next_turn()? {
                 turns.push(turn);
             }
-            search.add(&Transcript { session: story.head.session, turns });
+            lookup.add(&Transcript { session: story.head.session, turns });
         }
-        Ok(search.family())
+        Ok(lookup.subagents())
     }
 }

@@ -69,7 +69,7 @@ pub async fn copied<S: Store>(
         }
         (None, turn) => {
             let sizes = app.store.sizes(stored.row).await?;
-            let options = present::Options::of(&stored.summary.session);
+            let options = present::PresentOptions::of(&stored.summary.session);
             let title = stored.summary.title.clone().unwrap_or_default();
             let mut text = match turn {
                 None => format!("# {}\n\n", title.replace(['\n', '<'], " ")),

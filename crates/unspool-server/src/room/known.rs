@@ -6,12 +6,12 @@ use std::ops::Range;
 use rustc_hash::{FxHashMap, FxHashSet};
 use unspool_core::id::{PartId, TurnId, digest};
 use unspool_core::part::{Kind, Part, Place, ToolState};
-use unspool_core::present::{self, Laid, TurnView};
+use unspool_core::present::{self, ItemLayout, TurnView};
 use unspool_core::segment::{Rule, Stretch};
 use unspool_core::skeleton::{Bone, Skeleton};
 use unspool_engine::window::block_parts;
 use unspool_render::page;
-use unspool_render::turn::{pieces, turn_id};
+use unspool_render::turn::{fragments, turn_id};
 
 use super::Act;
 
@@ -21,7 +21,7 @@ const MOST: usize = 300;
 pub struct Known {
     /// Without part bodies.
     pub skeleton: Skeleton,
-    laid: Vec<Laid>,
+    laid: Vec<ItemLayout>,
     /// The skeleton changed since `laid` was computed.
     pub stale: bool,
     /// Digests of the HTML that was sent, by DOM id.
@@ -157,7 +157,7 @@ impl Known {
     }
 
     /// The DOM id of a piece: that of its first part at the time of layout.
-    fn element(&self, laid: &Laid) -> Option<String> {
+    fn element(&self, laid: &ItemLayout) -> Option<String> {
         Some(match &laid.stretch {
             Stretch::Part(_) => format!("p-{}", laid.first),
             Stretch::Block(_) => format!("g-{}", laid.first),
@@ -168,7 +168,7 @@ impl Known {
     pub fn paint(&mut self, view: &TurnView, acts: &mut Vec<Act>) {
         let turn = turn_id(view);
         let mut last_inside: Option<String> = None;
-        for piece in pieces(view) {
+        for piece in fragments(view) {
             let after = match &piece.within {
                 Some(_) => last_inside.take(),
                 None => self.before(view, &piece.id),
@@ -210,13 +210,14 @@ impl Known {
     }
 }
 
-fn lay(skeleton: &Skeleton) -> Vec<Laid> {
+fn lay(skeleton: &Skeleton) -> Vec<ItemLayout> {
     present::layout(&skeleton.turn, &skeleton.parts, Rule::default())
 }
 
 /// The differing middle of two layouts, without their common prefix and suffix.
-fn differing(old: &[Laid], new: &[Laid]) -> (Range<usize>, Range<usize>) {
-    let same = |a: &Laid, b: &Laid| a.first == b.first && a.surroundings == b.surroundings;
+fn differing(old: &[ItemLayout], new: &[ItemLayout]) -> (Range<usize>, Range<usize>) {
+    let same =
+        |a: &ItemLayout, b: &ItemLayout| a.first == b.first && a.context_hash == b.context_hash;
     let start = old.iter().zip(new).take_while(|(a, b)| same(a, b)).count();
     let rest = old.len().min(new.len()) - start;
     let ends = old.iter().rev().zip(new.iter().rev()).take(rest);

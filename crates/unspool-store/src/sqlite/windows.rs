@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension};
 use rustc_hash::FxHashSet;
 use unspool_core::id::{PartId, StepId, TurnId};
 use unspool_core::part::{Kind, Part, Place, ToolState};
-use unspool_core::present::tools::PLAN_TOOLS;
+use unspool_core::present::tools::PLAN_TOOL_NAMES;
 use unspool_core::session::Turn;
 use unspool_core::skeleton::{Bone, Skeleton};
 
@@ -66,7 +66,7 @@ pub fn tools(connection: &Connection, session: Row) -> Result<Vec<(String, u64)>
 const PLANNED: usize = 400;
 
 pub fn plans(connection: &Connection, session: Row) -> Result<Vec<Part>, StoreError> {
-    let names = PLAN_TOOLS.map(|name| format!("'{name}'")).join(", ");
+    let names = PLAN_TOOL_NAMES.map(|name| format!("'{name}'")).join(", ");
     let sql = format!(
         "SELECT part.row FROM turn JOIN part ON part.turn = turn.row
          WHERE turn.session = ?1 AND turn.tools > 0 AND part.tool IN ({names}) AND NOT part.hidden

@@ -53,7 +53,7 @@ fn text() -> impl Strategy<Value = String> {
 fn spans() -> impl Strategy<Value = Vec<Span>> {
     let span = (text(), any::<u8>()).prop_map(|(text, bits)| {
         let bit = |at: u8| bits >> at & 1 == 1;
-        let look = Look {
+        let style = SpanStyle {
             strong: bit(0),
             emphasis: bit(1),
             strike: bit(2),
@@ -63,7 +63,7 @@ fn spans() -> impl Strategy<Value = Vec<Span>> {
             link: bit(6).then(|| "https://example.org/".to_owned()),
             tone: bit(7).then_some(Tone::Warning),
         };
-        Span { text, look }
+        Span { text, style }
     });
     prop::collection::vec(span, 0..4)
 }

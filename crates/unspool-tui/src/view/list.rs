@@ -26,7 +26,7 @@ pub fn draw(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
         match row {
             Row::Group(name, count) => {
                 let mut line = Line::of(" ", Style::default());
-                let name = lines::cut(name, usize::from(area.width).saturating_sub(10));
+                let name = lines::truncate(name, usize::from(area.width).saturating_sub(10));
                 line.push(&name, Style { strong: true, ..Style::default() });
                 line.push(&format!("  {count}"), Style::tone(Tone::Muted));
                 canvas.line(&line, place);
@@ -180,7 +180,7 @@ impl Columns {
 
 fn left(line: &mut Line, text: &str, width: usize, style: Style) {
     if width > 0 {
-        let text = lines::cut(text, width);
+        let text = lines::truncate(text, width);
         let pad = width.saturating_sub(lines::width(&text));
         line.push(&format!("  {text}{}", " ".repeat(pad)), style);
     }
@@ -188,7 +188,7 @@ fn left(line: &mut Line, text: &str, width: usize, style: Style) {
 
 fn right(line: &mut Line, text: &str, width: usize, style: Style) {
     if width > 0 {
-        let text = lines::cut(text, width);
+        let text = lines::truncate(text, width);
         let pad = width.saturating_sub(lines::width(&text));
         line.push(&format!("  {}{text}", " ".repeat(pad)), style);
     }

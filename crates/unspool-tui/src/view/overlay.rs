@@ -13,7 +13,7 @@ pub fn draw(state: &State, overlay: &Overlay, area: Rect, canvas: &mut Canvas<'_
         Overlay::Help { top } => help(state, *top, area, canvas),
         Overlay::Input(input) => typed(input, area, canvas),
         Overlay::Delete(_, title) => {
-            let title = lines::cut(title, usize::from(area.width).saturating_sub(40).max(8));
+            let title = lines::truncate(title, usize::from(area.width).saturating_sub(40).max(8));
             let text = format!(" delete “{title}” from the archive?  y yes · any other key no ");
             let row = nth(area, usize::from(area.height).saturating_sub(1));
             canvas.clear(row);
@@ -79,7 +79,7 @@ fn boxed_from(title: &str, rows: &[Line], top: usize, area: Rect, canvas: &mut C
     canvas.clear(frame);
     let inner = usize::from(width).saturating_sub(2);
     let bar = |left: &str, right: &str, text: &str| {
-        let text = lines::cut(text, inner.saturating_sub(2));
+        let text = lines::truncate(text, inner.saturating_sub(2));
         let rest = inner.saturating_sub(lines::width(&text) + usize::from(!text.is_empty()) * 2);
         let text = if text.is_empty() { text } else { format!(" {text} ") };
         format!("{left}{text}{}{right}", "─".repeat(rest))

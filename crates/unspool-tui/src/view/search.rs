@@ -47,7 +47,7 @@ fn head(hit: &Found, titled: bool, width: usize) -> Line {
     if titled {
         let title = format::first_line(hit.title.as_deref().unwrap_or("untitled"), 120);
         let strong = Style { strong: true, ..Style::default() };
-        line.push(&lines::cut(&title, width / 2), strong);
+        line.push(&lines::truncate(&title, width / 2), strong);
     }
     let what = hit.tool.as_deref().unwrap_or(&hit.kind);
     line.push(&format!("  {what}"), Style::tone(Tone::Accent));

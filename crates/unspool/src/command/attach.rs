@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
-use unspool_core::lines::visible;
+use unspool_core::lines::make_visible;
 use unspool_engine::attach::{AttachError, Captured, News, Patience, Server};
 use unspool_engine::lock::DataFolder;
 use unspool_engine::report::Progress;
@@ -136,7 +136,7 @@ fn gone(server: &Server, events: u64) {
 }
 
 fn warn(text: &str) {
-    eprintln!("unspool: {}", visible(text));
+    eprintln!("unspool: {}", make_visible(text));
 }
 
 fn lost() -> anyhow::Error {

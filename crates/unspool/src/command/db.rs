@@ -5,7 +5,7 @@ use std::fs;
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
 use serde::Serialize;
-use unspool_core::lines::visible;
+use unspool_core::lines::make_visible;
 use unspool_engine::reread::{Reread, reread};
 use unspool_store::blocking::wait;
 use unspool_store::contract::{Store, Tidy};
@@ -103,7 +103,7 @@ fn check(archive: &Archive, json: bool) -> Result<()> {
         })?;
     } else {
         for problem in &checked.problems {
-            eprintln!("unspool: {}", visible(problem));
+            eprintln!("unspool: {}", make_visible(problem));
         }
     }
     if checked.count > 0 {

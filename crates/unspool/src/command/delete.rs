@@ -4,7 +4,7 @@ use std::io::{self, BufRead, IsTerminal, Write};
 
 use anyhow::{Result, bail};
 use clap::Args;
-use unspool_core::lines::visible;
+use unspool_core::lines::make_visible;
 use unspool_engine::report::Progress;
 use unspool_engine::request::{Done, Request};
 
@@ -35,7 +35,7 @@ impl Delete {
             if !io::stdin().is_terminal() {
                 bail!("cannot ask for confirmation without a terminal; say --yes to delete {what}");
             }
-            eprint!("Delete {} and its sub-agents? [y/N] ", visible(&what));
+            eprint!("Delete {} and its sub-agents? [y/N] ", make_visible(&what));
             io::stderr().flush()?;
             let mut answer = String::new();
             io::stdin().lock().read_line(&mut answer)?;
@@ -48,10 +48,10 @@ impl Delete {
         let done = archive.writing()?.ask(request, &Progress::default())?;
         match done {
             Done::Deleted(more) if more > 1 => {
-                println!("deleted {} and {} sub-agents", visible(&what), more - 1);
+                println!("deleted {} and {} sub-agents", make_visible(&what), more - 1);
             }
             Done::Deleted(_) | Done::Written | Done::Taken(_) | Done::Agents(_) => {
-                println!("deleted {}", visible(&what));
+                println!("deleted {}", make_visible(&what));
             }
         }
         Ok(())

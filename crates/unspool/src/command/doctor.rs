@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
-use unspool_core::lines::visible;
+use unspool_core::lines::make_visible;
 use unspool_engine::hooks::{self, Installed};
 use unspool_sources::agents::{Age, Agent};
 use unspool_sources::survey::{Surveyed, survey};
@@ -79,7 +79,7 @@ impl Doctor {
         write_archive(&mut text, &report.archive);
         let mut out = io::stdout().lock();
         for line in text.lines() {
-            writeln!(out, "{}", visible(line))?;
+            writeln!(out, "{}", make_visible(line))?;
         }
         Ok(())
     }

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use unspool_core::id::SessionId;
-use unspool_core::redact::{Report, Rules};
+use unspool_core::redact::{RedactionReport, Rules};
 use unspool_engine::export;
 use unspool_render::project::{ALL, Options, Projection, Sdk, Way};
 use unspool_store::blocking::wait;
@@ -143,7 +143,7 @@ struct Writing<'a> {
     options: Options,
     rules: Option<Rules>,
     /// The redaction report of each session.
-    replaced: Vec<(SessionId, Report)>,
+    replaced: Vec<(SessionId, RedactionReport)>,
 }
 
 impl Writing<'_> {

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use similar::TextDiff;
-use unspool_core::lines::visible;
+use unspool_core::lines::make_visible;
 use unspool_engine::hooks::{Installed, Plan, plan_install, plan_remove, status};
 
 use crate::archive::Archive;
@@ -89,7 +89,7 @@ impl Hooks {
                         Installed::No => "not installed".to_owned(),
                         Installed::Other { path, what } => format!("{path}: {what}"),
                     };
-                    writeln!(io::stdout(), "{name:<12}{}", visible(&said))?;
+                    writeln!(io::stdout(), "{name:<12}{}", make_visible(&said))?;
                 }
                 Ok(())
             }
@@ -109,7 +109,7 @@ fn carry_out(plan: &Plan, change: &Change, nothing: &str) -> Result<()> {
         let diff = TextDiff::from_lines(before, after);
         let diff = diff.unified_diff().header(&format!("{path}"), &format!("{path}")).to_string();
         for line in diff.lines() {
-            writeln!(io::stdout(), "{}", visible(line))?;
+            writeln!(io::stdout(), "{}", make_visible(line))?;
         }
         eprintln!("unspool: nothing was written; run it again with --yes to make this change");
         return Ok(());

@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal};
 use anyhow::Result;
 use clap::Args;
 use unspool_core::document::SessionDocument;
-use unspool_core::lines::cut;
+use unspool_core::lines::truncate;
 use unspool_core::present::{self, format};
 use unspool_core::price::Prices;
 use unspool_engine::asked::parse_time;
@@ -47,13 +47,13 @@ const SHOWN: u64 = 50;
 
 impl List {
     pub fn run(self, archive: &Archive) -> Result<()> {
-        let cut = self.limit.is_none() && !self.json && io::stdout().is_terminal();
+        let truncate = self.limit.is_none() && !self.json && io::stdout().is_terminal();
         let filter = SessionFilter {
             agent: self.agent,
             project: self.project,
             tag: self.tag,
             since: self.since.as_deref().map(parse_time).transpose()?,
-            limit: self.limit.or(cut.then_some(SHOWN)),
+            limit: self.limit.or(truncate.then_some(SHOWN)),
             ..SessionFilter::default()
         };
         let prices = config::prices()?;
@@ -86,7 +86,7 @@ impl List {
             table::write(&columns, &rows, &style, &mut out)?;
         }
         io::Write::flush(&mut out)?;
-        if cut && rows.len() as u64 == SHOWN {
+        if truncate && rows.len() as u64 == SHOWN {
             eprintln!("unspool: these are the newest; --limit N shows more");
         }
         Ok(())
@@ -117,5 +117,5 @@ fn row(stored: &StoredSession, prices: &Prices) -> Vec<String> {
 fn project(path: &str) -> String {
     let name = std::path::Path::new(path).file_name();
     let name = name.map_or_else(|| path.into(), |name| name.to_string_lossy());
-    cut(&name, 20)
+    truncate(&name, 20)
 }

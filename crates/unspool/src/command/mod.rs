@@ -21,7 +21,7 @@ use std::io::{self, IsTerminal, Write};
 
 use anyhow::Result;
 use serde::Serialize;
-use unspool_core::lines::visible;
+use unspool_core::lines::make_visible;
 use unspool_sources::decode::Warning;
 
 use crate::paint;
@@ -38,7 +38,7 @@ pub fn warn(warnings: &[Warning]) {
     for warning in warnings {
         let line = if warning.line > 0 { format!(":{}", warning.line) } else { String::new() };
         let text = format!("{}{line}: {}", warning.file, warning.what);
-        eprintln!("unspool: {}", visible(&text));
+        eprintln!("unspool: {}", make_visible(&text));
     }
 }
 

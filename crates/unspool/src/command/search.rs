@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use anyhow::{Result, bail};
 use clap::Args;
 use jiff::Timestamp;
-use unspool_core::lines::{cut, visible};
+use unspool_core::lines::{make_visible, truncate};
 use unspool_core::present::format;
 use unspool_engine::asked::{SEARCH_KINDS, parse_time};
 use unspool_store::blocking::wait;
@@ -132,17 +132,17 @@ fn paint(hit: &Hit, style: &Style, out: &mut impl Write) -> io::Result<()> {
     let at = time(hit).map_or(String::new(), |at| at.strftime("%Y-%m-%d %H:%M").to_string());
     let title = format::first_line(hit.title.as_deref().unwrap_or_default(), 200);
     let place = format!("{id}{turn}  {}{tool}  {at}  ", hit.kind);
-    let place = visible(&place).into_owned();
+    let place = make_visible(&place).into_owned();
     let room = style.width.saturating_sub(unspool_core::lines::width(&place));
-    let title = cut(&visible(&title), room);
+    let title = truncate(&make_visible(&title), room);
     writeln!(out, "{bold}{place}{end}{dim}{title}{end}")?;
     write!(out, "    ")?;
     let mut at = 0;
     for range in &hit.snippet.ranges {
         let (before, found) =
             (&hit.snippet.text[at..range.start], &hit.snippet.text[range.clone()]);
-        write!(out, "{}{mark}{}{end}", visible(before), visible(found))?;
+        write!(out, "{}{mark}{}{end}", make_visible(before), make_visible(found))?;
         at = range.end;
     }
-    writeln!(out, "{}", visible(&hit.snippet.text[at..]))
+    writeln!(out, "{}", make_visible(&hit.snippet.text[at..]))
 }

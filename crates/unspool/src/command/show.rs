@@ -12,7 +12,7 @@ use serde::Serialize;
 use unspool_core::document::{SessionDocument, TurnDocument, settle_as_file};
 use unspool_core::session::{Transcript, Turn};
 use unspool_core::summary::Summary;
-use unspool_engine::family::family;
+use unspool_engine::subagents::subagents;
 use unspool_sources::decode::Warning;
 use unspool_sources::read::rows;
 use unspool_store::blocking::wait;
@@ -80,7 +80,7 @@ impl Show {
     }
 
     fn show_file(self) -> Result<()> {
-        let file::FromFile { summary, transcript, family, records, warnings } =
+        let file::FromFile { summary, transcript, subagents, records, warnings } =
             file::load(&self.what, self.session.as_deref())?;
         let turns: Vec<Turn> = match self.turn {
             Some(number) => vec![the_turn(transcript, number)?],
@@ -93,7 +93,7 @@ impl Show {
         let style = super::style(self.width, self.plain, self.full);
         let mut out = io::BufWriter::new(io::stdout().lock());
         paint::head(&summary, &config::prices()?, &style, &mut out)?;
-        paint::turns(&summary.session, &turns, family, &style, &mut out)?;
+        paint::turns(&summary.session, &turns, subagents, &style, &mut out)?;
         Ok(())
     }
 
@@ -122,8 +122,8 @@ impl Show {
         paint::head(summary, &config::prices()?, &style, &mut out)?;
         if let Some(number) = self.turn {
             let turns = load(&store, &stored, Window::Turn(number))?;
-            let family = wait(family(&store, &summary.session.agent, &turns))?;
-            paint::turns(&summary.session, &turns, family, &style, &mut out)?;
+            let subagents = wait(subagents(&store, &summary.session.agent, &turns))?;
+            paint::turns(&summary.session, &turns, subagents, &style, &mut out)?;
             return Ok(());
         }
         out.flush()?;
@@ -132,8 +132,8 @@ impl Show {
             let turns = load(&store, &stored, Window::From { number, count: TURNS })?;
             let Some(last) = turns.last() else { break };
             number = last.number + 1;
-            let family = wait(family(&store, &summary.session.agent, &turns))?;
-            paint::turns(&summary.session, &turns, family, &style, &mut out)?;
+            let subagents = wait(subagents(&store, &summary.session.agent, &turns))?;
+            paint::turns(&summary.session, &turns, subagents, &style, &mut out)?;
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 use clap::Args;
-use unspool_core::lines::visible;
+use unspool_core::lines::make_visible;
 use unspool_engine::report::Progress;
 use unspool_engine::request::Request;
 
@@ -32,7 +32,7 @@ impl Tag {
             archive.writing()?.ask(request, &Progress::default())?;
         }
         for tag in find(&archive.read()?, &self.session)?.summary.tags {
-            println!("{}", visible(&tag));
+            println!("{}", make_visible(&tag));
         }
         Ok(())
     }
@@ -54,7 +54,7 @@ impl Rename {
         let request = Request::Rename { session: stored.summary.session.id, name };
         archive.writing()?.ask(request, &Progress::default())?;
         let title = find(&archive.read()?, &self.session)?.summary.title;
-        println!("{}", visible(title.as_deref().unwrap_or("untitled")));
+        println!("{}", make_visible(title.as_deref().unwrap_or("untitled")));
         Ok(())
     }
 }

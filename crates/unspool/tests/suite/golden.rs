@@ -210,7 +210,7 @@ fn text(transcript: &Transcript) -> String {
     // Prices change more often than transcripts.
     let head = present::session(&summary, &Prices::none());
     let mut out = plain::paint(&lines::layout(&head, 100, &options));
-    let shown = present::Options::of(&transcript.session);
+    let shown = present::PresentOptions::of(&transcript.session);
     for turn in &transcript.turns {
         let view = present::turn(turn, &shown);
         out.push('\n');

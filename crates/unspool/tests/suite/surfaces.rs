@@ -5,7 +5,7 @@
 use unspool_core::lines::{self, Line, LineOptions, Role, Run};
 use unspool_core::part::Kind;
 use unspool_core::present::{self, Item, PartView};
-use unspool_render::turn::pieces;
+use unspool_render::turn::fragments;
 
 use crate::case::{all_cases, captures, fold_in, name, told_sessions};
 
@@ -197,14 +197,14 @@ fn decoded(text: &str) -> String {
 fn fits(terminal: &str, page: &str) -> bool {
     let words = |text: &str| Said::of(text, Vec::new()).words.join(" ");
     let (terminal, page) = (words(terminal), words(page));
-    let mut pieces = terminal.split('…');
-    let (first, last) = (pieces.next().unwrap_or_default(), pieces.next_back());
+    let mut fragments = terminal.split('…');
+    let (first, last) = (fragments.next().unwrap_or_default(), fragments.next_back());
     match last {
         None => terminal == page,
         Some(last) => {
             page.starts_with(first.trim_end())
                 && page.ends_with(last.trim_start())
-                && pieces.all(|piece| page.contains(piece.trim()))
+                && fragments.all(|piece| page.contains(piece.trim()))
         }
     }
 }
@@ -242,13 +242,14 @@ fn law_6_the_surfaces_say_the_same() {
         let gathering = fold_in(&captures, &order);
         for session in told_sessions(&gathering) {
             let transcript = session.transcript();
-            let options = present::Options::of(&transcript.session);
+            let options = present::PresentOptions::of(&transcript.session);
             for turn in &transcript.turns {
                 let view = present::turn(turn, &options);
                 let whose = format!("{} turn {}", name(&case), view.header.number);
-                let pieces = pieces(&view);
-                let html =
-                    |id: String| pieces.iter().find(|piece| piece.id == id).unwrap().html.as_str();
+                let fragments = fragments(&view);
+                let html = |id: String| {
+                    fragments.iter().find(|piece| piece.id == id).unwrap().html.as_str()
+                };
                 if !view.user.is_empty() {
                     let laid = lines::layout(&view.user, WIDTH, &LineOptions::everything());
                     compare(&whose, &laid, html(format!("u-{}", view.id)));

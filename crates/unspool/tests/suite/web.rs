@@ -10,11 +10,11 @@ use unspool_core::present::tools::Tasks;
 use unspool_core::price::Prices;
 use unspool_core::session::{SessionState, Transcript};
 use unspool_core::summary::{Completeness, Summary};
-use unspool_render::address::Query;
-use unspool_render::flow::Run;
+use unspool_render::flow::FlowRun;
 use unspool_render::page;
 use unspool_render::project::Story;
 use unspool_render::project::thoughtflow::Flow;
+use unspool_render::url_query::UrlQuery;
 
 use crate::case::{all_cases, captures, fold_in, main_session, name};
 
@@ -221,7 +221,7 @@ fn starts(html: &str) -> Vec<Start<'_>> {
 
 fn render(transcript: &Transcript) -> String {
     let summary = transcript.summary(Completeness::Full, &[]);
-    let options = present::Options::of(&transcript.session);
+    let options = present::PresentOptions::of(&transcript.session);
     let turns: Vec<_> = transcript.turns.iter().map(|turn| present::turn(turn, &options)).collect();
     let prices = Prices::listed();
     let tasks: Tasks = transcript.turns.iter().flat_map(|turn| &turn.parts).collect();
@@ -272,8 +272,8 @@ fn drawn(transcript: &Transcript) -> String {
     let summary = transcript.summary(Completeness::Full, &[]);
     let document = Flow::new(Story::of(transcript)).document().unwrap();
     let numbered = transcript.turns.iter().zip(document.conversations);
-    let runs: Vec<Run> = numbered
-        .map(|(turn, conversation)| Run { number: turn.number, conversation, before: 0 })
+    let runs: Vec<FlowRun> = numbered
+        .map(|(turn, conversation)| FlowRun { number: turn.number, conversation, before: 0 })
         .collect();
     let flow = page::Flow { summary: &summary, runs: &runs, earlier: true, later: Some((1, 2)) };
     page::thoughtflow(&flow).into_string()
@@ -361,11 +361,11 @@ fn attacked() -> Summary {
     summary
 }
 
-fn attacked_query() -> Query {
+fn attacked_query() -> UrlQuery {
     let attacks = ATTACKS.concat();
     ["q", "agent", "project", "model", "tag", "since", "kind"]
         .into_iter()
-        .fold(Query::default(), |query, name| query.with(name, Some(&attacks)))
+        .fold(UrlQuery::default(), |query, name| query.with(name, Some(&attacks)))
 }
 
 fn attacked_choices() -> Vec<page::Choices> {

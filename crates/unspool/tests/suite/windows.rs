@@ -7,7 +7,7 @@ use tempfile::TempDir;
 use unspool_core::present::{Item, PartView, TurnView};
 use unspool_core::session::Turn;
 use unspool_engine::window::{Ask, Only, Position, Shown, Size, Wanted, window};
-use unspool_render::turn::pieces;
+use unspool_render::turn::fragments;
 use unspool_store::blocking::wait;
 use unspool_store::contract::{SessionFilter, Store, StoredSession};
 use unspool_store::sqlite::Sqlite;
@@ -50,10 +50,10 @@ impl Desk {
 }
 
 fn take(seen: &mut Seen, view: &TurnView) {
-    for piece in pieces(view) {
+    for fragment in fragments(view) {
         // The turn's header counts the whole turn; other fragments depend on their own parts only.
-        let old = seen.html.insert(piece.id.clone(), piece.html.clone());
-        assert!(old.is_none_or(|old| old == piece.html), "{} looks different", piece.id);
+        let old = seen.html.insert(fragment.id.clone(), fragment.html.clone());
+        assert!(old.is_none_or(|old| old == fragment.html), "{} looks different", fragment.id);
     }
 }
 
@@ -121,8 +121,8 @@ fn look_inside(desk: &Desk, stored: &StoredSession, view: &TurnView, seen: &mut 
 
 /// Takes only the parts: a block whose first part is not loaded has no summary.
 fn take_parts(seen: &mut Seen, view: &TurnView) {
-    for piece in pieces(view).into_iter().filter(|piece| piece.within.is_some()) {
-        seen.html.insert(piece.id, piece.html);
+    for fragment in fragments(view).into_iter().filter(|fragment| fragment.within.is_some()) {
+        seen.html.insert(fragment.id, fragment.html);
     }
 }
 

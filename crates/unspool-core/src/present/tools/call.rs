@@ -7,7 +7,7 @@ use crate::block::{Block, Question, Span};
 use crate::part::{Tool, ToolState};
 
 /// A tool call with its JSON parsed.
-pub struct Call<'a> {
+pub struct ParsedCall<'a> {
     pub tool: &'a Tool,
     pub input: Value,
     pub result: Value,
@@ -15,7 +15,7 @@ pub struct Call<'a> {
 
 /// The card content that a tool presenter returns.
 #[derive(Default)]
-pub struct Shown {
+pub struct CardContent {
     pub title: String,
     /// One line.
     pub summary: Vec<Span>,
@@ -25,23 +25,23 @@ pub struct Shown {
     pub error_shown: bool,
 }
 
-impl Shown {
-    pub fn new(title: impl Into<String>, summary: Vec<Span>) -> Shown {
-        Shown { title: title.into(), summary, ..Shown::default() }
+impl CardContent {
+    pub fn new(title: impl Into<String>, summary: Vec<Span>) -> CardContent {
+        CardContent { title: title.into(), summary, ..CardContent::default() }
     }
 
-    pub fn with(mut self, body: Vec<Block>) -> Shown {
+    pub fn with(mut self, body: Vec<Block>) -> CardContent {
         self.body = body;
         self
     }
 }
 
-impl<'a> Call<'a> {
-    pub fn new(tool: &'a Tool) -> Call<'a> {
+impl<'a> ParsedCall<'a> {
+    pub fn new(tool: &'a Tool) -> ParsedCall<'a> {
         let value = |json: &Option<crate::json::Json>| {
             json.as_ref().map(crate::json::Json::value).unwrap_or_default()
         };
-        Call { tool, input: value(&tool.input), result: value(&tool.result) }
+        ParsedCall { tool, input: value(&tool.input), result: value(&tool.result) }
     }
 
     /// The input is still incomplete.

@@ -2,21 +2,21 @@
 
 use serde_json::Value;
 
-use super::call::{Call, Shown};
+use super::call::{CardContent, ParsedCall};
 use crate::block::{Block, Code, Span, text_of};
 use crate::json::Json;
 use crate::present::{ansi, format, json};
 
 /// Any tool.
-pub fn unknown(call: &Call) -> Shown {
-    let mut shown = Shown::new(call.name(), any_summary(call));
+pub fn unknown(call: &ParsedCall) -> CardContent {
+    let mut shown = CardContent::new(call.name(), fallback_summary(call));
     shown.body.extend(call.tool.input.as_ref().map(json::fields).unwrap_or_default());
     shown.body.extend(output(call));
     shown
 }
 
 /// A tool of an MCP server: `mcp__server__tool`.
-pub fn mcp(call: &Call) -> Shown {
+pub fn mcp(call: &ParsedCall) -> CardContent {
     let mut shown = unknown(call);
     if let Some((server, tool)) =
         call.name().strip_prefix("mcp__").and_then(|name| name.split_once("__"))
@@ -27,15 +27,15 @@ pub fn mcp(call: &Call) -> Shown {
 }
 
 /// Any tool while its input is still streaming.
-pub fn streaming(call: &Call) -> Shown {
+pub fn streaming(call: &ParsedCall) -> CardContent {
     let text = &call.tool.input_text;
     let summary = vec![Span::plain(super::line(text)).dim()];
     let code = Code { language: Some("json".into()), text: text.clone(), first_line: None };
-    Shown::new(call.name(), summary).with(vec![Block::Code(code)])
+    CardContent::new(call.name(), summary).with(vec![Block::Code(code)])
 }
 
 /// One-line summary of any call: its title, else its input, else its output.
-pub fn any_summary(call: &Call) -> Vec<Span> {
+pub fn fallback_summary(call: &ParsedCall) -> Vec<Span> {
     let mut summary = call.title_summary();
     if summary.is_empty() {
         summary = input_summary(call);
@@ -48,7 +48,7 @@ pub fn any_summary(call: &Call) -> Vec<Span> {
 }
 
 /// The short values of the input, in source order.
-fn input_summary(call: &Call) -> Vec<Span> {
+fn input_summary(call: &ParsedCall) -> Vec<Span> {
     let Some(input) = &call.tool.input else { return Vec::new() };
     let Some(json::Entries(entries)) = input.read() else {
         let text = call.input.as_str().unwrap_or(input.text());
@@ -69,7 +69,7 @@ fn input_summary(call: &Call) -> Vec<Span> {
 }
 
 /// The output as JSON if it parses, else as terminal output.
-fn output(call: &Call) -> Option<Block> {
+fn output(call: &ParsedCall) -> Option<Block> {
     let text = call.output()?;
     let trimmed = text.trim_start();
     if trimmed.starts_with(['{', '[']) && Json::parse(text).is_some() {

@@ -4,17 +4,18 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::call::Call;
+use super::call::ParsedCall;
 use crate::block::{Block, FileReference, safe_link};
 use crate::part::File;
 
 /// Image types that a browser displays without executing anything; SVG can run scripts.
-const RASTER: [&str; 5] = ["image/png", "image/jpeg", "image/gif", "image/webp", "image/avif"];
+const RASTER_TYPES: [&str; 5] =
+    ["image/png", "image/jpeg", "image/gif", "image/webp", "image/avif"];
 /// Larger images get no preview.
-const MAX_PREVIEW: usize = 8 * 1024 * 1024;
+const MAX_PREVIEW_BYTES: usize = 8 * 1024 * 1024;
 
 /// The images and documents of a call's result.
-pub fn blocks(call: &Call) -> Vec<Block> {
+pub fn blocks(call: &ParsedCall) -> Vec<Block> {
     let mut found = Vec::new();
     // Read stores one file; MCP tools return a list of content blocks.
     if let Some(file) = call.result.get("file")
@@ -24,7 +25,7 @@ pub fn blocks(call: &Call) -> Vec<Block> {
         let kind = call.result.get("type").and_then(Value::as_str);
         let media_type = file.get("type").and_then(Value::as_str);
         let media_type = media_type.or_else(|| (kind == Some("pdf")).then_some("application/pdf"));
-        found.push(encoded(name, media_type, data));
+        found.push(encoded_file(name, media_type, data));
     }
     for list in [Some(&call.result), call.result.get("content"), call.result.get("attachments")] {
         let items = list.and_then(Value::as_array);
@@ -42,16 +43,16 @@ fn content_block(block: &Value) -> Option<FileReference> {
         .or_else(|| text(holder, "mime"));
     let name = text(block, "name").or_else(|| text(block, "filename"));
     if let Some(data) = text(holder, "data").or_else(|| text(holder, "blob")) {
-        return Some(encoded(name.as_deref(), media_type.as_deref(), &data));
+        return Some(encoded_file(name.as_deref(), media_type.as_deref(), &data));
     }
     let url = text(holder, "url").filter(|_| text(block, "type").is_some_and(|t| t != "text"))?;
     Some(file_reference(&File { name, media_type, url: Some(url), text: None }))
 }
 
-fn encoded(name: Option<&str>, media_type: Option<&str>, data: &str) -> FileReference {
-    let is_raster = media_type.is_some_and(|kind| RASTER.contains(&kind));
+fn encoded_file(name: Option<&str>, media_type: Option<&str>, data: &str) -> FileReference {
+    let is_raster = media_type.is_some_and(|kind| RASTER_TYPES.contains(&kind));
     let is_encoded = data.bytes().all(|b| b.is_ascii_alphanumeric() || b"+/=".contains(&b));
-    let preview = (is_raster && is_encoded && data.len() <= MAX_PREVIEW)
+    let preview = (is_raster && is_encoded && data.len() <= MAX_PREVIEW_BYTES)
         .then(|| format!("data:{};base64,{data}", media_type.unwrap_or_default()));
     FileReference {
         name: name.map(Into::into),
@@ -69,7 +70,7 @@ pub fn file_reference(file: &File) -> FileReference {
         url.strip_prefix("data:").and_then(|url| url.split_once(";base64,"))
     {
         let media_type = file.media_type.as_deref().unwrap_or(media_type);
-        return encoded(file.name.as_deref(), Some(media_type), data);
+        return encoded_file(file.name.as_deref(), Some(media_type), data);
     }
     let name = file.name.clone().or_else(|| {
         // Never use a data URL as a name.

@@ -2,13 +2,13 @@
 //! needs one function and one line. Unregistered tools get the generic presenter, so no call is
 //! hidden (R-003-53, C-22).
 
-mod ask;
 mod call;
-mod change;
-mod delegate;
+mod delegation;
+mod files;
 mod generic;
 mod media;
 mod plan;
+mod question;
 mod search;
 mod shell;
 mod web;
@@ -16,20 +16,20 @@ mod web;
 pub use media::file_reference;
 pub use plan::{Tasks, task as task_item};
 
-use call::{Call, Shown};
+use call::{CardContent, ParsedCall};
 
 use crate::block::{Badge, Block, Card, Icon, Notice, Tone, text_of};
 use crate::part::{Tool, ToolState};
 use crate::present::{ansi, format};
 
-type Presenter = fn(&Call) -> Shown;
+type Presenter = fn(&ParsedCall) -> CardContent;
 
 /// Names of the planning tools as agents spell them, for index lookups in the archive.
-pub const PLAN_TOOLS: [&str; 6] =
+pub const PLAN_TOOL_NAMES: [&str; 6] =
     ["TodoWrite", "todowrite", "TaskCreate", "TaskUpdate", "update_plan", "write_todos"];
 
 /// Presenters of planning tools.
-static PLANS: &[(&str, Presenter)] = &[
+static PLAN_PRESENTERS: &[(&str, Presenter)] = &[
     ("todowrite", plan::todos),
     ("writetodos", plan::todos),
     ("updateplan", plan::todos),
@@ -38,17 +38,17 @@ static PLANS: &[(&str, Presenter)] = &[
 ];
 
 /// Presenters of tools that change files.
-static EDITS: &[(&str, Presenter)] = &[
-    ("edit", change::edit),
-    ("multiedit", change::edit),
-    ("replace", change::edit),
-    ("strreplace", change::edit),
-    ("editfile", change::edit),
-    ("notebookedit", change::edit),
-    ("write", change::write),
-    ("writefile", change::write),
-    ("create", change::write),
-    ("applypatch", change::patch),
+static EDIT_PRESENTERS: &[(&str, Presenter)] = &[
+    ("edit", files::edit),
+    ("multiedit", files::edit),
+    ("replace", files::edit),
+    ("strreplace", files::edit),
+    ("editfile", files::edit),
+    ("notebookedit", files::edit),
+    ("write", files::write),
+    ("writefile", files::write),
+    ("create", files::write),
+    ("applypatch", files::patch),
 ];
 
 /// All other presenters. Names are normalised: lower case, without `_`, `-` and `.`.
@@ -61,12 +61,12 @@ static REGISTRY: &[(&str, Presenter)] = &[
     ("runshellcommand", shell::run),
     ("runinterminal", shell::run),
     ("powershell", shell::run),
-    ("bashoutput", shell::look),
-    ("readbash", shell::look),
-    ("read", change::read),
-    ("readfile", change::read),
-    ("view", change::read),
-    ("viewimage", change::read),
+    ("bashoutput", shell::background_output),
+    ("readbash", shell::background_output),
+    ("read", files::read),
+    ("readfile", files::read),
+    ("view", files::read),
+    ("viewimage", files::read),
     ("glob", search::glob),
     ("list", search::glob),
     ("ls", search::glob),
@@ -79,19 +79,19 @@ static REGISTRY: &[(&str, Presenter)] = &[
     ("tasklist", plan::list),
     ("taskget", plan::list),
     ("exitplanmode", plan::exit),
-    ("askuserquestion", ask::question),
-    ("askuser", ask::question),
-    ("question", ask::question),
-    ("requestuserinput", ask::question),
+    ("askuserquestion", question::question),
+    ("askuser", question::question),
+    ("question", question::question),
+    ("requestuserinput", question::question),
     ("websearch", web::search),
     ("googlewebsearch", web::search),
     ("webfetch", web::fetch),
-    ("agent", delegate::agent),
-    ("task", delegate::agent),
-    ("spawnagent", delegate::agent),
-    ("invokeagent", delegate::agent),
-    ("skill", delegate::skill),
-    ("activateskill", delegate::skill),
+    ("agent", delegation::agent),
+    ("task", delegation::agent),
+    ("spawnagent", delegation::agent),
+    ("invokeagent", delegation::agent),
+    ("skill", delegation::skill),
+    ("activateskill", delegation::skill),
 ];
 
 /// Normalises a tool name, since agents spell one tool in different ways.
@@ -102,18 +102,22 @@ fn plain(name: &str) -> String {
 /// True if the tool changes files.
 pub fn is_edit(name: &str) -> bool {
     let plain = plain(name);
-    EDITS.iter().any(|(known, _)| *known == plain)
+    EDIT_PRESENTERS.iter().any(|(registered, _)| *registered == plain)
 }
 
 /// True if the tool writes a plan or task list.
 pub fn is_plan(name: &str) -> bool {
     let plain = plain(name);
-    PLANS.iter().any(|(known, _)| *known == plain)
+    PLAN_PRESENTERS.iter().any(|(registered, _)| *registered == plain)
 }
 
 fn presenter(name: &str) -> Presenter {
     let plain = plain(name);
-    let found = REGISTRY.iter().chain(EDITS).chain(PLANS).find(|(known, _)| *known == plain);
+    let found = REGISTRY
+        .iter()
+        .chain(EDIT_PRESENTERS)
+        .chain(PLAN_PRESENTERS)
+        .find(|(registered, _)| *registered == plain);
     match found {
         Some((_, presenter)) => *presenter,
         None if name.starts_with("mcp__") => generic::mcp,
@@ -123,7 +127,7 @@ fn presenter(name: &str) -> Presenter {
 
 /// The card of a tool call.
 pub fn card(tool: &Tool) -> Card {
-    let call = Call::new(tool);
+    let call = ParsedCall::new(tool);
     let mut shown =
         if call.is_streaming() { generic::streaming(&call) } else { presenter(&tool.name)(&call) };
     // The reason for a denial is already shown with the answer.
@@ -134,16 +138,16 @@ pub fn card(tool: &Tool) -> Card {
         shown.body.push(Block::Notice(Notice {
             tone: badge(tool.state).tone,
             code: None,
-            text: ansi::words(&text),
+            text: ansi::plain_text(&text),
         }));
     }
     shown.body.extend(media::blocks(&call));
     // Every card needs a summary, even if the input is malformed.
     if text_of(&shown.summary).trim().is_empty() {
-        shown.summary = generic::any_summary(&call);
+        shown.summary = generic::fallback_summary(&call);
     }
     // Question tools build their own question, with more detail than the attached one.
-    let question = shown.question.take().or_else(|| ask::overlay(&call));
+    let question = shown.question.take().or_else(|| question::overlay(&call));
     Card {
         badge: badge(tool.state),
         icon: icon(tool.state),

@@ -3,34 +3,34 @@
 
 use serde_json::Value;
 
-use super::call::{Call, Shown};
+use super::call::{CardContent, ParsedCall};
 use crate::block::{Block, Check, List, ListItem, Span};
 use crate::part::{Body, Part, TaskItem};
 use crate::present::{ansi, format, markdown};
 
 /// A complete to-do list.
-pub fn todos(call: &Call) -> Shown {
+pub fn todos(call: &ParsedCall) -> CardContent {
     let list = ["todos", "plan", "items"].iter().find_map(|key| call.input.get(key)?.as_array());
     let items: Vec<ListItem> = list.into_iter().flatten().filter_map(item).collect();
     let done = items.iter().filter(|item| item.check == Some(Check::Done)).count();
     let summary = format!("{done} of {} done", format::count(items.len(), "task"));
-    let mut shown = Shown::new(call.name(), vec![Span::plain(summary)]);
+    let mut shown = CardContent::new(call.name(), vec![Span::plain(summary)]);
     if items.is_empty() {
         return super::generic::unknown(call);
     }
     // OpenCode returns the list, and it follows the call as a task list part of its own.
-    let told = call.tool.name == "todowrite" && call.result.get("todos").is_some();
-    if !told {
+    let read_todo = call.tool.name == "todowrite" && call.result.get("todos").is_some();
+    if !read_todo {
         shown.body.push(Block::List(List { start: None, tight: true, items }));
     }
     shown
 }
 
 fn item(todo: &Value) -> Option<ListItem> {
-    told(todo).map(|(text, check)| task(check, text))
+    read_todo(todo).map(|(text, check)| task(check, text))
 }
 
-fn told(todo: &Value) -> Option<(&str, Check)> {
+fn read_todo(todo: &Value) -> Option<(&str, Check)> {
     let text = ["content", "step", "text", "description", "subject"]
         .iter()
         .find_map(|key| todo.get(key)?.as_str())?;
@@ -43,7 +43,7 @@ pub fn task(check: Check, text: &str) -> ListItem {
     match check {
         Check::Done => span = span.dim(),
         Check::Running => span = span.strong(),
-        Check::Cancelled => span.look.strike = true,
+        Check::Cancelled => span.style.strike = true,
         Check::Open => {}
     }
     ListItem { check: Some(check), blocks: vec![Block::Paragraph { spans: vec![span] }] }
@@ -88,7 +88,7 @@ impl Tasks {
             self.0 = list.items.iter().map(task).collect();
         }
         let Body::Tool(tool) = body else { return };
-        let call = Call::new(tool);
+        let call = ParsedCall::new(tool);
         if !super::is_plan(&tool.name) || call.is_failed() {
             return;
         }
@@ -123,25 +123,25 @@ impl Tasks {
 
 impl Task {
     fn read(todo: &Value) -> Option<Task> {
-        let (text, check) = told(todo)?;
+        let (text, check) = read_todo(todo)?;
         let id = todo.get("id").and_then(Value::as_str).map(str::to_owned);
         Some(Task { id, text: text.to_owned(), check })
     }
 }
 
 /// TaskCreate.
-pub fn create(call: &Call) -> Shown {
+pub fn create(call: &ParsedCall) -> CardContent {
     let id = call.result.pointer("/task/id").and_then(Value::as_str);
     let mut summary: Vec<Span> =
         id.map(|id| Span::plain(format!("#{} ", super::line(id))).dim()).into_iter().collect();
     let subject = call.text(&["subject", "title"]).unwrap_or_default();
     summary.push(Span::plain(super::line(subject)));
     let description = call.text(&["description"]).unwrap_or_default();
-    Shown::new(call.name(), summary).with(markdown::blocks(description))
+    CardContent::new(call.name(), summary).with(markdown::blocks(description))
 }
 
 /// TaskUpdate.
-pub fn update(call: &Call) -> Shown {
+pub fn update(call: &ParsedCall) -> CardContent {
     let id = call.text(&["taskId", "task_id", "id"]).unwrap_or_default();
     let mut summary = vec![Span::plain(format!("#{} ", super::line(id))).dim()];
     let from = call.result.pointer("/statusChange/from").and_then(Value::as_str);
@@ -155,15 +155,15 @@ pub fn update(call: &Call) -> Shown {
         summary.push(Span::plain(format!("  {}", super::line(subject))));
     }
     let description = call.text(&["description"]).unwrap_or_default();
-    Shown::new(call.name(), summary).with(markdown::blocks(description))
+    CardContent::new(call.name(), summary).with(markdown::blocks(description))
 }
 
 /// TaskList and TaskGet.
-pub fn list(call: &Call) -> Shown {
+pub fn list(call: &ParsedCall) -> CardContent {
     let tasks = call.result.get("tasks").and_then(Value::as_array);
     let items: Vec<ListItem> = tasks.into_iter().flatten().filter_map(item).collect();
     let id = call.text(&["taskId"]).map(|id| Span::plain(format!("#{}", super::line(id))));
-    let mut shown = Shown::new(call.name(), id.into_iter().collect());
+    let mut shown = CardContent::new(call.name(), id.into_iter().collect());
     if !items.is_empty() {
         shown.summary.push(Span::plain(format::count(items.len(), "task")));
         shown.body.push(Block::List(List { start: None, tight: true, items }));
@@ -174,9 +174,9 @@ pub fn list(call: &Call) -> Shown {
 }
 
 /// ExitPlanMode: the plan as shown to the user.
-pub fn exit(call: &Call) -> Shown {
+pub fn exit(call: &ParsedCall) -> CardContent {
     let kept = call.result.get("plan").and_then(Value::as_str);
     let plan = kept.or_else(|| call.text(&["plan", "summary"])).unwrap_or_default();
     let head = plan.trim_start().lines().next().unwrap_or_default().trim_start_matches(['#', ' ']);
-    Shown::new(call.name(), vec![Span::plain(super::line(head))]).with(markdown::blocks(plan))
+    CardContent::new(call.name(), vec![Span::plain(super::line(head))]).with(markdown::blocks(plan))
 }

@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-use super::call::{Call, Shown};
+use super::call::{CardContent, ParsedCall};
 use crate::block::{Block, List, ListItem, Span};
 use crate::present::{ansi, format};
 
 /// File name patterns and directory listings.
-pub fn glob(call: &Call) -> Shown {
+pub fn glob(call: &ParsedCall) -> CardContent {
     let pattern = call.text(&["pattern"]).map(|text| Span::plain(super::line(text)).code());
     let mut summary: Vec<Span> = pattern.into_iter().collect();
     if let Some(path) = call.path() {
@@ -15,13 +15,13 @@ pub fn glob(call: &Call) -> Shown {
         summary.push(Span::plain(format!("{space}{}", super::line(path))).path());
     }
     push_count(call, &mut summary, "numFiles", "file");
-    let mut shown = Shown::new(call.name(), summary);
-    shown.body.extend(found(call));
+    let mut shown = CardContent::new(call.name(), summary);
+    shown.body.extend(output_block(call));
     shown
 }
 
 /// Content search.
-pub fn grep(call: &Call) -> Shown {
+pub fn grep(call: &ParsedCall) -> CardContent {
     let pattern = call.text(&["pattern", "query"]).unwrap_or_default();
     let mut summary = vec![Span::plain(super::line(pattern)).code()];
     for key in ["path", "glob", "include", "type"] {
@@ -33,15 +33,15 @@ pub fn grep(call: &Call) -> Shown {
         Some("content") => push_count(call, &mut summary, "numLines", "line"),
         Some(_) | None => push_count(call, &mut summary, "numFiles", "file"),
     }
-    let mut shown = Shown::new(call.name(), summary);
-    shown.body.extend(found(call));
+    let mut shown = CardContent::new(call.name(), summary);
+    shown.body.extend(output_block(call));
     shown
 }
 
 /// Search for tools by name or keywords.
-pub fn tools(call: &Call) -> Shown {
+pub fn tools(call: &ParsedCall) -> CardContent {
     let query = call.text(&["query"]).unwrap_or_default();
-    let mut shown = Shown::new(call.name(), vec![Span::plain(super::line(query)).code()]);
+    let mut shown = CardContent::new(call.name(), vec![Span::plain(super::line(query)).code()]);
     let names = call.result.get("matches").and_then(Value::as_array);
     let items: Vec<ListItem> = names
         .into_iter()
@@ -54,16 +54,16 @@ pub fn tools(call: &Call) -> Shown {
     if !items.is_empty() {
         shown.body.push(Block::List(List { start: None, tight: true, items }));
     } else {
-        shown.body.extend(found(call));
+        shown.body.extend(output_block(call));
     }
     shown
 }
 
-fn found(call: &Call) -> Option<Block> {
+fn output_block(call: &ParsedCall) -> Option<Block> {
     call.output().map(|output| Block::Terminal(ansi::terminal(output)))
 }
 
-fn push_count(call: &Call, summary: &mut Vec<Span>, key: &str, noun: &str) {
+fn push_count(call: &ParsedCall, summary: &mut Vec<Span>, key: &str, noun: &str) {
     if let Some(count) = call.result.get(key).and_then(Value::as_u64) {
         let count = format::count(count as usize, noun);
         summary.push(Span::plain(format!("  {count}")).dim());

@@ -1,12 +1,12 @@
 //! Shell tools: a command and its output.
 
-use super::call::{Call, Shown};
+use super::call::{CardContent, ParsedCall};
 use crate::block::{Block, Code, Notice, Span, Terminal, Tone};
 use crate::part::ToolState;
 use crate::present::{ansi, format};
 
 /// Bash and other shells.
-pub fn run(call: &Call) -> Shown {
+pub fn run(call: &ParsedCall) -> CardContent {
     let command = command(call).unwrap_or_default();
     let mut lines = command.trim().lines();
     let first = super::line(lines.next().unwrap_or_default());
@@ -15,7 +15,7 @@ pub fn run(call: &Call) -> Shown {
     if call.input.get("run_in_background").is_some_and(|flag| flag == true) {
         summary.push(Span::plain("  in the background").dim());
     }
-    let mut shown = Shown::new(call.name(), summary);
+    let mut shown = CardContent::new(call.name(), summary);
     if is_long {
         let text = command.trim_end().to_owned();
         shown.body.push(Block::Code(Code {
@@ -27,7 +27,7 @@ pub fn run(call: &Call) -> Shown {
     let (printed, exit_code) = printed(call);
     let mut terminal = ansi::terminal(&printed);
     terminal.exit_code = exit_code;
-    if has_news(&terminal) {
+    if has_content(&terminal) {
         shown.body.push(Block::Terminal(terminal));
     }
     if let Some(path) = call.result.get("persistedOutputPath").and_then(|path| path.as_str()) {
@@ -43,19 +43,19 @@ pub fn run(call: &Call) -> Shown {
 }
 
 /// Reads the output of a background command.
-pub fn look(call: &Call) -> Shown {
+pub fn background_output(call: &ParsedCall) -> CardContent {
     let id = call.text(&["bash_id", "shell_id", "shellId", "task_id"]).unwrap_or_default();
-    let mut shown = Shown::new(call.name(), vec![Span::plain(super::line(id)).code()]);
+    let mut shown = CardContent::new(call.name(), vec![Span::plain(super::line(id)).code()]);
     shown.body.extend(call.output().map(|output| Block::Terminal(ansi::terminal(output))));
     shown
 }
 
-fn has_news(terminal: &Terminal) -> bool {
+fn has_content(terminal: &Terminal) -> bool {
     !terminal.lines.is_empty() || terminal.exit_code.is_some_and(|code| code != 0)
 }
 
 /// The command as one string; Codex passes some as an argument list.
-fn command(call: &Call) -> Option<String> {
+fn command(call: &ParsedCall) -> Option<String> {
     if let Some(text) = call.text(&["command", "cmd", "script"]) {
         return Some(text.to_owned());
     }
@@ -70,7 +70,7 @@ fn command(call: &Call) -> Option<String> {
 }
 
 /// The output of the command and its exit code.
-fn printed(call: &Call) -> (String, Option<i64>) {
+fn printed(call: &ParsedCall) -> (String, Option<i64>) {
     let output = call.tool.output.as_deref().unwrap_or_default();
     let mut exit_code = call.tool.exit_code;
     // Claude Code stores more of a large output in the result than it passes to the model.
@@ -90,8 +90,9 @@ fn printed(call: &Call) -> (String, Option<i64>) {
     if output.starts_with("Chunk ID")
         && let Some((head, rest)) = output.split_once("\nOutput:\n")
     {
-        let told = head.lines().find_map(|line| line.strip_prefix("Process exited with code "));
-        exit_code = exit_code.or_else(|| told?.trim().parse().ok());
+        let exit_text =
+            head.lines().find_map(|line| line.strip_prefix("Process exited with code "));
+        exit_code = exit_code.or_else(|| exit_text?.trim().parse().ok());
         return (rest.to_owned(), exit_code);
     }
     // A denied call printed nothing: its output is the denial.

@@ -2,14 +2,14 @@
 
 use serde_json::Value;
 
-use super::call::{Call, Shown};
+use super::call::{CardContent, ParsedCall};
 use crate::block::{Block, List, ListItem, Span};
 use crate::present::{format, markdown};
 
 /// A search: its links and the summary text.
-pub fn search(call: &Call) -> Shown {
+pub fn search(call: &ParsedCall) -> CardContent {
     let query = call.text(&["query", "q"]).unwrap_or_default();
-    let mut shown = Shown::new(call.name(), vec![Span::plain(super::line(query))]);
+    let mut shown = CardContent::new(call.name(), vec![Span::plain(super::line(query))]);
     let results = call.result.get("results").and_then(Value::as_array);
     for result in results.into_iter().flatten() {
         match (result.as_str(), result.get("content").and_then(Value::as_array)) {
@@ -42,7 +42,7 @@ pub fn links(found: &[Value]) -> Option<Block> {
 }
 
 /// A fetched page, as summarised by the tool.
-pub fn fetch(call: &Call) -> Shown {
+pub fn fetch(call: &ParsedCall) -> CardContent {
     let url = call.text(&["url", "urls", "prompt"]).unwrap_or_default();
     let mut summary = vec![Span::plain(super::line(url)).link(url)];
     if let Some(code) = call.result.get("code").and_then(Value::as_u64) {
@@ -53,5 +53,5 @@ pub fn fetch(call: &Call) -> Shown {
     }
     let text = call.result.get("result").and_then(Value::as_str).or_else(|| call.output());
     let body = if call.is_failed() { None } else { text.map(markdown::blocks) };
-    Shown::new(call.name(), summary).with(body.unwrap_or_default())
+    CardContent::new(call.name(), summary).with(body.unwrap_or_default())
 }

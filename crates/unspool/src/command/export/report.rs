@@ -5,15 +5,15 @@ use std::io::{self, BufWriter, Write};
 
 use anyhow::Result;
 use unspool_core::id::SessionId;
-use unspool_core::redact::{Owner, Replaced, Report, Spot};
+use unspool_core::redact::{Location, Owner, RedactedSecret, RedactionReport};
 
 /// The secrets that occur in the output; the report may list others.
-fn secrets(report: &Report) -> impl Iterator<Item = &Replaced> {
+fn secrets(report: &RedactionReport) -> impl Iterator<Item = &RedactedSecret> {
     report.secrets.iter().filter(|secret| secret.count > 0)
 }
 
 /// Prints a one-line summary to stderr.
-pub fn warn(replaced: &[(SessionId, Report)]) {
+pub fn warn(replaced: &[(SessionId, RedactionReport)]) {
     let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
     for secret in replaced.iter().flat_map(|(_, report)| secrets(report)) {
         *kinds.entry(&secret.kind).or_default() += 1;
@@ -27,17 +27,17 @@ pub fn warn(replaced: &[(SessionId, Report)]) {
 }
 
 /// Lists every secret that would be redacted, with its locations.
-pub fn list(replaced: &[(SessionId, Report)]) -> Result<()> {
+pub fn list(replaced: &[(SessionId, RedactionReport)]) -> Result<()> {
     let mut out = BufWriter::new(io::stdout().lock());
     if replaced.iter().all(|(_, report)| secrets(report).next().is_none()) {
         writeln!(out, "no secrets found")?;
     }
     for (session, report) in replaced {
         for secret in secrets(report) {
-            let Replaced { kind, number, count, hint, places } = secret;
+            let RedactedSecret { kind, number, count, hint, places } = secret;
             writeln!(out, "{session}  [redacted:{kind}:{number}]  {hint}  {count}×")?;
-            for spot in places {
-                writeln!(out, "    {}", place(spot))?;
+            for location in places {
+                writeln!(out, "    {}", place(location))?;
             }
         }
     }
@@ -45,7 +45,7 @@ pub fn list(replaced: &[(SessionId, Report)]) -> Result<()> {
     Ok(())
 }
 
-fn place(Spot { turn, owner, field }: &Spot) -> String {
+fn place(Location { turn, owner, field }: &Location) -> String {
     let turn = turn.map(|turn| format!("turn {turn}, ")).unwrap_or_default();
     let owner = match owner {
         Owner::Text => "title".to_owned(),

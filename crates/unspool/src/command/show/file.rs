@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 use unspool_core::document::settle_as_file;
-use unspool_core::present::agents::Family;
+use unspool_core::present::agents::SubagentSessions;
 use unspool_core::session::Transcript;
 use unspool_core::summary::{Completeness, Summary};
 use unspool_core::telling::Telling;
@@ -22,7 +22,7 @@ pub struct FromFile {
     pub summary: Summary,
     pub transcript: Transcript,
     /// Its sub-agents whose own logs were read.
-    pub family: Family,
+    pub subagents: SubagentSessions,
     pub records: Ledger,
     pub warnings: Vec<Warning>,
 }
@@ -39,9 +39,9 @@ pub fn load(path: &Path, wanted: Option<&str>) -> Result<FromFile> {
     warnings.extend(not_shown(&gathering, gathered, path));
     let agents = agents_of(&gathering, gathered, &transcript);
     let summary = transcript.summary(completeness(gathered, &transcript), &agents);
-    let mut family = Family::default();
-    agents.iter().for_each(|agent| family.add(agent));
-    Ok(FromFile { summary, transcript, family, records: gathered.ledger.clone(), warnings })
+    let mut subagents = SubagentSessions::default();
+    agents.iter().for_each(|agent| subagents.add(agent));
+    Ok(FromFile { summary, transcript, subagents, records: gathered.ledger.clone(), warnings })
 }
 
 fn warning(path: &Path, what: String) -> Warning {

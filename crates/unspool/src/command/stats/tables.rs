@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use jiff::Timestamp;
 use jiff::civil::Date;
-use unspool_core::lines::{cut, visible, width};
+use unspool_core::lines::{make_visible, truncate, width};
 use unspool_core::present::format;
 use unspool_core::price::Prices;
 use unspool_store::stats::{Group, Stats, ToolFigures, share};
@@ -91,7 +91,7 @@ fn more(left_out: usize, by: &str, style: &Style, out: &mut impl Write) -> io::R
         return Ok(());
     }
     let line = format!("… and {} more: --by {by}", format::number(left_out as u64));
-    writeln!(out, "{}", cut(&line, style.width))
+    writeln!(out, "{}", truncate(&line, style.width))
 }
 
 fn summary(figures: &Stats, style: &Style, out: &mut impl Write) -> io::Result<()> {
@@ -151,7 +151,7 @@ fn summary(figures: &Stats, style: &Style, out: &mut impl Write) -> io::Result<(
         let figure = format!("{name:<11}  {value:>room$}");
         let whole = format!("{figure}  {note}");
         let line = if width(&whole) > style.width { &figure } else { whole.trim_end() };
-        writeln!(out, "{}", cut(line, style.width))?;
+        writeln!(out, "{}", truncate(line, style.width))?;
     }
     Ok(())
 }
@@ -165,11 +165,11 @@ fn list(pieces: &[String], style: &Style, out: &mut impl Write) -> io::Result<()
         } else if width(&line) + width(piece) + 2 <= style.width {
             line = format!("{line}, {piece}");
         } else {
-            writeln!(out, "{}", cut(&line, style.width))?;
+            writeln!(out, "{}", truncate(&line, style.width))?;
             line = piece.clone();
         }
     }
-    writeln!(out, "{}", cut(&line, style.width))
+    writeln!(out, "{}", truncate(&line, style.width))
 }
 
 /// A sparkline of tokens per day, ending with the last day in the data.
@@ -188,7 +188,7 @@ fn spark(days: &[Group], style: &Style, out: &mut impl Write) -> io::Result<()> 
         }
     }
     let line = format!("{words}{}", sparkline(&values[room - 1 - oldest..]));
-    writeln!(out, "\n{}", cut(&line, style.width))
+    writeln!(out, "\n{}", truncate(&line, style.width))
 }
 
 /// A column and its cells.
@@ -216,7 +216,7 @@ fn write(
     out: &mut impl Write,
 ) -> io::Result<()> {
     let room = (style.width * 2 / 5).max(NAME);
-    let cells = names.iter().map(|name| cut(&visible(name), room)).collect();
+    let cells = names.iter().map(|name| truncate(&make_visible(name), room)).collect();
     fields.insert(0, Field { column: left(name), rank: 0, cells });
     let total = |fields: &[Field]| {
         fields.iter().map(|field| field.width() + GAP).sum::<usize>().saturating_sub(GAP)

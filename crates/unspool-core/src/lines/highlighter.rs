@@ -29,47 +29,47 @@ pub enum Token {
 }
 
 /// Token kinds by byte range, in order. Uncovered text is plain.
-pub type Stretches = Vec<(Token, Range<usize>)>;
+pub type TokenSpans = Vec<(Token, Range<usize>)>;
 
 /// Source of tokens; may compute them in the background.
-pub trait Colours: Debug {
+pub trait Highlighter: Debug {
     /// The tokens of a text, or `None` if they are not available yet.
-    fn of(&self, language: &str, text: &str) -> Option<Arc<Stretches>>;
+    fn of(&self, language: &str, text: &str) -> Option<Arc<TokenSpans>>;
 }
 
 /// The tokens of one code block, consumed line by line.
-pub struct Coloured {
-    stretches: Option<Arc<Stretches>>,
+pub struct HighlightedCode {
+    spans: Option<Arc<TokenSpans>>,
     /// Index of the first token that may still be needed. Lines must be requested in order.
     next: usize,
 }
 
-impl Coloured {
-    pub fn of(code: &Code, colours: Option<&dyn Colours>) -> Coloured {
-        let stretches = match (&code.language, colours) {
+impl HighlightedCode {
+    pub fn of(code: &Code, colours: Option<&dyn Highlighter>) -> HighlightedCode {
+        let spans = match (&code.language, colours) {
             (Some(language), Some(colours)) => colours.of(language, &code.text),
             (_, _) => None,
         };
-        Coloured { stretches, next: 0 }
+        HighlightedCode { spans, next: 0 }
     }
 
     /// The highlighted line that starts at byte `start` of the block. Highlighting changes neither
     /// the text nor the line breaks: a token ends only between graphemes.
     pub fn line(&mut self, start: usize, text: &str, base: &Style) -> Line {
-        let Some(stretches) = &self.stretches else { return Line::of(text, base.clone()) };
+        let Some(spans) = &self.spans else { return Line::of(text, base.clone()) };
         let mut line = Line::default();
         let mut at = 0;
         while at < text.len() {
-            let found = stretches.get(self.next);
+            let found = spans.get(self.next);
             match found {
                 Some((_, range)) if range.end <= start + at => self.next += 1,
                 Some((token, range)) if range.start <= start + at => {
-                    let end = sign_end(text, range.end - start);
-                    line.push(text.get(at..end).unwrap_or_default(), styled(*token, base));
+                    let end = grapheme_end(text, range.end - start);
+                    line.push(text.get(at..end).unwrap_or_default(), token_style(*token, base));
                     at = end;
                 }
                 Some((_, range)) => {
-                    let end = sign_end(text, range.start - start);
+                    let end = grapheme_end(text, range.start - start);
                     line.push(text.get(at..end).unwrap_or_default(), base.clone());
                     at = end;
                 }
@@ -83,7 +83,7 @@ impl Coloured {
     }
 }
 
-fn styled(token: Token, base: &Style) -> Style {
+fn token_style(token: Token, base: &Style) -> Style {
     match token {
         Token::Plain => base.clone(),
         Token::Keyword
@@ -100,7 +100,7 @@ fn styled(token: Token, base: &Style) -> Style {
 }
 
 /// The first grapheme boundary at or after byte `at`.
-fn sign_end(text: &str, at: usize) -> usize {
+fn grapheme_end(text: &str, at: usize) -> usize {
     if at >= text.len() {
         return text.len();
     }

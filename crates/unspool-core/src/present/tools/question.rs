@@ -3,24 +3,24 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::call::{Call, Shown};
+use super::call::{CardContent, ParsedCall};
 use crate::block::{Answer, Question, QuestionItem, QuestionOption, Span};
 use crate::part::{Decision, QuestionKind};
 use crate::present::format;
 
 /// The question attached to a call, with its answer.
-pub fn overlay(call: &Call) -> Option<Question> {
+pub fn overlay(call: &ParsedCall) -> Option<Question> {
     let tool = call.tool;
     let answer = tool.answer.as_ref();
     let choices = answer.map(|answer| answer.choices.as_slice()).unwrap_or_default();
     let Some(question) = &tool.question else {
         // No feed recorded the question: a permission that was granted or denied.
-        let answer = answer.filter(|_| asked(&call.input).is_empty())?;
-        let answer = Some(shown_answer(answer));
+        let answer = answer.filter(|_| question_input(&call.input).is_empty())?;
+        let answer = Some(block_answer(answer));
         return Some(Question { kind: QuestionKind::Permission, items: Vec::new(), answer });
     };
     let items = question.items.iter().map(|item| {
-        let given = choices.iter().find(|(asked, _)| *asked == item.question);
+        let given = choices.iter().find(|(question_input, _)| *question_input == item.question);
         let given = given.map(|(_, given)| given.clone());
         let options = item.options.iter().map(|option| QuestionOption {
             label: option.label.clone(),
@@ -36,10 +36,10 @@ pub fn overlay(call: &Call) -> Option<Question> {
         }
     });
     let items = items.collect();
-    Some(Question { kind: question.kind, items, answer: answer.map(shown_answer) })
+    Some(Question { kind: question.kind, items, answer: answer.map(block_answer) })
 }
 
-fn shown_answer(answer: &crate::part::Answer) -> Answer {
+fn block_answer(answer: &crate::part::Answer) -> Answer {
     Answer { decision: answer.decision, text: answer.text.clone(), observed: answer.observed }
 }
 
@@ -49,23 +49,23 @@ fn is_chosen(given: Option<&str>, label: &str) -> bool {
 }
 
 #[derive(Deserialize)]
-struct Asked {
+struct QuestionInput {
     question: String,
     header: Option<String>,
     #[serde(default)]
-    options: Vec<AskedOption>,
+    options: Vec<OptionInput>,
     #[serde(default, rename = "multiSelect", alias = "multiple")]
     multi_select: bool,
 }
 
 #[derive(Deserialize)]
-struct AskedOption {
+struct OptionInput {
     label: String,
     description: Option<String>,
 }
 
 /// Parses the questions of an input: a list, or one question with its choices (Copilot).
-fn asked(input: &Value) -> Vec<Asked> {
+fn question_input(input: &Value) -> Vec<QuestionInput> {
     if let Some(list) = input.get("questions") {
         return Vec::deserialize(list).unwrap_or_default();
     }
@@ -74,37 +74,43 @@ fn asked(input: &Value) -> Vec<Asked> {
     };
     let choices = input.get("choices").and_then(Value::as_array).into_iter().flatten();
     let options = choices.filter_map(|choice| {
-        Some(AskedOption { label: choice.as_str()?.to_owned(), description: None })
+        Some(OptionInput { label: choice.as_str()?.to_owned(), description: None })
     });
     let options = options.collect();
-    vec![Asked { question: question.to_owned(), header: None, options, multi_select: false }]
+    vec![QuestionInput {
+        question: question.to_owned(),
+        header: None,
+        options,
+        multi_select: false,
+    }]
 }
 
 /// AskUserQuestion: questions from the input, answers from the result.
-pub fn question(call: &Call) -> Shown {
-    let asked = asked(&call.input);
+pub fn question(call: &ParsedCall) -> CardContent {
+    let question_input = question_input(&call.input);
     let answers = call.result.get("answers");
     let given = |question: &str| {
-        let told = call.tool.answer.as_ref().and_then(|answer| {
-            let choice = answer.choices.iter().find(|(asked, _)| asked == question)?;
+        let recorded = call.tool.answer.as_ref().and_then(|answer| {
+            let choice =
+                answer.choices.iter().find(|(question_input, _)| question_input == question)?;
             Some(choice.1.clone())
         });
-        told.or_else(|| Some(answers?.get(question)?.as_str()?.to_owned()))
+        recorded.or_else(|| Some(answers?.get(question)?.as_str()?.to_owned()))
     };
-    let items: Vec<QuestionItem> = asked
+    let items: Vec<QuestionItem> = question_input
         .into_iter()
-        .map(|asked| {
-            let answer = given(&asked.question);
-            let options = asked.options.into_iter().map(|option| QuestionOption {
+        .map(|question_input| {
+            let answer = given(&question_input.question);
+            let options = question_input.options.into_iter().map(|option| QuestionOption {
                 chosen: is_chosen(answer.as_deref(), &option.label),
                 label: option.label,
                 description: option.description,
             });
             QuestionItem {
-                header: asked.header,
+                header: question_input.header,
                 options: options.collect(),
-                question: asked.question,
-                multi_select: asked.multi_select,
+                question: question_input.question,
+                multi_select: question_input.multi_select,
                 answer,
             }
         })
@@ -117,7 +123,7 @@ pub fn question(call: &Call) -> Shown {
     if more > 0 {
         summary.push(Span::plain(format!("  +{}", format::count(more, "question"))).dim());
     }
-    let answer = call.tool.answer.as_ref().map(shown_answer).or_else(|| {
+    let answer = call.tool.answer.as_ref().map(block_answer).or_else(|| {
         answers.and_then(Value::as_object)?;
         let texts: Vec<&str> = items.iter().filter_map(|item| item.answer.as_deref()).collect();
         Some(Answer { decision: Decision::Answered, text: texts.join(", "), observed: true })
@@ -127,7 +133,7 @@ pub fn question(call: &Call) -> Shown {
         let text = String::new();
         call.is_failed().then_some(Answer { decision: Decision::Declined, text, observed: false })
     });
-    let mut shown = Shown::new(call.name(), summary);
+    let mut shown = CardContent::new(call.name(), summary);
     shown.question = Some(Question { kind: QuestionKind::Choice, items, answer });
     shown
 }

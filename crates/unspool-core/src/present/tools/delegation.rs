@@ -1,11 +1,11 @@
 //! Delegated work: sub-agents and skills.
 
-use super::call::{Call, Shown};
+use super::call::{CardContent, ParsedCall};
 use crate::block::{Block, Fold, Notice, Span, Tone};
 use crate::present::{format, markdown};
 
 /// A sub-agent call: prompt and report.
-pub fn agent(call: &Call) -> Shown {
+pub fn agent(call: &ParsedCall) -> CardContent {
     let task = call.text(&["description", "name", "task", "task_name"]);
     let prompt = call.text(&["prompt", "message", "objective"]).unwrap_or_default();
     let mut summary = Vec::new();
@@ -13,7 +13,7 @@ pub fn agent(call: &Call) -> Shown {
         summary.push(Span::plain(format!("{}  ", super::line(kind))).strong());
     }
     summary.push(Span::plain(super::line(task.unwrap_or(prompt))));
-    let mut shown = Shown::new(call.name(), summary);
+    let mut shown = CardContent::new(call.name(), summary);
     if !prompt.is_empty() {
         shown.body.push(Block::Fold(Fold {
             title: vec![Span::plain("Prompt")],
@@ -34,14 +34,14 @@ pub fn agent(call: &Call) -> Shown {
 }
 
 /// The report texts of the result. The output for the model wraps them in notes.
-fn report(call: &Call) -> Vec<Block> {
+fn report(call: &ParsedCall) -> Vec<Block> {
     let listed = call.result.get("content").unwrap_or(&call.result).as_array();
     let texts: Vec<String> = listed
         .into_iter()
         .flatten()
         .filter_map(|block| block.get("text")?.as_str())
         .filter(|text| !text.starts_with("<tools-used-before-summary>"))
-        .map(|text| handed_back(text).unwrap_or_else(|| text.to_owned()))
+        .map(|text| hand_back_report(text).unwrap_or_else(|| text.to_owned()))
         .collect();
     if !texts.is_empty() && !call.is_failed() {
         return texts.iter().flat_map(|text| markdown::blocks(text)).collect();
@@ -51,7 +51,7 @@ fn report(call: &Call) -> Vec<Block> {
 
 /// Unwraps the hand-back frame that Claude Code 2.1.325 puts around the report of an agent that
 /// started another agent: the lines of the report are indented, those of the frame are not.
-fn handed_back(text: &str) -> Option<String> {
+fn hand_back_report(text: &str) -> Option<String> {
     let mut lines = text.lines().skip_while(|line| !line.starts_with("[Subagent hand-back]"));
     lines.next()?;
     let report: Vec<&str> =
@@ -60,12 +60,12 @@ fn handed_back(text: &str) -> Option<String> {
 }
 
 /// A skill loaded by the model.
-pub fn skill(call: &Call) -> Shown {
+pub fn skill(call: &ParsedCall) -> CardContent {
     let name = call.text(&["skill", "name", "command"]).unwrap_or_default();
     let mut summary = vec![Span::plain(super::line(name)).strong()];
     if let Some(arguments) = call.text(&["args", "arguments"]) {
         summary.push(Span::plain(format!("  {}", super::line(arguments))));
     }
     let body = call.output().map(markdown::blocks).unwrap_or_default();
-    Shown::new(call.name(), summary).with(body)
+    CardContent::new(call.name(), summary).with(body)
 }

@@ -3,13 +3,13 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::call::{Call, Shown};
+use super::call::{CardContent, ParsedCall};
 use crate::block::{Block, Code, Diff, Span, Tone};
 use crate::present::{diff, format};
 
 /// Read: a range of lines of a file.
-pub fn read(call: &Call) -> Shown {
-    let (code, offset) = stretch(call);
+pub fn read(call: &ParsedCall) -> CardContent {
+    let (code, offset) = read_range(call);
     let code = code.filter(|code| !code.text.is_empty());
     let mut summary = call.path_summary();
     if let Some(code) = &code {
@@ -21,11 +21,11 @@ pub fn read(call: &Call) -> Shown {
         };
         summary.push(Span::plain(text).dim());
     }
-    Shown::new(call.name(), summary).with(code.map(Block::Code).into_iter().collect())
+    CardContent::new(call.name(), summary).with(code.map(Block::Code).into_iter().collect())
 }
 
 /// The text that was read and its first line number, if recorded.
-fn stretch(call: &Call) -> (Option<Code>, Option<u64>) {
+fn read_range(call: &ParsedCall) -> (Option<Code>, Option<u64>) {
     let language = call.path().and_then(format::language);
     // Claude Code stores the file in the result; OpenCode 1.18 stores what its screen displays.
     let file = call.result.get("file");
@@ -46,7 +46,7 @@ fn stretch(call: &Call) -> (Option<Code>, Option<u64>) {
     }
     // An image or document: `media` makes its block from the result.
     let Some(output) = call.output().filter(|_| file.is_none()) else { return (None, offset()) };
-    let code = match unnumbered(output, call.number(&["limit"]).is_none()) {
+    let code = match strip_line_numbers(output, call.number(&["limit"]).is_none()) {
         Some((first_line, text)) => Code { language, text, first_line: Some(first_line) },
         None => Code { language, text: output.trim_end().to_owned(), first_line: None },
     };
@@ -56,7 +56,7 @@ fn stretch(call: &Call) -> (Option<Code>, Option<u64>) {
 /// Strips the line numbers that agents add for the model: `1\t`, `     1→` in Claude Code before
 /// 2.1, `1: ` in OpenCode. Returns `None` unless the lines are numbered consecutively. `is_whole`:
 /// the file was read to its end.
-fn unnumbered(output: &str, is_whole: bool) -> Option<(u64, String)> {
+fn strip_line_numbers(output: &str, is_whole: bool) -> Option<(u64, String)> {
     let (text, marks) = content_of(output);
     let mut first = None;
     let mut lines = Vec::new();
@@ -90,20 +90,20 @@ fn content_of(output: &str) -> (&str, &'static [&'static str]) {
     };
     let text = text.trim_end();
     let text = text.strip_suffix("</content>").unwrap_or(text).trim_end_matches('\n');
-    let told = text.rsplit_once("\n\n(").filter(|(_, note)| !note.contains('\n'));
-    (told.map_or(text, |(text, _)| text), &[": "])
+    let body = text.rsplit_once("\n\n(").filter(|(_, note)| !note.contains('\n'));
+    (body.map_or(text, |(text, _)| text), &[": "])
 }
 
 /// Edit and MultiEdit: the diff.
-pub fn edit(call: &Call) -> Shown {
-    let diffs = kept_patch(call).unwrap_or_else(|| asked_edits(call));
-    changed(call, diffs)
+pub fn edit(call: &ParsedCall) -> CardContent {
+    let diffs = recorded_patch(call).unwrap_or_else(|| requested_edits(call));
+    diff_content(call, diffs)
 }
 
 /// Write: a new file, or the diff of an existing one.
-pub fn write(call: &Call) -> Shown {
-    if let Some(diffs) = kept_patch(call) {
-        return changed(call, diffs);
+pub fn write(call: &ParsedCall) -> CardContent {
+    if let Some(diffs) = recorded_patch(call) {
+        return diff_content(call, diffs);
     }
     let content = call.text(&["content", "file_text", "contents", "text"]).unwrap_or_default();
     let mut summary = call.path_summary();
@@ -115,20 +115,20 @@ pub fn write(call: &Call) -> Shown {
         first_line: Some(1),
     };
     let body = if content.is_empty() { Vec::new() } else { vec![Block::Code(code)] };
-    Shown::new(call.name(), summary).with(body)
+    CardContent::new(call.name(), summary).with(body)
 }
 
 /// A patch to one or more files.
-pub fn patch(call: &Call) -> Shown {
+pub fn patch(call: &ParsedCall) -> CardContent {
     let text = call.input.as_str().or_else(|| call.text(&["patch", "input", "patchText", "diff"]));
-    let diffs = kept_patch(call).unwrap_or_else(|| text.map(diff::patch).unwrap_or_default());
+    let diffs = recorded_patch(call).unwrap_or_else(|| text.map(diff::patch).unwrap_or_default());
     if diffs.is_empty() {
         return super::generic::unknown(call);
     }
-    changed(call, diffs)
+    diff_content(call, diffs)
 }
 
-fn changed(call: &Call, diffs: Vec<Diff>) -> Shown {
+fn diff_content(call: &ParsedCall, diffs: Vec<Diff>) -> CardContent {
     let (added, removed) =
         diffs.iter().map(Diff::counts).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
     let mut summary = call.path_summary();
@@ -143,14 +143,14 @@ fn changed(call: &Call, diffs: Vec<Diff>) -> Shown {
     if removed > 0 {
         summary.push(Span::plain(format!("  −{removed}")).toned(Tone::Removed));
     }
-    Shown::new(call.name(), summary).with(diffs.into_iter().map(Block::Diff).collect())
+    CardContent::new(call.name(), summary).with(diffs.into_iter().map(Block::Diff).collect())
 }
 
 /// The patch that the agent stored with the result: it has the real line numbers.
-fn kept_patch(call: &Call) -> Option<Vec<Diff>> {
+fn recorded_patch(call: &ParsedCall) -> Option<Vec<Diff>> {
     if let Some(hunks) = call.result.get("structuredPatch") {
         let hunks = Vec::<diff::PatchHunk>::deserialize(hunks).ok()?;
-        return (!hunks.is_empty()).then(|| vec![diff::structured(call.path(), &hunks)]);
+        return (!hunks.is_empty()).then(|| vec![diff::from_structured_patch(call.path(), &hunks)]);
     }
     if let Some(changes) = call.result.get("changes") {
         return Some(codex_changes(changes)).filter(|diffs| !diffs.is_empty());
@@ -184,12 +184,12 @@ fn codex_changes(changes: &Value) -> Vec<Diff> {
                 _ => diff::between(Some(path), "", content, None),
             };
         }
-        let told = text(["unified_diff", "diff"]).unwrap_or_default();
+        let body = text(["unified_diff", "diff"]).unwrap_or_default();
         match kind {
-            "add" => diff::between(Some(path), "", told, None),
-            "delete" => diff::between(Some(path), told, "", None),
+            "add" => diff::between(Some(path), "", body, None),
+            "delete" => diff::between(Some(path), body, "", None),
             _ => {
-                let mut found = diff::patch(&format!("--- {path}\n+++ {path}\n{told}"));
+                let mut found = diff::patch(&format!("--- {path}\n+++ {path}\n{body}"));
                 let mut diff = if found.is_empty() {
                     diff::between(Some(path), "", "", None)
                 } else {
@@ -204,7 +204,7 @@ fn codex_changes(changes: &Value) -> Vec<Diff> {
 }
 
 /// The edits requested in the input, if the result has no patch.
-fn asked_edits(call: &Call) -> Vec<Diff> {
+fn requested_edits(call: &ParsedCall) -> Vec<Diff> {
     let one = |edit: &Value| {
         let text = |keys: [&str; 3]| keys.iter().find_map(|key| edit.get(key)?.as_str());
         let old = text(["old_string", "oldString", "old_str"]).unwrap_or_default();

@@ -34,9 +34,9 @@ impl Notice {
 
 impl Question {
     /// The answer to the question as a whole. `None` if the items have their own answers.
-    pub fn untold_answer(&self) -> Option<&Answer> {
-        let is_told = self.items.iter().any(|item| item.answer.is_some());
-        self.answer.as_ref().filter(|_| !is_told)
+    pub fn overall_answer(&self) -> Option<&Answer> {
+        let has_item_answers = self.items.iter().any(|item| item.answer.is_some());
+        self.answer.as_ref().filter(|_| !has_item_answers)
     }
 }
 
@@ -70,7 +70,7 @@ impl Answer {
 
     /// The decision and an optional remark. If the answer's text contains the decision
     /// (`allowed once`), the text replaces it and there is no remark.
-    pub fn said(&self) -> (&str, Option<&str>) {
+    pub fn decision_text(&self) -> (&str, Option<&str>) {
         let (text, decision) = (self.text.trim(), self.decision.name());
         if text.split(|c: char| !c.is_alphanumeric()).any(|word| word == decision) {
             return (text, None);

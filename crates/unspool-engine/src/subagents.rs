@@ -2,7 +2,7 @@
 //! to the session that started them.
 
 use unspool_core::id::SessionId;
-use unspool_core::present::agents::{Family, Search};
+use unspool_core::present::agents::{SubagentLookup, SubagentSessions};
 use unspool_core::session::{Transcript, Turn};
 use unspool_store::contract::{Store, StoreError, Window};
 
@@ -10,13 +10,13 @@ use unspool_store::contract::{Store, StoreError, Window};
 const LONG: u64 = 2000;
 
 /// Finds the stored sessions of the sub-agents in these turns, nested ones included.
-pub async fn family<S: Store>(
+pub async fn subagents<S: Store>(
     store: &S,
     agent: &str,
     turns: &[Turn],
-) -> Result<Family, StoreError> {
-    let mut search = Search::among(turns);
-    while let Some(id) = search.next_id() {
+) -> Result<SubagentSessions, StoreError> {
+    let mut lookup = SubagentLookup::among(turns);
+    while let Some(id) = lookup.next_id() {
         let wanted = SessionId::of(agent, &id);
         let Some(stored) = store.find(wanted.to_string()).await?.pop() else { continue };
         if stored.summary.session.id != wanted {
@@ -28,7 +28,7 @@ pub async fn family<S: Store>(
             false => Window::All,
         };
         let turns = store.turns(stored.row, window).await?;
-        search.add(&Transcript { session: stored.summary.session, turns });
+        lookup.add(&Transcript { session: stored.summary.session, turns });
     }
-    Ok(search.family())
+    Ok(lookup.subagents())
 }

@@ -2,25 +2,25 @@
 
 /// Query parameters in order. Names are trusted constants; values are untrusted.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Query(Vec<(&'static str, String)>);
+pub struct UrlQuery(Vec<(&'static str, String)>);
 
-impl Query {
+impl UrlQuery {
     /// Sets a parameter, or removes it if the value is missing or empty.
     #[must_use]
-    pub fn with(mut self, name: &'static str, value: Option<&str>) -> Query {
-        self.0.retain(|(held, _)| *held != name);
+    pub fn with(mut self, name: &'static str, value: Option<&str>) -> UrlQuery {
+        self.0.retain(|(key, _)| *key != name);
         self.0
             .extend(value.filter(|value| !value.is_empty()).map(|value| (name, value.to_owned())));
         self
     }
 
     #[must_use]
-    pub fn without(&self, name: &'static str) -> Query {
+    pub fn without(&self, name: &'static str) -> UrlQuery {
         self.clone().with(name, None)
     }
 
     pub fn get(&self, name: &str) -> Option<&str> {
-        self.0.iter().find(|(held, _)| *held == name).map(|(_, value)| value.as_str())
+        self.0.iter().find(|(key, _)| *key == name).map(|(_, value)| value.as_str())
     }
 
     pub fn pairs(&self) -> impl Iterator<Item = (&'static str, &str)> {
@@ -64,7 +64,8 @@ mod tests {
 
     #[test]
     fn what_is_chosen_is_what_the_address_says() {
-        let query = Query::default().with("agent", Some("codex")).with("project", Some("/a b&c=ä"));
+        let query =
+            UrlQuery::default().with("agent", Some("codex")).with("project", Some("/a b&c=ä"));
         assert_eq!(query.at("/"), "/?agent=codex&project=/a%20b%26c%3D%C3%A4");
         assert_eq!(query.without("agent").at("/"), "/?project=/a%20b%26c%3D%C3%A4");
         assert_eq!(query.clone().with("agent", Some("gemini")).get("agent"), Some("gemini"));

@@ -2,7 +2,7 @@
 
 /// The class of secret that a name announces.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Class {
+pub(super) enum SecretClass {
     /// May be chosen by a person: need not look random.
     Password,
     /// Multiple words.
@@ -12,20 +12,20 @@ pub(super) enum Class {
     Key,
 }
 
-impl Class {
+impl SecretClass {
     pub(super) fn kind(self) -> &'static str {
         match self {
-            Class::Password => "password",
-            Class::Phrase => "passphrase",
-            Class::Secret => "secret",
-            Class::Token => "token",
-            Class::Key => "api-key",
+            SecretClass::Password => "password",
+            SecretClass::Phrase => "passphrase",
+            SecretClass::Secret => "secret",
+            SecretClass::Token => "token",
+            SecretClass::Key => "api-key",
         }
     }
 }
 
-const LONGEST_NAME: usize = 64;
-const MOST_WORDS: usize = 12;
+const MAX_NAME_BYTES: usize = 64;
+const MAX_WORDS: usize = 12;
 
 /// Words that may follow the significant word.
 #[rustfmt::skip]
@@ -46,7 +46,7 @@ const HARMLESS_TOKENS: &[&str] = &[
 
 /// Words before `key` that make it a credential.
 #[rustfmt::skip]
-const OPENING: &[&str] = &[
+const SECRET_KEY_PREFIXES: &[&str] = &[
     "api", "access", "secret", "private", "signing", "encryption", "master", "auth", "account",
     "shared", "service", "admin", "deploy", "app", "application", "client", "server", "license",
     "storage", "subscription", "webhook", "session", "hmac", "jwt", "aes", "role", "security",
@@ -61,7 +61,7 @@ const HARMLESS_KEYS: &[&str] = &[
 ];
 
 /// The name that contains the word at `start..end`. `None` if it is too long for a name.
-pub(super) fn around(text: &str, start: usize, end: usize) -> Option<(usize, usize)> {
+pub(super) fn name_around(text: &str, start: usize, end: usize) -> Option<(usize, usize)> {
     let bytes = text.as_bytes();
     let belongs = |at: usize| {
         let byte = bytes.get(at).copied().unwrap_or_default();
@@ -71,7 +71,7 @@ pub(super) fn around(text: &str, start: usize, end: usize) -> Option<(usize, usi
     let mut from = start;
     while from > 0 && belongs(from - 1) {
         from -= 1;
-        if start - from > LONGEST_NAME {
+        if start - from > MAX_NAME_BYTES {
             return None;
         }
     }
@@ -86,7 +86,7 @@ pub(super) fn around(text: &str, start: usize, end: usize) -> Option<(usize, usi
     }
     while belongs(to) {
         to += 1;
-        if to - end.min(to) > LONGEST_NAME {
+        if to - end.min(to) > MAX_NAME_BYTES {
             return None;
         }
     }
@@ -97,8 +97,8 @@ pub(super) fn around(text: &str, start: usize, end: usize) -> Option<(usize, usi
 }
 
 /// The class of a name, if its value is a secret.
-pub(super) fn classify(name: &str) -> Option<Class> {
-    let mut words = [""; MOST_WORDS];
+pub(super) fn classify(name: &str) -> Option<SecretClass> {
+    let mut words = [""; MAX_WORDS];
     let mut count = split(name, &mut words);
     let is = |word: &str, list: &[&str]| list.iter().any(|other| word.eq_ignore_ascii_case(other));
     while count > 1 {
@@ -118,33 +118,33 @@ pub(super) fn classify(name: &str) -> Option<Class> {
     };
     let any_before = |list: &[&str]| before.iter().any(|word| is(word, list));
     if ends(&["password", "passwd", "passwort", "passcode", "pwd"]) || is(last, &["pass", "pw"]) {
-        return Some(Class::Password);
+        return Some(SecretClass::Password);
     }
     if ends(&["passphrase", "mnemonic"]) {
-        return Some(Class::Phrase);
+        return Some(SecretClass::Phrase);
     }
     if ends(&["secret", "credential", "credentials"]) {
-        return Some(Class::Secret);
+        return Some(SecretClass::Secret);
     }
     if ends(&["token"]) {
-        return (!any_before(HARMLESS_TOKENS)).then_some(Class::Token);
+        return (!any_before(HARMLESS_TOKENS)).then_some(SecretClass::Token);
     }
     if ends(&["apikey", "accesskey", "secretkey", "privatekey", "accountkey", "authkey"])
         || ends(&["signingkey", "encryptionkey", "masterkey"])
         || is(last, &["auth", "authorization"])
     {
-        return Some(Class::Key);
+        return Some(SecretClass::Key);
     }
     if is(last, &["key"]) && !any_before(HARMLESS_KEYS) {
-        let opens = before.last().is_some_and(|word| is(word, OPENING));
+        let opens = before.last().is_some_and(|word| is(word, SECRET_KEY_PREFIXES));
         let constant = !before.is_empty() && !name.bytes().any(|byte| byte.is_ascii_lowercase());
-        return (opens || constant).then_some(Class::Key);
+        return (opens || constant).then_some(SecretClass::Key);
     }
     None
 }
 
 /// Splits a name into words at separators and camel-case boundaries.
-fn split<'a>(name: &'a str, words: &mut [&'a str; MOST_WORDS]) -> usize {
+fn split<'a>(name: &'a str, words: &mut [&'a str; MAX_WORDS]) -> usize {
     let bytes = name.as_bytes();
     let mut count = 0;
     let mut start = 0;
@@ -152,7 +152,7 @@ fn split<'a>(name: &'a str, words: &mut [&'a str; MOST_WORDS]) -> usize {
         if let Some(word) = name.get(from..to)
             && !word.is_empty()
         {
-            if count == MOST_WORDS {
+            if count == MAX_WORDS {
                 words.rotate_left(1);
                 count -= 1;
             }

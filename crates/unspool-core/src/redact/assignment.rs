@@ -1,16 +1,16 @@
 //! Finds the value assigned to a name: in an `.env` file, in JSON, YAML or source code, as a
 //! command-line option, in a URL query, or in a sentence.
 
-use super::judge::{LONGEST_VALUE, Setting};
+use super::verdict::{AssignmentKind, MAX_VALUE_BYTES};
 
-const WIDEST_GAP: usize = 40;
+const MAX_GAP_BYTES: usize = 40;
 
 /// A value's byte range and the form of its assignment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Value {
     pub(super) start: usize,
     pub(super) end: usize,
-    pub(super) setting: Setting,
+    pub(super) assignment: AssignmentKind,
 }
 
 /// Finds the value assigned to the name at `from..to`.
@@ -34,10 +34,10 @@ pub(super) fn value_of(text: &str, from: usize, to: usize) -> Option<Value> {
     }
     let gap = spaces(bytes, next);
     let spaced = gap > next;
-    let mut setting = match at(gap) {
+    let mut assignment = match at(gap) {
         b'=' if at(gap + 1) == b'>' => {
             next = gap + 2;
-            Setting::Loose
+            AssignmentKind::Loose
         }
         b'=' => {
             next = gap + 1;
@@ -45,24 +45,24 @@ pub(super) fn value_of(text: &str, from: usize, to: usize) -> Option<Value> {
                 next += 1;
             }
             if option {
-                Setting::Option
+                AssignmentKind::Option
             } else if matches!(before, b'?' | b'&') && !spaced {
-                Setting::Query
+                AssignmentKind::Query
             } else if constant && !spaced && !matches!(at(next), b' ' | b'\t') {
-                Setting::Environment
+                AssignmentKind::Environment
             } else {
-                Setting::Loose
+                AssignmentKind::Loose
             }
         }
         b':' if at(gap + 1) == b':' => return None,
         b':' => {
             colon = true;
             next = gap + 1 + usize::from(at(gap + 1) == b'=');
-            if starts_line(bytes, from) { Setting::Line } else { Setting::Loose }
+            if starts_line(bytes, from) { AssignmentKind::Line } else { AssignmentKind::Loose }
         }
         b'>' if before == b'<' && !spaced => {
             next = gap + 1;
-            Setting::Markup
+            AssignmentKind::Markup
         }
         b',' if quoted_name.is_some() => {
             next = gap + 1;
@@ -71,34 +71,34 @@ pub(super) fn value_of(text: &str, from: usize, to: usize) -> Option<Value> {
                 // `set("password", "…")`: one argument after the other.
                 None => listed = true,
             }
-            Setting::Loose
+            AssignmentKind::Loose
         }
         b'|' if spaced => {
             next = gap + 1;
-            Setting::Loose
+            AssignmentKind::Loose
         }
         b'\n' | b'\r' | b'\\' => {
-            // `- name: DB_PASSWORD`, and on the next line `value: …`.
+            // `- name: DB_PASSWORD`, and on the next line `value_shape: …`.
             next = after_word(bytes, gap, "value")?;
-            Setting::Line
+            AssignmentKind::Line
         }
         _ if option && spaced => {
             next = gap;
-            Setting::Option
+            AssignmentKind::Option
         }
         b'i' | b'w' if spaced => {
             let verb = ["is ", "was ", "is: "]
                 .into_iter()
                 .find(|verb| bytes[gap..].starts_with(verb.as_bytes()))?;
             next = gap + verb.len();
-            Setting::Sentence
+            AssignmentKind::Sentence
         }
         _ => return None,
     };
     next = spaces(bytes, next);
-    if let Some(after) = after_type(bytes, next, setting) {
+    if let Some(after) = after_type(bytes, next, assignment) {
         next = after;
-        setting = Setting::Loose;
+        assignment = AssignmentKind::Loose;
     }
     // b"…", r"…"
     if matches!(at(next), b'b' | b'r' | b'u') && matches!(at(next + 1), b'"' | b'\'') {
@@ -111,38 +111,40 @@ pub(super) fn value_of(text: &str, from: usize, to: usize) -> Option<Value> {
         let mark = at(next + length - 1);
         let start = next + length;
         let end = closing(bytes, start, depth, mark);
-        let setting = match setting {
-            Setting::Environment
-            | Setting::Option
-            | Setting::Query
-            | Setting::Markup
-            | Setting::Sentence => setting,
+        let assignment = match assignment {
+            AssignmentKind::Environment
+            | AssignmentKind::Option
+            | AssignmentKind::Query
+            | AssignmentKind::Markup
+            | AssignmentKind::Sentence => assignment,
             // `"API_SECRET": "…"`. After `=` it would be a constant in source code.
-            Setting::Line | Setting::Loose if constant && colon => Setting::Environment,
-            Setting::Field | Setting::Line => Setting::Field,
-            Setting::Literal | Setting::Loose => {
+            AssignmentKind::Line | AssignmentKind::Loose if constant && colon => {
+                AssignmentKind::Environment
+            }
+            AssignmentKind::Field | AssignmentKind::Line => AssignmentKind::Field,
+            AssignmentKind::Literal | AssignmentKind::Loose => {
                 if quoted_name.is_some() && !listed {
-                    Setting::Field
+                    AssignmentKind::Field
                 } else {
-                    Setting::Literal
+                    AssignmentKind::Literal
                 }
             }
         };
-        return piece(text, start, end, setting);
+        return piece(text, start, end, assignment);
     }
     if listed {
         return None;
     }
-    let end = open_end(bytes, next, setting);
-    if setting == Setting::Line && !ends_line(bytes, end) {
-        setting = Setting::Loose;
+    let end = open_end(bytes, next, assignment);
+    if assignment == AssignmentKind::Line && !ends_line(bytes, end) {
+        assignment = AssignmentKind::Loose;
     }
-    piece(text, next, end, setting)
+    piece(text, next, end, assignment)
 }
 
-fn piece(text: &str, start: usize, end: usize, setting: Setting) -> Option<Value> {
+fn piece(text: &str, start: usize, end: usize, assignment: AssignmentKind) -> Option<Value> {
     let end = text.floor_char_boundary(end);
-    (start < end && text.is_char_boundary(start)).then_some(Value { start, end, setting })
+    (start < end && text.is_char_boundary(start)).then_some(Value { start, end, assignment })
 }
 
 /// A quote at any escape depth: the number of backslashes, and the total length.
@@ -154,7 +156,7 @@ fn quote(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
 
 /// The end of a quoted value: the closing quote at the same escape depth.
 fn closing(bytes: &[u8], start: usize, depth: usize, mark: u8) -> usize {
-    let most = bytes.len().min(start + 2 * LONGEST_VALUE);
+    let most = bytes.len().min(start + 2 * MAX_VALUE_BYTES);
     let mut slashes = 0;
     for (at, byte) in bytes.iter().enumerate().take(most).skip(start) {
         if *byte == mark && slashes <= depth {
@@ -169,8 +171,8 @@ fn closing(bytes: &[u8], start: usize, depth: usize, mark: u8) -> usize {
 }
 
 /// The end of an unquoted value.
-fn open_end(bytes: &[u8], start: usize, setting: Setting) -> usize {
-    let most = bytes.len().min(start + LONGEST_VALUE);
+fn open_end(bytes: &[u8], start: usize, assignment: AssignmentKind) -> usize {
+    let most = bytes.len().min(start + MAX_VALUE_BYTES);
     let mut end = start;
     while end < most {
         let byte = bytes[end];
@@ -178,10 +180,10 @@ fn open_end(bytes: &[u8], start: usize, setting: Setting) -> usize {
         let stops = match byte {
             b' ' | b'\t' | b'\n' | b'\r' | b'"' | b'\'' | b'`' | b'<' | b'>' | 0 => true,
             b'\\' => matches!(next, b'n' | b'r' | b't' | b'"' | b'\'' | b'\\' | b'\n' | b'u'),
-            b'&' => setting == Setting::Query || next == b'&',
-            b'#' => setting == Setting::Query,
+            b'&' => assignment == AssignmentKind::Query || next == b'&',
+            b'#' => assignment == AssignmentKind::Query,
             b';' | b',' | b')' | b'}' | b']' | b'|' => {
-                setting != Setting::Environment && setting != Setting::Option
+                assignment != AssignmentKind::Environment && assignment != AssignmentKind::Option
                     || matches!(next, b' ' | b'\t' | b'\n' | b'\r' | b'"' | b'\'' | b'\\' | 0)
             }
             0x1b => true,
@@ -199,15 +201,15 @@ fn open_end(bytes: &[u8], start: usize, setting: Setting) -> usize {
 }
 
 fn spaces(bytes: &[u8], from: usize) -> usize {
-    let gap = bytes.get(from..).unwrap_or_default().iter().take(WIDEST_GAP);
+    let gap = bytes.get(from..).unwrap_or_default().iter().take(MAX_GAP_BYTES);
     from + gap.take_while(|byte| matches!(byte, b' ' | b'\t')).count()
 }
 
-/// The start of the value after `…, "value": ` or after a line `value: `.
+/// The start of the value after `…, "value_shape": ` or after a line `value_shape: `.
 fn after_word(bytes: &[u8], from: usize, word: &str) -> Option<usize> {
     let rest = bytes.get(from..)?;
     let mut gap = 0;
-    while let Some(byte) = rest.get(gap).filter(|_| gap < WIDEST_GAP) {
+    while let Some(byte) = rest.get(gap).filter(|_| gap < MAX_GAP_BYTES) {
         match byte {
             b' ' | b'\t' | b'\n' | b'\r' | b'"' | b'\'' | b'\\' => gap += 1,
             // An escaped newline.
@@ -225,13 +227,13 @@ fn after_word(bytes: &[u8], from: usize, word: &str) -> Option<usize> {
 }
 
 /// The start of the value after a type annotation: `token: string = "…"`.
-fn after_type(bytes: &[u8], from: usize, setting: Setting) -> Option<usize> {
-    if !matches!(setting, Setting::Line | Setting::Loose) {
+fn after_type(bytes: &[u8], from: usize, assignment: AssignmentKind) -> Option<usize> {
+    if !matches!(assignment, AssignmentKind::Line | AssignmentKind::Loose) {
         return None;
     }
     let rest = bytes.get(from..)?;
     let typed = |byte: &u8| byte.is_ascii_alphanumeric() || b"_:&<>[]?|' ".contains(byte);
-    let length = rest.iter().take(WIDEST_GAP).take_while(|byte| typed(byte)).count();
+    let length = rest.iter().take(MAX_GAP_BYTES).take_while(|byte| typed(byte)).count();
     let assigns = rest.get(length) == Some(&b'=') && rest.get(length + 1) != Some(&b'=');
     let name = rest.get(..length)?;
     // Without a space, `=` may be base64 padding.
@@ -246,7 +248,7 @@ pub(super) fn is_constant(name: &str) -> bool {
 
 /// True if only editor, diff or list prefixes precede the name on its line.
 fn starts_line(bytes: &[u8], from: usize) -> bool {
-    let before = bytes.get(from.saturating_sub(WIDEST_GAP)..from).unwrap_or_default();
+    let before = bytes.get(from.saturating_sub(MAX_GAP_BYTES)..from).unwrap_or_default();
     for byte in before.iter().rev() {
         match byte {
             b'\n' | b'\r' => return true,
@@ -258,7 +260,7 @@ fn starts_line(bytes: &[u8], from: usize) -> bool {
             _ => return false,
         }
     }
-    from <= WIDEST_GAP
+    from <= MAX_GAP_BYTES
 }
 
 fn ends_line(bytes: &[u8], end: usize) -> bool {

@@ -6,7 +6,7 @@ pub(super) const MARK: &str = "[redacted:";
 
 /// Common non-secret values and words.
 #[rustfmt::skip]
-const ORDINARY: &[&str] = &[
+const ORDINARY_WORDS: &[&str] = &[
     "admin", "allow", "anonymous", "argument", "array", "async", "await", "basic", "bearer", "bool",
     "boolean", "bytes", "change-me", "change_me", "changeit", "changeme", "const", "correct",
     "credential", "credentials", "default", "delete", "denied", "deny", "disabled", "dummy",
@@ -25,7 +25,7 @@ const ORDINARY: &[&str] = &[
 ];
 
 /// Prefixes of agent and model ids, which look random but are not credentials.
-const IDS: &[&str] = &[
+const ID_PREFIXES: &[&str] = &[
     "toolu_",
     "call_",
     "msg_",
@@ -47,8 +47,8 @@ const IDS: &[&str] = &[
 /// Character statistics of a value.
 pub(super) struct Shape {
     pub(super) length: usize,
-    pub(super) small: usize,
-    pub(super) large: usize,
+    pub(super) lowercase: usize,
+    pub(super) uppercase: usize,
     pub(super) digits: usize,
     pub(super) others: usize,
     /// Bits per character.
@@ -58,22 +58,29 @@ pub(super) struct Shape {
 impl Shape {
     pub(super) fn of(value: &str) -> Shape {
         let mut counts = [0u32; 256];
-        let (mut small, mut large, mut digits) = (0, 0, 0);
+        let (mut lowercase, mut uppercase, mut digits) = (0, 0, 0);
         for byte in value.bytes() {
             counts[usize::from(byte)] += 1;
-            small += usize::from(byte.is_ascii_lowercase());
-            large += usize::from(byte.is_ascii_uppercase());
+            lowercase += usize::from(byte.is_ascii_lowercase());
+            uppercase += usize::from(byte.is_ascii_uppercase());
             digits += usize::from(byte.is_ascii_digit());
         }
         let length = value.len();
         let share = |count: u32| f64::from(count) / length.max(1) as f64;
         let entropy = counts.iter().filter(|count| **count > 0).map(|count| share(*count));
         let entropy = entropy.map(|share| -share * share.log2()).sum();
-        Shape { length, small, large, digits, others: length - small - large - digits, entropy }
+        Shape {
+            length,
+            lowercase,
+            uppercase,
+            digits,
+            others: length - lowercase - uppercase - digits,
+            entropy,
+        }
     }
 
     pub(super) fn letters(&self) -> usize {
-        self.small + self.large
+        self.lowercase + self.uppercase
     }
 
     /// Only letters.
@@ -85,7 +92,7 @@ impl Shape {
     pub(super) fn is_random(&self) -> bool {
         let mixed = self.digits >= 2 && self.letters() >= 2 && self.entropy >= 2.5;
         let long = self.digits >= 1 && self.letters() >= 4 && self.entropy >= 3.2;
-        let letters = self.small >= 4 && self.large >= 4 && self.entropy >= 4.0;
+        let letters = self.lowercase >= 4 && self.uppercase >= 4 && self.entropy >= 4.0;
         (self.length >= 8 && mixed) || (self.length >= 16 && long) || (self.length >= 24 && letters)
     }
 }
@@ -96,7 +103,9 @@ pub(super) fn is_placeholder(value: &str) -> bool {
         return true;
     }
     let first = value.as_bytes().first().copied().unwrap_or_default();
-    if matches!(first, b'$' | b'<' | b'{' | b'%' | b'(' | b'[' | b'&' | b'\\') || is_dull(value) {
+    if matches!(first, b'$' | b'<' | b'{' | b'%' | b'(' | b'[' | b'&' | b'\\')
+        || is_repetitive(value)
+    {
         return true;
     }
     if ["${", "{{", "$(", "<%", "%s", "%v", "{}", "...", "…", "***", "•••"]
@@ -105,7 +114,7 @@ pub(super) fn is_placeholder(value: &str) -> bool {
     {
         return true;
     }
-    let small = value.to_ascii_lowercase();
+    let lowercase = value.to_ascii_lowercase();
     let words = [
         "your-",
         "your_",
@@ -133,11 +142,13 @@ pub(super) fn is_placeholder(value: &str) -> bool {
         "some_",
         "todo",
     ];
-    small == "your" || words.iter().any(|word| small.contains(word)) || small.starts_with("your")
+    lowercase == "your"
+        || words.iter().any(|word| lowercase.contains(word))
+        || lowercase.starts_with("your")
 }
 
 /// True if the value repeats very few characters.
-fn is_dull(value: &str) -> bool {
+fn is_repetitive(value: &str) -> bool {
     let mut seen: Vec<char> = Vec::with_capacity(4);
     for character in value.chars() {
         if !seen.contains(&character) {
@@ -152,12 +163,12 @@ fn is_dull(value: &str) -> bool {
 
 /// True for sample keys, without their public prefix: `ghp_xxxxxxxx`, `AKIAIOSFODNN7EXAMPLE`.
 pub(super) fn is_sample(key: &str) -> bool {
-    let large = key.to_ascii_uppercase();
+    let uppercase = key.to_ascii_uppercase();
     key.contains(MARK)
-        || is_dull(key)
+        || is_repetitive(key)
         || ["EXAMPLE", "XXXXXX", "YOUR_", "YOUR-", "PLACEHOLDER", "000000000000", "REDACTED"]
             .iter()
-            .any(|word| large.contains(word))
+            .any(|word| uppercase.contains(word))
 }
 
 /// True for paths and URLs.
@@ -246,17 +257,17 @@ pub(super) fn is_number(value: &str) -> bool {
 }
 
 pub(super) fn is_ordinary(value: &str) -> bool {
-    ORDINARY.iter().any(|word| word.eq_ignore_ascii_case(value))
+    ORDINARY_WORDS.iter().any(|word| word.eq_ignore_ascii_case(value))
 }
 
 pub(super) fn is_id(value: &str) -> bool {
-    IDS.iter().any(|prefix| value.starts_with(prefix))
+    ID_PREFIXES.iter().any(|prefix| value.starts_with(prefix))
 }
 
 /// Decodes base64, without incomplete trailing bits. `None` if the text is not base64.
-pub(super) fn decoded(text: &str) -> Option<Vec<u8>> {
+pub(super) fn decode_base64(text: &str) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(text.len() * 3 / 4);
-    let (mut bits, mut held) = (0u32, 0u32);
+    let (mut bits, mut bit_count) = (0u32, 0u32);
     for byte in text.bytes().filter(|byte| *byte != b'=') {
         let value = match byte {
             b'A'..=b'Z' => byte - b'A',
@@ -267,11 +278,11 @@ pub(super) fn decoded(text: &str) -> Option<Vec<u8>> {
             _ => return None,
         };
         bits = bits << 6 | u32::from(value);
-        held += 6;
-        if held >= 8 {
-            held -= 8;
-            out.push((bits >> held) as u8);
-            bits &= (1 << held) - 1;
+        bit_count += 6;
+        if bit_count >= 8 {
+            bit_count -= 8;
+            out.push((bits >> bit_count) as u8);
+            bits &= (1 << bit_count) - 1;
         }
     }
     Some(out)

@@ -7,18 +7,18 @@ use aho_corasick::{AhoCorasick, MatchKind};
 use rustc_hash::FxHashMap;
 
 use super::Edit;
-use super::report::{Replaced, Report, Spot};
-use super::value::{MARK, Shape, is_ordinary, is_wordy};
+use super::report::{Location, RedactedSecret, RedactionReport};
+use super::value_shape::{MARK, Shape, is_ordinary, is_wordy};
 
 /// Maximum number of secrets to search for everywhere; hostile text may contain more.
-const MOST_SWEPT: usize = 4096;
+const MAX_SWEPT_SECRETS: usize = 4096;
 /// Number of new secrets to search for one by one before the automaton is rebuilt.
-const MOST_FRESH: usize = 16;
+const MAX_UNINDEXED_SECRETS: usize = 16;
 /// Shorter secrets match whole words only: they may be part of a longer word by chance.
-const LONG: usize = 16;
+const MIN_SUBSTRING_BYTES: usize = 16;
 
 #[derive(Default)]
-pub(super) struct Known {
+pub(super) struct SecretTable {
     secrets: Vec<Secret>,
     /// Index of each secret, by its identity.
     places: FxHashMap<String, usize>,
@@ -36,11 +36,11 @@ struct Secret {
     /// Its replacement.
     mark: String,
     /// Its report entry, and the index in the report once it has been replaced.
-    told: Replaced,
+    report_entry: RedactedSecret,
     reported: Option<usize>,
 }
 
-impl Known {
+impl SecretTable {
     pub(super) fn is_empty(&self) -> bool {
         self.secrets.is_empty()
     }
@@ -53,7 +53,7 @@ impl Known {
     }
 
     /// The index of a secret; adds it if it is new.
-    pub(super) fn learn(&mut self, kind: &str, secret: &str, open: usize) -> usize {
+    pub(super) fn intern(&mut self, kind: &str, secret: &str, public_prefix: usize) -> usize {
         let identity = identity(kind, secret);
         if let Some(place) = self.places.get(identity.as_ref()) {
             return *place;
@@ -63,28 +63,38 @@ impl Known {
         let number = self.numbers.entry(kind.to_owned()).or_default();
         *number += 1;
         let mark = format!("{MARK}{kind}:{number}]");
-        let shown = secret.get(..open).filter(|shown| !shown.is_empty());
+        let shown = secret.get(..public_prefix).filter(|shown| !shown.is_empty());
         let mut hint = shown.map(|shown| format!("{shown}… ")).unwrap_or_default();
         // Writing to a string cannot fail.
         let _ = write!(hint, "({} characters)", secret.chars().count());
-        let told =
-            Replaced { kind: kind.to_owned(), number: *number, count: 0, places: Vec::new(), hint };
-        if self.swept.len() < MOST_SWEPT && is_telling(kind, secret) {
+        let report_entry = RedactedSecret {
+            kind: kind.to_owned(),
+            number: *number,
+            count: 0,
+            places: Vec::new(),
+            hint,
+        };
+        if self.swept.len() < MAX_SWEPT_SECRETS && is_distinctive(kind, secret) {
             self.swept.push(place);
         }
-        self.secrets.push(Secret { text: secret.to_owned(), mark, told, reported: None });
+        self.secrets.push(Secret { text: secret.to_owned(), mark, report_entry, reported: None });
         place
     }
 
     /// Records a replacement in the report.
-    pub(super) fn report(&mut self, secret: usize, spot: &Spot, report: &mut Report) {
+    pub(super) fn report(
+        &mut self,
+        secret: usize,
+        location: &Location,
+        report: &mut RedactionReport,
+    ) {
         let Some(secret) = self.secrets.get_mut(secret) else { return };
         let at = *secret.reported.get_or_insert_with(|| {
-            report.secrets.push(secret.told.clone());
+            report.secrets.push(secret.report_entry.clone());
             report.secrets.len() - 1
         });
-        if let Some(told) = report.secrets.get_mut(at) {
-            told.replaced_at(spot);
+        if let Some(report_entry) = report.secrets.get_mut(at) {
+            report_entry.record_at(location);
         }
     }
 
@@ -93,7 +103,7 @@ impl Known {
         if self.swept.is_empty() {
             return;
         }
-        if self.swept.len() - self.built > MOST_FRESH {
+        if self.swept.len() - self.built > MAX_UNINDEXED_SECRETS {
             let texts = self.swept.iter().filter_map(|at| self.secrets.get(*at));
             self.automaton = AhoCorasick::builder()
                 .match_kind(MatchKind::LeftmostLongest)
@@ -113,7 +123,7 @@ impl Known {
                 found.push(Edit { start, end: start + piece.len(), secret: *place });
             }
         }
-        found.retain(|edit| stands_alone(text, *edit));
+        found.retain(|edit| is_whole_word(text, *edit));
         if found.is_empty() {
             return;
         }
@@ -146,7 +156,7 @@ fn merge(edits: &mut Vec<Edit>, found: Vec<Edit>) {
 
 /// True if the secret is specific enough to search for without context. A password that is an
 /// ordinary word may occur anywhere.
-fn is_telling(kind: &str, secret: &str) -> bool {
+fn is_distinctive(kind: &str, secret: &str) -> bool {
     let shape = Shape::of(secret);
     if kind == "home" || is_ordinary(secret) || secret.contains(MARK) {
         return false;
@@ -155,8 +165,8 @@ fn is_telling(kind: &str, secret: &str) -> bool {
     shape.length >= 8 && mixed && !(is_wordy(secret) && shape.digits == 0)
 }
 
-fn stands_alone(text: &str, edit: Edit) -> bool {
-    if edit.end - edit.start >= LONG {
+fn is_whole_word(text: &str, edit: Edit) -> bool {
+    if edit.end - edit.start >= MIN_SUBSTRING_BYTES {
         return true;
     }
     let bytes = text.as_bytes();
