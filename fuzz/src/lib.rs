@@ -4,7 +4,7 @@
 use unspool_core::block::Block;
 use unspool_core::lines::{LineOptions, layout, turn_lines};
 use unspool_core::present::{self, ansi, markdown};
-use unspool_sources::gather::Gathering;
+use unspool_sources::decode_capture::SessionSet;
 use unspool_sources::read::lines::{Line, LineReader};
 
 /// The line reader: the first bytes give the chunk sizes; the rest, split into those chunks, must
@@ -18,9 +18,9 @@ pub fn lines(data: &[u8]) {
     let mut chunks = Vec::new();
     let mut rest = bytes;
     for cut in cuts {
-        let (chunk, behind) = rest.split_at(usize::from(*cut).min(rest.len()));
+        let (chunk, after) = rest.split_at(usize::from(*cut).min(rest.len()));
         chunks.push(chunk);
-        rest = behind;
+        rest = after;
     }
     chunks.push(rest);
     assert_eq!(read(&chunks), whole);
@@ -45,13 +45,13 @@ fn read(chunks: &[&[u8]]) -> Vec<(u64, u64, Vec<u8>)> {
 }
 
 /// A decoder: `first` determines the format, then the bytes follow.
-pub fn gather(first: &str, data: &[u8]) {
-    let mut gathering = Gathering::default();
-    let mut reading = gathering.open("capture.jsonl");
+pub fn decode_capture(first: &str, data: &[u8]) {
+    let mut session_set = SessionSet::default();
+    let mut input = session_set.open("capture.jsonl");
     let mut taken = 0;
     let mut take = |line: Line<'_>| {
         taken += 1;
-        gathering.take(&mut reading, line);
+        session_set.take(&mut input, line);
     };
     let mut reader = LineReader::new();
     for chunk in [first.as_bytes(), b"\n", data] {
@@ -60,14 +60,14 @@ pub fn gather(first: &str, data: &[u8]) {
     if let Some(rest) = reader.finish() {
         take(rest.as_line());
     }
-    assert!(gathering.close(reading, &mut |_| {}));
+    assert!(session_set.close(input, &mut |_| {}));
 
     let mut counted = 0;
-    for session in &gathering.sessions {
-        let ledger = &session.ledger;
-        let left_out: u64 = ledger.left_out.values().sum();
-        assert_eq!(ledger.read, ledger.in_parts + ledger.metadata + left_out + ledger.unreadable);
-        counted += ledger.read;
+    for session in &session_set.sessions {
+        let record_counts = &session.record_counts;
+        let left_out: u64 = record_counts.left_out.values().sum();
+        assert_eq!(record_counts.read, record_counts.in_parts + record_counts.metadata + left_out + record_counts.unreadable);
+        counted += record_counts.read;
         let transcript = session.transcript();
         transcript.usage();
         for turn in &transcript.turns {

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
+use unspool_sources::agent_table::{self, AgentRun, TableError};
 use unspool_sources::decode::Warning;
-use unspool_sources::table::{self, Agent, TableError};
 use unspool_store::contract::Store;
 use unspool_store::recorder::Recorder;
 
@@ -41,7 +41,7 @@ pub fn import<S: Store>(
     database: &Path,
     progress: &Progress,
 ) -> Result<Imported, ImportError> {
-    let agents = table::read(database)?;
+    let agents = agent_table::read(database)?;
     let known = |error| ImportError::Sync(SyncError::Store(error));
     let logs: Vec<Option<PathBuf>> = agents.iter().map(|agent| log_of(database, agent)).collect();
     let found: BTreeSet<PathBuf> =
@@ -85,7 +85,7 @@ pub fn import<S: Store>(
     Ok(Imported { report, ..imported })
 }
 
-fn missing(log: &Path, agent: &Agent) -> Warning {
+fn missing(log: &Path, agent: &AgentRun) -> Warning {
     let instead = match agent.has_prompt {
         true => "its prompt and result were imported instead",
         false => "it has no prompt either",
@@ -94,7 +94,7 @@ fn missing(log: &Path, agent: &Agent) -> Warning {
 }
 
 /// The path of an agent's log. A relative path is resolved against the database's folder.
-fn log_of(database: &Path, agent: &Agent) -> Option<PathBuf> {
+fn log_of(database: &Path, agent: &AgentRun) -> Option<PathBuf> {
     let told = agent.log.as_ref()?;
     if let (Ok(rest), Some(home)) = (told.strip_prefix("~"), std::env::home_dir()) {
         return Some(home.join(rest));
@@ -105,7 +105,7 @@ fn log_of(database: &Path, agent: &Agent) -> Option<PathBuf> {
 }
 
 /// The session id of an agent: its id, prefixed with the database name if it is only a number.
-fn session_of(database: &Path, agent: &Agent) -> String {
+fn session_of(database: &Path, agent: &AgentRun) -> String {
     if !agent.id.bytes().all(|byte| byte.is_ascii_digit()) {
         return agent.id.clone();
     }

@@ -6,10 +6,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use rustc_hash::FxHashMap;
 use unspool_sources::decode::Warning;
 use unspool_sources::discover::Stamp;
+use unspool_sources::file_decoder::Verdict;
 use unspool_sources::fingerprint::Fingerprint;
 use unspool_sources::read::lines::Position;
 use unspool_sources::read::source;
-use unspool_sources::reading::Verdict;
 use unspool_store::rows::{FileRow, Row};
 
 /// After this long without a write, the last line is read even without a line end.
@@ -37,7 +37,7 @@ pub(crate) fn file_row(
 /// Why a file was refused. Stored with the file and shown as a warning.
 fn refusal(verdict: Verdict) -> Option<&'static str> {
     match verdict {
-        Verdict::Known => None,
+        Verdict::HasSessions => None,
         Verdict::Empty => Some("empty"),
         Verdict::PromptHistory => Some("a list of typed prompts, not a session"),
         Verdict::Unknown => Some("unrecognised file format"),

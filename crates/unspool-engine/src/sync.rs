@@ -11,7 +11,7 @@ use std::thread;
 use rustc_hash::FxHashMap;
 use thiserror::Error;
 use unspool_sources::decode::Warning;
-use unspool_sources::discover::{Found, Stamp};
+use unspool_sources::discover::{LogFile, Stamp};
 use unspool_sources::read::rows;
 use unspool_store::batch::Pace;
 use unspool_store::blocking::wait;
@@ -42,8 +42,8 @@ pub struct Candidate {
     pub named: bool,
 }
 
-impl From<Found> for Candidate {
-    fn from(found: Found) -> Candidate {
+impl From<LogFile> for Candidate {
+    fn from(found: LogFile) -> Candidate {
         Candidate { path: found.path, stamp: Some(found.stamp), named: false }
     }
 }

@@ -9,12 +9,13 @@ use std::sync::{Mutex, PoisonError};
 
 use rustc_hash::FxHashMap;
 use unspool_core::id::SessionId;
+use unspool_sources::file_decoder::{
+    Checkpoint, FileDecoder, FileDigest, LastLine, SessionIdent, UNFINISHED_LINE_WARNING, Verdict,
+    decode_from,
+};
 use unspool_sources::fingerprint::Fingerprint;
 use unspool_sources::read::lines::Position;
 use unspool_sources::read::source::{self, Source};
-use unspool_sources::reading::{
-    LastLine, Reading, Saved, Told, UNFINISHED, Verdict, Whole, read_on,
-};
 use unspool_store::batch::{Pace, Packer};
 use unspool_store::blocking::wait;
 use unspool_store::contract::{Store, StoreError};
@@ -121,12 +122,12 @@ impl<'a, S: Store> Taker<'a, S> {
             return Ok(false);
         }
         let Some(saved) = self.saved(known)? else { return Ok(false) };
-        let found = source.from(Position::default()).and_then(|text| Whole::of(text, size));
+        let found = source.from(Position::default()).and_then(|text| FileDigest::of(text, size));
         // A read error is reported by the read that follows.
-        Ok(found.is_ok_and(|found| found != saved.whole()))
+        Ok(found.is_ok_and(|found| found != saved.file_digest()))
     }
 
-    fn saved(&self, known: &FileRow) -> Result<Option<Saved>, Stop> {
+    fn saved(&self, known: &FileRow) -> Result<Option<Checkpoint>, Stop> {
         let saved = wait(self.shared.recorder.store().saved(known.row))?;
         Ok(saved.and_then(|saved| serde_json::from_str(&saved).ok()))
     }
@@ -137,19 +138,19 @@ impl<'a, S: Store> Taker<'a, S> {
         source: &mut Source,
         known: Option<&FileRow>,
     ) -> Result<(), Stop> {
-        let mut reading = Reading::new(&path.to_string_lossy());
+        let mut file_decoder = FileDecoder::new(&path.to_string_lossy());
         let mut position = Position::default();
         if let Some(known) = known.filter(|known| known.offset > 0)
             && let Some(resumed) = self.resume(known)?
         {
-            reading = resumed;
+            file_decoder = resumed;
             position = Position { number: known.line, offset: known.offset };
         }
         let Source { stamp, length, .. } = *source;
         let rest = is_at_rest(stamp);
         let last = if rest { LastLine::TakeWhole } else { LastLine::Leave };
         let text = source.from(position);
-        let Some(verdict) = self.read(text, &mut reading, &mut position, last)? else {
+        let Some(verdict) = self.read(text, &mut file_decoder, &mut position, last)? else {
             return Ok(());
         };
         let mut stamp = FileStamp {
@@ -160,12 +161,12 @@ impl<'a, S: Store> Taker<'a, S> {
             device: stamp.device,
         };
         let unfinished = length.is_some_and(|length| position.offset < length);
-        if !rest && (unfinished || reading.is_undecided()) {
+        if !rest && (unfinished || file_decoder.is_undecided()) {
             // A zero mtime never matches, so the next scan reads this file again.
             stamp.modified = 0;
         }
         let print = Fingerprint::of(source.text(), position.offset).ok();
-        let saved = reading.save().and_then(|saved| serde_json::to_string(&saved).ok());
+        let saved = file_decoder.save().and_then(|saved| serde_json::to_string(&saved).ok());
         self.close(FileRow { stamp, saved, ..file_row(position, print, verdict) })
     }
 
@@ -181,10 +182,10 @@ impl<'a, S: Store> Taker<'a, S> {
             told: Vec::new(),
             warnings: Vec::new(),
         });
-        let mut reading = Reading::new(name);
+        let mut file_decoder = FileDecoder::new(name);
         let mut position = Position::default();
         let outcome = self
-            .read(Ok(source), &mut reading, &mut position, LastLine::TakeWhole)
+            .read(Ok(source), &mut file_decoder, &mut position, LastLine::TakeWhole)
             .and_then(|verdict| match verdict {
                 Some(verdict) => self.close(file_row(Position::default(), None, verdict)),
                 None => Ok(()),
@@ -197,14 +198,14 @@ impl<'a, S: Store> Taker<'a, S> {
     fn read(
         &mut self,
         source: std::io::Result<impl Read>,
-        reading: &mut Reading,
+        file_decoder: &mut FileDecoder,
         position: &mut Position,
         last: LastLine,
     ) -> Result<Option<Verdict>, Stop> {
         let begun = position.offset;
         let mut seen = begun;
         let reached = source.and_then(|source| {
-            read_on(source, position, last, reading, self, |_, taker, position| {
+            decode_from(source, position, last, file_decoder, self, |_, taker, position| {
                 taker.advance(position.offset.saturating_sub(seen));
                 seen = position.offset;
                 if taker.stop.is_none() && taker.is_full() {
@@ -220,15 +221,15 @@ impl<'a, S: Store> Taker<'a, S> {
             return Err(stop);
         }
         if let Err(error) = reached {
-            let name = reading.name().to_owned();
+            let name = file_decoder.name().to_owned();
             self.shared.tally.warn(warning(&name, format!("cannot be read: {error}")));
             return Ok(None);
         }
         // A growing file may still state its session id. The file name is only a guess, and parts
         // stored under a wrong session would stay there.
         let waits = last == LastLine::Leave && !self.shared.named;
-        let undecided = waits && reading.is_undecided();
-        let verdict = if undecided { Verdict::Known } else { reading.finish(self) };
+        let undecided = waits && file_decoder.is_undecided();
+        let verdict = if undecided { Verdict::HasSessions } else { file_decoder.finish(self) };
         if let Some(stop) = self.stop.take() {
             return Err(stop);
         }
@@ -238,16 +239,16 @@ impl<'a, S: Store> Taker<'a, S> {
 
     /// Resumes a decoder and opens its sessions. None means to read from the start, which is
     /// harmless because cursors skip what is stored.
-    fn resume(&mut self, known: &FileRow) -> Result<Option<Reading>, Stop> {
-        let Some(reading) =
-            self.saved(known)?.and_then(|saved| Reading::resume(&known.path, &saved))
+    fn resume(&mut self, known: &FileRow) -> Result<Option<FileDecoder>, Stop> {
+        let Some(file_decoder) =
+            self.saved(known)?.and_then(|saved| FileDecoder::resume(&known.path, &saved))
         else {
             return Ok(None);
         };
-        for (handle, told, number) in reading.sessions() {
+        for (handle, told, number) in file_decoder.sessions() {
             let mut telling = self.open(&told)?;
             let goes_on = telling.as_mut().is_none_or(|telling| telling.go_on(known.row, number));
-            if let (Some(telling), Some(turn)) = (&mut telling, reading.turn(handle)) {
+            if let (Some(telling), Some(turn)) = (&mut telling, file_decoder.turn(handle)) {
                 telling.fold.stand_at(told.telling, number, &turn);
             }
             self.hold(telling);
@@ -257,11 +258,11 @@ impl<'a, S: Store> Taker<'a, S> {
                 return Ok(None);
             }
         }
-        Ok(Some(reading))
+        Ok(Some(file_decoder))
     }
 
     /// Claims and opens a session. None if the user deleted it.
-    pub(crate) fn open(&mut self, told: &Told<'_>) -> Result<Option<Telling>, Stop> {
+    pub(crate) fn open(&mut self, told: &SessionIdent<'_>) -> Result<Option<Telling>, Stop> {
         let id = SessionId::of(told.agent, told.session);
         let claims = self.shared.claims;
         if !claims.try_claim(id) {
@@ -311,7 +312,7 @@ impl<'a, S: Store> Taker<'a, S> {
             let file = FileRow {
                 row: current.row,
                 path: current.name.clone(),
-                ..file_row(position, print, Verdict::Known)
+                ..file_row(position, print, Verdict::HasSessions)
             };
             self.packer.batch().files.push(file);
             current.add_to(&mut self.packer)?;
@@ -332,7 +333,7 @@ impl<'a, S: Store> Taker<'a, S> {
             let mut written = self.shared.written.lock().unwrap_or_else(PoisonError::into_inner);
             written.push(FileRow { saved: None, ..file.clone() });
             drop(written);
-            self.packer.batch().outdated.push((file.row, UNFINISHED));
+            self.packer.batch().outdated.push((file.row, UNFINISHED_LINE_WARNING));
             self.packer.batch().files.push(file);
         }
         let added = current.add_to(&mut self.packer);

@@ -3,8 +3,8 @@
 
 use std::path::PathBuf;
 
-use unspool_sources::decode::{Ledger, Warning};
-use unspool_sources::reading::{Handle, Sink, Taken, Told};
+use unspool_sources::decode::{RecordCounts, Warning};
+use unspool_sources::file_decoder::{DecodedRecord, RecordSink, SessionHandle, SessionIdent};
 use unspool_store::batch::Packer;
 use unspool_store::contract::{Store, StoreError};
 use unspool_store::fold::SessionFold;
@@ -23,7 +23,7 @@ pub(crate) struct Current {
     /// Indexed by handle; None for a session that the user deleted.
     pub told: Vec<Option<Telling>>,
     /// Written in the same batch as the sessions they refer to.
-    pub warnings: Vec<(Option<Handle>, Warning)>,
+    pub warnings: Vec<(Option<SessionHandle>, Warning)>,
 }
 
 /// This file's feed of one session: the session's writer and this file's record counts.
@@ -31,7 +31,7 @@ pub(crate) struct Telling {
     pub fold: SessionFold,
     /// Index into `fold.sources`.
     source: usize,
-    ledger: Ledger,
+    record_counts: RecordCounts,
     /// Records that earlier reads already counted.
     before: u64,
     pub changed: bool,
@@ -39,7 +39,13 @@ pub(crate) struct Telling {
 
 impl Telling {
     pub fn new(fold: SessionFold) -> Telling {
-        Telling { fold, source: 0, ledger: Ledger::default(), before: 0, changed: false }
+        Telling {
+            fold,
+            source: 0,
+            record_counts: RecordCounts::default(),
+            before: 0,
+            changed: false,
+        }
     }
 
     /// Resumes the record counts of this file's source. False if the source is not stored.
@@ -51,16 +57,17 @@ impl Telling {
             self.fold.sources[at].records.clone();
         self.source = at;
         self.before = read;
-        self.ledger = Ledger { read, in_parts, metadata, left_out, unreadable };
+        self.record_counts = RecordCounts { read, in_parts, metadata, left_out, unreadable };
         true
     }
 
     pub fn records_read(&self) -> u64 {
-        self.ledger.read - self.before
+        self.record_counts.read - self.before
     }
 
     fn add_to(&mut self, packer: &mut Packer) -> Result<(), StoreError> {
-        let Ledger { read, in_parts, metadata, left_out, unreadable } = self.ledger.clone();
+        let RecordCounts { read, in_parts, metadata, left_out, unreadable } =
+            self.record_counts.clone();
         let records = Records { read, in_parts, metadata, left_out, unreadable };
         let Some(source) = self.fold.sources.get_mut(self.source) else { return Ok(()) };
         let counted = source.records != records;
@@ -95,8 +102,8 @@ impl Current {
     }
 }
 
-impl<S: Store> Sink for Taker<'_, S> {
-    fn source(&mut self, _: Handle, told: &Told<'_>) -> u16 {
+impl<S: Store> RecordSink for Taker<'_, S> {
+    fn source(&mut self, _: SessionHandle, told: &SessionIdent<'_>) -> u16 {
         let telling = match self.open(told) {
             Ok(telling) => telling,
             Err(stop) => {
@@ -113,15 +120,15 @@ impl<S: Store> Sink for Taker<'_, S> {
         number
     }
 
-    fn record(&mut self, taken: Taken<'_>) {
-        let Taken { session, fate, events, .. } = taken;
+    fn record(&mut self, taken: DecodedRecord<'_>) {
+        let DecodedRecord { session, outcome, events, .. } = taken;
         if self.stop.is_some() {
             return;
         }
         let recorder = self.shared.recorder;
         let Some(current) = &mut self.current else { return };
         let Some(Some(telling)) = current.told.get_mut(session.0) else { return };
-        telling.ledger.enter(&fate);
+        telling.record_counts.add(&outcome);
         for event in events.drain(..) {
             if let Err(error) = recorder.take(&mut telling.fold, event) {
                 self.stop = Some(error.into());
@@ -130,7 +137,7 @@ impl<S: Store> Sink for Taker<'_, S> {
         }
     }
 
-    fn warn(&mut self, session: Option<Handle>, warning: Warning) {
+    fn warn(&mut self, session: Option<SessionHandle>, warning: Warning) {
         self.shared.tally.warn(warning.clone());
         if let Some(current) = &mut self.current {
             current.warnings.push((session, warning));
@@ -141,7 +148,7 @@ impl<S: Store> Sink for Taker<'_, S> {
 impl<S: Store> Taker<'_, S> {
     /// The source number of this file in a session: its previous number, or that of the log it is a
     /// copy of, or the next free one.
-    fn number(&self, telling: &mut Telling, told: &Told<'_>) -> u16 {
+    fn number(&self, telling: &mut Telling, told: &SessionIdent<'_>) -> u16 {
         let Some(current) = &self.current else { return 0 };
         let sources = &mut telling.fold.sources;
         let mine = sources.iter().rposition(|source| {

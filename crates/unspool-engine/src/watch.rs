@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use notify::event::{AccessKind, AccessMode, CreateKind, EventKind, ModifyKind};
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 use rustc_hash::FxHashSet;
-use unspool_sources::discover::{Environment, Found, discover};
+use unspool_sources::discover::{Environment, LogFile, discover};
 use unspool_store::contract::Store;
 use unspool_store::recorder::Recorder;
 
@@ -123,8 +123,8 @@ impl Watch {
             self.due = Instant::now() + every;
             discover(&self.environment).files
         } else {
-            let look = |path: &PathBuf| self.environment.look_at(path);
-            changed.files.iter().flat_map(look).collect::<Vec<Found>>()
+            let look = |path: &PathBuf| self.environment.logs_at(path);
+            changed.files.iter().flat_map(look).collect::<Vec<LogFile>>()
         };
         let candidates = found.into_iter().map(Candidate::from).collect();
         let report = sync(recorder, &mut self.known, candidates, &Progress::default());

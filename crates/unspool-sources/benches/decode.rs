@@ -6,14 +6,14 @@ use std::path::Path;
 
 use divan::counter::BytesCount;
 use divan::{Bencher, black_box};
-use unspool_sources::decode::{Format, Outline, Record, claude};
-use unspool_sources::gather::Gathering;
+use unspool_sources::decode::{Format, JsonOutline, Record, claude};
+use unspool_sources::in_memory::SessionSet;
 use unspool_sources::read::lines::{Line, LineReader};
 
 const CASE: &str = "../../fixtures/claude-code/discovery-loop";
 const CAPTURES: [&str; 2] = ["log", "stream"];
 /// How much is decoded per iteration.
-const ENOUGH: usize = 8 * 1024 * 1024;
+const MIN_INPUT_BYTES: usize = 8 * 1024 * 1024;
 
 fn main() {
     divan::main();
@@ -38,7 +38,7 @@ fn decoded(bencher: Bencher<'_, '_>, capture: &str) {
     bencher.counter(BytesCount::new(bytes.len())).bench_local(|| {
         let mut decoder = (format.decoder)();
         let mut events = Vec::new();
-        let mut outline = Outline::default();
+        let mut outline = JsonOutline::default();
         LineReader::new().push(&bytes, &mut |line| {
             let text = std::str::from_utf8(line.bytes).unwrap_or_default();
             if let Ok(fields) = outline.read(text) {
@@ -55,16 +55,16 @@ fn decoded(bencher: Bencher<'_, '_>, capture: &str) {
 /// From bytes to a transcript. Each repetition uses a new session set, because a repeated
 /// recording changes nothing and costs nothing.
 #[divan::bench(args = CAPTURES)]
-fn gathered(bencher: Bencher<'_, '_>, capture: &str) {
+fn folded(bencher: Bencher<'_, '_>, capture: &str) {
     let once = recording(capture);
-    let times = ENOUGH / once.len() + 1;
+    let times = MIN_INPUT_BYTES / once.len() + 1;
     bencher.counter(BytesCount::new(once.len() * times)).bench_local(|| {
         for _ in 0..times {
-            let mut gathering = Gathering::default();
-            let mut reading = gathering.open(capture);
-            LineReader::new().push(&once, &mut |line: Line<'_>| gathering.take(&mut reading, line));
-            gathering.close(reading, &mut |_| {});
-            for session in &gathering.sessions {
+            let mut session_set = SessionSet::default();
+            let mut input = session_set.open(capture);
+            LineReader::new().push(&once, &mut |line: Line<'_>| session_set.take(&mut input, line));
+            session_set.close(input, &mut |_| {});
+            for session in &session_set.sessions {
                 black_box(session.transcript());
             }
         }
@@ -73,7 +73,7 @@ fn gathered(bencher: Bencher<'_, '_>, capture: &str) {
 
 fn repeated(capture: &str) -> Vec<u8> {
     let once = recording(capture);
-    once.repeat(ENOUGH / once.len() + 1)
+    once.repeat(MIN_INPUT_BYTES / once.len() + 1)
 }
 
 fn recording(capture: &str) -> Vec<u8> {

@@ -23,7 +23,7 @@ pub static AGENTS: &[Agent] = &[
 
 /// How a version compares with the recorded range.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Age {
+pub enum VersionAge {
     Older,
     Recorded,
     Newer,
@@ -34,15 +34,15 @@ impl Agent {
         AGENTS.iter().find(|agent| agent.name == name)
     }
 
-    pub fn age_of(&self, version: &str) -> Age {
-        let Some((oldest, newest)) = self.recorded else { return Age::Recorded };
+    pub fn version_age(&self, version: &str) -> VersionAge {
+        let Some((oldest, newest)) = self.recorded else { return VersionAge::Recorded };
         let version = numbers(version);
         if version < numbers(oldest) {
-            Age::Older
+            VersionAge::Older
         } else if version > numbers(newest) {
-            Age::Newer
+            VersionAge::Newer
         } else {
-            Age::Recorded
+            VersionAge::Recorded
         }
     }
 }
@@ -61,12 +61,12 @@ mod tests {
     fn versions_compare_by_their_numbers() {
         let claude = Agent::named("claude-code").unwrap();
         for version in ["1.0.100", "2.0.30", "2.1.9", "2.1.325"] {
-            assert_eq!(claude.age_of(version), Age::Recorded, "{version}");
+            assert_eq!(claude.version_age(version), VersionAge::Recorded, "{version}");
         }
-        assert_eq!(claude.age_of("2.1.1000"), Age::Newer);
-        assert_eq!(claude.age_of("3.0.0-beta"), Age::Newer);
-        assert_eq!(claude.age_of("1.0.99"), Age::Older);
-        assert_eq!(claude.age_of("odd"), Age::Older);
+        assert_eq!(claude.version_age("2.1.1000"), VersionAge::Newer);
+        assert_eq!(claude.version_age("3.0.0-beta"), VersionAge::Newer);
+        assert_eq!(claude.version_age("1.0.99"), VersionAge::Older);
+        assert_eq!(claude.version_age("odd"), VersionAge::Older);
         assert!(Agent::named("nobody").is_none());
     }
 }

@@ -11,11 +11,11 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::decode::Warning;
-use crate::read::{beside, rows};
-use walk::{Links, Reach, Walked, walk};
+use crate::read::{agent_meta, rows};
+use walk::{SearchDepth, SymlinkPolicy, WalkResult, walk};
 
 /// The log folders of one agent.
-struct Place {
+struct LogLocation {
     agent: &'static str,
     /// The environment variable that names the agent's folder.
     variable: &'static str,
@@ -23,67 +23,67 @@ struct Place {
     home: &'static str,
     /// The log folders inside it.
     logs: &'static [&'static str],
-    reach: Reach,
+    depth: SearchDepth,
     /// True if a path is a log.
     is_log: fn(&Path) -> bool,
 }
 
 /// Every location that is searched, one entry per agent.
-static PLACES: &[Place] = &[
+static LOG_LOCATIONS: &[LogLocation] = &[
     // Logs of sub-agents are next to the sessions (2.0.30) or in `<session>/subagents` (since
     // 2.1.20), each with a metadata file. `history.jsonl` holds typed prompts and is one level up.
-    Place {
+    LogLocation {
         agent: "claude-code",
         variable: "CLAUDE_CONFIG_DIR",
         home: ".claude",
         logs: &["projects"],
-        reach: Reach::Below,
-        is_log: |path| ends(path, ".jsonl") || beside::is_beside(path),
+        depth: SearchDepth::Recursive,
+        is_log: |path| ends(path, ".jsonl") || agent_meta::is_agent_meta(path),
     },
     // Old rollouts may be compressed.
-    Place {
+    LogLocation {
         agent: "codex",
         variable: "CODEX_HOME",
         home: ".codex",
         logs: &["sessions", "archived_sessions"],
-        reach: Reach::Below,
+        depth: SearchDepth::Recursive,
         is_log: |path| ends(path, ".jsonl") || ends(path, ".jsonl.zst"),
     },
     // Not recursive: next to the database are the many objects of its snapshots.
-    Place {
+    LogLocation {
         agent: "opencode",
         variable: "XDG_DATA_HOME",
         home: ".local/share",
         logs: &["opencode"],
-        reach: Reach::Here,
+        depth: SearchDepth::TopLevel,
         is_log: |path| ends(path, ".db"),
     },
-    Place {
+    LogLocation {
         agent: "copilot",
         variable: "COPILOT_HOME",
         home: ".copilot",
         logs: &["session-state"],
-        reach: Reach::Below,
+        depth: SearchDepth::Recursive,
         is_log: |path| path.file_name().is_some_and(|name| name == "events.jsonl"),
     },
     // The variable names the home folder that contains `.gemini`.
-    Place {
+    LogLocation {
         agent: "gemini",
         variable: "GEMINI_CLI_HOME",
         home: "",
         logs: &[".gemini/tmp"],
-        reach: Reach::Below,
+        depth: SearchDepth::Recursive,
         is_log: |path| ends(path, ".jsonl") && path.iter().any(|piece| piece == "chats"),
     },
 ];
 
 /// Unspool's own spool folders: hook payloads and captures of live streams.
-static SPOOL: Place = Place {
+static SPOOL: LogLocation = LogLocation {
     agent: "hooks",
     variable: "",
     home: "",
     logs: &[],
-    reach: Reach::Here,
+    depth: SearchDepth::TopLevel,
     is_log: |path| ends(path, ".jsonl"),
 };
 
@@ -110,7 +110,7 @@ impl Environment {
             let value = std::env::var_os(name).filter(|value| !value.is_empty());
             value.map(PathBuf::from)
         };
-        let variables = PLACES.iter().map(|place| place.variable);
+        let variables = LOG_LOCATIONS.iter().map(|location| location.variable);
         Environment {
             home: std::env::home_dir().filter(|home| !home.as_os_str().is_empty()),
             other_homes: Vec::new(),
@@ -121,61 +121,69 @@ impl Environment {
 
     /// All log folders with their agents. They need not exist.
     pub fn folders(&self) -> impl Iterator<Item = (&'static str, PathBuf)> {
-        self.places().map(|(place, folder)| (place.agent, folder))
+        self.locations().map(|(location, folder)| (location.agent, folder))
     }
 
     /// The folder of an agent's logs and settings.
     pub fn agent_folder(&self, agent: &str) -> Option<PathBuf> {
-        let place = PLACES.iter().find(|place| place.agent == agent)?;
-        let told = self.variables.get(place.variable).cloned();
-        let folder = told.or_else(|| Some(self.home.as_ref()?.join(place.home)))?;
+        let location = LOG_LOCATIONS.iter().find(|location| location.agent == agent)?;
+        let configured = self.variables.get(location.variable).cloned();
+        let folder = configured.or_else(|| Some(self.home.as_ref()?.join(location.home)))?;
         // If the variable names a home folder, the agent's folder is the first component below.
-        let within = place.logs.first().and_then(|logs| Path::new(logs).iter().next());
+        let within = location.logs.first().and_then(|logs| Path::new(logs).iter().next());
         Some(match within {
-            Some(first) if place.home.is_empty() => folder.join(first),
+            Some(first) if location.home.is_empty() => folder.join(first),
             Some(_) | None => folder,
         })
     }
 
     /// The log folders of one agent, each with the variable that named it.
     pub fn folders_of(&self, agent: &str) -> impl Iterator<Item = (PathBuf, Option<&'static str>)> {
-        self.places().filter(move |(place, _)| place.agent == agent).map(|(place, folder)| {
-            let told = self.variables.get(place.variable);
-            let variable = told.filter(|told| folder.starts_with(told)).map(|_| place.variable);
-            (folder, variable)
-        })
+        self.locations().filter(move |(location, _)| location.agent == agent).map(
+            |(location, folder)| {
+                let configured = self.variables.get(location.variable);
+                let variable = configured
+                    .filter(|configured| folder.starts_with(configured))
+                    .map(|_| location.variable);
+                (folder, variable)
+            },
+        )
     }
 
     /// The folders to watch for changes; true if they are watched recursively.
     pub fn watched_folders(&self) -> impl Iterator<Item = (PathBuf, bool)> {
-        self.places().map(|(place, folder)| (folder, place.reach == Reach::Below))
+        self.locations()
+            .map(|(location, folder)| (folder, location.depth == SearchDepth::Recursive))
     }
 
     /// The logs behind a changed path: the file itself, or all sessions of a database. Empty if
     /// it is not a log.
-    pub fn look_at(&self, path: &Path) -> Vec<Found> {
+    pub fn logs_at(&self, path: &Path) -> Vec<LogFile> {
         // SQLite writes to the WAL file next to the database.
         let database = path.to_str().and_then(|path| path.strip_suffix("-wal")).map(PathBuf::from);
         let path = database.as_deref().unwrap_or(path);
-        let place =
-            self.places().find(|(place, folder)| path.starts_with(folder) && (place.is_log)(path));
-        let (Some((place, _)), Ok(metadata)) = (place, path.metadata()) else { return Vec::new() };
-        let mut walked = Walked::default();
+        let location = self
+            .locations()
+            .find(|(location, folder)| path.starts_with(folder) && (location.is_log)(path));
+        let (Some((location, _)), Ok(metadata)) = (location, path.metadata()) else {
+            return Vec::new();
+        };
+        let mut walked = WalkResult::default();
         walked.files.push((path.to_owned(), Stamp::of(&metadata)));
         expand(&mut walked);
-        let found = |(path, stamp)| Found { path, agent: place.agent, stamp };
+        let found = |(path, stamp)| LogFile { path, agent: location.agent, stamp };
         walked.files.into_iter().map(found).collect()
     }
 
-    fn places(&self) -> impl Iterator<Item = (&'static Place, PathBuf)> {
+    fn locations(&self) -> impl Iterator<Item = (&'static LogLocation, PathBuf)> {
         let spool = self.spools.iter().map(|folder| (&SPOOL, folder.clone()));
-        let agents = PLACES.iter().flat_map(|place| {
-            let told = self.variables.get(place.variable).cloned();
-            let own = told.or_else(|| Some(self.home.as_ref()?.join(place.home)));
-            let others = self.other_homes.iter().map(|home| home.join(place.home));
+        let agents = LOG_LOCATIONS.iter().flat_map(|location| {
+            let configured = self.variables.get(location.variable).cloned();
+            let own = configured.or_else(|| Some(self.home.as_ref()?.join(location.home)));
+            let others = self.other_homes.iter().map(|home| home.join(location.home));
             let folders = own.into_iter().chain(others);
             folders.flat_map(move |folder| {
-                place.logs.iter().map(move |logs| (place, folder.join(logs)))
+                location.logs.iter().map(move |logs| (location, folder.join(logs)))
             })
         });
         agents.chain(spool)
@@ -226,7 +234,7 @@ impl Stamp {
 
 /// A file that may be a log.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Found {
+pub struct LogFile {
     pub path: PathBuf,
     pub agent: &'static str,
     pub stamp: Stamp,
@@ -234,22 +242,22 @@ pub struct Found {
 
 /// The files found in the agents' folders.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Discovered {
+pub struct Discovery {
     /// Sorted by path.
-    pub files: Vec<Found>,
+    pub files: Vec<LogFile>,
     pub warnings: Vec<Warning>,
 }
 
 /// Finds the logs of all agents. A missing folder is not a warning: few users have every agent.
-pub fn discover(environment: &Environment) -> Discovered {
-    let mut discovered = Discovered::default();
-    for (place, folder) in environment.places() {
+pub fn discover(environment: &Environment) -> Discovery {
+    let mut discovered = Discovery::default();
+    for (location, folder) in environment.locations() {
         if !folder.exists() {
             continue;
         }
-        let mut walked = walk(&folder, place.is_log, place.reach, Links::Follow);
+        let mut walked = walk(&folder, location.is_log, location.depth, SymlinkPolicy::Follow);
         expand(&mut walked);
-        let found = |(path, stamp)| Found { path, agent: place.agent, stamp };
+        let found = |(path, stamp)| LogFile { path, agent: location.agent, stamp };
         discovered.files.extend(walked.files.into_iter().map(found));
         discovered.warnings.append(&mut walked.warnings);
     }
@@ -259,7 +267,7 @@ pub fn discover(environment: &Environment) -> Discovered {
 }
 
 /// Replaces each database by its sessions: each is a log of its own.
-fn expand(walked: &mut Walked) {
+fn expand(walked: &mut WalkResult) {
     let (databases, logs) = walked.files.drain(..).partition(|(path, _)| is_database(path));
     walked.files = logs;
     let databases: Vec<(PathBuf, Stamp)> = databases;
@@ -279,7 +287,7 @@ fn is_database(path: &Path) -> bool {
 /// opened to check, because a folder may hold any number of unrelated ones.
 fn may_be_log(path: &Path) -> bool {
     let certain = [".jsonl", ".jsonl.zst", ".sse", ".db"].iter().any(|end| ends(path, end));
-    certain || beside::is_beside(path) || (ends(path, ".json") && begins_as_session(path))
+    certain || agent_meta::is_agent_meta(path) || (ends(path, ".json") && begins_as_session(path))
 }
 
 /// True if a document begins with messages or with ThoughtFlow conversations.
@@ -299,10 +307,10 @@ fn begins_as_session(path: &Path) -> bool {
 /// folder may hold anything.
 pub fn find_files(path: &Path) -> (Vec<PathBuf>, Vec<Warning>) {
     let mut walked = if path.is_dir() {
-        walk(path, may_be_log, Reach::Below, Links::Leave)
+        walk(path, may_be_log, SearchDepth::Recursive, SymlinkPolicy::Ignore)
     } else {
-        let mut walked = Walked::default();
-        let files = [Some(path.to_owned()), beside::of_log(path)];
+        let mut walked = WalkResult::default();
+        let files = [Some(path.to_owned()), agent_meta::meta_of_log(path)];
         walked.files.extend(files.into_iter().flatten().map(|path| (path, Stamp::default())));
         walked
     };

@@ -33,7 +33,7 @@ impl Drop for Scratch {
     }
 }
 
-fn paths(discovered: &Discovered) -> Vec<&Path> {
+fn paths(discovered: &Discovery) -> Vec<&Path> {
     discovered.files.iter().map(|found| found.path.as_path()).collect()
 }
 
@@ -45,11 +45,11 @@ fn logs_of_sessions_and_of_their_agents_are_found() {
     let beside = scratch.write(".claude/projects/-home-app/agent-b2.jsonl");
     let other = scratch.write(".claude/projects/-home-other/s2.jsonl");
     scratch.write(".claude/history.jsonl");
-    let told = scratch.write(".claude/projects/-home-app/s1/subagents/agent-a1.meta.json");
+    let meta = scratch.write(".claude/projects/-home-app/s1/subagents/agent-a1.meta.json");
     scratch.write(".claude/projects/-home-app/s1/tool-results/x.txt");
     let discovered = discover(&scratch.environment());
     assert_eq!(discovered.warnings, []);
-    assert_eq!(paths(&discovered), [&*beside, &session, &nested, &told, &other]);
+    assert_eq!(paths(&discovered), [&*beside, &session, &nested, &meta, &other]);
     for found in &discovered.files {
         assert_eq!(found.agent, "claude-code");
         assert_eq!(found.stamp, Stamp::of(&fs::metadata(&found.path).unwrap()));
@@ -75,8 +75,8 @@ fn the_agents_variable_goes_before_the_home() {
 #[test]
 fn who_has_no_agent_has_no_logs_and_no_warnings() {
     let scratch = Scratch::new("nothing");
-    assert_eq!(discover(&scratch.environment()), Discovered::default());
-    assert_eq!(discover(&Environment::default()), Discovered::default());
+    assert_eq!(discover(&scratch.environment()), Discovery::default());
+    assert_eq!(discover(&Environment::default()), Discovery::default());
 }
 
 #[cfg(unix)]

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use unspool_core::id::digest;
 
 /// How many bytes of each end are digested.
-const REACH: u64 = 4096;
+const SAMPLE_BYTES: u64 = 4096;
 
 /// Identifies the first `offset` bytes of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -37,14 +37,14 @@ impl Fingerprint {
     /// The fingerprint of the first `offset` bytes. An error if there are fewer. Moves the file's
     /// read position.
     pub fn of(mut file: impl Read + Seek, offset: u64) -> io::Result<Fingerprint> {
-        let reach = REACH.min(offset);
-        let mut bytes = [0; REACH as usize];
-        let bytes = &mut bytes[..reach as usize];
+        let sampled = SAMPLE_BYTES.min(offset);
+        let mut bytes = [0; SAMPLE_BYTES as usize];
+        let bytes = &mut bytes[..sampled as usize];
         file.seek(SeekFrom::Start(0))?;
         file.read_exact(bytes)?;
         let head = digest(bytes);
-        if offset > reach {
-            file.seek(SeekFrom::Start(offset - reach))?;
+        if offset > sampled {
+            file.seek(SeekFrom::Start(offset - sampled))?;
             file.read_exact(bytes)?;
         }
         Ok(Fingerprint { offset, head, tail: digest(bytes) })

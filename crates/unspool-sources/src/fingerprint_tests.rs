@@ -24,11 +24,11 @@ const LENGTHS: [usize; 9] = [0, 1, 100, 4095, 4096, 4097, 8191, 8193, 100_000];
 fn what_is_appended_to_is_the_same_file() {
     for length in LENGTHS {
         let mut bytes = content(length);
-        let known = fingerprint(&bytes, length);
-        assert!(matches(known, &bytes), "{length}");
+        let original = fingerprint(&bytes, length);
+        assert!(matches(original, &bytes), "{length}");
         bytes.extend_from_slice(b"more");
-        assert!(matches(known, &bytes), "{length}");
-        assert_eq!(fingerprint(&bytes, length), known);
+        assert!(matches(original, &bytes), "{length}");
+        assert_eq!(fingerprint(&bytes, length), original);
     }
 }
 
@@ -36,9 +36,9 @@ fn what_is_appended_to_is_the_same_file() {
 fn what_is_cut_is_another_file() {
     for length in LENGTHS.into_iter().filter(|length| *length > 0) {
         let bytes = content(length);
-        let known = fingerprint(&bytes, length);
-        assert!(!matches(known, &bytes[..length - 1]), "{length}");
-        assert!(!matches(known, &[]), "{length}");
+        let original = fingerprint(&bytes, length);
+        assert!(!matches(original, &bytes[..length - 1]), "{length}");
+        assert!(!matches(original, &[]), "{length}");
         assert!(Fingerprint::of(Cursor::new(&bytes), length as u64 + 1).is_err());
     }
 }
@@ -46,14 +46,14 @@ fn what_is_cut_is_another_file() {
 #[test]
 fn what_is_replaced_is_another_file() {
     for length in LENGTHS.into_iter().filter(|length| *length > 0) {
-        let known = fingerprint(&content(length), length);
+        let original = fingerprint(&content(length), length);
         let other: Vec<u8> = content(length + 50).into_iter().map(|byte| !byte).collect();
-        assert!(!matches(known, &other), "{length}");
+        assert!(!matches(original, &other), "{length}");
         // One changed byte at either end is enough.
         for at in [0, length.min(4096) - 1, length - 1, length.saturating_sub(4096)] {
             let mut bytes = content(length);
             bytes[at] ^= 1;
-            assert!(!matches(known, &bytes), "{at} of {length}");
+            assert!(!matches(original, &bytes), "{at} of {length}");
         }
     }
 }
@@ -71,7 +71,7 @@ fn what_is_rewritten_in_the_middle_shows_in_the_stamp_only() {
     let bytes = content(20_000);
     std::fs::write(&path, &bytes).unwrap();
     let mut file = File::options().read(true).write(true).open(&path).unwrap();
-    let known = Fingerprint::of(&file, 20_000).unwrap();
+    let original = Fingerprint::of(&file, 20_000).unwrap();
     let before = Stamp::of(&file.metadata().unwrap());
     let modified = file.metadata().unwrap().modified().unwrap();
     // The file system's clock may have a resolution of some milliseconds.
@@ -82,7 +82,7 @@ fn what_is_rewritten_in_the_middle_shows_in_the_stamp_only() {
     file.set_modified(modified).unwrap();
 
     let after = Stamp::of(&file.metadata().unwrap());
-    assert!(known.matches(&file).unwrap());
+    assert!(original.matches(&file).unwrap());
     assert_eq!((after.size, after.modified), (before.size, before.modified));
     if cfg!(unix) {
         assert_ne!(after.changed, before.changed);

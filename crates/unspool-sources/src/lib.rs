@@ -6,12 +6,12 @@
 //! feeds of each session in memory. `agents` lists the supported agents, `survey` reports which of
 //! them have logs on this machine, and `agent_table` reads tables of agent runs.
 
+pub mod agent_table;
 pub mod agents;
 pub mod decode;
 pub mod discover;
+pub mod file_decoder;
 pub mod fingerprint;
-pub mod gather;
+pub mod in_memory;
 pub mod read;
-pub mod reading;
 pub mod survey;
-pub mod table;

@@ -8,20 +8,20 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::agents::{AGENTS, Age, Agent};
+use crate::agents::{AGENTS, Agent, VersionAge};
 use crate::decode::Warning;
-use crate::discover::{Environment, Found, discover};
-use crate::gather::Gathering;
-use crate::read::{beside, source};
+use crate::discover::{Environment, LogFile, discover};
+use crate::in_memory::SessionSet;
+use crate::read::{agent_meta, source};
 
 /// How many of the newest logs of an agent are opened.
-const OPENED: usize = 40;
+const MAX_OPENED_LOGS: usize = 40;
 /// How much of each is read: the version is in the first records.
-const BEGINNING: u64 = 512 * 1024;
+const MAX_BYTES_PER_LOG: u64 = 512 * 1024;
 
 /// What was found for one agent.
 #[derive(Debug, Serialize)]
-pub struct Surveyed {
+pub struct AgentSurvey {
     pub agent: &'static str,
     pub title: &'static str,
     pub folders: Vec<Folder>,
@@ -47,7 +47,7 @@ pub struct Folder {
 }
 
 /// Surveys every supported agent.
-pub fn survey(environment: &Environment) -> Vec<Surveyed> {
+pub fn survey(environment: &Environment) -> Vec<AgentSurvey> {
     let mut discovered = discover(environment);
     let mut all = Vec::new();
     // Formats without a program have no known folder to search.
@@ -55,7 +55,7 @@ pub fn survey(environment: &Environment) -> Vec<Surveyed> {
         let (mine, others) =
             discovered.files.into_iter().partition(|found| found.agent == agent.name);
         discovered.files = others;
-        let mut surveyed = of_agent(agent, environment, mine);
+        let mut surveyed = survey_agent(agent, environment, mine);
         let of_mine = |warning: &Warning| {
             surveyed.folders.iter().any(|folder| Path::new(&warning.file).starts_with(&folder.path))
         };
@@ -68,15 +68,19 @@ pub fn survey(environment: &Environment) -> Vec<Surveyed> {
     all
 }
 
-fn of_agent(agent: &'static Agent, environment: &Environment, mut files: Vec<Found>) -> Surveyed {
+fn survey_agent(
+    agent: &'static Agent,
+    environment: &Environment,
+    mut files: Vec<LogFile>,
+) -> AgentSurvey {
     let folders = environment.folders_of(agent.name).map(|(path, variable)| Folder {
         exists: path.is_dir(),
         path,
         variable,
     });
-    files.retain(|found| !beside::is_beside(&found.path));
+    files.retain(|found| !agent_meta::is_agent_meta(&found.path));
     files.sort_by_key(|found| std::cmp::Reverse(found.stamp.modified));
-    let mut surveyed = Surveyed {
+    let mut surveyed = AgentSurvey {
         agent: agent.name,
         title: agent.title,
         folders: folders.collect(),
@@ -88,23 +92,23 @@ fn of_agent(agent: &'static Agent, environment: &Environment, mut files: Vec<Fou
         unknown_versions: Vec::new(),
         problems: Vec::new(),
     };
-    for found in files.iter().take(OPENED) {
+    for found in files.iter().take(MAX_OPENED_LOGS) {
         surveyed.open(&found.path);
     }
-    let unknown = |version: &&String| agent.age_of(version) != Age::Recorded;
+    let unknown = |version: &&String| agent.version_age(version) != VersionAge::Recorded;
     surveyed.unknown_versions = surveyed.versions.keys().filter(unknown).cloned().collect();
     surveyed
 }
 
-impl Surveyed {
+impl AgentSurvey {
     fn open(&mut self, path: &Path) {
-        let mut gathering = Gathering::default();
+        let mut session_set = SessionSet::default();
         let read = source::open(path).map_err(|error| error.to_string()).and_then(|mut source| {
-            let beginning = source.text().take(BEGINNING);
-            gathering.read(path, beginning, &mut |_| {}).map_err(|error| error.to_string())
+            let beginning = source.text().take(MAX_BYTES_PER_LOG);
+            session_set.read(path, beginning, &mut |_| {}).map_err(|error| error.to_string())
         });
         self.opened += 1;
-        for session in &gathering.sessions {
+        for session in &session_set.sessions {
             let version = session.transcript().session.facts.version;
             *self.versions.entry(version.unwrap_or_else(|| "unknown".to_owned())).or_default() += 1;
         }
@@ -113,8 +117,9 @@ impl Surveyed {
             self.problems.push(Warning { file, line: 0, what, bytes: Vec::new() });
         }
         // Reading stops after `MAX_BYTES_PER_LOG`, which cuts the last line: not a problem.
-        let warnings = gathering.sessions.iter().flat_map(|session| &session.warnings);
-        let told = warnings.filter(|warning| warning.what != crate::reading::UNFINISHED);
-        self.problems.extend(told.cloned());
+        let warnings = session_set.sessions.iter().flat_map(|session| &session.warnings);
+        let relevant =
+            warnings.filter(|warning| warning.what != crate::file_decoder::UNFINISHED_LINE_WARNING);
+        self.problems.extend(relevant.cloned());
     }
 }

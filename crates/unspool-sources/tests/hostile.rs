@@ -19,8 +19,8 @@ use unspool_core::present;
 use unspool_core::price::Prices;
 use unspool_core::session::Transcript;
 use unspool_core::summary::Completeness;
-use unspool_sources::decode::Ledger;
-use unspool_sources::gather::{Gathered, Gathering};
+use unspool_sources::decode::RecordCounts;
+use unspool_sources::in_memory::{DecodedSession, SessionSet};
 use unspool_sources::read::lines::{Line, LineReader};
 
 const FILE: &str = "some folder/capture.jsonl";
@@ -65,7 +65,7 @@ fn read(file: &str) -> Vec<Lines> {
 // ── Mutations ───────────────────────────────────────────────────────────────────────────────
 
 #[derive(Clone, Debug)]
-enum Harm {
+enum Mutation {
     FlipBits(Index, u8),
     Truncate(Index),
     RemoveField(Index),
@@ -157,61 +157,61 @@ fn value() -> impl Strategy<Value = String> {
     ]
 }
 
-fn harm() -> impl Strategy<Value = Harm> {
+fn mutation() -> impl Strategy<Value = Mutation> {
     let index = any::<Index>;
     prop_oneof![
-        2 => (index(), 1_u8..).prop_map(|(at, bits)| Harm::FlipBits(at, bits)),
-        1 => index().prop_map(Harm::Truncate),
-        4 => index().prop_map(Harm::RemoveField),
-        6 => (index(), value()).prop_map(|(field, value)| Harm::Replace(field, value)),
-        2 => (index(), value()).prop_map(|(field, value)| Harm::Twice(field, value)),
+        2 => (index(), 1_u8..).prop_map(|(at, bits)| Mutation::FlipBits(at, bits)),
+        1 => index().prop_map(Mutation::Truncate),
+        4 => index().prop_map(Mutation::RemoveField),
+        6 => (index(), value()).prop_map(|(field, value)| Mutation::Replace(field, value)),
+        2 => (index(), value()).prop_map(|(field, value)| Mutation::Twice(field, value)),
         4 => (index(), index(), proptest::sample::select(POISON))
-            .prop_map(|(field, at, poison)| Harm::Insert(field, at, poison)),
+            .prop_map(|(field, at, poison)| Mutation::Insert(field, at, poison)),
         6 => (index(), index(), index())
-            .prop_map(|(field, line, other)| Harm::Borrow(field, line, other)),
-        1 => Just(Harm::RepeatLine),
-        1 => Just(Harm::DropLine),
-        2 => index().prop_map(Harm::SwapLines),
-        1 => Just(Harm::JoinLines),
-        1 => proptest::collection::vec(any::<u8>(), 0..60).prop_map(Harm::Foreign),
+            .prop_map(|(field, line, other)| Mutation::Borrow(field, line, other)),
+        1 => Just(Mutation::RepeatLine),
+        1 => Just(Mutation::DropLine),
+        2 => index().prop_map(Mutation::SwapLines),
+        1 => Just(Mutation::JoinLines),
+        1 => proptest::collection::vec(any::<u8>(), 0..60).prop_map(Mutation::Foreign),
     ]
 }
 
 /// Mutates one line, or the order of the lines.
-fn inflict(lines: &mut Lines, at: &Index, harm: &Harm) {
+fn mutate(lines: &mut Lines, at: &Index, mutation: &Mutation) {
     if lines.is_empty() {
         return;
     }
     let at = at.index(lines.len());
-    match harm {
-        Harm::FlipBits(byte, bits) => {
+    match mutation {
+        Mutation::FlipBits(byte, bits) => {
             let line = &mut lines[at];
             if !line.is_empty() {
                 let byte = byte.index(line.len());
                 line[byte] ^= bits;
             }
         }
-        Harm::Truncate(length) => {
+        Mutation::Truncate(length) => {
             let length = length.index(lines[at].len() + 1);
             lines[at].truncate(length);
         }
-        Harm::RemoveField(field) => {
+        Mutation::RemoveField(field) => {
             if let Some(field) = pick(&lines[at], field) {
                 remove(&mut lines[at], &field);
             }
         }
-        Harm::Replace(field, value) => {
+        Mutation::Replace(field, value) => {
             if let Some(field) = pick(&lines[at], field) {
                 lines[at].splice(field.start..field.end, value.bytes());
             }
         }
-        Harm::Twice(field, value) => {
+        Mutation::Twice(field, value) => {
             if let Some(Field { key: Some(key), end, .. }) = pick(&lines[at], field) {
                 let again = [b",", &lines[at][key.0..key.1], b":", value.as_bytes()].concat();
                 lines[at].splice(end..end, again);
             }
         }
-        Harm::Insert(field, place, poison) => {
+        Mutation::Insert(field, place, poison) => {
             let strings = fields(&lines[at]);
             let strings: Vec<_> = strings.iter().filter(|f| lines[at][f.start] == b'"').collect();
             if !strings.is_empty() {
@@ -220,26 +220,26 @@ fn inflict(lines: &mut Lines, at: &Index, harm: &Harm) {
                 lines[at].splice(place..place, poison.bytes());
             }
         }
-        Harm::Borrow(field, line, other) => {
+        Mutation::Borrow(field, line, other) => {
             let from = line.index(lines.len());
             if let (Some(to), Some(other)) = (pick(&lines[at], field), pick(&lines[from], other)) {
                 let value = lines[from][other.start..other.end].to_vec();
                 lines[at].splice(to.start..to.end, value);
             }
         }
-        Harm::RepeatLine => lines.insert(at, lines[at].clone()),
-        Harm::DropLine => drop(lines.remove(at)),
-        Harm::SwapLines(other) => {
+        Mutation::RepeatLine => lines.insert(at, lines[at].clone()),
+        Mutation::DropLine => drop(lines.remove(at)),
+        Mutation::SwapLines(other) => {
             let other = other.index(lines.len());
             lines.swap(at, other);
         }
-        Harm::JoinLines => {
+        Mutation::JoinLines => {
             if at + 1 < lines.len() {
                 let next = lines.remove(at + 1);
                 lines[at].extend(next);
             }
         }
-        Harm::Foreign(bytes) => lines.insert(at, bytes.clone()),
+        Mutation::Foreign(bytes) => lines.insert(at, bytes.clone()),
     }
 }
 
@@ -303,25 +303,25 @@ fn remove(line: &mut Vec<u8>, field: &Field) {
 // ── Invariants ──────────────────────────────────────────────────────────────────────────────
 
 /// Decodes a file and checks the invariants.
-fn gather(lines: &[Vec<u8>]) -> Gathering {
+fn decode_lines(lines: &[Vec<u8>]) -> SessionSet {
     let bytes = lines.join(&b'\n');
-    let mut gathering = Gathering::default();
-    let mut reading = gathering.open(FILE);
+    let mut session_set = SessionSet::default();
+    let mut input = session_set.open(FILE);
     let mut taken: Vec<(u64, Vec<u8>)> = Vec::new();
     let mut take = |line: Line<'_>| {
         taken.push((line.number, line.bytes.to_vec()));
-        gathering.take(&mut reading, line);
+        session_set.take(&mut input, line);
     };
     let mut reader = LineReader::new();
     reader.push(&bytes, &mut take);
     if let Some(rest) = reader.finish() {
         take(rest.as_line());
     }
-    let known = gathering.close(reading, &mut |_| {});
+    let recognised = session_set.close(input, &mut |_| {});
 
     let unreadable: Vec<_> = taken.iter().filter(|(_, bytes)| !is_object(bytes)).collect();
     let warnings =
-        || gathering.sessions.iter().flat_map(|s| &s.warnings).chain(&gathering.warnings);
+        || session_set.sessions.iter().flat_map(|s| &s.warnings).chain(&session_set.warnings);
     for (number, bytes) in &unreadable {
         let warned = warnings().any(|warning| {
             warning.file == FILE && warning.line == *number && warning.bytes == *bytes
@@ -329,23 +329,24 @@ fn gather(lines: &[Vec<u8>]) -> Gathering {
         assert!(warned, "no warning for line {number}: {}", String::from_utf8_lossy(bytes));
     }
     let mut counted = 0;
-    for session in &gathering.sessions {
-        counted += check_ledger(&session.ledger);
+    for session in &session_set.sessions {
+        counted += check_counts(&session.record_counts);
         check_session(session);
     }
-    if known {
+    if recognised {
         assert_eq!(counted, taken.len() as u64, "records are missing from the counts");
-        let told: u64 = gathering.sessions.iter().map(|session| session.ledger.unreadable).sum();
-        assert_eq!(told, unreadable.len() as u64, "lines that cannot be read");
+        let outcome: u64 =
+            session_set.sessions.iter().map(|session| session.record_counts.unreadable).sum();
+        assert_eq!(outcome, unreadable.len() as u64, "lines that cannot be read");
     }
-    gathering
+    session_set
 }
 
-fn check_ledger(ledger: &Ledger) -> u64 {
-    let left_out: u64 = ledger.left_out.values().sum();
-    let sum = ledger.in_parts + ledger.metadata + left_out + ledger.unreadable;
-    assert_eq!(ledger.read, sum, "{ledger:?}");
-    ledger.read
+fn check_counts(record_counts: &RecordCounts) -> u64 {
+    let left_out: u64 = record_counts.left_out.values().sum();
+    let sum = record_counts.in_parts + record_counts.metadata + left_out + record_counts.unreadable;
+    assert_eq!(record_counts.read, sum, "{record_counts:?}");
+    record_counts.read
 }
 
 /// True if a line is a JSON object, by an independent parser.
@@ -355,7 +356,7 @@ fn is_object(bytes: &[u8]) -> bool {
 }
 
 /// Checks order, ids and every output form.
-fn check_session(session: &Gathered) {
+fn check_session(session: &DecodedSession) {
     let transcript = session.transcript();
     let prices = Prices::listed();
     assert!(transcript.turns.is_sorted_by_key(|turn| turn.number), "turns are out of order");
@@ -388,15 +389,15 @@ fn is_dangerous(c: char) -> bool {
 
 /// A mutated excerpt of a recording.
 fn broken(file: &'static str) -> impl Strategy<Value = Broken> {
-    let harms = proptest::collection::vec((any::<Index>(), harm()), 1..8);
-    (any::<Index>(), any::<Index>(), 1_usize..50, harms).prop_map(
-        move |(case, from, length, harms)| {
+    let mutations = proptest::collection::vec((any::<Index>(), mutation()), 1..8);
+    (any::<Index>(), any::<Index>(), 1_usize..50, mutations).prop_map(
+        move |(case, from, length, mutations)| {
             let recordings = recordings(file);
             let recording = &recordings[case.index(recordings.len())];
             let from = from.index(recording.len());
             let mut lines: Lines = recording[from..].iter().take(length).cloned().collect();
-            for (at, harm) in &harms {
-                inflict(&mut lines, at, harm);
+            for (at, mutation) in &mutations {
+                mutate(&mut lines, at, mutation);
             }
             Broken(lines)
         },
@@ -405,13 +406,18 @@ fn broken(file: &'static str) -> impl Strategy<Value = Broken> {
 
 /// The same cases on every run, unless `PROPTEST_CASES` or `PROPTEST_RNG_SEED` is set.
 fn cases(count: u32) -> ProptestConfig {
-    let asked = ProptestConfig::default();
-    let rng_seed = match asked.rng_seed {
+    let defaults = ProptestConfig::default();
+    let rng_seed = match defaults.rng_seed {
         RngSeed::Random => RngSeed::Fixed(1),
         RngSeed::Fixed(seed) => RngSeed::Fixed(seed),
     };
     // A failing case is copied into a test below, not into a file.
-    ProptestConfig { cases: asked.cases.max(count), rng_seed, failure_persistence: None, ..asked }
+    ProptestConfig {
+        cases: defaults.cases.max(count),
+        rng_seed,
+        failure_persistence: None,
+        ..defaults
+    }
 }
 
 proptest! {
@@ -419,21 +425,21 @@ proptest! {
 
     #[test]
     fn broken_logs_lose_nothing(lines in broken("log.jsonl")) {
-        gather(&lines.0);
+        decode_lines(&lines.0);
     }
 
     #[test]
     fn broken_streams_lose_nothing(lines in broken("stream.jsonl")) {
-        gather(&lines.0);
+        decode_lines(&lines.0);
     }
 
     #[test]
     fn broken_hooks_lose_nothing(lines in broken("hooks.jsonl")) {
-        gather(&lines.0);
+        decode_lines(&lines.0);
     }
 
     #[test]
-    fn tellings_of_three_kinds_in_one_file_lose_nothing(
+    fn feeds_of_three_kinds_in_one_file_lose_nothing(
         log in broken("log.jsonl"),
         stream in broken("stream.jsonl"),
         hooks in broken("hooks.jsonl"),
@@ -445,16 +451,16 @@ proptest! {
             .flatten()
             .cloned()
             .collect();
-        gather(&mixed);
+        decode_lines(&mixed);
     }
 }
 
 /// The transcript of the one session in these lines.
-fn told(lines: &[&str]) -> Transcript {
+fn outcome(lines: &[&str]) -> Transcript {
     let lines: Lines = lines.iter().map(|line| line.as_bytes().to_vec()).collect();
-    let gathering = gather(&lines);
-    assert_eq!(gathering.sessions.len(), 1);
-    gathering.sessions[0].transcript()
+    let session_set = decode_lines(&lines);
+    assert_eq!(session_set.sessions.len(), 1);
+    session_set.sessions[0].transcript()
 }
 
 fn texts(transcript: &Transcript) -> Vec<&str> {
@@ -474,18 +480,18 @@ fn the_largest_counts_overflow_nothing() {
             r#"{{"type":"assistant","uuid":"{id}","sessionId":"s","message":{{"id":"{id}","content":[{{"type":"text","text":"hi"}}],"usage":{{"input_tokens":18446744073709551615,"output_tokens":18446744073709551615}}}}}}"#
         )
     };
-    told(&[&message("m1"), &message("m2")]);
+    outcome(&[&message("m1"), &message("m2")]);
 }
 
 #[test]
 fn the_largest_index_of_a_block_overflows_nothing_in_a_log() {
     let line = r#"{"type":"assistant","uuid":"a","sessionId":"s","apiBlockIndex":4294967295,"message":{"id":"m","content":[{"type":"text","text":"hi"}]}}"#;
-    assert_eq!(texts(&told(&[line])), ["hi"]);
+    assert_eq!(texts(&outcome(&[line])), ["hi"]);
 }
 
 #[test]
 fn the_largest_index_of_a_block_overflows_nothing_in_a_stream() {
-    let transcript = told(&[
+    let transcript = outcome(&[
         r#"{"type":"system","subtype":"init","session_id":"s","uuid":"a"}"#,
         r#"{"type":"stream_event","session_id":"s","event":{"type":"message_start","message":{"id":"m"}}}"#,
         r#"{"type":"stream_event","session_id":"s","event":{"type":"content_block_start","index":4294967295,"content_block":{"type":"text"}}}"#,
@@ -502,13 +508,13 @@ fn half_a_character_does_not_lose_the_text_around_it() {
     let log = format!(
         r#"{{"type":"assistant","uuid":"a","sessionId":"s","message":{{"id":"m","content":[{block}]}}}}"#
     );
-    assert_eq!(texts(&told(&[&log])), ["before \u{fffd} after"]);
+    assert_eq!(texts(&outcome(&[&log])), ["before \u{fffd} after"]);
     let stream = format!(
         r#"{{"type":"assistant","uuid":"a","session_id":"s","message":{{"id":"m","content":[{block}]}}}}"#
     );
-    assert_eq!(texts(&told(&[&stream])), ["before \u{fffd} after"]);
+    assert_eq!(texts(&outcome(&[&stream])), ["before \u{fffd} after"]);
     let hooks = r#"{"hook_event_name":"MessageDisplay","session_id":"s","message_id":"m","delta":"before \ud83d after","final":true}"#;
-    assert_eq!(texts(&told(&[hooks])), ["before \u{fffd} after"]);
+    assert_eq!(texts(&outcome(&[hooks])), ["before \u{fffd} after"]);
 }
 
 /// A prompt whose id already has a turn, and a stream without ids, name no turn.
@@ -520,8 +526,8 @@ fn turns_without_a_name_stay_apart() {
         )
     };
     let log = [said(r#""uuid":"u","#, "one"), said("", "two"), said("", "three")];
-    assert_eq!(told(&[&log[0], &log[1], &log[2]]).turns.len(), 3);
+    assert_eq!(outcome(&[&log[0], &log[1], &log[2]]).turns.len(), 3);
     let init = r#"{"type":"system","subtype":"init","session_id":"s"}"#;
     let result = r#"{"type":"result","subtype":"success","session_id":"s"}"#;
-    assert_eq!(told(&[init, result, init, result]).turns.len(), 2);
+    assert_eq!(outcome(&[init, result, init, result]).turns.len(), 2);
 }

@@ -11,7 +11,7 @@ use jiff::tz::Offset;
 use serde::Deserialize;
 use unspool_core::json::Json;
 
-use super::outline::{ESCAPED, Kind, Node, tag};
+use super::json_outline::{ESCAPED_TAG, Node, NodeKind, tag};
 
 /// The fields of one object, in source order, borrowed from the record and its outline. This is a
 /// cheap view: nested fields cost no parsing.
@@ -30,24 +30,24 @@ impl<'a> Fields<'a> {
 
     /// True if the value is an object.
     pub fn is_object(&self) -> bool {
-        self.nodes.get(self.at).is_some_and(|node| node.kind == Kind::Object)
+        self.nodes.get(self.at).is_some_and(|node| node.kind == NodeKind::Object)
     }
 
     /// True if all names are valid strings: a lone surrogate is not.
     pub(super) fn has_sound_names(&self) -> bool {
         let sound = |name: &str| serde_json::from_str::<String>(name).is_ok();
-        self.entries().all(|(name, _)| name.kind == Kind::Plain || sound(self.source(name)))
+        self.entries().all(|(name, _)| name.kind == NodeKind::Plain || sound(self.source(name)))
     }
 
     /// The name nodes and the indices of their values.
     pub(super) fn entries(&self) -> impl Iterator<Item = (&'a Node, usize)> {
         let nodes = self.nodes;
-        let object = nodes.get(self.at).filter(|node| node.kind == Kind::Object);
-        let end = object.map_or(0, |node| node.behind as usize);
+        let object = nodes.get(self.at).filter(|node| node.kind == NodeKind::Object);
+        let end = object.map_or(0, |node| node.after as usize);
         let mut at = self.at + 1;
         std::iter::from_fn(move || {
             let (name, value) = (nodes.get(at).filter(|_| at < end)?, at + 1);
-            at = nodes.get(value)?.behind as usize;
+            at = nodes.get(value)?.after as usize;
             Some((name, value))
         })
     }
@@ -58,24 +58,24 @@ impl<'a> Fields<'a> {
 
     /// The node index of a field's value.
     pub(super) fn find(&self, name: &str) -> Option<usize> {
-        let object = self.nodes.get(self.at).filter(|node| node.kind == Kind::Object)?;
+        let object = self.nodes.get(self.at).filter(|node| node.kind == NodeKind::Object)?;
         let wanted = tag(name.as_bytes());
         if object.tags & (1 << wanted) == 0 {
             return None;
         }
         let mut at = self.at + 1;
-        while at < object.behind as usize {
+        while at < object.after as usize {
             let (held, value) = (self.nodes.get(at)?, self.nodes.get(at + 1)?);
             let found = if held.tag == wanted {
                 self.plain(held) == Some(name)
             } else {
-                held.tag == ESCAPED && unescaped(self.source(held)) == name
+                held.tag == ESCAPED_TAG && unescaped(self.source(held)) == name
             };
             if found {
-                let null = value.kind == Kind::Scalar && self.source(value) == "null";
+                let null = value.kind == NodeKind::Scalar && self.source(value) == "null";
                 return (!null).then_some(at + 1);
             }
-            at = value.behind as usize;
+            at = value.after as usize;
         }
         None
     }
@@ -99,16 +99,16 @@ impl<'a> Fields<'a> {
 
     pub(super) fn text_of(&self, node: &Node) -> Option<Cow<'a, str>> {
         match node.kind {
-            Kind::Plain => self.plain(node).map(Cow::Borrowed),
-            Kind::Escaped => Some(Cow::Owned(unescaped(self.source(node)))),
-            Kind::Object | Kind::Array | Kind::Scalar => None,
+            NodeKind::Plain => self.plain(node).map(Cow::Borrowed),
+            NodeKind::Escaped => Some(Cow::Owned(unescaped(self.source(node)))),
+            NodeKind::Object | NodeKind::Array | NodeKind::Scalar => None,
         }
     }
 
     /// A string without escapes, borrowed from the record.
     pub(super) fn plain(&self, node: &Node) -> Option<&'a str> {
         let inside = node.start as usize + 1..node.end as usize - 1;
-        self.text.get(inside).filter(|_| node.kind == Kind::Plain)
+        self.text.get(inside).filter(|_| node.kind == NodeKind::Plain)
     }
 
     pub fn string(&self, name: &str) -> Option<String> {
@@ -154,13 +154,13 @@ impl<'a> Fields<'a> {
     /// The elements of an array: the source text, and the fields if it is an object.
     pub fn items(&self, name: &str) -> impl Iterator<Item = (&'a str, Fields<'a>)> {
         let whole = *self;
-        let array = self.find(name).filter(|at| whole.nodes[*at].kind == Kind::Array);
-        let end = array.map_or(0, |at| whole.nodes[at].behind as usize);
+        let array = self.find(name).filter(|at| whole.nodes[*at].kind == NodeKind::Array);
+        let end = array.map_or(0, |at| whole.nodes[at].after as usize);
         let mut next = array.map_or(0, |at| at + 1);
         std::iter::from_fn(move || {
             let at = Some(next).filter(|at| *at < end)?;
             let node = whole.nodes.get(at)?;
-            next = node.behind as usize;
+            next = node.after as usize;
             Some((whole.source(node), Fields { at, ..whole }))
         })
     }
@@ -171,7 +171,7 @@ impl<'a> Fields<'a> {
 
     /// True if the field is a string.
     pub fn is_text(&self, name: &str) -> bool {
-        self.node(name).is_some_and(|node| matches!(node.kind, Kind::Plain | Kind::Escaped))
+        self.node(name).is_some_and(|node| matches!(node.kind, NodeKind::Plain | NodeKind::Escaped))
     }
 
     /// The fields with string values, in source order.
@@ -191,7 +191,7 @@ impl<'a> Fields<'a> {
     }
 
     /// The source text of a value, including `null`.
-    pub fn told(&self, name: &str) -> Option<&'a str> {
+    pub fn raw_or_null(&self, name: &str) -> Option<&'a str> {
         self.each().find(|(held, _)| held == name).map(|(_, value)| value)
     }
 
@@ -254,7 +254,7 @@ pub(super) fn unescaped(source: &str) -> String {
     while let Some(at) = memchr::memchr(b'\\', rest.as_bytes()) {
         text.push_str(&rest[..at]);
         let escape = rest.as_bytes().get(at + 1).copied().unwrap_or(b'\\');
-        let mut behind = at + 2;
+        let mut after = at + 2;
         text.push(match escape {
             b'n' => '\n',
             b't' => '\t',
@@ -263,13 +263,13 @@ pub(super) fn unescaped(source: &str) -> String {
             b'f' => '\u{c}',
             b'u' => {
                 let (letter, length) = unicode(&rest[at..]);
-                behind = at + length;
+                after = at + length;
                 letter
             }
             // Quote, slash or backslash.
             other => char::from(other),
         });
-        rest = rest.get(behind..).unwrap_or_default();
+        rest = rest.get(after..).unwrap_or_default();
     }
     text.push_str(rest);
     text

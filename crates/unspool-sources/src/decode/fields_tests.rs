@@ -3,11 +3,11 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::decode::Outline;
+use crate::decode::JsonOutline;
 
 /// Runs `look` on the fields of a text.
 fn with<T>(text: &str, look: impl FnOnce(Fields<'_>) -> T) -> T {
-    look(Outline::default().read(text).unwrap())
+    look(JsonOutline::default().read(text).unwrap())
 }
 
 #[test]

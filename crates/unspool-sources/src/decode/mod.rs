@@ -3,23 +3,23 @@
 //! records, so a record gives the same events no matter how the input is split.
 
 mod ai_sdk;
-mod canonical;
+mod canonical_json;
 pub mod claude;
 pub mod codex;
 pub mod copilot;
-mod emit;
+mod emitter;
 mod fields;
 pub mod gemini;
-mod ledger;
+mod json_outline;
 pub mod opencode;
-mod outline;
+mod record_counts;
 pub mod rows;
 pub mod thoughtflow;
 
-pub use emit::{Emit, Record};
+pub use emitter::{Emitter, Record};
 pub use fields::{Fields, json_of};
-pub use ledger::{Fate, Ledger, Warning};
-pub use outline::Outline;
+pub use json_outline::JsonOutline;
+pub use record_counts::{RecordCounts, RecordOutcome, Warning};
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -32,7 +32,12 @@ use unspool_core::telling::{Name, Telling};
 /// Turns the records of one feed of one session into events.
 pub trait Decoder: Send {
     /// Decodes one record into events. Returns its outcome for the record counts.
-    fn decode(&mut self, record: &Record<'_>, fields: &Fields<'_>, out: &mut Vec<Event>) -> Fate;
+    fn decode(
+        &mut self,
+        record: &Record<'_>,
+        fields: &Fields<'_>,
+        out: &mut Vec<Event>,
+    ) -> RecordOutcome;
 
     /// Validates a record before it is decoded. An error names the field and the problem; the
     /// record is decoded anyway.
@@ -56,12 +61,12 @@ pub trait Decoder: Send {
     }
 
     /// The context of the session, for sub-agents in the same file whose records omit it.
-    fn surroundings(&self) -> Option<Surroundings> {
+    fn session_context(&self) -> Option<SessionContext> {
         None
     }
 
     /// Starts as the decoder of a sub-agent with the context of its parent session.
-    fn begin_in(&mut self, _surroundings: Surroundings) {}
+    fn inherit_context(&mut self, _context: SessionContext) {}
 
     /// Side chains that have ended: the state of their decoders can be dropped.
     fn ended_chains(&mut self) -> Vec<Arc<str>> {
@@ -69,13 +74,13 @@ pub trait Decoder: Send {
     }
 
     /// Starts as the decoder of a side chain.
-    fn follow(&mut self, _chain: &SideChain) {}
+    fn begin_side_chain(&mut self, _chain: &SideChain) {}
 }
 
 /// Where a session runs, and the version of the program that wrote it.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Surroundings {
+pub struct SessionContext {
     pub project: Option<String>,
     pub branch: Option<String>,
     pub version: Option<String>,
@@ -107,11 +112,11 @@ pub struct Format {
     pub agent: &'static str,
     pub telling: Telling,
     /// How many sessions one file holds.
-    pub tells: Tells,
+    pub sessions_per_file: SessionsPerFile,
     /// The display name.
     pub name: &'static str,
     /// The owner of a record, or `None` if the record is not of this format.
-    pub recognise: for<'a> fn(&Fields<'a>) -> Option<Recognised<'a>>,
+    pub recognise: for<'a> fn(&Fields<'a>) -> Option<RecordOwner<'a>>,
     pub decoder: fn() -> Box<dyn Decoder>,
     /// A decoder that continues from a saved state; `None` if another version saved it.
     pub resume: fn(&str) -> Option<Box<dyn Decoder>>,
@@ -119,7 +124,7 @@ pub struct Format {
 
 /// How many sessions a file holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Tells {
+pub enum SessionsPerFile {
     /// One: every record belongs to it, whatever id the record names.
     One,
     /// Several: each record names its session.
@@ -128,20 +133,20 @@ pub enum Tells {
 
 /// The session that a record belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Recognised<'a> {
+pub enum RecordOwner<'a> {
     /// The session with this id.
     Session(Cow<'a, str>),
     /// The session of a sub-agent, with the session that started it.
     SubAgent { id: Cow<'a, str>, parent: Option<Cow<'a, str>> },
     /// The main session of the file.
-    Own,
+    MainSession,
     /// The format matches; the record names no session.
     Format,
     /// The format matches; use this id if no record names the session.
-    Named(Cow<'a, str>),
+    FallbackId(Cow<'a, str>),
     /// The session with this id, but another format begins with the same record: the next record
     /// decides.
-    Perhaps(Cow<'a, str>),
+    Ambiguous(Cow<'a, str>),
 }
 
 /// Restores a decoder whose saved state is its serialised fields.
@@ -178,7 +183,7 @@ pub static FORMATS: &[Format] = &[
 ];
 
 /// The format of a record.
-pub fn recognise<'a>(fields: &Fields<'a>) -> Option<(&'static Format, Recognised<'a>)> {
+pub fn recognise<'a>(fields: &Fields<'a>) -> Option<(&'static Format, RecordOwner<'a>)> {
     // A payload spooled by `unspool hook` names its agent.
     let agent = fields.text("agent").filter(|_| fields.has("payload") && fields.has("event"));
     let formats = FORMATS.iter().filter(|format| match &agent {
@@ -189,6 +194,6 @@ pub fn recognise<'a>(fields: &Fields<'a>) -> Option<(&'static Format, Recognised
 }
 
 #[cfg(test)]
-mod declared_tests;
+mod event_mapping_tests;
 #[cfg(test)]
-mod normalised_tests;
+mod format_registry_tests;

@@ -11,13 +11,13 @@ use crate::decode::Warning;
 
 /// How to treat symlinks to folders. Symlinks to files count as files.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Links {
+pub(super) enum SymlinkPolicy {
     Follow,
-    Leave,
+    Ignore,
 }
 
 #[derive(Default)]
-pub(super) struct Walked {
+pub(super) struct WalkResult {
     pub files: Vec<(PathBuf, Stamp)>,
     pub warnings: Vec<Warning>,
     folders: Vec<PathBuf>,
@@ -26,31 +26,36 @@ pub(super) struct Walked {
 
 /// How deep to search.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reach {
+pub(super) enum SearchDepth {
     /// Only the folder itself.
-    Here,
+    TopLevel,
     /// The folder and everything below it.
-    Below,
+    Recursive,
 }
 
 /// True if a path is a log.
 type IsLog = fn(&Path) -> bool;
 
-pub(super) fn walk(root: &Path, is_log: IsLog, reach: Reach, follow: Links) -> Walked {
-    let mut walked = Walked::default();
+pub(super) fn walk(
+    root: &Path,
+    is_log: IsLog,
+    depth: SearchDepth,
+    symlinks: SymlinkPolicy,
+) -> WalkResult {
+    let mut walked = WalkResult::default();
     let mut folders = vec![root.to_owned()];
     while let Some(folder) = folders.pop() {
         walked.list(&folder, is_log, &mut folders);
         walked.folders.push(folder);
-        if reach == Reach::Here {
+        if depth == SearchDepth::TopLevel {
             folders.clear();
         }
     }
-    walked.resolve(is_log, follow);
+    walked.resolve(is_log, symlinks);
     walked
 }
 
-impl Walked {
+impl WalkResult {
     /// Sorts the entries of a folder into files, symlinks and folders.
     fn list(&mut self, folder: &Path, is_log: IsLog, folders: &mut Vec<PathBuf>) {
         let entries = match folder.read_dir() {
@@ -85,7 +90,7 @@ impl Walked {
 
     /// Follows symlinks after all real entries, so that nothing is found twice: neither a file
     /// that a symlink also leads to, nor a folder that links to itself.
-    fn resolve(&mut self, is_log: IsLog, follow: Links) {
+    fn resolve(&mut self, is_log: IsLog, symlinks: SymlinkPolicy) {
         if self.links.is_empty() {
             return;
         }
@@ -98,7 +103,9 @@ impl Walked {
         while let Some(link) = self.links.pop() {
             let log = is_log(&link);
             match link.canonicalize().and_then(|target| Ok((fs::metadata(&target)?, target))) {
-                Ok((metadata, target)) if metadata.is_dir() && follow == Links::Follow => {
+                Ok((metadata, target))
+                    if metadata.is_dir() && symlinks == SymlinkPolicy::Follow =>
+                {
                     if !starts.iter().any(|start| start.starts_with(&target)) {
                         starts.push(target.clone());
                         self.walk_target(target, is_log, &mut seen);

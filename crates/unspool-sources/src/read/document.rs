@@ -17,7 +17,7 @@ pub(super) const MESSAGES: &[u8] = b"\"messages\":";
 pub(super) const CONVERSATIONS: &[u8] = b"\"conversations\":";
 
 /// Rewrites a document as lines while it is read.
-pub struct Document<R> {
+pub struct DocumentLines<R> {
     source: R,
     buffer: Vec<u8>,
     out: Vec<u8>,
@@ -45,9 +45,9 @@ struct State {
     comma: bool,
 }
 
-impl<R: Read> Document<R> {
-    pub fn new(source: R) -> Document<R> {
-        Document {
+impl<R: Read> DocumentLines<R> {
+    pub fn new(source: R) -> DocumentLines<R> {
+        DocumentLines {
             source,
             buffer: vec![0; 64 * 1024],
             out: Vec::new(),
@@ -57,7 +57,7 @@ impl<R: Read> Document<R> {
     }
 }
 
-impl<R: Read> Read for Document<R> {
+impl<R: Read> Read for DocumentLines<R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         while self.given == self.out.len() {
             self.out.clear();

@@ -3,7 +3,7 @@ use std::io::Read;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::Document;
+use super::DocumentLines;
 
 /// Returns a few bytes per read.
 struct Drip<'a>(&'a [u8], usize);
@@ -20,7 +20,7 @@ impl Read for Drip<'_> {
 
 fn lines(document: &str, drip: usize) -> Vec<String> {
     let mut text = String::new();
-    Document::new(Drip(document.as_bytes(), drip)).read_to_string(&mut text).unwrap();
+    DocumentLines::new(Drip(document.as_bytes(), drip)).read_to_string(&mut text).unwrap();
     text.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect()
 }
 
@@ -79,16 +79,16 @@ proptest! {
     #[test]
     fn every_list_is_its_elements(elements in prop::collection::vec(value(), 0..5), drip in 1..9usize) {
         let document = serde_json::to_string_pretty(&Value::from(elements.clone())).unwrap();
-        let told: Vec<Value> =
+        let decoded: Vec<Value> =
             lines(&document, drip).iter().map(|line| serde_json::from_str(line).unwrap()).collect();
-        prop_assert_eq!(told, elements);
+        prop_assert_eq!(decoded, elements);
     }
 
     #[test]
     fn every_object_keeps_its_fields(
         before in prop::collection::btree_map("[a-d]", value(), 0..3),
         messages in prop::collection::vec(value(), 0..4),
-        behind in prop::collection::btree_map("[e-h]", value(), 0..3),
+        after in prop::collection::btree_map("[e-h]", value(), 0..3),
         drip in 1..9usize,
     ) {
         let fields = |map: &std::collections::BTreeMap<String, Value>| {
@@ -97,15 +97,15 @@ proptest! {
             pairs.join(" ,\n ")
         };
         let list = format!("\"messages\" : {}", serde_json::to_string_pretty(&messages).unwrap());
-        let all = [fields(&before), list, fields(&behind)];
+        let all = [fields(&before), list, fields(&after)];
         let all: Vec<&str> = all.iter().map(String::as_str).filter(|it| !it.is_empty()).collect();
-        let told: Vec<Value> = lines(&format!("{{{}}}", all.join(",")), drip)
+        let decoded: Vec<Value> = lines(&format!("{{{}}}", all.join(",")), drip)
             .iter()
             .map(|line| serde_json::from_str(line).unwrap())
             .collect();
         let mut expected = vec![json!(before)];
         expected.extend(messages);
-        expected.push(json!(behind));
-        prop_assert_eq!(told, expected);
+        expected.push(json!(after));
+        prop_assert_eq!(decoded, expected);
     }
 }

@@ -13,12 +13,12 @@ use memchr::memchr;
 use serde::{Deserialize, Serialize};
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
-const CHUNK: usize = 256 * 1024;
+const CHUNK_BYTES: usize = 256 * 1024;
 /// The size of the first read: most files are small, and a new buffer must be zeroed.
-const FIRST_CHUNK: usize = 16 * 1024;
+const FIRST_CHUNK_BYTES: usize = 16 * 1024;
 /// The capacity kept between lines, so that one line of 100 MB does not hold its memory for the
 /// rest of a long run.
-const KEPT_CAPACITY: usize = 1024 * 1024;
+const MAX_RETAINED_BYTES: usize = 1024 * 1024;
 
 /// A complete line that is not blank, without its line end and without a byte order mark.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,7 +40,7 @@ pub struct Position {
 
 impl Position {
     /// The start of the line after one of this length.
-    fn behind(self, length: usize) -> Position {
+    fn after(self, length: usize) -> Position {
         Position { number: self.number + 1, offset: self.offset + length as u64 + 1 }
     }
 }
@@ -112,18 +112,18 @@ impl LineReader {
     pub fn push(&mut self, chunk: &[u8], take: &mut impl FnMut(Line<'_>)) {
         let mut rest = chunk;
         while let Some(end) = memchr(b'\n', rest) {
-            let (bytes, behind) = rest.split_at(end);
+            let (bytes, after) = rest.split_at(end);
             if self.held.is_empty() {
                 cut(self.next, bytes).into_iter().for_each(&mut *take);
-                self.next = self.next.behind(bytes.len());
+                self.next = self.next.after(bytes.len());
             } else {
                 self.held.extend_from_slice(bytes);
                 cut(self.next, &self.held).into_iter().for_each(&mut *take);
-                self.next = self.next.behind(self.held.len());
+                self.next = self.next.after(self.held.len());
                 self.held.clear();
-                self.held.shrink_to(KEPT_CAPACITY);
+                self.held.shrink_to(MAX_RETAINED_BYTES);
             }
-            rest = &behind[1..];
+            rest = &after[1..];
         }
         self.held.extend_from_slice(rest);
     }
@@ -188,7 +188,7 @@ pub struct Lines<R> {
 impl<R: Read> Lines<R> {
     /// `source` must already be at `from`.
     pub fn new(source: R, from: Position) -> Lines<R> {
-        let buffer = vec![0; FIRST_CHUNK];
+        let buffer = vec![0; FIRST_CHUNK_BYTES];
         Lines { source, buffer, start: 0, searched: 0, end: 0, next: from }
     }
 
@@ -205,7 +205,7 @@ impl<R: Read> Lines<R> {
                 Some(found) => {
                     let bytes = self.start..self.searched + found;
                     let start = self.next;
-                    self.next = start.behind(bytes.len());
+                    self.next = start.after(bytes.len());
                     (self.start, self.searched) = (bytes.end + 1, bytes.end + 1);
                     if cut(start, &self.buffer[bytes.clone()]).is_some() {
                         break (start, bytes);
@@ -233,10 +233,10 @@ impl<R: Read> Lines<R> {
         }
         if held == self.buffer.len() {
             self.buffer.resize(2 * held, 0);
-        } else if full && self.buffer.len() < CHUNK {
-            self.buffer.resize(CHUNK, 0);
-        } else if self.buffer.len() > KEPT_CAPACITY && held < CHUNK {
-            self.buffer.truncate(CHUNK);
+        } else if full && self.buffer.len() < CHUNK_BYTES {
+            self.buffer.resize(CHUNK_BYTES, 0);
+        } else if self.buffer.len() > MAX_RETAINED_BYTES && held < CHUNK_BYTES {
+            self.buffer.truncate(CHUNK_BYTES);
             self.buffer.shrink_to_fit();
         }
         loop {
@@ -259,23 +259,23 @@ impl<R: Read> Lines<R> {
 
 /// Where reading ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct End {
+pub struct LinesEnd {
     /// Where to resume: after the last complete line.
     pub position: Position,
     pub unfinished: Option<Unfinished>,
 }
 
 /// Reads all lines of a source, through a buffer of fixed size.
-pub fn read(source: impl Read, take: &mut impl FnMut(Line<'_>)) -> io::Result<End> {
+pub fn read(source: impl Read, take: &mut impl FnMut(Line<'_>)) -> io::Result<LinesEnd> {
     let mut lines = Lines::new(source, Position::default());
     while let Some(line) = lines.next_line()? {
         take(line);
     }
-    Ok(End { position: lines.position(), unfinished: lines.unfinished() })
+    Ok(LinesEnd { position: lines.position(), unfinished: lines.unfinished() })
 }
 
 /// Reads all lines of a file.
-pub fn read_file(path: &Path, take: &mut impl FnMut(Line<'_>)) -> io::Result<End> {
+pub fn read_file(path: &Path, take: &mut impl FnMut(Line<'_>)) -> io::Result<LinesEnd> {
     read(File::open(path)?, take)
 }
 

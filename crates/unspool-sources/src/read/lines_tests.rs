@@ -132,7 +132,7 @@ fn a_line_of_100_megabytes() {
     reader.push(b"\ny\n", &mut |line| lengths.push((line.number, line.bytes.len())));
     assert_eq!(lengths, [(1, 1600 * 64 * 1024), (2, 1)]);
     // The memory of the long line is not kept.
-    assert!(reader.held.capacity() <= KEPT_CAPACITY);
+    assert!(reader.held.capacity() <= MAX_RETAINED_BYTES);
 }
 
 /// A source that returns a few bytes per read.
@@ -172,18 +172,18 @@ fn read_pulled(input: &[u8], at_a_time: usize, stops: usize) -> Read {
 
 #[test]
 fn a_long_line_is_pulled_whole_and_its_memory_is_not_kept() {
-    let mut input = vec![b'x'; KEPT_CAPACITY * 3];
+    let mut input = vec![b'x'; MAX_RETAINED_BYTES * 3];
     input.extend_from_slice(b"\ny\n");
-    input.extend_from_slice(&vec![b'z'; CHUNK - 10]);
+    input.extend_from_slice(&vec![b'z'; CHUNK_BYTES - 10]);
     input.extend_from_slice(b"\n{\"half");
     let mut lines = Lines::new(input.as_slice(), Position::default());
     let mut lengths = Vec::new();
     while let Some(line) = lines.next_line().unwrap() {
         lengths.push((line.number, line.bytes.len()));
     }
-    assert_eq!(lengths, [(1, KEPT_CAPACITY * 3), (2, 1), (3, CHUNK - 10)]);
+    assert_eq!(lengths, [(1, MAX_RETAINED_BYTES * 3), (2, 1), (3, CHUNK_BYTES - 10)]);
     assert_eq!(lines.unfinished().unwrap().bytes, b"{\"half");
-    assert!(lines.buffer.capacity() <= KEPT_CAPACITY);
+    assert!(lines.buffer.capacity() <= MAX_RETAINED_BYTES);
 }
 
 #[test]
@@ -206,7 +206,7 @@ fn a_file_that_grows_is_pulled_on() {
 #[test]
 fn a_file_is_read_to_its_end() {
     let path = std::env::temp_dir().join(format!("unspool-lines-{}.jsonl", std::process::id()));
-    let long = "x".repeat(CHUNK * 2 + 7);
+    let long = "x".repeat(CHUNK_BYTES * 2 + 7);
     std::fs::write(&path, format!("\u{feff}{long}\r\n\n{{}}\n{{\"half")).unwrap();
     let mut lines = Vec::new();
     let end = read_file(&path, &mut |line| {

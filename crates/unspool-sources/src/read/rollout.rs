@@ -19,15 +19,15 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 /// How many forks of forks are followed. A longer chain is a cycle.
-const DEPTH: usize = 64;
+const MAX_FORK_DEPTH: usize = 64;
 /// The first line holds the model's instructions.
-const FIRST_LINE: u64 = 4 * 1024 * 1024;
+const MAX_FIRST_LINE_BYTES: u64 = 4 * 1024 * 1024;
 /// How many bytes identify the first line of a rollout.
-const BEGINNING: u64 = 256;
+const SNIFF_BYTES: u64 = 256;
 
 /// A byte range of a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Piece {
+pub struct FileRange {
     path: PathBuf,
     from: u64,
     /// `None`: to the end of the file.
@@ -59,30 +59,30 @@ struct Ordinal {
 }
 
 /// The ranges that make up a rollout's text; `None` if it is all in its own file.
-pub fn pieces(path: &Path) -> Option<Vec<Piece>> {
+pub fn ranges(path: &Path) -> Option<Vec<FileRange>> {
     let (head, length) = head(path)?;
     head.payload.history_base.as_ref()?;
-    let pieces = compose(path, head, length, None, DEPTH);
-    (pieces.len() > 1).then_some(pieces)
+    let ranges = compose(path, head, length, None, MAX_FORK_DEPTH);
+    (ranges.len() > 1).then_some(ranges)
 }
 
-fn compose(path: &Path, head: Head, length: u64, to: Option<u64>, depth: usize) -> Vec<Piece> {
-    let piece = |from, to| Piece { path: path.to_owned(), from, to };
+fn compose(path: &Path, head: Head, length: u64, to: Option<u64>, depth: usize) -> Vec<FileRange> {
+    let piece = |from, to| FileRange { path: path.to_owned(), from, to };
     let Some(base) = head.payload.history_base else { return vec![piece(0, to)] };
     let own = head.payload.id.as_deref() == Some(base.thread_id.as_str());
     let found = depth.checked_sub(1).and_then(|_| find(path, &base.thread_id));
     let Some(found) = found else { return vec![piece(0, to)] };
     let Some((before, skip)) = self::head(&found) else { return vec![piece(0, to)] };
     if own {
-        let mut pieces = compose(&found, before, skip, None, depth - 1);
-        pieces.push(piece(0, to));
-        return pieces;
+        let mut ranges = compose(&found, before, skip, None, depth - 1);
+        ranges.push(piece(0, to));
+        return ranges;
     }
-    let mut pieces = vec![piece(0, Some(length))];
+    let mut ranges = vec![piece(0, Some(length))];
     let end = cut(&found, &base).unwrap_or(base.end_byte_offset);
-    pieces.extend(compose(&found, before, skip, Some(end), depth - 1));
-    pieces.push(piece(length, to));
-    pieces
+    ranges.extend(compose(&found, before, skip, Some(end), depth - 1));
+    ranges.push(piece(length, to));
+    ranges
 }
 
 /// The end of the base's history in a fork: the offset of the record with the end ordinal. The
@@ -94,8 +94,8 @@ fn cut(path: &Path, base: &Base) -> Option<u64> {
     loop {
         line.clear();
         let length = text.read_until(b'\n', &mut line).ok()?;
-        let told: Option<Ordinal> = serde_json::from_slice(&line).ok();
-        let ordinal = told.and_then(|told| told.ordinal);
+        let record: Option<Ordinal> = serde_json::from_slice(&line).ok();
+        let ordinal = record.and_then(|record| record.ordinal);
         if length == 0 || ordinal.is_some_and(|ordinal| ordinal >= end) {
             return Some(at);
         }
@@ -107,10 +107,10 @@ fn cut(path: &Path, base: &Base) -> Option<u64> {
 
 /// The first line of a rollout, and its length.
 fn head(path: &Path) -> Option<(Head, u64)> {
-    let mut text = open(path).ok()?.take(FIRST_LINE);
+    let mut text = open(path).ok()?.take(MAX_FIRST_LINE_BYTES);
     // Nearly all files are not rollouts; do not read further.
     let mut line = Vec::new();
-    text.by_ref().take(BEGINNING).read_to_end(&mut line).ok()?;
+    text.by_ref().take(SNIFF_BYTES).read_to_end(&mut line).ok()?;
     memchr::memmem::find(&line, b"\"session_meta\"")?;
     match memchr::memchr(b'\n', &line) {
         Some(end) => line.truncate(end + 1),
@@ -140,21 +140,21 @@ fn find(beside: &Path, thread: &str) -> Option<PathBuf> {
     };
     let mut found: Vec<PathBuf> = Vec::new();
     for folder in folders {
-        gather(&folder, thread, 5, &mut found);
+        collect_rollouts(&folder, thread, 5, &mut found);
     }
     found.retain(|path| path != beside);
     found.sort();
     found.into_iter().next()
 }
 
-fn gather(folder: &Path, thread: &str, depth: usize, found: &mut Vec<PathBuf>) {
+fn collect_rollouts(folder: &Path, thread: &str, depth: usize, found: &mut Vec<PathBuf>) {
     let Ok(entries) = folder.read_dir() else { return };
     for entry in entries.flatten() {
         let Ok(kind) = entry.file_type() else { continue };
         let name = entry.file_name();
         let Some(name) = name.to_str() else { continue };
         if kind.is_dir() && depth > 0 {
-            gather(&entry.path(), thread, depth - 1, found);
+            collect_rollouts(&entry.path(), thread, depth - 1, found);
         } else if kind.is_file() && first_of(name, thread) {
             found.push(entry.path());
         }
@@ -179,9 +179,9 @@ fn open(path: &Path) -> io::Result<Box<dyn Read + Send>> {
 }
 
 /// The concatenated text of the ranges.
-pub fn text(pieces: &[Piece]) -> io::Result<Box<dyn Read + Send>> {
+pub fn text(ranges: &[FileRange]) -> io::Result<Box<dyn Read + Send>> {
     let mut text: Box<dyn Read + Send> = Box::new(io::empty());
-    for piece in pieces {
+    for piece in ranges {
         let packed = piece.path.extension().is_some_and(|form| form == "zst");
         let mut part: Box<dyn Read + Send> = if packed {
             let mut part = open(&piece.path)?;
@@ -201,9 +201,9 @@ pub fn text(pieces: &[Piece]) -> io::Result<Box<dyn Read + Send>> {
 }
 
 /// The length of the text; `None` if a file would have to be decompressed to know it.
-pub fn length(pieces: &[Piece]) -> Option<u64> {
+pub fn length(ranges: &[FileRange]) -> Option<u64> {
     let mut sum = 0_u64;
-    for piece in pieces {
+    for piece in ranges {
         let end = match piece.to {
             Some(to) => to,
             None if piece.path.extension().is_some_and(|form| form == "zst") => return None,

@@ -1,7 +1,7 @@
 use std::io::Read;
 use std::path::Path;
 
-use super::{length, pieces, text};
+use super::{length, ranges, text};
 
 const A: &str = "01a1dc9e-0000-7000-8000-00000000000a";
 const B: &str = "01a1dc9e-0000-7000-8000-00000000000b";
@@ -16,13 +16,13 @@ fn meta(id: &str, base: Option<(&str, usize)>) -> String {
 }
 
 fn whole(path: &Path) -> String {
-    let pieces = pieces(path).unwrap();
-    let mut told = String::new();
-    text(&pieces).unwrap().read_to_string(&mut told).unwrap();
-    if let Some(length) = length(&pieces) {
-        assert_eq!(length, told.len() as u64);
+    let ranges = ranges(path).unwrap();
+    let mut content = String::new();
+    text(&ranges).unwrap().read_to_string(&mut content).unwrap();
+    if let Some(length) = length(&ranges) {
+        assert_eq!(length, content.len() as u64);
     }
-    told
+    content
 }
 
 #[test]
@@ -40,8 +40,8 @@ fn a_fork_has_the_history_of_its_base() {
     let (head, cut) = (meta(B, Some((A, a.len() - 3))), a.len() - 3);
     let b = head.clone() + "b1\nb2\n";
     std::fs::write(away.join(name(B)), &b).unwrap();
-    let told = whole(&away.join(name(B)));
-    assert_eq!(told, format!("{head}{}b1\nb2\n", &a[..cut]));
+    let content = whole(&away.join(name(B)));
+    assert_eq!(content, format!("{head}{}b1\nb2\n", &a[..cut]));
     let own = meta(C, Some((B, b.len() - 3)));
     std::fs::write(day.join(name(C)), own.clone() + "c1\n").unwrap();
     assert_eq!(whole(&day.join(name(C))), format!("{own}{head}{}b1\nc1\n", &a[..cut]));
@@ -56,7 +56,7 @@ fn after_going_back_the_file_before_comes_first() {
     let after = meta(A, Some((A, before.len() - 3))) + "b1\n";
     std::fs::write(&first, &before).unwrap();
     std::fs::write(&second, &after).unwrap();
-    assert_eq!(pieces(&first), None);
+    assert_eq!(ranges(&first), None);
     assert_eq!(whole(&second), before + &after);
 }
 
@@ -65,9 +65,9 @@ fn a_base_that_is_not_there_is_left_out() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(format!("rollout-2026-11-15T00-34-05-{B}.jsonl"));
     std::fs::write(&path, meta(B, Some((A, 10)))).unwrap();
-    assert_eq!(pieces(&path), None);
+    assert_eq!(ranges(&path), None);
     // Two files that name each other as base form a cycle.
     let other = folder.path().join(format!("rollout-2026-11-15T00-34-05-{A}.jsonl"));
     std::fs::write(&other, meta(A, Some((B, 10)))).unwrap();
-    assert!(pieces(&path).is_some_and(|pieces| pieces.len() < 200));
+    assert!(ranges(&path).is_some_and(|ranges| ranges.len() < 200));
 }

@@ -20,18 +20,18 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 use serde_json::Value;
 
-use super::replay::Replay;
+use super::restartable_reader::RestartableReader;
 use super::source::Source;
 use crate::discover::Stamp;
 
 /// How long to wait for a writer. In WAL mode, which OpenCode uses, readers never wait.
-const PATIENCE: Duration = Duration::from_secs(5);
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The approximate length of an event as a line.
-const EVENT: i64 = 512;
+const ESTIMATED_EVENT_BYTES: i64 = 512;
 
 /// How much text is generated at a time, unless one row is longer.
-const PIECE: usize = 256 * 1024;
+const CHUNK_BYTES: usize = 256 * 1024;
 
 /// Splits the path of a session in a database into the database and the session id.
 pub fn split(path: &Path) -> Option<(PathBuf, String)> {
@@ -61,12 +61,12 @@ pub fn sessions(database: &Path) -> io::Result<Vec<(PathBuf, Stamp)>> {
     }
     let mut statement = connection
         .prepare(&format!("SELECT id, {} FROM session s", stamp_columns(&connection)?))
-        .map_err(said)?;
+        .map_err(io_error)?;
     let rows = statement
         .query_map([], |row| Ok((row.get::<_, String>(0)?, stamp(row, 1)?)))
-        .map_err(said)?;
+        .map_err(io_error)?;
     let named = |row: rusqlite::Result<(String, Stamp)>| {
-        let (session, stamp) = row.map_err(said)?;
+        let (session, stamp) = row.map_err(io_error)?;
         let mut path = database.as_os_str().to_owned();
         path.push(format!("#{session}"));
         Ok((PathBuf::from(path), stamp))
@@ -84,7 +84,7 @@ pub fn open(database: &Path, session: &str) -> io::Result<Source> {
     let begin = move || -> io::Result<Box<dyn Read + Send>> {
         Ok(Box::new(Rows::new(connect(&database)?, session.clone())?))
     };
-    Ok(Source::new(stamp, None, Replay::new(begin)))
+    Ok(Source::new(stamp, None, RestartableReader::new(begin)))
 }
 
 // ── The database ────────────────────────────────────────────────────────────────────────────
@@ -110,8 +110,8 @@ fn connect(database: &Path) -> io::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
         | OpenFlags::SQLITE_OPEN_URI
         | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(address, flags).map_err(said)?;
-    connection.busy_timeout(PATIENCE).map_err(said)?;
+    let connection = Connection::open_with_flags(address, flags).map_err(io_error)?;
+    connection.busy_timeout(BUSY_TIMEOUT).map_err(io_error)?;
     Ok(connection)
 }
 
@@ -131,7 +131,7 @@ fn escaped(path: &[u8]) -> String {
 
 fn has_table(connection: &Connection, name: &str) -> io::Result<bool> {
     let wanted = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?1";
-    connection.prepare_cached(wanted).and_then(|mut rows| rows.exists([name])).map_err(said)
+    connection.prepare_cached(wanted).and_then(|mut rows| rows.exists([name])).map_err(io_error)
 }
 
 /// The columns that change with a session: its number of events and the time of its last update.
@@ -145,12 +145,12 @@ fn stamp_columns(connection: &Connection) -> io::Result<&'static str> {
 
 fn read_stamp(connection: &Connection, session: &str) -> io::Result<Option<Stamp>> {
     let wanted = format!("SELECT {} FROM session s WHERE id = ?1", stamp_columns(connection)?);
-    connection.query_row(&wanted, [session], |row| stamp(row, 0)).optional().map_err(said)
+    connection.query_row(&wanted, [session], |row| stamp(row, 0)).optional().map_err(io_error)
 }
 
 fn stamp(row: &rusqlite::Row<'_>, at: usize) -> rusqlite::Result<Stamp> {
     // An estimate of the text's length: callers expect the size in bytes.
-    let events = row.get::<_, Option<i64>>(at)?.unwrap_or(0).saturating_mul(EVENT);
+    let events = row.get::<_, Option<i64>>(at)?.unwrap_or(0).saturating_mul(ESTIMATED_EVENT_BYTES);
     let updated = row.get::<_, Option<i64>>(at + 1)?.unwrap_or(0);
     Ok(Stamp {
         size: u64::try_from(events).unwrap_or(0),
@@ -159,7 +159,7 @@ fn stamp(row: &rusqlite::Row<'_>, at: usize) -> rusqlite::Result<Stamp> {
     })
 }
 
-fn said(error: rusqlite::Error) -> io::Error {
+fn io_error(error: rusqlite::Error) -> io::Error {
     io::Error::other(error)
 }
 
@@ -182,7 +182,7 @@ enum Next {
     /// time and id.
     Messages {
         before: i64,
-        behind: (i64, String),
+        after: (i64, String),
     },
     /// Events after this `seq`.
     Events(i64),
@@ -198,8 +198,8 @@ impl Rows {
     fn make(&mut self) -> io::Result<()> {
         self.next = match &self.next {
             Next::Head => self.head()?,
-            Next::Messages { before, behind } => self.messages(*before, behind.clone())?,
-            Next::Events(behind) => self.events(*behind)?,
+            Next::Messages { before, after } => self.messages(*before, after.clone())?,
+            Next::Events(after) => self.events(*after)?,
             Next::Nothing => Next::Nothing,
         };
         Ok(())
@@ -224,20 +224,20 @@ impl Rows {
                 Ok(Value::Object(head))
             })
             .optional()
-            .map_err(said)?;
+            .map_err(io_error)?;
         // The session was deleted meanwhile.
         let Some(head) = head else { return Ok(Next::Nothing) };
         self.out.extend_from_slice(head.to_string().as_bytes());
         self.out.push(b'\n');
-        Ok(match self.untold()? {
-            Some(before) => Next::Messages { before, behind: (i64::MIN, String::new()) },
+        Ok(match self.messages_before_events()? {
+            Some(before) => Next::Messages { before, after: (i64::MIN, String::new()) },
             None => Next::Events(-1),
         })
     }
 
     /// The time before which messages have no events; `None` if all have. OpenCode began to write
     /// events at some version, and older sessions continue with events from then on.
-    fn untold(&self) -> io::Result<Option<i64>> {
+    fn messages_before_events(&self) -> io::Result<Option<i64>> {
         if !has_table(&self.connection, "event")? {
             return Ok(Some(i64::MAX));
         }
@@ -246,7 +246,7 @@ impl Rows {
             .connection
             .query_row(first, [&self.session], |row| row.get(0))
             .optional()
-            .map_err(said)?;
+            .map_err(io_error)?;
         if first.is_some_and(|kind| kind.starts_with("session.created")) {
             return Ok(None);
         }
@@ -260,63 +260,63 @@ impl Rows {
             .connection
             .query_row(begun, [&self.session], |row| row.get(0))
             .optional()
-            .map_err(said)?;
+            .map_err(io_error)?;
         Ok(Some(begun.flatten().unwrap_or(i64::MAX)))
     }
 
-    fn messages(&mut self, before: i64, mut behind: (i64, String)) -> io::Result<Next> {
+    fn messages(&mut self, before: i64, mut after: (i64, String)) -> io::Result<Next> {
         let wanted = "SELECT id, time_created, data FROM message WHERE session_id = ?1 \
              AND time_created < ?2 AND (time_created, id) > (?3, ?4) ORDER BY time_created, id";
-        let mut messages = self.connection.prepare_cached(wanted).map_err(said)?;
+        let mut messages = self.connection.prepare_cached(wanted).map_err(io_error)?;
         let mut parts = self
             .connection
             .prepare_cached("SELECT id, data FROM part WHERE message_id = ?1 ORDER BY id")
-            .map_err(said)?;
+            .map_err(io_error)?;
         let mut rows =
-            messages.query(params![self.session, before, behind.0, behind.1]).map_err(said)?;
-        while let Some(row) = rows.next().map_err(said)? {
-            let id: String = row.get(0).map_err(said)?;
-            let created: i64 = row.get(1).map_err(said)?;
-            let data: String = row.get(2).map_err(said)?;
+            messages.query(params![self.session, before, after.0, after.1]).map_err(io_error)?;
+        while let Some(row) = rows.next().map_err(io_error)? {
+            let id: String = row.get(0).map_err(io_error)?;
+            let created: i64 = row.get(1).map_err(io_error)?;
+            let data: String = row.get(2).map_err(io_error)?;
             let names = [("id", &*id), ("sessionID", &*self.session)];
             self.out.extend_from_slice(b"{\"info\":");
             put_object(&mut self.out, &names, &data);
             self.out.extend_from_slice(b",\"parts\":[");
-            let mut of_message = parts.query([&id]).map_err(said)?;
+            let mut of_message = parts.query([&id]).map_err(io_error)?;
             let mut first = true;
-            while let Some(part) = of_message.next().map_err(said)? {
-                let part_id: String = part.get(0).map_err(said)?;
-                let data: String = part.get(1).map_err(said)?;
+            while let Some(part) = of_message.next().map_err(io_error)? {
+                let part_id: String = part.get(0).map_err(io_error)?;
+                let data: String = part.get(1).map_err(io_error)?;
                 if !std::mem::take(&mut first) {
                     self.out.push(b',');
                 }
                 put_object(&mut self.out, &[("id", &*part_id), ("messageID", &*id)], &data);
             }
             self.out.extend_from_slice(b"]}\n");
-            behind = (created, id);
-            if self.out.len() >= PIECE {
-                return Ok(Next::Messages { before, behind });
+            after = (created, id);
+            if self.out.len() >= CHUNK_BYTES {
+                return Ok(Next::Messages { before, after });
             }
         }
         Ok(if has_table(&self.connection, "event")? { Next::Events(-1) } else { Next::Nothing })
     }
 
-    fn events(&mut self, behind: i64) -> io::Result<Next> {
+    fn events(&mut self, after: i64) -> io::Result<Next> {
         let wanted = "SELECT id, seq, type, data FROM event \
              WHERE aggregate_id = ?1 AND seq > ?2 ORDER BY seq";
-        let mut events = self.connection.prepare_cached(wanted).map_err(said)?;
-        let mut rows = events.query(params![self.session, behind]).map_err(said)?;
-        while let Some(row) = rows.next().map_err(said)? {
-            let id: String = row.get(0).map_err(said)?;
-            let seq: i64 = row.get(1).map_err(said)?;
-            let kind: String = row.get(2).map_err(said)?;
-            let data: String = row.get(3).map_err(said)?;
+        let mut events = self.connection.prepare_cached(wanted).map_err(io_error)?;
+        let mut rows = events.query(params![self.session, after]).map_err(io_error)?;
+        while let Some(row) = rows.next().map_err(io_error)? {
+            let id: String = row.get(0).map_err(io_error)?;
+            let seq: i64 = row.get(1).map_err(io_error)?;
+            let kind: String = row.get(2).map_err(io_error)?;
+            let data: String = row.get(3).map_err(io_error)?;
             let (id, kind) = (Value::from(id), Value::from(kind));
             let head = format!("{{\"id\":{id},\"seq\":{seq},\"type\":{kind},\"data\":");
             self.out.extend_from_slice(head.as_bytes());
             put(&mut self.out, &data);
             self.out.extend_from_slice(b"}\n");
-            if self.out.len() >= PIECE {
+            if self.out.len() >= CHUNK_BYTES {
                 return Ok(Next::Events(seq));
             }
         }

@@ -68,18 +68,18 @@ fn the_text_of_a_session_grows_at_its_end_while_it_is_written() {
 }
 
 #[test]
-fn a_session_from_before_there_were_events_is_told_from_its_messages() {
+fn a_session_older_than_events_is_read_from_its_messages() {
     let folder = tempfile::tempdir().unwrap();
     let (path, writer) = database(folder.path());
     // Ordered by time: ids wrapped in August 2026.
     message(&writer, "msg_f", 10, r#"{"role":"user"}"#, r#"{"type":"text"}"#);
     message(&writer, "msg_0", 20, r#"{"role":"assistant"}"#, r#"{"type":"text"}"#);
-    let told = format!(
+    let expected = format!(
         "{HEAD}\n{}\n{}\n",
         r#"{"info":{"id":"msg_f","sessionID":"ses_a","role":"user"},"parts":[{"id":"prt_msg_f","messageID":"msg_f","type":"text"}]}"#,
         r#"{"info":{"id":"msg_0","sessionID":"ses_a","role":"assistant"},"parts":[{"id":"prt_msg_0","messageID":"msg_0","type":"text"}]}"#,
     );
-    assert_eq!(text(&path), told);
+    assert_eq!(text(&path), expected);
     // Continued by a version that writes events: those follow the messages.
     let again = r#"{"info":{"id":"msg_f","role":"user","summary":{},"time":{"created":10}}}"#;
     event(&writer, 0, "message.updated.1", again);
@@ -87,7 +87,7 @@ fn a_session_from_before_there_were_events_is_told_from_its_messages() {
     event(&writer, 1, "message.updated.1", next);
     message(&writer, "msg_1", 30, r#"{"role":"user"}"#, r#"{"type":"text"}"#);
     let grown = text(&path);
-    assert!(grown.starts_with(&told));
+    assert!(grown.starts_with(&expected));
     assert_eq!(grown.lines().count(), 5);
 }
 
@@ -119,8 +119,8 @@ fn a_writer_is_not_blocked_by_a_reader() {
     writer.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
     let mut rest = String::new();
     source.text().read_to_string(&mut rest).unwrap();
-    let told = some.iter().filter(|byte| **byte == b'\n').count() + rest.lines().count();
-    assert_eq!(told, 2002, "the head and all events, read in several chunks");
+    let expected = some.iter().filter(|byte| **byte == b'\n').count() + rest.lines().count();
+    assert_eq!(expected, 2002, "the head and all events, read in several chunks");
 }
 
 #[test]

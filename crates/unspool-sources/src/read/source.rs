@@ -6,16 +6,16 @@ use std::fs::File;
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
 
-use super::document::Document;
-use super::events::Events;
+use super::document::DocumentLines;
 use super::lines::Position;
-use super::replay::Replay;
-use super::{beside, object, rollout, rows};
+use super::restartable_reader::RestartableReader;
+use super::sse::SseLines;
+use super::{agent_meta, document_detector, rollout, rows};
 use crate::discover::Stamp;
 
-pub trait Text: Read + Seek + Send {}
+pub trait ReadSeek: Read + Seek + Send {}
 
-impl<T: Read + Seek + Send> Text for T {}
+impl<T: Read + Seek + Send> ReadSeek for T {}
 
 /// An opened source of lines.
 pub struct Source {
@@ -23,22 +23,22 @@ pub struct Source {
     pub stamp: Stamp,
     /// The length of the text, if it is known without reading it.
     pub length: Option<u64>,
-    text: Box<dyn Text>,
+    text: Box<dyn ReadSeek>,
 }
 
 impl Source {
-    pub fn new(stamp: Stamp, length: Option<u64>, text: impl Text + 'static) -> Source {
+    pub fn new(stamp: Stamp, length: Option<u64>, text: impl ReadSeek + 'static) -> Source {
         Source { stamp, length, text: Box::new(text) }
     }
 
     /// The text from a saved position.
-    pub fn from(&mut self, position: Position) -> io::Result<&mut dyn Text> {
+    pub fn from(&mut self, position: Position) -> io::Result<&mut dyn ReadSeek> {
         self.text.seek(SeekFrom::Start(position.offset))?;
         Ok(&mut *self.text)
     }
 
     /// The text at its current position.
-    pub fn text(&mut self) -> &mut dyn Text {
+    pub fn text(&mut self) -> &mut dyn ReadSeek {
         &mut *self.text
     }
 }
@@ -48,8 +48,8 @@ impl Source {
 enum Form {
     Lines,
     Packed,
-    Document,
-    Events,
+    DocumentLines,
+    SseLines,
 }
 
 pub fn open(path: &Path) -> io::Result<Source> {
@@ -58,12 +58,16 @@ pub fn open(path: &Path) -> io::Result<Source> {
     }
     let mut file = File::open(path)?;
     let stamp = Stamp::of(&file.metadata()?);
-    if let Some(text) = beside::text(path, &mut file)? {
+    if let Some(text) = agent_meta::text(path, &mut file)? {
         return Ok(Source::new(stamp, Some(text.len() as u64), Cursor::new(text)));
     }
-    if let Some(pieces) = rollout::pieces(path) {
-        let length = rollout::length(&pieces);
-        return Ok(Source::new(stamp, length, Replay::new(move || rollout::text(&pieces))));
+    if let Some(ranges) = rollout::ranges(path) {
+        let length = rollout::length(&ranges);
+        return Ok(Source::new(
+            stamp,
+            length,
+            RestartableReader::new(move || rollout::text(&ranges)),
+        ));
     }
     let form = form_of(path, &mut file)?;
     if form == Form::Lines {
@@ -75,17 +79,17 @@ pub fn open(path: &Path) -> io::Result<Source> {
         Ok(match form {
             Form::Lines => Box::new(file),
             Form::Packed => Box::new(zstd::Decoder::new(file)?),
-            Form::Document => Box::new(Document::new(file)),
-            Form::Events => Box::new(Events::new(file)),
+            Form::DocumentLines => Box::new(DocumentLines::new(file)),
+            Form::SseLines => Box::new(SseLines::new(file)),
         })
     };
-    Ok(Source::new(stamp, None, Replay::new(begin)))
+    Ok(Source::new(stamp, None, RestartableReader::new(begin)))
 }
 
 fn form_of(path: &Path, file: &mut File) -> io::Result<Form> {
     match path.extension().and_then(|extension| extension.to_str()) {
         Some("zst") => return Ok(Form::Packed),
-        Some("json") => return Ok(Form::Document),
+        Some("json") => return Ok(Form::DocumentLines),
         Some(_) | None => {}
     }
     let mut beginning = [0; 64];
@@ -96,9 +100,9 @@ fn form_of(path: &Path, file: &mut File) -> io::Result<Form> {
     if form != Form::Lines || path.extension().is_some_and(|extension| extension == "jsonl") {
         return Ok(form);
     }
-    let is_document = object::is_document(file, |_| {})?;
+    let is_document = document_detector::is_document(file, |_| {})?;
     file.seek(SeekFrom::Start(0))?;
-    Ok(if is_document { Form::Document } else { form })
+    Ok(if is_document { Form::DocumentLines } else { form })
 }
 
 /// The lines of a stream that cannot be rewound.
@@ -111,16 +115,16 @@ pub fn lines_of(mut stream: impl Read + Send + 'static) -> io::Result<Box<dyn Re
         let mut seen = Vec::new();
         let begun = std::mem::take(&mut beginning);
         let mut text = Cursor::new(begun).chain(&mut stream);
-        if object::is_document(&mut text, |bytes| seen.extend_from_slice(bytes))? {
-            form = Form::Document;
+        if document_detector::is_document(&mut text, |bytes| seen.extend_from_slice(bytes))? {
+            form = Form::DocumentLines;
         }
         beginning = seen;
     }
     let whole = Cursor::new(beginning).chain(stream);
     Ok(match form {
         Form::Lines | Form::Packed => Box::new(whole),
-        Form::Document => Box::new(Document::new(whole)),
-        Form::Events => Box::new(Events::new(whole)),
+        Form::DocumentLines => Box::new(DocumentLines::new(whole)),
+        Form::SseLines => Box::new(SseLines::new(whole)),
     })
 }
 
@@ -131,9 +135,9 @@ fn form_by(beginning: &[u8]) -> Form {
     let beginning = beginning.strip_prefix(mark).unwrap_or(beginning).trim_ascii_start();
     let event = [b"data:".as_slice(), b"event:", b"id:", b"retry:", b":"];
     if beginning.starts_with(b"[") {
-        Form::Document
+        Form::DocumentLines
     } else if event.iter().any(|field| beginning.starts_with(field)) {
-        Form::Events
+        Form::SseLines
     } else {
         Form::Lines
     }

@@ -36,7 +36,7 @@ fn every_form_becomes_lines() {
 }
 
 #[test]
-fn streams_are_known_by_their_beginning() {
+fn streams_are_recognised_by_their_first_bytes() {
     let of = |text: &'static str| {
         let mut lines = String::new();
         lines_of(Cursor::new(text)).unwrap().read_to_string(&mut lines).unwrap();

@@ -9,8 +9,8 @@ use clap::Args;
 use serde::Serialize;
 use unspool_core::lines::make_visible;
 use unspool_engine::hooks::{self, Installed};
-use unspool_sources::agents::{Age, Agent};
-use unspool_sources::survey::{Surveyed, survey};
+use unspool_sources::agents::{Agent, VersionAge};
+use unspool_sources::survey::{AgentSurvey, survey};
 use unspool_store::blocking::wait;
 use unspool_store::contract::{SessionFilter, Store};
 use unspool_store::sqlite::Sqlite;
@@ -37,7 +37,7 @@ struct Report {
 #[derive(Serialize)]
 struct AgentReport {
     #[serde(flatten)]
-    surveyed: Surveyed,
+    surveyed: AgentSurvey,
     /// `null` for agents that have no hooks.
     hooks: Option<Installed>,
 }
@@ -172,11 +172,11 @@ fn write_agent(text: &mut String, agent: &AgentReport) {
 fn unknown(agent: &str, version: &str) -> String {
     let known = Agent::named(agent).and_then(|agent| Some((agent, agent.recorded?)));
     match known {
-        Some((agent, (oldest, newest))) => match agent.age_of(version) {
-            Age::Newer => format!(
+        Some((agent, (oldest, newest))) => match agent.version_age(version) {
+            VersionAge::Newer => format!(
                 "{version} is newer than what Unspool was tested with ({newest}); unknown records are kept and shown as data"
             ),
-            Age::Older | Age::Recorded => format!(
+            VersionAge::Older | VersionAge::Recorded => format!(
                 "{version} is older than what Unspool was tested with ({oldest}); something may be missing"
             ),
         },

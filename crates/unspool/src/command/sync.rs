@@ -10,7 +10,7 @@ use unspool_engine::request::{Done, Request, Why};
 use unspool_engine::spool;
 use unspool_engine::sync::{Candidate, Known, sync};
 use unspool_engine::watch::Watch;
-use unspool_sources::discover::{Discovered, discover};
+use unspool_sources::discover::{Discovery, discover};
 
 use crate::archive::{Archive, Recording};
 use crate::config;
@@ -104,7 +104,7 @@ impl Sync {
         }
     }
 
-    fn say_if_nothing(&self, discovered: &Discovered) {
+    fn say_if_nothing(&self, discovered: &Discovery) {
         if discovered.files.is_empty() && !self.json {
             eprintln!(
                 "unspool: no sessions were found; `unspool doctor` lists the folders searched"
@@ -114,7 +114,7 @@ impl Sync {
 }
 
 /// Ingests everything that was discovered.
-fn once(recording: &Recording, known: &mut Known, discovered: Discovered) -> Result<Report> {
+fn once(recording: &Recording, known: &mut Known, discovered: Discovery) -> Result<Report> {
     let bar = Bar::start();
     let candidates = discovered.files.into_iter().map(Candidate::from).collect();
     let outcome = sync(&recording.recorder, known, candidates, &bar.progress);

@@ -17,8 +17,8 @@ fn told(case: &str, file: &str) -> Vec<String> {
     for count in 1..=lines {
         let mut cut = capture();
         cut[0].lines.truncate(count);
-        let gathering = fold_in(&cut, &[0]);
-        let transcript = main_session(&gathering).transcript();
+        let session_set = fold_in(&cut, &[0]);
+        let transcript = main_session(&session_set).transcript();
         let now = match transcript.turns.last() {
             Some(turn) if turn.state == TurnState::Running => match Activity::of(turn) {
                 Activity::Working { what } => what,

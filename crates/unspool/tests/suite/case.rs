@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use unspool_core::session::Transcript;
 use unspool_core::telling::Telling;
-use unspool_sources::gather::{Gathered, Gathering, Reading};
+use unspool_sources::in_memory::{DecodedSession, OpenInput, SessionSet};
 use unspool_sources::read::lines::Line;
 
 /// The root of the repository.
@@ -102,41 +102,41 @@ fn capture(path: &Path, file: String) -> Capture {
 }
 
 /// Folds captures line by line; `turns` says which capture is next.
-pub fn fold(captures: &[Capture], turns: impl IntoIterator<Item = usize>) -> Gathering {
-    let mut gathering = Gathering::default();
-    let mut readings: Vec<Reading> =
-        captures.iter().map(|capture| gathering.open(&capture.file)).collect();
+pub fn fold(captures: &[Capture], turns: impl IntoIterator<Item = usize>) -> SessionSet {
+    let mut session_set = SessionSet::default();
+    let mut readings: Vec<OpenInput> =
+        captures.iter().map(|capture| session_set.open(&capture.file)).collect();
     let mut next = vec![0; captures.len()];
     for capture in turns {
         if let Some(line) = captures[capture].lines.get(next[capture]) {
             next[capture] += 1;
-            gathering.take(&mut readings[capture], line.line());
+            session_set.take(&mut readings[capture], line.line());
         }
     }
     for reading in readings {
-        gathering.close(reading, &mut |_| {});
+        session_set.close(reading, &mut |_| {});
     }
-    gathering
+    session_set
 }
 
 /// Folds whole captures, one after the other.
-pub fn fold_in(captures: &[Capture], order: &[usize]) -> Gathering {
+pub fn fold_in(captures: &[Capture], order: &[usize]) -> SessionSet {
     let turns = order.iter().flat_map(|at| captures[*at].lines.iter().map(move |_| *at));
     fold(captures, turns.collect::<Vec<_>>())
 }
 
 /// The main session of the strongest feed. Hooks may mention others, and it may have sub-agents.
-pub fn main_session(gathering: &Gathering) -> &Gathered {
-    let strongest = gathering.sessions.iter().filter_map(|session| session.spine).max();
-    let told = || gathering.sessions.iter().filter(|session| session.spine == strongest);
+pub fn main_session(session_set: &SessionSet) -> &DecodedSession {
+    let strongest = session_set.sessions.iter().filter_map(|session| session.spine).max();
+    let told = || session_set.sessions.iter().filter(|session| session.spine == strongest);
     told().find(|session| !session.is_sub_agent()).or_else(|| told().next()).unwrap()
 }
 
 /// The sessions that a case is about. Claude Code's hooks may mention others, which have no log in
 /// the case.
-pub fn told_sessions(gathering: &Gathering) -> impl Iterator<Item = &Gathered> {
-    let main = main_session(gathering);
-    gathering.sessions.iter().filter(move |session| {
+pub fn told_sessions(session_set: &SessionSet) -> impl Iterator<Item = &DecodedSession> {
+    let main = main_session(session_set);
+    session_set.sessions.iter().filter(move |session| {
         let logged = session.is_sub_agent() && session.spine == Some(Telling::Log);
         session.agent != "claude-code" || std::ptr::eq(*session, main) || logged
     })

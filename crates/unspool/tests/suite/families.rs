@@ -8,7 +8,7 @@ use serde_json::Value;
 use unspool_core::part::Body;
 use unspool_core::session::Transcript;
 use unspool_sources::discover::find_files;
-use unspool_sources::gather::{Gathered, Gathering};
+use unspool_sources::in_memory::{DecodedSession, SessionSet};
 
 use crate::case::{cases, name, root};
 use crate::stats::archive::{Archive, list};
@@ -19,18 +19,18 @@ fn families() -> Vec<PathBuf> {
     cases("claude-code").into_iter().filter(|case| has(case)).collect()
 }
 
-fn of_folder(folder: &Path) -> Gathering {
-    let mut gathering = Gathering::default();
+fn of_folder(folder: &Path) -> SessionSet {
+    let mut session_set = SessionSet::default();
     for file in find_files(folder).0 {
-        gathering.read_file(&file, &mut |_| {}).unwrap();
+        session_set.read_file(&file, &mut |_| {}).unwrap();
     }
-    gathering
+    session_set
 }
 
 /// The tree of sessions: each below its parent, with its call and what the parent says about it.
-fn tree(gathering: &Gathering) -> String {
-    let all: Vec<(&Gathered, Transcript)> =
-        gathering.sessions.iter().map(|session| (session, session.transcript())).collect();
+fn tree(session_set: &SessionSet) -> String {
+    let all: Vec<(&DecodedSession, Transcript)> =
+        session_set.sessions.iter().map(|session| (session, session.transcript())).collect();
     let mut out = String::new();
     let roots = all.iter().filter(|(_, one)| {
         let parent = one.session.parent.as_ref();
@@ -44,23 +44,24 @@ fn tree(gathering: &Gathering) -> String {
 
 fn branch(
     out: &mut String,
-    all: &[(&Gathered, Transcript)],
-    (gathered, transcript): &(&Gathered, Transcript),
+    all: &[(&DecodedSession, Transcript)],
+    (decoded_session, transcript): &(&DecodedSession, Transcript),
     depth: usize,
 ) {
     let session = &transcript.session;
     let indent = "  ".repeat(depth);
     let title = session.facts.title.as_ref().map_or("", |title| &title.text);
     let usage = transcript.usage();
-    writeln!(out, "{indent}{} {title:?}", gathered.agent_session_id).unwrap();
+    writeln!(out, "{indent}{} {title:?}", decoded_session.agent_session_id).unwrap();
     if let Some(parent) = &session.parent {
         let call = parent.call_id.as_deref().unwrap_or("an unknown call");
         let kind = parent.kind.as_deref().unwrap_or("an agent of unknown kind");
         writeln!(out, "{indent}  started by {call} as {kind}").unwrap();
     }
     let (turns, output) = (transcript.turns.len(), usage.output);
-    let ledger = &gathered.ledger;
-    writeln!(out, "{indent}  {turns} turns, {output} tokens out, {} records", ledger.read).unwrap();
+    let record_counts = &decoded_session.record_counts;
+    writeln!(out, "{indent}  {turns} turns, {output} tokens out, {} records", record_counts.read)
+        .unwrap();
     for part in transcript.turns.iter().flat_map(|turn| &turn.parts) {
         let Body::Agent(told) = &part.body else { continue };
         for agent in &told.agents {
@@ -69,7 +70,7 @@ fn branch(
                 .unwrap();
         }
     }
-    let mut children: Vec<&(&Gathered, Transcript)> = all
+    let mut children: Vec<&(&DecodedSession, Transcript)> = all
         .iter()
         .filter(|(_, one)| one.session.parent.as_ref().is_some_and(|p| p.session == session.id))
         .collect();
@@ -99,7 +100,7 @@ fn families_are_what_the_recordings_give() {
 fn whichever_file_comes_first_families_are_the_same() {
     for case in families() {
         let expected = tree(&of_folder(&case));
-        let mut backwards = Gathering::default();
+        let mut backwards = SessionSet::default();
         for file in find_files(&case).0.into_iter().rev() {
             backwards.read_file(&file, &mut |_| {}).unwrap();
         }

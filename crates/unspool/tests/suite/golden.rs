@@ -13,7 +13,7 @@ use unspool_core::session::Transcript;
 use unspool_core::summary::Completeness;
 use unspool_core::telling::Name;
 use unspool_core::{lines, plain, present};
-use unspool_sources::gather::Gathering;
+use unspool_sources::in_memory::SessionSet;
 
 use crate::case::{all_cases, captures, name, told_sessions};
 
@@ -73,30 +73,30 @@ fn each(transcripts: &[Transcript], write: fn(&Transcript) -> String) -> String 
 
 /// Folds all captures of a case, and writes the events of each record.
 fn read(case: &Path) -> (String, Vec<Transcript>) {
-    let mut gathering = Gathering::default();
+    let mut session_set = SessionSet::default();
     let mut written = String::new();
     for capture in captures(case) {
         writeln!(written, "── {}", capture.file).unwrap();
         let mut grown: Option<(u64, String, String)> = None;
-        let mut reading = gathering.open(&capture.file);
-        let mut watch = |decoded: unspool_sources::gather::Decoded<'_>| {
+        let mut reading = session_set.open(&capture.file);
+        let mut watch = |decoded: unspool_sources::in_memory::RecordTrace<'_>| {
             for event in decoded.events {
                 note(&mut written, &mut grown, decoded.line, event);
             }
             if decoded.events.is_empty() {
                 flush(&mut written, &mut grown);
-                writeln!(written, "{:>4}  ({:?})", decoded.line, decoded.fate).unwrap();
+                writeln!(written, "{:>4}  ({:?})", decoded.line, decoded.outcome).unwrap();
             }
         };
         for line in &capture.lines {
-            gathering.take_watched(&mut reading, line.line(), &mut watch);
+            session_set.take_traced(&mut reading, line.line(), &mut watch);
         }
-        gathering.close(reading, &mut watch);
+        session_set.close(reading, &mut watch);
         flush(&mut written, &mut grown);
     }
     let mut transcripts = Vec::new();
-    for session in told_sessions(&gathering) {
-        writeln!(written, "── {:?}", session.ledger).unwrap();
+    for session in told_sessions(&session_set) {
+        writeln!(written, "── {:?}", session.record_counts).unwrap();
         writeln!(written, "── counted and not applied: {:?}", session.oddities()).unwrap();
         let mut transcript = session.transcript();
         unspool_core::document::settle_as_file(&mut transcript);

@@ -10,7 +10,7 @@ use unspool_core::id::SessionId;
 use unspool_core::part::{Body, ToolState};
 use unspool_core::session::{Transcript, Turn, TurnState};
 use unspool_core::transcript::Mirror;
-use unspool_sources::gather::Gathering;
+use unspool_sources::in_memory::SessionSet;
 
 use crate::case::{all_cases, captures, difference, main_session, name, told_sessions};
 
@@ -28,20 +28,20 @@ pub fn told() -> Vec<Told> {
 }
 
 fn told_by(case: &Path) -> Vec<Told> {
-    let mut gathering = Gathering::default();
+    let mut session_set = SessionSet::default();
     let mut all: Vec<(String, Event)> = Vec::new();
     for capture in captures(case) {
-        let mut reading = gathering.open(&capture.file);
-        let mut watch = |decoded: unspool_sources::gather::Decoded<'_>| {
+        let mut reading = session_set.open(&capture.file);
+        let mut watch = |decoded: unspool_sources::in_memory::RecordTrace<'_>| {
             let session = decoded.session.to_owned();
             all.extend(decoded.events.iter().map(|event| (session.clone(), event.clone())));
         };
         for line in &capture.lines {
-            gathering.take_watched(&mut reading, line.line(), &mut watch);
+            session_set.take_traced(&mut reading, line.line(), &mut watch);
         }
-        gathering.close(reading, &mut watch);
+        session_set.close(reading, &mut watch);
     }
-    told_sessions(&gathering)
+    told_sessions(&session_set)
         .map(|session| {
             let id = session.agent_session_id.clone();
             let events = all.iter().filter(|(of, _)| *of == id).map(|(_, event)| event.clone());
@@ -172,7 +172,7 @@ fn law_5_a_log_and_its_copy_are_one() {
             continue;
         }
         let once = crate::case::fold_in(&captures[..1], &[0]);
-        let mut twice = Gathering::default();
+        let mut twice = SessionSet::default();
         for (name, length) in [("copy.jsonl", log.lines.len() / 2), ("log.jsonl", log.lines.len())]
         {
             let mut reading = twice.open(name);
@@ -240,8 +240,8 @@ fn a_rejection_that_was_asked_about_is_denied_and_any_other_is_interrupted() {
         let path = crate::case::root().join("fixtures/claude-code").join(case);
         let captures = captures(&path);
         let order: Vec<usize> = (0..captures.len()).take(count).collect();
-        let gathering = crate::case::fold_in(&captures, &order);
-        let turns = main_session(&gathering).transcript().turns;
+        let session_set = crate::case::fold_in(&captures, &order);
+        let turns = main_session(&session_set).transcript().turns;
         turns
             .iter()
             .flat_map(|turn| &turn.parts)

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use unspool_core::part::{Body, ToolState};
 use unspool_core::price::Prices;
 use unspool_core::session::Transcript;
-use unspool_sources::gather::{Gathered, Gathering};
+use unspool_sources::in_memory::{DecodedSession, SessionSet};
 
 use crate::case::{captures, cases, fold_in, main_session, name};
 use crate::independent::{self, Kind};
@@ -27,10 +27,10 @@ fn logs() -> Vec<(String, PathBuf)> {
     logs
 }
 
-fn gathered(path: &Path) -> Gathering {
-    let mut gathering = Gathering::default();
-    gathering.read_file(path, &mut |_| {}).unwrap();
-    gathering
+fn read_sessions(path: &Path) -> SessionSet {
+    let mut session_set = SessionSet::default();
+    session_set.read_file(path, &mut |_| {}).unwrap();
+    session_set
 }
 
 #[test]
@@ -39,11 +39,11 @@ fn law_1_order_is_kept() {
     let (mut agents, mut chains) = (0, 0);
     for (what, path) in logs() {
         let raw = independent::log(&path);
-        let gathering = gathered(&path);
-        let session = main_session(&gathering);
+        let session_set = read_sessions(&path);
+        let session = main_session(&session_set);
         if raw.warm_up {
             assert!(!session.has_turns(), "{what}");
-            assert_eq!(session.ledger.left_out["warm-up"] as usize, raw.records, "{what}");
+            assert_eq!(session.record_counts.left_out["warm-up"] as usize, raw.records, "{what}");
             continue;
         }
         hold(&what, session, &raw);
@@ -51,7 +51,7 @@ fn law_1_order_is_kept() {
         for chain in independent::chains(&path) {
             chains += 1;
             let id = format!("{}:{}", session.agent_session_id, chain.root);
-            let found = gathering.sessions.iter().find(|held| held.agent_session_id == id);
+            let found = session_set.sessions.iter().find(|held| held.agent_session_id == id);
             let child = found.unwrap_or_else(|| panic!("{what}: no session {id}"));
             hold(&id, child, &chain.log);
             // Parent and child are linked by the call whose prompt it got.
@@ -61,7 +61,7 @@ fn law_1_order_is_kept() {
             let told = agent_ids(&session.transcript());
             assert!(told.contains(&(chain.call.clone().unwrap(), id.clone())), "{told:?} {id}");
         }
-        assert_eq!(gathering.sessions.len(), 1 + independent::chains(&path).len(), "{what}");
+        assert_eq!(session_set.sessions.len(), 1 + independent::chains(&path).len(), "{what}");
     }
     assert!(agents >= 28 && chains >= 3, "{agents} {chains}");
 }
@@ -78,7 +78,7 @@ fn agent_ids(transcript: &Transcript) -> Vec<(String, String)> {
 }
 
 /// Order, results and tokens of a session, against the independent reader.
-fn hold(what: &str, session: &Gathered, raw: &independent::Log) {
+fn hold(what: &str, session: &DecodedSession, raw: &independent::Log) {
     let transcript = session.transcript();
     let mut found: Vec<(Kind, String)> = Vec::new();
     for part in transcript.turns.iter().flat_map(|turn| &turn.parts) {
@@ -104,11 +104,11 @@ fn hold(what: &str, session: &Gathered, raw: &independent::Log) {
     let tokens = raw.tokens;
     let expected = (tokens.input, tokens.output, tokens.cache_read, tokens.cache_creation);
     assert_eq!(found, expected, "{what}");
-    let ledger = &session.ledger;
-    let left_out = ledger.left_out.values().sum::<u64>();
-    let sum = ledger.in_parts + ledger.metadata + left_out + ledger.unreadable;
-    assert_eq!(ledger.read, sum, "{what}");
-    assert_eq!(ledger.read as usize, raw.records - raw.side_records, "{what}");
+    let record_counts = &session.record_counts;
+    let left_out = record_counts.left_out.values().sum::<u64>();
+    let sum = record_counts.in_parts + record_counts.metadata + left_out + record_counts.unreadable;
+    assert_eq!(record_counts.read, sum, "{what}");
+    assert_eq!(record_counts.read as usize, raw.records - raw.side_records, "{what}");
 }
 
 fn block_of(body: &Body) -> Option<(Kind, String)> {
@@ -141,8 +141,8 @@ fn tokens_are_counted_once_per_message() {
             continue;
         }
         let raw = independent::log(&path);
-        let gathering = fold_in(&captures(&case)[..1], &[0]);
-        let transcript = main_session(&gathering).transcript();
+        let session_set = fold_in(&captures(&case)[..1], &[0]);
+        let transcript = main_session(&session_set).transcript();
         let usage = transcript.usage();
         let found = (usage.input, usage.output, usage.cache_read, usage.cache_write);
         let tokens = raw.tokens;

@@ -10,7 +10,7 @@ use unspool_core::id::SessionId;
 use unspool_core::part::{Body, ToolState};
 use unspool_core::session::Transcript;
 use unspool_core::transcript::Mirror;
-use unspool_sources::gather::Gathering;
+use unspool_sources::in_memory::SessionSet;
 
 use crate::case::{assert_none, captures, cases, difference, fold_in, main_session, name};
 use crate::independent::ai_sdk::{self, Piece};
@@ -76,8 +76,8 @@ fn law_1_messages_keep_their_order() {
     // R-001-02 to R-001-04, R-000-24: every part of every message, in its order and state.
     for case in pairs() {
         let messages = ai_sdk::document(&file(&case, "json"));
-        let gathering = fold_in(&captures(&case)[..1], &[0]);
-        let session = main_session(&gathering);
+        let session_set = fold_in(&captures(&case)[..1], &[0]);
+        let session = main_session(&session_set);
         let replies = messages.iter().filter(|message| message["role"] == "assistant");
         let mut expected = Vec::new();
         for reply in replies {
@@ -121,8 +121,8 @@ fn law_1_streams_make_what_the_sdk_makes_of_them() {
     // R-001-34
     for case in pairs() {
         let captures = captures(&case);
-        let gathering = fold_in(&captures[1..2], &[0]);
-        let transcript = main_session(&gathering).transcript();
+        let session_set = fold_in(&captures[1..2], &[0]);
+        let transcript = main_session(&session_set).transcript();
         let reduced = ai_sdk::reduced(&ai_sdk::chunks(&file(&case, "sse")));
         let expected: Vec<Piece> =
             reduced.iter().flat_map(|(_, parts)| ai_sdk::pieces(parts)).collect();
@@ -159,20 +159,20 @@ fn law_1_streams_make_what_the_sdk_makes_of_them() {
 
 /// The events of one of a session's captures.
 fn told(case: &Path, which: usize) -> (String, Vec<Event>) {
-    let mut gathering = Gathering::default();
+    let mut session_set = SessionSet::default();
     let (mut events, mut session) = (Vec::new(), String::new());
     for (at, capture) in captures(case).iter().enumerate() {
-        let mut reading = gathering.open(&capture.file);
-        let mut watch = |decoded: unspool_sources::gather::Decoded<'_>| {
+        let mut reading = session_set.open(&capture.file);
+        let mut watch = |decoded: unspool_sources::in_memory::RecordTrace<'_>| {
             session = decoded.session.to_owned();
             if at == which {
                 events.extend_from_slice(decoded.events);
             }
         };
         for line in &capture.lines {
-            gathering.take_watched(&mut reading, line.line(), &mut watch);
+            session_set.take_traced(&mut reading, line.line(), &mut watch);
         }
-        gathering.close(reading, &mut watch);
+        session_set.close(reading, &mut watch);
     }
     (session, events)
 }
@@ -239,19 +239,19 @@ fn a_chat_that_is_written_anew_is_told_once() {
     for case in pairs() {
         let captures = captures(&case);
         let lines = &captures[0].lines;
-        let mut gathering = Gathering::default();
+        let mut session_set = SessionSet::default();
         for (spaces, count) in [(2, lines.len() - 1), (1, lines.len()), (0, lines.len())] {
-            let mut reading = gathering.open(&captures[0].file);
+            let mut reading = session_set.open(&captures[0].file);
             for line in &lines[..count] {
                 // A trailing space makes it another source, as a changed header would.
                 let mut bytes = line.bytes.clone();
                 bytes.resize(bytes.len() + spaces, b' ');
                 let line = unspool_sources::read::lines::Line { bytes: &bytes, ..line.line() };
-                gathering.take(&mut reading, line);
+                session_set.take(&mut reading, line);
             }
-            gathering.close(reading, &mut |_| {});
+            session_set.close(reading, &mut |_| {});
         }
-        let again = main_session(&gathering).transcript();
+        let again = main_session(&session_set).transcript();
         let once = main_session(&fold_in(&captures[..1], &[0])).transcript();
         assert_eq!(again.turns.len(), once.turns.len(), "{}", name(&case));
         assert_eq!(found(&again), found(&once), "{}", name(&case));

@@ -11,8 +11,8 @@ fn law_1_order_is_kept_in_rollouts() {
     let mut checked = 0;
     for case in cases("codex") {
         let Some(raw) = codex::rollout_of(&case) else { continue };
-        let gathering = fold_in(&captures(&case)[..1], &[0]);
-        let session = main_session(&gathering);
+        let session_set = fold_in(&captures(&case)[..1], &[0]);
+        let session = main_session(&session_set);
         let transcript = session.transcript();
         let mut found: Vec<(Kind, String)> = Vec::new();
         for part in transcript.turns.iter().flat_map(|turn| &turn.parts) {
@@ -34,10 +34,15 @@ fn law_1_order_is_kept_in_rollouts() {
         } else {
             assert_eq!(found, raw.blocks, "{}", name(&case));
         }
-        let ledger = &session.ledger;
-        let left: u64 = ledger.left_out.values().sum();
-        assert_eq!(ledger.read, ledger.in_parts + ledger.metadata + left, "{}", name(&case));
-        assert_eq!(ledger.unreadable, 0, "{}", name(&case));
+        let record_counts = &session.record_counts;
+        let left: u64 = record_counts.left_out.values().sum();
+        assert_eq!(
+            record_counts.read,
+            record_counts.in_parts + record_counts.metadata + left,
+            "{}",
+            name(&case)
+        );
+        assert_eq!(record_counts.unreadable, 0, "{}", name(&case));
         checked += 1;
     }
     assert!(checked >= 25, "only {checked} rollouts");
@@ -50,8 +55,8 @@ fn tokens_of_rollouts_are_counted_once_per_response() {
         let captures = captures(&case);
         // A stream beside the rollout adds nothing.
         for order in [vec![0], (0..captures.len()).collect()] {
-            let gathering = fold_in(&captures, &order);
-            let transcript = main_session(&gathering).transcript();
+            let session_set = fold_in(&captures, &order);
+            let transcript = main_session(&session_set).transcript();
             let own = transcript
                 .turns
                 .iter()

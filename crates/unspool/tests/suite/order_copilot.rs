@@ -26,9 +26,9 @@ fn law_1_order_is_kept_by_copilot() {
     for case in cases("copilot") {
         let raw = copilot::sessions(&std::fs::read(case.join("log.jsonl")).unwrap());
         let captures = captures(&case);
-        let gathering = fold_in(&captures[..1], &[0]);
-        assert_eq!(gathering.sessions.len(), raw.len(), "{}", name(&case));
-        for session in &gathering.sessions {
+        let session_set = fold_in(&captures[..1], &[0]);
+        assert_eq!(session_set.sessions.len(), raw.len(), "{}", name(&case));
+        for session in &session_set.sessions {
             let (id, case) = (&session.agent_session_id, name(&case));
             let (told, transcript) = (&raw[id], session.transcript());
             agents += usize::from(session.is_sub_agent());
@@ -39,7 +39,7 @@ fn law_1_order_is_kept_by_copilot() {
             let found = (usage.input, usage.output, usage.cache_read, usage.cache_write);
             let expected = (tokens.input, tokens.output, tokens.cache_read, tokens.cache_creation);
             assert_eq!(found, expected, "{case} {id}");
-            assert_eq!(session.ledger.unreadable, 0, "{case} {id}");
+            assert_eq!(session.record_counts.unreadable, 0, "{case} {id}");
             results(&transcript, told, &case);
         }
     }
@@ -72,9 +72,9 @@ fn live_events_of_copilot_add_to_the_log_and_double_nothing() {
         }
         let raw = copilot::sessions(&std::fs::read(case.join("log.jsonl")).unwrap());
         let order: Vec<usize> = (0..captures.len()).collect();
-        let gathering = fold_in(&captures, &order);
-        assert_eq!(gathering.sessions.len(), raw.len(), "{}", name(&case));
-        for session in &gathering.sessions {
+        let session_set = fold_in(&captures, &order);
+        assert_eq!(session_set.sessions.len(), raw.len(), "{}", name(&case));
+        for session in &session_set.sessions {
             let mut found = blocks(&session.transcript());
             let expected = &raw[&session.agent_session_id].blocks;
             if found != *expected {

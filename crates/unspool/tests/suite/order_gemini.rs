@@ -2,7 +2,7 @@
 
 use unspool_core::part::{Body, ToolState};
 use unspool_core::session::{Transcript, TurnState};
-use unspool_sources::gather::Gathering;
+use unspool_sources::in_memory::SessionSet;
 
 use crate::case::{captures, cases, fold_in, main_session, name};
 use crate::independent::{Kind, gemini};
@@ -25,8 +25,8 @@ fn law_1_order_is_kept_by_gemini() {
     for case in cases("gemini") {
         let told = gemini::chat(&std::fs::read(case.join("log.jsonl")).unwrap());
         let captures = captures(&case);
-        let gathering = fold_in(&captures[..1], &[0]);
-        let session = main_session(&gathering);
+        let session_set = fold_in(&captures[..1], &[0]);
+        let session = main_session(&session_set);
         let (case, transcript) = (name(&case), session.transcript());
         assert_eq!(blocks(&transcript), told.blocks, "{case}");
         let prompts = transcript.turns.iter().filter_map(|turn| turn.user.first()?.prose());
@@ -34,7 +34,7 @@ fn law_1_order_is_kept_by_gemini() {
         let (usage, tokens) = (transcript.usage(), told.tokens);
         let found = (usage.input, usage.output, usage.cache_read);
         assert_eq!(found, (tokens.input, tokens.output, tokens.cache_read), "{case}");
-        assert_eq!(session.ledger.unreadable, 0, "{case}");
+        assert_eq!(session.record_counts.unreadable, 0, "{case}");
         for part in transcript.turns.iter().flat_map(|turn| &turn.parts) {
             let Body::Tool(tool) = &part.body else { continue };
             let (text, wrong) = &told.results[&tool.call_id];
@@ -55,8 +55,8 @@ fn the_stream_of_gemini_adds_to_the_chat_and_doubles_nothing() {
         }
         let told = gemini::chat(&std::fs::read(case.join("log.jsonl")).unwrap());
         let order: Vec<usize> = (0..captures.len()).collect();
-        let gathering = fold_in(&captures, &order);
-        let mut found = blocks(&main_session(&gathering).transcript());
+        let session_set = fold_in(&captures, &order);
+        let mut found = blocks(&main_session(&session_set).transcript());
         if found != told.blocks {
             assert!(cut.contains(&&*name(&case)), "{}", name(&case));
             assert_eq!(found.len(), told.blocks.len() + 1, "{}", name(&case));
@@ -75,9 +75,9 @@ fn told(file: &str, text: &str) -> Transcript {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(file);
     std::fs::write(&path, text).unwrap();
-    let mut gathering = Gathering::default();
-    gathering.read_file(&path, &mut |_| {}).unwrap();
-    main_session(&gathering).transcript()
+    let mut session_set = SessionSet::default();
+    session_set.read_file(&path, &mut |_| {}).unwrap();
+    main_session(&session_set).transcript()
 }
 
 fn expected() -> Vec<(Kind, String)> {
@@ -123,8 +123,8 @@ fn a_prompt_that_gemini_forgets_is_kept_and_marked() {
     let captures = captures(&case);
     for count in [1, 2] {
         let order: Vec<usize> = (0..count).collect();
-        let gathering = fold_in(&captures[..count], &order);
-        let turns = main_session(&gathering).transcript().turns;
+        let session_set = fold_in(&captures[..count], &order);
+        let turns = main_session(&session_set).transcript().turns;
         assert_eq!(turns.len(), 1);
         assert_eq!(turns[0].state, TurnState::Failed);
         assert_eq!(turns[0].user[0].prose(), Some("Check something."));
@@ -159,8 +159,8 @@ fn law_1_order_is_kept_by_the_stream_of_gemini_alone() {
             told.into_iter().map(trimmed).filter(|(_, said)| !said.is_empty()).collect();
         let captures = captures(&case);
         let stream = captures.iter().position(|capture| capture.file == "stream.jsonl").unwrap();
-        let gathering = fold_in(&captures[stream..=stream], &[0]);
-        let found = blocks(&main_session(&gathering).transcript());
+        let session_set = fold_in(&captures[stream..=stream], &[0]);
+        let found = blocks(&main_session(&session_set).transcript());
         let found: Vec<_> = found.into_iter().map(trimmed).collect();
         assert_eq!(found, told, "{}", name(&case));
     }

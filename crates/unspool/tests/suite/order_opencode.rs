@@ -20,10 +20,10 @@ fn law_1_order_is_kept_for_opencode() {
         }
         let logs: Vec<_> =
             captures(&case).into_iter().filter(|capture| capture.file == "log.db").collect();
-        let gathering = fold_in(&logs, &(0..logs.len()).collect::<Vec<_>>());
+        let session_set = fold_in(&logs, &(0..logs.len()).collect::<Vec<_>>());
         for raw in independent::opencode(&database) {
             held += 1;
-            let mut sessions = gathering.sessions.iter();
+            let mut sessions = session_set.sessions.iter();
             let session = sessions.find(|held| held.agent_session_id == raw.session).unwrap();
             let transcript = session.transcript();
             let at = format!("{} {}", name(&case), raw.session);
@@ -53,10 +53,10 @@ fn law_1_order_is_kept_for_opencode() {
             assert_eq!(prompts, raw.prompts, "{at}");
             let parent = raw.parent.map(|parent| SessionId::of("opencode", &parent));
             assert_eq!(transcript.session.facts.parent.map(|told| told.session), parent, "{at}");
-            let ledger = &session.ledger;
+            let record_counts = &session.record_counts;
             // The session's header, and one record per event.
-            assert_eq!(ledger.read as i64, raw.records + 1, "{at}");
-            assert_eq!(ledger.unreadable, 0, "{at}");
+            assert_eq!(record_counts.read as i64, raw.records + 1, "{at}");
+            assert_eq!(record_counts.unreadable, 0, "{at}");
         }
     }
     assert!(held >= 30, "only {held} sessions were held against their tables");
@@ -72,9 +72,9 @@ fn tokens_are_counted_once_for_opencode() {
         }
         // With the stream beside the log, nothing counts twice.
         let captures = captures(&case);
-        let gathering = fold_in(&captures, &(0..captures.len()).collect::<Vec<_>>());
+        let session_set = fold_in(&captures, &(0..captures.len()).collect::<Vec<_>>());
         for raw in independent::opencode(&database) {
-            let mut sessions = gathering.sessions.iter();
+            let mut sessions = session_set.sessions.iter();
             let session = sessions.find(|held| held.agent_session_id == raw.session).unwrap();
             let mut transcript = session.transcript();
             transcript.turns.retain(|turn| !turn.abandoned);

@@ -73,8 +73,8 @@ fn law_1_rows_keep_their_order() {
             .map(|line| serde_json::from_slice(&line.bytes).unwrap())
             .collect();
         let expected: Vec<_> = rows.iter().flat_map(said).collect();
-        let gathering = fold_in(&captures, &[0]);
-        let transcript = main_session(&gathering).transcript();
+        let session_set = fold_in(&captures, &[0]);
+        let transcript = main_session(&session_set).transcript();
         let found: Vec<_> = transcript.turns.iter().flat_map(told).collect();
         assert_eq!(found, expected, "{}", name(&case));
         for turn in &transcript.turns {
@@ -91,7 +91,7 @@ fn rows_that_are_told_again_by_another_file_are_the_same() {
         let captures = captures(&case);
         let once = fold_in(&captures, &[0]);
         let [capture] = captures.as_slice() else { panic!("one capture") };
-        let mut twice = unspool_sources::gather::Gathering::default();
+        let mut twice = unspool_sources::in_memory::SessionSet::default();
         for count in [capture.lines.len() - 1, capture.lines.len()] {
             // The first line differs, so it is another source.
             let mut reading = twice.open(&capture.file);
@@ -104,8 +104,8 @@ fn rows_that_are_told_again_by_another_file_are_the_same() {
             twice.close(reading, &mut |_| {});
         }
         let (once, twice) = (main_session(&once), main_session(&twice));
-        let said = |gathered: &unspool_sources::gather::Gathered| {
-            gathered.transcript().turns.iter().map(told).collect::<Vec<_>>()
+        let said = |decoded_session: &unspool_sources::in_memory::DecodedSession| {
+            decoded_session.transcript().turns.iter().map(told).collect::<Vec<_>>()
         };
         assert_eq!(said(once), said(twice), "{}", name(&case));
     }

@@ -6,8 +6,8 @@ use std::path::Path;
 use serde_json::Value;
 use unspool_core::part::Body;
 use unspool_core::session::{Transcript, Turn};
-use unspool_sources::gather::Gathering;
-use unspool_sources::read::document::Document;
+use unspool_sources::in_memory::SessionSet;
+use unspool_sources::read::document::DocumentLines;
 
 use crate::case::{captures, cases, fold_in, main_session, name};
 
@@ -92,8 +92,8 @@ fn law_1_steps_keep_their_order() {
         let document: Value = serde_json::from_str(&text).unwrap();
         let expected: Vec<Piece> =
             document["conversations"].as_array().unwrap().iter().flat_map(said).collect();
-        let gathering = fold_in(&captures(&case), &[0]);
-        let transcript = main_session(&gathering).transcript();
+        let session_set = fold_in(&captures(&case), &[0]);
+        let transcript = main_session(&session_set).transcript();
         let found: Vec<Piece> = transcript.turns.iter().flat_map(told).collect();
         assert_eq!(found, expected, "{}", name(&case));
         // Usage is counted once for each call.
@@ -111,8 +111,8 @@ fn what_has_no_place_is_kept() {
     // Law 4: every field of every conversation is in its turn, under its own name or ours.
     let case = cases("thoughtflow").into_iter().find(|case| name(case) == "written-by-others");
     let case = case.unwrap();
-    let gathering = fold_in(&captures(&case), &[0]);
-    let transcript = main_session(&gathering).transcript();
+    let session_set = fold_in(&captures(&case), &[0]);
+    let transcript = main_session(&session_set).transcript();
     let text = std::fs::read_to_string(case.join("log.json")).unwrap();
     let document: Value = serde_json::from_str(&text).unwrap();
     let runs = document["conversations"].as_array().unwrap();
@@ -235,17 +235,17 @@ fn a_document_that_grew_is_told_once() {
         let document: Value = serde_json::from_str(&text).unwrap();
         let last = document["conversations"].as_array().unwrap().last().unwrap();
         let steps = last["steps"].as_array().unwrap().len();
-        let mut gathering = Gathering::default();
+        let mut session_set = SessionSet::default();
         let mut texts: Vec<String> = (1..=steps).map(|count| earlier(&document, count)).collect();
         texts.push(text);
         for (nth, text) in texts.iter().enumerate() {
             // A document with another header is another source.
             let text = text.replacen('{', &format!("{{\"saved\":{nth},"), 1);
             let path = Path::new("log.json");
-            gathering.read(path, Document::new(text.as_bytes()), &mut |_| {}).unwrap();
+            session_set.read(path, DocumentLines::new(text.as_bytes()), &mut |_| {}).unwrap();
         }
         let once = main_session(&fold_in(&captures(&case), &[0])).transcript();
-        let grown = main_session(&gathering).transcript();
+        let grown = main_session(&session_set).transcript();
         let pieces = |transcript: &Transcript| -> Vec<Vec<Piece>> {
             transcript.turns.iter().map(told).collect()
         };

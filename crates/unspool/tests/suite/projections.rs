@@ -139,9 +139,9 @@ fn law_1_no_projection_loses_or_moves_a_word() {
     for case in all_cases() {
         let captures = captures(&case);
         let order: Vec<usize> = (0..captures.len()).collect();
-        let gathering = fold_in(&captures, &order);
-        for gathered in told_sessions(&gathering) {
-            let transcript = &gathered.transcript();
+        let session_set = fold_in(&captures, &order);
+        for decoded_session in told_sessions(&session_set) {
+            let transcript = &decoded_session.transcript();
             for projection in told() {
                 let options = Options::default();
                 let text = projected(projection, transcript, &options);
@@ -178,8 +178,8 @@ fn the_schema_says_what_is_written() {
     for case in all_cases() {
         let captures = captures(&case);
         let order: Vec<usize> = (0..captures.len()).collect();
-        for gathered in told_sessions(&fold_in(&captures, &order)) {
-            let text = projected(form, &gathered.transcript(), &Options::default());
+        for decoded_session in told_sessions(&fold_in(&captures, &order)) {
+            let text = projected(form, &decoded_session.transcript(), &Options::default());
             let value: Value = serde_json::from_str(&text).unwrap();
             for (name, part) in [("session", &value["session"]), ("turns", &value["turns"])] {
                 let told = crate::schema::check(&schema, &schema["properties"][name], part);
@@ -198,8 +198,8 @@ const HOSTILE: &str = "| pipes | $dollar ${x} \"quotes\" 'single' `ticks` ```\nf
 /// A session in which every text is hostile.
 fn hostile() -> Transcript {
     let case = root().join("fixtures/claude-code/discovery-loop");
-    let gathering = fold_in(&captures(&case), &[0]);
-    let mut transcript = told_sessions(&gathering).next().unwrap().transcript();
+    let session_set = fold_in(&captures(&case), &[0]);
+    let mut transcript = told_sessions(&session_set).next().unwrap().transcript();
     transcript.session.facts.project = Some(HOSTILE.to_owned());
     for turn in &mut transcript.turns {
         let said = Text { text: HOSTILE.to_owned(), ..Text::default() };
@@ -277,8 +277,8 @@ fn lines_of_ten_megabytes_leave_whole() {
 #[test]
 fn a_word_that_moved_is_noticed() {
     let case = root().join("fixtures/ai-sdk/multi-step-interleaved");
-    let gathering = fold_in(&captures(&case), &[0, 1]);
-    let mut transcript = told_sessions(&gathering).next().unwrap().transcript();
+    let session_set = fold_in(&captures(&case), &[0, 1]);
+    let mut transcript = told_sessions(&session_set).next().unwrap().transcript();
     let parts = &mut transcript.turns.last_mut().unwrap().parts;
     let speaking: Vec<usize> =
         (0..parts.len()).filter(|at| words(&parts[*at].body, false).is_some()).collect();
@@ -312,8 +312,8 @@ fn the_documentation_has_every_form() {
 #[test]
 fn what_only_newer_versions_know_is_left_to_them() {
     let case = root().join("fixtures/ai-sdk/output-denied");
-    let gathering = fold_in(&captures(&case), &[0, 1]);
-    let transcript = told_sessions(&gathering).next().unwrap().transcript();
+    let session_set = fold_in(&captures(&case), &[0, 1]);
+    let transcript = told_sessions(&session_set).next().unwrap().transcript();
     let form = Projection::named("uimessage").unwrap();
     let common = projected(form, &transcript, &Options::default());
     let newer = projected(form, &transcript, &Options { sdk: Sdk::Seven, ..Options::default() });

@@ -11,31 +11,31 @@ use unspool_core::part::{Agent, Body, Data, Part, ToolState};
 use unspool_core::session::Transcript;
 use unspool_render::project::uimessage::{self, stream};
 use unspool_render::project::{Options, Projection, Sdk};
-use unspool_sources::gather::Gathering;
-use unspool_sources::read::document::Document;
-use unspool_sources::read::events::Events;
+use unspool_sources::in_memory::SessionSet;
+use unspool_sources::read::document::DocumentLines;
+use unspool_sources::read::sse::SseLines;
 
 use crate::case::{all_cases, assert_none, name, root, written};
 use crate::projections::projected;
 use crate::thoughtflow::transcripts;
 
 /// Decodes a text as if it were a file of this name.
-fn gathered(text: &str, file: &str) -> Gathering {
-    let mut gathering = Gathering::default();
+fn read_sessions(text: &str, file: &str) -> SessionSet {
+    let mut session_set = SessionSet::default();
     let (path, bytes) = (Path::new(file), text.as_bytes());
     let read = if file.ends_with(".sse") {
-        gathering.read(path, Events::new(bytes), &mut |_| {})
+        session_set.read(path, SseLines::new(bytes), &mut |_| {})
     } else {
-        gathering.read(path, Document::new(bytes), &mut |_| {})
+        session_set.read(path, DocumentLines::new(bytes), &mut |_| {})
     };
     read.unwrap_or_else(|error| panic!("{file}: {error}\n{text}"));
-    gathering
+    session_set
 }
 
 fn returned(text: &str, file: &str) -> Transcript {
-    let gathering = gathered(text, file);
-    let [session] = &gathering.sessions[..] else { panic!("{file}: one session\n{text}") };
-    assert_eq!((session.warnings.len(), session.ledger.unreadable), (0, 0), "{file}");
+    let session_set = read_sessions(text, file);
+    let [session] = &session_set.sessions[..] else { panic!("{file}: one session\n{text}") };
+    assert_eq!((session.warnings.len(), session.record_counts.unreadable), (0, 0), "{file}");
     let mut transcript = session.transcript();
     settle_as_file(&mut transcript);
     transcript
@@ -379,18 +379,18 @@ fn what_the_sdk_refuses_is_kept_and_its_place_is_told() {
     assert_eq!(files("messages") + files("streams"), REFUSED.len());
     let mut wrong = Vec::new();
     for (file, place) in REFUSED {
-        let mut gathering = Gathering::default();
+        let mut session_set = SessionSet::default();
         let path = folder.join(file);
-        let refused = gathering.read_file(&path, &mut |_| {}).is_err();
-        let own = gathering.sessions.iter().flat_map(|session| &session.warnings);
-        let warnings: Vec<_> = gathering.warnings.iter().chain(own).collect();
+        let refused = session_set.read_file(&path, &mut |_| {}).is_err();
+        let own = session_set.sessions.iter().flat_map(|session| &session.warnings);
+        let warnings: Vec<_> = session_set.warnings.iter().chain(own).collect();
         let told = format!("{place}:");
         let names = |what: &str| what.contains(&told) || what.starts_with(place);
         if !place.is_empty() && !warnings.iter().any(|one| one.line > 0 && names(&one.what)) {
             wrong.push(format!("{file}: {place} is not told: {warnings:?}"));
         }
         let all: String =
-            gathering.sessions.iter().map(|session| written(&session.transcript())).collect();
+            session_set.sessions.iter().map(|session| written(&session.transcript())).collect();
         let text = std::fs::read_to_string(&path).unwrap();
         let mut words = Vec::new();
         if file.ends_with(".json") {
@@ -421,9 +421,9 @@ fn what_the_sdk_wrote_is_not_found_fault_with() {
             file.extension().is_some_and(|form| form == "json" || form == "sse")
         };
         for file in files.filter(told) {
-            let mut gathering = Gathering::default();
-            gathering.read_file(&file, &mut |_| {}).unwrap();
-            let own = gathering.sessions.iter().flat_map(|session| &session.warnings);
+            let mut session_set = SessionSet::default();
+            session_set.read_file(&file, &mut |_| {}).unwrap();
+            let own = session_set.sessions.iter().flat_map(|session| &session.warnings);
             wrong.extend(own.map(|warning| format!("{}: {}", name(&case), warning.what)));
             seen += 1;
         }

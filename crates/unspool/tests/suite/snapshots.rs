@@ -3,7 +3,7 @@
 use serde_json::Value;
 use unspool_core::event::What;
 use unspool_core::id::sha256;
-use unspool_sources::gather::Gathering;
+use unspool_sources::in_memory::SessionSet;
 
 use crate::case::{captures, cases, name};
 
@@ -16,10 +16,10 @@ fn hold(source: &str, recorded: fn(u64, &Value) -> Vec<(&'static str, Value)>) -
             if capture.file.starts_with("stream") || capture.file.starts_with("hooks") {
                 continue;
             }
-            let mut gathering = Gathering::default();
-            let mut reading = gathering.open(&capture.file);
+            let mut session_set = SessionSet::default();
+            let mut reading = session_set.open(&capture.file);
             let mut told: Vec<(u64, String, Value)> = Vec::new();
-            let mut watch = |decoded: unspool_sources::gather::Decoded<'_>| {
+            let mut watch = |decoded: unspool_sources::in_memory::RecordTrace<'_>| {
                 for event in decoded.events {
                     let What::SnapshotTaken { kind, sha256: digest, content } = &event.what else {
                         continue;
@@ -30,9 +30,9 @@ fn hold(source: &str, recorded: fn(u64, &Value) -> Vec<(&'static str, Value)>) -
                 }
             };
             for line in &capture.lines {
-                gathering.take_watched(&mut reading, line.line(), &mut watch);
+                session_set.take_traced(&mut reading, line.line(), &mut watch);
             }
-            gathering.close(reading, &mut watch);
+            session_set.close(reading, &mut watch);
             for line in &capture.lines {
                 let record: Value = serde_json::from_slice(&line.bytes).unwrap_or_default();
                 for (kind, content) in recorded(line.number, &record) {

@@ -76,8 +76,8 @@ fn what_is_stored_is_what_the_files_say() {
         let path = if document.exists() { document } else { case.clone() };
         let archive = Archive::with(&[&path]);
         // The session that a fork continues is in the same folder: compare the main one.
-        let gathering = fold_in(&captures(&case)[..1], &[0]);
-        let main = &main_session(&gathering).agent_session_id;
+        let session_set = fold_in(&captures(&case)[..1], &[0]);
+        let main = &main_session(&session_set).agent_session_id;
         let shown = ["show", path.to_str().unwrap(), "--session", main];
         let mut from_file = Archive::new().json(&shown);
         let session = from_file["session"].clone();

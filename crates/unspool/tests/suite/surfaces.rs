@@ -239,8 +239,8 @@ fn law_6_the_surfaces_say_the_same() {
     for case in all_cases() {
         let captures = captures(&case);
         let order: Vec<usize> = (0..captures.len()).collect();
-        let gathering = fold_in(&captures, &order);
-        for session in told_sessions(&gathering) {
+        let session_set = fold_in(&captures, &order);
+        for session in told_sessions(&session_set) {
             let transcript = session.transcript();
             let options = present::PresentOptions::of(&transcript.session);
             for turn in &transcript.turns {

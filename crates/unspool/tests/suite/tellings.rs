@@ -6,17 +6,17 @@ use std::collections::{BTreeSet, HashMap};
 use proptest::prelude::*;
 use serde_json::Value;
 
-use unspool_sources::gather::Gathering;
+use unspool_sources::in_memory::SessionSet;
 
 use crate::case::{Capture, all_cases, assert_none, captures, difference, fold, fold_in, name};
 
-fn ids(gathering: &Gathering) -> BTreeSet<(&'static str, String)> {
-    gathering.sessions.iter().map(|one| (one.agent, one.agent_session_id.clone())).collect()
+fn ids(session_set: &SessionSet) -> BTreeSet<(&'static str, String)> {
+    session_set.sessions.iter().map(|one| (one.agent, one.agent_session_id.clone())).collect()
 }
 
 /// The first difference between two ways to read a case, including sessions that only one of them
 /// has.
-fn any_difference(expected: &Gathering, found: &Gathering) -> Option<String> {
+fn any_difference(expected: &SessionSet, found: &SessionSet) -> Option<String> {
     if ids(expected) != ids(found) {
         return Some(format!("sessions {:?} and {:?}", ids(expected), ids(found)));
     }

@@ -26,8 +26,8 @@ pub fn export(name: &str, transcript: &Transcript) -> String {
 /// The sessions of a case.
 pub fn transcripts(case: &Path) -> Vec<Transcript> {
     let captures = captures(case);
-    let gathering = fold_in(&captures, &(0..captures.len()).collect::<Vec<_>>());
-    let told = told_sessions(&gathering).map(|session| {
+    let session_set = fold_in(&captures, &(0..captures.len()).collect::<Vec<_>>());
+    let told = told_sessions(&session_set).map(|session| {
         let mut transcript = session.transcript();
         settle_as_file(&mut transcript);
         transcript

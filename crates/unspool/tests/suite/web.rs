@@ -285,8 +285,8 @@ fn law_8_no_recording_becomes_markup() {
     for case in all_cases() {
         let captures = captures(&case);
         let all: Vec<usize> = (0..captures.len()).collect();
-        let gathering = fold_in(&captures, &all);
-        let transcript = main_session(&gathering).transcript();
+        let session_set = fold_in(&captures, &all);
+        let transcript = main_session(&session_set).transcript();
         check(&render(&transcript), &name(&case));
         check(&drawn(&transcript), &name(&case));
     }
@@ -314,8 +314,8 @@ const ATTACKS: &[&str] = &[
 #[test]
 fn law_8_no_attack_becomes_markup() {
     let case = all_cases().into_iter().find(|case| name(case) == "odd-output").unwrap();
-    let gathering = fold_in(&captures(&case)[..1], &[0]);
-    let mut transcript = main_session(&gathering).transcript();
+    let session_set = fold_in(&captures(&case)[..1], &[0]);
+    let mut transcript = main_session(&session_set).transcript();
     let attacks = ATTACKS.join("\n\n");
     transcript.session.facts.project = Some(ATTACKS[2].to_owned());
     transcript.session.facts.branch = Some(ATTACKS[1].to_owned());
@@ -348,8 +348,8 @@ fn law_8_no_attack_becomes_markup() {
 /// A summary in which every free text is an attack.
 fn attacked() -> Summary {
     let case = all_cases().into_iter().find(|case| name(case) == "odd-output").unwrap();
-    let gathering = fold_in(&captures(&case)[..1], &[0]);
-    let transcript = main_session(&gathering).transcript();
+    let session_set = fold_in(&captures(&case)[..1], &[0]);
+    let transcript = main_session(&session_set).transcript();
     let mut summary = transcript.summary(Completeness::Full, &[]);
     let attacks = ATTACKS.concat();
     summary.title = Some(attacks.clone());

@@ -93,7 +93,7 @@ fn inside(fields: &Fields<'_>) -> Found {
     if !["system", "user", "assistant"].contains(&&*role) {
         return wrong("role", "expected system, user or assistant");
     }
-    if !fields.told("parts").is_some_and(|parts| parts.starts_with('[')) {
+    if !fields.raw_or_null("parts").is_some_and(|parts| parts.starts_with('[')) {
         return wrong("parts", "expected an array");
     }
     if role != "assistant" && fields.items("parts").next().is_none() {
@@ -137,17 +137,17 @@ fn tool(part: &Fields<'_>, path: &str, kind: &str) -> Found {
     let Some((state, needs, never)) = STATES.iter().find(|(state, ..)| *state == told) else {
         return wrong(&format!("{path}.state"), "unknown tool state");
     };
-    let lacks = needs.iter().find(|name| part.told(name).is_none());
+    let lacks = needs.iter().find(|name| part.raw_or_null(name).is_none());
     if let Some(name) = lacks {
         return wrong(&format!("{path}.{name}"), &format!("missing in state {state}"));
     }
-    if let Some(name) = never.iter().find(|name| part.told(name).is_some()) {
+    if let Some(name) = never.iter().find(|name| part.raw_or_null(name).is_some()) {
         return wrong(&format!("{path}.{name}"), &format!("not allowed in state {state}"));
     }
     if needs.contains(&"errorText") {
         text(part, path, "errorText")?;
     }
-    if part.told("approval").is_some() {
+    if part.raw_or_null("approval").is_some() {
         approval(&part.fields("approval"), &format!("{path}.approval"), state)?;
     }
     Ok(())
@@ -158,7 +158,7 @@ fn approval(approval: &Fields<'_>, path: &str, state: &str) -> Found {
     let place = format!("{path}.approved");
     let approved = approval.truth("approved");
     match (state, approved) {
-        ("approval-requested", _) if approval.told("approved").is_some() => {
+        ("approval-requested", _) if approval.raw_or_null("approved").is_some() => {
             wrong(&place, "not allowed before the approval is answered")
         }
         ("approval-responded", None) => wrong(&place, "expected true or false"),
@@ -216,12 +216,12 @@ fn text(fields: &Fields<'_>, path: &str, name: &str) -> Found {
     }
     wrong(
         &place(path, name),
-        if fields.told(name).is_some() { "expected a string" } else { "missing" },
+        if fields.raw_or_null(name).is_some() { "expected a string" } else { "missing" },
     )
 }
 
 fn there(fields: &Fields<'_>, path: &str, name: &str) -> Found {
-    if fields.told(name).is_some() { Ok(()) } else { wrong(&place(path, name), "missing") }
+    if fields.raw_or_null(name).is_some() { Ok(()) } else { wrong(&place(path, name), "missing") }
 }
 
 fn place(path: &str, name: &str) -> String {

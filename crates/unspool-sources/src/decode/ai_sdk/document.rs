@@ -11,7 +11,7 @@ use unspool_core::part::{Body, ContextInfo, Data};
 use unspool_core::session::{Title, TitleOrigin, Trigger};
 use unspool_core::telling::{Name, Telling};
 
-use super::super::{Decoder, Emit, Fate, Fields, Record};
+use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome};
 use super::check;
 use super::message::{Reply, model, time, usage, user_part};
 use super::place::{Calls, Places};
@@ -34,8 +34,13 @@ pub(super) struct DocumentDecoder {
 }
 
 impl Decoder for DocumentDecoder {
-    fn decode(&mut self, record: &Record<'_>, fields: &Fields<'_>, out: &mut Vec<Event>) -> Fate {
-        let mut emit = Emit::new(Telling::Log, record, None, out);
+    fn decode(
+        &mut self,
+        record: &Record<'_>,
+        fields: &Fields<'_>,
+        out: &mut Vec<Event>,
+    ) -> RecordOutcome {
+        let mut emit = Emitter::new(Telling::Log, record, None, out);
         emit.at = time(fields);
         // A rewritten chat is read again as another source. Without this name, records before the
         // first prompt would then be attributed to the latest turn.
@@ -45,12 +50,12 @@ impl Decoder for DocumentDecoder {
             Some("user") => {
                 self.user(&mut emit, fields);
                 (self.began, self.replying) = (true, false);
-                Fate::InParts
+                RecordOutcome::InParts
             }
             Some("assistant") => {
-                let fate = self.assistant(&mut emit, fields);
+                let outcome = self.assistant(&mut emit, fields);
                 self.replying = true;
-                fate
+                outcome
             }
             Some("system") => self.system(&mut emit, fields),
             _ => self.chat(&mut emit, fields),
@@ -111,14 +116,14 @@ fn trigger(fields: &Fields<'_>) -> Option<Trigger> {
 }
 
 /// Emits the unmapped fields of a message as a data part. Returns true if there are any.
-pub(super) fn tell_rest(emit: &mut Emit<'_>, places: &Places, rest: &Rest) -> bool {
+pub(super) fn tell_rest(emit: &mut Emitter<'_>, places: &Places, rest: &Rest) -> bool {
     let Some(data) = rest.data() else { return false };
     emit.push(What::DataGiven(Some(places.own("rest", "")), data));
     true
 }
 
 impl DocumentDecoder {
-    fn user(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) {
+    fn user(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>) {
         let id = message_id(fields, "id", &mut self.asked);
         let mut rest = Rest::default();
         let mut user: Vec<Body> =
@@ -129,7 +134,7 @@ impl DocumentDecoder {
         emit.push(What::TurnStarted { names: vec![Name::Prompt(id)], trigger, user });
     }
 
-    fn assistant(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
+    fn assistant(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>) -> RecordOutcome {
         let id = message_id(fields, "id", &mut self.replied);
         // In our own exports each reply is a turn. Other applications may write one per step.
         if let Some(trigger) = trigger(fields).filter(|_| self.replying) {
@@ -169,10 +174,10 @@ impl DocumentDecoder {
             emit.at = None;
             emit.push(What::TurnEnded(if over { EndReason::Completed } else { EndReason::Idle }));
         }
-        if parts || kept { Fate::InParts } else { Fate::Metadata }
+        if parts || kept { RecordOutcome::InParts } else { RecordOutcome::Metadata }
     }
 
-    fn system(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
+    fn system(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>) -> RecordOutcome {
         let id = message_id(fields, "id", &mut self.replied);
         let mut places = Places::of(&id);
         let mut rest = Rest::default();
@@ -191,11 +196,11 @@ impl DocumentDecoder {
         }
         keep_fields(&mut rest, fields);
         tell_rest(emit, &places, &rest);
-        Fate::InParts
+        RecordOutcome::InParts
     }
 
     /// A record that is no message: fields of the chat as a whole.
-    fn chat(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
+    fn chat(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>) -> RecordOutcome {
         self.around = self.around.saturating_add(1);
         if let Some(text) = fields.string("title").filter(|title| !title.trim().is_empty()) {
             emit.push(What::TitleTold(Title { text, origin: TitleOrigin::Generated }));
@@ -206,11 +211,11 @@ impl DocumentDecoder {
         }
         let mut rest = Rest::default();
         rest.keep_fields_but(fields, &["id", "title"]);
-        let Some(kept) = rest.data() else { return Fate::Metadata };
+        let Some(kept) = rest.data() else { return RecordOutcome::Metadata };
         emit.turn = Some(Name::Preamble);
         let name = Name::Record(format!("chat {}", self.around).into());
         let data = Data { kind: "chat".to_owned(), payload: kept.payload };
         emit.push(What::DataGiven(Some(name), data));
-        Fate::InParts
+        RecordOutcome::InParts
     }
 }

@@ -8,7 +8,7 @@ use unspool_core::part::{Body, Data, File, Interjection, SourceLink, Text, signa
 use unspool_core::session::Usage;
 use unspool_core::telling::Name;
 
-use super::super::{Emit, Fields};
+use super::super::{Emitter, Fields};
 use super::place::{Calls, Places};
 use super::rest::Rest;
 use super::tool;
@@ -28,7 +28,7 @@ pub(super) struct Reply<'m> {
 
 impl Reply<'_> {
     /// Decodes one part of a stored message.
-    pub fn part(&mut self, emit: &mut Emit<'_>, index: u32, part: &Fields<'_>) {
+    pub fn part(&mut self, emit: &mut Emitter<'_>, index: u32, part: &Fields<'_>) {
         let kind = part.string("type").unwrap_or_default();
         match &*kind {
             "step-start" => {
@@ -61,7 +61,7 @@ impl Reply<'_> {
         }
     }
 
-    pub fn start_step(&mut self, emit: &mut Emit<'_>) {
+    pub fn start_step(&mut self, emit: &mut Emitter<'_>) {
         let step = self.places.step();
         self.step = Some(step.clone());
         emit.push(What::StepStarted { step, model: self.model.clone() });
@@ -69,7 +69,7 @@ impl Reply<'_> {
 
     /// Starts a step if there is none: the model's parts need one, even if the application marks no
     /// steps.
-    fn need_step(&mut self, emit: &mut Emit<'_>) {
+    fn need_step(&mut self, emit: &mut Emitter<'_>) {
         if self.step.is_none() {
             self.start_step(emit);
         }
@@ -77,7 +77,7 @@ impl Reply<'_> {
 
     fn say(
         &mut self,
-        emit: &mut Emit<'_>,
+        emit: &mut Emitter<'_>,
         voice: Voice,
         index: u32,
         part: &Fields<'_>,
@@ -120,7 +120,7 @@ pub(super) fn voice_name(voice: Voice) -> &'static str {
 
 /// Decodes a part that is complete by itself and the same in a message and in a stream.
 pub(super) fn thing(
-    emit: &mut Emit<'_>,
+    emit: &mut Emitter<'_>,
     places: &mut Places,
     rest: &mut Rest,
     index: u32,

@@ -15,14 +15,14 @@ mod tool;
 
 use unspool_core::telling::Telling;
 
-use super::{Fields, Format, Recognised, Tells, resume};
+use super::{Fields, Format, RecordOwner, SessionsPerFile, resume};
 
 const AGENT: &str = "ai-sdk";
 
 pub const DOCUMENT: Format = Format {
     agent: AGENT,
     telling: Telling::Log,
-    tells: Tells::Several,
+    sessions_per_file: SessionsPerFile::Several,
     name: "AI SDK messages",
     recognise: recognise_message,
     decoder: || Box::new(document::DocumentDecoder::default()),
@@ -32,7 +32,7 @@ pub const DOCUMENT: Format = Format {
 pub const STREAM: Format = Format {
     agent: AGENT,
     telling: Telling::Stream,
-    tells: Tells::One,
+    sessions_per_file: SessionsPerFile::One,
     name: "AI SDK message stream",
     recognise: recognise_chunk,
     decoder: || Box::new(stream::StreamDecoder::default()),
@@ -43,7 +43,7 @@ pub const STREAM: Format = Format {
 const CHAT: [&str; 6] =
     ["chatId", "chat_id", "conversationId", "conversation_id", "threadId", "thread_id"];
 
-fn recognise_message<'a>(fields: &Fields<'a>) -> Option<Recognised<'a>> {
+fn recognise_message<'a>(fields: &Fields<'a>) -> Option<RecordOwner<'a>> {
     let role = fields.text("role")?;
     let parts = fields.raw("parts")?.starts_with('[');
     if !parts || !matches!(&*role, "system" | "user" | "assistant") {
@@ -51,21 +51,21 @@ fn recognise_message<'a>(fields: &Fields<'a>) -> Option<Recognised<'a>> {
     }
     let chat = CHAT.into_iter().find_map(|name| fields.text(name));
     Some(match chat.filter(|id| !id.is_empty()) {
-        Some(id) => Recognised::Session(id),
+        Some(id) => RecordOwner::Session(id),
         None => called(&fields.fields("metadata")),
     })
 }
 
 /// The session of a message that Unspool exported, from its metadata. It is only a fallback name:
 /// the application that stores the message may have its own chat id.
-fn called<'a>(metadata: &Fields<'a>) -> Recognised<'a> {
+fn called<'a>(metadata: &Fields<'a>) -> RecordOwner<'a> {
     let session = metadata.text("sessionId").filter(|id| !id.is_empty());
     let session = session.filter(|_| metadata.is_text("agent"));
-    session.map_or(Recognised::Format, Recognised::Named)
+    session.map_or(RecordOwner::Format, RecordOwner::FallbackId)
 }
 
 /// A chunk does not name its chat. Types with common names must match in all their fields.
-fn recognise_chunk<'a>(fields: &Fields<'a>) -> Option<Recognised<'a>> {
+fn recognise_chunk<'a>(fields: &Fields<'a>) -> Option<RecordOwner<'a>> {
     let kind = fields.text("type")?;
     let only = |known: &[&str]| fields.each().all(|(name, _)| known.contains(&&*name));
     let known = match &*kind {
@@ -85,7 +85,7 @@ fn recognise_chunk<'a>(fields: &Fields<'a>) -> Option<Recognised<'a>> {
         "message-metadata" => fields.has("messageMetadata"),
         "error" => only(&["type", "errorText"]) && fields.is_text("errorText"),
         "abort" => only(&["type", "reason"]),
-        kind if kind.starts_with("data-") => fields.told("data").is_some(),
+        kind if kind.starts_with("data-") => fields.raw_or_null("data").is_some(),
         _ => false,
     };
     known.then(|| called(&fields.fields("messageMetadata")))

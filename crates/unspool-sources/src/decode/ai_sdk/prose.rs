@@ -6,7 +6,7 @@ use unspool_core::json::Json;
 use unspool_core::telling::Name;
 
 use super::super::fields::unescaped;
-use super::super::{Emit, Fields, Outline};
+use super::super::{Emitter, Fields, JsonOutline};
 use super::message::{thought, voice_name};
 use super::rest::Rest;
 
@@ -45,12 +45,12 @@ impl Prose {
         unescaped(&format!("\"{written}\""))
     }
 
-    pub fn end(mut self, emit: &mut Emit<'_>, rest: &mut Rest, citations: Vec<Json>) {
+    pub fn end(mut self, emit: &mut Emitter<'_>, rest: &mut Rest, citations: Vec<Json>) {
         let left = std::mem::take(&mut self.half);
         self.text.push_str(&unescaped(&format!("\"{left}\"")));
         let mut detail = SaidDetail { citations, ..SaidDetail::default() };
         if let Some(metadata) = self.metadata.take() {
-            let mut outline = Outline::default();
+            let mut outline = JsonOutline::default();
             let fields = outline.read(metadata.text()).unwrap_or_default();
             let (thought, is_all) = thought(&fields, self.text.is_empty());
             if self.voice == Voice::Reasoning {

@@ -63,7 +63,7 @@ impl Rest {
 
     /// Keeps a field of a part if it is present.
     pub fn keep_told(&mut self, part: u32, fields: &Fields<'_>, name: &str) {
-        if let Some(value) = fields.told(name) {
+        if let Some(value) = fields.raw_or_null(name) {
             self.keep(part, name, Json::checked(value));
         }
     }

@@ -12,7 +12,7 @@ use unspool_core::part::{Failure, Notice};
 use unspool_core::session::Trigger;
 use unspool_core::telling::{Name, Telling};
 
-use super::super::{Decoder, Emit, Fate, Fields, Record};
+use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome};
 use super::check;
 use super::document::{message_id, tell_rest};
 use super::message::{model, thing, usage, voice_name};
@@ -69,17 +69,22 @@ struct Tool {
 }
 
 impl Decoder for StreamDecoder {
-    fn decode(&mut self, record: &Record<'_>, fields: &Fields<'_>, out: &mut Vec<Event>) -> Fate {
-        let mut emit = Emit::new(Telling::Stream, record, None, out);
+    fn decode(
+        &mut self,
+        record: &Record<'_>,
+        fields: &Fields<'_>,
+        out: &mut Vec<Event>,
+    ) -> RecordOutcome {
+        let mut emit = Emitter::new(Telling::Stream, record, None, out);
         let kind = fields.string("type").unwrap_or_default();
         if kind == "start" {
             self.start(&mut emit, fields);
-            return Fate::Metadata;
+            return RecordOutcome::Metadata;
         }
         if self.message.is_none() {
             self.start(&mut emit, &Fields::default());
         }
-        let Some(message) = &mut self.message else { return Fate::Metadata };
+        let Some(message) = &mut self.message else { return RecordOutcome::Metadata };
         message.chunk(&mut emit, &mut self.calls, &kind, fields)
     }
 
@@ -108,7 +113,7 @@ impl Decoder for StreamDecoder {
 
 impl StreamDecoder {
     /// Starts a message, or continues it: after an approval the same message is streamed on.
-    fn start(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) {
+    fn start(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>) {
         let told = fields.text("messageId").filter(|id| !id.is_empty());
         let goes_on = matches!((&self.message, &told), (Some(held), Some(id)) if *held.id == **id);
         if !goes_on {
@@ -127,16 +132,16 @@ impl StreamDecoder {
 impl Message {
     fn chunk(
         &mut self,
-        emit: &mut Emit<'_>,
+        emit: &mut Emitter<'_>,
         calls: &mut Calls,
         kind: &str,
         fields: &Fields<'_>,
-    ) -> Fate {
+    ) -> RecordOutcome {
         match kind {
             "start-step" => {
                 self.parts += 1;
                 self.start_step(emit);
-                return Fate::Metadata;
+                return RecordOutcome::Metadata;
             }
             "finish-step" => {
                 // Open prose gets no more deltas here; it is emitted whole when it ends.
@@ -144,7 +149,7 @@ impl Message {
                 if let Some(step) = self.step.clone() {
                     emit.push(What::StepEnded { step, stop_reason: None });
                 }
-                return Fate::Metadata;
+                return RecordOutcome::Metadata;
             }
             "reset-step" => self.reset_step(emit),
             "text-start" => self.start_prose(emit, Voice::Text, fields),
@@ -155,11 +160,11 @@ impl Message {
             "reasoning-end" => self.end_prose(emit, Voice::Reasoning, fields),
             "message-metadata" => {
                 self.take_metadata(fields);
-                return Fate::Metadata;
+                return RecordOutcome::Metadata;
             }
             "finish" => {
                 self.finish(emit, fields);
-                return Fate::Metadata;
+                return RecordOutcome::Metadata;
             }
             "abort" => {
                 if let Some(text) = fields.string("reason").filter(|text| !text.is_empty()) {
@@ -188,23 +193,23 @@ impl Message {
                 return self.tool(emit, calls, kind, fields);
             }
             kind if kind.starts_with("data-") && fields.flag("transient") => {
-                return Fate::left_out("transient data");
+                return RecordOutcome::left_out("transient data");
             }
             _ => return self.keep_unknown(emit, fields),
         }
-        Fate::InParts
+        RecordOutcome::InParts
     }
 
     /// A file, a source, data, or a type of a future version.
-    fn keep_unknown(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
+    fn keep_unknown(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>) -> RecordOutcome {
         thing(emit, &mut self.places, &mut self.rest, self.parts, fields);
         self.parts += 1;
-        Fate::InParts
+        RecordOutcome::InParts
     }
 
     // ── Steps ───────────────────────────────────────────────────────────────────────────────
 
-    fn start_step(&mut self, emit: &mut Emit<'_>) {
+    fn start_step(&mut self, emit: &mut Emitter<'_>) {
         let step = self.places.step();
         self.step = Some(step.clone());
         self.before = Some((self.places.clone(), self.parts));
@@ -214,7 +219,7 @@ impl Message {
         emit.push(What::StepStarted { step, model: None });
     }
 
-    fn need_step(&mut self, emit: &mut Emit<'_>) {
+    fn need_step(&mut self, emit: &mut Emitter<'_>) {
         if self.step.is_none() {
             self.start_step(emit);
         }
@@ -222,7 +227,7 @@ impl Message {
 
     /// Discards the step so far. Its parts were displayed, so they stay until the next attempt
     /// replaces them.
-    fn reset_step(&mut self, emit: &mut Emit<'_>) {
+    fn reset_step(&mut self, emit: &mut Emitter<'_>) {
         self.open.clear();
         self.spent.append(&mut self.used);
         (self.places, self.parts) =
@@ -238,7 +243,7 @@ impl Message {
 
     // ── Prose ───────────────────────────────────────────────────────────────────────────────
 
-    fn start_prose(&mut self, emit: &mut Emit<'_>, voice: Voice, fields: &Fields<'_>) {
+    fn start_prose(&mut self, emit: &mut Emitter<'_>, voice: Voice, fields: &Fields<'_>) {
         self.need_step(emit);
         let name = self.places.part(voice_name(voice));
         let quiet = self.spent.contains(&name);
@@ -256,7 +261,7 @@ impl Message {
         self.open.insert(format!("{} {id}", voice_name(voice)), prose);
     }
 
-    fn grow(&mut self, emit: &mut Emit<'_>, voice: Voice, fields: &Fields<'_>) {
+    fn grow(&mut self, emit: &mut Emitter<'_>, voice: Voice, fields: &Fields<'_>) {
         let id = fields.text("id").unwrap_or_default();
         let key = format!("{} {id}", voice_name(voice));
         if !self.open.contains_key(&key) {
@@ -274,7 +279,7 @@ impl Message {
         }
     }
 
-    fn end_prose(&mut self, emit: &mut Emit<'_>, voice: Voice, fields: &Fields<'_>) {
+    fn end_prose(&mut self, emit: &mut Emitter<'_>, voice: Voice, fields: &Fields<'_>) {
         let id = fields.text("id").unwrap_or_default();
         if let Some(mut prose) = self.open.remove(&format!("{} {id}", voice_name(voice))) {
             prose.attach(fields);
@@ -287,7 +292,7 @@ impl Message {
     }
 
     /// Ends all open prose and emits the unmapped fields.
-    fn close(&mut self, emit: &mut Emit<'_>) {
+    fn close(&mut self, emit: &mut Emitter<'_>) {
         for prose in std::mem::take(&mut self.open).into_values() {
             prose.end(emit, &mut self.rest, Vec::new());
         }
@@ -298,17 +303,17 @@ impl Message {
 
     fn tool(
         &mut self,
-        emit: &mut Emit<'_>,
+        emit: &mut Emitter<'_>,
         calls: &mut Calls,
         kind: &str,
         fields: &Fields<'_>,
-    ) -> Fate {
+    ) -> RecordOutcome {
         let id = fields.string("toolCallId").unwrap_or_default();
         let call = calls.id(&self.id, &id);
         if !self.tools.contains_key(&id) {
             self.meet(emit, &id, &call, kind, fields);
         }
-        let Some(tool) = self.tools.get_mut(&id) else { return Fate::Metadata };
+        let Some(tool) = self.tools.get_mut(&id) else { return RecordOutcome::Metadata };
         if let Some(name) = fields.string("toolName") {
             tool.name = name;
         }
@@ -318,21 +323,21 @@ impl Message {
             "tool-input-delta" => {
                 let text = fields.string("inputTextDelta").unwrap_or_default();
                 emit.push(What::ToolInputGrew { call: Call::Id(call), name, text });
-                return Fate::InParts;
+                return RecordOutcome::InParts;
             }
             "tool-input-available" => {
-                called(emit, &call, &name, fields, fields.told("input"), true);
+                called(emit, &call, &name, fields, fields.raw_or_null("input"), true);
                 tool.how = how_it_ended(&fields.fields("providerMetadata"));
                 if tool.how == Some(ToolEnd::Interrupted) {
                     tool.over = true;
                     ended(emit, &call, ToolEnd::Interrupted, Outcome::default());
                 }
                 if tool.how.is_some() {
-                    return Fate::InParts;
+                    return RecordOutcome::InParts;
                 }
             }
             "tool-input-error" => {
-                called(emit, &call, &name, fields, fields.told("input"), true);
+                called(emit, &call, &name, fields, fields.raw_or_null("input"), true);
                 tool.over = true;
                 ended(emit, &call, ToolEnd::Failed, outcome(fields));
             }
@@ -346,7 +351,7 @@ impl Message {
                 if fields.each().any(|(name, _)| !known.contains(&&*name)) {
                     self.rest.keep(index, "approval", fields.whole());
                 }
-                return Fate::InParts;
+                return RecordOutcome::InParts;
             }
             "tool-output-available" if fields.flag("preliminary") => {
                 let outcome = outcome(fields);
@@ -368,14 +373,14 @@ impl Message {
             _ => return self.keep_unknown(emit, fields),
         }
         self.keep_of_tool(index, kind, fields);
-        Fate::InParts
+        RecordOutcome::InParts
     }
 
     /// Adds a call that is new to the stream. If its first chunk is a result, the call was made
     /// before the stream began, and the stream continues after it.
     fn meet(
         &mut self,
-        emit: &mut Emit<'_>,
+        emit: &mut Emitter<'_>,
         id: &str,
         call: &Arc<str>,
         kind: &str,
@@ -433,7 +438,7 @@ impl Message {
         }
     }
 
-    fn finish(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) {
+    fn finish(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>) {
         self.take_metadata(fields);
         let reason = fields.string("finishReason");
         if let (Some(step), Some(_)) = (self.step.clone(), &reason) {
@@ -451,7 +456,7 @@ impl Message {
         emit.push(What::TurnEnded(end));
     }
 
-    fn tell_rest(&mut self, emit: &mut Emit<'_>) {
+    fn tell_rest(&mut self, emit: &mut Emitter<'_>) {
         // Metadata may change until the end, so the model is known only now.
         if let Some(model) = model(&self.metadata) {
             for step in self.steps.clone() {

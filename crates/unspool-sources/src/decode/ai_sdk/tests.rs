@@ -6,10 +6,10 @@ use unspool_core::event::Event;
 use unspool_core::part::Body;
 
 use super::*;
-use crate::decode::{Outline, Record, recognise};
-use crate::gather::Gathering;
-use crate::read::document::Document;
-use crate::read::events::Events;
+use crate::decode::{JsonOutline, Record, recognise};
+use crate::in_memory::SessionSet;
+use crate::read::document::DocumentLines;
+use crate::read::sse::SseLines;
 use crate::read::{lines, source};
 
 fn recordings() -> Vec<PathBuf> {
@@ -47,7 +47,7 @@ fn law_2_a_decoder_that_is_saved_behind_every_record_tells_the_same() {
             let mut decoder = (format.decoder)();
             let mut events = Vec::new();
             for (line, (offset, text)) in (1..).zip(lines_of(&path)) {
-                let mut outline = Outline::default();
+                let mut outline = JsonOutline::default();
                 let fields = outline.read(&text).unwrap();
                 let record = Record { source: 0, line, offset, text: &text };
                 decoder.decode(&record, &fields, &mut events);
@@ -64,7 +64,7 @@ fn law_2_a_decoder_that_is_saved_behind_every_record_tells_the_same() {
 #[test]
 fn messages_and_chunks_are_recognised_and_nothing_else() {
     let known = |text: &str| {
-        let mut outline = Outline::default();
+        let mut outline = JsonOutline::default();
         let fields = outline.read(text).unwrap();
         let found = recognise(&fields);
         found.map(|(format, recognised)| (format.name, format!("{recognised:?}")))
@@ -93,21 +93,21 @@ fn messages_and_chunks_are_recognised_and_nothing_else() {
     }
 }
 
-fn gathered(file: &str, text: &str) -> Gathering {
-    let mut gathering = Gathering::default();
+fn read_sessions(file: &str, text: &str) -> SessionSet {
+    let mut session_set = SessionSet::default();
     let path = Path::new(file);
     let lines: Box<dyn std::io::Read> = if file.ends_with(".sse") {
-        Box::new(Events::new(text.as_bytes()))
+        Box::new(SseLines::new(text.as_bytes()))
     } else {
-        Box::new(Document::new(text.as_bytes()))
+        Box::new(DocumentLines::new(text.as_bytes()))
     };
-    gathering.read(path, lines, &mut |_| {}).unwrap();
-    gathering
+    session_set.read(path, lines, &mut |_| {}).unwrap();
+    session_set
 }
 
 /// The unmapped fields of the only message.
-fn kept(gathering: &Gathering) -> serde_json::Value {
-    let transcript = gathering.sessions[0].transcript();
+fn kept(session_set: &SessionSet) -> serde_json::Value {
+    let transcript = session_set.sessions[0].transcript();
     let bodies = transcript
         .turns
         .iter()
@@ -150,7 +150,7 @@ fn a_field_of_a_part_that_is_not_what_it_should_be_is_kept() {
         ),
     ] {
         let chat = format!(r#"[{{"id":"m","role":"assistant","parts":[{part}]}}]"#);
-        let rest = kept(&gathered("chat.json", &chat));
+        let rest = kept(&read_sessions("chat.json", &chat));
         let expected: serde_json::Value = serde_json::from_str(value).unwrap();
         assert_eq!(rest.pointer(&format!("/parts/0/{place}")), Some(&expected), "{part}\n{rest}");
     }
@@ -179,7 +179,7 @@ data: {"type":"text-end","id":"u","citations":"c"}
 data: {"type":"finish"}
 
 "#;
-    let rest = kept(&gathered("chat.sse", stream));
+    let rest = kept(&read_sessions("chat.sse", stream));
     assert_eq!(rest["parts"]["0"]["providerMetadata"]["anthropic"]["signature"], "s", "{rest}");
     assert_eq!(rest["parts"]["1"]["citations"], serde_json::json!([1]), "{rest}");
     assert_eq!(rest["parts"]["2"]["citations"], "c", "{rest}");
@@ -191,20 +191,20 @@ fn parts_that_are_no_objects_are_kept_and_told_of() {
         let chat = format!(
             r#"[{{"id":"m","role":"{role}","parts":["hello",{{"type":"text","text":"x"}},7]}}]"#
         );
-        let gathering = gathered("chat.json", &chat);
-        let rest = kept(&gathering);
+        let session_set = read_sessions("chat.json", &chat);
+        let rest = kept(&session_set);
         assert_eq!(
             (&rest["fields"]["parts[0]"], &rest["fields"]["parts[2]"]),
             (&"hello".into(), &7.into())
         );
-        let [warning] = &gathering.sessions[0].warnings[..] else { panic!("one warning") };
+        let [warning] = &session_set.sessions[0].warnings[..] else { panic!("one warning") };
         assert!(warning.what.contains("parts[0]: expected an object"), "{}", warning.what);
     }
     // Part numbers are their indexes in the message.
     let chat =
         r#"[{"id":"m","role":"assistant","parts":[{"type":"text","text":"x"},{"type":"none"}]}]"#;
-    let gathering = gathered("chat.json", chat);
-    assert!(gathering.sessions[0].warnings[0].what.contains("parts[1].type"));
+    let session_set = read_sessions("chat.json", chat);
+    assert!(session_set.sessions[0].warnings[0].what.contains("parts[1].type"));
 }
 
 #[test]
@@ -214,7 +214,8 @@ fn a_chat_that_unspool_wrote_is_named_by_its_session() {
             r#"[{{"id":"m","role":"user","metadata":{{"agent":"codex","sessionId":"{id}"}},"parts":[{{"type":"text","text":"x"}}]}}]"#
         )
     };
-    let named = |file: &str, text: &str| gathered(file, text).sessions[0].agent_session_id.clone();
+    let named =
+        |file: &str, text: &str| read_sessions(file, text).sessions[0].agent_session_id.clone();
     assert_eq!(named("chat.json", &ours("one")), "one");
     assert_eq!(named("chat.json", &ours("two")), "two");
     // It is only a fallback: the application's chat id takes precedence.
@@ -231,8 +232,8 @@ fn a_file_in_which_all_is_wrong_says_so_a_few_times() {
     let chunk = "data: {\"type\":\"text-delta\",\"id\":\"t\"}\n\n";
     let begun = "data: {\"type\":\"text-start\",\"id\":\"t\"}\n\n";
     let told = |count: usize| {
-        let gathering = gathered("chat.sse", &format!("{begun}{}", chunk.repeat(count)));
-        let warnings = &gathering.sessions[0].warnings;
+        let session_set = read_sessions("chat.sse", &format!("{begun}{}", chunk.repeat(count)));
+        let warnings = &session_set.sessions[0].warnings;
         (warnings.len(), warnings.last().unwrap().what.contains("are not reported"))
     };
     assert_eq!(told(20), (20, false));
@@ -242,32 +243,32 @@ fn a_file_in_which_all_is_wrong_says_so_a_few_times() {
 
 #[test]
 fn an_input_that_is_being_written_is_told_anew_by_a_chat_that_is_saved_anew() {
-    let mut gathering = Gathering::default();
+    let mut session_set = SessionSet::default();
     for input in [r#"{\"a\":"#, r#"{\"a\":1"#] {
         let chat = format!(
             r#"[{{"id":"m","role":"assistant","parts":[{{"type":"tool-x","toolCallId":"k","state":"input-streaming","rawInput":"{input}"}}]}}]"#
         );
-        gathering
-            .read(Path::new("chat.json"), Document::new(chat.as_bytes()), &mut |_| {})
+        session_set
+            .read(Path::new("chat.json"), DocumentLines::new(chat.as_bytes()), &mut |_| {})
             .unwrap();
     }
-    let transcript = gathering.sessions[0].transcript();
+    let transcript = session_set.sessions[0].transcript();
     let Body::Tool(tool) = &transcript.turns[0].parts[0].body else { panic!("a call") };
     assert_eq!(tool.input_text, r#"{"a":1"#);
 }
 
 #[test]
 fn a_signature_that_is_told_anew_is_not_said_to_be_the_old_ones() {
-    let mut gathering = Gathering::default();
+    let mut session_set = SessionSet::default();
     for provider in ["anthropic", "unspool"] {
         let chat = format!(
             r#"[{{"id":"m","role":"assistant","parts":[{{"type":"reasoning","text":"x","providerMetadata":{{"{provider}":{{"signature":"{provider}"}}}}}}]}}]"#
         );
-        gathering
-            .read(Path::new("chat.json"), Document::new(chat.as_bytes()), &mut |_| {})
+        session_set
+            .read(Path::new("chat.json"), DocumentLines::new(chat.as_bytes()), &mut |_| {})
             .unwrap();
     }
-    let transcript = gathering.sessions[0].transcript();
+    let transcript = session_set.sessions[0].transcript();
     let Body::Reasoning(thought) = &transcript.turns[0].parts[0].body else { panic!("a thought") };
     assert_eq!((thought.signature.as_deref(), thought.signer.as_deref()), (Some("unspool"), None));
 }

@@ -6,7 +6,7 @@ use unspool_core::event::{Call, Outcome, ToolCall, ToolEnd, What};
 use unspool_core::json::Json;
 use unspool_core::part::{Answer, Decision, Question, QuestionItem, QuestionKind};
 
-use super::super::{Emit, Fields};
+use super::super::{Emitter, Fields};
 use super::rest::Rest;
 
 /// The fields of a tool part that our parts hold.
@@ -53,7 +53,7 @@ pub(super) fn tool_name(part: &Fields<'_>) -> Option<String> {
 
 /// Decodes a tool part of a stored message. Returns true if the call has ended.
 pub(super) fn part(
-    emit: &mut Emit<'_>,
+    emit: &mut Emitter<'_>,
     call: &Arc<str>,
     name: &str,
     part: &Fields<'_>,
@@ -81,12 +81,12 @@ pub(super) fn part(
     }
     let writing = state == "input-streaming";
     let raw = part.string("rawInput");
-    let input = part.told("input").filter(|_| !writing);
+    let input = part.raw_or_null("input").filter(|_| !writing);
     called(emit, call, name, part, input, !writing);
     // A streaming or invalid input. The SDK's partial parse of a streaming input follows from
     // its text.
     if input.is_none() {
-        let text = raw.or_else(|| part.told("input").map(str::to_owned)).unwrap_or_default();
+        let text = raw.or_else(|| part.raw_or_null("input").map(str::to_owned)).unwrap_or_default();
         if !text.is_empty() {
             emit.push(What::ToolInputGrew { call: id(), name: name.to_owned(), text });
         }
@@ -121,7 +121,7 @@ pub(super) fn part(
 }
 
 pub(super) fn called(
-    emit: &mut Emit<'_>,
+    emit: &mut Emitter<'_>,
     call: &Arc<str>,
     name: &str,
     told: &Fields<'_>,
@@ -140,7 +140,7 @@ pub(super) fn called(
     })));
 }
 
-pub(super) fn ended(emit: &mut Emit<'_>, call: &Arc<str>, end: ToolEnd, outcome: Outcome) {
+pub(super) fn ended(emit: &mut Emitter<'_>, call: &Arc<str>, end: ToolEnd, outcome: Outcome) {
     emit.push(What::ToolEnded { call: Call::Id(call.clone()), end, outcome });
 }
 
@@ -150,7 +150,7 @@ pub(super) fn outcome(told: &Fields<'_>) -> Outcome {
     if let Some(text) = told.string("errorText").or_else(|| told.string("output")) {
         return Outcome { output: Some(text), ..Outcome::default() };
     }
-    let Some(output) = told.told("output") else { return Outcome::default() };
+    let Some(output) = told.raw_or_null("output") else { return Outcome::default() };
     let texts: Vec<String> = told
         .fields("output")
         .list("content")
@@ -163,7 +163,7 @@ pub(super) fn outcome(told: &Fields<'_>) -> Outcome {
 
 /// Emits an approval request and its response. An automatic approval asks no one.
 fn approval(
-    emit: &mut Emit<'_>,
+    emit: &mut Emitter<'_>,
     call: &Arc<str>,
     name: &str,
     approval: &Fields<'_>,
@@ -191,7 +191,7 @@ fn approval(
 }
 
 pub(super) fn asked(
-    emit: &mut Emit<'_>,
+    emit: &mut Emitter<'_>,
     call: &Arc<str>,
     tool: &str,
     request_id: Option<String>,
@@ -208,7 +208,7 @@ pub(super) fn asked(
 }
 
 pub(super) fn answered(
-    emit: &mut Emit<'_>,
+    emit: &mut Emitter<'_>,
     call: &Arc<str>,
     approved: bool,
     reason: Option<String>,

@@ -9,14 +9,14 @@ use serde::{Deserialize, Serialize};
 use unspool_core::event::{AgentRef, What};
 use unspool_core::id::digest;
 
-use super::super::{Emit, Fields, SideChain};
+use super::super::{Emitter, Fields, SideChain};
 use super::message::message_text;
 
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Chains {
     /// Calls that start agents and have no result yet, in order.
-    calls: Vec<Starting>,
+    calls: Vec<PendingAgentCall>,
     /// The chain of each record, by a digest of the uuid, until its call has a result.
     records: BTreeMap<u64, Arc<str>>,
     /// Chains whose calls got a result since the last record.
@@ -24,13 +24,13 @@ pub(super) struct Chains {
     ended: Vec<Arc<str>>,
     /// Calls and their agents that were not yet reported to the calling session.
     #[serde(rename = "untold")]
-    untold: Vec<(Arc<str>, Arc<str>)>,
+    unreported: Vec<(Arc<str>, Arc<str>)>,
 }
 
 /// A call that starts an agent.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Starting {
+struct PendingAgentCall {
     call: Arc<str>,
     /// A digest of the agent's prompt.
     prompt: u64,
@@ -58,8 +58,8 @@ impl Chains {
     fn place(&mut self, session: &str, fields: &Fields<'_>) -> SideChain {
         let uuid = fields.text("uuid").unwrap_or_default();
         let parent = fields.text("parentUuid").map(|parent| digest(parent.as_bytes()));
-        let known = parent.and_then(|parent| self.records.get(&parent).cloned());
-        let chain = match (known, fields.text("agentId")) {
+        let parent_chain = parent.and_then(|parent| self.records.get(&parent).cloned());
+        let chain = match (parent_chain, fields.text("agentId")) {
             (Some(id), _) => SideChain::of(id, session),
             (None, Some(id)) => SideChain::of(id.into(), session),
             (None, None) => self.begin(format!("{session}:{uuid}").into(), session, fields),
@@ -79,7 +79,7 @@ impl Chains {
             (chain.kind, chain.title) = (call.kind.clone(), call.title.clone());
             match &call.by {
                 Some(by) => chain.parent.clone_from(by),
-                None => self.untold.push((call.call.clone(), id)),
+                None => self.unreported.push((call.call.clone(), id)),
             }
         }
         chain
@@ -91,7 +91,7 @@ impl Chains {
                 continue;
             }
             let input = block.fields("input");
-            self.calls.push(Starting {
+            self.calls.push(PendingAgentCall {
                 call: block.text("id").unwrap_or_default().into(),
                 prompt: digest(input.text("prompt").unwrap_or_default().as_bytes()),
                 kind: input.string("subagent_type"),
@@ -122,12 +122,12 @@ impl Chains {
     }
 
     pub fn is_idle(&self) -> bool {
-        self.calls.is_empty() && self.records.is_empty() && self.untold.is_empty()
+        self.calls.is_empty() && self.records.is_empty() && self.unreported.is_empty()
     }
 
     /// Reports the agents that the session's calls have started.
-    pub fn tell(&mut self, emit: &mut Emit<'_>) {
-        for (call, id) in self.untold.drain(..) {
+    pub fn report(&mut self, emit: &mut Emitter<'_>) {
+        for (call, id) in self.unreported.drain(..) {
             let agent = AgentRef { call: Some(call), id: Some(id) };
             emit.push(What::AgentProgressed { agent, activity: None, background: false });
         }

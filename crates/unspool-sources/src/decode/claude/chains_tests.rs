@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 use unspool_core::part::Body;
 use unspool_core::session::Transcript;
 
-use crate::gather::{Gathered, Gathering};
+use crate::in_memory::{DecodedSession, SessionSet};
 use crate::read::lines::Line;
 
 /// A record of a log of 1.0.100.
@@ -27,37 +27,37 @@ fn done(id: &str) -> Value {
     json!([{ "type": "tool_result", "tool_use_id": id, "content": "done" }])
 }
 
-fn read(records: &[Value]) -> Gathering {
-    let mut gathering = Gathering::default();
-    let mut reading = gathering.open("s.jsonl");
+fn read(records: &[Value]) -> SessionSet {
+    let mut session_set = SessionSet::default();
+    let mut input = session_set.open("s.jsonl");
     for (number, record) in (1..).zip(records) {
         let bytes = record.to_string().into_bytes();
-        gathering.take(&mut reading, Line { number, offset: number * 1000, bytes: &bytes });
+        session_set.take(&mut input, Line { number, offset: number * 1000, bytes: &bytes });
     }
-    gathering.close(reading, &mut |_| {});
-    gathering
+    session_set.close(input, &mut |_| {});
+    session_set
 }
 
-fn session<'g>(gathering: &'g Gathering, id: &str) -> &'g Gathered {
-    gathering.sessions.iter().find(|session| session.agent_session_id == id).unwrap()
+fn session<'g>(session_set: &'g SessionSet, id: &str) -> &'g DecodedSession {
+    session_set.sessions.iter().find(|session| session.agent_session_id == id).unwrap()
 }
 
 fn call_of(transcript: &Transcript) -> Option<String> {
     transcript.session.parent.as_ref().and_then(|parent| parent.call_id.clone())
 }
 
-fn texts(gathering: &Gathering, id: &str) -> Vec<String> {
-    let turns = session(gathering, id).transcript().turns;
+fn texts(session_set: &SessionSet, id: &str) -> Vec<String> {
+    let turns = session(session_set, id).transcript().turns;
     let parts = turns.into_iter().flat_map(|turn| turn.parts);
     parts.filter_map(|part| part.body.prose().map(str::to_owned)).collect()
 }
 
-fn agents(gathering: &Gathering, id: &str) -> Vec<(String, String)> {
-    let turns = session(gathering, id).transcript().turns;
+fn agents(session_set: &SessionSet, id: &str) -> Vec<(String, String)> {
+    let turns = session(session_set, id).transcript().turns;
     let mut found = Vec::new();
     for part in turns.into_iter().flat_map(|turn| turn.parts) {
-        let Body::Agent(told) = part.body else { continue };
-        found.extend(told.agents.iter().map(|one| (told.call_id.clone(), one.id.to_string())));
+        let Body::Agent(agent) = part.body else { continue };
+        found.extend(agent.agents.iter().map(|one| (agent.call_id.clone(), one.id.to_string())));
     }
     found
 }
@@ -67,7 +67,7 @@ fn pair(call: &str, id: &str) -> (String, String) {
 }
 
 #[test]
-fn chains_that_are_written_at_once_are_told_apart() {
+fn interleaved_chains_are_kept_apart() {
     // R-003-30: two agents at the same time, line by line.
     let records = [
         record(false, "1", None, "user", json!("go")),
@@ -113,8 +113,8 @@ fn equal_prompts_are_taken_in_their_order() {
         record(true, "b0", None, "user", json!("same")),
         record(false, "5", Some("4"), "user", done("t2")),
     ];
-    let gathering = read(&records);
-    assert_eq!(agents(&gathering, "s"), [pair("t1", "s:a0"), pair("t2", "s:b0")]);
+    let session_set = read(&records);
+    assert_eq!(agents(&session_set, "s"), [pair("t1", "s:a0"), pair("t2", "s:b0")]);
 }
 
 #[test]
@@ -132,15 +132,15 @@ fn what_no_call_explains_is_a_session_all_the_same() {
         record(true, "a2", Some("a1"), "user", done("t2")),
         record(true, "a3", Some("a2"), "assistant", said("a")),
     ];
-    let gathering = read(&records);
-    assert_eq!(texts(&gathering, "s:x5"), ["the end of something", "indeed"]);
-    assert_eq!(call_of(&session(&gathering, "s:x5").transcript()), None);
-    assert_eq!(texts(&gathering, "s:i0"), ["i"]);
-    let inner = session(&gathering, "s:i0").transcript().session.parent.unwrap();
-    assert_eq!(inner.session, session(&gathering, "s:a0").transcript().session.id);
+    let session_set = read(&records);
+    assert_eq!(texts(&session_set, "s:x5"), ["the end of something", "indeed"]);
+    assert_eq!(call_of(&session(&session_set, "s:x5").transcript()), None);
+    assert_eq!(texts(&session_set, "s:i0"), ["i"]);
+    let inner = session(&session_set, "s:i0").transcript().session.parent.unwrap();
+    assert_eq!(inner.session, session(&session_set, "s:a0").transcript().session.id);
     assert_eq!(inner.call_id.as_deref(), Some("t2"));
-    assert_eq!(texts(&gathering, "s:a0"), ["a"]);
+    assert_eq!(texts(&session_set, "s:a0"), ["a"]);
     // Every record is counted once.
-    let read: u64 = gathering.sessions.iter().map(|session| session.ledger.read).sum();
+    let read: u64 = session_set.sessions.iter().map(|session| session.record_counts.read).sum();
     assert_eq!(read as usize, records.len());
 }

@@ -8,7 +8,7 @@ use unspool_core::part::{
 use unspool_core::session::Trigger;
 use unspool_core::telling::Name;
 
-use super::super::{Emit, Fate, Fields};
+use super::super::{Emitter, Fields, RecordOutcome};
 use super::log::LogDecoder;
 use super::marks::{Mark, mark, tag};
 use super::message::file_of;
@@ -23,7 +23,13 @@ pub(super) fn record_name(fields: &Fields<'_>) -> Option<Name> {
 }
 
 impl LogDecoder {
-    pub(super) fn notice(&self, emit: &mut Emit<'_>, fields: &Fields<'_>, code: &str, text: &str) {
+    pub(super) fn notice(
+        &self,
+        emit: &mut Emitter<'_>,
+        fields: &Fields<'_>,
+        code: &str,
+        text: &str,
+    ) {
         let notice = Notice { code: code.to_owned(), text: text.to_owned() };
         emit.push(What::Noticed(record_name(fields), notice));
     }
@@ -31,20 +37,20 @@ impl LogDecoder {
     /// A text that the program wrote for the model.
     pub(super) fn meta(
         &mut self,
-        emit: &mut Emit<'_>,
+        emit: &mut Emitter<'_>,
         fields: &Fields<'_>,
         text: &str,
         mark: Mark<'_>,
-    ) -> Fate {
+    ) -> RecordOutcome {
         if let Mark::HookFeedback(feedback) = mark {
             self.notice(emit, fields, "hook-feedback", feedback);
-            return Fate::InParts;
+            return RecordOutcome::InParts;
         }
         if mark == Mark::Caveat || text.trim().is_empty() {
-            return Fate::Metadata;
+            return RecordOutcome::Metadata;
         }
         if text.starts_with("[Image") {
-            return Fate::left_out("image note");
+            return RecordOutcome::left_out("image note");
         }
         if let Some(call) = fields.string("sourceToolUseID") {
             let skill = SkillLoad {
@@ -62,31 +68,31 @@ impl LogDecoder {
             let info = ContextInfo { title: "Expanded prompt".to_owned(), text: text.to_owned() };
             emit.push(What::ContextAdded(record_name(fields), info));
         }
-        Fate::InParts
+        RecordOutcome::InParts
     }
 
     /// The report of a background agent or command, which starts a turn.
     pub(super) fn task_notification(
         &mut self,
-        emit: &mut Emit<'_>,
+        emit: &mut Emitter<'_>,
         fields: &Fields<'_>,
-        told: &str,
+        report: &str,
     ) {
-        self.agent_reported(emit, told);
-        let text = tag(told, "summary").unwrap_or(told).to_owned();
+        self.agent_reported(emit, report);
+        let text = tag(report, "summary").unwrap_or(report).to_owned();
         let notice = Notice { code: "task-notification".to_owned(), text };
         let mut user = vec![Body::Notice(notice)];
-        if let Some(result) = tag(told, "result") {
+        if let Some(result) = tag(report, "result") {
             user.push(Body::Text(Text { text: result.to_owned(), ..Text::default() }));
         }
         self.start(emit, fields, Trigger::Agent, user);
     }
 
-    fn agent_reported(&self, emit: &mut Emit<'_>, told: &str) {
-        let Some(id) = tag(told, "task-id") else { return };
+    fn agent_reported(&self, emit: &mut Emitter<'_>, report: &str) {
+        let Some(id) = tag(report, "task-id") else { return };
         // Background commands report in the same way; their ids match no agent.
         let agent = AgentRef { call: None, id: Some(id.into()) };
-        let end = match tag(told, "status") {
+        let end = match tag(report, "status") {
             Some("completed") => AgentEnd::Completed,
             Some("killed" | "stopped" | "cancelled") => AgentEnd::Interrupted,
             Some(_) => AgentEnd::Failed,
@@ -95,7 +101,11 @@ impl LogDecoder {
         emit.push(What::AgentEnded { agent, end });
     }
 
-    pub(super) fn attachment(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
+    pub(super) fn attachment(
+        &mut self,
+        emit: &mut Emitter<'_>,
+        fields: &Fields<'_>,
+    ) -> RecordOutcome {
         let attachment = fields.fields("attachment");
         let kind = attachment.string("type").unwrap_or_default();
         match &*kind {
@@ -112,9 +122,9 @@ impl LogDecoder {
             }
             "queued_command" => {
                 let text = attachment.string("prompt").unwrap_or_default();
-                if let Mark::TaskNotification(told) = mark(&text) {
-                    self.agent_reported(emit, told);
-                    let summary = tag(told, "summary").unwrap_or(told);
+                if let Mark::TaskNotification(report) = mark(&text) {
+                    self.agent_reported(emit, report);
+                    let summary = tag(report, "summary").unwrap_or(report);
                     self.notice(emit, fields, "task-notification", summary);
                 } else {
                     let name = self.interjection(&text);
@@ -124,7 +134,7 @@ impl LogDecoder {
             "hook_blocking_error" => {
                 // A blocked stop occurs again as the text for the model.
                 if attachment.text("hookEvent").as_deref() == Some("Stop") {
-                    return Fate::Metadata;
+                    return RecordOutcome::Metadata;
                 }
                 let error = attachment.fields("blockingError");
                 let text = error.string("blockingError").unwrap_or_default();
@@ -142,9 +152,9 @@ impl LogDecoder {
             "prompt_snapshot" => {
                 self.snapshot(emit, "system-policy", attachment.json("systemPrompt"));
                 self.snapshot(emit, "tool-schemas", attachment.json("tools"));
-                return Fate::Metadata;
+                return RecordOutcome::Metadata;
             }
-            "model" | "environment" | "date" | "session_context" => return Fate::Metadata,
+            "model" | "environment" | "date" | "session_context" => return RecordOutcome::Metadata,
             "deferred_tools_delta"
             | "deferred_tools_record"
             | "agent_listing_delta"
@@ -156,7 +166,7 @@ impl LogDecoder {
             | "task_reminder"
             | "total_tokens_reminder"
             | "command_permissions" => {
-                return Fate::left_out(format!("attachment/{kind}"));
+                return RecordOutcome::left_out(format!("attachment/{kind}"));
             }
             _ => {
                 let kind = format!("attachment/{kind}");
@@ -164,10 +174,10 @@ impl LogDecoder {
                 emit.push(What::DataGiven(record_name(fields), Data { kind, payload }));
             }
         }
-        Fate::InParts
+        RecordOutcome::InParts
     }
 
-    pub(super) fn system(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
+    pub(super) fn system(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>) -> RecordOutcome {
         let subtype = fields.string("subtype").unwrap_or_default();
         let content = fields.string("content").unwrap_or_default();
         match &*subtype {
@@ -183,12 +193,12 @@ impl LogDecoder {
                 self.retries += 1;
             }
             "compact_boundary" => {
-                let told = fields.fields("compactMetadata");
+                let report = fields.fields("compactMetadata");
                 let compaction = Compaction {
-                    trigger: told.string("trigger"),
-                    tokens_before: told.number("preTokens"),
-                    tokens_after: told.number("postTokens"),
-                    duration_ms: told.number("durationMs"),
+                    trigger: report.string("trigger"),
+                    tokens_before: report.number("preTokens"),
+                    tokens_after: report.number("postTokens"),
+                    duration_ms: report.number("durationMs"),
                     summary: String::new(),
                 };
                 self.boundary(emit, fields, compaction);
@@ -212,15 +222,15 @@ impl LogDecoder {
                 | Mark::TaskNotification(_)
                 | Mark::HookFeedback(_)
                 | Mark::Caveat
-                | Mark::None => return Fate::Metadata,
+                | Mark::None => return RecordOutcome::Metadata,
             },
             "model_refusal_no_fallback" => {
                 self.notice(emit, fields, "refusal", &refusal(fields, content));
             }
-            "stop_hook_summary" => return Fate::Metadata,
+            "stop_hook_summary" => return RecordOutcome::Metadata,
             "turn_duration" => {
                 emit.push(What::TurnEnded(EndReason::Completed));
-                return Fate::Metadata;
+                return RecordOutcome::Metadata;
             }
             _ => {
                 let kind = format!("system/{subtype}");
@@ -228,13 +238,13 @@ impl LogDecoder {
                 emit.push(What::DataGiven(record_name(fields), Data { kind, payload }));
             }
         }
-        Fate::InParts
+        RecordOutcome::InParts
     }
 
     /// A prompt that a hook blocked: this is its only record.
-    fn blocked_prompt(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>, content: &str) {
-        let asked = content.split_once("\n\nOriginal prompt: ").map(|(_, prompt)| prompt);
-        let text = asked.map(str::to_owned).or_else(|| self.queued.take()).unwrap_or_default();
+    fn blocked_prompt(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>, content: &str) {
+        let prompt = content.split_once("\n\nOriginal prompt: ").map(|(_, prompt)| prompt);
+        let text = prompt.map(str::to_owned).or_else(|| self.queued.take()).unwrap_or_default();
         let user = vec![Body::Text(Text { text, ..Text::default() })];
         self.start(emit, fields, Trigger::User, user);
         let why = content.split_once("\n\nOriginal prompt: ").map_or(content, |(why, _)| why);

@@ -14,11 +14,11 @@ use unspool_core::part::{Answer, Body, Decision, Interjection, Text};
 use unspool_core::session::{Parent, Trigger};
 use unspool_core::telling::{Name, Telling};
 
-use super::super::{Decoder, Emit, Fate, Fields, Record};
-use super::log::{interjection_likeness, prompt_likeness};
+use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome};
+use super::log::{interjection_hash, prompt_hash};
 use super::marks::{Mark, mark};
 use super::message::{called, request, started};
-use super::result::{agent_told, answers};
+use super::result::{answers, report_agent};
 
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -27,7 +27,7 @@ pub(super) struct HooksDecoder {
     begun: bool,
     /// How often each prompt text was seen, by hash.
     #[serde(rename = "alike")]
-    alike: BTreeMap<u64, u32>,
+    prompt_counts: BTreeMap<u64, u32>,
     interjections: BTreeMap<u64, u32>,
     /// The open calls of this turn, by hash of tool and input, oldest first.
     open: BTreeMap<u64, Vec<Call>>,
@@ -35,22 +35,27 @@ pub(super) struct HooksDecoder {
     counts: BTreeMap<u64, u32>,
     /// Calls with a permission request.
     #[serde(rename = "asked")]
-    asked: Vec<Call>,
+    permission_requested: Vec<Call>,
     /// The parent of this sub-agent was reported.
     named_parent: bool,
 }
 
 impl Decoder for HooksDecoder {
-    fn decode(&mut self, record: &Record<'_>, fields: &Fields<'_>, out: &mut Vec<Event>) -> Fate {
+    fn decode(
+        &mut self,
+        record: &Record<'_>,
+        fields: &Fields<'_>,
+        out: &mut Vec<Event>,
+    ) -> RecordOutcome {
         // `unspool hook` wraps the payload.
         let (inner, at) = (fields.fields("payload"), fields.time("at"));
         let fields = if fields.is("agent", super::AGENT) { &inner } else { fields };
         let event = fields.string("hook_event_name").unwrap_or_default();
-        let mut emit = Emit::new(Telling::Hooks, record, None, out);
+        let mut emit = Emitter::new(Telling::Hooks, record, None, out);
         emit.at = at;
         if !self.named_parent && super::is_inside_agent(fields, &event) {
             self.named_parent = true;
-            tell_parent(&mut emit, fields);
+            report_parent(&mut emit, fields);
         }
         let prompt: Option<Arc<str>> = fields.text("prompt_id").map(|id| id.into());
         if prompt != self.prompt && event != "UserPromptSubmit" && event.contains("Tool") {
@@ -62,37 +67,37 @@ impl Decoder for HooksDecoder {
                 let project = fields.string("cwd");
                 let (branch, version, cost_usd) = (None, None, None);
                 emit.push(What::SessionTold { project, branch, version, cost_usd });
-                Fate::Metadata
+                RecordOutcome::Metadata
             }
             "SessionEnd" => {
                 // After `/clear` the program continues in another session.
                 emit.push(What::SessionEnded);
-                Fate::Metadata
+                RecordOutcome::Metadata
             }
             "UserPromptSubmit" => self.prompt(&mut emit, fields, prompt),
             "PreToolUse" => self.tool_starts(&mut emit, fields),
             "PostToolUse" => {
                 self.tool_ends(&mut emit, fields, ToolEnd::Completed);
-                Fate::InParts
+                RecordOutcome::InParts
             }
             "PostToolUseFailure" => {
                 let interrupted = fields.flag("is_interrupt");
                 let end = if interrupted { ToolEnd::Interrupted } else { ToolEnd::Failed };
                 self.tool_ends(&mut emit, fields, end);
-                Fate::InParts
+                RecordOutcome::InParts
             }
             "PermissionRequest" => self.permission(&mut emit, fields),
             "MessageDisplay" => self.text(&mut emit, fields),
             "Stop" => {
                 emit.push(What::TurnEnded(EndReason::Completed));
-                Fate::Metadata
+                RecordOutcome::Metadata
             }
             "StopFailure" => {
                 emit.push(What::TurnEnded(EndReason::Failed(fields.string("error"))));
-                Fate::Metadata
+                RecordOutcome::Metadata
             }
             "SubagentStop" => self.agent_stops(&mut emit, fields),
-            _ => Fate::left_out(format!("hook/{event}")),
+            _ => RecordOutcome::left_out(format!("hook/{event}")),
         }
     }
 
@@ -108,28 +113,28 @@ impl HooksDecoder {
         self.interjections.clear();
         self.open.clear();
         self.counts.clear();
-        self.asked.clear();
+        self.permission_requested.clear();
     }
 
     fn prompt(
         &mut self,
-        emit: &mut Emit<'_>,
+        emit: &mut Emitter<'_>,
         fields: &Fields<'_>,
         prompt: Option<Arc<str>>,
-    ) -> Fate {
+    ) -> RecordOutcome {
         let text = fields.string("prompt").unwrap_or_default();
         if self.begun && prompt.is_some() && prompt == self.prompt {
             // The same prompt id again: typed while the turn ran.
-            let words = interjection_likeness(&text);
+            let words = interjection_hash(&text);
             let count = self.interjections.entry(words).or_default();
             *count += 1;
             let name = Name::Alike(words, *count - 1);
             emit.push(What::Interjected(Some(name), Interjection { text }));
-            return Fate::InParts;
+            return RecordOutcome::InParts;
         }
         self.turn(prompt.clone());
-        let words = prompt_likeness(&text);
-        let count = self.alike.entry(words).or_default();
+        let words = prompt_hash(&text);
+        let count = self.prompt_counts.entry(words).or_default();
         *count += 1;
         let alike = Name::Alike(words, *count - 1);
         let names = prompt.map(Name::Prompt).into_iter().chain([alike]).collect();
@@ -148,57 +153,57 @@ impl HooksDecoder {
         let user = vec![Body::Text(Text { text, ..Text::default() })];
         emit.turn = None;
         emit.push(What::TurnStarted { names, trigger, user });
-        Fate::InParts
+        RecordOutcome::InParts
     }
 
     /// The call of a payload. Versions before 2.1.20 omit its id.
-    fn call(&mut self, fields: &Fields<'_>, like: u64) -> Call {
+    fn call(&mut self, fields: &Fields<'_>, hash: u64) -> Call {
         match fields.text("tool_use_id") {
             Some(id) => Call::Id(id.into()),
             None => {
-                let count = self.counts.entry(like).or_default();
+                let count = self.counts.entry(hash).or_default();
                 *count += 1;
-                Call::Alike(like, *count - 1)
+                Call::Alike(hash, *count - 1)
             }
         }
     }
 
-    fn tool_starts(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
+    fn tool_starts(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>) -> RecordOutcome {
         let tool = fields.string("tool_name").unwrap_or_default();
-        let like = fields.likeness(&tool, "tool_input");
-        let call = self.call(fields, like);
-        self.open.entry(like).or_default().push(call.clone());
-        called(emit, call.clone(), &tool, fields.json("tool_input"), like, false);
+        let hash = fields.likeness(&tool, "tool_input");
+        let call = self.call(fields, hash);
+        self.open.entry(hash).or_default().push(call.clone());
+        called(emit, call.clone(), &tool, fields.json("tool_input"), hash, false);
         if let Call::Id(id) = &call
             && fields.has("tool_input")
         {
             started(emit, id, &tool, &fields.fields("tool_input"));
         }
-        Fate::InParts
+        RecordOutcome::InParts
     }
 
-    fn tool_ends(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>, end: ToolEnd) {
+    fn tool_ends(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>, end: ToolEnd) {
         let tool = fields.string("tool_name").unwrap_or_default();
-        let like = fields.likeness(&tool, "tool_input");
+        let hash = fields.likeness(&tool, "tool_input");
         let call = match fields.text("tool_use_id") {
             Some(id) => {
                 let call = Call::Id(id.into());
                 // No permission request can follow.
-                if let Some(open) = self.open.get_mut(&like) {
+                if let Some(open) = self.open.get_mut(&hash) {
                     open.retain(|held| *held != call);
                 }
                 call
             }
-            None => match self.open.get_mut(&like).filter(|open| !open.is_empty()) {
+            None => match self.open.get_mut(&hash).filter(|open| !open.is_empty()) {
                 Some(open) => open.remove(0),
-                None => self.call(fields, like),
+                None => self.call(fields, hash),
             },
         };
         let kept = fields.fields("tool_response");
         if let Call::Id(id) = &call
             && kept.is_object()
         {
-            agent_told(emit, id, &tool, &kept);
+            report_agent(emit, id, &tool, &kept);
             let choices = answers(&kept);
             if !choices.is_empty() {
                 let text: Vec<&str> = choices.iter().map(|(_, text)| text.as_str()).collect();
@@ -221,24 +226,25 @@ impl HooksDecoder {
 
     /// A permission request names no call: take the oldest open call with this tool and input that
     /// has no request yet.
-    fn permission(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
+    fn permission(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>) -> RecordOutcome {
         let tool = fields.string("tool_name").unwrap_or_default();
-        let like = fields.likeness(&tool, "tool_input");
-        let open = self.open.get(&like).map(Vec::as_slice).unwrap_or_default();
-        let call = match open.iter().find(|call| !self.asked.contains(call)).cloned() {
+        let hash = fields.likeness(&tool, "tool_input");
+        let open = self.open.get(&hash).map(Vec::as_slice).unwrap_or_default();
+        let call = match open.iter().find(|call| !self.permission_requested.contains(call)).cloned()
+        {
             Some(call) => call,
-            None => self.call(fields, like),
+            None => self.call(fields, hash),
         };
-        self.asked.push(call.clone());
+        self.permission_requested.push(call.clone());
         let question = request(None, &tool, &fields.fields("tool_input"));
         emit.push(What::QuestionAsked { call, tool, question, requested: true });
-        Fate::InParts
+        RecordOutcome::InParts
     }
 
     /// Displayed text, under an id that occurs in no other feed.
-    fn text(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
+    fn text(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>) -> RecordOutcome {
         let Some(id) = fields.text("message_id") else {
-            return Fate::left_out("hook/MessageDisplay");
+            return RecordOutcome::left_out("hook/MessageDisplay");
         };
         let block = Name::Record(id.into());
         let text = fields.string("delta").unwrap_or_default();
@@ -246,24 +252,24 @@ impl HooksDecoder {
         if fields.flag("final") {
             emit.push(What::BlockEnded { block });
         }
-        Fate::InParts
+        RecordOutcome::InParts
     }
 
-    fn agent_stops(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
+    fn agent_stops(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>) -> RecordOutcome {
         // Compaction runs as an agent without a type and without a transcript.
         if fields.text("agent_type").is_none_or(|kind| kind.is_empty()) {
-            return Fate::left_out("hook/SubagentStop of a compaction");
+            return RecordOutcome::left_out("hook/SubagentStop of a compaction");
         }
         let id = fields.text("agent_id").map(|id| id.into());
         let agent = AgentRef { call: None, id };
         emit.push(What::AgentEnded { agent, end: AgentEnd::Completed });
-        Fate::InParts
+        RecordOutcome::InParts
     }
 }
 
 /// Reports the parent of a sub-agent. For nested agents the payload names the outermost session, as
 /// the log does.
-fn tell_parent(emit: &mut Emit<'_>, fields: &Fields<'_>) {
+fn report_parent(emit: &mut Emitter<'_>, fields: &Fields<'_>) {
     if let Some(parent) = fields.text("session_id") {
         let session = SessionId::of(super::AGENT, &parent);
         let kind = fields.string("agent_type").filter(|kind| !kind.is_empty());

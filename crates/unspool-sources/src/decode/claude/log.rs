@@ -16,13 +16,13 @@ use unspool_core::part::{Body, Compaction, ContextInfo, Data, Text};
 use unspool_core::session::{Parent, Title, TitleOrigin, Trigger};
 use unspool_core::telling::{Name, Telling};
 
-use super::super::{Decoder, Emit, Fate, Fields, Record, SideChain};
+use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome, SideChain};
 use super::chains::Chains;
 use super::context::record_name;
-use super::forked::Forked;
+use super::fork::ForkOrigin;
 use super::marks::{Mark, mark};
 use super::message::{Blocks, Calls, block, failure, message_text, usage, user_parts};
-use super::result::{Beside, result};
+use super::result::{ResultDetails, result};
 use super::tree::Tree;
 
 #[derive(Default, Serialize, Deserialize)]
@@ -43,7 +43,7 @@ pub(super) struct LogDecoder {
     first: Option<jiff::Timestamp>,
     /// The current turn was copied from the session that this one was forked from.
     inherited: bool,
-    forked: Forked,
+    forked: ForkOrigin,
     /// An agent that 2.0.x starts only to warm up its cache, without a task.
     warm_up: bool,
     /// The current turn began with a summary; its command has not come yet.
@@ -52,7 +52,7 @@ pub(super) struct LogDecoder {
     tree: Tree,
     /// How often each prompt text was seen, in versions without prompt ids.
     #[serde(rename = "alike")]
-    alike: BTreeMap<u64, u32>,
+    prompt_counts: BTreeMap<u64, u32>,
     /// The current message.
     message: Option<Arc<str>>,
     blocks: Blocks,
@@ -60,7 +60,7 @@ pub(super) struct LogDecoder {
     requests: VecDeque<(String, bool)>,
     /// The last reported project, branch and version.
     #[serde(rename = "told")]
-    told: Option<[Option<String>; 3]>,
+    reported: Option<[Option<String>; 3]>,
     /// Titles that wait for the record that they summarise.
     summaries: BTreeMap<u64, What>,
     /// A compaction that waits for its summary in the next record.
@@ -75,33 +75,38 @@ pub(super) struct LogDecoder {
 }
 
 impl Decoder for LogDecoder {
-    fn decode(&mut self, record: &Record<'_>, fields: &Fields<'_>, out: &mut Vec<Event>) -> Fate {
+    fn decode(
+        &mut self,
+        record: &Record<'_>,
+        fields: &Fields<'_>,
+        out: &mut Vec<Event>,
+    ) -> RecordOutcome {
         let kind = fields.text("type").unwrap_or_default();
         if !(kind == "user" && fields.flag("isCompactSummary")) {
             out.extend(self.boundary.take().map(|(event, _)| event));
         }
         let uuid = fields.text("uuid");
-        let mut emit = Emit::new(Telling::Log, record, uuid.as_deref(), out);
+        let mut emit = Emitter::new(Telling::Log, record, uuid.as_deref(), out);
         emit.at = fields.time("timestamp");
         if kind == "agent-meta" {
             return super::meta::meta(&mut emit, fields);
         }
         self.side_chain = self.side_chain.or_else(|| fields.truth("isSidechain"));
-        self.chains.tell(&mut emit);
+        self.chains.report(&mut emit);
         if self.is_warm_up(&kind, fields) {
-            return Fate::left_out("warm-up");
+            return RecordOutcome::left_out("warm-up");
         }
         match self.follows.take() {
-            Some(chain) => tell_chain(&mut emit, chain),
+            Some(chain) => report_chain(&mut emit, chain),
             None if self.first.is_none() && self.side_chain == Some(true) => {
-                tell_parent(&mut emit, fields);
+                report_parent(&mut emit, fields);
             }
             None => {}
         }
         self.first = self.first.or(emit.at);
-        self.forked.tell(&mut emit, fields);
-        self.tell_session(&mut emit, fields);
-        let fate = match &*kind {
+        self.forked.report(&mut emit, fields);
+        self.report_session(&mut emit, fields);
+        let outcome = match &*kind {
             "assistant" => self.assistant(&mut emit, fields),
             "user" => self.user(&mut emit, fields),
             "attachment" => self.attachment(&mut emit, fields),
@@ -115,7 +120,7 @@ impl Decoder for LogDecoder {
                 emit.push(title);
             }
         }
-        fate
+        outcome
     }
 
     fn save(&self) -> Option<String> {
@@ -142,28 +147,30 @@ impl Decoder for LogDecoder {
         self.chains.ended()
     }
 
-    fn follow(&mut self, chain: &SideChain) {
+    fn begin_side_chain(&mut self, chain: &SideChain) {
         self.side_chain = Some(true);
         self.follows = Some(chain.clone());
     }
 }
 
 impl LogDecoder {
-    fn tell_session(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) {
-        let told = ["cwd", "gitBranch", "version"].map(|name| fields.text(name));
-        let nothing = told[0].is_none() && told[1].is_none();
+    fn report_session(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>) {
+        let reported = ["cwd", "gitBranch", "version"].map(|name| fields.text(name));
+        let nothing = reported[0].is_none() && reported[1].is_none();
         let same = |held: &[Option<String>; 3]| {
-            held.iter().zip(&told).all(|(held, told)| held.as_deref() == told.as_deref())
+            held.iter()
+                .zip(&reported)
+                .all(|(held, reported)| held.as_deref() == reported.as_deref())
         };
-        if self.told.as_ref().is_some_and(|held| nothing || same(held)) {
+        if self.reported.as_ref().is_some_and(|held| nothing || same(held)) {
             return;
         }
         if nothing && emit.at.is_none() {
             return;
         }
-        let told = told.map(|text| text.map(Cow::into_owned));
-        self.told = Some(told.clone());
-        let [project, branch, version] = told;
+        let reported = reported.map(|text| text.map(Cow::into_owned));
+        self.reported = Some(reported.clone());
+        let [project, branch, version] = reported;
         emit.push(What::SessionTold { project, branch, version, cost_usd: None });
     }
 
@@ -181,7 +188,7 @@ impl LogDecoder {
     /// Starts a turn, or adds to the current one if the prompt is the same.
     pub(super) fn start(
         &mut self,
-        emit: &mut Emit<'_>,
+        emit: &mut Emitter<'_>,
         fields: &Fields<'_>,
         trigger: Trigger,
         user: Vec<Body>,
@@ -211,7 +218,7 @@ impl LogDecoder {
             Some(_) => {}
             None => {
                 let words = user_words(&user);
-                let count = self.alike.entry(words).or_default();
+                let count = self.prompt_counts.entry(words).or_default();
                 names.push(Name::Alike(words, *count));
                 *count += 1;
             }
@@ -238,7 +245,7 @@ impl LogDecoder {
     }
 
     /// True if a record is older than its file: a fork copied it.
-    fn is_copied(&self, emit: &Emit<'_>) -> bool {
+    fn is_copied(&self, emit: &Emitter<'_>) -> bool {
         match (self.first, emit.at) {
             (Some(first), Some(at)) => at.as_millisecond() + 1000 < first.as_millisecond(),
             (None, _) | (_, None) => false,
@@ -247,19 +254,19 @@ impl LogDecoder {
 
     /// True if a reply has the first timestamp of its file: on resume, 1.0.x copies records with
     /// new times and without request ids.
-    fn is_copied_reply(&self, emit: &Emit<'_>, fields: &Fields<'_>) -> bool {
+    fn is_copied_reply(&self, emit: &Emitter<'_>, fields: &Fields<'_>) -> bool {
         emit.at.is_some() && emit.at == self.first && !fields.has("requestId")
     }
 
     // ── The model ───────────────────────────────────────────────────────────────────────────
 
-    fn assistant(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
+    fn assistant(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>) -> RecordOutcome {
         let message = fields.fields("message");
         if fields.flag("isApiErrorMessage") {
             let name = fields.text("uuid").map(|uuid| Name::Record(uuid.into()));
             emit.push(What::Failed(name, failure(fields, message_text(&message))));
             emit.push(What::TurnEnded(EndReason::Failed(None)));
-            return Fate::InParts;
+            return RecordOutcome::InParts;
         }
         let id = message.text("id").or_else(|| fields.text("uuid")).unwrap_or_default();
         // One message is many records.
@@ -273,8 +280,9 @@ impl LogDecoder {
         self.start_step(emit, fields, &id, &message, synthetic);
         let mut made = false;
         for content in message.list("content") {
-            let told = fields.number("apiBlockIndex").and_then(|index| u32::try_from(index).ok());
-            let index = self.blocks.next(&id, told);
+            let reported =
+                fields.number("apiBlockIndex").and_then(|index| u32::try_from(index).ok());
+            let index = self.blocks.next(&id, reported);
             let name = Name::Block(id.clone(), index);
             let duration = fields.number("thinkingDurationMs");
             made |= block(emit, &mut self.calls, name, &content, duration);
@@ -292,12 +300,12 @@ impl LogDecoder {
                 emit.push(What::TurnEnded(EndReason::Completed));
             }
         }
-        if made { Fate::InParts } else { Fate::Metadata }
+        if made { RecordOutcome::InParts } else { RecordOutcome::Metadata }
     }
 
     fn start_step(
         &mut self,
-        emit: &mut Emit<'_>,
+        emit: &mut Emitter<'_>,
         fields: &Fields<'_>,
         id: &Arc<str>,
         message: &Fields<'_>,
@@ -317,13 +325,13 @@ impl LogDecoder {
 
     // ── The user, and the program under the user's role ─────────────────────────────────────
 
-    fn user(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
+    fn user(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>) -> RecordOutcome {
         self.origins |= fields.has("turnOrigin");
         let message = fields.fields("message");
         let mut results =
             message.list("content").filter(|block| block.is("type", "tool_result")).peekable();
         if results.peek().is_some() {
-            let beside = Beside {
+            let details = ResultDetails {
                 structured: fields.raw("toolUseResult"),
                 kept: fields.fields("toolUseResult"),
                 decision: fields.fields("permissionDecision"),
@@ -331,14 +339,14 @@ impl LogDecoder {
                 feedback: fields.string("userFeedback"),
             };
             for block in results {
-                result(emit, &mut self.calls, &block, &beside);
+                result(emit, &mut self.calls, &block, &details);
             }
             let text = message_text(&message);
             if !text.trim().is_empty() {
                 let info = ContextInfo { title: "Beside the result".to_owned(), text };
                 emit.push(What::ContextAdded(record_name(fields), info));
             }
-            return Fate::InParts;
+            return RecordOutcome::InParts;
         }
         let text = message_text(&message);
         if fields.flag("isCompactSummary") {
@@ -361,7 +369,7 @@ impl LogDecoder {
             }
             Mark::CommandOutput(output) => {
                 if output.trim().is_empty() {
-                    return Fate::Metadata;
+                    return RecordOutcome::Metadata;
                 }
                 self.notice(emit, fields, "command-output", output);
                 emit.push(What::TurnEnded(EndReason::Completed));
@@ -370,11 +378,11 @@ impl LogDecoder {
                 let output = [stdout, stderr].join("\n");
                 self.notice(emit, fields, "command-output", output.trim_matches('\n'));
             }
-            Mark::TaskNotification(told) => self.task_notification(emit, fields, told),
+            Mark::TaskNotification(reported) => self.task_notification(emit, fields, reported),
             Mark::HookFeedback(feedback) => {
                 self.notice(emit, fields, "hook-feedback", feedback);
             }
-            Mark::Caveat => return Fate::Metadata,
+            Mark::Caveat => return RecordOutcome::Metadata,
             Mark::None => {
                 // The prompt of a sub-agent comes from its parent.
                 let agent = self.side_chain == Some(true);
@@ -382,17 +390,22 @@ impl LogDecoder {
                 self.start(emit, fields, trigger, user_parts(&message));
             }
         }
-        Fate::InParts
+        RecordOutcome::InParts
     }
 
-    fn summary(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>, text: String) -> Fate {
+    fn summary(
+        &mut self,
+        emit: &mut Emitter<'_>,
+        fields: &Fields<'_>,
+        text: String,
+    ) -> RecordOutcome {
         // An automatic compaction belongs to the current turn; a manual one is a turn of its own,
         // whose command comes after the summary.
-        let asked = self
+        let is_manual = self
             .boundary
             .as_ref()
             .is_some_and(|(_, compaction)| compaction.trigger.as_deref() == Some("manual"));
-        if asked {
+        if is_manual {
             self.start(emit, fields, Trigger::Command, Vec::new());
             self.by_summary = true;
             // Attachments that follow are restored context, not mentioned by the user.
@@ -406,16 +419,16 @@ impl LogDecoder {
             }
         };
         if self.is_copied(emit) {
-            self.forked.tell_summary(emit, fields, &text);
+            self.forked.report_summary(emit, fields, &text);
         }
         emit.push(What::Compacted(name, Compaction { summary: text, ..compaction }));
-        Fate::InParts
+        RecordOutcome::InParts
     }
 
     /// Holds a compaction until its summary decides its turn.
     pub(super) fn boundary(
         &mut self,
-        record: &mut Emit<'_>,
+        record: &mut Emitter<'_>,
         fields: &Fields<'_>,
         compaction: Compaction,
     ) {
@@ -426,7 +439,7 @@ impl LogDecoder {
 
     /// The name of an interjection: the n-th with this text in the turn.
     pub(super) fn interjection(&mut self, text: &str) -> Name {
-        let words = interjection_likeness(text);
+        let words = interjection_hash(text);
         let count = self.interjections.entry(words).or_default();
         *count += 1;
         Name::Alike(words, *count - 1)
@@ -435,11 +448,11 @@ impl LogDecoder {
     /// Records outside the tree: state that is written repeatedly.
     fn flat(
         &mut self,
-        emit: &mut Emit<'_>,
+        emit: &mut Emitter<'_>,
         kind: &str,
         fields: &Fields<'_>,
         record: &Record<'_>,
-    ) -> Fate {
+    ) -> RecordOutcome {
         let title = |field: &str, origin| {
             fields.string(field).map(|text| What::TitleTold(Title { text, origin }))
         };
@@ -492,17 +505,17 @@ impl LogDecoder {
             | "tools-used"
             | "file-history-snapshot"
             | "file-history-delta"
-            | "progress" => return Fate::left_out(kind),
+            | "progress" => return RecordOutcome::left_out(kind),
             _ => {
                 let payload = Json::parse(record.text).unwrap_or_else(|| Json::string(record.text));
                 emit.push(What::DataGiven(None, Data { kind: kind.to_owned(), payload }));
-                return Fate::InParts;
+                return RecordOutcome::InParts;
             }
         };
-        Fate::Metadata
+        RecordOutcome::Metadata
     }
 
-    pub(super) fn snapshot(&self, emit: &mut Emit<'_>, kind: &str, content: Option<Json>) {
+    pub(super) fn snapshot(&self, emit: &mut Emitter<'_>, kind: &str, content: Option<Json>) {
         if let Some(content) = content {
             let sha256 = sha256(content.text().as_bytes());
             emit.push(What::SnapshotTaken { kind: kind.to_owned(), sha256, content });
@@ -522,20 +535,20 @@ fn is_nothing(value: &Value) -> bool {
 }
 
 /// Identifies a prompt by content in versions without prompt ids.
-pub(super) fn prompt_likeness(text: &str) -> u64 {
+pub(super) fn prompt_hash(text: &str) -> u64 {
     digest(format!("prompt\n{text}").as_bytes())
 }
 
-pub(super) fn interjection_likeness(text: &str) -> u64 {
+pub(super) fn interjection_hash(text: &str) -> u64 {
     digest(format!("interjection\n{text}").as_bytes())
 }
 
 fn user_words(user: &[Body]) -> u64 {
-    prompt_likeness(user.iter().find_map(Body::prose).unwrap_or_default())
+    prompt_hash(user.iter().find_map(Body::prose).unwrap_or_default())
 }
 
 /// Reports what the parent session's log says about a sub-agent.
-fn tell_chain(emit: &mut Emit<'_>, chain: SideChain) {
+fn report_chain(emit: &mut Emitter<'_>, chain: SideChain) {
     let SideChain { parent, call, kind, title, .. } = chain;
     let session = SessionId::of(super::AGENT, &parent);
     let call_id = call.map(|call| call.to_string());
@@ -546,7 +559,7 @@ fn tell_chain(emit: &mut Emit<'_>, chain: SideChain) {
 }
 
 /// Reports the parent session, which a sub-agent's own log names on every record.
-fn tell_parent(emit: &mut Emit<'_>, fields: &Fields<'_>) {
+fn report_parent(emit: &mut Emitter<'_>, fields: &Fields<'_>) {
     if let Some(parent) = fields.text("sessionId").filter(|_| fields.has("agentId")) {
         let session = SessionId::of(super::AGENT, &parent);
         emit.push(What::StartedBy(Parent { session, call_id: None, kind: None }));

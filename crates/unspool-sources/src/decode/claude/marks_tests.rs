@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn marks_are_told_from_words() {
+fn marks_are_distinguished_from_plain_text() {
     let cases: &[(&str, Mark<'_>)] = &[
         ("[Request interrupted by user]", Mark::Interruption),
         ("He wrote [Request interrupted by user]", Mark::None),

@@ -13,7 +13,7 @@ use unspool_core::part::{
 use unspool_core::session::Usage;
 use unspool_core::telling::Name;
 
-use super::super::{Emit, Fields};
+use super::super::{Emitter, Fields};
 
 /// The tools of calls that have no result yet.
 pub(super) type Calls = BTreeMap<Arc<str>, String>;
@@ -26,9 +26,9 @@ pub(super) struct Blocks(BTreeMap<u64, u32>);
 
 impl Blocks {
     /// The index of the next block of a message: the given one, else the count so far.
-    pub fn next(&mut self, message: &str, told: Option<u32>) -> u32 {
+    pub fn next(&mut self, message: &str, given_index: Option<u32>) -> u32 {
         let seen = self.0.entry(digest(message.as_bytes())).or_default();
-        let index = told.unwrap_or(*seen);
+        let index = given_index.unwrap_or(*seen);
         *seen = index.saturating_add(1);
         index
     }
@@ -42,7 +42,7 @@ impl Blocks {
 
 /// Decodes one block of a model's message. True if it made a part.
 pub(super) fn block(
-    emit: &mut Emit<'_>,
+    emit: &mut Emitter<'_>,
     calls: &mut Calls,
     name: Name,
     block: &Fields<'_>,
@@ -87,13 +87,13 @@ pub(super) fn block(
     }
 }
 
-fn say(emit: &mut Emit<'_>, voice: Voice, name: Name, text: String, detail: SaidDetail) -> bool {
+fn say(emit: &mut Emitter<'_>, voice: Voice, name: Name, text: String, detail: SaidDetail) -> bool {
     let made = detail.redacted || !text.trim().is_empty();
     emit.push(What::Said { voice, block: Some(name), text, detail });
     made
 }
 
-fn tool_call(emit: &mut Emit<'_>, calls: &mut Calls, block: &Fields<'_>) {
+fn tool_call(emit: &mut Emitter<'_>, calls: &mut Calls, block: &Fields<'_>) {
     let id: Arc<str> = block.text("id").unwrap_or_default().into();
     let name = block.string("name").unwrap_or_default();
     let input = block.json("input");
@@ -108,7 +108,7 @@ fn tool_call(emit: &mut Emit<'_>, calls: &mut Calls, block: &Fields<'_>) {
 
 /// Emits a call, from any feed.
 pub(super) fn called(
-    emit: &mut Emit<'_>,
+    emit: &mut Emitter<'_>,
     call: Call,
     name: &str,
     input: Option<Json>,
@@ -129,7 +129,7 @@ pub(super) fn called(
 }
 
 /// Emits the extra events of calls that start an agent or ask a question.
-pub(super) fn started(emit: &mut Emit<'_>, id: &Arc<str>, name: &str, input: &Fields<'_>) {
+pub(super) fn started(emit: &mut Emitter<'_>, id: &Arc<str>, name: &str, input: &Fields<'_>) {
     match name {
         "Agent" | "Task" => {
             emit.push(What::AgentStarted {
@@ -175,8 +175,8 @@ pub(super) fn choice(input: &Fields<'_>) -> Option<Question> {
 
 /// The question of a permission request or of `AskUserQuestion`, in hooks or the control protocol.
 pub(super) fn request(request_id: Option<String>, tool: &str, input: &Fields<'_>) -> Question {
-    let asked = (tool == "AskUserQuestion").then(|| choice(input)).flatten();
-    match asked {
+    let question = (tool == "AskUserQuestion").then(|| choice(input)).flatten();
+    match question {
         Some(question) => Question { request_id, ..question },
         None => Question {
             request_id,

@@ -5,9 +5,9 @@ use unspool_core::event::What;
 use unspool_core::id::SessionId;
 use unspool_core::session::{Parent, Title, TitleOrigin};
 
-use super::super::{Emit, Fate, Fields};
+use super::super::{Emitter, Fields, RecordOutcome};
 
-pub(super) fn meta(emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
+pub(super) fn meta(emit: &mut Emitter<'_>, fields: &Fields<'_>) -> RecordOutcome {
     let meta = fields.fields("meta");
     // A nested agent is in the same folder, under the same session.
     if let Some(parent) = meta.text("parentAgentId").or_else(|| fields.text("sessionId")) {
@@ -18,5 +18,5 @@ pub(super) fn meta(emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
     if let Some(text) = meta.string("description").filter(|text| !text.trim().is_empty()) {
         emit.push(What::TitleTold(Title { text, origin: TitleOrigin::Generated }));
     }
-    Fate::Metadata
+    RecordOutcome::Metadata
 }

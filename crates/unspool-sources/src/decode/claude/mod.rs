@@ -4,7 +4,7 @@
 
 mod chains;
 mod context;
-mod forked;
+mod fork;
 mod hooks;
 mod log;
 mod marks;
@@ -16,14 +16,14 @@ mod tree;
 
 use unspool_core::telling::Telling;
 
-use super::{Fields, Format, Recognised, Tells, resume};
+use super::{Fields, Format, RecordOwner, SessionsPerFile, resume};
 
 const AGENT: &str = "claude-code";
 
 pub const LOG: Format = Format {
     agent: AGENT,
     telling: Telling::Log,
-    tells: Tells::One,
+    sessions_per_file: SessionsPerFile::One,
     name: "Claude Code session log",
     recognise: recognise_log,
     decoder: || Box::new(log::LogDecoder::default()),
@@ -33,7 +33,7 @@ pub const LOG: Format = Format {
 pub const STREAM: Format = Format {
     agent: AGENT,
     telling: Telling::Stream,
-    tells: Tells::One,
+    sessions_per_file: SessionsPerFile::One,
     name: "Claude Code stream-json",
     recognise: recognise_stream,
     decoder: || Box::new(stream::StreamDecoder::default()),
@@ -43,29 +43,29 @@ pub const STREAM: Format = Format {
 pub const HOOKS: Format = Format {
     agent: AGENT,
     telling: Telling::Hooks,
-    tells: Tells::Several,
+    sessions_per_file: SessionsPerFile::Several,
     name: "Claude Code hook payloads",
     recognise: recognise_hooks,
     decoder: || Box::new(hooks::HooksDecoder::default()),
     resume: resume::<hooks::HooksDecoder>,
 };
 
-fn recognise_log<'a>(fields: &Fields<'a>) -> Option<Recognised<'a>> {
+fn recognise_log<'a>(fields: &Fields<'a>) -> Option<RecordOwner<'a>> {
     let kind = fields.text("type")?;
     // A sub-agent's own log names its parent's session on every record.
     if fields.flag("isSidechain")
         && let Some(id) = fields.text("agentId")
     {
-        return Some(Recognised::SubAgent { id, parent: fields.text("sessionId") });
+        return Some(RecordOwner::SubAgent { id, parent: fields.text("sessionId") });
     }
     if let Some(session) = fields.text("sessionId") {
-        return Some(Recognised::Session(session));
+        return Some(RecordOwner::Session(session));
     }
     // 1.0.100 writes summaries of other sessions, which name no session.
-    (kind == "summary" && fields.has("leafUuid")).then_some(Recognised::Format)
+    (kind == "summary" && fields.has("leafUuid")).then_some(RecordOwner::Format)
 }
 
-fn recognise_stream<'a>(fields: &Fields<'a>) -> Option<Recognised<'a>> {
+fn recognise_stream<'a>(fields: &Fields<'a>) -> Option<RecordOwner<'a>> {
     if fields.has("hook_event_name") {
         return None;
     }
@@ -77,28 +77,28 @@ fn recognise_stream<'a>(fields: &Fields<'a>) -> Option<Recognised<'a>> {
         // A resumed process runs its start hooks under an id that it then drops.
         ("system", Some(session)) => {
             let started = fields.text("subtype").is_some_and(|subtype| subtype == "init");
-            Some(if started { Recognised::Session(session) } else { Recognised::Format })
+            Some(if started { RecordOwner::Session(session) } else { RecordOwner::Format })
         }
         ("assistant" | "user" | "stream_event" | "result", Some(session)) => {
-            Some(Recognised::Session(session))
+            Some(RecordOwner::Session(session))
         }
         ("control_request" | "control_response" | "control_cancel_request", _) => {
-            Some(Recognised::Format)
+            Some(RecordOwner::Format)
         }
-        ("user", None) => fields.has("message").then_some(Recognised::Format),
-        (_, Some(_)) => Some(Recognised::Format),
+        ("user", None) => fields.has("message").then_some(RecordOwner::Format),
+        (_, Some(_)) => Some(RecordOwner::Format),
         (_, None) => None,
     }
 }
 
-fn recognise_hooks<'a>(fields: &Fields<'a>) -> Option<Recognised<'a>> {
+fn recognise_hooks<'a>(fields: &Fields<'a>) -> Option<RecordOwner<'a>> {
     let inner = fields.fields("payload");
     let fields = if fields.is("agent", AGENT) { &inner } else { fields };
     let event = fields.text("hook_event_name")?;
     let session = fields.text("session_id");
     match fields.text("agent_id").filter(|_| is_inside_agent(fields, &event)) {
-        Some(id) => Some(Recognised::SubAgent { id, parent: session }),
-        None => session.map(Recognised::Session),
+        Some(id) => Some(RecordOwner::SubAgent { id, parent: session }),
+        None => session.map(RecordOwner::Session),
     }
 }
 

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use unspool_core::event::{AgentEnd, AgentRef, Call, Outcome, ToolEnd, What};
 use unspool_core::part::{Answer, Decision};
 
-use super::super::{Emit, Fields, json_of};
+use super::super::{Emitter, Fields, json_of};
 use super::message::{Calls, request};
 
 /// The fields next to a result, which have different names in log and stream.
-pub(super) struct Beside<'a> {
+pub(super) struct ResultDetails<'a> {
     /// The structured result, and its fields if it is an object.
     pub structured: Option<&'a str>,
     pub kept: Fields<'a>,
@@ -21,17 +21,17 @@ pub(super) struct Beside<'a> {
 }
 
 pub(super) fn result(
-    emit: &mut Emit<'_>,
+    emit: &mut Emitter<'_>,
     calls: &mut Calls,
     block: &Fields<'_>,
-    beside: &Beside<'_>,
+    details: &ResultDetails<'_>,
 ) {
     let id: Arc<str> = block.text("tool_use_id").unwrap_or_default().into();
     let tool = calls.remove(&id).unwrap_or_default();
     let output = content_text(block);
     let is_error = block.flag("is_error");
-    let end = end_of(is_error, &output, beside);
-    if let Some(answer) = answer(&tool, end, &output, beside) {
+    let end = end_of(is_error, &output, details);
+    if let Some(answer) = answer(&tool, end, &output, details) {
         // An answer implies a question. `AskUserQuestion` has already emitted its own.
         if tool != "AskUserQuestion" {
             let question = request(None, &tool, &Fields::default());
@@ -40,9 +40,9 @@ pub(super) fn result(
         }
         emit.push(What::QuestionAnswered { call: Call::Id(id.clone()), answer });
     }
-    let structured = beside.structured.and_then(json_of);
-    if beside.kept.is_object() {
-        agent_told(emit, &id, &tool, &beside.kept);
+    let structured = details.structured.and_then(json_of);
+    if details.kept.is_object() {
+        report_agent(emit, &id, &tool, &details.kept);
     }
     let exit_code = (tool == "Bash" && is_error).then(|| exit_code(&output)).flatten();
     // Keep blocks that are not text (images).
@@ -52,7 +52,7 @@ pub(super) fn result(
 }
 
 /// The result of a tool that the provider ran.
-pub(super) fn server_result(emit: &mut Emit<'_>, calls: &mut Calls, block: &Fields<'_>) {
+pub(super) fn server_result(emit: &mut Emitter<'_>, calls: &mut Calls, block: &Fields<'_>) {
     let id: Arc<str> = block.text("tool_use_id").unwrap_or_default().into();
     calls.remove(&id);
     let content = block.fields("content");
@@ -72,16 +72,16 @@ pub(super) fn server_result(emit: &mut Emit<'_>, calls: &mut Calls, block: &Fiel
     emit.push(What::ToolEnded { call: Call::Id(id), end, outcome });
 }
 
-fn end_of(is_error: bool, output: &str, beside: &Beside<'_>) -> ToolEnd {
+fn end_of(is_error: bool, output: &str, details: &ResultDetails<'_>) -> ToolEnd {
     // Before 2.1.197 only this text distinguishes a rejection from a failure.
-    let rejected = beside.structured == Some("\"User rejected tool use\"")
-        || (beside.denial.is_none() && output.starts_with("The user doesn't want to proceed"));
-    let interrupted = beside.kept.flag("interrupted");
-    if beside.decision.text("decision").as_deref() == Some("reject")
-        || beside.denial.as_deref() == Some("permission-rule")
+    let rejected = details.structured == Some("\"User rejected tool use\"")
+        || (details.denial.is_none() && output.starts_with("The user doesn't want to proceed"));
+    let interrupted = details.kept.flag("interrupted");
+    if details.decision.text("decision").as_deref() == Some("reject")
+        || details.denial.as_deref() == Some("permission-rule")
     {
         ToolEnd::Denied
-    } else if beside.denial.as_deref() == Some("user-rejected") || (is_error && rejected) {
+    } else if details.denial.as_deref() == Some("user-rejected") || (is_error && rejected) {
         ToolEnd::Rejected
     } else if interrupted {
         ToolEnd::Interrupted
@@ -93,8 +93,8 @@ fn end_of(is_error: bool, output: &str, beside: &Beside<'_>) -> ToolEnd {
 }
 
 /// A person's answer, if the result holds one. A rule that allowed the call is not a person.
-fn answer(tool: &str, end: ToolEnd, output: &str, beside: &Beside<'_>) -> Option<Answer> {
-    let choices: Vec<(String, String)> = answers(&beside.kept);
+fn answer(tool: &str, end: ToolEnd, output: &str, details: &ResultDetails<'_>) -> Option<Answer> {
+    let choices: Vec<(String, String)> = answers(&details.kept);
     if !choices.is_empty() {
         let text: Vec<&str> = choices.iter().map(|(_, answer)| answer.as_str()).collect();
         let text = text.join(" · ");
@@ -103,18 +103,18 @@ fn answer(tool: &str, end: ToolEnd, output: &str, beside: &Beside<'_>) -> Option
     let plain = |decision, text: String| {
         Some(Answer { decision, text, choices: Vec::new(), observed: true })
     };
-    match beside.decision.text("source").as_deref() {
+    match details.decision.text("source").as_deref() {
         Some("user_temporary") => plain(Decision::Allowed, "allowed once".to_owned()),
-        Some("user_permanent") if beside.decision.has("grantScope") => {
+        Some("user_permanent") if details.decision.has("grantScope") => {
             plain(Decision::Allowed, "allowed always".to_owned())
         }
         Some("user_reject") => {
             let decision =
                 if tool == "AskUserQuestion" { Decision::Declined } else { Decision::Denied };
-            plain(decision, beside.feedback.clone().unwrap_or_else(|| output.to_owned()))
+            plain(decision, details.feedback.clone().unwrap_or_else(|| output.to_owned()))
         }
         _ => {
-            let feedback = beside.feedback.clone().filter(|_| end == ToolEnd::Rejected)?;
+            let feedback = details.feedback.clone().filter(|_| end == ToolEnd::Rejected)?;
             plain(Decision::Denied, feedback)
         }
     }
@@ -127,7 +127,7 @@ pub(super) fn answers(kept: &Fields<'_>) -> Vec<(String, String)> {
 
 /// Reports the sub-agent that a call started. Versions before 2.0.30 name no agent, and before
 /// 2.1.20 background agents ran in the foreground.
-pub(super) fn agent_told(emit: &mut Emit<'_>, call: &Arc<str>, tool: &str, kept: &Fields<'_>) {
+pub(super) fn report_agent(emit: &mut Emitter<'_>, call: &Arc<str>, tool: &str, kept: &Fields<'_>) {
     if !matches!(tool, "Agent" | "Task") {
         return;
     }

@@ -11,11 +11,11 @@ use unspool_core::part::{Answer, Body, Compaction, Data, Decision, Notice, Skill
 use unspool_core::session::Trigger;
 use unspool_core::telling::{Name, Telling};
 
-use super::super::{Decoder, Emit, Fate, Fields, Record};
+use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome};
 use super::context::{record_name, refusal, retry, retry_name, skill_name};
 use super::marks::{Mark, mark};
 use super::message::{Blocks, Calls, block, failure, message_text, request, usage, user_parts};
-use super::result::{Beside, result};
+use super::result::{ResultDetails, result};
 
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -42,15 +42,20 @@ pub(super) struct StreamDecoder {
 }
 
 impl Decoder for StreamDecoder {
-    fn decode(&mut self, record: &Record<'_>, fields: &Fields<'_>, out: &mut Vec<Event>) -> Fate {
+    fn decode(
+        &mut self,
+        record: &Record<'_>,
+        fields: &Fields<'_>,
+        out: &mut Vec<Event>,
+    ) -> RecordOutcome {
         let inner = fields.fields("msg");
         let wrapped = fields.has("dir") && fields.has("msg");
         let fields = if wrapped { &inner } else { fields };
-        let mut emit = Emit::new(Telling::Stream, record, fields.text("uuid").as_deref(), out);
+        let mut emit = Emitter::new(Telling::Stream, record, fields.text("uuid").as_deref(), out);
         emit.at = fields.time("timestamp");
         // Frames from inside a sub-agent. Its progress comes as task frames instead.
         if fields.has("parent_tool_use_id") {
-            return Fate::left_out("sub-agent");
+            return RecordOutcome::left_out("sub-agent");
         }
         match fields.text("type").as_deref() {
             Some("system") => self.system(&mut emit, fields),
@@ -60,14 +65,14 @@ impl Decoder for StreamDecoder {
             Some("result") => self.result(&mut emit, fields),
             Some("control_request") => self.control_request(&mut emit, fields),
             Some("control_response") => self.control_response(&mut emit, fields),
-            Some("control_cancel_request") => Fate::left_out("control_cancel_request"),
+            Some("control_cancel_request") => RecordOutcome::left_out("control_cancel_request"),
             kind => {
                 let kind = kind.unwrap_or("frame").to_owned();
                 emit.push(What::DataGiven(
                     record_name(fields),
                     Data { kind, payload: fields.whole() },
                 ));
-                Fate::InParts
+                RecordOutcome::InParts
             }
         }
     }
@@ -78,7 +83,7 @@ impl Decoder for StreamDecoder {
 }
 
 impl StreamDecoder {
-    fn system(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
+    fn system(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>) -> RecordOutcome {
         let subtype = fields.string("subtype").unwrap_or_default();
         match &*subtype {
             "init" => {
@@ -102,7 +107,7 @@ impl StreamDecoder {
                 self.fresh = record_name(fields);
                 self.idle = false;
                 emit.push(What::TurnStarted { names, trigger, user });
-                Fate::Metadata
+                RecordOutcome::Metadata
             }
             "task_started" | "task_progress" | "task_notification" => {
                 self.task(emit, &subtype, fields)
@@ -116,35 +121,35 @@ impl StreamDecoder {
                 let notice = retry(fields.number("attempt"), fields.number("max_retries"), &why);
                 emit.push(What::Noticed(Some(retry_name(self.retries)), notice));
                 self.retries += 1;
-                Fate::InParts
+                RecordOutcome::InParts
             }
             "compact_boundary" => {
-                let told = fields.fields("compact_metadata");
+                let input = fields.fields("compact_metadata");
                 let compaction = Compaction {
-                    trigger: told.string("trigger"),
-                    tokens_before: told.number("pre_tokens"),
-                    tokens_after: told.number("post_tokens"),
-                    duration_ms: told.number("duration_ms"),
+                    trigger: input.string("trigger"),
+                    tokens_before: input.number("pre_tokens"),
+                    tokens_after: input.number("post_tokens"),
+                    duration_ms: input.number("duration_ms"),
                     summary: String::new(),
                 };
                 let name = record_name(fields);
                 self.boundary = name.clone().map(|name| (name, compaction.clone()));
                 emit.push(What::Compacted(name, compaction));
-                Fate::InParts
+                RecordOutcome::InParts
             }
             "informational" => {
                 let text = fields.string("content").unwrap_or_default();
                 self.notice(emit, fields, "informational", text);
-                Fate::InParts
+                RecordOutcome::InParts
             }
             "model_refusal_no_fallback" => {
                 let content = fields.string("content").unwrap_or_default();
                 self.notice(emit, fields, "refusal", refusal(fields, content));
-                Fate::InParts
+                RecordOutcome::InParts
             }
             "permission_denied" => {
                 // Denied because no person could be asked: not an answer.
-                Fate::Metadata
+                RecordOutcome::Metadata
             }
             "status"
             | "hook_started"
@@ -153,30 +158,35 @@ impl StreamDecoder {
             | "thinking_tokens"
             | "background_tasks_changed"
             | "notification"
-            | "task_updated" => Fate::left_out(format!("system/{subtype}")),
+            | "task_updated" => RecordOutcome::left_out(format!("system/{subtype}")),
             _ => {
                 let kind = format!("system/{subtype}");
                 emit.push(What::DataGiven(
                     record_name(fields),
                     Data { kind, payload: fields.whole() },
                 ));
-                Fate::InParts
+                RecordOutcome::InParts
             }
         }
     }
 
-    fn notice(&self, emit: &mut Emit<'_>, fields: &Fields<'_>, code: &str, text: String) {
+    fn notice(&self, emit: &mut Emitter<'_>, fields: &Fields<'_>, code: &str, text: String) {
         emit.push(What::Noticed(record_name(fields), Notice { code: code.to_owned(), text }));
     }
 
     /// Sub-agents and background commands are tasks; only this session's agents become parts.
-    fn task(&mut self, emit: &mut Emit<'_>, subtype: &str, fields: &Fields<'_>) -> Fate {
+    fn task(
+        &mut self,
+        emit: &mut Emitter<'_>,
+        subtype: &str,
+        fields: &Fields<'_>,
+    ) -> RecordOutcome {
         if subtype == "task_notification" && self.idle {
             self.reported = fields.string("summary");
         }
         let ours = fields.text("task_type").is_none_or(|kind| kind == "local_agent");
         if !ours || fields.has("parent_task_id") || fields.flag("owned_by_subagent") {
-            return Fate::left_out(format!("system/{subtype}"));
+            return RecordOutcome::left_out(format!("system/{subtype}"));
         }
         let id: Option<Arc<str>> = fields.text("task_id").map(|id| id.into());
         let call: Option<Arc<str>> = fields.text("tool_use_id").map(|id| id.into());
@@ -202,10 +212,10 @@ impl StreamDecoder {
                 emit.push(What::AgentEnded { agent: AgentRef { call: None, id }, end });
             }
         }
-        Fate::InParts
+        RecordOutcome::InParts
     }
 
-    fn stream_event(&mut self, emit: &mut Emit<'_>, event: &Fields<'_>) -> Fate {
+    fn stream_event(&mut self, emit: &mut Emitter<'_>, event: &Fields<'_>) -> RecordOutcome {
         let index = event.number("index").and_then(|index| u32::try_from(index).ok());
         let index = index.unwrap_or(u32::MAX);
         match event.text("type").as_deref() {
@@ -213,7 +223,7 @@ impl StreamDecoder {
                 let message = event.fields("message");
                 let id: Arc<str> = message.text("id").unwrap_or_default().into();
                 self.start_step(emit, &id, message.string("model"));
-                self.tell_usage(emit, &id, &message.fields("usage"));
+                self.report_usage(emit, &id, &message.fields("usage"));
             }
             Some("content_block_start") => {
                 let content = event.fields("content_block");
@@ -243,25 +253,30 @@ impl StreamDecoder {
             }
             Some("message_delta") => {
                 if let Some(id) = self.message.clone() {
-                    self.tell_usage(emit, &id, &event.fields("usage"));
+                    self.report_usage(emit, &id, &event.fields("usage"));
                     let stop_reason = event.fields("delta").string("stop_reason");
                     if stop_reason.is_some() {
                         emit.push(What::StepEnded { step: Name::Message(id), stop_reason });
                     }
                 }
-                return Fate::Metadata;
+                return RecordOutcome::Metadata;
             }
-            Some("message_stop") => return Fate::Metadata,
-            kind => return Fate::left_out(format!("stream_event/{}", kind.unwrap_or_default())),
+            Some("message_stop") => return RecordOutcome::Metadata,
+            kind => {
+                return RecordOutcome::left_out(format!(
+                    "stream_event/{}",
+                    kind.unwrap_or_default()
+                ));
+            }
         }
-        Fate::InParts
+        RecordOutcome::InParts
     }
 
     fn block_name(&self, index: u32) -> Name {
         Name::Block(self.message.clone().unwrap_or_default(), index)
     }
 
-    fn delta(&mut self, emit: &mut Emit<'_>, index: u32, delta: &Fields<'_>) {
+    fn delta(&mut self, emit: &mut Emitter<'_>, index: u32, delta: &Fields<'_>) {
         let grew = |voice, field: &str| What::Grew {
             voice,
             block: Some(self.block_name(index)),
@@ -282,7 +297,7 @@ impl StreamDecoder {
         }
     }
 
-    fn start_step(&mut self, emit: &mut Emit<'_>, id: &Arc<str>, model: Option<String>) {
+    fn start_step(&mut self, emit: &mut Emitter<'_>, id: &Arc<str>, model: Option<String>) {
         if self.message.as_ref() != Some(id) {
             self.message = Some(id.clone());
             self.fresh = None;
@@ -290,16 +305,16 @@ impl StreamDecoder {
         }
     }
 
-    fn tell_usage(&self, emit: &mut Emit<'_>, id: &Arc<str>, told: &Fields<'_>) {
-        emit.push(What::UsageTold { step: Name::Message(id.clone()), usage: usage(told) });
+    fn report_usage(&self, emit: &mut Emitter<'_>, id: &Arc<str>, input: &Fields<'_>) {
+        emit.push(What::UsageTold { step: Name::Message(id.clone()), usage: usage(input) });
     }
 
-    fn assistant(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
+    fn assistant(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>) -> RecordOutcome {
         let message = fields.fields("message");
         if fields.flag("is_api_error_message") || fields.flag("isApiErrorMessage") {
             emit.push(What::Failed(record_name(fields), failure(fields, message_text(&message))));
             emit.push(What::TurnEnded(EndReason::Failed(None)));
-            return Fate::InParts;
+            return RecordOutcome::InParts;
         }
         let id = message.text("id").unwrap_or_default();
         let id = self.message.clone().filter(|held| **held == *id).unwrap_or_else(|| id.into());
@@ -315,39 +330,39 @@ impl StreamDecoder {
             made |= block(emit, &mut self.calls, name, &content, None);
         }
         if !synthetic {
-            self.tell_usage(emit, &id, &message.fields("usage"));
+            self.report_usage(emit, &id, &message.fields("usage"));
         }
-        if made { Fate::InParts } else { Fate::Metadata }
+        if made { RecordOutcome::InParts } else { RecordOutcome::Metadata }
     }
 
-    fn user(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
+    fn user(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>) -> RecordOutcome {
         let message = fields.fields("message");
         let mut results = 0;
         for block in message.list("content").filter(|block| block.is("type", "tool_result")) {
             results += 1;
             let id = block.text("tool_use_id");
-            let beside = fields.list("tool_result_meta").find(|meta| meta.text("id") == id);
-            let beside = Beside {
+            let details = fields.list("tool_result_meta").find(|meta| meta.text("id") == id);
+            let details = ResultDetails {
                 structured: fields.raw("tool_use_result"),
                 kept: fields.fields("tool_use_result"),
-                decision: beside.map(|m| m.fields("permission_decision")).unwrap_or_default(),
-                denial: beside.and_then(|meta| meta.string("non_execution_kind")),
+                decision: details.map(|m| m.fields("permission_decision")).unwrap_or_default(),
+                denial: details.and_then(|meta| meta.string("non_execution_kind")),
                 feedback: None,
             };
-            result(emit, &mut self.calls, &block, &beside);
+            result(emit, &mut self.calls, &block, &details);
         }
         if results > 0 {
-            return Fate::InParts;
+            return RecordOutcome::InParts;
         }
         let text = message_text(&message);
         if !fields.has("uuid") {
             // The other direction: a message that the host sent.
-            self.told(emit, None, user_parts(&message));
-            return Fate::InParts;
+            self.input(emit, None, user_parts(&message));
+            return RecordOutcome::InParts;
         }
         if let Some((name, compaction)) = self.boundary.take() {
             emit.push(What::Compacted(Some(name), Compaction { summary: text, ..compaction }));
-            return Fate::InParts;
+            return RecordOutcome::InParts;
         }
         match mark(&text) {
             Mark::Interruption => {
@@ -358,10 +373,10 @@ impl StreamDecoder {
                 self.notice(emit, fields, "hook-feedback", feedback.to_owned());
             }
             // Written between turns, so it belongs to no turn of the stream.
-            Mark::CommandOutput(_) => return Fate::left_out("command output"),
-            Mark::Caveat => return Fate::Metadata,
+            Mark::CommandOutput(_) => return RecordOutcome::left_out("command output"),
+            Mark::Caveat => return RecordOutcome::Metadata,
             Mark::None if fields.flag("isSynthetic") && text.starts_with("[Image") => {
-                return Fate::left_out("image note");
+                return RecordOutcome::left_out("image note");
             }
             Mark::None if fields.flag("isSynthetic") => match skill_name(&text) {
                 Some(name) => {
@@ -375,14 +390,14 @@ impl StreamDecoder {
             | Mark::Shell(_)
             | Mark::ShellOutput { .. }
             | Mark::TaskNotification(_) => {
-                self.told(emit, record_name(fields), user_parts(&message));
+                self.input(emit, record_name(fields), user_parts(&message));
             }
         }
-        Fate::InParts
+        RecordOutcome::InParts
     }
 
     /// The user's message: replayed right after its turn began, or sent before it begins.
-    fn told(&mut self, emit: &mut Emit<'_>, name: Option<Name>, user: Vec<Body>) {
+    fn input(&mut self, emit: &mut Emitter<'_>, name: Option<Name>, user: Vec<Body>) {
         match self.fresh.take() {
             Some(fresh) => {
                 let names = [fresh].into_iter().chain(name).collect();
@@ -392,47 +407,47 @@ impl StreamDecoder {
         }
     }
 
-    fn result(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
-        let told = fields.string("result").filter(|text| !text.is_empty());
+    fn result(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>) -> RecordOutcome {
+        let input = fields.string("result").filter(|text| !text.is_empty());
         let reason = if fields.text("subtype").as_deref() == Some("success") {
-            if fields.flag("is_error") { EndReason::Failed(told) } else { EndReason::Completed }
+            if fields.flag("is_error") { EndReason::Failed(input) } else { EndReason::Completed }
         } else if fields.text("terminal_reason").is_some_and(|why| why.starts_with("aborted")) {
             EndReason::Interrupted
         } else {
-            EndReason::Failed(told)
+            EndReason::Failed(input)
         };
         emit.push(What::TurnEnded(reason));
         let cost_usd = fields.read("total_cost_usd");
         let (project, branch, version) = (None, None, None);
         emit.push(What::SessionTold { project, branch, version, cost_usd });
         (self.message, self.fresh, self.idle) = (None, None, true);
-        Fate::Metadata
+        RecordOutcome::Metadata
     }
 
-    fn control_request(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
-        let asked = fields.fields("request");
+    fn control_request(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>) -> RecordOutcome {
+        let control = fields.fields("request");
         let id = fields.string("request_id").unwrap_or_default();
-        let call: Option<Arc<str>> = asked.text("tool_use_id").map(|id| id.into());
-        match (asked.text("subtype").as_deref(), call) {
+        let call: Option<Arc<str>> = control.text("tool_use_id").map(|id| id.into());
+        match (control.text("subtype").as_deref(), call) {
             (Some("can_use_tool"), Some(call)) => {
-                let tool = asked.string("tool_name").unwrap_or_default();
-                let question = request(Some(id.clone()), &tool, &asked.fields("input"));
+                let tool = control.string("tool_name").unwrap_or_default();
+                let question = request(Some(id.clone()), &tool, &control.fields("input"));
                 self.requests.insert(id, call.clone());
                 let (call, requested) = (Call::Id(call), true);
                 emit.push(What::QuestionAsked { call, tool, question, requested });
-                Fate::InParts
+                RecordOutcome::InParts
             }
             (subtype, _) => {
-                Fate::left_out(format!("control_request/{}", subtype.unwrap_or_default()))
+                RecordOutcome::left_out(format!("control_request/{}", subtype.unwrap_or_default()))
             }
         }
     }
 
-    fn control_response(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
+    fn control_response(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>) -> RecordOutcome {
         let outer = fields.fields("response");
         let id = outer.string("request_id").unwrap_or_default();
         let Some(call) = self.requests.remove(&id) else {
-            return Fate::left_out("control_response");
+            return RecordOutcome::left_out("control_response");
         };
         let response = outer.fields("response");
         let choices = super::result::answers(&response.fields("updatedInput"));
@@ -446,6 +461,6 @@ impl StreamDecoder {
         };
         let answer = Answer { decision, text, choices, observed: true };
         emit.push(What::QuestionAnswered { call: Call::Id(call), answer });
-        Fate::InParts
+        RecordOutcome::InParts
     }
 }

@@ -66,15 +66,15 @@ mod packed {
     use serde::de::{Deserialize, Deserializer, Error};
     use serde::ser::Serializer;
 
-    const WIDTH: usize = 11;
+    const DIGEST_CHARS: usize = 11;
     /// The first of 64 consecutive characters. Only the backslash would need an escape; `z`
     /// replaces it.
-    const FIRST: u8 = b'0';
+    const FIRST_CHAR: u8 = b'0';
 
     pub fn serialize<S: Serializer>(digests: &[u64], serializer: S) -> Result<S::Ok, S::Error> {
-        let mut text = String::with_capacity(WIDTH * digests.len());
+        let mut text = String::with_capacity(DIGEST_CHARS * digests.len());
         for digest in digests {
-            for at in 0..WIDTH {
+            for at in 0..DIGEST_CHARS {
                 text.push(char::from(letter((digest >> (6 * at)) as u8 & 63)));
             }
         }
@@ -83,7 +83,7 @@ mod packed {
 
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u64>, D::Error> {
         let text = Cow::<str>::deserialize(deserializer)?;
-        let whole = text.as_bytes().chunks_exact(WIDTH);
+        let whole = text.as_bytes().chunks_exact(DIGEST_CHARS);
         if !whole.remainder().is_empty() {
             return Err(D::Error::custom("not a list of digests"));
         }
@@ -97,13 +97,13 @@ mod packed {
     }
 
     fn letter(value: u8) -> u8 {
-        let letter = FIRST + value;
+        let letter = FIRST_CHAR + value;
         if letter == b'\\' { b'z' } else { letter }
     }
 
     fn value(letter: u8) -> u8 {
         let letter = if letter == b'z' { b'\\' } else { letter };
-        letter.wrapping_sub(FIRST) & 63
+        letter.wrapping_sub(FIRST_CHAR) & 63
     }
 }
 

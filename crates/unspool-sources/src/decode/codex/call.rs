@@ -9,7 +9,7 @@ use unspool_core::id::digest;
 use unspool_core::json::Json;
 use unspool_core::part::{Answer, Decision, Question, QuestionItem, QuestionKind, QuestionOption};
 
-use super::super::{Emit, Fields};
+use super::super::{Emitter, Fields};
 use super::text::{script, words};
 
 pub(super) const COMMAND: &str = "exec_command";
@@ -19,7 +19,7 @@ pub(super) const ASK: &str = "request_user_input";
 
 /// Emits a call with its input.
 pub(super) fn called(
-    emit: &mut Emit<'_>,
+    emit: &mut Emitter<'_>,
     id: &Arc<str>,
     parent: Option<&Arc<str>>,
     name: &str,
@@ -31,7 +31,7 @@ pub(super) fn called(
 
 /// Emits a call whose content hash cannot be computed from its input.
 pub(super) fn called_like(
-    emit: &mut Emit<'_>,
+    emit: &mut Emitter<'_>,
     id: &Arc<str>,
     parent: Option<&Arc<str>>,
     name: &str,
@@ -198,7 +198,7 @@ fn agent(call: Option<&str>, id: &str) -> AgentRef {
 }
 
 /// Emits the agent events of a v1 agent tool: `CollabAgentToolCall`.
-pub(super) fn collaborated(emit: &mut Emit<'_>, call: Option<&str>, item: &Fields<'_>) {
+pub(super) fn collaborated(emit: &mut Emitter<'_>, call: Option<&str>, item: &Fields<'_>) {
     let tool = item.string("tool").unwrap_or_default();
     let read = |names| {
         let raw = either(item, names)?;
@@ -252,7 +252,7 @@ pub(super) fn collaborated(emit: &mut Emit<'_>, call: Option<&str>, item: &Field
 }
 
 /// Emits the agent event of a v2 sub-agent: `SubAgentActivity`.
-pub(super) fn acted(emit: &mut Emit<'_>, item: &Fields<'_>) {
+pub(super) fn acted(emit: &mut Emitter<'_>, item: &Fields<'_>) {
     let text = |names: [&str; 2]| names.iter().find_map(|name| item.string(name));
     let Some(id) = text(["agent_thread_id", "agentThreadId"]) else { return };
     let path = text(["agent_path", "agentPath"]).unwrap_or_default();

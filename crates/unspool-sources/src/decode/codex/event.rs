@@ -6,7 +6,7 @@ use unspool_core::part::{Body, Compaction, Data, Failure, Text};
 use unspool_core::session::Trigger;
 use unspool_core::telling::Name;
 
-use super::super::{Emit, Fate, Fields};
+use super::super::{Emitter, Fields, RecordOutcome};
 use super::log::LogDecoder;
 use super::told::failure;
 use super::{compaction_name, failure_name, turn_name};
@@ -14,10 +14,10 @@ use super::{compaction_name, failure_name, turn_name};
 impl LogDecoder {
     pub(super) fn event(
         &mut self,
-        emit: &mut Emit<'_>,
+        emit: &mut Emitter<'_>,
         record: &Fields<'_>,
         event: &Fields<'_>,
-    ) -> Fate {
+    ) -> RecordOutcome {
         let kind = event.string("type").unwrap_or_default();
         let turn = event.text("turn_id");
         match &*kind {
@@ -25,14 +25,14 @@ impl LogDecoder {
                 let by = event.fields("turn_attribution");
                 if let (Some(review), Some(turn)) = (&mut self.review, &turn) {
                     review.turn = Some(turn.to_string());
-                    return Fate::Metadata;
+                    return RecordOutcome::Metadata;
                 }
                 let agent = by.has("parent_turn_id") || by.has("initiating_agent_path");
                 let trigger = if agent { Trigger::Agent } else { Trigger::User };
                 if let Some(turn) = turn {
                     self.enter(emit, &turn, trigger, record.number("ordinal"));
                 }
-                Fate::Metadata
+                RecordOutcome::Metadata
             }
             "task_complete" => {
                 self.flush(emit);
@@ -49,17 +49,17 @@ impl LogDecoder {
                 };
                 emit.push(What::TurnEnded(reason));
                 self.review = None;
-                Fate::Metadata
+                RecordOutcome::Metadata
             }
             "turn_aborted" => {
                 self.flush(emit);
                 self.name_turn(emit, turn.as_deref());
                 emit.push(What::TurnEnded(EndReason::Interrupted));
-                Fate::Metadata
+                RecordOutcome::Metadata
             }
             "token_count" => {
                 self.token_count(emit, &event.fields("info"));
-                Fate::Metadata
+                RecordOutcome::Metadata
             }
             "item_completed" => self.item(emit, record, event),
             "user_message" => {
@@ -84,11 +84,11 @@ impl LogDecoder {
             "agent_message" | "agent_reasoning" => {
                 let text = event.string("message").or_else(|| event.string("text"));
                 self.announce(emit, None, text.unwrap_or_default());
-                Fate::Metadata
+                RecordOutcome::Metadata
             }
             "sub_agent_activity" => {
                 super::call::acted(emit, event);
-                Fate::InParts
+                RecordOutcome::InParts
             }
             "patch_apply_end"
             | "exec_command_end"
@@ -102,30 +102,30 @@ impl LogDecoder {
                 }
                 self.overlay(emit, id.as_deref(), event)
             }
-            "web_search_end" => Fate::Metadata,
-            "context_compacted" => Fate::Metadata,
-            "thread_settings_applied" => Fate::Metadata,
+            "web_search_end" => RecordOutcome::Metadata,
+            "context_compacted" => RecordOutcome::Metadata,
+            "thread_settings_applied" => RecordOutcome::Metadata,
             "error" => {
                 let text = event.string("message").unwrap_or_default();
                 emit.push(What::Failed(None, Failure { text, ..Failure::default() }));
-                Fate::InParts
+                RecordOutcome::InParts
             }
             "turn_diff"
             | "agent_reasoning_section_break"
             | "exec_command_begin"
             | "patch_apply_begin"
             | "web_search_begin"
-            | "mcp_tool_call_begin" => Fate::left_out(format!("event_msg/{kind}")),
+            | "mcp_tool_call_begin" => RecordOutcome::left_out(format!("event_msg/{kind}")),
             _ => {
                 let kind = format!("event_msg/{kind}");
                 emit.push(What::DataGiven(None, Data { kind, payload: event.whole() }));
-                Fate::InParts
+                RecordOutcome::InParts
             }
         }
     }
 
     /// Attributes events to the turn that the record names, which need not be the current one.
-    pub(super) fn name_turn(&self, emit: &mut Emit<'_>, turn: Option<&str>) {
+    pub(super) fn name_turn(&self, emit: &mut Emitter<'_>, turn: Option<&str>) {
         let reviewed = self.review.as_ref().is_some_and(|review| review.turn.as_deref() == turn);
         if let Some(turn) = turn.filter(|_| !reviewed) {
             emit.turn = Some(Name::Prompt(turn.into()));
@@ -133,7 +133,7 @@ impl LogDecoder {
     }
 
     /// Running totals, repeated on every change. Each increase belongs to one response.
-    fn token_count(&mut self, emit: &mut Emit<'_>, info: &Fields<'_>) {
+    fn token_count(&mut self, emit: &mut Emitter<'_>, info: &Fields<'_>) {
         let total = info.fields("total_token_usage");
         let count = |name| total.number(name).unwrap_or(0);
         let told = (count("input_tokens"), count("output_tokens"));
@@ -144,7 +144,7 @@ impl LogDecoder {
         }
     }
 
-    pub(super) fn compacted(&mut self, emit: &mut Emit<'_>, told: &Fields<'_>) -> Fate {
+    pub(super) fn compacted(&mut self, emit: &mut Emitter<'_>, told: &Fields<'_>) -> RecordOutcome {
         // The unannounced prose is the summary that Codex requested; this record carries it.
         self.unannounced.clear();
         self.announced.clear();
@@ -165,6 +165,6 @@ impl LogDecoder {
             ..Compaction::default()
         };
         emit.push(What::Compacted(Some(name), compaction));
-        Fate::InParts
+        RecordOutcome::InParts
     }
 }

@@ -16,7 +16,7 @@ use unspool_core::part::{Data, Failure, Notice, TaskItem, TaskList, TaskState};
 use unspool_core::session::Trigger;
 use unspool_core::telling::{Name, Telling};
 
-use super::super::{Decoder, Emit, Fate, Fields, Record};
+use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome};
 use super::call::{
     COMMAND, SEARCH, alike, collaborated, command_input, item_end, item_outcome, patch_likeness,
 };
@@ -37,16 +37,21 @@ pub(super) struct ExecDecoder {
 }
 
 impl Decoder for ExecDecoder {
-    fn decode(&mut self, record: &Record<'_>, fields: &Fields<'_>, out: &mut Vec<Event>) -> Fate {
-        let mut emit = Emit::new(Telling::Stream, record, None, out);
+    fn decode(
+        &mut self,
+        record: &Record<'_>,
+        fields: &Fields<'_>,
+        out: &mut Vec<Event>,
+    ) -> RecordOutcome {
+        let mut emit = Emitter::new(Telling::Stream, record, None, out);
         let item = fields.fields("item");
         match fields.text("type").as_deref() {
-            Some("thread.started") => Fate::Metadata,
+            Some("thread.started") => RecordOutcome::Metadata,
             Some("turn.started") => {
                 self.begun = false;
                 self.counts.clear();
                 self.calls.clear();
-                Fate::Metadata
+                RecordOutcome::Metadata
             }
             Some("item.started") => self.item(&mut emit, &item, false),
             Some("item.updated") => self.item(&mut emit, &item, false),
@@ -54,7 +59,7 @@ impl Decoder for ExecDecoder {
             // Its token counts cover the whole turn; the rollout has them per response.
             Some("turn.completed") => {
                 emit.push(What::TurnEnded(EndReason::Completed));
-                Fate::Metadata
+                RecordOutcome::Metadata
             }
             Some("turn.failed") => {
                 let why = fields.fields("error").string("message").unwrap_or_default();
@@ -62,13 +67,13 @@ impl Decoder for ExecDecoder {
                 let failure = Failure { text: why.clone(), ..Failure::default() };
                 emit.push(What::Failed(Some(failure_name()), failure));
                 emit.push(What::TurnEnded(EndReason::Failed(Some(why))));
-                Fate::Metadata
+                RecordOutcome::Metadata
             }
             Some("error") => self.error(&mut emit, fields),
             kind => {
                 let kind = kind.unwrap_or("event").to_owned();
                 emit.push(What::DataGiven(None, Data { kind, payload: fields.whole() }));
-                Fate::InParts
+                RecordOutcome::InParts
             }
         }
     }
@@ -85,7 +90,7 @@ pub(super) fn turn_likeness(first: u64) -> u64 {
 
 impl ExecDecoder {
     /// Names the turn by its first content and starts it.
-    fn begin(&mut self, emit: &mut Emit<'_>, first: u64) {
+    fn begin(&mut self, emit: &mut Emitter<'_>, first: u64) {
         if std::mem::replace(&mut self.begun, true) {
             return;
         }
@@ -105,23 +110,23 @@ impl ExecDecoder {
         *count - 1
     }
 
-    fn say(&mut self, emit: &mut Emit<'_>, voice: Voice, text: String) -> Fate {
+    fn say(&mut self, emit: &mut Emitter<'_>, voice: Voice, text: String) -> RecordOutcome {
         if text.trim().is_empty() {
-            return Fate::Metadata;
+            return RecordOutcome::Metadata;
         }
         let content = prose_likeness(voice, &text);
         self.begin(emit, content);
         let block = Some(Name::Alike(content, self.count(content)));
         emit.push(What::Said { voice, block, text, detail: SaidDetail::default() });
-        Fate::InParts
+        RecordOutcome::InParts
     }
 
-    fn item(&mut self, emit: &mut Emit<'_>, item: &Fields<'_>, done: bool) -> Fate {
+    fn item(&mut self, emit: &mut Emitter<'_>, item: &Fields<'_>, done: bool) -> RecordOutcome {
         let kind = item.string("type").unwrap_or_default();
         match &*kind {
             "agent_message" | "reasoning" => {
                 if !done {
-                    return Fate::Metadata;
+                    return RecordOutcome::Metadata;
                 }
                 let text = item.string("text").unwrap_or_default();
                 if kind == "reasoning" {
@@ -159,11 +164,11 @@ impl ExecDecoder {
                     Some(prompt) => alike(&name, prompt),
                     None => self.targets(&name, item),
                 };
-                let fate = self.call(emit, item, &name, like, input, done);
+                let outcome = self.call(emit, item, &name, like, input, done);
                 if done {
                     collaborated(emit, None, item);
                 }
-                fate
+                outcome
             }
             "mcp_tool_call" => {
                 let server = item.string("server").unwrap_or_default();
@@ -187,19 +192,19 @@ impl ExecDecoder {
                     .collect();
                 let name = item.text("id").map(|id| Name::Alike(digest(id.as_bytes()), 0));
                 emit.push(What::TasksListed(name, TaskList { items }));
-                Fate::InParts
+                RecordOutcome::InParts
             }
             "error" => {
                 self.note(emit, false, item.string("message").unwrap_or_default());
-                Fate::InParts
+                RecordOutcome::InParts
             }
             _ => {
                 if !done {
-                    return Fate::Metadata;
+                    return RecordOutcome::Metadata;
                 }
                 let kind = format!("item/{kind}");
                 emit.push(What::DataGiven(None, Data { kind, payload: item.whole() }));
-                Fate::InParts
+                RecordOutcome::InParts
             }
         }
     }
@@ -212,13 +217,13 @@ impl ExecDecoder {
 
     fn call(
         &mut self,
-        emit: &mut Emit<'_>,
+        emit: &mut Emitter<'_>,
         item: &Fields<'_>,
         name: &str,
         like: u64,
         input: Option<Json>,
         done: bool,
-    ) -> Fate {
+    ) -> RecordOutcome {
         let id = item.string("id").unwrap_or_default();
         let call = match self.calls.get(&id) {
             Some(call) => call.clone(),
@@ -245,21 +250,21 @@ impl ExecDecoder {
             let outcome = Outcome { output, ..item_outcome(item) };
             emit.push(What::ToolEnded { call, end, outcome });
         }
-        Fate::InParts
+        RecordOutcome::InParts
     }
 
     /// A retry becomes a notice. A final error is repeated by `turn.failed`.
-    fn error(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
+    fn error(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>) -> RecordOutcome {
         let text = fields.string("message").unwrap_or_default();
         if !text.starts_with("Reconnecting") {
-            return Fate::Metadata;
+            return RecordOutcome::Metadata;
         }
         self.note(emit, true, text);
-        Fate::InParts
+        RecordOutcome::InParts
     }
 
     /// Emits a notice, or holds it until the turn has a name.
-    fn note(&mut self, emit: &mut Emit<'_>, retry: bool, text: String) {
+    fn note(&mut self, emit: &mut Emitter<'_>, retry: bool, text: String) {
         if !self.begun {
             return self.waiting.push((retry, text));
         }

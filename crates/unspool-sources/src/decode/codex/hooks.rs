@@ -15,7 +15,7 @@ use unspool_core::part::{Body, Compaction, Question, QuestionItem, QuestionKind,
 use unspool_core::session::Trigger;
 use unspool_core::telling::{Name, Telling};
 
-use super::super::{Decoder, Emit, Fate, Fields, Record};
+use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome};
 use super::call::{COMMAND, PATCH, called};
 use super::{compaction_name, payload, turn_name};
 
@@ -28,8 +28,13 @@ pub(super) struct HooksDecoder {
 }
 
 impl Decoder for HooksDecoder {
-    fn decode(&mut self, record: &Record<'_>, fields: &Fields<'_>, out: &mut Vec<Event>) -> Fate {
-        let mut emit = Emit::new(Telling::Hooks, record, None, out);
+    fn decode(
+        &mut self,
+        record: &Record<'_>,
+        fields: &Fields<'_>,
+        out: &mut Vec<Event>,
+    ) -> RecordOutcome {
+        let mut emit = Emitter::new(Telling::Hooks, record, None, out);
         let came = fields.read::<f64>("t").map(|seconds| (seconds * 1000.0) as i64);
         let came = came.and_then(|at| Timestamp::from_millisecond(at).ok());
         emit.at = came.or_else(|| fields.time("at"));
@@ -47,7 +52,7 @@ impl Decoder for HooksDecoder {
                 let project = payload.string("cwd");
                 let (branch, version, cost_usd) = (None, None, None);
                 emit.push(What::SessionTold { project, branch, version, cost_usd });
-                Fate::Metadata
+                RecordOutcome::Metadata
             }
             "UserPromptSubmit" => {
                 self.prompt(&mut emit, payload.string("prompt").unwrap_or_default())
@@ -56,7 +61,7 @@ impl Decoder for HooksDecoder {
                 let id: Arc<str> = payload.text("tool_use_id").unwrap_or_default().into();
                 let (name, input) = tool(&payload);
                 called(&mut emit, &id, None, &name, input);
-                Fate::InParts
+                RecordOutcome::InParts
             }
             "PostToolUse" => {
                 let call = Call::Id(payload.text("tool_use_id").unwrap_or_default().into());
@@ -64,14 +69,14 @@ impl Decoder for HooksDecoder {
                 let result = payload.json("tool_response").filter(|_| output.is_none());
                 let outcome = Outcome { output, result, ..Outcome::default() };
                 emit.push(What::ToolEnded { call, end: ToolEnd::Completed, outcome });
-                Fate::InParts
+                RecordOutcome::InParts
             }
             "PermissionRequest" => self.asks(&mut emit, &payload),
             "SubagentStop" => {
                 let id = payload.text("agent_id").map(Into::into);
                 let agent = AgentRef { call: None, id };
                 emit.push(What::AgentEnded { agent, end: AgentEnd::Completed });
-                Fate::InParts
+                RecordOutcome::InParts
             }
             "PreCompact" => {
                 let name = compaction_name(self.compactions);
@@ -79,14 +84,14 @@ impl Decoder for HooksDecoder {
                 let trigger = payload.string("trigger");
                 let compaction = Compaction { trigger, ..Compaction::default() };
                 emit.push(What::Compacted(Some(name), compaction));
-                Fate::InParts
+                RecordOutcome::InParts
             }
             "Stop" => {
                 self.reply(&mut emit, payload.string("last_assistant_message"));
                 emit.push(What::TurnEnded(EndReason::Completed));
-                Fate::Metadata
+                RecordOutcome::Metadata
             }
-            _ => Fate::left_out(format!("hook/{event}")),
+            _ => RecordOutcome::left_out(format!("hook/{event}")),
         }
     }
 
@@ -96,7 +101,7 @@ impl Decoder for HooksDecoder {
 }
 
 impl HooksDecoder {
-    fn enter(&mut self, emit: &mut Emit<'_>, turn: &str) {
+    fn enter(&mut self, emit: &mut Emitter<'_>, turn: &str) {
         if self.turn.as_deref() != Some(turn) {
             self.turn = Some(turn.into());
             self.prompted = false;
@@ -105,20 +110,20 @@ impl HooksDecoder {
         emit.turn = self.turn.as_ref().map(turn_name);
     }
 
-    fn prompt(&mut self, emit: &mut Emit<'_>, text: String) -> Fate {
+    fn prompt(&mut self, emit: &mut Emitter<'_>, text: String) -> RecordOutcome {
         if self.prompted {
             // An interjection: the rollout's id for it is not in the payload.
-            return Fate::left_out("hook/UserPromptSubmit in a turn");
+            return RecordOutcome::left_out("hook/UserPromptSubmit in a turn");
         }
         self.prompted = true;
         let names = self.turn.iter().map(turn_name).collect();
         let user = vec![Body::Text(Text { text, ..Text::default() })];
         emit.push(What::TurnStarted { names, trigger: Trigger::User, user });
-        Fate::InParts
+        RecordOutcome::InParts
     }
 
     /// The last assistant message of a turn. The assembler merges it with the rollout's by content.
-    fn reply(&self, emit: &mut Emit<'_>, text: Option<String>) {
+    fn reply(&self, emit: &mut Emitter<'_>, text: Option<String>) {
         let name = self.turn.as_ref().map(|turn| Name::Record(format!("{turn}/reply").into()));
         if let (Some(block), Some(text)) = (name, text.filter(|text| !text.trim().is_empty())) {
             let (voice, detail) = (Voice::Text, SaidDetail::default());
@@ -126,9 +131,9 @@ impl HooksDecoder {
         }
     }
 
-    fn asks(&mut self, emit: &mut Emit<'_>, payload: &Fields<'_>) -> Fate {
+    fn asks(&mut self, emit: &mut Emitter<'_>, payload: &Fields<'_>) -> RecordOutcome {
         let Some(id) = payload.text("tool_use_id") else {
-            return Fate::left_out("hook/PermissionRequest without a call");
+            return RecordOutcome::left_out("hook/PermissionRequest without a call");
         };
         let (tool, _) = tool(payload);
         let item = QuestionItem { question: format!("Allow {tool}?"), ..QuestionItem::default() };
@@ -136,11 +141,11 @@ impl HooksDecoder {
         let question = Question { request_id: None, kind, items };
         let (call, requested) = (Call::Id(id.into()), true);
         emit.push(What::QuestionAsked { call, tool, question, requested });
-        Fate::InParts
+        RecordOutcome::InParts
     }
 
     /// Handles `notify`: a turn is complete.
-    fn notified(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
+    fn notified(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>) -> RecordOutcome {
         self.enter(emit, &fields.text("turn-id").unwrap_or_default());
         let said: Vec<String> = fields.read("input-messages").unwrap_or_default();
         if let Some(text) = said.into_iter().next().filter(|_| !self.prompted) {
@@ -148,7 +153,7 @@ impl HooksDecoder {
         }
         self.reply(emit, fields.string("last-assistant-message"));
         emit.push(What::TurnEnded(EndReason::Completed));
-        Fate::InParts
+        RecordOutcome::InParts
     }
 }
 

@@ -8,7 +8,7 @@ use unspool_core::part::Data;
 use unspool_core::session::Trigger;
 use unspool_core::telling::Name;
 
-use super::super::{Emit, Fate, Fields};
+use super::super::{Emitter, Fields, RecordOutcome};
 use super::call::{
     COMMAND, PATCH, acted, called, called_like, collaborated, command_input, item_end,
     item_outcome, patch_likeness,
@@ -20,10 +20,10 @@ use super::text::{content_text, user_parts};
 impl LogDecoder {
     pub(super) fn item(
         &mut self,
-        emit: &mut Emit<'_>,
+        emit: &mut Emitter<'_>,
         record: &Fields<'_>,
         event: &Fields<'_>,
-    ) -> Fate {
+    ) -> RecordOutcome {
         let item = event.fields("item");
         let kind = item.string("type").unwrap_or_default();
         let id = item.string("id").unwrap_or_default();
@@ -43,49 +43,49 @@ impl LogDecoder {
                 self.flush(emit);
                 // The prompt of the reviewer repeats the review request.
                 if reviewed {
-                    return Fate::Metadata;
+                    return RecordOutcome::Metadata;
                 }
                 self.user(emit, Some(&id), user_parts(&item))
             }
             "AgentMessage" => {
                 self.announce(emit, Some(&id), content_text(&item, "content"));
-                Fate::Metadata
+                RecordOutcome::Metadata
             }
             "Reasoning" if reviewed => {
                 let texts: Vec<String> = item.read("summary_text").unwrap_or_default();
                 let detail = Default::default();
                 let voice = unspool_core::event::Voice::Reasoning;
                 super::response::say(emit, voice, &id, texts.join("\n\n"), detail);
-                Fate::InParts
+                RecordOutcome::InParts
             }
             "Reasoning" => {
                 let texts: Vec<String> = item.read("summary_text").unwrap_or_default();
                 self.announce(emit, Some(&id), texts.join("\n\n"));
-                Fate::Metadata
+                RecordOutcome::Metadata
             }
             "Plan" => {
                 self.flush(emit);
                 self.plan = Some((id, item.string("text").unwrap_or_default()));
-                Fate::InParts
+                RecordOutcome::InParts
             }
-            "ContextCompaction" => Fate::Metadata,
+            "ContextCompaction" => RecordOutcome::Metadata,
             "EnteredReviewMode" => {
                 self.flush(emit);
                 self.prompt_review(emit, &item);
                 self.review = Some(Review::begin(emit, &item));
-                Fate::InParts
+                RecordOutcome::InParts
             }
             "ExitedReviewMode" => {
                 if let Some(review) = self.review.take() {
                     review.end(emit, &item);
                 }
-                Fate::InParts
+                RecordOutcome::InParts
             }
-            "WebSearch" => Fate::Metadata,
+            "WebSearch" => RecordOutcome::Metadata,
             "SubAgentActivity" => {
                 self.flush(emit);
                 acted(emit, &item);
-                Fate::InParts
+                RecordOutcome::InParts
             }
             "CollabAgentToolCall" => {
                 self.flush(emit);
@@ -103,13 +103,13 @@ impl LogDecoder {
                 let kind = format!("item/{kind}");
                 let name = Some(Name::Record(id.into()));
                 emit.push(What::DataGiven(name, Data { kind, payload: item.whole() }));
-                Fate::InParts
+                RecordOutcome::InParts
             }
         }
     }
 
     /// Uses the review's hint as the prompt of the turn.
-    fn prompt_review(&mut self, emit: &mut Emit<'_>, item: &Fields<'_>) {
+    fn prompt_review(&mut self, emit: &mut Emitter<'_>, item: &Fields<'_>) {
         let hint = item.string("user_facing_hint");
         let hint = hint.or_else(|| item.fields("target").string("instructions"));
         let text = hint.unwrap_or_default();
@@ -120,7 +120,7 @@ impl LogDecoder {
     /// Emits a call that has no model item: in a script, in a review, or typed by the user.
     pub(super) fn own_call(
         &mut self,
-        emit: &mut Emit<'_>,
+        emit: &mut Emitter<'_>,
         kind: &str,
         id: &str,
         item: &Fields<'_>,
@@ -153,11 +153,11 @@ impl LogDecoder {
     /// Applies the outcome in an item to its call.
     pub(super) fn overlay(
         &mut self,
-        emit: &mut Emit<'_>,
+        emit: &mut Emitter<'_>,
         id: Option<&str>,
         item: &Fields<'_>,
-    ) -> Fate {
-        let Some(id) = id else { return Fate::left_out("item without a call") };
+    ) -> RecordOutcome {
+        let Some(id) = id else { return RecordOutcome::left_out("item without a call") };
         let call = Call::Id(id.into());
         let mut outcome = item_outcome(item);
         let held = self.calls.get_mut(id);
@@ -181,6 +181,6 @@ impl LogDecoder {
             Some(end) => emit.push(What::ToolEnded { call, end, outcome }),
             None => emit.push(What::ToolRefined { call, outcome }),
         }
-        Fate::InParts
+        RecordOutcome::InParts
     }
 }

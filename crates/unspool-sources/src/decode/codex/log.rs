@@ -14,7 +14,7 @@ use unspool_core::part::{Body, Data, Interjection, Notice};
 use unspool_core::session::{ForkedFrom, Parent, Trigger};
 use unspool_core::telling::{Name, Telling};
 
-use super::super::{Decoder, Emit, Fate, Fields, Record};
+use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome};
 use super::review::Review;
 use super::told::{snapshot, usage};
 use super::{AGENT, block_name, step_name, turn_name};
@@ -94,10 +94,15 @@ pub(super) struct Unannounced {
 }
 
 impl Decoder for LogDecoder {
-    fn decode(&mut self, record: &Record<'_>, fields: &Fields<'_>, out: &mut Vec<Event>) -> Fate {
+    fn decode(
+        &mut self,
+        record: &Record<'_>,
+        fields: &Fields<'_>,
+        out: &mut Vec<Event>,
+    ) -> RecordOutcome {
         let kind = fields.text("type").unwrap_or_default();
         let payload = fields.fields("payload");
-        let mut emit = Emit::new(Telling::Log, record, None, out);
+        let mut emit = Emitter::new(Telling::Log, record, None, out);
         emit.at = fields.time("timestamp");
         let own = payload.fields("turn_attribution").has("parent_turn_id");
         if self.copying && kind == "event_msg" && payload.is("type", "task_started") && own {
@@ -107,7 +112,7 @@ impl Decoder for LogDecoder {
             return self.session(&mut emit, &payload);
         }
         if self.copying {
-            return Fate::left_out("copied from the parent");
+            return RecordOutcome::left_out("copied from the parent");
         }
         if std::mem::take(&mut self.expects) {
             let name = Name::Alike(digest(b"history"), 0);
@@ -121,21 +126,21 @@ impl Decoder for LogDecoder {
             "event_msg" => self.event(&mut emit, fields, &payload),
             "turn_context" => {
                 self.model = payload.string("model").or(self.model.take());
-                Fate::Metadata
+                RecordOutcome::Metadata
             }
             "token_usage_record" => {
                 self.records_usage = true;
                 self.usage(&mut emit, &payload.fields("usage"));
-                Fate::Metadata
+                RecordOutcome::Metadata
             }
             "compacted" => self.compacted(&mut emit, &payload),
             // The user's answers are in the output of the call.
-            "retained_context" | "inter_agent_communication_metadata" => Fate::Metadata,
-            "world_state" => Fate::left_out("world_state"),
+            "retained_context" | "inter_agent_communication_metadata" => RecordOutcome::Metadata,
+            "world_state" => RecordOutcome::left_out("world_state"),
             _ => {
                 let payload = payload.whole();
                 emit.push(What::DataGiven(None, Data { kind: kind.into_owned(), payload }));
-                Fate::InParts
+                RecordOutcome::InParts
             }
         }
     }
@@ -152,7 +157,7 @@ impl Decoder for LogDecoder {
 impl LogDecoder {
     // ── The session ─────────────────────────────────────────────────────────────────────────
 
-    fn session(&mut self, emit: &mut Emit<'_>, meta: &Fields<'_>) -> Fate {
+    fn session(&mut self, emit: &mut Emitter<'_>, meta: &Fields<'_>) -> RecordOutcome {
         let id: Arc<str> = meta.text("id").unwrap_or_default().into();
         let base = meta.fields("history_base");
         if let Some(thread) = &self.thread {
@@ -163,7 +168,7 @@ impl LogDecoder {
             } else if base.is("thread_id", thread) {
                 self.revert(emit, base.number("end_ordinal_exclusive"));
             }
-            return Fate::Metadata;
+            return RecordOutcome::Metadata;
         }
         self.thread = Some(id);
         self.by_exec = meta.is("originator", "codex_exec");
@@ -184,11 +189,11 @@ impl LogDecoder {
             emit.push(What::BranchedOff(ForkedFrom { session, turn: None }));
         }
         snapshot(emit, "system-policy", meta.json("base_instructions"));
-        Fate::Metadata
+        RecordOutcome::Metadata
     }
 
     /// The user rewound: turns that started at or after this ordinal are abandoned.
-    fn revert(&mut self, emit: &mut Emit<'_>, end: Option<u64>) {
+    fn revert(&mut self, emit: &mut Emitter<'_>, end: Option<u64>) {
         let Some(end) = end else { return };
         let kept = self.turns.partition_point(|(began, _)| began.is_none_or(|began| began < end));
         let turns: Vec<Name> = self.turns.drain(kept..).map(|(_, id)| turn_name(&id)).collect();
@@ -202,7 +207,7 @@ impl LogDecoder {
     /// Enters a turn; starts it if it is new.
     pub(super) fn enter(
         &mut self,
-        emit: &mut Emit<'_>,
+        emit: &mut Emitter<'_>,
         turn: &str,
         trigger: Trigger,
         ordinal: Option<u64>,
@@ -240,7 +245,7 @@ impl LogDecoder {
     }
 
     /// Names the turn by the hash of its first content as well: the `exec` stream has no turn ids.
-    pub(super) fn first(&mut self, emit: &mut Emit<'_>, like: u64) {
+    pub(super) fn first(&mut self, emit: &mut Emitter<'_>, like: u64) {
         let Some(turn) = self.turn.as_ref().filter(|_| self.by_exec && !self.first_told) else {
             return;
         };
@@ -265,9 +270,14 @@ impl LogDecoder {
     }
 
     /// A user message: the prompt of the turn, or an interjection.
-    pub(super) fn user(&mut self, emit: &mut Emit<'_>, id: Option<&str>, user: Vec<Body>) -> Fate {
+    pub(super) fn user(
+        &mut self,
+        emit: &mut Emitter<'_>,
+        id: Option<&str>,
+        user: Vec<Body>,
+    ) -> RecordOutcome {
         if user.is_empty() {
-            return Fate::Metadata;
+            return RecordOutcome::Metadata;
         }
         let Some(turn) = self.turn.clone().filter(|_| !self.prompted) else {
             let texts: Vec<&str> = user.iter().filter_map(Body::prose).collect();
@@ -278,17 +288,17 @@ impl LogDecoder {
                 .map(|id| Name::Record(id.into()))
                 .unwrap_or_else(|| Name::Alike(super::call::alike("interjection", &text), nth));
             emit.push(What::Interjected(Some(name), Interjection { text }));
-            return Fate::InParts;
+            return RecordOutcome::InParts;
         };
         self.prompted = true;
         let names = vec![turn_name(&turn)];
         let trigger = if self.by_agent { Trigger::Agent } else { Trigger::User };
         emit.push(What::TurnStarted { names, trigger, user });
-        Fate::InParts
+        RecordOutcome::InParts
     }
 
     /// Starts a step at the first item of a response.
-    pub(super) fn step(&mut self, emit: &mut Emit<'_>) {
+    pub(super) fn step(&mut self, emit: &mut Emitter<'_>) {
         let Some(turn) = self.turn.as_ref().filter(|_| !self.in_step) else { return };
         self.in_step = true;
         let step = step_name(turn, self.steps);
@@ -296,7 +306,7 @@ impl LogDecoder {
     }
 
     /// Ends a step with the token usage of its response.
-    pub(super) fn usage(&mut self, emit: &mut Emit<'_>, told: &Fields<'_>) {
+    pub(super) fn usage(&mut self, emit: &mut Emitter<'_>, told: &Fields<'_>) {
         let Some(turn) = &self.turn else { return };
         let step = step_name(turn, self.steps);
         self.steps += 1;

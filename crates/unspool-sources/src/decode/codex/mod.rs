@@ -20,14 +20,14 @@ use std::sync::Arc;
 
 use unspool_core::telling::{Name, Telling};
 
-use super::{Fields, Format, Recognised, Tells, resume};
+use super::{Fields, Format, RecordOwner, SessionsPerFile, resume};
 
 const AGENT: &str = "codex";
 
 pub const LOG: Format = Format {
     agent: AGENT,
     telling: Telling::Log,
-    tells: Tells::One,
+    sessions_per_file: SessionsPerFile::One,
     name: "Codex rollout",
     recognise: recognise_log,
     decoder: || Box::new(log::LogDecoder::default()),
@@ -37,7 +37,7 @@ pub const LOG: Format = Format {
 pub const EXEC: Format = Format {
     agent: AGENT,
     telling: Telling::Stream,
-    tells: Tells::One,
+    sessions_per_file: SessionsPerFile::One,
     name: "Codex exec --json",
     recognise: recognise_exec,
     decoder: || Box::new(exec::ExecDecoder::default()),
@@ -47,7 +47,7 @@ pub const EXEC: Format = Format {
 pub const SERVER: Format = Format {
     agent: AGENT,
     telling: Telling::Stream,
-    tells: Tells::Several,
+    sessions_per_file: SessionsPerFile::Several,
     name: "Codex app-server protocol",
     recognise: recognise_server,
     decoder: || Box::new(server::ServerDecoder::default()),
@@ -57,14 +57,14 @@ pub const SERVER: Format = Format {
 pub const HOOKS: Format = Format {
     agent: AGENT,
     telling: Telling::Hooks,
-    tells: Tells::Several,
+    sessions_per_file: SessionsPerFile::Several,
     name: "Codex hook payloads",
     recognise: recognise_hooks,
     decoder: || Box::new(hooks::HooksDecoder::default()),
     resume: resume::<hooks::HooksDecoder>,
 };
 
-fn recognise_log<'a>(fields: &Fields<'a>) -> Option<Recognised<'a>> {
+fn recognise_log<'a>(fields: &Fields<'a>) -> Option<RecordOwner<'a>> {
     let kind = fields.text("type")?;
     let payload = fields.fields("payload");
     if !payload.is_object() || !fields.has("timestamp") {
@@ -74,21 +74,21 @@ fn recognise_log<'a>(fields: &Fields<'a>) -> Option<Recognised<'a>> {
         "session_meta" => {
             let id = payload.text("id")?;
             Some(match payload.text("parent_thread_id") {
-                Some(parent) => Recognised::SubAgent { id, parent: Some(parent) },
-                None => Recognised::Session(id),
+                Some(parent) => RecordOwner::SubAgent { id, parent: Some(parent) },
+                None => RecordOwner::Session(id),
             })
         }
         "response_item" | "event_msg" | "turn_context" | "world_state" | "compacted"
-        | "token_usage_record" => Some(Recognised::Format),
+        | "token_usage_record" => Some(RecordOwner::Format),
         _ => None,
     }
 }
 
-fn recognise_exec<'a>(fields: &Fields<'a>) -> Option<Recognised<'a>> {
+fn recognise_exec<'a>(fields: &Fields<'a>) -> Option<RecordOwner<'a>> {
     match &*fields.text("type")? {
-        "thread.started" => fields.text("thread_id").map(Recognised::Session),
+        "thread.started" => fields.text("thread_id").map(RecordOwner::Session),
         "turn.started" | "turn.completed" | "turn.failed" | "item.started" | "item.updated"
-        | "item.completed" => Some(Recognised::Format),
+        | "item.completed" => Some(RecordOwner::Format),
         _ => None,
     }
 }
@@ -99,7 +99,7 @@ fn message<'a>(fields: &Fields<'a>) -> Fields<'a> {
     if fields.has("dir") && inner.is_object() { inner } else { *fields }
 }
 
-fn recognise_server<'a>(fields: &Fields<'a>) -> Option<Recognised<'a>> {
+fn recognise_server<'a>(fields: &Fields<'a>) -> Option<RecordOwner<'a>> {
     let message = message(fields);
     let params = message.fields("params");
     if let Some(method) = message.text("method") {
@@ -112,18 +112,18 @@ fn recognise_server<'a>(fields: &Fields<'a>) -> Option<Recognised<'a>> {
         let made = matches!(&*method, "thread/fork");
         let thread = params.text("threadId").filter(|_| !made);
         let thread = thread.or_else(|| params.fields("thread").text("id"));
-        return Some(thread.map_or(Recognised::Format, Recognised::Session));
+        return Some(thread.map_or(RecordOwner::Format, RecordOwner::Session));
     }
     let result = message.fields("result");
     if let Some(id) = result.fields("thread").text("id").filter(|_| message.has("id")) {
-        return Some(Recognised::Session(id));
+        return Some(RecordOwner::Session(id));
     }
-    result.has("codexHome").then_some(Recognised::Format)
+    result.has("codexHome").then_some(RecordOwner::Format)
 }
 
-fn recognise_hooks<'a>(fields: &Fields<'a>) -> Option<Recognised<'a>> {
+fn recognise_hooks<'a>(fields: &Fields<'a>) -> Option<RecordOwner<'a>> {
     if fields.is("type", "agent-turn-complete") {
-        return fields.text("thread-id").map(Recognised::Session);
+        return fields.text("thread-id").map(RecordOwner::Session);
     }
     let payload = payload(fields);
     let event = payload.text("hook_event_name")?;
@@ -135,12 +135,12 @@ fn recognise_hooks<'a>(fields: &Fields<'a>) -> Option<Recognised<'a>> {
     let session = payload.text("session_id")?;
     // Hooks of sub-agents carry the root's `session_id`, but the path of their own rollout.
     if matches!(&*event, "SubagentStart" | "SubagentStop") {
-        return Some(Recognised::Session(session));
+        return Some(RecordOwner::Session(session));
     }
     let own = payload.text("agent_id").or_else(|| rollout.map(|id| Cow::Owned(id.to_owned())));
     Some(match own.filter(|own| *own != session) {
-        Some(id) => Recognised::SubAgent { id, parent: None },
-        None => Recognised::Session(session),
+        Some(id) => RecordOwner::SubAgent { id, parent: None },
+        None => RecordOwner::Session(session),
     })
 }
 

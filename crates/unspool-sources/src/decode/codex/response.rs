@@ -10,7 +10,7 @@ use unspool_core::part::{Body, ContextInfo, Data, Notice, Text};
 use unspool_core::session::Trigger;
 use unspool_core::telling::Name;
 
-use super::super::{Emit, Fate, Fields, Outline};
+use super::super::{Emitter, Fields, JsonOutline, RecordOutcome};
 use super::call::{ASK, SEARCH, answers, called, likeness, question_ids, questions};
 use super::log::{LogDecoder, Open, Unannounced};
 use super::text::{Said, content_text, payload, said};
@@ -18,7 +18,7 @@ use super::told::snapshot;
 use super::{block_name, turn_name};
 
 impl LogDecoder {
-    pub(super) fn response(&mut self, emit: &mut Emit<'_>, item: &Fields<'_>) -> Fate {
+    pub(super) fn response(&mut self, emit: &mut Emitter<'_>, item: &Fields<'_>) -> RecordOutcome {
         let kind = item.string("type").unwrap_or_default();
         let told = item.fields("internal_chat_message_metadata_passthrough");
         self.name_turn(emit, told.text("turn_id").as_deref());
@@ -29,7 +29,7 @@ impl LogDecoder {
                 self.flush(emit);
                 self.step(emit);
                 self.call(emit, &kind, item);
-                Fate::InParts
+                RecordOutcome::InParts
             }
             "function_call_output" | "custom_tool_call_output" | "tool_search_output" => {
                 self.flush(emit);
@@ -43,7 +43,7 @@ impl LogDecoder {
                 let end = super::call::item_end(item).unwrap_or(ToolEnd::Completed);
                 let outcome = Outcome::default();
                 emit.push(What::ToolEnded { call: Call::Id(id), end, outcome });
-                Fate::InParts
+                RecordOutcome::InParts
             }
             "agent_message" => {
                 self.flush(emit);
@@ -51,26 +51,26 @@ impl LogDecoder {
             }
             "additional_tools" => {
                 snapshot(emit, "tool-schemas", item.json("tools"));
-                Fate::Metadata
+                RecordOutcome::Metadata
             }
             _ => {
                 self.flush(emit);
                 let kind = format!("response_item/{kind}");
                 let name = item.text("id").map(|id| Name::Record(id.into()));
                 emit.push(What::DataGiven(name, Data { kind, payload: item.whole() }));
-                Fate::InParts
+                RecordOutcome::InParts
             }
         }
     }
 
     // ── Prose ───────────────────────────────────────────────────────────────────────────────
 
-    fn message(&mut self, emit: &mut Emit<'_>, item: &Fields<'_>) -> Fate {
+    fn message(&mut self, emit: &mut Emitter<'_>, item: &Fields<'_>) -> RecordOutcome {
         match item.text("role").as_deref() {
             Some("assistant") => {}
             // The user's own text comes as an event; other user messages are written by Codex.
-            Some("user") => return Fate::Metadata,
-            _ => return Fate::left_out("instructions"),
+            Some("user") => return RecordOutcome::Metadata,
+            _ => return RecordOutcome::left_out("instructions"),
         }
         self.step(emit);
         let id = item.string("id").unwrap_or_default();
@@ -93,10 +93,10 @@ impl LogDecoder {
         if let Some((id, text)) = plan {
             self.say(emit, Voice::Text, &id, text, SaidDetail::default());
         }
-        Fate::InParts
+        RecordOutcome::InParts
     }
 
-    fn reasoning(&mut self, emit: &mut Emit<'_>, item: &Fields<'_>) -> Fate {
+    fn reasoning(&mut self, emit: &mut Emitter<'_>, item: &Fields<'_>) -> RecordOutcome {
         self.step(emit);
         let id = item.string("id").unwrap_or_default();
         let summary: Vec<String> =
@@ -117,11 +117,11 @@ impl LogDecoder {
         } else {
             self.unannounced.push(Unannounced { id, reasoning: true, text });
         }
-        Fate::InParts
+        RecordOutcome::InParts
     }
 
     /// Handles a display event. Its model item came just before, or follows.
-    pub(super) fn announce(&mut self, emit: &mut Emit<'_>, id: Option<&str>, text: String) {
+    pub(super) fn announce(&mut self, emit: &mut Emitter<'_>, id: Option<&str>, text: String) {
         self.announces = true;
         let waits = self.unannounced.iter().position(|held| match id {
             Some(id) => held.id == id,
@@ -136,7 +136,7 @@ impl LogDecoder {
     }
 
     /// Emits prose that got no display event: no `compacted` record claimed it as its summary.
-    pub(super) fn flush(&mut self, emit: &mut Emit<'_>) {
+    pub(super) fn flush(&mut self, emit: &mut Emitter<'_>) {
         for held in std::mem::take(&mut self.unannounced) {
             let voice = if held.reasoning { Voice::Reasoning } else { Voice::Text };
             self.say(emit, voice, &held.id, held.text, SaidDetail::default());
@@ -148,7 +148,7 @@ impl LogDecoder {
 
     fn say(
         &mut self,
-        emit: &mut Emit<'_>,
+        emit: &mut Emitter<'_>,
         voice: Voice,
         id: &str,
         text: String,
@@ -164,10 +164,10 @@ impl LogDecoder {
     }
 
     /// A message of another agent: the prompt of a turn, or context that arrives while it runs.
-    fn mail(&mut self, emit: &mut Emit<'_>, item: &Fields<'_>) -> Fate {
+    fn mail(&mut self, emit: &mut Emitter<'_>, item: &Fields<'_>) -> RecordOutcome {
         let text = payload(item);
         if text.is_empty() {
-            return Fate::Metadata;
+            return RecordOutcome::Metadata;
         }
         if let Some(turn) = self.turn.clone().filter(|_| !self.prompted) {
             self.prompted = true;
@@ -179,12 +179,12 @@ impl LogDecoder {
             let name = item.text("id").map(|id| Name::Record(id.into()));
             emit.push(What::ContextAdded(name, ContextInfo { title, text }));
         }
-        Fate::InParts
+        RecordOutcome::InParts
     }
 
     // ── Calls ───────────────────────────────────────────────────────────────────────────────
 
-    fn call(&mut self, emit: &mut Emit<'_>, kind: &str, item: &Fields<'_>) {
+    fn call(&mut self, emit: &mut Emitter<'_>, kind: &str, item: &Fields<'_>) {
         let id = item.text("call_id").or_else(|| item.text("id")).unwrap_or_default();
         let id: Arc<str> = id.into();
         let search = kind == "tool_search_call";
@@ -203,7 +203,7 @@ impl LogDecoder {
         called(emit, &id, None, &name, input);
         if name == ASK
             && let Some(text) = &told
-            && let Ok(asked) = Outline::default().read(text)
+            && let Ok(asked) = JsonOutline::default().read(text)
             && let Some(question) = questions(&asked, None)
         {
             open.asked = question_ids(&asked);
@@ -215,14 +215,14 @@ impl LogDecoder {
         }
         if name == "wait"
             && let Some(text) = &told
-            && let Ok(input) = Outline::default().read(text)
+            && let Ok(input) = JsonOutline::default().read(text)
         {
             open.runs = input.string("cell_id");
         }
         self.calls.insert(id, open);
     }
 
-    fn output(&mut self, emit: &mut Emit<'_>, item: &Fields<'_>) -> Fate {
+    fn output(&mut self, emit: &mut Emitter<'_>, item: &Fields<'_>) -> RecordOutcome {
         let id: Arc<str> = item.text("call_id").unwrap_or_default().into();
         // A code-mode script may send notifications beside its result.
         if item.has("name") && item.is("type", "custom_tool_call_output") {
@@ -230,14 +230,14 @@ impl LogDecoder {
             let name = item.text("id").map(|id| Name::Record(id.into()));
             let notice = Notice { code: "tool-notification".to_owned(), text };
             emit.push(What::Noticed(name, notice));
-            return Fate::InParts;
+            return RecordOutcome::InParts;
         }
         let open = self.calls.remove(&id).unwrap_or_default();
         let field = if item.has("output") { "output" } else { "tools" };
         let output = content_text(item, field);
         let result = item.json(field).filter(|_| !item.is_text(field));
         if open.tool == ASK
-            && let Ok(told) = Outline::default().read(&output)
+            && let Ok(told) = JsonOutline::default().read(&output)
             && let Some(answer) = answers(&told, &open.asked)
         {
             emit.push(What::QuestionAnswered { call: Call::Id(id.clone()), answer });
@@ -271,11 +271,11 @@ impl LogDecoder {
                 }
             }
         }
-        Fate::InParts
+        RecordOutcome::InParts
     }
 
     /// Ends a script when its own output arrives, or that of the `wait` call for it.
-    fn settle_script(&mut self, emit: &mut Emit<'_>, id: &Arc<str>, open: &Open, judged: &Said) {
+    fn settle_script(&mut self, emit: &mut Emitter<'_>, id: &Arc<str>, open: &Open, judged: &Said) {
         let Said::Ended(end, _) = judged else { return };
         if open.tool == "exec" {
             self.scripts.retain(|script| script != id);
@@ -293,7 +293,13 @@ impl LogDecoder {
 }
 
 /// Emits prose under the id of its item, unless it is blank and not redacted.
-pub(super) fn say(emit: &mut Emit<'_>, voice: Voice, id: &str, text: String, detail: SaidDetail) {
+pub(super) fn say(
+    emit: &mut Emitter<'_>,
+    voice: Voice,
+    id: &str,
+    text: String,
+    detail: SaidDetail,
+) {
     if !text.trim().is_empty() || detail.redacted {
         let block = Some(block_name(id));
         emit.push(What::Said { voice, block, text, detail });

@@ -9,7 +9,7 @@ use serde_json::json;
 use unspool_core::event::{AgentEnd, AgentRef, Call, Outcome, ToolEnd, What};
 use unspool_core::json::Json;
 
-use super::super::{Emit, Fields};
+use super::super::{Emitter, Fields};
 use super::call::called;
 
 /// A review in progress.
@@ -24,7 +24,7 @@ pub(super) struct Review {
 }
 
 impl Review {
-    pub fn begin(emit: &mut Emit<'_>, item: &Fields<'_>) -> Review {
+    pub fn begin(emit: &mut Emitter<'_>, item: &Fields<'_>) -> Review {
         let call: Arc<str> = item.text("id").unwrap_or_default().into();
         let asked = item.fields("target").string("instructions");
         let asked = asked.or_else(|| item.string("user_facing_hint"));
@@ -35,7 +35,7 @@ impl Review {
     }
 
     /// Links the reviewer's thread, at the first item that names it.
-    pub fn meet(&mut self, emit: &mut Emit<'_>, thread: &str) {
+    pub fn meet(&mut self, emit: &mut Emitter<'_>, thread: &str) {
         if self.reviewer.is_none() {
             self.reviewer = Some(thread.to_owned());
             let agent = AgentRef { call: Some(self.call.clone()), id: Some(thread.into()) };
@@ -44,7 +44,7 @@ impl Review {
         }
     }
 
-    pub fn end(self, emit: &mut Emit<'_>, item: &Fields<'_>) {
+    pub fn end(self, emit: &mut Emitter<'_>, item: &Fields<'_>) {
         if let Some(thread) = self.reviewer {
             let agent = AgentRef { call: None, id: Some(thread.into()) };
             emit.push(What::AgentEnded { agent, end: AgentEnd::Completed });

@@ -16,7 +16,7 @@ use unspool_core::part::{
 use unspool_core::session::{ForkedFrom, Parent, Title, TitleOrigin, Trigger, Usage};
 use unspool_core::telling::{Name, Telling};
 
-use super::super::{Decoder, Emit, Fate, Fields, Record};
+use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome};
 use super::call::{ASK, COMMAND, PATCH, answers, called, question_ids, questions};
 use super::review::Review;
 use super::text::user_parts;
@@ -53,9 +53,14 @@ struct Request {
 }
 
 impl Decoder for ServerDecoder {
-    fn decode(&mut self, record: &Record<'_>, fields: &Fields<'_>, out: &mut Vec<Event>) -> Fate {
+    fn decode(
+        &mut self,
+        record: &Record<'_>,
+        fields: &Fields<'_>,
+        out: &mut Vec<Event>,
+    ) -> RecordOutcome {
         let message = message(fields);
-        let mut emit = Emit::new(Telling::Stream, record, None, out);
+        let mut emit = Emitter::new(Telling::Stream, record, None, out);
         let sent = message.number("emittedAtMs").and_then(|at| i64::try_from(at).ok());
         let captured = fields.read::<f64>("t").map(|seconds| (seconds * 1000.0) as i64);
         emit.at = sent.or(captured).and_then(|at| Timestamp::from_millisecond(at).ok());
@@ -78,11 +83,11 @@ impl Decoder for ServerDecoder {
 impl ServerDecoder {
     fn method(
         &mut self,
-        emit: &mut Emit<'_>,
+        emit: &mut Emitter<'_>,
         method: &str,
         message: &Fields<'_>,
         params: &Fields<'_>,
-    ) -> Fate {
+    ) -> RecordOutcome {
         let turn = params.text("turnId");
         emit.turn = self.turn.as_ref().map(turn_name);
         if let Some(turn) = turn.as_deref().filter(|_| method.starts_with("item/")) {
@@ -96,11 +101,11 @@ impl ServerDecoder {
                     let origin = TitleOrigin::Custom;
                     emit.push(What::TitleTold(Title { text, origin }));
                 }
-                Fate::Metadata
+                RecordOutcome::Metadata
             }
             "turn/start" => {
                 self.model = params.string("model").or(self.model.take());
-                Fate::Metadata
+                RecordOutcome::Metadata
             }
             "turn/started" => {
                 if let Some(id) = params.fields("turn").text("id")
@@ -108,12 +113,12 @@ impl ServerDecoder {
                 {
                     self.enter(emit, &id);
                 }
-                Fate::Metadata
+                RecordOutcome::Metadata
             }
             "turn/completed" => self.end(emit, &params.fields("turn")),
             "thread/revert" => {
                 self.reverting = params.string("beforeTurnId");
-                Fate::Metadata
+                RecordOutcome::Metadata
             }
             "thread/reverted" => self.revert(emit),
             "item/started" => self.item(emit, &params.fields("item"), false),
@@ -129,13 +134,13 @@ impl ServerDecoder {
                     let text = "\n\n".to_owned();
                     emit.push(What::Grew { voice: Voice::Reasoning, block, text });
                 }
-                Fate::Metadata
+                RecordOutcome::Metadata
             }
             "item/commandExecution/outputDelta" => {
                 let call = Call::Id(params.text("itemId").unwrap_or_default().into());
                 let text = params.string("delta").unwrap_or_default();
                 emit.push(What::ToolOutputGrew { call, text });
-                Fate::InParts
+                RecordOutcome::InParts
             }
             "item/commandExecution/requestApproval"
             | "item/fileChange/requestApproval"
@@ -143,7 +148,7 @@ impl ServerDecoder {
             | "item/tool/requestUserInput" => self.request(emit, method, message, params),
             "thread/tokenUsage/updated" => {
                 self.usage(emit, &params.fields("tokenUsage").fields("total"), turn.as_deref());
-                Fate::Metadata
+                RecordOutcome::Metadata
             }
             "error" => self.error(emit, params),
             "warning" => {
@@ -153,18 +158,18 @@ impl ServerDecoder {
                 };
                 let told = digest(notice.text.as_bytes());
                 emit.push(What::Noticed(Some(Name::Alike(told, 0)), notice));
-                Fate::InParts
+                RecordOutcome::InParts
             }
             "serverRequest/resolved" | "thread/status/changed" | "thread/settings/updated" => {
-                Fate::Metadata
+                RecordOutcome::Metadata
             }
-            _ => Fate::left_out(method),
+            _ => RecordOutcome::left_out(method),
         }
     }
 
     // ── The thread ──────────────────────────────────────────────────────────────────────────
 
-    fn thread(&mut self, emit: &mut Emit<'_>, thread: &Fields<'_>) -> Fate {
+    fn thread(&mut self, emit: &mut Emitter<'_>, thread: &Fields<'_>) -> RecordOutcome {
         self.model = thread.string("model").or(self.model.take());
         emit.push(What::SessionTold {
             project: thread.string("cwd"),
@@ -179,11 +184,11 @@ impl ServerDecoder {
             let session = SessionId::of(AGENT, &from);
             emit.push(What::BranchedOff(ForkedFrom { session, turn: None }));
         }
-        Fate::Metadata
+        RecordOutcome::Metadata
     }
 
     /// A JSON-RPC response, from either side.
-    fn response(&mut self, emit: &mut Emit<'_>, message: &Fields<'_>) -> Fate {
+    fn response(&mut self, emit: &mut Emitter<'_>, message: &Fields<'_>) -> RecordOutcome {
         let result = message.fields("result");
         let thread = result.fields("thread");
         if thread.is_object() {
@@ -192,19 +197,19 @@ impl ServerDecoder {
         let id = message.raw("id").unwrap_or_default();
         let decided = result.has("decision") || result.has("answers");
         let Some(request) = self.requests.remove(id).filter(|_| decided) else {
-            return Fate::left_out("response");
+            return RecordOutcome::left_out("response");
         };
         emit.turn = self.turn.as_ref().map(turn_name);
         let answer = answers(&result, &request.asked).or_else(|| decision(&result));
         if let Some(answer) = answer {
             emit.push(What::QuestionAnswered { call: Call::Id(request.call), answer });
         }
-        Fate::InParts
+        RecordOutcome::InParts
     }
 
     // ── Turns and steps ─────────────────────────────────────────────────────────────────────
 
-    fn enter(&mut self, emit: &mut Emit<'_>, turn: &str) {
+    fn enter(&mut self, emit: &mut Emitter<'_>, turn: &str) {
         if self.turns.iter().any(|known| **known == *turn) {
             return;
         }
@@ -217,21 +222,21 @@ impl ServerDecoder {
         emit.push(What::TurnStarted { names, trigger: Trigger::User, user });
     }
 
-    pub(super) fn user(&mut self, emit: &mut Emit<'_>, item: &Fields<'_>) -> Fate {
+    pub(super) fn user(&mut self, emit: &mut Emitter<'_>, item: &Fields<'_>) -> RecordOutcome {
         let user = user_parts(item);
         let Some(turn) = self.turn.clone().filter(|_| !self.prompted) else {
             let texts: Vec<&str> = user.iter().filter_map(Body::prose).collect();
             let name = item.text("id").map(|id| Name::Record(id.into()));
             emit.push(What::Interjected(name, Interjection { text: texts.join("\n") }));
-            return Fate::InParts;
+            return RecordOutcome::InParts;
         };
         self.prompted = true;
         let names = vec![turn_name(&turn)];
         emit.push(What::TurnStarted { names, trigger: Trigger::User, user });
-        Fate::InParts
+        RecordOutcome::InParts
     }
 
-    pub(super) fn step(&mut self, emit: &mut Emit<'_>) {
+    pub(super) fn step(&mut self, emit: &mut Emitter<'_>) {
         let Some(turn) = self.turn.as_ref().filter(|_| !self.in_step) else { return };
         self.in_step = true;
         let step = step_name(turn, self.steps);
@@ -240,7 +245,7 @@ impl ServerDecoder {
 
     /// Handles the thread's running totals, which are repeated. An increase marks the end of a
     /// response.
-    fn usage(&mut self, emit: &mut Emit<'_>, total: &Fields<'_>, turn: Option<&str>) {
+    fn usage(&mut self, emit: &mut Emitter<'_>, total: &Fields<'_>, turn: Option<&str>) {
         let names = [
             "inputTokens",
             "cachedInputTokens",
@@ -264,7 +269,7 @@ impl ServerDecoder {
         emit.push(What::UsageTold { step, usage });
     }
 
-    fn end(&mut self, emit: &mut Emit<'_>, turn: &Fields<'_>) -> Fate {
+    fn end(&mut self, emit: &mut Emitter<'_>, turn: &Fields<'_>) -> RecordOutcome {
         let id = turn.text("id").unwrap_or_default();
         emit.turn = Some(Name::Prompt((*id).into()));
         let error = turn.fields("error");
@@ -279,27 +284,27 @@ impl ServerDecoder {
             Some(_) | None => EndReason::Completed,
         };
         emit.push(What::TurnEnded(reason));
-        Fate::Metadata
+        RecordOutcome::Metadata
     }
 
     /// The user rewound: the named turn and all later ones are abandoned.
-    fn revert(&mut self, emit: &mut Emit<'_>) -> Fate {
-        let Some(first) = self.reverting.take() else { return Fate::Metadata };
+    fn revert(&mut self, emit: &mut Emitter<'_>) -> RecordOutcome {
+        let Some(first) = self.reverting.take() else { return RecordOutcome::Metadata };
         let kept = self.turns.iter().position(|turn| **turn == *first);
         let kept = kept.unwrap_or(self.turns.len());
         let turns: Vec<Name> = self.turns.drain(kept..).map(|turn| turn_name(&turn)).collect();
         if !turns.is_empty() {
             emit.push(What::Rewound { turns });
         }
-        Fate::Metadata
+        RecordOutcome::Metadata
     }
 
     /// An error that Codex will retry, or that ends the turn.
-    fn error(&mut self, emit: &mut Emit<'_>, params: &Fields<'_>) -> Fate {
+    fn error(&mut self, emit: &mut Emitter<'_>, params: &Fields<'_>) -> RecordOutcome {
         let error = params.fields("error");
         if !params.flag("willRetry") {
             // `turn/completed` reports the same error.
-            return Fate::Metadata;
+            return RecordOutcome::Metadata;
         }
         let said = error.string("message").unwrap_or_default();
         let text = match error.string("additionalDetails") {
@@ -309,26 +314,26 @@ impl ServerDecoder {
         let name = Name::Alike(digest(b"retry"), self.retries);
         self.retries += 1;
         emit.push(What::Noticed(Some(name), Notice { code: "retry".to_owned(), text }));
-        Fate::InParts
+        RecordOutcome::InParts
     }
 
-    fn grew(&mut self, emit: &mut Emit<'_>, voice: Voice, params: &Fields<'_>) -> Fate {
+    fn grew(&mut self, emit: &mut Emitter<'_>, voice: Voice, params: &Fields<'_>) -> RecordOutcome {
         self.step(emit);
         let block = params.text("itemId").map(|id| block_name(&id));
         let text = params.string("delta").unwrap_or_default();
         emit.push(What::Grew { voice, block, text });
-        Fate::InParts
+        RecordOutcome::InParts
     }
 
     // ── Questions ───────────────────────────────────────────────────────────────────────────
 
     fn request(
         &mut self,
-        emit: &mut Emit<'_>,
+        emit: &mut Emitter<'_>,
         method: &str,
         message: &Fields<'_>,
         params: &Fields<'_>,
-    ) -> Fate {
+    ) -> RecordOutcome {
         let call: Arc<str> = params.text("itemId").unwrap_or_default().into();
         let id = message.raw("id").unwrap_or_default().to_owned();
         let tool = match method {
@@ -352,7 +357,7 @@ impl ServerDecoder {
         }
         let (call, tool) = (Call::Id(call), tool.to_owned());
         emit.push(What::QuestionAsked { call, tool, question, requested: true });
-        Fate::InParts
+        RecordOutcome::InParts
     }
 }
 

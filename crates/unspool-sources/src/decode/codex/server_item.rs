@@ -10,7 +10,7 @@ use unspool_core::part::{Body, Compaction, Data, Text};
 use unspool_core::session::Trigger;
 use unspool_core::telling::Name;
 
-use super::super::{Emit, Fate, Fields};
+use super::super::{Emitter, Fields, RecordOutcome};
 use super::call::{
     COMMAND, PATCH, SEARCH, acted, called, collaborated, command_input, item_end, item_outcome,
 };
@@ -20,7 +20,12 @@ use super::server::ServerDecoder;
 use super::{compaction_name, turn_name};
 
 impl ServerDecoder {
-    pub(super) fn item(&mut self, emit: &mut Emit<'_>, item: &Fields<'_>, done: bool) -> Fate {
+    pub(super) fn item(
+        &mut self,
+        emit: &mut Emitter<'_>,
+        item: &Fields<'_>,
+        done: bool,
+    ) -> RecordOutcome {
         let kind = item.string("type").unwrap_or_default();
         let id: Arc<str> = item.text("id").unwrap_or_default().into();
         if kind == "userMessage" {
@@ -28,7 +33,7 @@ impl ServerDecoder {
             return if done && self.review.is_none() {
                 self.user(emit, item)
             } else {
-                Fate::Metadata
+                RecordOutcome::Metadata
             };
         }
         if !done {
@@ -54,13 +59,13 @@ impl ServerDecoder {
             }
             "contextCompaction" => {
                 if done {
-                    return Fate::Metadata;
+                    return RecordOutcome::Metadata;
                 }
                 self.compaction(emit);
             }
             "enteredReviewMode" => {
                 if done {
-                    return Fate::Metadata;
+                    return RecordOutcome::Metadata;
                 }
                 self.review_begins(emit, item);
             }
@@ -71,7 +76,7 @@ impl ServerDecoder {
             }
             "subAgentActivity" => {
                 if done {
-                    return Fate::Metadata;
+                    return RecordOutcome::Metadata;
                 }
                 let started = item.is("kind", "started");
                 if started {
@@ -137,20 +142,20 @@ impl ServerDecoder {
             }
             _ => {
                 if !done {
-                    return Fate::Metadata;
+                    return RecordOutcome::Metadata;
                 }
                 let kind = format!("item/{kind}");
                 let name = Some(Name::Record(id));
                 emit.push(What::DataGiven(name, Data { kind, payload: item.whole() }));
             }
         }
-        Fate::InParts
+        RecordOutcome::InParts
     }
 
     /// Emits a call. A call that fails at once has only an `item/completed`, so it is emitted then.
     fn called(
         &mut self,
-        emit: &mut Emit<'_>,
+        emit: &mut Emitter<'_>,
         id: &Arc<str>,
         name: &str,
         input: Option<Json>,
@@ -162,14 +167,14 @@ impl ServerDecoder {
         }
     }
 
-    fn ended(&mut self, emit: &mut Emit<'_>, id: &Arc<str>, item: &Fields<'_>) {
+    fn ended(&mut self, emit: &mut Emitter<'_>, id: &Arc<str>, item: &Fields<'_>) {
         let Some(end) = item_end(item) else { return };
         let mut outcome = item_outcome(item);
         outcome.output = item.string("aggregatedOutput");
         emit.push(What::ToolEnded { call: Call::Id(id.clone()), end, outcome });
     }
 
-    fn compaction(&mut self, emit: &mut Emit<'_>) {
+    fn compaction(&mut self, emit: &mut Emitter<'_>) {
         let trigger = if self.prompted { "auto" } else { "manual" };
         if let Some(turn) = self.turn.as_ref().filter(|_| !self.prompted) {
             let (names, user) = (vec![turn_name(turn)], Vec::new());
@@ -182,7 +187,7 @@ impl ServerDecoder {
         emit.push(What::Compacted(Some(name), compaction));
     }
 
-    fn review_begins(&mut self, emit: &mut Emit<'_>, item: &Fields<'_>) {
+    fn review_begins(&mut self, emit: &mut Emitter<'_>, item: &Fields<'_>) {
         if let Some(turn) = self.turn.clone().filter(|_| !self.prompted) {
             self.prompted = true;
             let text = item.string("review").unwrap_or_default();

@@ -6,9 +6,9 @@ use unspool_core::json::Json;
 use unspool_core::part::Failure;
 use unspool_core::session::Usage;
 
-use super::super::{Emit, Fields};
+use super::super::{Emitter, Fields};
 
-pub(super) fn snapshot(emit: &mut Emit<'_>, kind: &str, content: Option<Json>) {
+pub(super) fn snapshot(emit: &mut Emitter<'_>, kind: &str, content: Option<Json>) {
     if let Some(content) = content {
         let sha256 = sha256(content.text().as_bytes());
         emit.push(What::SnapshotTaken { kind: kind.to_owned(), sha256, content });

@@ -7,14 +7,18 @@ use std::sync::Arc;
 use unspool_core::event::{Call, ToolEnd, What};
 use unspool_core::part::{Answer, Decision, Question, QuestionItem, QuestionKind, QuestionOption};
 
-use super::super::{Emit, Fate, Fields};
+use super::super::{Emitter, Fields, RecordOutcome};
 use super::events::EventsDecoder;
 
 impl EventsDecoder {
-    pub(super) fn permission_asked(&mut self, emit: &mut Emit<'_>, data: &Fields<'_>) -> Fate {
+    pub(super) fn permission_asked(
+        &mut self,
+        emit: &mut Emitter<'_>,
+        data: &Fields<'_>,
+    ) -> RecordOutcome {
         let asked = data.fields("permissionRequest");
         let Some(id) = asked.text("toolCallId").map(Arc::<str>::from) else {
-            return Fate::left_out("permission.requested for no call");
+            return RecordOutcome::left_out("permission.requested for no call");
         };
         let known = self.calls.get(&id).cloned();
         let tool = known.or_else(|| asked.string("toolName")).unwrap_or_default();
@@ -26,12 +30,16 @@ impl EventsDecoder {
         let (request_id, kind) = (data.string("requestId"), QuestionKind::Permission);
         let question = Question { request_id, kind, items: vec![item] };
         emit.push(What::QuestionAsked { call: Call::Id(id), tool, question, requested: true });
-        Fate::InParts
+        RecordOutcome::InParts
     }
 
-    pub(super) fn permission_answered(&mut self, emit: &mut Emit<'_>, data: &Fields<'_>) -> Fate {
+    pub(super) fn permission_answered(
+        &mut self,
+        emit: &mut Emitter<'_>,
+        data: &Fields<'_>,
+    ) -> RecordOutcome {
         let Some(id) = data.text("toolCallId").map(Arc::<str>::from) else {
-            return Fate::left_out("permission.completed for no call");
+            return RecordOutcome::left_out("permission.completed for no call");
         };
         let result = data.fields("result");
         let kind = result.string("kind").unwrap_or_default();
@@ -47,15 +55,15 @@ impl EventsDecoder {
         };
         let answer = Answer { decision, text, choices: Vec::new(), observed: true };
         emit.push(What::QuestionAnswered { call: Call::Id(id), answer });
-        Fate::InParts
+        RecordOutcome::InParts
     }
 
     /// A live question. It repeats the input of the call and adds the id of the request.
-    pub(super) fn request(&mut self, emit: &mut Emit<'_>, data: &Fields<'_>) -> Fate {
+    pub(super) fn request(&mut self, emit: &mut Emitter<'_>, data: &Fields<'_>) -> RecordOutcome {
         let Some(id) = data.text("toolCallId").map(Arc::<str>::from) else {
-            return Fate::left_out("question of no call");
+            return RecordOutcome::left_out("question of no call");
         };
-        let Some(question) = asked(data) else { return Fate::Metadata };
+        let Some(question) = asked(data) else { return RecordOutcome::Metadata };
         let request_id = data.string("requestId");
         if let Some(request) = request_id.clone() {
             self.live.requests.insert(request, id.clone());
@@ -63,13 +71,13 @@ impl EventsDecoder {
         let tool = self.calls.get(&id).cloned().unwrap_or_default();
         let question = Question { request_id, ..question };
         emit.push(What::QuestionAsked { call: Call::Id(id), tool, question, requested: false });
-        Fate::InParts
+        RecordOutcome::InParts
     }
 
-    pub(super) fn reply(&mut self, emit: &mut Emit<'_>, data: &Fields<'_>) -> Fate {
+    pub(super) fn reply(&mut self, emit: &mut Emitter<'_>, data: &Fields<'_>) -> RecordOutcome {
         let request = data.string("requestId").unwrap_or_default();
         let Some(call) = self.live.requests.remove(&request) else {
-            return Fate::left_out("answer to no question");
+            return RecordOutcome::left_out("answer to no question");
         };
         let form = data.fields("content");
         let choices: Vec<(String, String)> = form
@@ -91,7 +99,7 @@ impl EventsDecoder {
         let decision = if declined { Decision::Declined } else { Decision::Answered };
         let answer = Answer { decision, text, choices, observed: true };
         emit.push(What::QuestionAnswered { call: Call::Id(call), answer });
-        Fate::InParts
+        RecordOutcome::InParts
     }
 }
 

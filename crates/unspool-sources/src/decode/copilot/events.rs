@@ -13,7 +13,7 @@ use unspool_core::part::{Body, Compaction, Data, Failure, File, Interjection, No
 use unspool_core::session::{Parent, Trigger};
 use unspool_core::telling::{Name, Telling};
 
-use super::super::{Decoder, Emit, Fate, Fields, Record, Surroundings};
+use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome, SessionContext};
 use super::live::Live;
 use super::message::Step;
 
@@ -26,7 +26,7 @@ pub(super) struct EventsDecoder {
     parent: Option<(String, Option<String>)>,
     /// Project, branch and version; a sub-agent inherits those of its parent.
     #[serde(rename = "surroundings")]
-    surroundings: Surroundings,
+    session_context: SessionContext,
     /// The interaction id of the current turn.
     interaction: Option<Arc<str>>,
     /// Occurrences of each prompt text: hooks have no other name for a prompt.
@@ -38,10 +38,15 @@ pub(super) struct EventsDecoder {
 }
 
 impl Decoder for EventsDecoder {
-    fn decode(&mut self, record: &Record<'_>, fields: &Fields<'_>, out: &mut Vec<Event>) -> Fate {
+    fn decode(
+        &mut self,
+        record: &Record<'_>,
+        fields: &Fields<'_>,
+        out: &mut Vec<Event>,
+    ) -> RecordOutcome {
         let telling = if self.is_live { Telling::Stream } else { Telling::Log };
         let id = fields.text("id");
-        let mut emit = Emit::new(telling, record, id.as_deref(), out);
+        let mut emit = Emitter::new(telling, record, id.as_deref(), out);
         emit.at = fields.time("timestamp");
         let kind = fields.text("type").unwrap_or_default();
         let data = fields.fields("data");
@@ -58,12 +63,12 @@ impl Decoder for EventsDecoder {
         self.interaction.clone().map(Name::Prompt)
     }
 
-    fn surroundings(&self) -> Option<Surroundings> {
-        Some(self.surroundings.clone())
+    fn session_context(&self) -> Option<SessionContext> {
+        Some(self.session_context.clone())
     }
 
-    fn begin_in(&mut self, surroundings: Surroundings) {
-        self.surroundings = surroundings;
+    fn inherit_context(&mut self, session_context: SessionContext) {
+        self.session_context = session_context;
     }
 }
 
@@ -87,7 +92,7 @@ impl EventsDecoder {
         EventsDecoder { is_live, ..EventsDecoder::default() }
     }
 
-    fn event(&mut self, emit: &mut Emit<'_>, event: &Told<'_>) -> Fate {
+    fn event(&mut self, emit: &mut Emitter<'_>, event: &Told<'_>) -> RecordOutcome {
         let data = &event.data;
         match &*event.kind {
             "session.start" | "session.resume" => self.session(emit, event),
@@ -97,7 +102,7 @@ impl EventsDecoder {
                     emit.push(What::TurnEnded(EndReason::Idle));
                 }
                 emit.push(What::SessionEnded);
-                Fate::Metadata
+                RecordOutcome::Metadata
             }
             "user.message" => self.user(emit, event),
             "system.message" => {
@@ -105,7 +110,7 @@ impl EventsDecoder {
                     let (kind, sha256) = ("system-policy", sha256(content.text().as_bytes()));
                     emit.push(What::SnapshotTaken { kind: kind.to_owned(), sha256, content });
                 }
-                Fate::Metadata
+                RecordOutcome::Metadata
             }
             "assistant.turn_start" => self.start_step(emit, event),
             "assistant.turn_end" => self.end_step(emit),
@@ -126,14 +131,14 @@ impl EventsDecoder {
                 };
                 emit.push(What::Failed(Some(event.name()), failure));
                 emit.push(What::TurnEnded(EndReason::Failed(None)));
-                Fate::InParts
+                RecordOutcome::InParts
             }
             "abort" => {
                 emit.push(What::TurnEnded(EndReason::Interrupted));
-                Fate::Metadata
+                RecordOutcome::Metadata
             }
             "session.compaction_complete" => self.compaction(emit, event),
-            "session.compaction_start" => Fate::Metadata,
+            "session.compaction_start" => RecordOutcome::Metadata,
             "session.truncation" => {
                 let count = |name: &str| data.number(name).unwrap_or(0);
                 let text = format!(
@@ -167,44 +172,46 @@ impl EventsDecoder {
             | "session.mode_notice_delivered"
             | "external_tool.requested"
             | "external_tool.completed"
-            | "result" => Fate::Metadata,
-            kind if kind.starts_with("hook.") || kind.starts_with("model.") => Fate::left_out(kind),
+            | "result" => RecordOutcome::Metadata,
+            kind if kind.starts_with("hook.") || kind.starts_with("model.") => {
+                RecordOutcome::left_out(kind)
+            }
             _ => self.live(emit, event),
         }
     }
 
     /// Keeps an event of unknown type as a data part.
-    pub(super) fn unknown(&self, emit: &mut Emit<'_>, event: &Told<'_>) -> Fate {
+    pub(super) fn unknown(&self, emit: &mut Emitter<'_>, event: &Told<'_>) -> RecordOutcome {
         let kind = event.kind.clone().into_owned();
         let data = Data { kind, payload: event.data.whole() };
         emit.push(What::DataGiven(Some(event.name()), data));
-        Fate::InParts
+        RecordOutcome::InParts
     }
 
     // ── The session ─────────────────────────────────────────────────────────────────────────
 
-    fn session(&mut self, emit: &mut Emit<'_>, event: &Told<'_>) -> Fate {
+    fn session(&mut self, emit: &mut Emitter<'_>, event: &Told<'_>) -> RecordOutcome {
         let context = event.data.fields("context");
-        let Surroundings { project, branch, version } = &mut self.surroundings;
+        let SessionContext { project, branch, version } = &mut self.session_context;
         // A resumed process does not repeat unchanged values.
         *project = context.string("cwd").or(project.take());
         *branch = context.string("branch").or(branch.take());
         *version = event.data.string("copilotVersion").or(version.take());
-        self.tell_surroundings(emit);
+        self.report_session_context(emit);
         // A killed process writes no end for its turn.
         if event.kind == "session.resume" && self.interaction.is_some() {
             emit.push(What::TurnEnded(EndReason::Idle));
         }
-        Fate::Metadata
+        RecordOutcome::Metadata
     }
 
-    fn tell_surroundings(&self, emit: &mut Emit<'_>) {
-        let Surroundings { project, branch, version } = self.surroundings.clone();
+    fn report_session_context(&self, emit: &mut Emitter<'_>) {
+        let SessionContext { project, branch, version } = self.session_context.clone();
         emit.push(What::SessionTold { project, branch, version, cost_usd: None });
     }
 
     /// Emits the parent of a sub-agent. Its task names the session, its steps name the call.
-    fn tell_parent(&mut self, emit: &mut Emit<'_>, data: &Fields<'_>) {
+    fn tell_parent(&mut self, emit: &mut Emitter<'_>, data: &Fields<'_>) {
         let call = data.text("parentToolCallId");
         let told = match (&self.parent, started_by(data)) {
             (None, Some(session)) => Some((session.to_owned(), call.map(Cow::into_owned))),
@@ -223,35 +230,35 @@ impl EventsDecoder {
     /// Emits a notice for a setting that changed. Before the first turn it is an initial value.
     fn change(
         &mut self,
-        emit: &mut Emit<'_>,
+        emit: &mut Emitter<'_>,
         event: &Told<'_>,
         code: &str,
         from: &str,
         to: &str,
-    ) -> Fate {
+    ) -> RecordOutcome {
         let (from, to) = (event.data.text(from), event.data.text(to));
         match to.filter(|to| self.interaction.is_some() && from.as_ref() != Some(to)) {
             Some(to) => {
                 let from = from.map(|from| format!("{from} → ")).unwrap_or_default();
                 self.notice(emit, event, code, format!("{from}{to}"))
             }
-            None => Fate::Metadata,
+            None => RecordOutcome::Metadata,
         }
     }
 
     pub(super) fn notice(
         &self,
-        emit: &mut Emit<'_>,
+        emit: &mut Emitter<'_>,
         event: &Told<'_>,
         code: &str,
         text: String,
-    ) -> Fate {
+    ) -> RecordOutcome {
         emit.push(What::Noticed(Some(event.name()), Notice { code: code.to_owned(), text }));
-        Fate::InParts
+        RecordOutcome::InParts
     }
 
     /// Compaction runs in the background and takes effect at its end, which has the summary.
-    fn compaction(&self, emit: &mut Emit<'_>, event: &Told<'_>) -> Fate {
+    fn compaction(&self, emit: &mut Emitter<'_>, event: &Told<'_>) -> RecordOutcome {
         let data = &event.data;
         if data.truth("success") == Some(false) {
             let why = data.string("error").or_else(|| data.string("outcome"));
@@ -270,22 +277,22 @@ impl EventsDecoder {
             summary: data.string("summaryContent").unwrap_or_default(),
         };
         emit.push(What::Compacted(Some(event.name()), compaction));
-        Fate::InParts
+        RecordOutcome::InParts
     }
 
     // ── Turns ───────────────────────────────────────────────────────────────────────────────
 
-    fn user(&mut self, emit: &mut Emit<'_>, event: &Told<'_>) -> Fate {
+    fn user(&mut self, emit: &mut Emitter<'_>, event: &Told<'_>) -> RecordOutcome {
         let data = &event.data;
         let text = data.string("content").unwrap_or_default();
         let interaction: Arc<str> =
             data.text("interactionId").unwrap_or_else(|| event.id.clone()).as_ref().into();
         if data.is("delivery", "steering") || self.interaction.as_ref() == Some(&interaction) {
             emit.push(What::Interjected(Some(event.name()), Interjection { text }));
-            return Fate::InParts;
+            return RecordOutcome::InParts;
         }
         if self.parent.is_some() && self.interaction.is_none() {
-            self.tell_surroundings(emit);
+            self.report_session_context(emit);
         }
         let words = prompt_likeness(&text);
         let count = self.prompts.entry(words).or_default();
@@ -296,12 +303,12 @@ impl EventsDecoder {
         // The prompt of a sub-agent comes from its parent.
         let trigger = if self.parent.is_some() { Trigger::Agent } else { Trigger::User };
         self.begin(emit, interaction, Some(alike), trigger, user);
-        Fate::InParts
+        RecordOutcome::InParts
     }
 
     fn begin(
         &mut self,
-        emit: &mut Emit<'_>,
+        emit: &mut Emitter<'_>,
         interaction: Arc<str>,
         alike: Option<Name>,
         trigger: Trigger,
@@ -313,7 +320,7 @@ impl EventsDecoder {
     }
 
     /// Starts a turn without a prompt when the model continues on its own.
-    pub(super) fn goes_on(&mut self, emit: &mut Emit<'_>, data: &Fields<'_>) {
+    pub(super) fn goes_on(&mut self, emit: &mut Emitter<'_>, data: &Fields<'_>) {
         if let Some(interaction) = data.text("interactionId")
             && self.interaction.as_deref() != Some(&*interaction)
         {
@@ -323,9 +330,14 @@ impl EventsDecoder {
 
     // ── Sub-agents ──────────────────────────────────────────────────────────────────────────
 
-    fn agent_starts(&mut self, emit: &mut Emit<'_>, whole: &Fields<'_>, data: &Fields<'_>) -> Fate {
+    fn agent_starts(
+        &mut self,
+        emit: &mut Emitter<'_>,
+        whole: &Fields<'_>,
+        data: &Fields<'_>,
+    ) -> RecordOutcome {
         let Some(agent) = self.agent(whole, data) else {
-            return Fate::left_out("start of a sub-agent's sub-agent");
+            return RecordOutcome::left_out("start of a sub-agent's sub-agent");
         };
         emit.push(What::AgentStarted {
             agent,
@@ -333,21 +345,21 @@ impl EventsDecoder {
             task: data.string("agentDescription").unwrap_or_default(),
             background: data.is("executionMode", "background"),
         });
-        Fate::InParts
+        RecordOutcome::InParts
     }
 
     fn agent_ends(
         &mut self,
-        emit: &mut Emit<'_>,
+        emit: &mut Emitter<'_>,
         whole: &Fields<'_>,
         data: &Fields<'_>,
         end: AgentEnd,
-    ) -> Fate {
+    ) -> RecordOutcome {
         let Some(agent) = self.agent(whole, data) else {
-            return Fate::left_out("end of a sub-agent's sub-agent");
+            return RecordOutcome::left_out("end of a sub-agent's sub-agent");
         };
         emit.push(What::AgentEnded { agent, end });
-        Fate::InParts
+        RecordOutcome::InParts
     }
 
     /// The agent that an event refers to, if a call of this session started it.

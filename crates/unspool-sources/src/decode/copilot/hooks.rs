@@ -14,7 +14,7 @@ use unspool_core::part::{Body, Text};
 use unspool_core::session::{Parent, Trigger};
 use unspool_core::telling::{Name, Telling};
 
-use super::super::{Decoder, Emit, Fate, Fields, Record};
+use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome};
 use super::events::prompt_likeness;
 
 #[derive(Default, Serialize, Deserialize)]
@@ -29,10 +29,15 @@ pub(super) struct HooksDecoder {
 }
 
 impl Decoder for HooksDecoder {
-    fn decode(&mut self, record: &Record<'_>, fields: &Fields<'_>, out: &mut Vec<Event>) -> Fate {
+    fn decode(
+        &mut self,
+        record: &Record<'_>,
+        fields: &Fields<'_>,
+        out: &mut Vec<Event>,
+    ) -> RecordOutcome {
         let event = fields.string("event").unwrap_or_default();
         let payload = fields.fields("payload");
-        let mut emit = Emit::new(Telling::Hooks, record, None, out);
+        let mut emit = Emitter::new(Telling::Hooks, record, None, out);
         let at = payload.number("timestamp").and_then(|at| i64::try_from(at).ok());
         emit.at = at.and_then(|at| Timestamp::from_millisecond(at).ok());
         match &*event {
@@ -40,11 +45,11 @@ impl Decoder for HooksDecoder {
                 let (branch, version, cost_usd) = (None, None, None);
                 let project = payload.string("cwd");
                 emit.push(What::SessionTold { project, branch, version, cost_usd });
-                Fate::Metadata
+                RecordOutcome::Metadata
             }
             "sessionEnd" => {
                 emit.push(What::SessionEnded);
-                Fate::Metadata
+                RecordOutcome::Metadata
             }
             "userPromptSubmitted" => self.prompt(&mut emit, &payload),
             "preToolUse" => self.tool_starts(&mut emit, &payload),
@@ -60,15 +65,15 @@ impl Decoder for HooksDecoder {
             "postToolUseFailure" => self.tool_ends(&mut emit, &payload, ToolEnd::Failed),
             "agentStop" => {
                 emit.push(What::TurnEnded(EndReason::Completed));
-                Fate::Metadata
+                RecordOutcome::Metadata
             }
             "subagentStop" => {
                 let id = payload.text("agentId").map(|id| id.into());
                 let agent = AgentRef { call: None, id };
                 emit.push(What::AgentEnded { agent, end: AgentEnd::Completed });
-                Fate::InParts
+                RecordOutcome::InParts
             }
-            _ => Fate::left_out(format!("hook/{event}")),
+            _ => RecordOutcome::left_out(format!("hook/{event}")),
         }
     }
 
@@ -78,11 +83,11 @@ impl Decoder for HooksDecoder {
 }
 
 impl HooksDecoder {
-    fn prompt(&mut self, emit: &mut Emit<'_>, payload: &Fields<'_>) -> Fate {
+    fn prompt(&mut self, emit: &mut Emitter<'_>, payload: &Fields<'_>) -> RecordOutcome {
         let text = payload.string("prompt").unwrap_or_default();
         // Copilot reports that a background task is done; this starts no turn.
         if text.starts_with("<system_notification>") {
-            return Fate::left_out("hook/userPromptSubmitted of a notification");
+            return RecordOutcome::left_out("hook/userPromptSubmitted of a notification");
         }
         if let Some(parent) = payload.text("parentAgentId") {
             let session = SessionId::of(super::AGENT, &parent);
@@ -96,7 +101,7 @@ impl HooksDecoder {
         let names = vec![Name::Alike(words, *count - 1)];
         let user = vec![Body::Text(Text { text, ..Text::default() })];
         emit.push(What::TurnStarted { names, trigger: Trigger::User, user });
-        Fate::InParts
+        RecordOutcome::InParts
     }
 
     fn next(&mut self, likeness: u64) -> Call {
@@ -105,7 +110,7 @@ impl HooksDecoder {
         Call::Alike(likeness, *count - 1)
     }
 
-    fn tool_starts(&mut self, emit: &mut Emit<'_>, payload: &Fields<'_>) -> Fate {
+    fn tool_starts(&mut self, emit: &mut Emitter<'_>, payload: &Fields<'_>) -> RecordOutcome {
         let name = payload.string("toolName").unwrap_or_default();
         let likeness = payload.likeness(&name, "toolArgs");
         let call = self.next(likeness);
@@ -120,10 +125,15 @@ impl HooksDecoder {
             title: None,
             running: true,
         })));
-        Fate::InParts
+        RecordOutcome::InParts
     }
 
-    fn tool_ends(&mut self, emit: &mut Emit<'_>, payload: &Fields<'_>, end: ToolEnd) -> Fate {
+    fn tool_ends(
+        &mut self,
+        emit: &mut Emitter<'_>,
+        payload: &Fields<'_>,
+        end: ToolEnd,
+    ) -> RecordOutcome {
         let name = payload.text("toolName").unwrap_or_default();
         let likeness = payload.likeness(&name, "toolArgs");
         let open = self.open.get_mut(&likeness).filter(|open| !open.is_empty());
@@ -134,6 +144,6 @@ impl HooksDecoder {
         let told = payload.fields("toolResult").string("textResultForLlm");
         let output = told.or_else(|| payload.string("error"));
         emit.push(What::ToolEnded { call, end, outcome: Outcome { output, ..Outcome::default() } });
-        Fate::InParts
+        RecordOutcome::InParts
     }
 }

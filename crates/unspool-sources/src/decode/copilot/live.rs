@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use unspool_core::event::{Call, EndReason, Voice, What};
 use unspool_core::session::{Title, TitleOrigin};
 
-use super::super::{Emit, Fate, Fields};
+use super::super::{Emitter, Fields, RecordOutcome};
 use super::events::{EventsDecoder, Told};
 
 /// State of the live stream within the current step.
@@ -55,7 +55,7 @@ impl Live {
 }
 
 impl EventsDecoder {
-    pub(super) fn live(&mut self, emit: &mut Emit<'_>, event: &Told<'_>) -> Fate {
+    pub(super) fn live(&mut self, emit: &mut Emitter<'_>, event: &Told<'_>) -> RecordOutcome {
         let data = &event.data;
         match &*event.kind {
             "assistant.message_delta" => self.grow(emit, Voice::Text, "messageId", data),
@@ -85,17 +85,17 @@ impl EventsDecoder {
                     let origin = TitleOrigin::Generated;
                     emit.push(What::TitleTold(Title { text, origin }));
                 }
-                Fate::Metadata
+                RecordOutcome::Metadata
             }
             "assistant.idle" | "session.idle" => {
                 let aborted = data.flag("aborted");
                 let reason = if aborted { EndReason::Interrupted } else { EndReason::Completed };
                 emit.push(What::TurnEnded(reason));
-                Fate::Metadata
+                RecordOutcome::Metadata
             }
             // `assistant.message` carries the same content.
             "assistant.message_start" | "assistant.reasoning" | "agent.interrupted" => {
-                Fate::Metadata
+                RecordOutcome::Metadata
             }
             // The delta of a `tool.execution_partial_result`, which has the whole output.
             "tool.shell_output"
@@ -111,47 +111,53 @@ impl EventsDecoder {
             | "session.skills_loaded"
             | "session.todos_changed"
             | "session.tools_updated"
-            | "session.usage_info" => Fate::left_out(&*event.kind),
+            | "session.usage_info" => RecordOutcome::left_out(&*event.kind),
             _ => self.unknown(emit, event),
         }
     }
 
-    fn grow(&mut self, emit: &mut Emit<'_>, voice: Voice, id: &str, data: &Fields<'_>) -> Fate {
+    fn grow(
+        &mut self,
+        emit: &mut Emitter<'_>,
+        voice: Voice,
+        id: &str,
+        data: &Fields<'_>,
+    ) -> RecordOutcome {
         if self.live.cut {
-            return Fate::left_out("delta after a retry");
+            return RecordOutcome::left_out("delta after a retry");
         }
         let nth = self.live.nth(voice, &data.text(id).unwrap_or_default());
         let text = data.string("deltaContent").unwrap_or_default();
         emit.push(What::Grew { voice, block: self.step.block(voice, nth), text });
-        Fate::InParts
+        RecordOutcome::InParts
     }
 
-    fn grow_input(&mut self, emit: &mut Emit<'_>, data: &Fields<'_>) -> Fate {
+    fn grow_input(&mut self, emit: &mut Emitter<'_>, data: &Fields<'_>) -> RecordOutcome {
         let Some(id) = data.text("toolCallId").filter(|_| !self.live.cut) else {
-            return Fate::left_out("delta after a retry");
+            return RecordOutcome::left_out("delta after a retry");
         };
         self.live.open = Some(Open::Tool);
         let name = data.string("toolName").unwrap_or_default();
         let text = data.string("inputDelta").unwrap_or_default();
         emit.push(What::ToolInputGrew { call: Call::Id(id.into()), name, text });
-        Fate::InParts
+        RecordOutcome::InParts
     }
 
     /// Emits the new end of partial output. Copilot elides the middle of long output; nothing more
     /// can be emitted then until the result arrives.
-    fn print(&mut self, emit: &mut Emit<'_>, data: &Fields<'_>) -> Fate {
+    fn print(&mut self, emit: &mut Emitter<'_>, data: &Fields<'_>) -> RecordOutcome {
         let id: Arc<str> = data.text("toolCallId").unwrap_or_default().into();
         let output = data.string("partialOutput").unwrap_or_default();
         if !self.calls.contains_key(&id) {
-            return Fate::left_out("output of no call");
+            return RecordOutcome::left_out("output of no call");
         }
         let told = self.live.printed.entry(id.clone()).or_default();
         let Some(text) = output.get(*told..).filter(|text| !text.is_empty()) else {
-            return Fate::Metadata;
+            return RecordOutcome::Metadata;
         };
         let text = text.to_owned();
         *told = output.len();
         emit.push(What::ToolOutputGrew { call: Call::Id(id), text });
-        Fate::InParts
+        RecordOutcome::InParts
     }
 }

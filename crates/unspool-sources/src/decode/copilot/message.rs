@@ -12,7 +12,7 @@ use unspool_core::part::Data;
 use unspool_core::session::Usage;
 use unspool_core::telling::Name;
 
-use super::super::{Emit, Fate, Fields};
+use super::super::{Emitter, Fields, RecordOutcome};
 use super::events::{EventsDecoder, Told};
 
 /// The current model call.
@@ -54,7 +54,13 @@ struct Blocks {
 }
 
 impl Blocks {
-    fn say(&mut self, emit: &mut Emit<'_>, voice: Voice, text: String, detail: SaidDetail) -> bool {
+    fn say(
+        &mut self,
+        emit: &mut Emitter<'_>,
+        voice: Voice,
+        text: String,
+        detail: SaidDetail,
+    ) -> bool {
         if text.trim().is_empty() && !detail.redacted {
             return false;
         }
@@ -69,7 +75,7 @@ impl Blocks {
     }
 
     /// Emits reasoning. If only its encrypted form is stored, it is redacted.
-    fn think(&mut self, emit: &mut Emit<'_>, text: String, signature: Signature) -> bool {
+    fn think(&mut self, emit: &mut Emitter<'_>, text: String, signature: Signature) -> bool {
         let (signer, signature) = signature;
         let signature = signature.filter(|signature| !signature.is_empty());
         let signer = signature.is_some().then(|| signer.to_owned());
@@ -79,7 +85,7 @@ impl Blocks {
     }
 
     /// A reasoning block in its provider's format.
-    fn reasoning(&mut self, emit: &mut Emit<'_>, block: &Fields<'_>) -> bool {
+    fn reasoning(&mut self, emit: &mut Emitter<'_>, block: &Fields<'_>) -> bool {
         match block.text("type").as_deref() {
             Some("redacted_thinking") => {
                 self.think(emit, String::new(), ("anthropic", block.string("data")))
@@ -102,17 +108,17 @@ impl Blocks {
 }
 
 impl EventsDecoder {
-    pub(super) fn start_step(&mut self, emit: &mut Emit<'_>, event: &Told<'_>) -> Fate {
+    pub(super) fn start_step(&mut self, emit: &mut Emitter<'_>, event: &Told<'_>) -> RecordOutcome {
         self.goes_on(emit, &event.data);
         let id: Arc<str> = (&*event.id).into();
         self.step = Step { id: Some(id.clone()), ..Step::default() };
         self.live.begin();
         emit.push(What::StepStarted { step: Name::Message(id), model: None });
-        Fate::Metadata
+        RecordOutcome::Metadata
     }
 
     /// Ends the step. A step without tool calls ends its turn too: the log has no other sign of it.
-    pub(super) fn end_step(&mut self, emit: &mut Emit<'_>) -> Fate {
+    pub(super) fn end_step(&mut self, emit: &mut Emitter<'_>) -> RecordOutcome {
         let Step { id, done, stop_reason } = std::mem::take(&mut self.step);
         if let Some(id) = id {
             emit.push(What::StepEnded { step: Name::Message(id), stop_reason });
@@ -120,13 +126,13 @@ impl EventsDecoder {
         if done {
             emit.push(What::TurnEnded(EndReason::Completed));
         }
-        Fate::Metadata
+        RecordOutcome::Metadata
     }
 
     /// Token usage of the current step. The log writes it before the message it belongs to.
-    pub(super) fn usage(&mut self, emit: &mut Emit<'_>, told: &Fields<'_>) -> Fate {
+    pub(super) fn usage(&mut self, emit: &mut Emitter<'_>, told: &Fields<'_>) -> RecordOutcome {
         let Some(step) = self.step.name() else {
-            return Fate::left_out("usage of no step");
+            return RecordOutcome::left_out("usage of no step");
         };
         let count = |name: &str| told.number(name).unwrap_or(0);
         // Copilot counts as OpenAI does: input includes cached tokens, output includes reasoning.
@@ -144,10 +150,10 @@ impl EventsDecoder {
         emit.push(What::StepStarted { step: step.clone(), model });
         emit.push(What::UsageTold { step, usage });
         self.step.stop_reason = told.string("finishReason");
-        Fate::Metadata
+        RecordOutcome::Metadata
     }
 
-    pub(super) fn message(&mut self, emit: &mut Emit<'_>, data: &Fields<'_>) -> Fate {
+    pub(super) fn message(&mut self, emit: &mut Emitter<'_>, data: &Fields<'_>) -> RecordOutcome {
         if let Some(step) = self.step.name() {
             emit.push(What::StepStarted { step, model: data.string("model") });
         }
@@ -195,10 +201,10 @@ impl EventsDecoder {
             }
         }
         self.step.done = called.is_empty();
-        if made || !called.is_empty() { Fate::InParts } else { Fate::Metadata }
+        if made || !called.is_empty() { RecordOutcome::InParts } else { RecordOutcome::Metadata }
     }
 
-    fn call(&mut self, emit: &mut Emit<'_>, request: &Fields<'_>) {
+    fn call(&mut self, emit: &mut Emitter<'_>, request: &Fields<'_>) {
         let id: Arc<str> = request.text("toolCallId").unwrap_or_default().into();
         let name = request.string("name").unwrap_or_default();
         let title = request.string("intentionSummary").or_else(|| request.string("toolTitle"));
@@ -221,7 +227,7 @@ impl EventsDecoder {
 /// Emits a message without `orderedBlocks` in the usual order: reasoning, then text. Its tools
 /// follow.
 fn unordered(
-    emit: &mut Emit<'_>,
+    emit: &mut Emitter<'_>,
     blocks: &mut Blocks,
     data: &Fields<'_>,
     reasoning: &Fields<'_>,

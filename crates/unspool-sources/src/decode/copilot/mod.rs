@@ -11,14 +11,14 @@ mod tool;
 
 use unspool_core::telling::Telling;
 
-use super::{Fields, Format, Recognised, Tells, resume};
+use super::{Fields, Format, RecordOwner, SessionsPerFile, resume};
 
 const AGENT: &str = "copilot";
 
 pub const LOG: Format = Format {
     agent: AGENT,
     telling: Telling::Log,
-    tells: Tells::Several,
+    sessions_per_file: SessionsPerFile::Several,
     name: "Copilot CLI session log",
     recognise: recognise_log,
     decoder: || Box::new(events::EventsDecoder::new(false)),
@@ -28,7 +28,7 @@ pub const LOG: Format = Format {
 pub const STREAM: Format = Format {
     agent: AGENT,
     telling: Telling::Stream,
-    tells: Tells::Several,
+    sessions_per_file: SessionsPerFile::Several,
     name: "Copilot CLI live events",
     recognise: recognise_stream,
     decoder: || Box::new(events::EventsDecoder::new(true)),
@@ -38,7 +38,7 @@ pub const STREAM: Format = Format {
 pub const HOOKS: Format = Format {
     agent: AGENT,
     telling: Telling::Hooks,
-    tells: Tells::Several,
+    sessions_per_file: SessionsPerFile::Several,
     name: "Copilot CLI hook payloads",
     recognise: recognise_hooks,
     decoder: || Box::new(hooks::HooksDecoder::default()),
@@ -47,21 +47,21 @@ pub const HOOKS: Format = Format {
 
 /// A log and the SDK's live events both begin with `session.start`; the second record tells them
 /// apart, because a log has no ephemeral records.
-fn recognise_log<'a>(fields: &Fields<'a>) -> Option<Recognised<'a>> {
+fn recognise_log<'a>(fields: &Fields<'a>) -> Option<RecordOwner<'a>> {
     if !is_event(fields) || fields.flag("ephemeral") {
         return None;
     }
     let place = place(fields);
-    Some(if let Recognised::Session(id) = place { Recognised::Perhaps(id) } else { place })
+    Some(if let RecordOwner::Session(id) = place { RecordOwner::Ambiguous(id) } else { place })
 }
 
-fn recognise_stream<'a>(fields: &Fields<'a>) -> Option<Recognised<'a>> {
+fn recognise_stream<'a>(fields: &Fields<'a>) -> Option<RecordOwner<'a>> {
     if is_event(fields) {
         return Some(place(fields));
     }
     // `--output-format json` names the session only in its last line.
     let is_result = fields.is("type", "result") && fields.has("exitCode");
-    fields.text("sessionId").filter(|_| is_result).map(Recognised::Session)
+    fields.text("sessionId").filter(|_| is_result).map(RecordOwner::Session)
 }
 
 fn is_event(fields: &Fields<'_>) -> bool {
@@ -69,32 +69,34 @@ fn is_event(fields: &Fields<'_>) -> bool {
     named && fields.has("id") && fields.has("timestamp") && fields.fields("data").is_object()
 }
 
-fn place<'a>(fields: &Fields<'a>) -> Recognised<'a> {
+fn place<'a>(fields: &Fields<'a>) -> RecordOwner<'a> {
     let kind = fields.text("type").unwrap_or_default();
     let data = fields.fields("data");
     match (&*kind, fields.text("agentId")) {
         // The start and end of a sub-agent belong to its parent.
-        ("subagent.started" | "subagent.completed" | "subagent.failed", _) => Recognised::Own,
+        ("subagent.started" | "subagent.completed" | "subagent.failed", _) => {
+            RecordOwner::MainSession
+        }
         (_, Some(id)) => {
             let parent = events::started_by(&data).map(|parent| parent.to_owned().into());
-            Recognised::SubAgent { id, parent }
+            RecordOwner::SubAgent { id, parent }
         }
         ("session.start", None) => match data.text("sessionId") {
-            Some(id) => Recognised::Session(id),
-            None => Recognised::Own,
+            Some(id) => RecordOwner::Session(id),
+            None => RecordOwner::MainSession,
         },
-        (_, None) => Recognised::Own,
+        (_, None) => RecordOwner::MainSession,
     }
 }
 
 /// A payload does not name its event, so the capturing side writes the name beside it.
-fn recognise_hooks<'a>(fields: &Fields<'a>) -> Option<Recognised<'a>> {
+fn recognise_hooks<'a>(fields: &Fields<'a>) -> Option<RecordOwner<'a>> {
     let event = fields.text("event")?;
     let payload = fields.fields("payload");
     let session = payload.text("sessionId")?;
     let inside = !matches!(&*event, "subagentStart" | "subagentStop");
     Some(match payload.text("agentId").filter(|_| inside) {
-        Some(id) => Recognised::SubAgent { id, parent: payload.text("parentAgentId") },
-        None => Recognised::Session(session),
+        Some(id) => RecordOwner::SubAgent { id, parent: payload.text("parentAgentId") },
+        None => RecordOwner::Session(session),
     })
 }

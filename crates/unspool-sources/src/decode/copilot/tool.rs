@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use unspool_core::event::{AgentRef, Call, Outcome, ToolCall, ToolEnd, What};
 
-use super::super::{Emit, Fate, Fields};
+use super::super::{Emitter, Fields, RecordOutcome};
 use super::events::EventsDecoder;
 
 impl EventsDecoder {
     /// Emits the agent or question that a call of certain tools starts.
     pub(super) fn called(
         &mut self,
-        emit: &mut Emit<'_>,
+        emit: &mut Emitter<'_>,
         id: &Arc<str>,
         tool: &str,
         input: &Fields<'_>,
@@ -31,13 +31,17 @@ impl EventsDecoder {
         }
     }
 
-    pub(super) fn tool_starts(&mut self, emit: &mut Emit<'_>, data: &Fields<'_>) -> Fate {
+    pub(super) fn tool_starts(
+        &mut self,
+        emit: &mut Emitter<'_>,
+        data: &Fields<'_>,
+    ) -> RecordOutcome {
         let Some(id) = data.text("toolCallId").map(Arc::<str>::from) else {
-            return Fate::left_out("tool.execution_start of no call");
+            return RecordOutcome::left_out("tool.execution_start of no call");
         };
         if self.calls.contains_key(&id) {
             emit.push(What::ToolStarted { call: Call::Id(id) });
-            return Fate::InParts;
+            return RecordOutcome::InParts;
         }
         // A call that is in no message.
         let name = data.string("toolName").unwrap_or_default();
@@ -53,12 +57,12 @@ impl EventsDecoder {
             running: true,
         })));
         self.called(emit, &id, &name, &data.fields("arguments"));
-        Fate::InParts
+        RecordOutcome::InParts
     }
 
-    pub(super) fn tool_ends(&mut self, emit: &mut Emit<'_>, data: &Fields<'_>) -> Fate {
+    pub(super) fn tool_ends(&mut self, emit: &mut Emitter<'_>, data: &Fields<'_>) -> RecordOutcome {
         let Some(id) = data.text("toolCallId").map(Arc::<str>::from) else {
-            return Fate::left_out("tool.execution_complete of no call");
+            return RecordOutcome::left_out("tool.execution_complete of no call");
         };
         // Events of the sub-agent may still refer to its call.
         let tool = match self.calls.get(&id) {
@@ -83,6 +87,6 @@ impl EventsDecoder {
         let kept = data.json("result").filter(|_| shown);
         let outcome = Outcome { output, result: kept, exit_code, duration_ms: None };
         emit.push(What::ToolEnded { call: Call::Id(id), end, outcome });
-        Fate::InParts
+        RecordOutcome::InParts
     }
 }

@@ -18,7 +18,7 @@ use unspool_core::part::{Body, Data, Failure, File, Notice, Text};
 use unspool_core::session::{Title, TitleOrigin, Trigger};
 use unspool_core::telling::{Name, Telling};
 
-use super::super::{Decoder, Emit, Fate, Fields, Record};
+use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome};
 use super::message::Calls;
 
 #[derive(Default, Serialize, Deserialize)]
@@ -42,8 +42,13 @@ pub(super) struct ChatDecoder {
 }
 
 impl Decoder for ChatDecoder {
-    fn decode(&mut self, record: &Record<'_>, fields: &Fields<'_>, out: &mut Vec<Event>) -> Fate {
-        let mut emit = Emit::new(Telling::Log, record, None, out);
+    fn decode(
+        &mut self,
+        record: &Record<'_>,
+        fields: &Fields<'_>,
+        out: &mut Vec<Event>,
+    ) -> RecordOutcome {
+        let mut emit = Emitter::new(Telling::Log, record, None, out);
         if super::is_head(fields) {
             return self.head(&mut emit, fields);
         }
@@ -70,27 +75,27 @@ impl Decoder for ChatDecoder {
 }
 
 impl ChatDecoder {
-    fn head(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
+    fn head(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>) -> RecordOutcome {
         self.sub_agent |= fields.is("kind", "subagent");
         let folders: Vec<String> = fields.read("directories").unwrap_or_default();
         let project = folders.into_iter().next();
         if std::mem::replace(&mut self.begun, true) && project.is_none() {
-            return Fate::Metadata;
+            return RecordOutcome::Metadata;
         }
         emit.at = fields.time("startTime");
         self.tell_project(emit, project);
         self.set(emit, fields);
-        Fate::Metadata
+        RecordOutcome::Metadata
     }
 
-    fn tell_project(&mut self, emit: &mut Emit<'_>, project: Option<String>) {
+    fn tell_project(&mut self, emit: &mut Emitter<'_>, project: Option<String>) {
         self.has_project |= project.is_some();
         let (branch, version, cost_usd) = (None, None, None);
         emit.push(What::SessionTold { project, branch, version, cost_usd });
     }
 
     /// Applies changed fields of the chat.
-    fn set(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
+    fn set(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>) -> RecordOutcome {
         emit.at = emit.at.or_else(|| fields.time("lastUpdated"));
         if let Some(text) = fields.string("summary").filter(|text| !text.is_empty()) {
             if self.sub_agent {
@@ -102,7 +107,7 @@ impl ChatDecoder {
             }
         }
         if !fields.has("messages") {
-            return Fate::Metadata;
+            return RecordOutcome::Metadata;
         }
         let at = emit.at;
         let mut made = false;
@@ -113,17 +118,17 @@ impl ChatDecoder {
             if is_context(&message) {
                 self.context(emit, &message);
             } else if !self.told.contains_key(&key) {
-                made |= self.message(emit, &message) == Fate::InParts;
+                made |= self.message(emit, &message) == RecordOutcome::InParts;
             }
         }
         emit.at = at;
         made |= self.removed(emit, &listed);
-        if made { Fate::InParts } else { Fate::Metadata }
+        if made { RecordOutcome::InParts } else { RecordOutcome::Metadata }
     }
 
     /// Ends the turn if its prompt is no longer listed: Gemini removes a prompt whose request
     /// failed or was cancelled.
-    fn removed(&mut self, emit: &mut Emit<'_>, listed: &[u64]) -> bool {
+    fn removed(&mut self, emit: &mut Emitter<'_>, listed: &[u64]) -> bool {
         let Some(prompt) = self.prompts.last().filter(|_| self.waits) else { return false };
         if listed.contains(&key("user", prompt)) {
             return false;
@@ -139,7 +144,7 @@ impl ChatDecoder {
     }
 
     /// Gemini's own first message to the model, which includes the workspace folders.
-    fn context(&mut self, emit: &mut Emit<'_>, message: &Fields<'_>) {
+    fn context(&mut self, emit: &mut Emitter<'_>, message: &Fields<'_>) {
         let Some(text) = message.list("content").find_map(|part| part.string("text")) else {
             return;
         };
@@ -153,24 +158,24 @@ impl ChatDecoder {
         emit.push(What::SnapshotTaken { kind, sha256, content });
     }
 
-    fn rewind(&mut self, emit: &mut Emit<'_>, id: &str) -> Fate {
+    fn rewind(&mut self, emit: &mut Emitter<'_>, id: &str) -> RecordOutcome {
         let from = self.prompts.iter().position(|prompt| **prompt == *id);
         let turns = self.prompts.iter().skip(from.unwrap_or(self.prompts.len()));
         let turns: Vec<Name> = turns.cloned().map(Name::Prompt).collect();
         if !turns.is_empty() {
             emit.push(What::Rewound { turns });
         }
-        Fate::Metadata
+        RecordOutcome::Metadata
     }
 
     // ── Messages ────────────────────────────────────────────────────────────────────────────
 
-    fn message(&mut self, emit: &mut Emit<'_>, message: &Fields<'_>) -> Fate {
+    fn message(&mut self, emit: &mut Emitter<'_>, message: &Fields<'_>) -> RecordOutcome {
         emit.at = message.time("timestamp").or(emit.at);
         let key = key_of(message);
         let content = message.whole().canonical_digest();
         if self.told.insert(key, content) == Some(content) {
-            return Fate::left_out("repeated message");
+            return RecordOutcome::left_out("repeated message");
         }
         let id: Arc<str> = message.text("id").unwrap_or_default().into();
         let name = || Some(Name::Record(id.clone()));
@@ -180,23 +185,28 @@ impl ChatDecoder {
             Some("error") => {
                 let failure = Failure { text: text_of(message), ..Failure::default() };
                 emit.push(What::Failed(name(), failure));
-                Fate::InParts
+                RecordOutcome::InParts
             }
             Some(kind @ ("info" | "warning")) => {
                 let code = if kind == "info" { "informational" } else { kind }.to_owned();
                 emit.push(What::Noticed(name(), Notice { code, text: text_of(message) }));
-                Fate::InParts
+                RecordOutcome::InParts
             }
             kind => {
                 let kind = kind.unwrap_or("message").to_owned();
                 let data = Data { kind, payload: message.whole() };
                 emit.push(What::DataGiven(name(), data));
-                Fate::InParts
+                RecordOutcome::InParts
             }
         }
     }
 
-    fn user(&mut self, emit: &mut Emit<'_>, id: &Arc<str>, message: &Fields<'_>) -> Fate {
+    fn user(
+        &mut self,
+        emit: &mut Emitter<'_>,
+        id: &Arc<str>,
+        message: &Fields<'_>,
+    ) -> RecordOutcome {
         let mut responses = message.list("content").filter(|part| part.has("functionResponse"));
         if responses.next().is_some() {
             return self.responses(emit, message);
@@ -213,7 +223,7 @@ impl ChatDecoder {
         let again = self.sub_agent && self.prompts.len() > 1;
         let trigger = if again { Trigger::Continuation } else { Trigger::User };
         emit.push(What::TurnStarted { names, trigger, user });
-        Fate::InParts
+        RecordOutcome::InParts
     }
 }
 

@@ -10,7 +10,7 @@ use unspool_core::part::{Body, Text};
 use unspool_core::session::Trigger;
 use unspool_core::telling::{Name, Telling};
 
-use super::super::{Decoder, Emit, Fate, Fields, Record};
+use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome};
 
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -26,31 +26,36 @@ pub(super) struct HooksDecoder {
 }
 
 impl Decoder for HooksDecoder {
-    fn decode(&mut self, record: &Record<'_>, fields: &Fields<'_>, out: &mut Vec<Event>) -> Fate {
+    fn decode(
+        &mut self,
+        record: &Record<'_>,
+        fields: &Fields<'_>,
+        out: &mut Vec<Event>,
+    ) -> RecordOutcome {
         let payload = fields.fields("payload");
         // Read the event name from the payload: the wrapper's may be empty.
         let event = payload.string("hook_event_name").unwrap_or_default();
-        let mut emit = Emit::new(Telling::Hooks, record, None, out);
+        let mut emit = Emitter::new(Telling::Hooks, record, None, out);
         emit.at = payload.time("timestamp");
         match &*event {
             "SessionStart" => {
                 let (branch, version, cost_usd) = (None, None, None);
                 let project = payload.string("cwd");
                 emit.push(What::SessionTold { project, branch, version, cost_usd });
-                Fate::Metadata
+                RecordOutcome::Metadata
             }
             "SessionEnd" => {
                 emit.push(What::SessionEnded);
-                Fate::Metadata
+                RecordOutcome::Metadata
             }
             "BeforeAgent" => self.prompt(&mut emit, &payload),
             "AfterAgent" => {
                 emit.push(What::TurnEnded(EndReason::Completed));
-                Fate::Metadata
+                RecordOutcome::Metadata
             }
             "BeforeTool" => self.tool_starts(&mut emit, &payload),
             "AfterTool" => self.tool_ends(&mut emit, &payload),
-            _ => Fate::left_out(format!("hook/{event}")),
+            _ => RecordOutcome::left_out(format!("hook/{event}")),
         }
     }
 
@@ -60,7 +65,7 @@ impl Decoder for HooksDecoder {
 }
 
 impl HooksDecoder {
-    fn prompt(&mut self, emit: &mut Emit<'_>, payload: &Fields<'_>) -> Fate {
+    fn prompt(&mut self, emit: &mut Emitter<'_>, payload: &Fields<'_>) -> RecordOutcome {
         let text = payload.string("prompt").unwrap_or_default();
         self.open.clear();
         self.counts.clear();
@@ -71,14 +76,14 @@ impl HooksDecoder {
         let names = vec![Name::Alike(words, *count - 1)];
         let user = vec![Body::Text(Text { text, ..Text::default() })];
         emit.push(What::TurnStarted { names, trigger: Trigger::User, user });
-        Fate::InParts
+        RecordOutcome::InParts
     }
 
-    fn tool_starts(&mut self, emit: &mut Emit<'_>, payload: &Fields<'_>) -> Fate {
+    fn tool_starts(&mut self, emit: &mut Emitter<'_>, payload: &Fields<'_>) -> RecordOutcome {
         let name = payload.string("tool_name").unwrap_or_default();
         let starts_agent = name == "invoke_agent";
         if self.agents > 0 && !starts_agent {
-            return Fate::left_out("hook/BeforeTool while a sub-agent runs");
+            return RecordOutcome::left_out("hook/BeforeTool while a sub-agent runs");
         }
         self.agents += u32::from(starts_agent);
         let likeness = payload.likeness(&name, "tool_input");
@@ -96,15 +101,15 @@ impl HooksDecoder {
             title: None,
             running: true,
         })));
-        Fate::InParts
+        RecordOutcome::InParts
     }
 
-    fn tool_ends(&mut self, emit: &mut Emit<'_>, payload: &Fields<'_>) -> Fate {
+    fn tool_ends(&mut self, emit: &mut Emitter<'_>, payload: &Fields<'_>) -> RecordOutcome {
         let name = payload.text("tool_name").unwrap_or_default();
         let likeness = payload.likeness(&name, "tool_input");
         let open = self.open.get_mut(&likeness).filter(|open| !open.is_empty());
         let Some(call) = open.map(|open| open.remove(0)) else {
-            return Fate::left_out("hook/AfterTool of no call");
+            return RecordOutcome::left_out("hook/AfterTool of no call");
         };
         if name == "invoke_agent" {
             self.agents = self.agents.saturating_sub(1);
@@ -114,6 +119,6 @@ impl HooksDecoder {
         let end = if error.is_some() { ToolEnd::Failed } else { ToolEnd::Completed };
         let output = error.or_else(|| response.string("llmContent"));
         emit.push(What::ToolEnded { call, end, outcome: Outcome { output, ..Outcome::default() } });
-        Fate::InParts
+        RecordOutcome::InParts
     }
 }

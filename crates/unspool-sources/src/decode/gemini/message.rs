@@ -8,7 +8,7 @@ use unspool_core::event::{SaidDetail, Voice, What};
 use unspool_core::session::Usage;
 use unspool_core::telling::Name;
 
-use super::super::{Emit, Fate, Fields};
+use super::super::{Emitter, Fields, RecordOutcome};
 use super::chat::{ChatDecoder, text_of};
 use super::tool::{called, ended, responded};
 
@@ -18,10 +18,10 @@ pub(super) type Calls = BTreeMap<Arc<str>, u64>;
 impl ChatDecoder {
     pub(super) fn model(
         &mut self,
-        emit: &mut Emit<'_>,
+        emit: &mut Emitter<'_>,
         id: &Arc<str>,
         message: &Fields<'_>,
-    ) -> Fate {
+    ) -> RecordOutcome {
         self.waits = false;
         let mut made = false;
         // As an editor's agent, Gemini collects the calls of all steps in one message without text,
@@ -33,17 +33,17 @@ impl ChatDecoder {
         for call in message.list("toolCalls") {
             made |= self.call(emit, &call);
         }
-        if made { Fate::InParts } else { Fate::Metadata }
+        if made { RecordOutcome::InParts } else { RecordOutcome::Metadata }
     }
 
-    fn step(&mut self, emit: &mut Emit<'_>, id: &Arc<str>, message: &Fields<'_>) -> bool {
+    fn step(&mut self, emit: &mut Emitter<'_>, id: &Arc<str>, message: &Fields<'_>) -> bool {
         let next = u32::try_from(self.steps.len()).unwrap_or(u32::MAX);
         let nth = *self.steps.entry(id.clone()).or_insert(next);
         let step = Name::Message(id.clone());
         emit.push(What::StepStarted { step: step.clone(), model: message.string("model") });
         let mut made = false;
         let mut thoughts = 0;
-        let mut think = |emit: &mut Emit<'_>, text: String| {
+        let mut think = |emit: &mut Emitter<'_>, text: String| {
             let (voice, block) = (Voice::Reasoning, Some(Name::Block(id.clone(), thoughts)));
             thoughts += 1;
             emit.push(What::Said { voice, block, text, detail: SaidDetail::default() });
@@ -83,7 +83,7 @@ impl ChatDecoder {
         made
     }
 
-    fn call(&mut self, emit: &mut Emit<'_>, call: &Fields<'_>) -> bool {
+    fn call(&mut self, emit: &mut Emitter<'_>, call: &Fields<'_>) -> bool {
         let Some(id) = call.text("id").map(Arc::<str>::from) else { return false };
         let content = call.whole().canonical_digest();
         match self.calls.insert(id.clone(), content) {
@@ -101,7 +101,11 @@ impl ChatDecoder {
 
     /// Function responses sent to the model. They repeat the calls' results, but a refused call is
     /// recorded only here.
-    pub(super) fn responses(&mut self, emit: &mut Emit<'_>, message: &Fields<'_>) -> Fate {
+    pub(super) fn responses(
+        &mut self,
+        emit: &mut Emitter<'_>,
+        message: &Fields<'_>,
+    ) -> RecordOutcome {
         let mut made = false;
         for part in message.list("content") {
             let response = part.fields("functionResponse");
@@ -113,7 +117,7 @@ impl ChatDecoder {
                 made = true;
             }
         }
-        if made { Fate::InParts } else { Fate::left_out("results told again") }
+        if made { RecordOutcome::InParts } else { RecordOutcome::left_out("results told again") }
     }
 }
 

@@ -11,14 +11,14 @@ mod tool;
 use unspool_core::id::digest;
 use unspool_core::telling::{Name, Telling};
 
-use super::{Fields, Format, Recognised, Tells, resume};
+use super::{Fields, Format, RecordOwner, SessionsPerFile, resume};
 
 const AGENT: &str = "gemini";
 
 pub const LOG: Format = Format {
     agent: AGENT,
     telling: Telling::Log,
-    tells: Tells::One,
+    sessions_per_file: SessionsPerFile::One,
     name: "Gemini CLI chat file",
     recognise: recognise_chat,
     decoder: || Box::new(chat::ChatDecoder::default()),
@@ -28,7 +28,7 @@ pub const LOG: Format = Format {
 pub const STREAM: Format = Format {
     agent: AGENT,
     telling: Telling::Stream,
-    tells: Tells::One,
+    sessions_per_file: SessionsPerFile::One,
     name: "Gemini CLI stream-json",
     recognise: recognise_stream,
     decoder: || Box::new(stream::StreamDecoder::default()),
@@ -38,7 +38,7 @@ pub const STREAM: Format = Format {
 pub const HOOKS: Format = Format {
     agent: AGENT,
     telling: Telling::Hooks,
-    tells: Tells::Several,
+    sessions_per_file: SessionsPerFile::Several,
     name: "Gemini CLI hook payloads",
     recognise: recognise_hooks,
     decoder: || Box::new(hooks::HooksDecoder::default()),
@@ -47,11 +47,11 @@ pub const HOOKS: Format = Format {
 
 /// Recognises the head of a chat, its first line. The head of a sub-agent does not name its parent:
 /// the folder does, and the result of the parent's call.
-fn recognise_chat<'a>(fields: &Fields<'a>) -> Option<Recognised<'a>> {
+fn recognise_chat<'a>(fields: &Fields<'a>) -> Option<RecordOwner<'a>> {
     let id = fields.text("sessionId").filter(|_| is_head(fields))?;
     Some(match fields.is("kind", "subagent") {
-        true => Recognised::SubAgent { id, parent: None },
-        false => Recognised::Session(id),
+        true => RecordOwner::SubAgent { id, parent: None },
+        false => RecordOwner::Session(id),
     })
 }
 
@@ -59,17 +59,17 @@ fn is_head(fields: &Fields<'_>) -> bool {
     fields.has("sessionId") && fields.has("projectHash") && fields.has("startTime")
 }
 
-fn recognise_stream<'a>(fields: &Fields<'a>) -> Option<Recognised<'a>> {
+fn recognise_stream<'a>(fields: &Fields<'a>) -> Option<RecordOwner<'a>> {
     let session = fields.text("session_id")?;
     let init = fields.is("type", "init") && fields.has("timestamp") && fields.has("model");
-    init.then_some(Recognised::Session(session))
+    init.then_some(RecordOwner::Session(session))
 }
 
 /// One payload per line, with the name of its event.
-fn recognise_hooks<'a>(fields: &Fields<'a>) -> Option<Recognised<'a>> {
+fn recognise_hooks<'a>(fields: &Fields<'a>) -> Option<RecordOwner<'a>> {
     let payload = fields.fields("payload");
     let session = payload.text("session_id").filter(|_| fields.has("event"))?;
-    payload.has("hook_event_name").then_some(Recognised::Session(session))
+    payload.has("hook_event_name").then_some(RecordOwner::Session(session))
 }
 
 /// The content hash of a prompt, for sources without prompt ids.

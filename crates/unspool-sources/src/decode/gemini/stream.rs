@@ -10,7 +10,7 @@ use unspool_core::part::{Body, Data, Failure, Notice, Text};
 use unspool_core::session::Trigger;
 use unspool_core::telling::{Name, Telling};
 
-use super::super::{Decoder, Emit, Fate, Fields, Record};
+use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome};
 use super::tool::called;
 
 #[derive(Default, Serialize, Deserialize)]
@@ -36,14 +36,19 @@ pub(super) struct StreamDecoder {
 }
 
 impl Decoder for StreamDecoder {
-    fn decode(&mut self, record: &Record<'_>, fields: &Fields<'_>, out: &mut Vec<Event>) -> Fate {
-        let mut emit = Emit::new(Telling::Stream, record, None, out);
+    fn decode(
+        &mut self,
+        record: &Record<'_>,
+        fields: &Fields<'_>,
+        out: &mut Vec<Event>,
+    ) -> RecordOutcome {
+        let mut emit = Emitter::new(Telling::Stream, record, None, out);
         emit.at = fields.time("timestamp");
         match fields.text("type").as_deref() {
             Some("init") => {
                 let (project, branch, version, cost_usd) = (None, None, None, None);
                 emit.push(What::SessionTold { project, branch, version, cost_usd });
-                Fate::Metadata
+                RecordOutcome::Metadata
             }
             Some("message") => self.message(&mut emit, fields),
             Some("tool_use") => {
@@ -51,7 +56,7 @@ impl Decoder for StreamDecoder {
                 self.parted = self.spoke;
                 let id: Arc<str> = fields.text("tool_id").unwrap_or_default().into();
                 called(&mut emit, &id, fields, "parameters", true);
-                Fate::InParts
+                RecordOutcome::InParts
             }
             Some("tool_result") => self.result_of(&mut emit, fields),
             Some("error") => {
@@ -64,13 +69,13 @@ impl Decoder for StreamDecoder {
                 } else {
                     What::Noticed(name, Notice { code: "warning".to_owned(), text })
                 });
-                Fate::InParts
+                RecordOutcome::InParts
             }
             Some("result") => self.result(&mut emit, fields),
             kind => {
                 let kind = kind.unwrap_or("frame").to_owned();
                 emit.push(What::DataGiven(None, Data { kind, payload: fields.whole() }));
-                Fate::InParts
+                RecordOutcome::InParts
             }
         }
     }
@@ -81,7 +86,7 @@ impl Decoder for StreamDecoder {
 }
 
 impl StreamDecoder {
-    fn message(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
+    fn message(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>) -> RecordOutcome {
         let text = fields.string("content").unwrap_or_default();
         if fields.is("role", "user") {
             let words = super::prompt_likeness(&text);
@@ -92,7 +97,7 @@ impl StreamDecoder {
             (self.step, self.answered) = (0, false);
             self.begin();
             emit.push(What::TurnStarted { names, trigger: Trigger::User, user });
-            return Fate::InParts;
+            return RecordOutcome::InParts;
         }
         self.go_on(emit);
         if self.parted && !text.trim().is_empty() {
@@ -108,11 +113,11 @@ impl StreamDecoder {
             self.spoke = true;
             emit.push(What::Grew { voice: Voice::Text, block, text });
         }
-        Fate::InParts
+        RecordOutcome::InParts
     }
 
     /// Moves to the next model call if the calls of this one have ended.
-    fn go_on(&mut self, emit: &mut Emit<'_>) {
+    fn go_on(&mut self, emit: &mut Emitter<'_>) {
         if std::mem::take(&mut self.answered) {
             emit.push(What::BlockEnded { block: self.block() });
             self.step += 1;
@@ -131,7 +136,7 @@ impl StreamDecoder {
         super::piece_name(self.step, self.piece)
     }
 
-    fn result_of(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
+    fn result_of(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>) -> RecordOutcome {
         self.answered = true;
         let id: Arc<str> = fields.text("tool_id").unwrap_or_default().into();
         let failed = !fields.is("status", "success");
@@ -141,14 +146,14 @@ impl StreamDecoder {
         let output = error.filter(|_| failed).or(shown);
         let outcome = Outcome { output, ..Outcome::default() };
         emit.push(What::ToolEnded { call: Call::Id(id), end, outcome });
-        Fate::InParts
+        RecordOutcome::InParts
     }
 
-    fn result(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
+    fn result(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>) -> RecordOutcome {
         emit.push(What::BlockEnded { block: self.block() });
         if fields.is("status", "success") {
             emit.push(What::TurnEnded(EndReason::Completed));
-            return Fate::Metadata;
+            return RecordOutcome::Metadata;
         }
         let error = fields.fields("error");
         let failure = Failure {
@@ -158,6 +163,6 @@ impl StreamDecoder {
         };
         emit.push(What::Failed(Some(Name::Alike(super::prompt_likeness("error"), 0)), failure));
         emit.push(What::TurnEnded(EndReason::Failed(None)));
-        Fate::InParts
+        RecordOutcome::InParts
     }
 }

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use unspool_core::event::{AgentEnd, AgentRef, Call, EndReason, Outcome, ToolCall, ToolEnd, What};
 
-use super::super::{Emit, Fields};
+use super::super::{Emitter, Fields};
 
 /// Emits a call. `input` is the name of its input field: `args` in the chat file, `parameters` in
 /// the stream.
 pub(super) fn called(
-    emit: &mut Emit<'_>,
+    emit: &mut Emitter<'_>,
     id: &Arc<str>,
     call: &Fields<'_>,
     input: &str,
@@ -38,7 +38,7 @@ pub(super) fn called(
 }
 
 /// Emits the end of a call of the chat file.
-pub(super) fn ended(emit: &mut Emit<'_>, id: &Arc<str>, call: &Fields<'_>) {
+pub(super) fn ended(emit: &mut Emitter<'_>, id: &Arc<str>, call: &Fields<'_>) {
     let name = call.text("name").unwrap_or_default();
     let response =
         call.list("result").map(|part| part.fields("functionResponse").fields("response"));
@@ -64,7 +64,7 @@ pub(super) fn ended(emit: &mut Emit<'_>, id: &Arc<str>, call: &Fields<'_>) {
 }
 
 /// Emits the result of a call that has no record of its own.
-pub(super) fn responded(emit: &mut Emit<'_>, id: &Arc<str>, response: &Fields<'_>) {
+pub(super) fn responded(emit: &mut Emitter<'_>, id: &Arc<str>, response: &Fields<'_>) {
     let name = response.text("name").unwrap_or_default();
     let told = response.fields("response");
     let error = told.string("error");
@@ -80,7 +80,7 @@ pub(super) fn responded(emit: &mut Emit<'_>, id: &Arc<str>, response: &Fields<'_
 }
 
 /// Emits the end of the sub-agent that a call started. `agentId` is the id of its session.
-fn agent(emit: &mut Emit<'_>, call: &Arc<str>, told: &Fields<'_>, display: &Fields<'_>) {
+fn agent(emit: &mut Emitter<'_>, call: &Arc<str>, told: &Fields<'_>, display: &Fields<'_>) {
     let Some(id) = told.text("agentId") else { return };
     let agent = AgentRef { call: Some(call.clone()), id: Some(id.into()) };
     let end = match display.text("terminateReason").as_deref() {

@@ -10,7 +10,7 @@ use unspool_core::part::{
 };
 use unspool_core::telling::Name;
 
-use super::super::{Emit, Fate, Fields};
+use super::super::{Emitter, Fields, RecordOutcome};
 use super::teller::Teller;
 use super::tool::call_of;
 
@@ -25,7 +25,7 @@ pub(super) struct Request {
 
 impl Teller {
     /// Finds the call that a request refers to, and sets its turn.
-    fn about(&mut self, emit: &mut Emit<'_>, body: &Fields<'_>) -> Option<Arc<str>> {
+    fn about(&mut self, emit: &mut Emitter<'_>, body: &Fields<'_>) -> Option<Arc<str>> {
         let tool = body.fields(if body.has("tool") { "tool" } else { "source" });
         let (message, call) = (tool.text("messageID")?, tool.text("callID")?);
         let turn = self.held(&message).and_then(|held| held.turn.clone());
@@ -33,7 +33,11 @@ impl Teller {
         Some(call_of(&message, &call))
     }
 
-    pub(super) fn permission_asked(&mut self, emit: &mut Emit<'_>, body: &Fields<'_>) -> Fate {
+    pub(super) fn permission_asked(
+        &mut self,
+        emit: &mut Emitter<'_>,
+        body: &Fields<'_>,
+    ) -> RecordOutcome {
         let request_id = body.string("id");
         let tool = body.string("permission").or_else(|| body.string("action")).unwrap_or_default();
         let question = format!("Allow {tool}?");
@@ -41,7 +45,7 @@ impl Teller {
             let name = request_id.map(|id| Name::Record(id.into()));
             let notice = Notice { code: "permission".to_owned(), text: question };
             emit.push(What::Noticed(name, notice));
-            return Fate::InParts;
+            return RecordOutcome::InParts;
         };
         if let Some(id) = &request_id {
             let request = Request { call: call.clone(), questions: Vec::new() };
@@ -50,10 +54,14 @@ impl Teller {
         let items = vec![QuestionItem { question, ..QuestionItem::default() }];
         let question = Question { request_id, kind: QuestionKind::Permission, items };
         emit.push(What::QuestionAsked { call: Call::Id(call), tool, question, requested: true });
-        Fate::InParts
+        RecordOutcome::InParts
     }
 
-    pub(super) fn permission_replied(&mut self, emit: &mut Emit<'_>, body: &Fields<'_>) -> Fate {
+    pub(super) fn permission_replied(
+        &mut self,
+        emit: &mut Emitter<'_>,
+        body: &Fields<'_>,
+    ) -> RecordOutcome {
         let reply = body.text("reply").unwrap_or_default();
         let (decision, text) = match &*reply {
             "once" => (Decision::Allowed, "allowed once"),
@@ -68,24 +76,38 @@ impl Teller {
         })
     }
 
-    pub(super) fn question_asked(&mut self, emit: &mut Emit<'_>, body: &Fields<'_>) -> Fate {
+    pub(super) fn question_asked(
+        &mut self,
+        emit: &mut Emitter<'_>,
+        body: &Fields<'_>,
+    ) -> RecordOutcome {
         let asked = self.about(emit, body).zip(questions(body, body.string("id")));
-        let Some((call, question)) = asked else { return Fate::left_out("question.asked") };
+        let Some((call, question)) = asked else {
+            return RecordOutcome::left_out("question.asked");
+        };
         if let Some(id) = &question.request_id {
             let questions = question.items.iter().map(|item| item.question.clone()).collect();
             self.requests.insert(id.clone(), Request { call: call.clone(), questions });
         }
         let tool = "question".to_owned();
         emit.push(What::QuestionAsked { call: Call::Id(call), tool, question, requested: true });
-        Fate::InParts
+        RecordOutcome::InParts
     }
 
-    pub(super) fn question_replied(&mut self, emit: &mut Emit<'_>, body: &Fields<'_>) -> Fate {
+    pub(super) fn question_replied(
+        &mut self,
+        emit: &mut Emitter<'_>,
+        body: &Fields<'_>,
+    ) -> RecordOutcome {
         let told: Vec<Vec<String>> = body.read("answers").unwrap_or_default();
         self.answered(emit, body, |request| answers(&request.questions, &told))
     }
 
-    pub(super) fn question_rejected(&mut self, emit: &mut Emit<'_>, body: &Fields<'_>) -> Fate {
+    pub(super) fn question_rejected(
+        &mut self,
+        emit: &mut Emitter<'_>,
+        body: &Fields<'_>,
+    ) -> RecordOutcome {
         self.answered(emit, body, |_| Answer {
             decision: Decision::Declined,
             text: "dismissed".to_owned(),
@@ -96,17 +118,17 @@ impl Teller {
 
     fn answered(
         &mut self,
-        emit: &mut Emit<'_>,
+        emit: &mut Emitter<'_>,
         body: &Fields<'_>,
         answer: impl FnOnce(&Request) -> Answer,
-    ) -> Fate {
+    ) -> RecordOutcome {
         let id = body.text("requestID").unwrap_or_default();
         let Some(request) = self.requests.remove(&*id) else {
-            return Fate::left_out("answer without its question");
+            return RecordOutcome::left_out("answer without its question");
         };
         let answer = answer(&request);
         emit.push(What::QuestionAnswered { call: Call::Id(request.call), answer });
-        Fate::InParts
+        RecordOutcome::InParts
     }
 }
 

@@ -9,7 +9,7 @@ use unspool_core::part::{Failure, Notice};
 use unspool_core::session::{Trigger, Usage};
 use unspool_core::telling::Name;
 
-use super::super::{Emit, Fate, Fields};
+use super::super::{Emitter, Fields, RecordOutcome};
 use super::moment;
 use super::teller::Teller;
 use super::user::created;
@@ -98,17 +98,17 @@ impl Teller {
         self.messages.iter_mut().rev().find(|message| *message.id == *id)
     }
 
-    pub(super) fn message(&mut self, emit: &mut Emit<'_>, info: &Fields<'_>) -> Fate {
+    pub(super) fn message(&mut self, emit: &mut Emitter<'_>, info: &Fields<'_>) -> RecordOutcome {
         if info.is("role", "user") {
             return self.user_message(emit, info);
         }
         self.assistant(emit, info);
         self.settle(emit, &info.text("id").unwrap_or_default(), false);
-        Fate::Metadata
+        RecordOutcome::Metadata
     }
 
     /// Records the state of an assistant message.
-    pub(super) fn assistant(&mut self, emit: &mut Emit<'_>, info: &Fields<'_>) {
+    pub(super) fn assistant(&mut self, emit: &mut Emitter<'_>, info: &Fields<'_>) {
         let id: Arc<str> = info.text("id").unwrap_or_default().into();
         emit.at = moment(&info.fields("time"), "completed").or_else(|| created(info));
         if self.held(&id).is_none() {
@@ -146,7 +146,7 @@ impl Teller {
 
     /// Adds the message of a part if it is missing: the capture began in its middle, or the source
     /// is `run`, which prints no messages.
-    pub(super) fn meet(&mut self, emit: &mut Emit<'_>, id: &str) {
+    pub(super) fn meet(&mut self, emit: &mut Emitter<'_>, id: &str) {
         if self.held(id).is_some() {
             return;
         }
@@ -161,7 +161,7 @@ impl Teller {
 
     /// Emits the end of the turn if it ended with this message: once, and again after each later
     /// update of the message (`again`).
-    pub(super) fn settle(&mut self, emit: &mut Emit<'_>, id: &str, again: bool) {
+    pub(super) fn settle(&mut self, emit: &mut Emitter<'_>, id: &str, again: bool) {
         let Some(message) = self.held(id) else { return };
         let Some(end) = message.end() else { return };
         if message.told == Some(end) && !again {
@@ -189,31 +189,35 @@ impl Teller {
 
     // ── Only in the server's events ─────────────────────────────────────────────────────────
 
-    pub(super) fn idle(&mut self, emit: &mut Emit<'_>) -> Fate {
+    pub(super) fn idle(&mut self, emit: &mut Emitter<'_>) -> RecordOutcome {
         if self.turn.is_some() || !self.messages.is_empty() {
             emit.push(What::TurnEnded(EndReason::Idle));
             self.ended = true;
             self.begin_waiting(emit);
         }
-        Fate::Metadata
+        RecordOutcome::Metadata
     }
 
-    pub(super) fn error(&mut self, emit: &mut Emit<'_>, error: &Fields<'_>) -> Fate {
+    pub(super) fn error(&mut self, emit: &mut Emitter<'_>, error: &Fields<'_>) -> RecordOutcome {
         if error.is("name", "MessageAbortedError") {
             emit.push(What::TurnEnded(EndReason::Interrupted));
-            return Fate::Metadata;
+            return RecordOutcome::Metadata;
         }
         // The failed message has the same error, unless its context was too long.
         let name = self.messages.last().map(Message::error_name);
         emit.push(What::Failed(name, failure(error)));
         emit.push(What::TurnEnded(EndReason::Failed(None)));
-        Fate::InParts
+        RecordOutcome::InParts
     }
 
     // ── Removals ────────────────────────────────────────────────────────────────────────────
 
     /// The user rewound past a message, or deleted it.
-    pub(super) fn message_removed(&mut self, emit: &mut Emit<'_>, body: &Fields<'_>) -> Fate {
+    pub(super) fn message_removed(
+        &mut self,
+        emit: &mut Emitter<'_>,
+        body: &Fields<'_>,
+    ) -> RecordOutcome {
         let id: Arc<str> = body.text("messageID").unwrap_or_default().into();
         let turn = self.held(&id).and_then(|message| message.turn.clone());
         if self.held(&id).is_none() {
@@ -224,35 +228,39 @@ impl Teller {
             if self.turn.as_ref() == Some(&id) {
                 self.ended = true;
             }
-            return Fate::Metadata;
+            return RecordOutcome::Metadata;
         }
         let with_turn = turn.as_ref().and_then(|turn| self.user(turn)).is_some_and(|u| u.removed);
         if with_turn {
-            return Fate::Metadata;
+            return RecordOutcome::Metadata;
         }
         emit.turn = turn.map(Name::Prompt);
         removed(emit, &id, "This reply was removed from the conversation.");
-        Fate::InParts
+        RecordOutcome::InParts
     }
 
-    pub(super) fn part_removed(&mut self, emit: &mut Emit<'_>, body: &Fields<'_>) -> Fate {
+    pub(super) fn part_removed(
+        &mut self,
+        emit: &mut Emitter<'_>,
+        body: &Fields<'_>,
+    ) -> RecordOutcome {
         let (message, part) =
             (body.string("messageID").unwrap_or_default(), body.text("partID").unwrap_or_default());
         match self.held(&message).map(|message| message.turn.clone()) {
             Some(turn) => {
                 emit.turn = turn.map(Name::Prompt);
                 removed(emit, &part, "A part of this reply was removed from the conversation.");
-                Fate::InParts
+                RecordOutcome::InParts
             }
             None => {
                 self.user_part_removed(emit, &message, &part);
-                Fate::Metadata
+                RecordOutcome::Metadata
             }
         }
     }
 }
 
-fn removed(emit: &mut Emit<'_>, id: &str, text: &str) {
+fn removed(emit: &mut Emitter<'_>, id: &str, text: &str) {
     let name = Name::Record(format!("{id}/removed").into());
     let notice = Notice { code: "removed".to_owned(), text: text.to_owned() };
     emit.push(What::Noticed(Some(name), notice));

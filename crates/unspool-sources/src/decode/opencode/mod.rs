@@ -21,7 +21,7 @@ use std::borrow::Cow;
 use jiff::Timestamp;
 use unspool_core::telling::Telling;
 
-use super::{Fields, Format, Recognised, Tells, resume};
+use super::{Fields, Format, RecordOwner, SessionsPerFile, resume};
 use teller::Teller;
 
 const AGENT: &str = "opencode";
@@ -32,7 +32,7 @@ const HEAD: &str = "opencode.session";
 pub const LOG: Format = Format {
     agent: AGENT,
     telling: Telling::Log,
-    tells: Tells::One,
+    sessions_per_file: SessionsPerFile::One,
     name: "OpenCode database",
     recognise: recognise_log,
     decoder: || Box::new(Teller::new(Telling::Log)),
@@ -42,7 +42,7 @@ pub const LOG: Format = Format {
 pub const EXPORT: Format = Format {
     agent: AGENT,
     telling: Telling::Log,
-    tells: Tells::One,
+    sessions_per_file: SessionsPerFile::One,
     name: "OpenCode export",
     recognise: recognise_export,
     decoder: || Box::new(Teller::new(Telling::Log)),
@@ -52,7 +52,7 @@ pub const EXPORT: Format = Format {
 pub const EVENTS: Format = Format {
     agent: AGENT,
     telling: Telling::Stream,
-    tells: Tells::Several,
+    sessions_per_file: SessionsPerFile::Several,
     name: "OpenCode events",
     recognise: recognise_event,
     decoder: || Box::new(Teller::new(Telling::Stream)),
@@ -62,38 +62,38 @@ pub const EVENTS: Format = Format {
 pub const RUN: Format = Format {
     agent: AGENT,
     telling: Telling::Stream,
-    tells: Tells::One,
+    sessions_per_file: SessionsPerFile::One,
     name: "OpenCode run --format json",
     recognise: recognise_run,
     decoder: || Box::new(Teller::new(Telling::Stream)),
     resume: resume::<Teller>,
 };
 
-fn recognise_log<'a>(fields: &Fields<'a>) -> Option<Recognised<'a>> {
+fn recognise_log<'a>(fields: &Fields<'a>) -> Option<RecordOwner<'a>> {
     if fields.is("type", HEAD) {
         return whose(fields);
     }
     let id = fields.text("id")?;
     (id.starts_with("evt_") && fields.has("seq") && fields.has("data"))
-        .then_some(Recognised::Format)
+        .then_some(RecordOwner::Format)
 }
 
-fn recognise_export<'a>(fields: &Fields<'a>) -> Option<Recognised<'a>> {
+fn recognise_export<'a>(fields: &Fields<'a>) -> Option<RecordOwner<'a>> {
     let info = fields.fields("info");
     let id = info.text("id")?;
     if id.starts_with("ses_") && info.has("directory") {
         return whose(&info);
     }
     let message = id.starts_with("msg_") && info.has("role") && fields.has("parts");
-    info.text("sessionID").filter(|_| message).map(Recognised::Session)
+    info.text("sessionID").filter(|_| message).map(RecordOwner::Session)
 }
 
-fn recognise_event<'a>(fields: &Fields<'a>) -> Option<Recognised<'a>> {
+fn recognise_event<'a>(fields: &Fields<'a>) -> Option<RecordOwner<'a>> {
     let event = unwrapped(fields);
     let kind = event.text("type")?;
     let named = event.text("id").is_some_and(|id| id.starts_with("evt_"));
     if kind == "sync" && event.has("syncEvent") {
-        return Some(Recognised::Format);
+        return Some(RecordOwner::Format);
     }
     if fields.has("seq") || !(event.has("properties") || (named && event.has("data"))) {
         return None;
@@ -105,20 +105,20 @@ fn recognise_event<'a>(fields: &Fields<'a>) -> Option<Recognised<'a>> {
     }
     let session = body.text("sessionID").or_else(|| info.text("sessionID"));
     let session = session.or_else(|| body.fields("part").text("sessionID"));
-    Some(session.map_or(Recognised::Format, Recognised::Session))
+    Some(session.map_or(RecordOwner::Format, RecordOwner::Session))
 }
 
-fn recognise_run<'a>(fields: &Fields<'a>) -> Option<Recognised<'a>> {
+fn recognise_run<'a>(fields: &Fields<'a>) -> Option<RecordOwner<'a>> {
     let told = fields.has("timestamp") && (fields.has("part") || fields.is("type", "error"));
-    fields.text("sessionID").filter(|_| told).map(Recognised::Session)
+    fields.text("sessionID").filter(|_| told).map(RecordOwner::Session)
 }
 
 /// The session of a record, from a session's info.
-fn whose<'a>(info: &Fields<'a>) -> Option<Recognised<'a>> {
+fn whose<'a>(info: &Fields<'a>) -> Option<RecordOwner<'a>> {
     let id = info.text("id")?;
     Some(match info.text("parentID") {
-        Some(parent) => Recognised::SubAgent { id, parent: Some(parent) },
-        None => Recognised::Session(id),
+        Some(parent) => RecordOwner::SubAgent { id, parent: Some(parent) },
+        None => RecordOwner::Session(id),
     })
 }
 

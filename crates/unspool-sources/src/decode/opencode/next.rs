@@ -8,24 +8,29 @@ use unspool_core::part::{Body, File, Text};
 use unspool_core::session::Trigger;
 use unspool_core::telling::Name;
 
-use super::super::{Emit, Fate, Fields};
+use super::super::{Emitter, Fields, RecordOutcome};
 use super::ask::{answers, questions};
 use super::message::{failure, usage};
 use super::teller::Teller;
 use super::tool::{call_of, tasks, tasks_name};
 
 impl Teller {
-    pub(super) fn next(&mut self, emit: &mut Emit<'_>, kind: &str, body: &Fields<'_>) -> Fate {
+    pub(super) fn next(
+        &mut self,
+        emit: &mut Emitter<'_>,
+        kind: &str,
+        body: &Fields<'_>,
+    ) -> RecordOutcome {
         let message: Arc<str> = body.text("assistantMessageID").unwrap_or_default().into();
         let call = || call_of(&message, &body.text("callID").unwrap_or_default());
         match kind {
             "prompted" => self.prompted(emit, body),
             // `prompted` repeats it when the model receives it.
-            "prompt.admitted" => Fate::Metadata,
+            "prompt.admitted" => RecordOutcome::Metadata,
             "step.started" => {
                 let model = body.fields("model").string("id");
                 emit.push(What::StepStarted { step: Name::Message(message), model });
-                Fate::Metadata
+                RecordOutcome::Metadata
             }
             "step.ended" => {
                 let step = Name::Message(message);
@@ -38,48 +43,48 @@ impl Teller {
                     emit.push(What::TurnEnded(EndReason::Completed));
                     self.ended = true;
                 }
-                Fate::Metadata
+                RecordOutcome::Metadata
             }
             "step.failed" => {
                 let name = Name::Record(format!("{message}/error").into());
                 emit.push(What::Failed(Some(name), failure(&body.fields("error"))));
                 emit.push(What::TurnEnded(EndReason::Failed(None)));
-                Fate::InParts
+                RecordOutcome::InParts
             }
             "text.started" | "reasoning.started" => {
                 emit.push(What::BlockStarted { block: block(&message, body) });
-                Fate::Metadata
+                RecordOutcome::Metadata
             }
             "text.delta" | "reasoning.delta" => {
                 let text = body.string("delta").unwrap_or_default();
                 let (voice, block) = (voice(kind), Some(block(&message, body)));
                 emit.push(What::Grew { voice, block, text });
-                Fate::InParts
+                RecordOutcome::InParts
             }
             "text.ended" | "reasoning.ended" => {
                 let text = body.string("text").unwrap_or_default();
                 let (voice, block) = (voice(kind), Some(block(&message, body)));
                 emit.push(What::Said { voice, block, text, detail: SaidDetail::default() });
-                Fate::InParts
+                RecordOutcome::InParts
             }
             "tool.input.started" | "tool.input.delta" => {
                 let name = body.string("name").unwrap_or_default();
                 let text = body.string("delta").unwrap_or_default();
                 emit.push(What::ToolInputGrew { call: Call::Id(call()), name, text });
-                Fate::InParts
+                RecordOutcome::InParts
             }
             // `tool.called` follows with the complete input.
-            "tool.input.ended" => Fate::Metadata,
+            "tool.input.ended" => RecordOutcome::Metadata,
             "tool.called" => self.next_called(emit, call(), body),
             "tool.success" => self.next_succeeded(emit, call(), body),
             "tool.failed" => self.next_failed(emit, call(), body),
-            "tool.progress" => Fate::left_out(format!("session.next.{kind}")),
+            "tool.progress" => RecordOutcome::left_out(format!("session.next.{kind}")),
             _ => self.unknown(emit, &format!("session.next.{kind}"), body, body),
         }
     }
 
     /// The model receives a prompt: a turn begins, even if the last one has not ended.
-    fn prompted(&mut self, emit: &mut Emit<'_>, body: &Fields<'_>) -> Fate {
+    fn prompted(&mut self, emit: &mut Emitter<'_>, body: &Fields<'_>) -> RecordOutcome {
         let id: Arc<str> = body.text("messageID").unwrap_or_default().into();
         let prompt = body.fields("prompt");
         let text = prompt.string("text").filter(|text| !text.is_empty());
@@ -98,10 +103,15 @@ impl Teller {
         emit.push(What::TurnStarted { names, trigger: Trigger::User, user });
         self.turn = Some(id);
         self.ended = false;
-        Fate::InParts
+        RecordOutcome::InParts
     }
 
-    fn next_called(&mut self, emit: &mut Emit<'_>, call: Arc<str>, body: &Fields<'_>) -> Fate {
+    fn next_called(
+        &mut self,
+        emit: &mut Emitter<'_>,
+        call: Arc<str>,
+        body: &Fields<'_>,
+    ) -> RecordOutcome {
         let name = body.string("tool").unwrap_or_default();
         let input = body.fields("input");
         emit.push(What::ToolCalled(Box::new(ToolCall {
@@ -127,10 +137,15 @@ impl Teller {
             let (call, requested) = (Call::Id(call), false);
             emit.push(What::QuestionAsked { call, tool: name, question, requested });
         }
-        Fate::InParts
+        RecordOutcome::InParts
     }
 
-    fn next_succeeded(&mut self, emit: &mut Emit<'_>, call: Arc<str>, body: &Fields<'_>) -> Fate {
+    fn next_succeeded(
+        &mut self,
+        emit: &mut Emitter<'_>,
+        call: Arc<str>,
+        body: &Fields<'_>,
+    ) -> RecordOutcome {
         let structured = body.fields("structured");
         let told: Vec<Vec<String>> = structured.read("answers").unwrap_or_default();
         if let Some(questions) = self.questions_of(&call).filter(|_| !told.is_empty()) {
@@ -162,10 +177,15 @@ impl Teller {
             };
             emit.push(What::FileGiven(Some(name), file));
         }
-        Fate::InParts
+        RecordOutcome::InParts
     }
 
-    fn next_failed(&mut self, emit: &mut Emit<'_>, call: Arc<str>, body: &Fields<'_>) -> Fate {
+    fn next_failed(
+        &mut self,
+        emit: &mut Emitter<'_>,
+        call: Arc<str>,
+        body: &Fields<'_>,
+    ) -> RecordOutcome {
         self.questions_of(&call);
         let error = body.fields("error").string("message").unwrap_or_default();
         // Refusing one call interrupts all of them, as stopping the turn does.
@@ -182,7 +202,7 @@ impl Teller {
             emit.push(What::TurnEnded(EndReason::Interrupted));
             self.ended = true;
         }
-        Fate::InParts
+        RecordOutcome::InParts
     }
 }
 

@@ -8,7 +8,7 @@ use unspool_core::event::{SaidDetail, Voice, What};
 use unspool_core::part::{ContextInfo, Data, Notice, Patch};
 use unspool_core::telling::Name;
 
-use super::super::{Emit, Fate, Fields};
+use super::super::{Emitter, Fields, RecordOutcome};
 use super::message::usage;
 use super::teller::Teller;
 use super::user::{compaction, file};
@@ -16,7 +16,11 @@ use super::{duration, lap, moment};
 
 impl Teller {
     /// One message with all its parts, or the session info of an export.
-    pub(super) fn document(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
+    pub(super) fn document(
+        &mut self,
+        emit: &mut Emitter<'_>,
+        fields: &Fields<'_>,
+    ) -> RecordOutcome {
         let info = fields.fields("info");
         if !info.has("role") {
             return self.session(emit, &info);
@@ -28,28 +32,28 @@ impl Teller {
         } else {
             self.assistant(emit, &info);
         }
-        let mut fate = Fate::Metadata;
+        let mut outcome = RecordOutcome::Metadata;
         // OpenCode sorts parts by id, which puts those created after a wrap first.
         let mut parts: Vec<Fields<'_>> = fields.list("parts").collect();
         parts.sort_by_key(|part| lap(&id, &part.text("id").unwrap_or_default()));
         for part in parts {
-            if self.told(emit, &id, &part) == Fate::InParts {
-                fate = Fate::InParts;
+            if self.told(emit, &id, &part) == RecordOutcome::InParts {
+                outcome = RecordOutcome::InParts;
             }
         }
         self.settle(emit, &id, false);
-        fate
+        outcome
     }
 
     /// A new or changed part.
-    pub(super) fn part(&mut self, emit: &mut Emit<'_>, part: &Fields<'_>) -> Fate {
+    pub(super) fn part(&mut self, emit: &mut Emitter<'_>, part: &Fields<'_>) -> RecordOutcome {
         let message = part.string("messageID").unwrap_or_default();
-        let fate = self.told(emit, &message, part);
+        let outcome = self.told(emit, &message, part);
         self.settle(emit, &message, true);
-        fate
+        outcome
     }
 
-    fn told(&mut self, emit: &mut Emit<'_>, message: &str, part: &Fields<'_>) -> Fate {
+    fn told(&mut self, emit: &mut Emitter<'_>, message: &str, part: &Fields<'_>) -> RecordOutcome {
         if self.user(message).is_some() {
             return self.user_part(emit, part);
         }
@@ -66,7 +70,7 @@ impl Teller {
                 let text = part.string("text").unwrap_or_default();
                 let title = "Added by OpenCode".to_owned();
                 emit.push(What::ContextAdded(name(), ContextInfo { title, text }));
-                Fate::InParts
+                RecordOutcome::InParts
             }
             Some("text") => self.prose(emit, message, id, Voice::Text, part),
             Some("reasoning") => self.prose(emit, message, id, Voice::Reasoning, part),
@@ -80,11 +84,11 @@ impl Teller {
                     let patch = Patch { path: Some(path), ..Patch::default() };
                     emit.push(What::Patched(Some(name), patch));
                 }
-                Fate::InParts
+                RecordOutcome::InParts
             }
             Some("file") => {
                 emit.push(What::FileGiven(name(), file(part)));
-                Fate::InParts
+                RecordOutcome::InParts
             }
             Some("retry") => {
                 let error = part.fields("error");
@@ -92,26 +96,26 @@ impl Teller {
                 let attempt = part.number("attempt").unwrap_or(1);
                 let text = format!("Retry, attempt {attempt}: {why}");
                 emit.push(What::Noticed(name(), Notice { code: "retry".to_owned(), text }));
-                Fate::InParts
+                RecordOutcome::InParts
             }
-            Some("snapshot") => Fate::Metadata,
+            Some("snapshot") => RecordOutcome::Metadata,
             kind => {
                 let kind = kind.unwrap_or("part").to_owned();
                 let payload = part.whole();
                 emit.push(What::DataGiven(name(), Data { kind, payload }));
-                Fate::InParts
+                RecordOutcome::InParts
             }
         }
     }
 
     fn prose(
         &mut self,
-        emit: &mut Emit<'_>,
+        emit: &mut Emitter<'_>,
         message: &str,
         id: Arc<str>,
         voice: Voice,
         part: &Fields<'_>,
-    ) -> Fate {
+    ) -> RecordOutcome {
         let text = part.string("text").unwrap_or_default();
         let time = part.fields("time");
         let ended = time.has("end");
@@ -128,41 +132,43 @@ impl Teller {
                 self.open.insert(id, voice);
                 emit.push(What::BlockStarted { block });
             }
-            return Fate::Metadata;
+            return RecordOutcome::Metadata;
         }
         self.open.remove(&id);
         let duration_ms = duration(&time).filter(|_| voice == Voice::Reasoning);
         let detail =
             SaidDetail { signature, signer, redacted, duration_ms, ..SaidDetail::default() };
         emit.push(What::Said { voice, block: Some(block), text, detail });
-        Fate::InParts
+        RecordOutcome::InParts
     }
 
     /// Emits the text of a summary message as the summary of the compaction that requested it.
-    fn summary(&mut self, emit: &mut Emit<'_>, message: &str, text: String) -> Fate {
+    fn summary(&mut self, emit: &mut Emitter<'_>, message: &str, text: String) -> RecordOutcome {
         let turn = self.held(message).and_then(|held| held.turn.clone());
         let asked = turn.and_then(|turn| self.user(&turn)?.compaction());
-        let Some((part, auto)) = asked.filter(|_| !text.is_empty()) else { return Fate::Metadata };
+        let Some((part, auto)) = asked.filter(|_| !text.is_empty()) else {
+            return RecordOutcome::Metadata;
+        };
         let name = Some(Name::Record(part));
         emit.push(What::Compacted(name, compaction(auto, text)));
-        Fate::InParts
+        RecordOutcome::InParts
     }
 
     /// A delta of a text.
-    pub(super) fn delta(&mut self, emit: &mut Emit<'_>, body: &Fields<'_>) -> Fate {
+    pub(super) fn delta(&mut self, emit: &mut Emitter<'_>, body: &Fields<'_>) -> RecordOutcome {
         let message = body.string("messageID").unwrap_or_default();
         let id: Arc<str> = body.text("partID").unwrap_or_default().into();
         let voice = self.open.get(&id).copied().filter(|_| body.is("field", "text"));
-        let Some(voice) = voice else { return Fate::left_out("message.part.delta") };
+        let Some(voice) = voice else { return RecordOutcome::left_out("message.part.delta") };
         let turn = self.held(&message).and_then(|held| held.turn.clone());
         emit.turn = turn.map(Name::Prompt).or_else(|| self.turn_name());
         let text = body.string("delta").unwrap_or_default();
         emit.push(What::Grew { voice, block: Some(Name::Block(id, 0)), text });
-        Fate::InParts
+        RecordOutcome::InParts
     }
 
-    fn step_start(&mut self, emit: &mut Emit<'_>, message: &str) -> Fate {
-        let Some(held) = self.held(message) else { return Fate::Metadata };
+    fn step_start(&mut self, emit: &mut Emitter<'_>, message: &str) -> RecordOutcome {
+        let Some(held) = self.held(message) else { return RecordOutcome::Metadata };
         // A failed attempt is restarted in the same message.
         if !held.in_step {
             held.steps += 1;
@@ -170,11 +176,16 @@ impl Teller {
             let model = held.model.clone();
             emit.push(What::StepStarted { step: held.step(), model });
         }
-        Fate::Metadata
+        RecordOutcome::Metadata
     }
 
-    fn step_finish(&mut self, emit: &mut Emit<'_>, message: &str, part: &Fields<'_>) -> Fate {
-        let Some(held) = self.held(message) else { return Fate::Metadata };
+    fn step_finish(
+        &mut self,
+        emit: &mut Emitter<'_>,
+        message: &str,
+        part: &Fields<'_>,
+    ) -> RecordOutcome {
+        let Some(held) = self.held(message) else { return RecordOutcome::Metadata };
         let step = held.step();
         held.in_step = false;
         if !held.inherited {
@@ -182,7 +193,7 @@ impl Teller {
             emit.push(What::UsageTold { step: step.clone(), usage });
         }
         emit.push(What::StepEnded { step, stop_reason: part.string("reason") });
-        Fate::Metadata
+        RecordOutcome::Metadata
     }
 }
 

@@ -5,13 +5,13 @@
 use unspool_core::event::{EndReason, What};
 use unspool_core::telling::Name;
 
-use super::super::{Emit, Fate, Fields, Outline};
+use super::super::{Emitter, Fields, JsonOutline, RecordOutcome};
 use super::message::failure;
 use super::teller::Teller;
 use super::{lap, moment};
 
 impl Teller {
-    pub(super) fn printed(&mut self, emit: &mut Emit<'_>, line: &Fields<'_>) -> Fate {
+    pub(super) fn printed(&mut self, emit: &mut Emitter<'_>, line: &Fields<'_>) -> RecordOutcome {
         emit.at = moment(line, "timestamp");
         let part = line.fields("part");
         match line.text("type").as_deref() {
@@ -22,7 +22,7 @@ impl Teller {
                 emit.turn = self.turn_name();
                 emit.push(What::Failed(name, failure(&error)));
                 emit.push(What::TurnEnded(EndReason::Failed(None)));
-                Fate::InParts
+                RecordOutcome::InParts
             }
             Some("step_start") => {
                 self.print(emit);
@@ -30,29 +30,29 @@ impl Teller {
             }
             Some("step_finish") => {
                 self.print(emit);
-                let fate = self.part(emit, &part);
+                let outcome = self.part(emit, &part);
                 if part.text("reason").is_some_and(|reason| reason != "tool-calls") {
                     emit.turn = self.turn_name();
                     emit.push(What::TurnEnded(EndReason::Completed));
                 }
-                fate
+                outcome
             }
             Some(_) if part.is_object() => {
                 let raw = line.raw("part").unwrap_or_default().to_owned();
                 let id = part.string("id").unwrap_or_default();
                 let lap = lap(&part.text("messageID").unwrap_or_default(), &id);
                 self.printed.push((lap, id, raw));
-                Fate::InParts
+                RecordOutcome::InParts
             }
             kind => self.unknown(emit, kind.unwrap_or("line"), line, line),
         }
     }
 
     /// Decodes the buffered parts in order.
-    fn print(&mut self, emit: &mut Emit<'_>) {
+    fn print(&mut self, emit: &mut Emitter<'_>) {
         let mut printed = std::mem::take(&mut self.printed);
         printed.sort();
-        let mut outline = Outline::default();
+        let mut outline = JsonOutline::default();
         for (_, _, raw) in printed {
             if let Ok(part) = outline.read(&raw) {
                 self.part(emit, &part);

@@ -6,7 +6,7 @@ use unspool_core::event::What;
 use unspool_core::id::SessionId;
 use unspool_core::session::{Parent, Title, TitleOrigin};
 
-use super::super::{Emit, Fate, Fields};
+use super::super::{Emitter, Fields, RecordOutcome};
 use super::teller::Teller;
 use super::{AGENT, moment};
 
@@ -24,7 +24,7 @@ pub(super) struct Head {
 }
 
 impl Teller {
-    pub(super) fn session(&mut self, emit: &mut Emit<'_>, info: &Fields<'_>) -> Fate {
+    pub(super) fn session(&mut self, emit: &mut Emitter<'_>, info: &Fields<'_>) -> RecordOutcome {
         let head = &mut self.head;
         let time = info.fields("time");
         head.created = head.created.or_else(|| time.number("created"));
@@ -58,7 +58,7 @@ impl Teller {
             let origin = TitleOrigin::Generated;
             emit.push(What::TitleTold(Title { text: title, origin }));
         }
-        Fate::Metadata
+        RecordOutcome::Metadata
     }
 }
 

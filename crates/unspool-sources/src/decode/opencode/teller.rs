@@ -9,7 +9,7 @@ use unspool_core::event::{Event, Voice, What};
 use unspool_core::part::{Data, Notice};
 use unspool_core::telling::{Name, Telling};
 
-use super::super::{Decoder, Emit, Fate, Fields, Record};
+use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome};
 use super::ask::Request;
 use super::message::Message;
 use super::session::Head;
@@ -65,9 +65,14 @@ impl Teller {
 }
 
 impl Decoder for Teller {
-    fn decode(&mut self, record: &Record<'_>, fields: &Fields<'_>, out: &mut Vec<Event>) -> Fate {
+    fn decode(
+        &mut self,
+        record: &Record<'_>,
+        fields: &Fields<'_>,
+        out: &mut Vec<Event>,
+    ) -> RecordOutcome {
         let event = unwrapped(fields);
-        let mut emit = Emit::new(self.telling, record, None, out);
+        let mut emit = Emitter::new(self.telling, record, None, out);
         emit.turn = self.turn_name();
         if event.has("info") && !event.has("type") {
             return self.document(&mut emit, &event);
@@ -80,10 +85,10 @@ impl Decoder for Teller {
         }
         let (kind, body) = (kind_of(&event), body_of(&event));
         emit.at = moment(&body, "timestamp").or_else(|| moment(&body, "time"));
-        let fate = self.event(&mut emit, &kind, &event, &body);
+        let outcome = self.event(&mut emit, &kind, &event, &body);
         self.messages.drain(..self.messages.len().saturating_sub(MESSAGES));
         self.users.drain(..self.users.len().saturating_sub(MESSAGES));
-        fate
+        outcome
     }
 
     fn save(&self) -> Option<String> {
@@ -102,16 +107,16 @@ impl Teller {
 
     fn event(
         &mut self,
-        emit: &mut Emit<'_>,
+        emit: &mut Emitter<'_>,
         kind: &str,
         event: &Fields<'_>,
         body: &Fields<'_>,
-    ) -> Fate {
+    ) -> RecordOutcome {
         match kind {
             "session.created" | "session.updated" => self.session(emit, &body.fields("info")),
             "session.deleted" => {
                 emit.push(What::SessionEnded);
-                Fate::Metadata
+                RecordOutcome::Metadata
             }
             "message.updated" => self.message(emit, &body.fields("info")),
             "message.part.updated" => self.part(emit, &body.fields("part")),
@@ -128,14 +133,14 @@ impl Teller {
             "question.rejected" | "question.v2.rejected" => self.question_rejected(emit, body),
             // The parts carry the same content.
             "session.compacted" | "session.diff" | "todo.updated" | "command.executed" => {
-                Fate::left_out(kind)
+                RecordOutcome::left_out(kind)
             }
             // The global stream repeats each durable event as a `sync` event.
-            "sync" => Fate::left_out(kind),
+            "sync" => RecordOutcome::left_out(kind),
             _ => match kind.strip_prefix("session.next.") {
                 Some(next) => self.next(emit, next, body),
                 // An event of the server, not of a session.
-                None if !body.has("sessionID") => Fate::left_out(kind),
+                None if !body.has("sessionID") => RecordOutcome::left_out(kind),
                 None => self.unknown(emit, kind, event, body),
             },
         }
@@ -143,23 +148,28 @@ impl Teller {
 
     pub(super) fn unknown(
         &mut self,
-        emit: &mut Emit<'_>,
+        emit: &mut Emitter<'_>,
         kind: &str,
         event: &Fields<'_>,
         body: &Fields<'_>,
-    ) -> Fate {
+    ) -> RecordOutcome {
         if !event.is_object() {
-            return Fate::Metadata;
+            return RecordOutcome::Metadata;
         }
         let name = event.text("id").map(|id| Name::Record(id.into()));
         let data = Data { kind: kind.to_owned(), payload: body.whole() };
         emit.push(What::DataGiven(name, data));
-        Fate::InParts
+        RecordOutcome::InParts
     }
 
-    fn status(&mut self, emit: &mut Emit<'_>, event: &Fields<'_>, status: &Fields<'_>) -> Fate {
+    fn status(
+        &mut self,
+        emit: &mut Emitter<'_>,
+        event: &Fields<'_>,
+        status: &Fields<'_>,
+    ) -> RecordOutcome {
         if !status.is("type", "retry") {
-            return Fate::Metadata;
+            return RecordOutcome::Metadata;
         }
         let attempt = status.number("attempt").unwrap_or(1);
         let why = status.string("message").unwrap_or_default();
@@ -167,6 +177,6 @@ impl Teller {
         let notice =
             Notice { code: "retry".to_owned(), text: format!("Retry, attempt {attempt}: {why}") };
         emit.push(What::Noticed(name, notice));
-        Fate::InParts
+        RecordOutcome::InParts
     }
 }

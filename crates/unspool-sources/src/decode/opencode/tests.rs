@@ -5,7 +5,7 @@ use std::path::Path;
 use unspool_core::part::Body;
 use unspool_core::session::{Transcript, Trigger, TurnState};
 
-use crate::gather::Gathering;
+use crate::in_memory::SessionSet;
 
 /// The text of a session in the database with these events.
 fn log(events: &[(&str, &str)]) -> String {
@@ -22,10 +22,10 @@ fn log(events: &[(&str, &str)]) -> String {
 }
 
 fn told(text: &str) -> Transcript {
-    let mut gathering = Gathering::default();
-    gathering.read(Path::new("x"), text.as_bytes(), &mut |_| {}).unwrap();
-    assert_eq!(gathering.sessions.len(), 1);
-    gathering.sessions[0].transcript()
+    let mut session_set = SessionSet::default();
+    session_set.read(Path::new("x"), text.as_bytes(), &mut |_| {}).unwrap();
+    assert_eq!(session_set.sessions.len(), 1);
+    session_set.sessions[0].transcript()
 }
 
 fn user(id: &str, at: u64) -> (&'static str, String) {

@@ -10,7 +10,7 @@ use unspool_core::id::digest;
 use unspool_core::part::{Answer, Decision, TaskItem, TaskList, TaskState};
 use unspool_core::telling::Name;
 
-use super::super::{Emit, Fate, Fields};
+use super::super::{Emitter, Fields, RecordOutcome};
 use super::ask::{answers, questions};
 use super::teller::Teller;
 use super::user::file;
@@ -36,11 +36,11 @@ pub(super) fn call_of(message: &str, call: &str) -> Arc<str> {
 impl Teller {
     pub(super) fn tool(
         &mut self,
-        emit: &mut Emit<'_>,
+        emit: &mut Emitter<'_>,
         message: &str,
         id: Arc<str>,
         part: &Fields<'_>,
-    ) -> Fate {
+    ) -> RecordOutcome {
         let state = part.fields("state");
         let call = call_of(message, &part.text("callID").unwrap_or_default());
         let input = state.fields("input");
@@ -91,7 +91,7 @@ impl Teller {
                 grow(emit, &call, &mut held, &output);
             }
             self.calls.insert(id, held);
-            return Fate::InParts;
+            return RecordOutcome::InParts;
         }
         emit.at = moment(&state.fields("time"), "end").or(emit.at);
         if !state.is("status", "error") {
@@ -102,12 +102,12 @@ impl Teller {
                 message.refused |= refused;
             }
         }
-        Fate::InParts
+        RecordOutcome::InParts
     }
 
     fn completed(
         &mut self,
-        emit: &mut Emit<'_>,
+        emit: &mut Emitter<'_>,
         id: &Arc<str>,
         call: &Arc<str>,
         part: &Fields<'_>,
@@ -148,7 +148,7 @@ impl Teller {
     }
 
     /// Emits a failed call. Returns true if the user refused it without further instructions.
-    fn failed(&mut self, emit: &mut Emit<'_>, call: &Arc<str>, state: &Fields<'_>) -> bool {
+    fn failed(&mut self, emit: &mut Emitter<'_>, call: &Arc<str>, state: &Fields<'_>) -> bool {
         let error = state.string("error").unwrap_or_default();
         let metadata = state.fields("metadata");
         let rejected = error.starts_with("The user rejected permission to use this specific tool");
@@ -184,7 +184,7 @@ impl Teller {
     /// Emits the sub-agent of a `task` call, as soon as its session is in the metadata.
     fn agent(
         &mut self,
-        emit: &mut Emit<'_>,
+        emit: &mut Emitter<'_>,
         call: &Arc<str>,
         held: &mut OpenCall,
         input: &Fields<'_>,
@@ -210,7 +210,7 @@ impl Teller {
 
 /// Emits new output. Each update repeats the whole output so far or, once it is long, only its
 /// end.
-fn grow(emit: &mut Emit<'_>, call: &Arc<str>, held: &mut OpenCall, output: &str) {
+fn grow(emit: &mut Emitter<'_>, call: &Arc<str>, held: &mut OpenCall, output: &str) {
     let (length, told) = held.output;
     let same = output.get(..length).is_some_and(|begin| told == digest(begin.as_bytes()));
     let more = output.get(length..).filter(|more| (same || length == 0) && !more.is_empty());
@@ -234,7 +234,7 @@ fn command_end(metadata: &Fields<'_>, output: &str) -> ToolEnd {
     }
 }
 
-pub(super) fn tasks(emit: &mut Emit<'_>, part: &str, told: &Fields<'_>) {
+pub(super) fn tasks(emit: &mut Emitter<'_>, part: &str, told: &Fields<'_>) {
     let items: Vec<TaskItem> = told.list("todos").map(|item| task(&item)).collect();
     emit.push(What::TasksListed(Some(tasks_name(part)), TaskList { items }));
 }

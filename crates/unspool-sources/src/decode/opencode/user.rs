@@ -9,7 +9,7 @@ use unspool_core::part::{Body, Compaction, ContextInfo, Data, File, Text};
 use unspool_core::session::Trigger;
 use unspool_core::telling::Name;
 
-use super::super::{Emit, Fate, Fields};
+use super::super::{Emitter, Fields, RecordOutcome};
 use super::moment;
 use super::teller::Teller;
 
@@ -83,7 +83,11 @@ impl Teller {
     }
 
     /// A new or changed user message.
-    pub(super) fn user_message(&mut self, emit: &mut Emit<'_>, info: &Fields<'_>) -> Fate {
+    pub(super) fn user_message(
+        &mut self,
+        emit: &mut Emitter<'_>,
+        info: &Fields<'_>,
+    ) -> RecordOutcome {
         let id: Arc<str> = info.text("id").unwrap_or_default().into();
         if self.user(&id).is_none() {
             self.users.push(User::new(id.clone(), info.fields("time").number("created")));
@@ -91,11 +95,11 @@ impl Teller {
                 self.begin(emit, &id);
             }
         }
-        Fate::Metadata
+        RecordOutcome::Metadata
     }
 
     /// Starts a turn, or emits its start again with all parts that its message has by now.
-    pub(super) fn begin(&mut self, emit: &mut Emit<'_>, id: &Arc<str>) {
+    pub(super) fn begin(&mut self, emit: &mut Emitter<'_>, id: &Arc<str>) {
         if self.user(id).is_none() {
             self.users.push(User::new(id.clone(), None));
         }
@@ -141,19 +145,19 @@ impl Teller {
     }
 
     /// The turn is over: starts the turn of a message that was sent meanwhile.
-    pub(super) fn begin_waiting(&mut self, emit: &mut Emit<'_>) {
+    pub(super) fn begin_waiting(&mut self, emit: &mut Emitter<'_>) {
         let waiting = self.users.iter().find(|user| !user.begun && !user.removed);
         if let Some(id) = waiting.map(|user| user.id.clone()) {
             self.begin(emit, &id);
         }
     }
 
-    pub(super) fn user_part(&mut self, emit: &mut Emit<'_>, part: &Fields<'_>) -> Fate {
+    pub(super) fn user_part(&mut self, emit: &mut Emitter<'_>, part: &Fields<'_>) -> RecordOutcome {
         let id: Arc<str> = part.text("id").unwrap_or_default().into();
         let message: Arc<str> = part.text("messageID").unwrap_or_default().into();
-        let Some(piece) = self.piece(emit, part) else { return Fate::Metadata };
+        let Some(piece) = self.piece(emit, part) else { return RecordOutcome::Metadata };
         let Some(user) = self.user(&message).filter(|user| !user.past) else {
-            return Fate::Metadata;
+            return RecordOutcome::Metadata;
         };
         let told = piece_told(&id, &piece);
         match user.pieces.iter_mut().find(|(held, _)| *held == id) {
@@ -166,10 +170,10 @@ impl Teller {
             emit.at = at;
             told.into_iter().for_each(|what| emit.push(what));
         }
-        Fate::InParts
+        RecordOutcome::InParts
     }
 
-    fn piece(&mut self, emit: &mut Emit<'_>, part: &Fields<'_>) -> Option<Piece> {
+    fn piece(&mut self, emit: &mut Emitter<'_>, part: &Fields<'_>) -> Option<Piece> {
         let text = |name: &str| part.string(name).unwrap_or_default();
         Some(match part.text("type").as_deref() {
             Some("text") if part.flag("synthetic") => {
@@ -202,7 +206,7 @@ impl Teller {
     }
 
     /// The trigger of a message that OpenCode wrote on the user's behalf.
-    fn synthetic(&mut self, emit: &mut Emit<'_>, part: &Fields<'_>, text: &str) -> Trigger {
+    fn synthetic(&mut self, emit: &mut Emitter<'_>, part: &Fields<'_>, text: &str) -> Trigger {
         if part.fields("metadata").flag("compaction_continue") {
             return Trigger::Continuation;
         }
@@ -230,7 +234,7 @@ impl Teller {
     }
 
     /// A part of a user message was removed.
-    pub(super) fn user_part_removed(&mut self, emit: &mut Emit<'_>, message: &str, part: &str) {
+    pub(super) fn user_part_removed(&mut self, emit: &mut Emitter<'_>, message: &str, part: &str) {
         let Some(user) = self.user(message) else { return };
         user.pieces.retain(|(held, _)| **held != *part);
         let id = user.id.clone();

@@ -9,7 +9,7 @@ use rusqlite::{Connection, params};
 use serde_json::{Value, json};
 
 use super::tests::outline;
-use crate::gather::Gathering;
+use crate::in_memory::SessionSet;
 
 /// The last wrap of the clock and the next one.
 const WRAPS: [&str; 2] = ["2026-08-14T11:19:55.136Z", "2028-10-17T20:04:31.872Z"];
@@ -228,12 +228,12 @@ fn by_id(rows: &[Row]) -> Vec<&Row> {
 }
 
 fn told(paths: &[&PathBuf]) -> Vec<String> {
-    let mut gathering = Gathering::default();
+    let mut session_set = SessionSet::default();
     for path in paths {
-        gathering.read_file(path, &mut |_| {}).unwrap();
+        session_set.read_file(path, &mut |_| {}).unwrap();
     }
-    assert_eq!(gathering.sessions.len(), 1, "{paths:?}");
-    outline(&gathering.sessions[0].transcript())
+    assert_eq!(session_set.sessions.len(), 1, "{paths:?}");
+    outline(&session_set.sessions[0].transcript())
 }
 
 /// The clock values of a session's ids, in the order of their creation.

@@ -10,7 +10,7 @@ use unspool_core::part::{ContextInfo, Data, ToolState};
 use unspool_core::session::{Title, TitleOrigin};
 use unspool_core::telling::{Name, Telling};
 
-use super::super::{Decoder, Emit, Fate, Fields, Record};
+use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome};
 use super::row::{self, Kind};
 
 #[derive(Default, Serialize, Deserialize)]
@@ -27,8 +27,13 @@ pub(super) struct RowsDecoder {
 }
 
 impl Decoder for RowsDecoder {
-    fn decode(&mut self, record: &Record<'_>, fields: &Fields<'_>, out: &mut Vec<Event>) -> Fate {
-        let mut emit = Emit::new(Telling::Log, record, None, out);
+    fn decode(
+        &mut self,
+        record: &Record<'_>,
+        fields: &Fields<'_>,
+        out: &mut Vec<Event>,
+    ) -> RecordOutcome {
+        let mut emit = Emitter::new(Telling::Log, record, None, out);
         emit.at = row::time(fields);
         let kind = row::kind(fields).unwrap_or(Kind::Other);
         self.begun |= matches!(kind, Kind::User | Kind::Pair);
@@ -45,11 +50,11 @@ impl Decoder for RowsDecoder {
                 let name = self.name(fields, &format!("system {text}"));
                 let info = ContextInfo { title: "System message".to_owned(), text };
                 emit.push(What::ContextAdded(Some(name), info));
-                return Fate::InParts;
+                return RecordOutcome::InParts;
             }
             Kind::ToolResult => {
                 self.result(&mut emit, row::call(fields), fields);
-                return Fate::InParts;
+                return RecordOutcome::InParts;
             }
             Kind::Other => {
                 let kind = row::any_text(fields, &["type", "role", "kind"]);
@@ -57,7 +62,7 @@ impl Decoder for RowsDecoder {
                 let name = self.name(fields, fields.whole().text());
                 let data = Data { kind, payload: fields.whole() };
                 emit.push(What::DataGiven(Some(name), data));
-                return Fate::InParts;
+                return RecordOutcome::InParts;
             }
             Kind::User => RowKind::User(row::text(fields, &row::TEXT)),
             Kind::Think => {
@@ -77,7 +82,7 @@ impl Decoder for RowsDecoder {
         }
         let told = self.tell(&mut emit, fields, said);
         self.keep_rest(&mut emit, fields);
-        if told { Fate::InParts } else { Fate::Metadata }
+        if told { RecordOutcome::InParts } else { RecordOutcome::Metadata }
     }
 
     fn save(&self) -> Option<String> {
@@ -86,7 +91,7 @@ impl Decoder for RowsDecoder {
 }
 
 impl RowsDecoder {
-    fn tell_outcomes(&mut self, emit: &mut Emit<'_>, pair: bool) {
+    fn tell_outcomes(&mut self, emit: &mut Emitter<'_>, pair: bool) {
         let only = self.outcomes_only.unwrap_or(true) && pair;
         if self.outcomes_only != Some(only) {
             self.outcomes_only = Some(only);
@@ -95,7 +100,7 @@ impl RowsDecoder {
     }
 
     /// Emits a row by the legacy rule, with names of our own. Returns true if it made a part.
-    fn tell(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>, said: RowKind) -> bool {
+    fn tell(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>, said: RowKind) -> bool {
         let open = match &said {
             RowKind::Tool(call) => call.state == ToolState::Running,
             RowKind::Message(message) => {
@@ -134,7 +139,7 @@ impl RowsDecoder {
         told
     }
 
-    fn pair(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
+    fn pair(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>) -> RecordOutcome {
         let (prompt, result) = (row::text(fields, &row::PROMPT), row::text(fields, &row::RESULT));
         self.tell(emit, fields, RowKind::User(prompt));
         emit.at = row::ENDED.into_iter().find_map(|name| row::time_of(&fields.text(name)?));
@@ -151,11 +156,11 @@ impl RowsDecoder {
             Some(reason) => emit.push(What::TurnEnded(reason)),
             None => {}
         }
-        Fate::InParts
+        RecordOutcome::InParts
     }
 
     /// Starts a step if the row names its model.
-    fn model(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) {
+    fn model(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>) {
         let Some(model) = fields.string("model").filter(|model| !model.is_empty()) else { return };
         let content = digest(format!("{:?} {}", emit.at, fields.whole().text()).as_bytes());
         let name = row::id(fields).unwrap_or_else(|| format!("{content:016x}"));
@@ -164,7 +169,7 @@ impl RowsDecoder {
     }
 
     /// Ends the call of a result row, which may come many rows later.
-    fn result(&mut self, emit: &mut Emit<'_>, told: LegacyCall, fields: &Fields<'_>) {
+    fn result(&mut self, emit: &mut Emitter<'_>, told: LegacyCall, fields: &Fields<'_>) {
         let output = told.output.or_else(|| Some(row::text(fields, &row::TEXT)));
         let end = match told.state {
             ToolState::Failed => ToolEnd::Failed,
@@ -191,7 +196,7 @@ impl RowsDecoder {
         LegacyCall { id, ..call }
     }
 
-    fn prompt(&mut self, emit: &Emit<'_>, said: &str) -> Name {
+    fn prompt(&mut self, emit: &Emitter<'_>, said: &str) -> Name {
         let content = digest(format!("{:?} {said}", emit.at).as_bytes());
         Name::Alike(content, count(&mut self.prompts, content))
     }
@@ -211,7 +216,7 @@ impl RowsDecoder {
     }
 
     /// Keeps unmapped fields as a data part after the row.
-    fn keep_rest(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) {
+    fn keep_rest(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>) {
         let rest = row::unknown(fields);
         if rest.is_empty() {
             return;

@@ -8,26 +8,26 @@ mod row;
 
 use unspool_core::telling::Telling;
 
-use super::{Fields, Format, Recognised, Tells, resume};
+use super::{Fields, Format, RecordOwner, SessionsPerFile, resume};
 
 pub use row::AGENT;
 
 pub const ROWS: Format = Format {
     agent: AGENT,
     telling: Telling::Log,
-    tells: Tells::Several,
+    sessions_per_file: SessionsPerFile::Several,
     name: "rows",
     recognise,
     decoder: || Box::new(decoder::RowsDecoder::default()),
     resume: resume::<decoder::RowsDecoder>,
 };
 
-fn recognise<'a>(fields: &Fields<'a>) -> Option<Recognised<'a>> {
+fn recognise<'a>(fields: &Fields<'a>) -> Option<RecordOwner<'a>> {
     if !row::is_row(fields) {
         return None;
     }
     let session = row::any_text(fields, &row::SESSION);
-    Some(session.map_or(Recognised::Format, Recognised::Session))
+    Some(session.map_or(RecordOwner::Format, RecordOwner::Session))
 }
 
 #[cfg(test)]

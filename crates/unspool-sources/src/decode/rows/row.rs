@@ -60,7 +60,7 @@ pub(super) enum Kind {
 }
 
 pub(super) fn kind(fields: &Fields<'_>) -> Option<Kind> {
-    let has = |names: &[&str]| names.iter().any(|name| fields.told(name).is_some());
+    let has = |names: &[&str]| names.iter().any(|name| fields.raw_or_null(name).is_some());
     if any_text(fields, &PROMPT).is_some() && has(&RESULT) && !has(&TEXT) {
         return Some(Kind::Pair);
     }
@@ -165,9 +165,11 @@ pub(crate) fn since_1970(number: f64) -> Option<Timestamp> {
 
 /// The call of a tool row.
 pub(super) fn call(fields: &Fields<'_>) -> LegacyCall {
-    let output = OUTPUT.iter().find(|name| fields.told(name).is_some());
+    let output = OUTPUT.iter().find(|name| fields.raw_or_null(name).is_some());
     let output = output.map(|name| {
-        fields.string(name).unwrap_or_else(|| fields.told(name).unwrap_or_default().to_owned())
+        fields
+            .string(name)
+            .unwrap_or_else(|| fields.raw_or_null(name).unwrap_or_default().to_owned())
     });
     let error = any_text(fields, &ERROR).map(Cow::into_owned);
     let failed = error.is_some() || fields.flag("is_error") || fields.flag("isError");
@@ -200,10 +202,10 @@ pub(super) fn call(fields: &Fields<'_>) -> LegacyCall {
 
 /// The input of a call. A string that holds JSON is parsed.
 fn input(fields: &Fields<'_>) -> Option<Json> {
-    let name = INPUT.iter().find(|name| fields.told(name).is_some())?;
+    let name = INPUT.iter().find(|name| fields.raw_or_null(name).is_some())?;
     let written = fields.text(name).filter(|text| text.trim_start().starts_with(['{', '[']));
     let read = written.and_then(|text| Json::parse(text.trim()));
-    read.or_else(|| Some(Json::checked(fields.told(name)?)))
+    read.or_else(|| Some(Json::checked(fields.raw_or_null(name)?)))
 }
 
 /// A reply stored as one message, with its thinking and its calls.

@@ -1,9 +1,9 @@
 //! Tests of row recognition.
 
-use super::super::{Outline, recognise};
+use super::super::{JsonOutline, recognise};
 
 fn known(text: &str) -> Option<(&'static str, String)> {
-    let mut outline = Outline::default();
+    let mut outline = JsonOutline::default();
     let fields = outline.read(text).unwrap();
     let (format, recognised) = recognise(&fields)?;
     Some((format.agent, format!("{recognised:?}")))

@@ -9,7 +9,7 @@ use unspool_core::json::Json;
 use unspool_core::part::{Answer, Decision, Question, QuestionItem, QuestionKind, ToolState};
 use unspool_core::session::{PromptPiece, Provenance, SnapshotUse, Usage};
 
-use super::super::{Emit, Fields};
+use super::super::{Emitter, Fields};
 use super::kinds;
 use super::rest::{Kept, but, json};
 use super::steps::{Step, Steps, says_something, snapshot_kind};
@@ -17,7 +17,7 @@ use super::steps::{Step, Steps, says_something, snapshot_kind};
 /// The fields of a call that our parts hold. A field of the wrong type is not among them, so it is
 /// kept as unmapped.
 pub(super) fn read_of_call(payload: &Fields<'_>) -> Vec<&'static str> {
-    let input = payload.told("arguments").is_some();
+    let input = payload.raw_or_null("arguments").is_some();
     let read = |name: &str| match name {
         "arguments" => input,
         "arguments_text" => !input && payload.is_text(name),
@@ -61,9 +61,9 @@ pub(super) fn end(state: ToolState) -> Option<ToolEnd> {
     }
 }
 
-pub(super) fn tell(emit: &mut Emit<'_>, call: &Call, payload: &Fields<'_>, running: bool) {
+pub(super) fn tell(emit: &mut Emitter<'_>, call: &Call, payload: &Fields<'_>, running: bool) {
     let name = payload.string("name").unwrap_or_default();
-    let input = payload.told("arguments").map(Json::checked);
+    let input = payload.raw_or_null("arguments").map(Json::checked);
     let text = payload.string("arguments_text").filter(|text| input.is_none() && !text.is_empty());
     emit.push(What::ToolCalled(Box::new(ToolCall {
         call: call.clone(),
@@ -85,7 +85,7 @@ pub(super) fn outcome(payload: &Fields<'_>) -> Option<Outcome> {
     let name = if payload.has("output") { "output" } else { "error" };
     let text = payload.string(name);
     let other = payload.raw(name).filter(|_| text.is_none());
-    let result = payload.told("result").or(other).map(Json::checked);
+    let result = payload.raw_or_null("result").or(other).map(Json::checked);
     let outcome = Outcome {
         output: text.or_else(|| other.map(str::to_owned)),
         result,

@@ -12,7 +12,7 @@ use unspool_core::json::Json;
 use unspool_core::part::Data;
 use unspool_core::telling::{Name, Telling};
 
-use super::super::{Decoder, Emit, Fate, Fields, Record};
+use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome};
 use super::rest::{Kept, data};
 use super::run::Run;
 use super::steps::{Calls, Steps};
@@ -41,8 +41,13 @@ pub(super) struct DocumentDecoder {
 }
 
 impl Decoder for DocumentDecoder {
-    fn decode(&mut self, record: &Record<'_>, fields: &Fields<'_>, out: &mut Vec<Event>) -> Fate {
-        let mut emit = Emit::new(Telling::Log, record, None, out);
+    fn decode(
+        &mut self,
+        record: &Record<'_>,
+        fields: &Fields<'_>,
+        out: &mut Vec<Event>,
+    ) -> RecordOutcome {
+        let mut emit = Emitter::new(Telling::Log, record, None, out);
         if fields.raw("steps").is_some_and(|steps| steps.starts_with('[')) {
             return self.conversation(&mut emit, fields);
         }
@@ -59,7 +64,7 @@ impl Decoder for DocumentDecoder {
 }
 
 impl DocumentDecoder {
-    fn head(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
+    fn head(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>) -> RecordOutcome {
         self.told = ["started_at", "ended_at"].map(|name| fields.time(name));
         emit.at = self.told[0];
         if emit.at.is_some() {
@@ -78,17 +83,17 @@ impl DocumentDecoder {
     }
 
     /// Emits the unmapped fields of the session, before the first prompt.
-    fn tell_session(&self, emit: &mut Emit<'_>) -> Fate {
+    fn tell_session(&self, emit: &mut Emitter<'_>) -> RecordOutcome {
         let Some(kept) = data(SESSION, &self.session).filter(|_| !self.session.is_empty()) else {
-            return Fate::Metadata;
+            return RecordOutcome::Metadata;
         };
         emit.turn = Some(Name::Preamble);
         emit.push(What::DataGiven(Some(Name::Record("thoughtflow session".into())), kept));
-        Fate::InParts
+        RecordOutcome::InParts
     }
 
     /// Fields after the conversations, or an entry of `conversations` that is none.
-    fn behind(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
+    fn behind(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>) -> RecordOutcome {
         let kept = fields.names().next().is_some();
         if kept {
             // It does not belong to the conversation before it.
@@ -103,7 +108,7 @@ impl DocumentDecoder {
         let late = began.filter(|began| self.seen.is_some_and(|seen| seen.0 < *began));
         let ended = ended.filter(|ended| self.seen.is_none_or(|seen| seen.1 != *ended));
         if late.or(ended).is_none() {
-            return if kept { Fate::InParts } else { Fate::Metadata };
+            return if kept { RecordOutcome::InParts } else { RecordOutcome::Metadata };
         }
         for (name, told) in [("started_at", late), ("ended_at", ended)] {
             let kept = told.map(|told| Json::string(&format!("{told:.3}")));
@@ -112,7 +117,7 @@ impl DocumentDecoder {
         self.tell_session(emit)
     }
 
-    fn conversation(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) -> Fate {
+    fn conversation(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>) -> RecordOutcome {
         self.conversations = self.conversations.saturating_add(1);
         if let Some(turn) = self.unseen.take() {
             emit.turn = Some(turn);
@@ -144,7 +149,7 @@ impl DocumentDecoder {
         if !run.ended {
             self.unseen = Some(turn);
         }
-        Fate::InParts
+        RecordOutcome::InParts
     }
 
     fn note_times(&mut self, fields: &Fields<'_>, steps: &Steps<'_>) {

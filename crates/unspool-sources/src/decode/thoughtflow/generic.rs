@@ -6,7 +6,7 @@ use std::sync::Arc;
 use unspool_core::event::{AgentEnd, AgentRef, SaidDetail, Voice, What};
 use unspool_core::part::{Body, Patch, SkillLoad};
 
-use super::super::{Emit, Fields};
+use super::super::{Emitter, Fields};
 use super::kinds;
 use super::run::{Prose, Run};
 use super::steps::{Step, name};
@@ -14,7 +14,7 @@ use super::steps::{Step, name};
 impl Run<'_, '_> {
     pub(super) fn generic(
         &mut self,
-        emit: &mut Emit<'_>,
+        emit: &mut Emitter<'_>,
         step: &Step<'_>,
         payload: &Fields<'_>,
     ) -> bool {
@@ -34,7 +34,7 @@ impl Run<'_, '_> {
         }
     }
 
-    fn thought(&mut self, emit: &mut Emit<'_>, step: &Step<'_>, payload: &Fields<'_>) -> bool {
+    fn thought(&mut self, emit: &mut Emitter<'_>, step: &Step<'_>, payload: &Fields<'_>) -> bool {
         let known = ["text", "duration_ms", "redacted", "signature", "signer", "open"];
         let text = payload.string("text").unwrap_or_default();
         let redacted = payload.flag("redacted");
@@ -67,7 +67,7 @@ impl Run<'_, '_> {
         true
     }
 
-    fn agents(&mut self, emit: &mut Emit<'_>, step: &Step<'_>, payload: &Fields<'_>) -> bool {
+    fn agents(&mut self, emit: &mut Emitter<'_>, step: &Step<'_>, payload: &Fields<'_>) -> bool {
         let known = ["id", "name", "task", "state", "background", "activity", "session"];
         let call = payload.text("call_id").filter(|id| !id.is_empty());
         let all: Vec<Fields<'_>> = payload.list("agents").collect();

@@ -44,7 +44,7 @@ pub(super) fn body(payload: &Fields<'_>) -> Option<Body> {
         Kind::Error => Body::Error(read(payload)?),
         Kind::Data => Body::Data(Data {
             kind: payload.string("data_kind")?,
-            payload: Json::checked(payload.told("payload")?),
+            payload: Json::checked(payload.raw_or_null("payload")?),
         }),
         Kind::Text | Kind::Reasoning | Kind::Tool | Kind::Agent => return None,
     })

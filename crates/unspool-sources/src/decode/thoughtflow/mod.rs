@@ -15,12 +15,12 @@ mod tool;
 
 use unspool_core::telling::Telling;
 
-use super::{Fields, Format, Recognised, Tells, resume};
+use super::{Fields, Format, RecordOwner, SessionsPerFile, resume};
 
 pub const DOCUMENT: Format = Format {
     agent: "thoughtflow",
     telling: Telling::Log,
-    tells: Tells::One,
+    sessions_per_file: SessionsPerFile::One,
     name: "ThoughtFlow document",
     recognise,
     decoder: || Box::new(decoder::DocumentDecoder::default()),
@@ -30,9 +30,9 @@ pub const DOCUMENT: Format = Format {
 /// The fields of a document beside its conversations (R-002-04).
 const HEAD: [&str; 3] = ["session_id", "started_at", "ended_at"];
 
-fn recognise<'a>(fields: &Fields<'a>) -> Option<Recognised<'a>> {
+fn recognise<'a>(fields: &Fields<'a>) -> Option<RecordOwner<'a>> {
     if is_conversation(fields) {
-        return Some(Recognised::Format);
+        return Some(RecordOwner::Format);
     }
     // Other formats with a `session_id` have more fields. A head with extra fields is recognised by
     // the conversations after it.
@@ -42,7 +42,7 @@ fn recognise<'a>(fields: &Fields<'a>) -> Option<Recognised<'a>> {
         names.all(|name| HEAD.contains(&&*name))
     };
     let id = fields.text("session_id").filter(|id| (is_head || is_empty) && !id.is_empty())?;
-    Some(Recognised::Session(id))
+    Some(RecordOwner::Session(id))
 }
 
 fn is_conversation(fields: &Fields<'_>) -> bool {

@@ -31,7 +31,7 @@ impl Rest {
 
     /// Keeps a field of a step if it is present.
     pub fn keep_told(&mut self, step: usize, fields: &Fields<'_>, name: &str) {
-        if let Some(value) = fields.told(name) {
+        if let Some(value) = fields.raw_or_null(name) {
             self.keep(step, name, Json::checked(value));
         }
     }

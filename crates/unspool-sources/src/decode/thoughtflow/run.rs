@@ -12,7 +12,7 @@ use unspool_core::part::{Body, Data, Interjection, Text};
 use unspool_core::session::Trigger;
 use unspool_core::telling::Name;
 
-use super::super::{Emit, Fields, Outline};
+use super::super::{Emitter, Fields, JsonOutline};
 use super::decoder::CONVERSATION;
 use super::rest::Rest;
 use super::steps::{Calls, Payload, STEP, Step, Steps, name};
@@ -47,7 +47,7 @@ impl<'r, 'a> Run<'r, 'a> {
         Run { id, early, agent, steps, calls, ids, rest, gave, ended: false }
     }
 
-    pub fn tell(&mut self, emit: &mut Emit<'_>, fields: &Fields<'_>) {
+    pub fn tell(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>) {
         self.keep_fields(fields);
         emit.at = fields.time("started_at");
         self.ask(emit);
@@ -102,7 +102,7 @@ impl<'r, 'a> Run<'r, 'a> {
         }
     }
 
-    fn ask(&mut self, emit: &mut Emit<'_>) {
+    fn ask(&mut self, emit: &mut Emitter<'_>) {
         let mut trigger = Trigger::User;
         let mut user = Vec::new();
         let asked = |step: &&Step<'_>| self.steps.asked.contains(&step.index);
@@ -145,7 +145,7 @@ impl<'r, 'a> Run<'r, 'a> {
         Data { kind: label.unwrap_or("thoughtflow-step").to_owned(), payload: step.fields.whole() }
     }
 
-    fn give_whole(&self, emit: &mut Emit<'_>, step: &Step<'_>) {
+    fn give_whole(&self, emit: &mut Emitter<'_>, step: &Step<'_>) {
         emit.at = step.began().or(step.ended());
         let name = name(self.id, step);
         emit.push(What::DataGiven(Some(name), self.whole(step)));
@@ -164,7 +164,7 @@ impl<'r, 'a> Run<'r, 'a> {
         }
     }
 
-    fn step(&mut self, emit: &mut Emit<'_>, step: &Step<'_>) {
+    fn step(&mut self, emit: &mut Emitter<'_>, step: &Step<'_>) {
         emit.at = step.began();
         let told = step.is_sound()
             && match &*step.label {
@@ -205,14 +205,13 @@ impl<'r, 'a> Run<'r, 'a> {
             Some(Payload::One(payload)) => return tell(self, &payload),
             Some(Payload::Both(both)) => both,
         };
-        let mut outline = Outline::default();
+        let mut outline = JsonOutline::default();
         let Ok(payload) = outline.read(&both) else { return false };
         let is_told = tell(self, &payload);
         if is_told {
-            let held = step
-                .started
-                .each()
-                .filter(|(name, value)| payload.told(name).is_some_and(|told| told == *value));
+            let held = step.started.each().filter(|(name, value)| {
+                payload.raw_or_null(name).is_some_and(|told| told == *value)
+            });
             let names: Vec<_> = held.map(|(name, _)| name).collect();
             let names: Vec<&str> = names.iter().map(|name| &**name).collect();
             self.rest.keep_but(step.index, "payload_started", &step.started, &names);
@@ -232,7 +231,7 @@ impl<'r, 'a> Run<'r, 'a> {
     }
 
     /// A user message sent while the model worked.
-    fn interjected(&mut self, emit: &mut Emit<'_>, step: &Step<'_>) -> bool {
+    fn interjected(&mut self, emit: &mut Emitter<'_>, step: &Step<'_>) -> bool {
         let Some(text) = said(step) else { return false };
         emit.push(What::Interjected(Some(name(self.id, step)), Interjection { text }));
         let own = step.started.is("kind", "interjection");
@@ -240,7 +239,7 @@ impl<'r, 'a> Run<'r, 'a> {
         true
     }
 
-    fn model_call(&mut self, emit: &mut Emit<'_>, step: &Step<'_>) -> bool {
+    fn model_call(&mut self, emit: &mut Emitter<'_>, step: &Step<'_>) -> bool {
         let (started, completed) = (&step.started, &step.completed);
         let response = completed.text("response_id").filter(|id| !id.contains([' ', '/']));
         let own = response.filter(|id| !id.is_empty() && self.ids.insert(digest(id.as_bytes())));
@@ -286,7 +285,7 @@ impl<'r, 'a> Run<'r, 'a> {
         true
     }
 
-    fn said(&mut self, emit: &mut Emit<'_>, step: &Step<'_>) -> bool {
+    fn said(&mut self, emit: &mut Emitter<'_>, step: &Step<'_>) -> bool {
         let Some(text) = said(step).filter(|text| !text.trim().is_empty()) else { return false };
         let open = step.completed.flag("open");
         let citations: Option<Vec<Json>> = step.completed.read("citations");
@@ -306,7 +305,7 @@ impl<'r, 'a> Run<'r, 'a> {
 
     pub(super) fn prose(
         &mut self,
-        emit: &mut Emit<'_>,
+        emit: &mut Emitter<'_>,
         step: &Step<'_>,
         open: bool,
         Prose { voice, text, detail }: Prose,

@@ -7,9 +7,9 @@ use unspool_core::part::Body;
 use unspool_core::session::Transcript;
 
 use super::*;
-use crate::decode::{Outline, Record};
-use crate::gather::Gathering;
-use crate::read::document::Document;
+use crate::decode::{JsonOutline, Record};
+use crate::in_memory::SessionSet;
+use crate::read::document::DocumentLines;
 use crate::read::{lines, source};
 
 fn recordings() -> Vec<PathBuf> {
@@ -36,7 +36,7 @@ fn law_2_a_decoder_that_is_saved_behind_every_record_tells_the_same() {
             let mut decoder = (DOCUMENT.decoder)();
             let mut events = Vec::new();
             for (line, (offset, text)) in (1..).zip(lines_of(&path)) {
-                let mut outline = Outline::default();
+                let mut outline = JsonOutline::default();
                 let fields = outline.read(&text).unwrap();
                 let record = Record { source: 0, line, offset, text: &text };
                 decoder.decode(&record, &fields, &mut events);
@@ -51,9 +51,11 @@ fn law_2_a_decoder_that_is_saved_behind_every_record_tells_the_same() {
 }
 
 fn read(document: &str) -> Transcript {
-    let mut gathering = Gathering::default();
-    gathering.read(Path::new("d.json"), Document::new(document.as_bytes()), &mut |_| {}).unwrap();
-    let [session] = &gathering.sessions[..] else { panic!("one session") };
+    let mut session_set = SessionSet::default();
+    session_set
+        .read(Path::new("d.json"), DocumentLines::new(document.as_bytes()), &mut |_| {})
+        .unwrap();
+    let [session] = &session_set.sessions[..] else { panic!("one session") };
     session.transcript()
 }
 
@@ -118,7 +120,7 @@ fn an_end_that_only_the_rule_of_ends_told_is_told_by_it_again() {
     let mut decoder = (DOCUMENT.decoder)();
     let mut events = Vec::new();
     let line = document.split_once("\"conversations\":[").unwrap().1.strip_suffix("]}").unwrap();
-    let mut outline = Outline::default();
+    let mut outline = JsonOutline::default();
     let fields = outline.read(line).unwrap();
     let record = Record { source: 0, line: 1, offset: 0, text: line };
     decoder.decode(&record, &fields, &mut events);
@@ -334,9 +336,11 @@ fn a_field_that_is_not_what_it_should_be_is_kept() {
 }
 
 fn session_of(document: &str) -> (String, Transcript) {
-    let mut gathering = Gathering::default();
-    gathering.read(Path::new("d.json"), Document::new(document.as_bytes()), &mut |_| {}).unwrap();
-    let [session] = &gathering.sessions[..] else { panic!("one session") };
+    let mut session_set = SessionSet::default();
+    session_set
+        .read(Path::new("d.json"), DocumentLines::new(document.as_bytes()), &mut |_| {})
+        .unwrap();
+    let [session] = &session_set.sessions[..] else { panic!("one session") };
     (session.agent_session_id.clone(), session.transcript())
 }
 
@@ -386,14 +390,14 @@ fn what_is_still_growing_is_told_anew_by_a_document_that_grew() {
             r#"{ASKED},{{"step_id":"a","label":"assistant_message","payload_completed":{{"text":"{text}","open":true}}}},{{"step_id":"t","label":"tool_call","payload_started":{{"name":"x","call_id":"k","arguments_text":"{input}"}},"payload_completed":{{"state":"pending"}}}}"#
         )
     };
-    let mut gathering = Gathering::default();
+    let mut session_set = SessionSet::default();
     for (saved, text, input) in [(1, "It", "4"), (2, "It is", "42"), (3, "It is so", "421")] {
         let document = run("unknown", &steps(text, input));
         let document = document.replacen('{', &format!(r#"{{"saved":{saved},"#), 1);
-        let lines = Document::new(document.as_bytes());
-        gathering.read(Path::new("d.json"), lines, &mut |_| {}).unwrap();
+        let lines = DocumentLines::new(document.as_bytes());
+        session_set.read(Path::new("d.json"), lines, &mut |_| {}).unwrap();
     }
-    let transcript = gathering.sessions[0].transcript();
+    let transcript = session_set.sessions[0].transcript();
     let turn = transcript.turns.last().unwrap();
     let [text, call, _kept] = &turn.parts[..] else { panic!("three parts") };
     assert_eq!(text.body.prose(), Some("It is so"));

@@ -3,13 +3,13 @@
 use unspool_core::event::{Call, ToolEnd, What};
 use unspool_core::part::ToolState;
 
-use super::super::{Emit, Fields};
+use super::super::{Emitter, Fields};
 use super::run::Run;
 use super::steps::Step;
 use super::{call, kinds};
 
 impl Run<'_, '_> {
-    pub(super) fn tool_call(&mut self, emit: &mut Emit<'_>, step: &Step<'_>) -> bool {
+    pub(super) fn tool_call(&mut self, emit: &mut Emitter<'_>, step: &Step<'_>) -> bool {
         let (started, completed) = (&step.started, &step.completed);
         let call = self.steps.call(step);
         let state = call::state(completed);
@@ -52,7 +52,7 @@ impl Run<'_, '_> {
     /// The output of a call. An output without a call becomes a call at its own place (R-002-44).
     pub(super) fn tool_gave(
         &mut self,
-        emit: &mut Emit<'_>,
+        emit: &mut Emitter<'_>,
         step: &Step<'_>,
         payload: &Fields<'_>,
     ) -> bool {

@@ -9,11 +9,11 @@ use unspool_core::present::agents::SubagentSessions;
 use unspool_core::session::Transcript;
 use unspool_core::summary::{Completeness, Summary};
 use unspool_core::telling::Telling;
-use unspool_sources::decode::{Ledger, Warning};
+use unspool_sources::decode::{RecordCounts, Warning};
 use unspool_sources::discover::find_files;
-use unspool_sources::gather::{GatherError, Gathered, Gathering};
+use unspool_sources::in_memory::{DecodedSession, LoadError, SessionSet};
 use unspool_sources::read::source::lines_of;
-use unspool_sources::read::{beside, rows};
+use unspool_sources::read::{agent_meta, rows};
 
 use crate::command::warn;
 
@@ -23,25 +23,32 @@ pub struct FromFile {
     pub transcript: Transcript,
     /// Its sub-agents whose own logs were read.
     pub subagents: SubagentSessions,
-    pub records: Ledger,
+    pub records: RecordCounts,
     pub warnings: Vec<Warning>,
 }
 
 /// Reads a session from a file, standard input or a folder.
 pub fn load(path: &Path, wanted: Option<&str>) -> Result<FromFile> {
-    let mut gathering = Gathering::default();
-    let skipped = read(&mut gathering, path)?;
-    let found = the_session(&gathering, path, wanted);
-    let gathered = found.inspect_err(|_| warn(&skipped))?;
-    let mut transcript = gathered.transcript();
+    let mut session_set = SessionSet::default();
+    let skipped = read(&mut session_set, path)?;
+    let found = the_session(&session_set, path, wanted);
+    let decoded_session = found.inspect_err(|_| warn(&skipped))?;
+    let mut transcript = decoded_session.transcript();
     settle_as_file(&mut transcript);
-    let mut warnings: Vec<Warning> = gathered.warnings.iter().chain(&skipped).cloned().collect();
-    warnings.extend(not_shown(&gathering, gathered, path));
-    let agents = agents_of(&gathering, gathered, &transcript);
-    let summary = transcript.summary(completeness(gathered, &transcript), &agents);
+    let mut warnings: Vec<Warning> =
+        decoded_session.warnings.iter().chain(&skipped).cloned().collect();
+    warnings.extend(not_shown(&session_set, decoded_session, path));
+    let agents = agents_of(&session_set, decoded_session, &transcript);
+    let summary = transcript.summary(completeness(decoded_session, &transcript), &agents);
     let mut subagents = SubagentSessions::default();
     agents.iter().for_each(|agent| subagents.add(agent));
-    Ok(FromFile { summary, transcript, subagents, records: gathered.ledger.clone(), warnings })
+    Ok(FromFile {
+        summary,
+        transcript,
+        subagents,
+        records: decoded_session.record_counts.clone(),
+        warnings,
+    })
 }
 
 fn warning(path: &Path, what: String) -> Warning {
@@ -50,12 +57,16 @@ fn warning(path: &Path, what: String) -> Warning {
 }
 
 /// The sub-agents of a session whose own logs were read, nested ones included.
-fn agents_of(gathering: &Gathering, shown: &Gathered, transcript: &Transcript) -> Vec<Transcript> {
+fn agents_of(
+    session_set: &SessionSet,
+    shown: &DecodedSession,
+    transcript: &Transcript,
+) -> Vec<Transcript> {
     let mut found: Vec<Transcript> = Vec::new();
     let mut names: Vec<String> = transcript.agent_ids().map(str::to_owned).collect();
     let mut taken = vec![shown.agent_session_id.clone()];
     while let Some(id) = names.pop() {
-        let agent = gathering.sessions.iter().find(|session| session.agent_session_id == id);
+        let agent = session_set.sessions.iter().find(|session| session.agent_session_id == id);
         if let Some(agent) = agent.filter(|agent| !taken.contains(&agent.agent_session_id)) {
             taken.push(agent.agent_session_id.clone());
             let transcript = agent.transcript();
@@ -67,19 +78,19 @@ fn agents_of(gathering: &Gathering, shown: &Gathered, transcript: &Transcript) -
 }
 
 /// Warnings about records that belong to other sessions.
-fn not_shown(gathering: &Gathering, shown: &Gathered, path: &Path) -> Vec<Warning> {
-    let others = gathering.sessions.iter().filter(|other| !std::ptr::eq(*other, shown));
-    let (agents, others): (Vec<&Gathered>, Vec<&Gathered>) =
+fn not_shown(session_set: &SessionSet, shown: &DecodedSession, path: &Path) -> Vec<Warning> {
+    let others = session_set.sessions.iter().filter(|other| !std::ptr::eq(*other, shown));
+    let (agents, others): (Vec<&DecodedSession>, Vec<&DecodedSession>) =
         others.partition(|other| other.is_sub_agent());
     let mut warnings: Vec<Warning> = others
         .into_iter()
         .map(|other| {
-            let (records, id) = (other.ledger.read, &other.agent_session_id);
+            let (records, id) = (other.record_counts.read, &other.agent_session_id);
             warning(path, format!("{records} records of session {id} are not shown"))
         })
         .collect();
     if !agents.is_empty() {
-        let records: u64 = agents.iter().map(|agent| agent.ledger.read).sum();
+        let records: u64 = agents.iter().map(|agent| agent.record_counts.read).sum();
         let what = format!(
             "{records} records of {} sub-agents are not shown; name the log of one to see it",
             agents.len()
@@ -91,10 +102,10 @@ fn not_shown(gathering: &Gathering, shown: &Gathered, path: &Path) -> Vec<Warnin
 
 /// Reads a file, standard input, or every log of a folder. An unrecognised file is a warning inside
 /// a folder and an error if it was named.
-fn read(gathering: &mut Gathering, path: &Path) -> Result<Vec<Warning>> {
+fn read(session_set: &mut SessionSet, path: &Path) -> Result<Vec<Warning>> {
     if path == Path::new("-") {
         let lines = lines_of(io::stdin())?;
-        gathering.read(Path::new("standard input"), lines, &mut |_| {})?;
+        session_set.read(Path::new("standard input"), lines, &mut |_| {})?;
         return Ok(Vec::new());
     }
     if !rows::exists(path) {
@@ -107,15 +118,15 @@ fn read(gathering: &mut Gathering, path: &Path) -> Result<Vec<Warning>> {
     // A database may hold any number of sessions, as a folder does.
     let many = path.is_dir() || path.extension().is_some_and(|end| end == "db");
     if !many {
-        gathering.read_file(path, &mut |_| {})?;
-        if let Some(more) = beside::of_log(path) {
-            gathering.read_file(&more, &mut |_| {})?;
+        session_set.read_file(path, &mut |_| {})?;
+        if let Some(more) = agent_meta::meta_of_log(path) {
+            session_set.read_file(&more, &mut |_| {})?;
         }
         return Ok(Vec::new());
     }
     let (files, mut skipped) = find_files(path);
     for file in files {
-        if let Err(error) = gathering.read_file(&file, &mut |_| {}) {
+        if let Err(error) = session_set.read_file(&file, &mut |_| {}) {
             skipped.push(warning(&file, reason(&error)));
         }
     }
@@ -123,24 +134,24 @@ fn read(gathering: &mut Gathering, path: &Path) -> Result<Vec<Warning>> {
 }
 
 /// Why a file inside a folder was skipped, for a warning that names the file.
-fn reason(error: &GatherError) -> String {
+fn reason(error: &LoadError) -> String {
     match error {
-        GatherError::Unreadable { source, .. } => format!("cannot be read: {source}"),
-        GatherError::PromptHistory { .. } => "a list of typed prompts, not a session".to_owned(),
-        GatherError::Unknown { .. } => "unrecognised file format".to_owned(),
-        GatherError::Empty { .. } => "empty".to_owned(),
+        LoadError::Unreadable { source, .. } => format!("cannot be read: {source}"),
+        LoadError::PromptHistory { .. } => "a list of typed prompts, not a session".to_owned(),
+        LoadError::Unknown { .. } => "unrecognised file format".to_owned(),
+        LoadError::Empty { .. } => "empty".to_owned(),
     }
 }
 
 /// The session to show: the requested one, else the one with the strongest feed (hooks may also
 /// mention other sessions).
 fn the_session<'g>(
-    gathering: &'g Gathering,
+    session_set: &'g SessionSet,
     path: &Path,
     wanted: Option<&str>,
-) -> Result<&'g Gathered> {
-    let mut found: Vec<&Gathered> = match wanted {
-        Some(id) => gathering
+) -> Result<&'g DecodedSession> {
+    let mut found: Vec<&DecodedSession> = match wanted {
+        Some(id) => session_set
             .sessions
             .iter()
             .filter(|session| {
@@ -149,19 +160,20 @@ fn the_session<'g>(
             })
             .collect(),
         None => {
-            let strongest = gathering.sessions.iter().filter_map(|session| session.spine).max();
-            gathering.sessions.iter().filter(|session| session.spine == strongest).collect()
+            let strongest = session_set.sessions.iter().filter_map(|session| session.spine).max();
+            session_set.sessions.iter().filter(|session| session.spine == strongest).collect()
         }
     };
     // Prefer sessions that are not sub-agents, then sessions with turns.
-    for keep in [|one: &Gathered| !one.is_sub_agent(), |one: &Gathered| one.has_turns()] {
+    for keep in [|one: &DecodedSession| !one.is_sub_agent(), |one: &DecodedSession| one.has_turns()]
+    {
         if found.len() > 1 && found.iter().any(|session| keep(session)) {
             found.retain(|session| keep(session));
         }
     }
     match found.as_slice() {
         [session] => Ok(session),
-        [] if wanted.is_some() && !gathering.sessions.is_empty() => {
+        [] if wanted.is_some() && !session_set.sessions.is_empty() => {
             bail!("{} holds no session {}", path.display(), wanted.unwrap_or_default())
         }
         [] => bail!(
@@ -181,10 +193,12 @@ fn the_session<'g>(
     }
 }
 
-fn completeness(gathered: &Gathered, transcript: &Transcript) -> Completeness {
-    if transcript.turns.is_empty() && gathered.ledger.unreadable > 0 {
+fn completeness(decoded_session: &DecodedSession, transcript: &Transcript) -> Completeness {
+    if transcript.turns.is_empty() && decoded_session.record_counts.unreadable > 0 {
         Completeness::Failed
-    } else if gathered.spine < Some(Telling::Stream) || gathered.ledger.unreadable > 0 {
+    } else if decoded_session.spine < Some(Telling::Stream)
+        || decoded_session.record_counts.unreadable > 0
+    {
         Completeness::Partial
     } else if transcript.session.facts.outcomes_only {
         Completeness::FinalOnly

@@ -8,7 +8,7 @@ use unspool_core::price::Prices;
 use unspool_core::session::Transcript;
 use unspool_core::summary::Completeness;
 use unspool_render::project::{Library, Options, ProjectError, Projection, Story, Way};
-use unspool_sources::gather::Gathering;
+use unspool_sources::in_memory::SessionSet;
 
 use crate::case::captures;
 
@@ -18,11 +18,11 @@ pub struct Shelf(pub Vec<Transcript>);
 impl Shelf {
     /// All sessions of a case, including the sub-agents in its subfolder.
     pub fn of_case(case: &Path) -> Shelf {
-        let mut gathering = Gathering::default();
+        let mut session_set = SessionSet::default();
         for capture in captures(case) {
-            let mut reading = gathering.open(&capture.file);
-            capture.lines.iter().for_each(|line| gathering.take(&mut reading, line.line()));
-            gathering.close(reading, &mut |_| {});
+            let mut reading = session_set.open(&capture.file);
+            capture.lines.iter().for_each(|line| session_set.take(&mut reading, line.line()));
+            session_set.close(reading, &mut |_| {});
         }
         let agents = case.join("subagents");
         if agents.is_dir() {
@@ -31,11 +31,11 @@ impl Shelf {
             logs.retain(|path| path.is_file());
             logs.sort();
             for log in logs {
-                gathering.read_file(&log, &mut |_| {}).unwrap();
+                session_set.read_file(&log, &mut |_| {}).unwrap();
             }
         }
         let mut sessions: Vec<Transcript> =
-            gathering.sessions.iter().map(|session| session.transcript()).collect();
+            session_set.sessions.iter().map(|session| session.transcript()).collect();
         sessions.iter_mut().for_each(settle_as_file);
         sessions.sort_by_key(|session| session.session.parent.is_some());
         Shelf(sessions)

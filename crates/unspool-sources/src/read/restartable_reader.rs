@@ -6,7 +6,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 type Begin = Box<dyn Fn() -> io::Result<Box<dyn Read + Send>> + Send>;
 
 /// A generated text that can be read again.
-pub struct Replay {
+pub struct RestartableReader {
     begin: Begin,
     text: Option<Box<dyn Read + Send>>,
     /// How much of `text` has been read.
@@ -14,9 +14,11 @@ pub struct Replay {
     wanted: u64,
 }
 
-impl Replay {
-    pub fn new(begin: impl Fn() -> io::Result<Box<dyn Read + Send>> + Send + 'static) -> Replay {
-        Replay { begin: Box::new(begin), text: None, at: 0, wanted: 0 }
+impl RestartableReader {
+    pub fn new(
+        begin: impl Fn() -> io::Result<Box<dyn Read + Send>> + Send + 'static,
+    ) -> RestartableReader {
+        RestartableReader { begin: Box::new(begin), text: None, at: 0, wanted: 0 }
     }
 
     /// The text, advanced to the wanted position.
@@ -35,7 +37,7 @@ impl Replay {
     }
 }
 
-impl Read for Replay {
+impl Read for RestartableReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let text = self.text()?;
         let length = text.read(buffer)?;
@@ -45,7 +47,7 @@ impl Read for Replay {
     }
 }
 
-impl Seek for Replay {
+impl Seek for RestartableReader {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         let from_here = |by: i64| self.wanted.saturating_add_signed(by);
         self.wanted = match to {
@@ -63,5 +65,5 @@ impl Seek for Replay {
 }
 
 #[cfg(test)]
-#[path = "replay_tests.rs"]
+#[path = "restartable_reader_tests.rs"]
 mod tests;

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 
 use unspool_core::telling::Telling;
 
-use super::{FORMATS, Format, Outline, Recognised, Tells, recognise};
-use crate::agents::{AGENTS, Age, Agent};
+use super::{FORMATS, Format, JsonOutline, RecordOwner, SessionsPerFile, recognise};
+use crate::agents::{AGENTS, Agent, VersionAge};
 
 /// One record of each format, with the other formats that would also match it. The order of
 /// `FORMATS` decides between them.
@@ -116,7 +116,7 @@ const RECORDS: &[(&str, &[&str], &str)] = &[
 
 #[test]
 fn no_two_formats_take_the_same_record_unseen() {
-    let mut outline = Outline::default();
+    let mut outline = JsonOutline::default();
     for (name, others, record) in RECORDS {
         let fields = outline.read(record).unwrap();
         let taken = |format: &&Format| (format.recognise)(&fields).is_some();
@@ -127,8 +127,8 @@ fn no_two_formats_take_the_same_record_unseen() {
         // A format that recognises sub-agents must allow several sessions per file.
         let format = FORMATS.iter().find(|format| format.name == *name).unwrap();
         let says = (format.recognise)(&fields).unwrap();
-        let sub_agent = matches!(says, Recognised::SubAgent { .. });
-        assert!(format.tells == Tells::Several || !sub_agent, "{record}");
+        let sub_agent = matches!(says, RecordOwner::SubAgent { .. });
+        assert!(format.sessions_per_file == SessionsPerFile::Several || !sub_agent, "{record}");
     }
     let shown: BTreeSet<&str> = RECORDS.iter().map(|(name, _, _)| *name).collect();
     let listed: BTreeSet<&str> = FORMATS.iter().map(|format| format.name).collect();
@@ -157,7 +157,10 @@ fn every_format_says_whose_it_is_and_every_agent_has_one() {
         // Hooks and streams only add to a log.
         assert!(has(Telling::Log), "{} has no log", agent.name);
         if let Some((oldest, newest)) = agent.recorded {
-            assert_eq!([oldest, newest].map(|version| agent.age_of(version)), [Age::Recorded; 2]);
+            assert_eq!(
+                [oldest, newest].map(|version| agent.version_age(version)),
+                [VersionAge::Recorded; 2]
+            );
         }
     }
 }

@@ -15,7 +15,7 @@ use super::fields::Fields;
 
 /// The capacity kept between records, so that one record with a million values does not hold its
 /// memory for the rest of a long run.
-const KEPT_CAPACITY: usize = 16 * 1024;
+const MAX_RETAINED_NODES: usize = 16 * 1024;
 
 /// One value, or the name of a field. Its children follow it directly in the list: the values of an
 /// array, or the alternating names and values of an object.
@@ -24,8 +24,8 @@ pub(super) struct Node {
     pub start: u32,
     pub end: u32,
     /// The index of the node after this one and all its children.
-    pub behind: u32,
-    pub kind: Kind,
+    pub after: u32,
+    pub kind: NodeKind,
     /// The tag of a name (`tag`).
     pub tag: u8,
     /// The tags of all names in an object, one bit each. Most lookups are for absent fields; this
@@ -34,7 +34,7 @@ pub(super) struct Node {
 }
 
 /// The tag of a name with escapes, which may match any name.
-pub(super) const ESCAPED: u8 = u8::MAX;
+pub(super) const ESCAPED_TAG: u8 = u8::MAX;
 
 /// A six-bit hash of a name.
 #[inline]
@@ -50,7 +50,7 @@ pub(super) fn tag(name: &[u8]) -> u8 {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Kind {
+pub(super) enum NodeKind {
     Object,
     Array,
     /// A string without escapes.
@@ -63,7 +63,7 @@ pub(super) enum Kind {
 
 /// The outline of the last record that was read. Reused between records to save allocations.
 #[derive(Debug, Default)]
-pub struct Outline {
+pub struct JsonOutline {
     nodes: Vec<Node>,
     /// The objects and arrays that are still open.
     open: Vec<Open>,
@@ -73,11 +73,11 @@ pub struct Outline {
 struct Open {
     /// The index of its node.
     at: u32,
-    kind: Kind,
+    kind: NodeKind,
     tags: u64,
 }
 
-impl Outline {
+impl JsonOutline {
     /// Scans a record, which must be a JSON object, and returns its fields.
     pub fn read<'a>(&'a mut self, text: &'a str) -> Result<Fields<'a>, serde_json::Error> {
         let whole = self.scan(text).is_some();
@@ -92,16 +92,16 @@ impl Outline {
     /// Builds the nodes of a text. `None` if it is not JSON.
     fn scan(&mut self, text: &str) -> Option<()> {
         self.nodes.clear();
-        self.nodes.shrink_to(KEPT_CAPACITY);
+        self.nodes.shrink_to(MAX_RETAINED_NODES);
         self.open.clear();
-        self.open.shrink_to(KEPT_CAPACITY);
+        self.open.shrink_to(MAX_RETAINED_NODES);
         let bytes = text.as_bytes();
         u32::try_from(bytes.len()).ok()?;
         let mut at = space(bytes, 0);
         loop {
             at = match bytes.get(at)? {
                 b'{' => {
-                    self.open(at, Kind::Object);
+                    self.open(at, NodeKind::Object);
                     at = space(bytes, at + 1);
                     if bytes.get(at) != Some(&b'}') {
                         at = self.name(bytes, at)?;
@@ -110,7 +110,7 @@ impl Outline {
                     self.close(at)
                 }
                 b'[' => {
-                    self.open(at, Kind::Array);
+                    self.open(at, NodeKind::Array);
                     at = space(bytes, at + 1);
                     if bytes.get(at) != Some(&b']') {
                         continue;
@@ -121,10 +121,10 @@ impl Outline {
                     let (end, kind) = string(bytes, at + 1)?;
                     self.leaf(at, end, kind)
                 }
-                b'-' | b'0'..=b'9' => self.leaf(at, number(bytes, at)?, Kind::Scalar),
-                b't' => self.leaf(at, word(bytes, at, b"true")?, Kind::Scalar),
-                b'f' => self.leaf(at, word(bytes, at, b"false")?, Kind::Scalar),
-                b'n' => self.leaf(at, word(bytes, at, b"null")?, Kind::Scalar),
+                b'-' | b'0'..=b'9' => self.leaf(at, number(bytes, at)?, NodeKind::Scalar),
+                b't' => self.leaf(at, word(bytes, at, b"true")?, NodeKind::Scalar),
+                b'f' => self.leaf(at, word(bytes, at, b"false")?, NodeKind::Scalar),
+                b'n' => self.leaf(at, word(bytes, at, b"null")?, NodeKind::Scalar),
                 _ => return None,
             };
             // After a value: a comma, or the end of one or more containers.
@@ -134,7 +134,7 @@ impl Outline {
                     return (at == bytes.len()).then_some(());
                 };
                 match (bytes.get(at)?, open.kind) {
-                    (b',', Kind::Object) => {
+                    (b',', NodeKind::Object) => {
                         at = self.name(bytes, space(bytes, at + 1))?;
                         break;
                     }
@@ -142,36 +142,36 @@ impl Outline {
                         at = space(bytes, at + 1);
                         break;
                     }
-                    (b'}', Kind::Object) | (b']', Kind::Array) => at = self.close(at),
+                    (b'}', NodeKind::Object) | (b']', NodeKind::Array) => at = self.close(at),
                     _ => return None,
                 }
             }
         }
     }
 
-    fn open(&mut self, start: usize, kind: Kind) {
+    fn open(&mut self, start: usize, kind: NodeKind) {
         let at = self.nodes.len() as u32;
         self.open.push(Open { at, kind, tags: 0 });
         let start = start as u32;
-        self.nodes.push(Node { start, end: start, behind: at + 1, kind, tag: 0, tags: 0 });
+        self.nodes.push(Node { start, end: start, after: at + 1, kind, tag: 0, tags: 0 });
     }
 
     /// Closes the innermost object or array at its last byte. Returns the offset after it.
     fn close(&mut self, last: usize) -> usize {
-        let behind = self.nodes.len() as u32;
+        let after = self.nodes.len() as u32;
         if let Some(open) = self.open.pop()
             && let Some(node) = self.nodes.get_mut(open.at as usize)
         {
-            (node.end, node.behind, node.tags) = (last as u32 + 1, behind, open.tags);
+            (node.end, node.after, node.tags) = (last as u32 + 1, after, open.tags);
         }
         last + 1
     }
 
     /// Adds a value without children. Returns the offset after it.
-    fn leaf(&mut self, start: usize, end: usize, kind: Kind) -> usize {
+    fn leaf(&mut self, start: usize, end: usize, kind: NodeKind) -> usize {
         let at = self.nodes.len() as u32;
         let (first, last) = (start as u32, end as u32);
-        self.nodes.push(Node { start: first, end: last, behind: at + 1, kind, tag: 0, tags: 0 });
+        self.nodes.push(Node { start: first, end: last, after: at + 1, kind, tag: 0, tags: 0 });
         end
     }
 
@@ -181,12 +181,13 @@ impl Outline {
             return None;
         }
         let (end, kind) = string(bytes, start + 1)?;
-        let behind = self.nodes.len() as u32 + 1;
+        let after = self.nodes.len() as u32 + 1;
         let object = self.open.last_mut()?;
-        let tag = if kind == Kind::Plain { tag(bytes.get(start + 1..end - 1)?) } else { ESCAPED };
-        object.tags |= if kind == Kind::Plain { 1 << tag } else { u64::MAX };
+        let tag =
+            if kind == NodeKind::Plain { tag(bytes.get(start + 1..end - 1)?) } else { ESCAPED_TAG };
+        object.tags |= if kind == NodeKind::Plain { 1 << tag } else { u64::MAX };
         let (first, last) = (start as u32, end as u32);
-        self.nodes.push(Node { start: first, end: last, behind, kind, tag, tags: 0 });
+        self.nodes.push(Node { start: first, end: last, after, kind, tag, tags: 0 });
         let colon = space(bytes, end);
         (bytes.get(colon) == Some(&b':')).then(|| space(bytes, colon + 1))
     }
@@ -202,14 +203,14 @@ fn space(bytes: &[u8], mut at: usize) -> usize {
 
 /// The end of a string, scanned from after its opening quote.
 #[inline]
-fn string(bytes: &[u8], mut at: usize) -> Option<(usize, Kind)> {
-    let mut kind = Kind::Plain;
+fn string(bytes: &[u8], mut at: usize) -> Option<(usize, NodeKind)> {
+    let mut kind = NodeKind::Plain;
     loop {
         at = plain(bytes, at);
         match bytes.get(at)? {
             b'"' => return Some((at + 1, kind)),
             b'\\' => {
-                kind = Kind::Escaped;
+                kind = NodeKind::Escaped;
                 at += match bytes.get(at + 1)? {
                     b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => 2,
                     b'u' if bytes.get(at + 2..at + 6)?.iter().all(u8::is_ascii_hexdigit) => 6,
@@ -300,5 +301,5 @@ fn error(text: &str) -> serde_json::Error {
 }
 
 #[cfg(test)]
-#[path = "outline_tests.rs"]
+#[path = "json_outline_tests.rs"]
 mod tests;

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 
 use serde::de::IgnoredAny;
 
-use super::{Reading, Sink};
+use super::{FileDecoder, RecordSink};
 use crate::decode::Warning;
 use crate::read::lines::{Lines, Position, Unfinished};
 
@@ -22,11 +22,11 @@ pub enum LastLine {
 
 /// The warning for a last line that is cut off. Outdated as soon as the file is read again; the
 /// store deletes it by this text.
-pub const UNFINISHED: &str = "the last line is not finished, and was not read";
+pub const UNFINISHED_LINE_WARNING: &str = "the last line is not finished, and was not read";
 
 /// Where decoding stopped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Reached {
+pub enum ReadOutcome {
     /// At the current end of the source.
     End,
     /// After a line at which the caller stopped it.
@@ -39,47 +39,47 @@ pub enum Reached {
 /// `between` is called after each line with the new position. It may save the decoder's state
 /// there, and it may stop. The lines are buffered ahead of the position, so stopping a source that
 /// cannot seek (a pipe) loses input.
-pub fn read_on<S: Sink + ?Sized>(
+pub fn decode_from<S: RecordSink + ?Sized>(
     source: impl Read,
     position: &mut Position,
     last: LastLine,
-    reading: &mut Reading,
+    file_decoder: &mut FileDecoder,
     sink: &mut S,
-    mut between: impl FnMut(&Reading, &mut S, Position) -> ControlFlow<()>,
-) -> io::Result<Reached> {
+    mut between: impl FnMut(&FileDecoder, &mut S, Position) -> ControlFlow<()>,
+) -> io::Result<ReadOutcome> {
     let mut lines = Lines::new(source, *position);
     while let Some(line) = lines.next_line()? {
-        reading.take(line, sink);
+        file_decoder.take(line, sink);
         *position = lines.position();
-        if between(reading, sink, *position).is_break() {
-            return Ok(Reached::Stop);
+        if between(file_decoder, sink, *position).is_break() {
+            return Ok(ReadOutcome::Stop);
         }
     }
     // Skips trailing blank lines as well.
     *position = lines.position();
     if let (LastLine::TakeWhole, Some(unfinished)) = (last, lines.unfinished()) {
-        take_unfinished(unfinished, position, reading, sink);
+        take_unfinished(unfinished, position, file_decoder, sink);
     }
-    Ok(Reached::End)
+    Ok(ReadOutcome::End)
 }
 
 fn take_unfinished(
     unfinished: Unfinished,
     position: &mut Position,
-    reading: &mut Reading,
-    sink: &mut (impl Sink + ?Sized),
+    file_decoder: &mut FileDecoder,
+    sink: &mut (impl RecordSink + ?Sized),
 ) {
     if serde_json::from_slice::<IgnoredAny>(&unfinished.bytes).is_ok() {
-        reading.take(unfinished.as_line(), sink);
+        file_decoder.take(unfinished.as_line(), sink);
         // The line end is still missing, so the line number does not advance.
         position.offset = unfinished.offset + unfinished.bytes.len() as u64;
     } else {
         let warning = Warning {
-            file: reading.name().to_owned(),
+            file: file_decoder.name().to_owned(),
             line: unfinished.number,
-            what: UNFINISHED.to_owned(),
+            what: UNFINISHED_LINE_WARNING.to_owned(),
             bytes: unfinished.bytes,
         };
-        sink.warn(reading.current(), warning);
+        sink.warn(file_decoder.current(), warning);
     }
 }

@@ -3,31 +3,31 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Handle, Reading, Session, Whole};
+use super::{FileDecoder, FileDigest, Session, SessionHandle};
 use crate::decode::FORMATS;
 
 /// Incremented when the saved state of any decoder changes. A checkpoint of another version is
 /// rejected, and the file is read again.
-const VERSION: u32 = 4;
+const CHECKPOINT_VERSION: u32 = 4;
 
 /// A state from which decoding can resume.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Saved {
+pub struct Checkpoint {
     version: u32,
     /// The format, by its name.
     format: Option<String>,
     /// The digest of the first record.
     first: Option<u64>,
     #[serde(rename = "whole")]
-    whole: Whole,
+    file_digest: FileDigest,
     current: Option<usize>,
-    sessions: Vec<SavedSession>,
+    sessions: Vec<SessionCheckpoint>,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct SavedSession {
+struct SessionCheckpoint {
     id: String,
     sub_agent: bool,
     parent: Option<String>,
@@ -35,24 +35,25 @@ struct SavedSession {
     decoder: String,
 }
 
-impl Saved {
+impl Checkpoint {
     /// The digest of everything that was read.
-    pub fn whole(&self) -> Whole {
-        self.whole
+    pub fn file_digest(&self) -> FileDigest {
+        self.file_digest
     }
 }
 
-impl Reading {
+impl FileDecoder {
     /// The state that another process needs to continue from here. `None` while records are held
     /// without a session: then the file is read again from its start.
-    pub fn save(&self) -> Option<Saved> {
-        let early = &self.early;
-        let waiting = !early.records.is_empty() || !early.unread.is_empty() || early.given_up;
+    pub fn save(&self) -> Option<Checkpoint> {
+        let pending = &self.pending;
+        let waiting =
+            !pending.records.is_empty() || !pending.unreadable_lines.is_empty() || pending.given_up;
         if waiting || self.named_by_file {
             return None;
         }
         let sessions = self.sessions.iter().map(|session| {
-            Some(SavedSession {
+            Some(SessionCheckpoint {
                 id: session.id.clone(),
                 sub_agent: session.sub_agent,
                 parent: session.parent.clone(),
@@ -60,11 +61,11 @@ impl Reading {
                 decoder: session.decoder.save()?,
             })
         });
-        Some(Saved {
-            version: VERSION,
+        Some(Checkpoint {
+            version: CHECKPOINT_VERSION,
             format: self.format.map(|format| format.name.to_owned()),
             first: self.first,
-            whole: self.whole,
+            file_digest: self.file_digest,
             current: self.current.map(|handle| handle.0),
             sessions: sessions.collect::<Option<_>>()?,
         })
@@ -72,20 +73,20 @@ impl Reading {
 
     /// Continues from a checkpoint. `None` if another version saved it: then the file is read
     /// again from its start, which changes nothing that was stored before.
-    pub fn resume(name: &str, saved: &Saved) -> Option<Reading> {
-        if saved.version != VERSION {
+    pub fn resume(name: &str, saved: &Checkpoint) -> Option<FileDecoder> {
+        if saved.version != CHECKPOINT_VERSION {
             return None;
         }
-        let mut reading = Reading::new(name);
+        let mut file_decoder = FileDecoder::new(name);
         let name = saved.format.as_deref();
         let format = FORMATS.iter().find(|format| Some(format.name) == name);
         if format.is_none() != name.is_none() || (format.is_none() && saved.first.is_some()) {
             return None;
         }
-        (reading.format, reading.first) = (format, saved.first);
-        reading.whole = saved.whole;
+        (file_decoder.format, file_decoder.first) = (format, saved.first);
+        file_decoder.file_digest = saved.file_digest;
         for session in &saved.sessions {
-            reading.sessions.push(Session {
+            file_decoder.sessions.push(Session {
                 id: session.id.clone(),
                 sub_agent: session.sub_agent,
                 parent: session.parent.clone(),
@@ -93,8 +94,8 @@ impl Reading {
                 decoder: (format?.resume)(&session.decoder)?,
             });
         }
-        let known = |at: &usize| *at < reading.sessions.len();
-        reading.current = saved.current.filter(known).map(Handle);
-        (reading.current.is_some() == saved.current.is_some()).then_some(reading)
+        let is_valid = |at: &usize| *at < file_decoder.sessions.len();
+        file_decoder.current = saved.current.filter(is_valid).map(SessionHandle);
+        (file_decoder.current.is_some() == saved.current.is_some()).then_some(file_decoder)
     }
 }

@@ -10,21 +10,21 @@ use unspool_core::id::digest;
 use crate::read::lines::{Lines, Position};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct Whole(u64);
+pub struct FileDigest(u64);
 
-impl Whole {
+impl FileDigest {
     /// The digest of the first `length` bytes of a text.
-    pub fn of(text: impl Read, length: u64) -> io::Result<Whole> {
-        let mut whole = Whole::default();
+    pub fn of(text: impl Read, length: u64) -> io::Result<FileDigest> {
+        let mut file_digest = FileDigest::default();
         let mut lines = Lines::new(text.take(length), Position::default());
         while let Some(line) = lines.next_line()? {
-            whole.add(line.offset, digest(line.bytes));
+            file_digest.add(line.offset, digest(line.bytes));
         }
         if let Some(unfinished) = lines.unfinished() {
             let line = unfinished.as_line();
-            whole.add(line.offset, digest(line.bytes));
+            file_digest.add(line.offset, digest(line.bytes));
         }
-        Ok(whole)
+        Ok(file_digest)
     }
 
     /// The offset is mixed in so that swapped lines give another digest.
@@ -39,9 +39,9 @@ mod tests {
 
     #[test]
     fn every_byte_counts_and_so_does_the_order() {
-        let of = |text: &str| Whole::of(text.as_bytes(), text.len() as u64).unwrap();
+        let of = |text: &str| FileDigest::of(text.as_bytes(), text.len() as u64).unwrap();
         let text = "{\"a\":1}\n{\"b\":2}\n\n{\"c\":3}";
-        assert_eq!(of(text), Whole::of(format!("{text}tail").as_bytes(), 24).unwrap());
+        assert_eq!(of(text), FileDigest::of(format!("{text}tail").as_bytes(), 24).unwrap());
         assert_ne!(of(text), of(&text.replace('2', "4")));
         assert_ne!(of("{\"a\":1}\n{\"b\":2}\n"), of("{\"b\":2}\n{\"a\":1}\n"));
     }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// What a decoder did with one record.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Fate {
+pub enum RecordOutcome {
     /// Its content is in a part or in the user's message.
     InParts,
     /// Its content is in the metadata of the session, a turn or a step.
@@ -18,15 +18,15 @@ pub enum Fate {
     Unreadable(String),
 }
 
-impl Fate {
-    pub fn left_out(kind: impl Into<String>) -> Fate {
-        Fate::LeftOut(kind.into())
+impl RecordOutcome {
+    pub fn left_out(kind: impl Into<String>) -> RecordOutcome {
+        RecordOutcome::LeftOut(kind.into())
     }
 }
 
 /// Record counts by outcome. `read` is always the sum of the others.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
-pub struct Ledger {
+pub struct RecordCounts {
     pub read: u64,
     pub in_parts: u64,
     pub metadata: u64,
@@ -34,14 +34,14 @@ pub struct Ledger {
     pub unreadable: u64,
 }
 
-impl Ledger {
-    pub fn enter(&mut self, fate: &Fate) {
+impl RecordCounts {
+    pub fn add(&mut self, outcome: &RecordOutcome) {
         self.read += 1;
-        match fate {
-            Fate::InParts => self.in_parts += 1,
-            Fate::Metadata => self.metadata += 1,
-            Fate::LeftOut(kind) => *self.left_out.entry(kind.clone()).or_default() += 1,
-            Fate::Unreadable(_) => self.unreadable += 1,
+        match outcome {
+            RecordOutcome::InParts => self.in_parts += 1,
+            RecordOutcome::Metadata => self.metadata += 1,
+            RecordOutcome::LeftOut(kind) => *self.left_out.entry(kind.clone()).or_default() += 1,
+            RecordOutcome::Unreadable(_) => self.unreadable += 1,
         }
     }
 }

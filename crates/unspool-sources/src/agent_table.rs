@@ -11,12 +11,12 @@ use serde_json::Value;
 use thiserror::Error;
 
 /// Accepted column names, in order of preference.
-const ID: [&str; 5] = ["id", "agent_id", "uuid", "execution_id", "run_id"];
-const PROMPT: [&str; 4] = ["prompt", "task", "input", "question"];
-const RESULT: [&str; 5] = ["result", "output", "response", "answer", "completion"];
-const LOG: [&str; 5] = ["log_path", "logpath", "log_file", "transcript_path", "log"];
+const ID_COLUMNS: [&str; 5] = ["id", "agent_id", "uuid", "execution_id", "run_id"];
+const PROMPT_COLUMNS: [&str; 4] = ["prompt", "task", "input", "question"];
+const RESULT_COLUMNS: [&str; 5] = ["result", "output", "response", "answer", "completion"];
+const LOG_COLUMNS: [&str; 5] = ["log_path", "logpath", "log_file", "transcript_path", "log"];
 /// Columns that `decode::rows` would read as the kind of the row; they are renamed.
-const KINDS: [&str; 4] = ["role", "type", "kind", "sender"];
+const KIND_COLUMNS: [&str; 4] = ["role", "type", "kind", "sender"];
 
 #[derive(Debug, Error)]
 pub enum TableError {
@@ -31,7 +31,7 @@ pub enum TableError {
 
 /// One run of an agent.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Agent {
+pub struct AgentRun {
     /// The id from the table, or the row number if the table has none.
     pub id: String,
     /// The path of its log, as given in the table.
@@ -41,7 +41,7 @@ pub struct Agent {
     row: BTreeMap<String, Value>,
 }
 
-impl Agent {
+impl AgentRun {
     /// The run as one line of flat history that belongs to this session.
     pub fn line(&self, session: &str) -> String {
         let mut row = self.row.clone();
@@ -52,15 +52,15 @@ impl Agent {
 }
 
 /// The agent runs of a database, in row order.
-pub fn read(path: &Path) -> Result<Vec<Agent>, TableError> {
+pub fn read(path: &Path) -> Result<Vec<AgentRun>, TableError> {
     let unreadable = |source| TableError::Unreadable { path: path.to_owned(), source };
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags).map_err(unreadable)?;
     let tables = tables(&connection).map_err(unreadable)?;
     let wanted = |(name, columns): &&(String, Vec<String>)| {
         let has = |names: &[&str]| columns.iter().any(|column| names.contains(&&**column));
-        let told = has(&["prompt"]) && (has(&RESULT) || has(&LOG[..4]));
-        told || (name == "agents" && (has(&PROMPT) || has(&LOG)))
+        let content = has(&["prompt"]) && (has(&RESULT_COLUMNS) || has(&LOG_COLUMNS[..4]));
+        content || (name == "agents" && (has(&PROMPT_COLUMNS) || has(&LOG_COLUMNS)))
     };
     let named = |(name, _): &&(String, Vec<String>)| name == "agents";
     let mut found: Vec<&(String, Vec<String>)> = tables.iter().filter(wanted).collect();
@@ -93,7 +93,11 @@ fn tables(connection: &Connection) -> rusqlite::Result<Vec<(String, Vec<String>)
         .collect()
 }
 
-fn rows(connection: &Connection, table: &str, columns: &[String]) -> rusqlite::Result<Vec<Agent>> {
+fn rows(
+    connection: &Connection,
+    table: &str,
+    columns: &[String],
+) -> rusqlite::Result<Vec<AgentRun>> {
     let table = table.replace('"', "\"\"");
     let mut statement = connection.prepare(&format!("SELECT * FROM \"{table}\""))?;
     let mut rows = statement.query([])?;
@@ -108,33 +112,33 @@ fn rows(connection: &Connection, table: &str, columns: &[String]) -> rusqlite::R
     Ok(agents)
 }
 
-fn agent(mut fields: BTreeMap<String, Value>, number: usize) -> Agent {
+fn agent(mut fields: BTreeMap<String, Value>, number: usize) -> AgentRun {
     let mut take = |names: &[&str]| {
         let name = names.iter().find(|name| fields.get(**name).is_some_and(|held| !held.is_null()));
         name.and_then(|name| fields.remove(*name))
     };
-    let id = match take(&ID) {
+    let id = match take(&ID_COLUMNS) {
         Some(Value::String(id)) if !id.is_empty() => id,
         Some(Value::Number(id)) => id.to_string(),
         _ => number.to_string(),
     };
-    let log = take(&LOG).and_then(|log| log.as_str().map(str::trim).map(PathBuf::from));
+    let log = take(&LOG_COLUMNS).and_then(|log| log.as_str().map(str::trim).map(PathBuf::from));
     let log = log.filter(|path| !path.as_os_str().is_empty());
-    let prompt = take(&PROMPT).unwrap_or(Value::Null);
-    let result = take(&RESULT).unwrap_or(Value::Null);
+    let prompt = take(&PROMPT_COLUMNS).unwrap_or(Value::Null);
+    let result = take(&RESULT_COLUMNS).unwrap_or(Value::Null);
     let title = take(&["title", "name", "description"]);
     let has_prompt = prompt.as_str().is_some_and(|text| !text.trim().is_empty());
     let mut row = BTreeMap::from([("prompt".to_owned(), prompt), ("result".to_owned(), result)]);
     row.extend(title.map(|title| ("title".to_owned(), title)));
     for (name, value) in fields.into_iter().filter(|(_, value)| !value.is_null()) {
-        let name = if KINDS.contains(&&*name) { format!("agent_{name}") } else { name };
+        let name = if KIND_COLUMNS.contains(&&*name) { format!("agent_{name}") } else { name };
         row.entry(name).or_insert(value);
     }
-    Agent { id, log, has_prompt, row }
+    AgentRun { id, log, has_prompt, row }
 }
 
-fn value(told: ValueRef<'_>) -> Value {
-    match told {
+fn value(content: ValueRef<'_>) -> Value {
+    match content {
         ValueRef::Null | ValueRef::Blob(_) => Value::Null,
         ValueRef::Integer(number) => Value::from(number),
         ValueRef::Real(number) => Value::from(number),

@@ -16,7 +16,7 @@ pub struct Record<'a> {
 }
 
 /// Builds the events of one record. Their keys depend on the record alone.
-pub struct Emit<'o> {
+pub struct Emitter<'o> {
     telling: Telling,
     evidence: Evidence,
     record: u64,
@@ -28,14 +28,14 @@ pub struct Emit<'o> {
     out: &'o mut Vec<Event>,
 }
 
-impl<'o> Emit<'o> {
+impl<'o> Emitter<'o> {
     /// `id` is the source's own id of the record, if it has one.
     pub fn new(
         telling: Telling,
         record: &Record<'_>,
         id: Option<&str>,
         out: &'o mut Vec<Event>,
-    ) -> Emit<'o> {
+    ) -> Emitter<'o> {
         let content = digest(record.text.as_bytes());
         let key = match id {
             Some(id) => digest(id.as_bytes()),
@@ -49,7 +49,7 @@ impl<'o> Emit<'o> {
             length,
             digest: content,
         };
-        Emit { telling, evidence, record: key, nth: 0, at: None, turn: None, out }
+        Emitter { telling, evidence, record: key, nth: 0, at: None, turn: None, out }
     }
 
     pub fn push(&mut self, what: What) {

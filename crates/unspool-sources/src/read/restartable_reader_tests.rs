@@ -1,8 +1,8 @@
 use std::io::{Cursor, Read, Seek, SeekFrom};
 
-use super::Replay;
+use super::RestartableReader;
 
-fn read(replay: &mut Replay, length: usize) -> String {
+fn read(replay: &mut RestartableReader, length: usize) -> String {
     let mut bytes = vec![0; length];
     let read = replay.read(&mut bytes).unwrap();
     String::from_utf8(bytes[..read].to_vec()).unwrap()
@@ -10,7 +10,7 @@ fn read(replay: &mut Replay, length: usize) -> String {
 
 #[test]
 fn it_can_be_read_from_anywhere() {
-    let mut replay = Replay::new(|| Ok(Box::new(Cursor::new("one two three"))));
+    let mut replay = RestartableReader::new(|| Ok(Box::new(Cursor::new("one two three"))));
     assert_eq!(read(&mut replay, 3), "one");
     assert_eq!(replay.seek(SeekFrom::Start(8)).unwrap(), 8);
     assert_eq!(read(&mut replay, 9), "three");
@@ -28,7 +28,7 @@ fn it_can_be_read_from_anywhere() {
 
 #[test]
 fn what_cannot_be_begun_is_an_error() {
-    let mut replay = Replay::new(|| Err(std::io::Error::other("gone")));
+    let mut replay = RestartableReader::new(|| Err(std::io::Error::other("gone")));
     assert!(replay.read(&mut [0; 4]).is_err());
     assert!(replay.seek(SeekFrom::End(0)).is_err());
 }

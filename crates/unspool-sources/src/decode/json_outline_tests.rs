@@ -12,7 +12,7 @@ fn is_object(text: &str) -> bool {
 }
 
 fn check(text: &str) {
-    let mut outline = Outline::default();
+    let mut outline = JsonOutline::default();
     let found = outline.read(text);
     assert_eq!(found.is_ok(), is_object(text), "{text:?}: {:?}", found.err());
 }
@@ -96,7 +96,7 @@ fn nesting_is_as_deep_as_it_is() {
 
 #[test]
 fn what_is_wrong_is_said_in_the_words_of_the_parser() {
-    let error = |text: &str| Outline::default().read(text).unwrap_err().to_string();
+    let error = |text: &str| JsonOutline::default().read(text).unwrap_err().to_string();
     assert_eq!(error("7"), "invalid type: integer `7`, expected a JSON object at line 1 column 1");
     assert_eq!(error("{} x"), "trailing characters at line 1 column 4");
     assert_eq!(error(r#"{"a":"#), "EOF while parsing a value at line 1 column 5");
@@ -104,7 +104,7 @@ fn what_is_wrong_is_said_in_the_words_of_the_parser() {
 
 #[test]
 fn an_outline_is_of_the_last_record_only() {
-    let mut outline = Outline::default();
+    let mut outline = JsonOutline::default();
     assert!(outline.read(r#"{"a":[{"b":1}],"c":2}"#).unwrap().has("c"));
     assert!(outline.read(r#"{"a":[{"#).is_err());
     let fields = outline.read(r#"{"d":1}"#).unwrap();

@@ -6,11 +6,11 @@ use proptest::prelude::*;
 use unspool_core::assemble::likeness;
 
 use super::*;
-use crate::decode::Outline;
+use crate::decode::JsonOutline;
 
 /// Compares the digest of every field with that of the parsed value. Returns the number of fields.
 fn check(text: &str) -> usize {
-    let mut outline = Outline::default();
+    let mut outline = JsonOutline::default();
     let Ok(fields) = outline.read(text) else { return 0 };
     let mut count = 0;
     let mut names: Vec<_> = fields.entries().filter_map(|(name, _)| fields.text_of(name)).collect();
@@ -67,7 +67,7 @@ fn values_of_every_shape_have_the_digest_of_what_they_are() {
 fn calls_are_as_alike_as_the_core_says() {
     for input in [r#"{"command":"ls","timeout":5}"#, r#"{"timeout": 5, "command":"ls"}"#, "null"] {
         let text = format!("{{\"input\":{input}}}");
-        let mut outline = Outline::default();
+        let mut outline = JsonOutline::default();
         let fields = outline.read(&text).unwrap();
         let found = fields.likeness("Bash", "input");
         assert_eq!(found, likeness("Bash", fields.json("input").as_ref()));

@@ -14,14 +14,16 @@ use unspool_core::session::Transcript;
 use unspool_core::telling::Telling;
 use unspool_core::transcript::Mirror;
 
-use crate::decode::{Fate, Ledger, Warning};
+use crate::decode::{RecordCounts, RecordOutcome, Warning};
+use crate::file_decoder::{
+    self, DecodedRecord, LastLine, RecordSink, SessionHandle, SessionIdent, Verdict, decode_from,
+};
 use crate::read::lines::{Line, Position};
 use crate::read::source;
-use crate::reading::{self, Handle, LastLine, Sink, Taken, Told, Verdict, read_on};
 
 /// Why a file gave no session.
 #[derive(Debug, Error)]
-pub enum GatherError {
+pub enum LoadError {
     #[error("cannot read {path}")]
     Unreadable { path: PathBuf, source: std::io::Error },
     #[error(
@@ -35,10 +37,10 @@ pub enum GatherError {
 }
 
 /// One session, folded from all of its feeds.
-pub struct Gathered {
+pub struct DecodedSession {
     pub agent: &'static str,
     pub agent_session_id: String,
-    pub ledger: Ledger,
+    pub record_counts: RecordCounts,
     pub warnings: Vec<Warning>,
     /// The strongest feed that was seen: hooks alone give an incomplete session.
     pub spine: Option<Telling>,
@@ -47,12 +49,12 @@ pub struct Gathered {
     mirror: Mirror,
 }
 
-impl Gathered {
-    fn new(agent: &'static str, session: &str) -> Gathered {
-        Gathered {
+impl DecodedSession {
+    fn new(agent: &'static str, session: &str) -> DecodedSession {
+        DecodedSession {
             agent,
             agent_session_id: session.to_owned(),
-            ledger: Ledger::default(),
+            record_counts: RecordCounts::default(),
             warnings: Vec::new(),
             spine: None,
             sub_agent: false,
@@ -91,17 +93,17 @@ impl Gathered {
 }
 
 /// The result of one record, for callers that trace decoding.
-pub struct Decoded<'a> {
+pub struct RecordTrace<'a> {
     pub session: &'a str,
     pub line: u64,
-    pub fate: &'a Fate,
+    pub outcome: &'a RecordOutcome,
     pub events: &'a [Event],
 }
 
 /// The sessions of any number of files.
 #[derive(Default)]
-pub struct Gathering {
-    pub sessions: Vec<Gathered>,
+pub struct SessionSet {
+    pub sessions: Vec<DecodedSession>,
     by_id: FxHashMap<(&'static str, String), usize>,
     /// Warnings of files without a session.
     pub warnings: Vec<Warning>,
@@ -112,8 +114,8 @@ pub struct Gathering {
 }
 
 /// A file that is being decoded into the set.
-pub struct Reading {
-    reading: reading::Reading,
+pub struct OpenInput {
+    input: file_decoder::FileDecoder,
     /// The number of this file.
     number: u16,
     /// The index into `SessionSet::sessions` for each handle.
@@ -121,97 +123,97 @@ pub struct Reading {
 }
 
 /// Folds decoded records into the set.
-struct Fold<'g, 'w> {
-    gathering: &'g mut Gathering,
+struct FoldingSink<'g, 'w> {
+    session_set: &'g mut SessionSet,
     number: u16,
     sessions: &'g mut Vec<usize>,
-    watch: &'w mut dyn FnMut(Decoded<'_>),
+    watch: &'w mut dyn FnMut(RecordTrace<'_>),
 }
 
-impl Sink for Fold<'_, '_> {
-    fn source(&mut self, _: Handle, told: &Told<'_>) -> u16 {
-        let session = self.gathering.session(told);
+impl RecordSink for FoldingSink<'_, '_> {
+    fn source(&mut self, _: SessionHandle, ident: &SessionIdent<'_>) -> u16 {
+        let session = self.session_set.session(ident);
         self.sessions.push(session);
-        if told.telling != Telling::Log {
+        if ident.telling != Telling::Log {
             return self.number;
         }
-        *self.gathering.logs.entry((session, told.first)).or_insert(self.number)
+        *self.session_set.logs.entry((session, ident.first)).or_insert(self.number)
     }
 
-    fn record(&mut self, taken: Taken<'_>) {
-        let gathered = &mut self.gathering.sessions[self.sessions[taken.session.0]];
-        if !matches!(taken.fate, Fate::Unreadable(_)) {
-            (self.watch)(Decoded {
-                session: &gathered.agent_session_id,
-                line: taken.line.number,
-                fate: &taken.fate,
-                events: taken.events,
+    fn record(&mut self, record: DecodedRecord<'_>) {
+        let decoded_session = &mut self.session_set.sessions[self.sessions[record.session.0]];
+        if !matches!(record.outcome, RecordOutcome::Unreadable(_)) {
+            (self.watch)(RecordTrace {
+                session: &decoded_session.agent_session_id,
+                line: record.line.number,
+                outcome: &record.outcome,
+                events: record.events,
             });
         }
-        gathered.ledger.enter(&taken.fate);
-        gathered.apply(taken.events);
+        decoded_session.record_counts.add(&record.outcome);
+        decoded_session.apply(record.events);
     }
 
-    fn warn(&mut self, session: Option<Handle>, warning: Warning) {
+    fn warn(&mut self, session: Option<SessionHandle>, warning: Warning) {
         match session {
             Some(handle) => {
-                self.gathering.sessions[self.sessions[handle.0]].warnings.push(warning);
+                self.session_set.sessions[self.sessions[handle.0]].warnings.push(warning);
             }
-            None => self.gathering.warnings.push(warning),
+            None => self.session_set.warnings.push(warning),
         }
     }
 }
 
-impl Gathering {
+impl SessionSet {
     /// Begins a file or a stream. Warnings use `name`.
-    pub fn open(&mut self, name: &str) -> Reading {
+    pub fn open(&mut self, name: &str) -> OpenInput {
         let number = self.sources;
         self.sources = self.sources.saturating_add(1);
-        Reading { reading: reading::Reading::new(name), number, sessions: Vec::new() }
+        OpenInput { input: file_decoder::FileDecoder::new(name), number, sessions: Vec::new() }
     }
 
-    pub fn take(&mut self, reading: &mut Reading, line: Line<'_>) {
-        self.take_watched(reading, line, &mut |_| {});
+    pub fn take(&mut self, input: &mut OpenInput, line: Line<'_>) {
+        self.take_traced(input, line, &mut |_| {});
     }
 
     /// Decodes one line and passes the result to `watch`.
-    pub fn take_watched(
+    pub fn take_traced(
         &mut self,
-        reading: &mut Reading,
+        input: &mut OpenInput,
         line: Line<'_>,
-        watch: &mut dyn FnMut(Decoded<'_>),
+        watch: &mut dyn FnMut(RecordTrace<'_>),
     ) {
-        let Reading { reading, number, sessions } = reading;
-        reading.take(line, &mut Fold { gathering: self, number: *number, sessions, watch });
+        let OpenInput { input, number, sessions } = input;
+        input.take(line, &mut FoldingSink { session_set: self, number: *number, sessions, watch });
     }
 
-    fn session(&mut self, told: &Told<'_>) -> usize {
-        let key = (told.agent, told.session.to_owned());
+    fn session(&mut self, ident: &SessionIdent<'_>) -> usize {
+        let key = (ident.agent, ident.session.to_owned());
         let session = *self.by_id.entry(key).or_insert_with_key(|(agent, id)| {
-            self.sessions.push(Gathered::new(agent, id));
+            self.sessions.push(DecodedSession::new(agent, id));
             self.sessions.len() - 1
         });
-        self.sessions[session].sub_agent |= told.sub_agent;
+        self.sessions[session].sub_agent |= ident.sub_agent;
         session
     }
 
     /// Ends a file. True if it held a session.
-    pub fn close(&mut self, reading: Reading, watch: &mut dyn FnMut(Decoded<'_>)) -> bool {
-        self.finish(reading, watch) == Verdict::Known
+    pub fn close(&mut self, input: OpenInput, watch: &mut dyn FnMut(RecordTrace<'_>)) -> bool {
+        self.finish(input, watch) == Verdict::HasSessions
     }
 
-    fn finish(&mut self, reading: Reading, watch: &mut dyn FnMut(Decoded<'_>)) -> Verdict {
-        let Reading { mut reading, number, mut sessions } = reading;
-        reading.finish(&mut Fold { gathering: self, number, sessions: &mut sessions, watch })
+    fn finish(&mut self, input: OpenInput, watch: &mut dyn FnMut(RecordTrace<'_>)) -> Verdict {
+        let OpenInput { mut input, number, mut sessions } = input;
+        input.finish(&mut FoldingSink { session_set: self, number, sessions: &mut sessions, watch })
     }
 
     /// Reads a whole file.
     pub fn read_file(
         &mut self,
         path: &Path,
-        watch: &mut dyn FnMut(Decoded<'_>),
-    ) -> Result<(), GatherError> {
-        let unreadable = |source| GatherError::Unreadable { path: path.to_owned(), source };
+        watch: &mut dyn FnMut(RecordTrace<'_>),
+    ) -> Result<(), LoadError> {
+        let unreadable = |source| LoadError::Unreadable { path: path.to_owned(), source };
         let mut source = source::open(path).map_err(unreadable)?;
         self.read(path, source.text(), watch)
     }
@@ -221,21 +223,22 @@ impl Gathering {
         &mut self,
         path: &Path,
         from: impl std::io::Read,
-        watch: &mut dyn FnMut(Decoded<'_>),
-    ) -> Result<(), GatherError> {
+        watch: &mut dyn FnMut(RecordTrace<'_>),
+    ) -> Result<(), LoadError> {
         let mut opened = self.open(&path.to_string_lossy());
-        let Reading { reading, number, sessions } = &mut opened;
-        let mut fold = Fold { gathering: self, number: *number, sessions, watch: &mut *watch };
+        let OpenInput { input, number, sessions } = &mut opened;
+        let mut fold =
+            FoldingSink { session_set: self, number: *number, sessions, watch: &mut *watch };
         let (mut start, last) = (Position::default(), LastLine::TakeWhole);
         let go_on = |_: &_, _: &mut _, _| ControlFlow::Continue(());
-        read_on(from, &mut start, last, reading, &mut fold, go_on)
-            .map_err(|source| GatherError::Unreadable { path: path.to_owned(), source })?;
+        decode_from(from, &mut start, last, input, &mut fold, go_on)
+            .map_err(|source| LoadError::Unreadable { path: path.to_owned(), source })?;
         let path = path.to_owned();
         match self.finish(opened, watch) {
-            Verdict::Known => Ok(()),
-            Verdict::Empty => Err(GatherError::Empty { path }),
-            Verdict::PromptHistory => Err(GatherError::PromptHistory { path }),
-            Verdict::Unknown => Err(GatherError::Unknown { path }),
+            Verdict::HasSessions => Ok(()),
+            Verdict::Empty => Err(LoadError::Empty { path }),
+            Verdict::PromptHistory => Err(LoadError::PromptHistory { path }),
+            Verdict::Unknown => Err(LoadError::Unknown { path }),
         }
     }
 }

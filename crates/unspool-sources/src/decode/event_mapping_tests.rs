@@ -13,9 +13,9 @@
 
 use serde_json::{Value, json};
 
-use super::{FORMATS, Format, Outline, Record, claude, copilot, opencode, recognise};
+use super::{FORMATS, Format, JsonOutline, Record, claude, copilot, opencode, recognise};
 
-struct Told<'a> {
+struct Mapping<'a> {
     format: &'a Format,
     before: Vec<Value>,
     record: Value,
@@ -26,7 +26,7 @@ struct Told<'a> {
 /// The format of a record, and its events when decoded after others.
 fn events(before: &[Value], record: &Value) -> (&'static Format, Value) {
     let text = record.to_string();
-    let mut outline = Outline::default();
+    let mut outline = JsonOutline::default();
     let (format, _) = recognise(&outline.read(&text).unwrap()).unwrap();
     let mut decoder = (format.decoder)();
     let mut out = Vec::new();
@@ -54,12 +54,12 @@ fn has(value: &Value, expected: &Value) -> bool {
     }
 }
 
-fn check(table: Vec<Told<'_>>) {
-    for Told { format, before, record, events: expected } in table {
-        let (known, told) = events(&before, &record);
-        assert_eq!(known.name, format.name, "{record}");
-        assert!(FORMATS.iter().any(|listed| listed.name == known.name));
-        assert!(has(&told, &expected), "{record}\nbecame   {told}\nand not  {expected}");
+fn check(table: Vec<Mapping<'_>>) {
+    for Mapping { format, before, record, events: expected } in table {
+        let (detected, mapped) = events(&before, &record);
+        assert_eq!(detected.name, format.name, "{record}");
+        assert!(FORMATS.iter().any(|listed| listed.name == detected.name));
+        assert!(has(&mapped, &expected), "{record}\nbecame   {mapped}\nand not  {expected}");
     }
 }
 
@@ -80,11 +80,11 @@ fn claude_codes_hooks_and_requests() {
     let list = json!({"command": "ls"});
     let questions = json!({"questions": [{"question": "Which?", "header": "Unit",
         "options": [{"label": "Celsius", "description": "C"}], "multiSelect": false}]});
-    let asked = json!([{"question": "Which?", "header": "Unit",
+    let question_items = json!([{"question": "Which?", "header": "Unit",
         "options": [{"label": "Celsius", "description": "C"}], "multi_select": false}]);
     let task = json!({"subagent_type": "Explore", "description": "Look", "prompt": "Look around"});
     let id = json!({"id": "t1"});
-    let hooks = |before: Vec<Value>, record: Value, events: Value| Told {
+    let hooks = |before: Vec<Value>, record: Value, events: Value| Mapping {
         format: &claude::HOOKS,
         before,
         record,
@@ -133,16 +133,16 @@ fn claude_codes_hooks_and_requests() {
                 json!({"tool_name": "AskUserQuestion", "tool_input": questions}),
             ),
             json!([{"question-asked": {"call": id, "requested": true,
-                "question": {"kind": "choice", "items": asked}}}]),
+                "question": {"kind": "choice", "items": question_items}}}]),
         ),
-        Told {
+        Mapping {
             format: &claude::STREAM,
             before: vec![],
             record: json!({"type": "control_request", "request_id": "r1", "request":
                 {"subtype": "can_use_tool", "tool_name": "AskUserQuestion", "tool_use_id": "t1",
                 "input": questions}}),
             events: json!([{"question-asked": {"call": id, "tool": "AskUserQuestion",
-                "question": {"request_id": "r1", "kind": "choice", "items": asked},
+                "question": {"request_id": "r1", "kind": "choice", "items": question_items},
                 "requested": true}}]),
         },
     ]);
@@ -177,24 +177,24 @@ fn opencodes_events() {
     let input = json!({"subagent_type": "explore", "description": "Look"});
     let child = json!({"sessionId": "ses_b"});
     let task = tool("task", json!({"status": "running", "input": input, "metadata": child}));
-    let told = |more: Option<&Value>, record: Value, events: Value| {
+    let mapped = |more: Option<&Value>, record: Value, events: Value| {
         let before = before().into_iter().chain(more.cloned()).collect();
-        Told { format: &opencode::EVENTS, before, record, events }
+        Mapping { format: &opencode::EVENTS, before, record, events }
     };
     check(vec![
-        told(
+        mapped(
             None,
             running.clone(),
             json!([{"tool-called":
                 {"call": call, "name": "bash", "input": list, "running": true}}]),
         ),
-        told(
+        mapped(
             Some(&running),
             tool("bash", json!({"status": "completed", "input": list, "output": "a.txt"})),
             json!([{"tool-ended":
                 {"call": call, "end": "completed", "outcome": {"output": "a.txt"}}}]),
         ),
-        told(
+        mapped(
             Some(&running),
             tool("bash", json!({"status": "error", "input": list, "error": "broken"})),
             json!([{"tool-ended":
@@ -202,20 +202,20 @@ fn opencodes_events() {
         ),
         // A part of the kind `agent` is only a mention in the user's message: it starts nothing,
         // and no `step-finish` ends it. The call `task` does both, and names the agent's session.
-        told(
+        mapped(
             None,
             part("msg_1", json!({"type": "agent", "name": "explore"})),
             json!([{"turn-started": {"trigger": "user"}}, {"context-added":
                 [{"record": "prt_1"}, {"title": "Mentioned agent", "text": "explore"}]}]),
         ),
-        told(
+        mapped(
             None,
             task.clone(),
             json!([{"tool-called": {"name": "task"}}, {"agent-started": {"agent":
                 {"call": "msg_2/c1", "id": "ses_b"}, "name": "explore", "task": "Look"}}]),
         ),
         // An agent in the foreground ends with its call.
-        told(
+        mapped(
             Some(&task),
             tool(
                 "task",
@@ -224,7 +224,7 @@ fn opencodes_events() {
             json!([{"tool-ended":
                 {"call": call, "end": "completed", "outcome": {"output": "done"}}}]),
         ),
-        told(
+        mapped(
             None,
             part(
                 "msg_2",
@@ -234,7 +234,7 @@ fn opencodes_events() {
             json!([{"usage-told": {"step": {"message": "msg_2"}}},
                 {"step-ended": {"step": {"message": "msg_2"}, "stop_reason": "stop"}}]),
         ),
-        told(
+        mapped(
             None,
             event(
                 "question.asked",
@@ -267,19 +267,19 @@ fn copilots_events() {
     let list = json!({"command": "ls"});
     let task = json!({"agent_type": "explore", "description": "Look"});
     let agent = json!({"call": "t1", "id": "a1"});
-    let told = |before: Vec<Value>, record: Value, events: Value| Told {
+    let mapped = |before: Vec<Value>, record: Value, events: Value| Mapping {
         format: &copilot::LOG,
         before,
         record,
         events,
     };
     check(vec![
-        told(
+        mapped(
             vec![],
             start("bash", &list),
             json!([{"tool-called": {"call": {"id": "t1"}, "name": "bash", "input": list}}]),
         ),
-        told(
+        mapped(
             vec![start("bash", &list)],
             event(
                 "tool.execution_complete",
@@ -288,7 +288,7 @@ fn copilots_events() {
             json!([{"tool-ended": {"call": {"id": "t1"}, "end": "completed",
                 "outcome": {"output": "a.txt"}}}]),
         ),
-        told(
+        mapped(
             vec![start("bash", &list)],
             event(
                 "tool.execution_complete",
@@ -296,17 +296,17 @@ fn copilots_events() {
             ),
             json!([{"tool-ended": {"end": "failed", "outcome": {"output": "broken"}}}]),
         ),
-        told(
+        mapped(
             vec![start("task", &task)],
             of_agent("subagent.started"),
             json!([{"agent-started": {"agent": agent, "name": "explore"}}]),
         ),
-        told(
+        mapped(
             vec![start("task", &task)],
             of_agent("subagent.completed"),
             json!([{"agent-ended": {"agent": agent, "end": "completed"}}]),
         ),
-        told(
+        mapped(
             vec![start("task", &task)],
             of_agent("subagent.failed"),
             json!([{"agent-ended": {"agent": agent, "end": "failed"}}]),

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 
 use super::lines::{Lines, Position};
 
-pub struct Events<R> {
+pub struct SseLines<R> {
     lines: Lines<R>,
     /// The data of the unfinished event. JSON strings hold no raw line feeds, so the data lines
     /// are joined without a separator.
@@ -14,10 +14,10 @@ pub struct Events<R> {
     given: usize,
 }
 
-impl<R: Read> Events<R> {
-    pub fn new(source: R) -> Events<R> {
+impl<R: Read> SseLines<R> {
+    pub fn new(source: R) -> SseLines<R> {
         let lines = Lines::new(source, Position::default());
-        Events { lines, data: Vec::new(), out: Vec::new(), given: 0 }
+        SseLines { lines, data: Vec::new(), out: Vec::new(), given: 0 }
     }
 
     /// Reads until there is output. False at the end.
@@ -51,7 +51,7 @@ impl<R: Read> Events<R> {
     }
 }
 
-impl<R: Read> Read for Events<R> {
+impl<R: Read> Read for SseLines<R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         if self.given == self.out.len() && !self.fill()? {
             return Ok(0);

@@ -8,99 +8,102 @@ use std::path::{Path, PathBuf};
 
 use unspool_core::event::Event;
 use unspool_core::telling::Telling;
-use unspool_sources::decode::{Fate, Warning};
-use unspool_sources::read::lines::Position;
-use unspool_sources::reading::{
-    Handle, LastLine, Reached, Reading, Saved, Sink, Taken, Told, Verdict, read_on,
+use unspool_sources::decode::{RecordOutcome, Warning};
+use unspool_sources::file_decoder::{
+    Checkpoint, DecodedRecord, FileDecoder, LastLine, ReadOutcome, RecordSink, SessionHandle,
+    SessionIdent, Verdict, decode_from,
 };
+use unspool_sources::read::lines::Position;
 
 /// A call that a sink receives.
 #[derive(Clone, PartialEq, Debug)]
-enum Heard {
-    Source(Handle, &'static str, String, Telling, u64, bool, Option<String>),
-    Record(Handle, u64, u64, Fate, Vec<Event>),
-    Warning(Option<Handle>, Warning),
+enum SinkCall {
+    Source(SessionHandle, &'static str, String, Telling, u64, bool, Option<String>),
+    Record(SessionHandle, u64, u64, RecordOutcome, Vec<Event>),
+    Warning(Option<SessionHandle>, Warning),
 }
 
 #[derive(Default)]
-struct Ear(Vec<Heard>);
+struct RecordingSink(Vec<SinkCall>);
 
-impl Sink for Ear {
-    fn source(&mut self, session: Handle, told: &Told<'_>) -> u16 {
-        let &Told { agent, session: id, telling, first, sub_agent, parent } = told;
+impl RecordSink for RecordingSink {
+    fn source(&mut self, session: SessionHandle, ident: &SessionIdent<'_>) -> u16 {
+        let &SessionIdent { agent, session: id, telling, first, sub_agent, parent } = ident;
         let (id, parent) = (id.to_owned(), parent.map(str::to_owned));
-        self.0.push(Heard::Source(session, agent, id, telling, first, sub_agent, parent));
+        self.0.push(SinkCall::Source(session, agent, id, telling, first, sub_agent, parent));
         7 + session.0 as u16
     }
 
-    fn record(&mut self, taken: Taken<'_>) {
-        let Taken { session, line, fate, events } = taken;
+    fn record(&mut self, taken: DecodedRecord<'_>) {
+        let DecodedRecord { session, line, outcome, events } = taken;
         let events = std::mem::take(events);
         assert!(events.iter().all(|event| event.evidence.source == 7 + session.0 as u16));
-        self.0.push(Heard::Record(session, line.number, line.offset, fate, events));
+        self.0.push(SinkCall::Record(session, line.number, line.offset, outcome, events));
     }
 
-    fn warn(&mut self, session: Option<Handle>, warning: Warning) {
-        self.0.push(Heard::Warning(session, warning));
+    fn warn(&mut self, session: Option<SessionHandle>, warning: Warning) {
+        self.0.push(SinkCall::Warning(session, warning));
     }
 }
 
 /// Decodes without stopping.
-fn whole(name: &str, bytes: &[u8]) -> (Vec<Heard>, Verdict) {
-    let (mut reading, mut ear) = (Reading::new(name), Ear::default());
+fn whole(name: &str, bytes: &[u8]) -> (Vec<SinkCall>, Verdict) {
+    let (mut file_decoder, mut sink) = (FileDecoder::new(name), RecordingSink::default());
     let (mut position, go_on) = (Position::default(), ControlFlow::Continue(()));
     let last = LastLine::TakeWhole;
     let reached =
-        read_on(bytes, &mut position, last, &mut reading, &mut ear, |_, _, _| go_on).unwrap();
-    assert_eq!(reached, Reached::End);
-    let verdict = reading.finish(&mut ear);
-    (ear.0, verdict)
+        decode_from(bytes, &mut position, last, &mut file_decoder, &mut sink, |_, _, _| go_on)
+            .unwrap();
+    assert_eq!(reached, ReadOutcome::End);
+    let verdict = file_decoder.finish(&mut sink);
+    (sink.0, verdict)
 }
 
 /// Decodes `lines` lines at a time. Between two runs only serialised state survives: the checkpoint
 /// as JSON and the position. A decoder that cannot be saved is kept; returns how often that was.
-fn in_pieces(name: &str, bytes: &[u8], lines: usize) -> (Vec<Heard>, Verdict, usize) {
-    let (mut reading, mut ear) = (Reading::new(name), Ear::default());
+fn in_pieces(name: &str, bytes: &[u8], lines: usize) -> (Vec<SinkCall>, Verdict, usize) {
+    let (mut file_decoder, mut sink) = (FileDecoder::new(name), RecordingSink::default());
     let (mut position, mut kept) = (Position::default(), 0);
     loop {
         let mut taken = 0;
-        let stop = |_: &Reading, _: &mut Ear, _| {
+        let stop = |_: &FileDecoder, _: &mut RecordingSink, _| {
             taken += 1;
             if taken == lines { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
         let rest = &bytes[position.offset as usize..];
         let last = LastLine::TakeWhole;
-        let reached = read_on(rest, &mut position, last, &mut reading, &mut ear, stop).unwrap();
+        let reached =
+            decode_from(rest, &mut position, last, &mut file_decoder, &mut sink, stop).unwrap();
         position = serde_json::from_str(&serde_json::to_string(&position).unwrap()).unwrap();
-        let Some(saved) = reading.save() else {
+        let Some(saved) = file_decoder.save() else {
             kept += 1;
-            if reached == Reached::End {
+            if reached == ReadOutcome::End {
                 break;
             }
             continue;
         };
         let written = serde_json::to_string(&saved).unwrap();
-        let read: Saved = serde_json::from_str(&written).unwrap();
-        let resumed = Reading::resume(name, &read).unwrap();
+        let read: Checkpoint = serde_json::from_str(&written).unwrap();
+        let resumed = FileDecoder::resume(name, &read).unwrap();
         assert_eq!(resumed.save().unwrap(), saved, "saving again gives the same checkpoint");
-        assert!(reading.sessions().eq(resumed.sessions()));
-        reading = resumed;
-        if reached == Reached::End {
+        assert!(file_decoder.sessions().eq(resumed.sessions()));
+        file_decoder = resumed;
+        if reached == ReadOutcome::End {
             break;
         }
     }
-    let verdict = reading.finish(&mut ear);
-    (ear.0, verdict, kept)
+    let verdict = file_decoder.finish(&mut sink);
+    (sink.0, verdict, kept)
 }
 
 fn check(name: &str, bytes: &[u8]) {
-    let (expected, known) = whole(name, bytes);
+    let (expected, expected_verdict) = whole(name, bytes);
     for lines in [1, 2, 3, 7] {
-        let (heard, verdict, _) = in_pieces(name, bytes, lines);
-        for (at, (expected, heard)) in expected.iter().zip(&heard).enumerate() {
-            assert_eq!(expected, heard, "{name}: {at}, {lines} lines at a time");
+        let (calls, verdict, _) = in_pieces(name, bytes, lines);
+        for (at, (expected, calls)) in expected.iter().zip(&calls).enumerate() {
+            assert_eq!(expected, calls, "{name}: {at}, {lines} lines at a time");
         }
-        assert_eq!((expected.len(), known), (heard.len(), verdict), "{name}");
+        assert_eq!((expected.len(), expected_verdict), (calls.len(), verdict), "{name}");
     }
 }
 
@@ -122,7 +125,7 @@ fn recordings() -> Vec<PathBuf> {
 }
 
 #[test]
-fn law_2_a_reading_that_stops_at_every_line_tells_the_same() {
+fn law_2_stopping_at_every_line_changes_nothing() {
     for path in recordings() {
         let bytes = std::fs::read(&path).unwrap();
         check(&path.to_string_lossy(), &bytes);
@@ -176,7 +179,8 @@ fn recordings_can_be_saved_nearly_everywhere() {
 fn what_is_saved_stays_small() {
     for path in resumed() {
         let bytes = std::fs::read(&path).unwrap();
-        let (mut reading, mut ear) = (Reading::new("capture.jsonl"), Ear::default());
+        let (mut file_decoder, mut sink) =
+            (FileDecoder::new("capture.jsonl"), RecordingSink::default());
         let go_on = |_: &_, _: &mut _, _| ControlFlow::Continue(());
         let mut saved = Vec::new();
         let mut lines = 0;
@@ -190,10 +194,10 @@ fn what_is_saved_stays_small() {
             lines += text.lines().count();
             let source = text.as_bytes();
             let (mut position, last) = (Position::default(), LastLine::TakeWhole);
-            read_on(source, &mut position, last, &mut reading, &mut ear, go_on).unwrap();
-            ear.0.clear();
+            decode_from(source, &mut position, last, &mut file_decoder, &mut sink, go_on).unwrap();
+            sink.0.clear();
             saved.push(
-                reading.save().map_or(0, |saved| serde_json::to_string(&saved).unwrap().len()),
+                file_decoder.save().map_or(0, |saved| serde_json::to_string(&saved).unwrap().len()),
             );
         }
         let (first, last) = (saved[9], saved[59]);

@@ -27,7 +27,7 @@ fn it_says_whose_it_is() {
     let log = agents.join("agent-a1.jsonl");
     fs::write(&log, "{\"sessionId\":\"s2\"}\n{\"sessionId\":\"s3\"}\n").unwrap();
     assert_eq!(text_of(&path), line("s2"));
-    assert_eq!(of_log(&log), Some(path));
+    assert_eq!(meta_of_log(&log), Some(path));
 }
 
 #[test]
@@ -37,8 +37,8 @@ fn what_is_something_else_stays_what_it_is() {
     fs::write(&path, "{\"toolUseId\":").unwrap();
     assert_eq!(text_of(&path), "{\"toolUseId\":");
     for name in ["agent-.meta.json", "a1.meta.json", "agent-a1.json", "agent-a1.jsonl"] {
-        assert!(!is_beside(&folder.path().join(name)), "{name}");
+        assert!(!is_agent_meta(&folder.path().join(name)), "{name}");
     }
-    assert_eq!(of_log(&folder.path().join("agent-a2.jsonl")), None);
-    assert_eq!(of_log(&path), None);
+    assert_eq!(meta_of_log(&folder.path().join("agent-a2.jsonl")), None);
+    assert_eq!(meta_of_log(&path), None);
 }

@@ -8,30 +8,30 @@ use super::document::{CONVERSATIONS, MESSAGES};
 use super::source::read_some;
 
 /// How much of a text is scanned. A longer first line is judged by its beginning.
-const LIMIT: usize = 64 * 1024 * 1024;
+const MAX_SNIFF_BYTES: usize = 64 * 1024 * 1024;
 
 /// Reads as much of a text as is needed. `seen` gets all bytes that were consumed.
 pub fn is_document(text: &mut impl Read, mut seen: impl FnMut(&[u8])) -> io::Result<bool> {
-    let mut look = Look::default();
+    let mut detector = DocumentDetector::default();
     let mut buffer = vec![0; 16 * 1024];
     let mut looked_at = 0;
-    while looked_at < LIMIT {
+    while looked_at < MAX_SNIFF_BYTES {
         let length = read_some(text, &mut buffer)?;
         let bytes = &buffer[..length];
         seen(bytes);
         looked_at += length;
         if length == 0 {
-            return Ok(look.over && look.listed);
+            return Ok(detector.over && detector.listed);
         }
-        if let Some(found) = bytes.iter().find_map(|byte| look.take(*byte)) {
+        if let Some(found) = bytes.iter().find_map(|byte| detector.take(*byte)) {
             return Ok(found);
         }
     }
-    Ok(look.listed)
+    Ok(detector.listed)
 }
 
 #[derive(Default)]
-struct Look {
+struct DocumentDetector {
     /// The open brackets.
     open: Vec<u8>,
     in_string: bool,
@@ -48,7 +48,7 @@ struct Look {
     over: bool,
 }
 
-impl Look {
+impl DocumentDetector {
     /// Takes a byte. Returns the answer once it is certain: true for a document.
     fn take(&mut self, byte: u8) -> Option<bool> {
         if self.in_string {

@@ -6,17 +6,17 @@ use unspool_core::id::digest;
 use unspool_core::json::Json;
 
 use super::fields::Fields;
-use super::outline::Kind;
+use super::json_outline::NodeKind;
 
 /// Deeper values are left to the parser, which has its own limit.
-const DEPTH: usize = 64;
+const MAX_DEPTH: usize = 64;
 
 impl Fields<'_> {
     /// A digest of a field's value that is independent of spaces and of the order of names.
     pub fn canonical_digest(&self, name: &str) -> Option<u64> {
         let at = self.find(name)?;
         let mut text = String::new();
-        match self.write(at, DEPTH, &mut text) {
+        match self.write(at, MAX_DEPTH, &mut text) {
             Some(()) => Some(digest(text.as_bytes())),
             None => Json::parse(self.raw(name)?).map(|json| json.canonical_digest()),
         }
@@ -34,24 +34,24 @@ impl Fields<'_> {
         let node = self.nodes.get(at)?;
         let source = self.source(node);
         match node.kind {
-            Kind::Plain => out.push_str(source),
-            Kind::Escaped if is_canonical(source) => out.push_str(source),
-            Kind::Escaped => out.push_str(Json::string(&self.text_of(node)?).text()),
-            Kind::Scalar if is_simple(source) => out.push_str(source),
-            Kind::Scalar => return None,
-            Kind::Array => {
+            NodeKind::Plain => out.push_str(source),
+            NodeKind::Escaped if is_canonical(source) => out.push_str(source),
+            NodeKind::Escaped => out.push_str(Json::string(&self.text_of(node)?).text()),
+            NodeKind::Scalar if is_simple(source) => out.push_str(source),
+            NodeKind::Scalar => return None,
+            NodeKind::Array => {
                 let mut next = at + 1;
                 out.push('[');
-                while next < node.behind as usize {
+                while next < node.after as usize {
                     if next > at + 1 {
                         out.push(',');
                     }
                     self.write(next, depth, out)?;
-                    next = self.nodes.get(next)?.behind as usize;
+                    next = self.nodes.get(next)?.after as usize;
                 }
                 out.push(']');
             }
-            Kind::Object => {
+            NodeKind::Object => {
                 let object = Fields { at, ..*self };
                 let plain = |(name, value)| Some((self.plain(name)?, value));
                 let mut fields: Vec<_> = object.entries().map(plain).collect::<Option<_>>()?;
@@ -103,5 +103,5 @@ fn is_simple(source: &str) -> bool {
 }
 
 #[cfg(test)]
-#[path = "canonical_tests.rs"]
+#[path = "canonical_json_tests.rs"]
 mod tests;

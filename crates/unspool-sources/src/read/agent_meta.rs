@@ -12,12 +12,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// The file holds a few short fields.
-const LIMIT: u64 = 1024 * 1024;
+const MAX_META_BYTES: u64 = 1024 * 1024;
 
 /// The line as Claude Code's log decoder reads it.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Line<'a> {
+struct MetaLine<'a> {
     r#type: &'a str,
     is_sidechain: bool,
     agent_id: &'a str,
@@ -26,15 +26,15 @@ struct Line<'a> {
 }
 
 /// True if a path is the metadata file of a sub-agent.
-pub fn is_beside(path: &Path) -> bool {
+pub fn is_agent_meta(path: &Path) -> bool {
     agent_of(path).is_some()
 }
 
 /// The metadata file of a sub-agent's log, if it exists.
-pub fn of_log(log: &Path) -> Option<PathBuf> {
+pub fn meta_of_log(log: &Path) -> Option<PathBuf> {
     let path = log.with_extension("meta.json");
-    let beside = log.extension().is_some_and(|form| form == "jsonl") && is_beside(&path);
-    (beside && path.is_file()).then_some(path)
+    let is_meta = log.extension().is_some_and(|form| form == "jsonl") && is_agent_meta(&path);
+    (is_meta && path.is_file()).then_some(path)
 }
 
 fn agent_of(path: &Path) -> Option<&str> {
@@ -48,10 +48,10 @@ fn agent_of(path: &Path) -> Option<&str> {
 pub fn text(path: &Path, file: &mut File) -> io::Result<Option<Vec<u8>>> {
     let Some(agent_id) = agent_of(path) else { return Ok(None) };
     let mut held = Vec::new();
-    file.take(LIMIT).read_to_end(&mut held)?;
+    file.take(MAX_META_BYTES).read_to_end(&mut held)?;
     let Ok(meta) = serde_json::from_slice(&held) else { return Ok(Some(held)) };
     let session_id = session_of(path, agent_id);
-    let line = Line { r#type: "agent-meta", is_sidechain: true, agent_id, session_id, meta };
+    let line = MetaLine { r#type: "agent-meta", is_sidechain: true, agent_id, session_id, meta };
     let mut text = serde_json::to_vec(&line)?;
     text.push(b'\n');
     Ok(Some(text))
@@ -70,16 +70,16 @@ fn session_of(path: &Path, agent: &str) -> Option<String> {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct First {
+struct FirstRecord {
     session_id: Option<String>,
 }
 
-fn first_record(log: &Path) -> Option<First> {
+fn first_record(log: &Path) -> Option<FirstRecord> {
     let mut line = Vec::new();
-    BufReader::new(File::open(log).ok()?.take(LIMIT)).read_until(b'\n', &mut line).ok()?;
+    BufReader::new(File::open(log).ok()?.take(MAX_META_BYTES)).read_until(b'\n', &mut line).ok()?;
     serde_json::from_slice(&line).ok()
 }
 
 #[cfg(test)]
-#[path = "beside_tests.rs"]
+#[path = "agent_meta_tests.rs"]
 mod tests;

@@ -4,9 +4,9 @@
 //!
 //! The state can be saved after any line and resumed by another process (`checkpoint.rs`).
 
-mod on;
-mod saved;
-mod whole;
+mod checkpoint;
+mod file_digest;
+mod input;
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -16,29 +16,30 @@ use unspool_core::id::digest;
 use unspool_core::telling::{Name, Telling};
 
 use crate::decode::{
-    Decoder, Fate, Fields, Format, Outline, Recognised, Record, Tells, Warning, recognise,
+    Decoder, Fields, Format, JsonOutline, Record, RecordOutcome, RecordOwner, SessionsPerFile,
+    Warning, recognise,
 };
 use crate::read::lines::Line;
 
-pub use on::{LastLine, Reached, UNFINISHED, read_on};
-pub use saved::Saved;
-pub use whole::Whole;
+pub use checkpoint::Checkpoint;
+pub use file_digest::FileDigest;
+pub use input::{LastLine, ReadOutcome, UNFINISHED_LINE_WARNING, decode_from};
 
 /// How many bytes of a file are held until a record identifies its session. Beyond this limit the
 /// file counts as unrecognised.
-const EARLY_LIMIT: usize = 64 * 1024 * 1024;
+const MAX_PENDING_BYTES: usize = 64 * 1024 * 1024;
 
 /// How many invalid records of a file get a warning each.
-const WRONG_LIMIT: u32 = 20;
+const MAX_INVALID_WARNINGS: u32 = 20;
 
 /// A session of the file: its index in the decoder's list of sessions. It survives saving and
 /// resuming.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub struct Handle(pub usize);
+pub struct SessionHandle(pub usize);
 
 /// Identifies a session of a file, and the feed that the file is for it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Told<'a> {
+pub struct SessionIdent<'a> {
     pub agent: &'static str,
     /// The agent's own id of the session.
     pub session: &'a str,
@@ -52,34 +53,34 @@ pub struct Told<'a> {
 }
 
 /// The result of decoding one record.
-pub struct Taken<'a> {
-    pub session: Handle,
+pub struct DecodedRecord<'a> {
+    pub session: SessionHandle,
     pub line: Line<'a>,
-    pub fate: Fate,
+    pub outcome: RecordOutcome,
     /// The sink drains the events that it wants; the rest are dropped.
     pub events: &'a mut Vec<Event>,
 }
 
 /// Receives the sessions, records and warnings of a file.
-pub trait Sink {
+pub trait RecordSink {
     /// A new session of the file. Returns the source number for its evidence
     /// (`Evidence::source`). Called once per session, before its first record, in the order of
     /// handles; not called again after a resume.
-    fn source(&mut self, session: Handle, told: &Told<'_>) -> u16;
+    fn source(&mut self, session: SessionHandle, file_session: &SessionIdent<'_>) -> u16;
 
     /// One decoded record. An unreadable line counts as a record without events; its warning
     /// follows.
-    fn record(&mut self, taken: Taken<'_>);
+    fn record(&mut self, taken: DecodedRecord<'_>);
 
     /// A warning about a session, or about a file without a session.
-    fn warn(&mut self, session: Option<Handle>, warning: Warning);
+    fn warn(&mut self, session: Option<SessionHandle>, warning: Warning);
 }
 
 /// The result of reading a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
     /// It holds at least one session.
-    Known,
+    HasSessions,
     /// It holds no records.
     Empty,
     /// It is Claude Code's `history.jsonl`, a list of typed prompts.
@@ -89,28 +90,28 @@ pub enum Verdict {
 }
 
 /// The decoding state of one file.
-pub struct Reading {
+pub struct FileDecoder {
     name: String,
     /// A digest of the file's first record.
     first: Option<u64>,
-    whole: Whole,
+    file_digest: FileDigest,
     format: Option<&'static Format>,
     /// The format unless a later record decides otherwise.
-    perhaps: Option<&'static Format>,
+    tentative_format: Option<&'static Format>,
     sessions: Vec<Session>,
     /// The session of records that name none.
-    current: Option<Handle>,
+    current: Option<SessionHandle>,
     /// The session id (or the format) is a guess, because no record named it.
     named_by_file: bool,
     /// The session id to use if no record names one for certain.
-    called: Option<String>,
+    fallback_id: Option<String>,
     /// How many records failed the decoder's check and were decoded anyway.
-    wrong: u32,
-    early: Early,
-    prompts: bool,
+    invalid_records: u32,
+    pending: PendingRecords,
+    is_prompt_history: bool,
     /// The events and the outline of one record; reused to save allocations.
     events: Vec<Event>,
-    outline: Outline,
+    outline: JsonOutline,
 }
 
 /// One session of a file.
@@ -124,33 +125,33 @@ struct Session {
 
 /// Lines before the first record that names its session.
 #[derive(Default)]
-struct Early {
+struct PendingRecords {
     records: Vec<(u64, u64, Vec<u8>)>,
     /// Lines that could not be read, with their offsets.
-    unread: Vec<(u64, Warning)>,
+    unreadable_lines: Vec<(u64, Warning)>,
     size: usize,
     /// The limit was exceeded and the lines were dropped.
     given_up: bool,
 }
 
-impl Reading {
+impl FileDecoder {
     /// Begins a file or a stream. Warnings use `name`.
-    pub fn new(name: &str) -> Reading {
-        Reading {
+    pub fn new(name: &str) -> FileDecoder {
+        FileDecoder {
             name: name.to_owned(),
             first: None,
-            whole: Whole::default(),
+            file_digest: FileDigest::default(),
             format: None,
-            perhaps: None,
+            tentative_format: None,
             sessions: Vec::new(),
             current: None,
             named_by_file: false,
-            called: None,
-            wrong: 0,
-            early: Early::default(),
-            prompts: false,
+            fallback_id: None,
+            invalid_records: 0,
+            pending: PendingRecords::default(),
+            is_prompt_history: false,
             events: Vec::new(),
-            outline: Outline::default(),
+            outline: JsonOutline::default(),
         }
     }
 
@@ -159,33 +160,35 @@ impl Reading {
     }
 
     /// The session of the latest record.
-    pub fn current(&self) -> Option<Handle> {
+    pub fn current(&self) -> Option<SessionHandle> {
         self.current
     }
 
     /// The sessions found so far, with the source number of each, in the order of handles.
-    pub fn sessions(&self) -> impl Iterator<Item = (Handle, Told<'_>, u16)> {
-        let told = |session| Some(told(self.format?, self.first?, session));
+    pub fn sessions(&self) -> impl Iterator<Item = (SessionHandle, SessionIdent<'_>, u16)> {
+        let file_session = |session| Some(file_session(self.format?, self.first?, session));
         let held = self.sessions.iter().enumerate();
-        held.filter_map(move |(at, held)| Some((Handle(at), told(held)?, held.source)))
+        held.filter_map(move |(at, held)| {
+            Some((SessionHandle(at), file_session(held)?, held.source))
+        })
     }
 
     /// The current turn of a session, if its format names turns.
-    pub fn turn(&self, session: Handle) -> Option<Name> {
+    pub fn turn(&self, session: SessionHandle) -> Option<Name> {
         self.sessions.get(session.0)?.decoder.turn()
     }
 
     /// Decodes one line.
-    pub fn take(&mut self, line: Line<'_>, sink: &mut (impl Sink + ?Sized)) {
+    pub fn take(&mut self, line: Line<'_>, sink: &mut (impl RecordSink + ?Sized)) {
         let of_line = digest(line.bytes);
         self.first.get_or_insert(of_line);
-        self.whole.add(line.offset, of_line);
-        if !self.early.given_up {
-            self.take_record(line, sink);
+        self.file_digest.add(line.offset, of_line);
+        if !self.pending.given_up {
+            self.decode_record(line, sink);
         }
     }
 
-    fn take_record(&mut self, line: Line<'_>, sink: &mut (impl Sink + ?Sized)) {
+    fn decode_record(&mut self, line: Line<'_>, sink: &mut (impl RecordSink + ?Sized)) {
         let mut outline = std::mem::take(&mut self.outline);
         // Validating is three times as fast as a lossy conversion.
         let text = match std::str::from_utf8(line.bytes) {
@@ -195,58 +198,58 @@ impl Reading {
         match outline.read(&text) {
             Ok(fields) => {
                 let replaced = matches!(text, Cow::Owned(_));
-                self.take_fields(line, &text, replaced, &fields, sink);
+                self.decode_fields(line, &text, replaced, &fields, sink);
             }
             Err(error) => {
                 let warning = self.warning(line, format!("not a JSON object: {error}"));
                 match self.current {
                     Some(session) => self.unreadable(session, line.offset, warning, sink),
-                    None => self.keep_unread(line.offset, warning, sink),
+                    None => self.hold_unreadable(line.offset, warning, sink),
                 }
             }
         }
         self.outline = outline;
     }
 
-    fn take_fields(
+    fn decode_fields(
         &mut self,
         line: Line<'_>,
         text: &str,
         replaced: bool,
         fields: &Fields<'_>,
-        sink: &mut (impl Sink + ?Sized),
+        sink: &mut (impl RecordSink + ?Sized),
     ) {
-        let Some(session) = self.place(fields, sink) else {
-            self.prompts |= fields.has("display") && fields.has("pastedContents");
-            return self.keep_early(line, sink);
+        let Some(session) = self.session_of(fields, sink) else {
+            self.is_prompt_history |= fields.has("display") && fields.has("pastedContents");
+            return self.hold_record(line, sink);
         };
         if replaced {
             let warning = self.warning(line, "invalid UTF-8 was replaced".to_owned());
             sink.warn(Some(session), warning);
         }
         if let Err(what) = self.sessions[session.0].decoder.check(fields) {
-            self.tell_wrong(session, line, what, sink);
+            self.warn_invalid(session, line, what, sink);
         }
-        let told = &mut self.sessions[session.0];
-        let source = told.source;
+        let file_session = &mut self.sessions[session.0];
+        let source = file_session.source;
         let record = Record { source, line: line.number, offset: line.offset, text };
-        let fate = told.decoder.decode(&record, fields, &mut self.events);
-        sink.record(Taken { session, line, fate, events: &mut self.events });
+        let outcome = file_session.decoder.decode(&record, fields, &mut self.events);
+        sink.record(DecodedRecord { session, line, outcome, events: &mut self.events });
         self.events.clear();
     }
 
     /// A program that writes invalid records usually writes many: only the first few are reported.
-    fn tell_wrong(
+    fn warn_invalid(
         &mut self,
-        session: Handle,
+        session: SessionHandle,
         line: Line<'_>,
         what: String,
-        sink: &mut (impl Sink + ?Sized),
+        sink: &mut (impl RecordSink + ?Sized),
     ) {
-        self.wrong = self.wrong.saturating_add(1);
-        let what = match self.wrong {
-            ..=WRONG_LIMIT => what,
-            number if number == WRONG_LIMIT + 1 => {
+        self.invalid_records = self.invalid_records.saturating_add(1);
+        let what = match self.invalid_records {
+            ..=MAX_INVALID_WARNINGS => what,
+            number if number == MAX_INVALID_WARNINGS + 1 => {
                 format!("{what}; further problems in this file are not reported")
             }
             _ => return,
@@ -263,120 +266,128 @@ impl Reading {
 
     /// The session of a record; `None` until a record of the file names one. Then the lines that
     /// were held are decoded first.
-    fn place(&mut self, fields: &Fields<'_>, sink: &mut (impl Sink + ?Sized)) -> Option<Handle> {
-        let session = self.place_by_name(fields, sink)?;
+    fn session_of(
+        &mut self,
+        fields: &Fields<'_>,
+        sink: &mut (impl RecordSink + ?Sized),
+    ) -> Option<SessionHandle> {
+        let session = self.session_by_id(fields, sink)?;
         Some(self.side_chain(session, fields, sink).unwrap_or(session))
     }
 
     /// The sub-agent of a record, for logs that also hold the records of sub-agents.
     fn side_chain(
         &mut self,
-        session: Handle,
+        session: SessionHandle,
         fields: &Fields<'_>,
-        sink: &mut (impl Sink + ?Sized),
-    ) -> Option<Handle> {
-        let told = self.sessions.get_mut(session.0)?;
-        let chain = told.decoder.side_chain(&told.id, fields);
-        let ended = told.decoder.ended_chains();
+        sink: &mut (impl RecordSink + ?Sized),
+    ) -> Option<SessionHandle> {
+        let file_session = self.sessions.get_mut(session.0)?;
+        let chain = file_session.decoder.side_chain(&file_session.id, fields);
+        let ended = file_session.decoder.ended_chains();
         for over in self.sessions.iter_mut().filter(|held| ended.iter().any(|id| **id == *held.id))
         {
             over.decoder = (self.format?.decoder)();
         }
         let chain = chain?;
-        let known = self.sessions.len();
-        let entered = self.enter(&chain.id, Some(&chain.parent), true, sink)?;
-        if entered.0 == known {
-            self.sessions[entered.0].decoder.follow(&chain);
+        let existing = self.sessions.len();
+        let opened = self.open_session(&chain.id, Some(&chain.parent), true, sink)?;
+        if opened.0 == existing {
+            self.sessions[opened.0].decoder.begin_side_chain(&chain);
         }
         // Records that name no session belong to the log's main session.
         self.current = Some(session);
-        Some(entered)
+        Some(opened)
     }
 
-    fn place_by_name(
+    fn session_by_id(
         &mut self,
         fields: &Fields<'_>,
-        sink: &mut (impl Sink + ?Sized),
-    ) -> Option<Handle> {
+        sink: &mut (impl RecordSink + ?Sized),
+    ) -> Option<SessionHandle> {
         let recognised = match (self.format, self.current) {
             // A log or a stream is one session, even if the program later drops the id that it
             // began with. One file of hooks may hold several sessions.
-            (Some(format), Some(current)) if format.tells == Tells::One => {
+            (Some(format), Some(current)) if format.sessions_per_file == SessionsPerFile::One => {
                 return Some(current);
             }
             // A file keeps its format; its decoder also gets records of unknown kinds.
-            (Some(format), _) => (format.recognise)(fields).unwrap_or(Recognised::Format),
+            (Some(format), _) => (format.recognise)(fields).unwrap_or(RecordOwner::Format),
             (None, _) => {
                 let (format, recognised) = recognise(fields)?;
-                if matches!(recognised, Recognised::Perhaps(_)) {
-                    self.perhaps = self.perhaps.or(Some(format));
+                if matches!(recognised, RecordOwner::Ambiguous(_)) {
+                    self.tentative_format = self.tentative_format.or(Some(format));
                     return None;
                 }
-                self.decide(format, sink);
+                self.set_format(format, sink);
                 recognised
             }
         };
         match recognised {
-            Recognised::Format => self.current,
-            Recognised::Named(name) => {
-                self.called.get_or_insert_with(|| name.into_owned());
+            RecordOwner::Format => self.current,
+            RecordOwner::FallbackId(name) => {
+                self.fallback_id.get_or_insert_with(|| name.into_owned());
                 self.current
             }
             // `None` until the main session was named.
-            Recognised::Own => {
+            RecordOwner::MainSession => {
                 let own = self.own()?;
                 self.current = Some(own);
                 self.current
             }
-            Recognised::Session(id) | Recognised::Perhaps(id) => self.enter(&id, None, false, sink),
-            Recognised::SubAgent { id, parent } => self.enter(&id, parent.as_deref(), true, sink),
+            RecordOwner::Session(id) | RecordOwner::Ambiguous(id) => {
+                self.open_session(&id, None, false, sink)
+            }
+            RecordOwner::SubAgent { id, parent } => {
+                self.open_session(&id, parent.as_deref(), true, sink)
+            }
         }
     }
 
     /// Sets the format, and decodes the records that were held while it was ambiguous.
-    fn decide(&mut self, format: &'static Format, sink: &mut (impl Sink + ?Sized)) {
+    fn set_format(&mut self, format: &'static Format, sink: &mut (impl RecordSink + ?Sized)) {
         self.format = Some(format);
-        if self.perhaps.take().is_some() {
-            for (number, offset, bytes) in std::mem::take(&mut self.early.records) {
-                self.take_record(Line { number, offset, bytes: &bytes }, sink);
+        if self.tentative_format.take().is_some() {
+            for (number, offset, bytes) in std::mem::take(&mut self.pending.records) {
+                self.decode_record(Line { number, offset, bytes: &bytes }, sink);
             }
         }
     }
 
     /// The main session of the file. Its sub-agents may appear before it does.
-    fn own(&self) -> Option<Handle> {
-        self.sessions.iter().position(|session| !session.sub_agent).map(Handle)
+    fn own(&self) -> Option<SessionHandle> {
+        self.sessions.iter().position(|session| !session.sub_agent).map(SessionHandle)
     }
 
     /// The handle of the session with this id. Opens it if it is new.
-    fn enter(
+    fn open_session(
         &mut self,
         id: &str,
         parent: Option<&str>,
         sub_agent: bool,
-        sink: &mut (impl Sink + ?Sized),
-    ) -> Option<Handle> {
+        sink: &mut (impl RecordSink + ?Sized),
+    ) -> Option<SessionHandle> {
         let format = self.format?;
-        let is = |handle: &Handle| self.sessions[handle.0].id == id;
-        let known = self.current.filter(is);
-        let known = known.or_else(|| (0..self.sessions.len()).map(Handle).find(is));
-        let session = known.unwrap_or_else(|| {
-            let handle = Handle(self.sessions.len());
+        let is = |handle: &SessionHandle| self.sessions[handle.0].id == id;
+        let existing = self.current.filter(is);
+        let existing = existing.or_else(|| (0..self.sessions.len()).map(SessionHandle).find(is));
+        let session = existing.unwrap_or_else(|| {
+            let handle = SessionHandle(self.sessions.len());
             let (id, parent) = (id.to_owned(), parent.map(str::to_owned));
             let mut decoder = (format.decoder)();
             let own = self.own().filter(|_| sub_agent).and_then(|own| self.sessions.get(own.0));
-            if let Some(surroundings) = own.and_then(|own| own.decoder.surroundings()) {
-                decoder.begin_in(surroundings);
+            if let Some(session_context) = own.and_then(|own| own.decoder.session_context()) {
+                decoder.inherit_context(session_context);
             }
             let mut session = Session { id, sub_agent, parent, source: 0, decoder };
             let first = self.first.unwrap_or_default();
-            session.source = sink.source(handle, &told(format, first, &session));
+            session.source = sink.source(handle, &file_session(format, first, &session));
             self.sessions.push(session);
             handle
         });
         let first = self.current.replace(session).is_none();
-        if first || (known.is_none() && !sub_agent) {
-            self.take_early(session, sink);
+        if first || (existing.is_none() && !sub_agent) {
+            self.decode_pending(session, sink);
             // Held lines may belong to other sessions.
             self.current = Some(session);
         }
@@ -385,74 +396,80 @@ impl Reading {
 
     // ── Lines before the first session ──────────────────────────────────────────────────────
 
-    fn keep_early(&mut self, line: Line<'_>, sink: &mut (impl Sink + ?Sized)) {
-        self.early.size += line.bytes.len();
-        self.early.records.push((line.number, line.offset, line.bytes.to_vec()));
-        self.limit_early(sink);
+    fn hold_record(&mut self, line: Line<'_>, sink: &mut (impl RecordSink + ?Sized)) {
+        self.pending.size += line.bytes.len();
+        self.pending.records.push((line.number, line.offset, line.bytes.to_vec()));
+        self.limit_pending(sink);
     }
 
-    fn keep_unread(&mut self, offset: u64, warning: Warning, sink: &mut (impl Sink + ?Sized)) {
-        self.early.size += warning.bytes.len();
-        self.early.unread.push((offset, warning));
-        self.limit_early(sink);
+    fn hold_unreadable(
+        &mut self,
+        offset: u64,
+        warning: Warning,
+        sink: &mut (impl RecordSink + ?Sized),
+    ) {
+        self.pending.size += warning.bytes.len();
+        self.pending.unreadable_lines.push((offset, warning));
+        self.limit_pending(sink);
     }
 
     /// Bounds memory: at the limit, decides with what is known so far.
-    fn limit_early(&mut self, sink: &mut (impl Sink + ?Sized)) {
-        if self.early.size > EARLY_LIMIT {
+    fn limit_pending(&mut self, sink: &mut (impl RecordSink + ?Sized)) {
+        if self.pending.size > MAX_PENDING_BYTES {
             self.settle(sink);
-            self.early = Early { given_up: self.current.is_none(), ..Early::default() };
+            self.pending =
+                PendingRecords { given_up: self.current.is_none(), ..PendingRecords::default() };
         }
     }
 
-    fn take_early(&mut self, session: Handle, sink: &mut (impl Sink + ?Sized)) {
-        let early = std::mem::take(&mut self.early);
-        for (offset, warning) in early.unread {
+    fn decode_pending(&mut self, session: SessionHandle, sink: &mut (impl RecordSink + ?Sized)) {
+        let pending = std::mem::take(&mut self.pending);
+        for (offset, warning) in pending.unreadable_lines {
             self.unreadable(session, offset, warning, sink);
         }
-        for (number, offset, bytes) in early.records {
-            self.take_record(Line { number, offset, bytes: &bytes }, sink);
+        for (number, offset, bytes) in pending.records {
+            self.decode_record(Line { number, offset, bytes: &bytes }, sink);
         }
     }
 
     fn unreadable(
         &mut self,
-        session: Handle,
+        session: SessionHandle,
         offset: u64,
         warning: Warning,
-        sink: &mut (impl Sink + ?Sized),
+        sink: &mut (impl RecordSink + ?Sized),
     ) {
         let line = Line { number: warning.line, offset, bytes: &warning.bytes };
-        let fate = Fate::Unreadable(warning.what.clone());
-        sink.record(Taken { session, line, fate, events: &mut self.events });
+        let outcome = RecordOutcome::Unreadable(warning.what.clone());
+        sink.record(DecodedRecord { session, line, outcome, events: &mut self.events });
         sink.warn(Some(session), warning);
     }
 
     /// If no record named a session, takes the id from the head of the document, else from the
     /// fallback id, else from the file name.
-    fn settle(&mut self, sink: &mut (impl Sink + ?Sized)) {
-        if let Some(format) = self.perhaps {
+    fn settle(&mut self, sink: &mut (impl RecordSink + ?Sized)) {
+        if let Some(format) = self.tentative_format {
             // A later record may still decide otherwise.
             self.named_by_file = true;
-            self.decide(format, sink);
+            self.set_format(format, sink);
         }
         if let Some(format) = self.format.filter(|_| self.is_undecided()) {
-            let id = self.head(format).or_else(|| self.called.clone()).unwrap_or_else(|| {
+            let id = self.head(format).or_else(|| self.fallback_id.clone()).unwrap_or_else(|| {
                 let stem = Path::new(&self.name).file_stem().unwrap_or_default();
                 stem.to_string_lossy().into_owned()
             });
             self.named_by_file = true;
-            self.enter(&id, None, false, sink);
+            self.open_session(&id, None, false, sink);
         }
     }
 
     /// The id of a document: on the line before its records or on the line after them.
     fn head(&self, format: &Format) -> Option<String> {
-        let records = &self.early.records;
+        let records = &self.pending.records;
         let around = records.first().into_iter().chain(records.last());
         around.into_iter().find_map(|(_, _, bytes)| {
             let text = String::from_utf8_lossy(bytes);
-            let mut outline = Outline::default();
+            let mut outline = JsonOutline::default();
             let fields = outline.read(&text).ok()?;
             let own = (format.recognise)(&fields).is_none();
             let named = |name: &str| fields.string(name).filter(|id| own && !id.is_empty());
@@ -462,30 +479,30 @@ impl Reading {
 
     /// True while records are held until one names their session.
     pub fn is_undecided(&self) -> bool {
-        let known = self.format.or(self.perhaps).is_some();
-        known && (self.current.is_none() || !self.early.records.is_empty())
+        let existing = self.format.or(self.tentative_format).is_some();
+        existing && (self.current.is_none() || !self.pending.records.is_empty())
     }
 
     /// Ends the file as far as it is written. Held records go to a session named after the file.
     ///
     /// A growing file may be finished after every read. The guessed name can turn out wrong when
     /// the file grows, so such a state is not saved: the file is read again from its start.
-    pub fn finish(&mut self, sink: &mut (impl Sink + ?Sized)) -> Verdict {
+    pub fn finish(&mut self, sink: &mut (impl RecordSink + ?Sized)) -> Verdict {
         self.settle(sink);
-        for (_, warning) in std::mem::take(&mut self.early.unread) {
+        for (_, warning) in std::mem::take(&mut self.pending.unreadable_lines) {
             sink.warn(None, warning);
         }
         match (self.current, self.first) {
-            (Some(_), _) => Verdict::Known,
+            (Some(_), _) => Verdict::HasSessions,
             (None, None) => Verdict::Empty,
-            (None, Some(_)) if self.prompts => Verdict::PromptHistory,
+            (None, Some(_)) if self.is_prompt_history => Verdict::PromptHistory,
             (None, Some(_)) => Verdict::Unknown,
         }
     }
 }
 
-fn told<'a>(format: &'static Format, first: u64, session: &'a Session) -> Told<'a> {
-    Told {
+fn file_session<'a>(format: &'static Format, first: u64, session: &'a Session) -> SessionIdent<'a> {
+    SessionIdent {
         agent: format.agent,
         session: &session.id,
         telling: format.telling,
@@ -496,5 +513,5 @@ fn told<'a>(format: &'static Format, first: u64, session: &'a Session) -> Told<'
 }
 
 #[cfg(test)]
-#[path = "reading_tests.rs"]
+#[path = "file_decoder_tests.rs"]
 mod tests;
