@@ -19,8 +19,8 @@ pub fn todos(call: &ParsedCall) -> CardContent {
         return super::generic::unknown(call);
     }
     // OpenCode returns the list, and it follows the call as a task list part of its own.
-    let read_todo = call.tool.name == "todowrite" && call.result.get("todos").is_some();
-    if !read_todo {
+    let has_own_part = call.tool.name == "todowrite" && call.result.get("todos").is_some();
+    if !has_own_part {
         shown.body.push(Block::List(List { start: None, tight: true, items }));
     }
     shown

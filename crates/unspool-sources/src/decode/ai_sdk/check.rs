@@ -5,12 +5,12 @@ use std::borrow::Cow;
 
 use super::super::Fields;
 
-type Found = Result<(), String>;
+type CheckResult = Result<(), String>;
 
 /// A type of part or chunk, its required string fields, and its other required fields.
 type Shape = (&'static str, &'static [&'static str], &'static [&'static str]);
 
-const THINGS: &[Shape] = &[
+const SHARED_SHAPES: &[Shape] = &[
     ("custom", &["kind"], &[]),
     ("source-url", &["sourceId", "url"], &[]),
     ("source-document", &["sourceId", "mediaType", "title"], &[]),
@@ -19,10 +19,10 @@ const THINGS: &[Shape] = &[
     ("steering-message", &["id"], &["parts"]),
 ];
 
-const PARTS: &[Shape] =
+const PART_SHAPES: &[Shape] =
     &[("text", &["text"], &[]), ("reasoning", &["text"], &[]), ("step-start", &[], &[])];
 
-const CHUNKS: &[Shape] = &[
+const CHUNK_SHAPES: &[Shape] = &[
     ("start", &[], &[]),
     ("start-step", &[], &[]),
     ("finish-step", &[], &[]),
@@ -51,7 +51,7 @@ const CHUNKS: &[Shape] = &[
 /// A state of a tool part, its required fields, and its forbidden fields.
 type State = (&'static str, &'static [&'static str], &'static [&'static str]);
 
-const STATES: &[State] = &[
+const TOOL_STATES: &[State] = &[
     ("input-streaming", &[], &["output", "errorText", "approval"]),
     ("input-available", &["input"], &["output", "errorText", "approval"]),
     ("approval-requested", &["input", "approval"], &["output", "errorText"]),
@@ -61,11 +61,11 @@ const STATES: &[State] = &[
     ("output-denied", &["input", "approval"], &["output", "errorText"]),
 ];
 
-const FINISHED: [&str; 8] =
+const FINISH_REASONS: [&str; 8] =
     ["stop", "length", "content-filter", "tool-calls", "error", "other", "interrupted", "unknown"];
 
 /// Fields that may be absent, but not null.
-const OPTIONAL: [&str; 12] = [
+const NON_NULL_FIELDS: [&str; 12] = [
     "providerMetadata",
     "callProviderMetadata",
     "resultProviderMetadata",
@@ -81,68 +81,69 @@ const OPTIONAL: [&str; 12] = [
 ];
 
 /// Checks a stored message.
-pub fn message(fields: &Fields<'_>) -> Found {
+pub fn message(fields: &Fields<'_>) -> CheckResult {
     let name = fields.string("id").unwrap_or_default();
-    let at = |wrong: String| format!("message {name:?}: {wrong}");
-    inside(fields).map_err(at)
+    let at = |invalid: String| format!("message {name:?}: {invalid}");
+    check_message(fields).map_err(at)
 }
 
-fn inside(fields: &Fields<'_>) -> Found {
+fn check_message(fields: &Fields<'_>) -> CheckResult {
     text(fields, "", "id")?;
     let role = fields.text("role").unwrap_or_default();
     if !["system", "user", "assistant"].contains(&&*role) {
-        return wrong("role", "expected system, user or assistant");
+        return invalid("role", "expected system, user or assistant");
     }
     if !fields.raw_or_null("parts").is_some_and(|parts| parts.starts_with('[')) {
-        return wrong("parts", "expected an array");
+        return invalid("parts", "expected an array");
     }
     if role != "assistant" && fields.items("parts").next().is_none() {
-        return wrong("parts", "must not be empty");
+        return invalid("parts", "must not be empty");
     }
     fields.items("parts").enumerate().try_for_each(|(nth, (_, fields))| part(&fields, nth))
 }
 
-fn part(part: &Fields<'_>, nth: usize) -> Found {
+fn part(part: &Fields<'_>, nth: usize) -> CheckResult {
     let path = format!("parts[{nth}]");
     if !part.is_object() {
-        return wrong(&path, "expected an object");
+        return invalid(&path, "expected an object");
     }
     let kind = part.text("type").unwrap_or_default();
-    shared(part, &path)?;
+    check_common(part, &path)?;
     if kind.starts_with("tool-") || kind == "dynamic-tool" {
         return tool(part, &path, &kind);
     }
-    known(part, &path, &kind, PARTS)?;
+    check_shape(part, &path, &kind, PART_SHAPES)?;
     let state = part.text("state");
     let prose = matches!(&*kind, "text" | "reasoning");
     if prose && state.is_some_and(|state| state != "streaming" && state != "done") {
-        return wrong(&format!("{path}.state"), "expected streaming or done");
+        return invalid(&format!("{path}.state"), "expected streaming or done");
     }
     let url = part.text("url").unwrap_or_default();
     if kind == "file" && url.split_once(':').is_none_or(|(scheme, _)| scheme.contains('/')) {
-        return wrong(&format!("{path}.url"), "expected a URL");
+        return invalid(&format!("{path}.url"), "expected a URL");
     }
     Ok(())
 }
 
-fn tool(part: &Fields<'_>, path: &str, kind: &str) -> Found {
+fn tool(part: &Fields<'_>, path: &str, kind: &str) -> CheckResult {
     text(part, path, "toolCallId")?;
     if kind == "dynamic-tool" {
         text(part, path, "toolName")?;
         if part.flag("dynamic") {
-            return wrong(&format!("{path}.dynamic"), "must be false");
+            return invalid(&format!("{path}.dynamic"), "must be false");
         }
     }
-    let told = part.text("state").unwrap_or_default();
-    let Some((state, needs, never)) = STATES.iter().find(|(state, ..)| *state == told) else {
-        return wrong(&format!("{path}.state"), "unknown tool state");
+    let reported = part.text("state").unwrap_or_default();
+    let Some((state, needs, never)) = TOOL_STATES.iter().find(|(state, ..)| *state == reported)
+    else {
+        return invalid(&format!("{path}.state"), "unknown tool state");
     };
     let lacks = needs.iter().find(|name| part.raw_or_null(name).is_none());
     if let Some(name) = lacks {
-        return wrong(&format!("{path}.{name}"), &format!("missing in state {state}"));
+        return invalid(&format!("{path}.{name}"), &format!("missing in state {state}"));
     }
     if let Some(name) = never.iter().find(|name| part.raw_or_null(name).is_some()) {
-        return wrong(&format!("{path}.{name}"), &format!("not allowed in state {state}"));
+        return invalid(&format!("{path}.{name}"), &format!("not allowed in state {state}"));
     }
     if needs.contains(&"errorText") {
         text(part, path, "errorText")?;
@@ -153,81 +154,89 @@ fn tool(part: &Fields<'_>, path: &str, kind: &str) -> Found {
     Ok(())
 }
 
-fn approval(approval: &Fields<'_>, path: &str, state: &str) -> Found {
+fn approval(approval: &Fields<'_>, path: &str, state: &str) -> CheckResult {
     text(approval, path, "id")?;
-    let place = format!("{path}.approved");
+    let field_path = format!("{path}.approved");
     let approved = approval.truth("approved");
     match (state, approved) {
         ("approval-requested", _) if approval.raw_or_null("approved").is_some() => {
-            wrong(&place, "not allowed before the approval is answered")
+            invalid(&field_path, "not allowed before the approval is answered")
         }
-        ("approval-responded", None) => wrong(&place, "expected true or false"),
-        ("output-denied", Some(true) | None) => wrong(&place, "expected false"),
-        ("output-available" | "output-error", Some(false) | None) => wrong(&place, "expected true"),
+        ("approval-responded", None) => invalid(&field_path, "expected true or false"),
+        ("output-denied", Some(true) | None) => invalid(&field_path, "expected false"),
+        ("output-available" | "output-error", Some(false) | None) => {
+            invalid(&field_path, "expected true")
+        }
         _ => Ok(()),
     }
 }
 
 /// Checks one chunk of a stream, independently of the others.
-pub fn chunk(chunk: &Fields<'_>) -> Found {
+pub fn chunk(chunk: &Fields<'_>) -> CheckResult {
     let kind = chunk.text("type").unwrap_or_default();
-    shared(chunk, "")?;
-    known(chunk, "", &kind, CHUNKS)?;
+    check_common(chunk, "")?;
+    check_shape(chunk, "", &kind, CHUNK_SHAPES)?;
     let reason = chunk.text("finishReason");
-    if reason.is_some_and(|reason| !FINISHED.contains(&&*reason)) {
-        return wrong("finishReason", "unknown finish reason");
+    if reason.is_some_and(|reason| !FINISH_REASONS.contains(&&*reason)) {
+        return invalid("finishReason", "unknown finish reason");
     }
     Ok(())
 }
 
-fn known(fields: &Fields<'_>, path: &str, kind: &str, shapes: &[Shape]) -> Found {
+fn check_shape(fields: &Fields<'_>, path: &str, kind: &str, shapes: &[Shape]) -> CheckResult {
     if kind.starts_with("data-") {
-        return there(fields, path, "data");
+        return require(fields, path, "data");
     }
-    let Some((_, texts, values)) = shapes.iter().chain(THINGS).find(|(name, ..)| *name == kind)
+    let Some((_, texts, values)) =
+        shapes.iter().chain(SHARED_SHAPES).find(|(name, ..)| *name == kind)
     else {
-        return wrong(&place(path, "type"), &format!("unknown type {kind:?}"));
+        return invalid(&field_path(path, "type"), &format!("unknown type {kind:?}"));
     };
     texts.iter().try_for_each(|name| text(fields, path, name))?;
-    values.iter().try_for_each(|name| there(fields, path, name))
+    values.iter().try_for_each(|name| require(fields, path, name))
 }
 
 /// Rules for all parts and chunks: optional fields must not be null, and `providerMetadata` maps
 /// provider names to objects.
-fn shared(fields: &Fields<'_>, path: &str) -> Found {
-    let null =
-        |(name, value): &(Cow<'_, str>, &str)| *value == "null" && OPTIONAL.contains(&&**name);
+fn check_common(fields: &Fields<'_>, path: &str) -> CheckResult {
+    let null = |(name, value): &(Cow<'_, str>, &str)| {
+        *value == "null" && NON_NULL_FIELDS.contains(&&**name)
+    };
     if let Some((name, _)) = fields.each().find(null) {
-        return wrong(&place(path, &name), "must not be null; omit the field instead");
+        return invalid(&field_path(path, &name), "must not be null; omit the field instead");
     }
     let odd = |(_, value): &(_, &str)| !value.starts_with('{');
     match fields.fields("providerMetadata").each().find(odd) {
         Some((provider, _)) => {
             let name = format!("providerMetadata.{provider}");
-            wrong(&place(path, &name), "expected an object")
+            invalid(&field_path(path, &name), "expected an object")
         }
         None => Ok(()),
     }
 }
 
-fn text(fields: &Fields<'_>, path: &str, name: &str) -> Found {
+fn text(fields: &Fields<'_>, path: &str, name: &str) -> CheckResult {
     if fields.is_text(name) {
         return Ok(());
     }
-    wrong(
-        &place(path, name),
+    invalid(
+        &field_path(path, name),
         if fields.raw_or_null(name).is_some() { "expected a string" } else { "missing" },
     )
 }
 
-fn there(fields: &Fields<'_>, path: &str, name: &str) -> Found {
-    if fields.raw_or_null(name).is_some() { Ok(()) } else { wrong(&place(path, name), "missing") }
+fn require(fields: &Fields<'_>, path: &str, name: &str) -> CheckResult {
+    if fields.raw_or_null(name).is_some() {
+        Ok(())
+    } else {
+        invalid(&field_path(path, name), "missing")
+    }
 }
 
-fn place(path: &str, name: &str) -> String {
+fn field_path(path: &str, name: &str) -> String {
     if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
 }
 
-fn wrong(place: &str, what: &str) -> Found {
-    Err(format!("{place}: {what}"))
+fn invalid(field_path: &str, what: &str) -> CheckResult {
+    Err(format!("{field_path}: {what}"))
 }

@@ -14,17 +14,17 @@ use unspool_core::telling::{Name, Telling};
 use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome};
 use super::check;
 use super::message::{Reply, model, time, usage, user_part};
-use super::place::{Calls, Places};
-use super::rest::Rest;
+use super::part_names::{Calls, PartNames};
+use super::unmapped::UnmappedFields;
 
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct DocumentDecoder {
     /// Messages so far: the user's, and others. They name messages that have no id.
     #[serde(rename = "asked")]
-    asked: u32,
+    user_messages: u32,
     #[serde(rename = "replied")]
-    replied: u32,
+    other_messages: u32,
     calls: Calls,
     /// Records so far that are no messages.
     around: u32,
@@ -73,11 +73,11 @@ impl Decoder for DocumentDecoder {
 
 /// The fields of a message that our parts hold. Its time is not among them, so it is kept as
 /// written.
-const MESSAGE: [&str; 3] = ["id", "role", "parts"];
+const MESSAGE_FIELDS: [&str; 3] = ["id", "role", "parts"];
 
 /// Keeps the unmapped fields of a message, and entries of `parts` that are no objects.
-fn keep_fields(rest: &mut Rest, fields: &Fields<'_>) {
-    rest.keep_fields_but(fields, &MESSAGE);
+fn keep_fields(rest: &mut UnmappedFields, fields: &Fields<'_>) {
+    rest.keep_fields_except(fields, &MESSAGE_FIELDS);
     for (name, value) in fields.each() {
         let read = match &*name {
             "id" => fields.is_text("id") || value == "null",
@@ -116,16 +116,20 @@ fn trigger(fields: &Fields<'_>) -> Option<Trigger> {
 }
 
 /// Emits the unmapped fields of a message as a data part. Returns true if there are any.
-pub(super) fn tell_rest(emit: &mut Emitter<'_>, places: &Places, rest: &Rest) -> bool {
+pub(super) fn emit_unmapped(
+    emit: &mut Emitter<'_>,
+    part_names: &PartNames,
+    rest: &UnmappedFields,
+) -> bool {
     let Some(data) = rest.data() else { return false };
-    emit.push(What::DataGiven(Some(places.own("rest", "")), data));
+    emit.push(What::DataGiven(Some(part_names.own("rest", "")), data));
     true
 }
 
 impl DocumentDecoder {
     fn user(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>) {
-        let id = message_id(fields, "id", &mut self.asked);
-        let mut rest = Rest::default();
+        let id = message_id(fields, "id", &mut self.user_messages);
+        let mut rest = UnmappedFields::default();
         let mut user: Vec<Body> =
             indexed(fields).map(|(index, part)| user_part(&mut rest, index, &part)).collect();
         keep_fields(&mut rest, fields);
@@ -135,7 +139,7 @@ impl DocumentDecoder {
     }
 
     fn assistant(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>) -> RecordOutcome {
-        let id = message_id(fields, "id", &mut self.replied);
+        let id = message_id(fields, "id", &mut self.other_messages);
         // In our own exports each reply is a turn. Other applications may write one per step.
         if let Some(trigger) = trigger(fields).filter(|_| self.replying) {
             let (names, user) = (vec![Name::Record(id.clone())], Vec::new());
@@ -146,9 +150,9 @@ impl DocumentDecoder {
         let metadata = fields.json("metadata").map(|json| json.value()).unwrap_or_default();
         let mut reply = Reply {
             message: &id,
-            places: Places::of(&id),
+            part_names: PartNames::of(&id),
             calls: &mut self.calls,
-            rest: Rest::default(),
+            rest: UnmappedFields::default(),
             model: model(&metadata),
             step: None,
             open: false,
@@ -166,7 +170,7 @@ impl DocumentDecoder {
             }
         }
         keep_fields(&mut reply.rest, fields);
-        let kept = tell_rest(emit, &reply.places, &reply.rest);
+        let kept = emit_unmapped(emit, &reply.part_names, &reply.rest);
         // A stored message does not say that it ends its turn: assume so if nothing in it is open.
         // Its time is when it began, so the end has none. Our own exports have the turn's state.
         let over = trigger(fields).is_some() && fields.fields("metadata").is("state", "completed");
@@ -178,24 +182,30 @@ impl DocumentDecoder {
     }
 
     fn system(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>) -> RecordOutcome {
-        let id = message_id(fields, "id", &mut self.replied);
-        let mut places = Places::of(&id);
-        let mut rest = Rest::default();
+        let id = message_id(fields, "id", &mut self.other_messages);
+        let mut part_names = PartNames::of(&id);
+        let mut rest = UnmappedFields::default();
         for (index, part) in indexed(fields) {
             let Some(text) = part.string("text").filter(|_| part.is("type", "text")) else {
-                super::message::thing(emit, &mut places, &mut rest, index, &part);
+                super::message::emit_standalone_part(
+                    emit,
+                    &mut part_names,
+                    &mut rest,
+                    index,
+                    &part,
+                );
                 continue;
             };
             let (kind, content) = ("system-policy".to_owned(), Json::string(&text));
             let sha256 = sha256(text.as_bytes());
             emit.push(What::SnapshotTaken { kind, sha256, content });
             let info = ContextInfo { title: "System message".to_owned(), text };
-            emit.push(What::ContextAdded(Some(places.part("system")), info));
-            rest.keep_but(index, &part, &["type", "text", "state"]);
-            rest.keep_no_texts(index, &part, &["state"]);
+            emit.push(What::ContextAdded(Some(part_names.part("system")), info));
+            rest.keep_except(index, &part, &["type", "text", "state"]);
+            rest.keep_non_texts(index, &part, &["state"]);
         }
         keep_fields(&mut rest, fields);
-        tell_rest(emit, &places, &rest);
+        emit_unmapped(emit, &part_names, &rest);
         RecordOutcome::InParts
     }
 
@@ -209,8 +219,8 @@ impl DocumentDecoder {
         if emit.at.is_some() {
             emit.push(What::SessionTold { project, branch, version, cost_usd });
         }
-        let mut rest = Rest::default();
-        rest.keep_fields_but(fields, &["id", "title"]);
+        let mut rest = UnmappedFields::default();
+        rest.keep_fields_except(fields, &["id", "title"]);
         let Some(kept) = rest.data() else { return RecordOutcome::Metadata };
         emit.turn = Some(Name::Preamble);
         let name = Name::Record(format!("chat {}", self.around).into());

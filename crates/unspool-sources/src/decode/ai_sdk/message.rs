@@ -9,16 +9,16 @@ use unspool_core::session::Usage;
 use unspool_core::telling::Name;
 
 use super::super::{Emitter, Fields};
-use super::place::{Calls, Places};
-use super::rest::Rest;
+use super::part_names::{Calls, PartNames};
 use super::tool;
+use super::unmapped::UnmappedFields;
 
 /// The state of decoding one assistant message.
 pub(super) struct Reply<'m> {
     pub message: &'m str,
-    pub places: Places,
+    pub part_names: PartNames,
     pub calls: &'m mut Calls,
-    pub rest: Rest,
+    pub rest: UnmappedFields,
     pub model: Option<String>,
     /// The current step.
     pub step: Option<Name>,
@@ -33,7 +33,7 @@ impl Reply<'_> {
         match &*kind {
             "step-start" => {
                 self.start_step(emit);
-                self.rest.keep_but(index, part, &["type"]);
+                self.rest.keep_except(index, part, &["type"]);
             }
             "text" => {
                 let citations: Vec<Json> = part.read("citations").unwrap_or_default();
@@ -42,9 +42,9 @@ impl Reply<'_> {
             }
             "reasoning" => {
                 let empty = part.text("text").is_none_or(|text| text.is_empty());
-                let (detail, is_all) = thought(&part.fields("providerMetadata"), empty);
+                let (detail, is_all) = reasoning_detail(&part.fields("providerMetadata"), empty);
                 if !is_all {
-                    self.rest.keep_told(index, part, "providerMetadata");
+                    self.rest.keep_present(index, part, "providerMetadata");
                 }
                 self.say(emit, Voice::Reasoning, index, part, detail);
             }
@@ -54,15 +54,17 @@ impl Reply<'_> {
                     self.need_step(emit);
                     let call = self.calls.id(self.message, &id);
                     self.open |= !tool::part(emit, &call, &name, part, index, &mut self.rest);
-                    self.places.pass(&id);
+                    self.part_names.pass(&id);
                 }
-                None => thing(emit, &mut self.places, &mut self.rest, index, part),
+                None => {
+                    emit_standalone_part(emit, &mut self.part_names, &mut self.rest, index, part)
+                }
             },
         }
     }
 
     pub fn start_step(&mut self, emit: &mut Emitter<'_>) {
-        let step = self.places.step();
+        let step = self.part_names.step();
         self.step = Some(step.clone());
         emit.push(What::StepStarted { step, model: self.model.clone() });
     }
@@ -84,26 +86,26 @@ impl Reply<'_> {
         detail: SaidDetail,
     ) {
         self.need_step(emit);
-        let kind = voice_name(voice);
-        let name = self.places.part(kind);
+        let kind = prose_kind_name(voice);
+        let name = self.part_names.part(kind);
         let text = part.string("text").unwrap_or_default();
         let unfinished = part.is("state", "streaming");
         self.open |= unfinished;
-        let mut known = vec!["type"];
-        known.extend(part.is_text("text").then_some("text"));
-        known.extend(part.is("state", "done").then_some("state"));
+        let mut mapped_fields = vec!["type"];
+        mapped_fields.extend(part.is_text("text").then_some("text"));
+        mapped_fields.extend(part.is("state", "done").then_some("state"));
         match voice {
             Voice::Text => {
                 let citations: Option<Vec<Json>> = part.read("citations");
-                known.extend(citations.map(|_| "citations"));
+                mapped_fields.extend(citations.map(|_| "citations"));
             }
-            Voice::Reasoning => known.push("providerMetadata"),
+            Voice::Reasoning => mapped_fields.push("providerMetadata"),
         }
-        self.rest.keep_but(index, part, &known);
+        self.rest.keep_except(index, part, &mapped_fields);
         if text.trim().is_empty() && !detail.redacted {
             // Blank prose makes no part; keep all its fields.
             for name in ["type", "text", "citations", "providerMetadata"] {
-                self.rest.keep_told(index, part, name);
+                self.rest.keep_present(index, part, name);
             }
             return;
         }
@@ -111,7 +113,7 @@ impl Reply<'_> {
     }
 }
 
-pub(super) fn voice_name(voice: Voice) -> &'static str {
+pub(super) fn prose_kind_name(voice: Voice) -> &'static str {
     match voice {
         Voice::Text => "text",
         Voice::Reasoning => "reasoning",
@@ -119,19 +121,19 @@ pub(super) fn voice_name(voice: Voice) -> &'static str {
 }
 
 /// Decodes a part that is complete by itself and the same in a message and in a stream.
-pub(super) fn thing(
+pub(super) fn emit_standalone_part(
     emit: &mut Emitter<'_>,
-    places: &mut Places,
-    rest: &mut Rest,
+    part_names: &mut PartNames,
+    rest: &mut UnmappedFields,
     index: u32,
     part: &Fields<'_>,
 ) {
     let kind = part.string("type").unwrap_or_default();
     match &*kind {
         "file" | "reasoning-file" => {
-            emit.push(What::FileGiven(Some(places.part("file")), file(part)));
-            rest.keep_but(index, part, &FILE);
-            rest.keep_no_texts(index, part, &FILE);
+            emit.push(What::FileGiven(Some(part_names.part("file")), file(part)));
+            rest.keep_except(index, part, &FILE_FIELDS);
+            rest.keep_non_texts(index, part, &FILE_FIELDS);
             if kind != "file" {
                 rest.keep(index, "type", Json::string(&kind));
             }
@@ -139,32 +141,32 @@ pub(super) fn thing(
         "source-url" | "source-document" => {
             let (url, title) = (part.string("url"), part.string("title"));
             let source = SourceLink { url, title, quote: None };
-            emit.push(What::SourceCited(Some(places.part("source")), source));
-            rest.keep_but(index, part, &["type", "url", "title"]);
-            rest.keep_no_texts(index, part, &["url", "title"]);
+            emit.push(What::SourceCited(Some(part_names.part("source")), source));
+            rest.keep_except(index, part, &["type", "url", "title"]);
+            rest.keep_non_texts(index, part, &["url", "title"]);
         }
         "steering-message" => {
             let texts: Vec<String> =
                 part.list("parts").filter_map(|part| part.string("text")).collect();
             let id = part.string("id").unwrap_or_default();
-            let name = places.own("steering", &id);
+            let name = part_names.own("steering", &id);
             emit.push(What::Interjected(Some(name), Interjection { text: texts.join("\n") }));
             for given in part.list("parts").filter(|part| part.is("type", "file")) {
-                emit.push(What::FileGiven(Some(places.part("file")), file(&given)));
+                emit.push(What::FileGiven(Some(part_names.part("file")), file(&given)));
             }
-            rest.keep_but(index, part, &["type"]);
+            rest.keep_except(index, part, &["type"]);
         }
         _ => {
             let name = match part.text("id") {
-                Some(id) if kind.starts_with("data-") => places.own(&kind, &id),
-                Some(_) | None => places.part("data"),
+                Some(id) if kind.starts_with("data-") => part_names.own(&kind, &id),
+                Some(_) | None => part_names.part("data"),
             };
             emit.push(What::DataGiven(Some(name), data(part)));
         }
     }
 }
 
-const FILE: [&str; 4] = ["type", "mediaType", "url", "filename"];
+const FILE_FIELDS: [&str; 4] = ["type", "mediaType", "url", "filename"];
 
 fn file(part: &Fields<'_>) -> File {
     let (name, media_type) = (part.string("filename"), part.string("mediaType"));
@@ -177,17 +179,17 @@ fn data(part: &Fields<'_>) -> Data {
 }
 
 /// A part of a user message.
-pub(super) fn user_part(rest: &mut Rest, index: u32, part: &Fields<'_>) -> Body {
+pub(super) fn user_part(rest: &mut UnmappedFields, index: u32, part: &Fields<'_>) -> Body {
     match part.text("type").as_deref() {
         Some("text") => {
-            rest.keep_but(index, part, &["type", "text", "state"]);
-            rest.keep_no_texts(index, part, &["text", "state"]);
+            rest.keep_except(index, part, &["type", "text", "state"]);
+            rest.keep_non_texts(index, part, &["text", "state"]);
             let text = part.string("text").unwrap_or_default();
             Body::Text(Text { text, ..Text::default() })
         }
         Some("file") => {
-            rest.keep_but(index, part, &FILE);
-            rest.keep_no_texts(index, part, &FILE);
+            rest.keep_except(index, part, &FILE_FIELDS);
+            rest.keep_non_texts(index, part, &FILE_FIELDS);
             Body::File(file(part))
         }
         Some(_) | None => Body::Data(data(part)),
@@ -195,8 +197,8 @@ pub(super) fn user_part(rest: &mut Rest, index: u32, part: &Fields<'_>) -> Body 
 }
 
 /// The signature that a provider attached to reasoning, and whether nothing else is attached.
-pub(super) fn thought(metadata: &Fields<'_>, empty: bool) -> (SaidDetail, bool) {
-    const SIGNED: [&str; 5] = [
+pub(super) fn reasoning_detail(metadata: &Fields<'_>, empty: bool) -> (SaidDetail, bool) {
+    const SIGNATURE_FIELDS: [&str; 5] = [
         "signature",
         "redactedData",
         "thoughtSignature",
@@ -205,10 +207,10 @@ pub(super) fn thought(metadata: &Fields<'_>, empty: bool) -> (SaidDetail, bool) 
     ];
     let providers: Vec<_> = metadata.each().map(|(name, _)| name).collect();
     let signed = providers.iter().find_map(|provider| {
-        let told = metadata.fields(provider);
-        let text = |name: &'static str| Some((name, told.string(name)?));
+        let reported = metadata.fields(provider);
+        let text = |name: &'static str| Some((name, reported.string(name)?));
         let (name, text) =
-            SIGNED.into_iter().filter_map(text).find(|(_, text)| !text.is_empty())?;
+            SIGNATURE_FIELDS.into_iter().filter_map(text).find(|(_, text)| !text.is_empty())?;
         Some((provider.clone().into_owned(), name, text))
     });
     let Some((signer, name, signature)) = signed else {
@@ -251,9 +253,9 @@ pub(super) fn model(metadata: &Value) -> Option<String> {
 /// The token usage of a message, if the application stored it in the metadata. Since version 6 the
 /// input includes cached tokens, with a count of them.
 pub(super) fn usage(metadata: &Value) -> Option<Usage> {
-    let told = ["totalUsage", "usage"].into_iter().find_map(|name| metadata.get(name))?;
+    let reported = ["totalUsage", "usage"].into_iter().find_map(|name| metadata.get(name))?;
     let count = |path: &[&str]| {
-        path.iter().try_fold(told, |value, name| value.get(name)).and_then(Value::as_u64)
+        path.iter().try_fold(reported, |value, name| value.get(name)).and_then(Value::as_u64)
     };
     let any = |paths: [&[&str]; 2]| paths.into_iter().find_map(count);
     let input = any([&["inputTokens"], &["promptTokens"]]);

@@ -7,11 +7,11 @@
 mod check;
 mod document;
 mod message;
-mod place;
+mod part_names;
 mod prose;
-mod rest;
 mod stream;
 mod tool;
+mod unmapped;
 
 use unspool_core::telling::Telling;
 
@@ -40,7 +40,7 @@ pub const STREAM: Format = Format {
 };
 
 /// The fields that applications use for the chat id in tables of messages.
-const CHAT: [&str; 6] =
+const CHAT_ID_FIELDS: [&str; 6] =
     ["chatId", "chat_id", "conversationId", "conversation_id", "threadId", "thread_id"];
 
 fn recognise_message<'a>(fields: &Fields<'a>) -> Option<RecordOwner<'a>> {
@@ -49,16 +49,16 @@ fn recognise_message<'a>(fields: &Fields<'a>) -> Option<RecordOwner<'a>> {
     if !parts || !matches!(&*role, "system" | "user" | "assistant") {
         return None;
     }
-    let chat = CHAT.into_iter().find_map(|name| fields.text(name));
+    let chat = CHAT_ID_FIELDS.into_iter().find_map(|name| fields.text(name));
     Some(match chat.filter(|id| !id.is_empty()) {
         Some(id) => RecordOwner::Session(id),
-        None => called(&fields.fields("metadata")),
+        None => exported_session(&fields.fields("metadata")),
     })
 }
 
 /// The session of a message that Unspool exported, from its metadata. It is only a fallback name:
 /// the application that stores the message may have its own chat id.
-fn called<'a>(metadata: &Fields<'a>) -> RecordOwner<'a> {
+fn exported_session<'a>(metadata: &Fields<'a>) -> RecordOwner<'a> {
     let session = metadata.text("sessionId").filter(|id| !id.is_empty());
     let session = session.filter(|_| metadata.is_text("agent"));
     session.map_or(RecordOwner::Format, RecordOwner::FallbackId)
@@ -67,8 +67,8 @@ fn called<'a>(metadata: &Fields<'a>) -> RecordOwner<'a> {
 /// A chunk does not name its chat. Types with common names must match in all their fields.
 fn recognise_chunk<'a>(fields: &Fields<'a>) -> Option<RecordOwner<'a>> {
     let kind = fields.text("type")?;
-    let only = |known: &[&str]| fields.each().all(|(name, _)| known.contains(&&*name));
-    let known = match &*kind {
+    let only = |expected: &[&str]| fields.each().all(|(name, _)| expected.contains(&&*name));
+    let expected = match &*kind {
         "start" => only(&["type", "messageId", "messageMetadata"]),
         "start-step" | "finish-step" | "reset-step" => only(&["type"]),
         "text-start" | "reasoning-start" | "text-end" | "reasoning-end" => fields.is_text("id"),
@@ -88,7 +88,7 @@ fn recognise_chunk<'a>(fields: &Fields<'a>) -> Option<RecordOwner<'a>> {
         kind if kind.starts_with("data-") => fields.raw_or_null("data").is_some(),
         _ => false,
     };
-    known.then(|| called(&fields.fields("messageMetadata")))
+    expected.then(|| exported_session(&fields.fields("messageMetadata")))
 }
 
 #[cfg(test)]

@@ -7,8 +7,8 @@ use unspool_core::telling::Name;
 
 use super::super::fields::unescaped;
 use super::super::{Emitter, Fields, JsonOutline};
-use super::message::{thought, voice_name};
-use super::rest::Rest;
+use super::message::{prose_kind_name, reasoning_detail};
+use super::unmapped::UnmappedFields;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -45,16 +45,16 @@ impl Prose {
         unescaped(&format!("\"{written}\""))
     }
 
-    pub fn end(mut self, emit: &mut Emitter<'_>, rest: &mut Rest, citations: Vec<Json>) {
+    pub fn end(mut self, emit: &mut Emitter<'_>, rest: &mut UnmappedFields, citations: Vec<Json>) {
         let left = std::mem::take(&mut self.half);
         self.text.push_str(&unescaped(&format!("\"{left}\"")));
         let mut detail = SaidDetail { citations, ..SaidDetail::default() };
         if let Some(metadata) = self.metadata.take() {
             let mut outline = JsonOutline::default();
             let fields = outline.read(metadata.text()).unwrap_or_default();
-            let (thought, is_all) = thought(&fields, self.text.is_empty());
+            let (reasoning_detail, is_all) = reasoning_detail(&fields, self.text.is_empty());
             if self.voice == Voice::Reasoning {
-                detail = SaidDetail { citations: detail.citations, ..thought };
+                detail = SaidDetail { citations: detail.citations, ..reasoning_detail };
             }
             let said = !self.text.trim().is_empty() || detail.redacted;
             if self.voice == Voice::Text || !is_all || !said {
@@ -63,7 +63,7 @@ impl Prose {
         }
         let Prose { voice, name, text, quiet, .. } = self;
         if text.trim().is_empty() && !detail.redacted {
-            let kind = voice_name(voice);
+            let kind = prose_kind_name(voice);
             rest.keep(self.index, "type", Json::string(kind));
             rest.keep(self.index, "text", Json::string(&text));
             if let Some(citations) = written(&detail.citations) {

@@ -14,12 +14,14 @@ use unspool_core::telling::{Name, Telling};
 
 use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome};
 use super::check;
-use super::document::{message_id, tell_rest};
-use super::message::{model, thing, usage, voice_name};
-use super::place::{Calls, Places};
+use super::document::{emit_unmapped, message_id};
+use super::message::{emit_standalone_part, model, prose_kind_name, usage};
+use super::part_names::{Calls, PartNames};
 use super::prose::Prose;
-use super::rest::Rest;
-use super::tool::{answered, asked, called, ended, how_it_ended, outcome};
+use super::tool::{
+    approval_request, approval_response, emit_call, emit_end, exported_end, outcome,
+};
+use super::unmapped::UnmappedFields;
 
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -35,7 +37,7 @@ pub(super) struct StreamDecoder {
 struct Message {
     id: Arc<str>,
     #[serde(rename = "places")]
-    places: Places,
+    part_names: PartNames,
     /// The number of its parts.
     parts: u32,
     step: Option<Name>,
@@ -46,11 +48,11 @@ struct Message {
     tools: BTreeMap<String, Tool>,
     /// Call ids of approval requests, by approval id.
     #[serde(rename = "asked")]
-    asked: BTreeMap<String, String>,
+    approval_request: BTreeMap<String, String>,
     metadata: Value,
-    rest: Rest,
+    rest: UnmappedFields,
     /// The position and the number of parts at the start of the step.
-    before: Option<(Places, u32)>,
+    before: Option<(PartNames, u32)>,
     /// Names of prose in this step, and of prose in its discarded attempts.
     used: Vec<Name>,
     spent: Vec<Name>,
@@ -114,14 +116,15 @@ impl Decoder for StreamDecoder {
 impl StreamDecoder {
     /// Starts a message, or continues it: after an approval the same message is streamed on.
     fn start(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>) {
-        let told = fields.text("messageId").filter(|id| !id.is_empty());
-        let goes_on = matches!((&self.message, &told), (Some(held), Some(id)) if *held.id == **id);
+        let incoming = fields.text("messageId").filter(|id| !id.is_empty());
+        let goes_on =
+            matches!((&self.message, &incoming), (Some(held), Some(id)) if *held.id == **id);
         if !goes_on {
             let id = message_id(fields, "messageId", &mut self.messages);
             let names = vec![Name::Record(id.clone())];
             emit.push(What::TurnStarted { names, trigger: Trigger::User, user: Vec::new() });
-            let places = Places::of(&id);
-            self.message = Some(Message { id, places, ..Message::default() });
+            let part_names = PartNames::of(&id);
+            self.message = Some(Message { id, part_names, ..Message::default() });
         }
         if let Some(message) = &mut self.message {
             message.take_metadata(fields);
@@ -169,7 +172,7 @@ impl Message {
             "abort" => {
                 if let Some(text) = fields.string("reason").filter(|text| !text.is_empty()) {
                     let notice = Notice { code: "interrupted".to_owned(), text };
-                    emit.push(What::Noticed(Some(self.places.own("abort", "")), notice));
+                    emit.push(What::Noticed(Some(self.part_names.own("abort", "")), notice));
                 }
                 self.close(emit);
                 emit.push(What::TurnEnded(EndReason::Interrupted));
@@ -177,17 +180,17 @@ impl Message {
             "error" => {
                 let text = fields.string("errorText").unwrap_or_default();
                 let failure = Failure { text: text.clone(), ..Failure::default() };
-                emit.push(What::Failed(Some(self.places.part("error")), failure));
+                emit.push(What::Failed(Some(self.part_names.part("error")), failure));
                 self.close(emit);
                 emit.push(What::TurnEnded(EndReason::Failed(Some(text))));
             }
             "tool-approval-response" => {
-                let asked = fields.text("approvalId").unwrap_or_default();
-                let Some(call) = self.asked.get(&*asked).cloned() else {
+                let approval_request = fields.text("approvalId").unwrap_or_default();
+                let Some(call) = self.approval_request.get(&*approval_request).cloned() else {
                     return self.keep_unknown(emit, fields);
                 };
                 let call = calls.id(&self.id, &call);
-                answered(emit, &call, fields.flag("approved"), fields.string("reason"));
+                approval_response(emit, &call, fields.flag("approved"), fields.string("reason"));
             }
             kind if kind.starts_with("tool-") && fields.is_text("toolCallId") => {
                 return self.tool(emit, calls, kind, fields);
@@ -202,7 +205,7 @@ impl Message {
 
     /// A file, a source, data, or a type of a future version.
     fn keep_unknown(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>) -> RecordOutcome {
-        thing(emit, &mut self.places, &mut self.rest, self.parts, fields);
+        emit_standalone_part(emit, &mut self.part_names, &mut self.rest, self.parts, fields);
         self.parts += 1;
         RecordOutcome::InParts
     }
@@ -210,9 +213,9 @@ impl Message {
     // ── Steps ───────────────────────────────────────────────────────────────────────────────
 
     fn start_step(&mut self, emit: &mut Emitter<'_>) {
-        let step = self.places.step();
+        let step = self.part_names.step();
         self.step = Some(step.clone());
-        self.before = Some((self.places.clone(), self.parts));
+        self.before = Some((self.part_names.clone(), self.parts));
         self.used.clear();
         self.spent.clear();
         self.steps.push(step.clone());
@@ -230,13 +233,13 @@ impl Message {
     fn reset_step(&mut self, emit: &mut Emitter<'_>) {
         self.open.clear();
         self.spent.append(&mut self.used);
-        (self.places, self.parts) =
-            self.before.clone().unwrap_or_else(|| (Places::of(&self.id), 0));
-        self.rest.cut(self.parts);
+        (self.part_names, self.parts) =
+            self.before.clone().unwrap_or_else(|| (PartNames::of(&self.id), 0));
+        self.rest.truncate(self.parts);
         let parts = self.parts;
         self.tools.retain(|_, tool| tool.index < parts);
         self.resets = self.resets.saturating_add(1);
-        let name = self.places.own("reset", &self.resets.to_string());
+        let name = self.part_names.own("reset", &self.resets.to_string());
         let text = "The step was thrown away and begun again".to_owned();
         emit.push(What::Noticed(Some(name), Notice { code: "retry".to_owned(), text }));
     }
@@ -245,7 +248,7 @@ impl Message {
 
     fn start_prose(&mut self, emit: &mut Emitter<'_>, voice: Voice, fields: &Fields<'_>) {
         self.need_step(emit);
-        let name = self.places.part(voice_name(voice));
+        let name = self.part_names.part(prose_kind_name(voice));
         let quiet = self.spent.contains(&name);
         self.used.push(name.clone());
         let id = fields.text("id").unwrap_or_default();
@@ -258,12 +261,12 @@ impl Message {
         let mut prose = Prose { voice, name, text, index, metadata: None, half, quiet };
         prose.attach(fields);
         // An open part with the same id is never closed.
-        self.open.insert(format!("{} {id}", voice_name(voice)), prose);
+        self.open.insert(format!("{} {id}", prose_kind_name(voice)), prose);
     }
 
     fn grow(&mut self, emit: &mut Emitter<'_>, voice: Voice, fields: &Fields<'_>) {
         let id = fields.text("id").unwrap_or_default();
-        let key = format!("{} {id}", voice_name(voice));
+        let key = format!("{} {id}", prose_kind_name(voice));
         if !self.open.contains_key(&key) {
             self.start_prose(emit, voice, fields);
         }
@@ -281,11 +284,11 @@ impl Message {
 
     fn end_prose(&mut self, emit: &mut Emitter<'_>, voice: Voice, fields: &Fields<'_>) {
         let id = fields.text("id").unwrap_or_default();
-        if let Some(mut prose) = self.open.remove(&format!("{} {id}", voice_name(voice))) {
+        if let Some(mut prose) = self.open.remove(&format!("{} {id}", prose_kind_name(voice))) {
             prose.attach(fields);
             let citations = fields.read("citations");
             if citations.is_none() {
-                self.rest.keep_told(prose.index, fields, "citations");
+                self.rest.keep_present(prose.index, fields, "citations");
             }
             prose.end(emit, &mut self.rest, citations.unwrap_or_default());
         }
@@ -296,7 +299,7 @@ impl Message {
         for prose in std::mem::take(&mut self.open).into_values() {
             prose.end(emit, &mut self.rest, Vec::new());
         }
-        self.tell_rest(emit);
+        self.emit_unmapped(emit);
     }
 
     // ── Tools ───────────────────────────────────────────────────────────────────────────────
@@ -311,7 +314,7 @@ impl Message {
         let id = fields.string("toolCallId").unwrap_or_default();
         let call = calls.id(&self.id, &id);
         if !self.tools.contains_key(&id) {
-            self.meet(emit, &id, &call, kind, fields);
+            self.register_call(emit, &id, &call, kind, fields);
         }
         let Some(tool) = self.tools.get_mut(&id) else { return RecordOutcome::Metadata };
         if let Some(name) = fields.string("toolName") {
@@ -319,36 +322,36 @@ impl Message {
         }
         let (index, name) = (tool.index, tool.name.clone());
         match kind {
-            "tool-input-start" => called(emit, &call, &name, fields, None, false),
+            "tool-input-start" => emit_call(emit, &call, &name, fields, None, false),
             "tool-input-delta" => {
                 let text = fields.string("inputTextDelta").unwrap_or_default();
                 emit.push(What::ToolInputGrew { call: Call::Id(call), name, text });
                 return RecordOutcome::InParts;
             }
             "tool-input-available" => {
-                called(emit, &call, &name, fields, fields.raw_or_null("input"), true);
-                tool.how = how_it_ended(&fields.fields("providerMetadata"));
+                emit_call(emit, &call, &name, fields, fields.raw_or_null("input"), true);
+                tool.how = exported_end(&fields.fields("providerMetadata"));
                 if tool.how == Some(ToolEnd::Interrupted) {
                     tool.over = true;
-                    ended(emit, &call, ToolEnd::Interrupted, Outcome::default());
+                    emit_end(emit, &call, ToolEnd::Interrupted, Outcome::default());
                 }
                 if tool.how.is_some() {
                     return RecordOutcome::InParts;
                 }
             }
             "tool-input-error" => {
-                called(emit, &call, &name, fields, fields.raw_or_null("input"), true);
+                emit_call(emit, &call, &name, fields, fields.raw_or_null("input"), true);
                 tool.over = true;
-                ended(emit, &call, ToolEnd::Failed, outcome(fields));
+                emit_end(emit, &call, ToolEnd::Failed, outcome(fields));
             }
             "tool-approval-request" => {
                 let approval = fields.string("approvalId").unwrap_or_default();
-                self.asked.insert(approval.clone(), id);
+                self.approval_request.insert(approval.clone(), id);
                 if !fields.flag("isAutomatic") {
-                    asked(emit, &call, &name, Some(approval), fields.string("reason"));
+                    approval_request(emit, &call, &name, Some(approval), fields.string("reason"));
                 }
-                let known = ["type", "toolCallId", "approvalId"];
-                if fields.each().any(|(name, _)| !known.contains(&&*name)) {
+                let mapped_fields = ["type", "toolCallId", "approvalId"];
+                if fields.each().any(|(name, _)| !mapped_fields.contains(&&*name)) {
                     self.rest.keep(index, "approval", fields.whole());
                 }
                 return RecordOutcome::InParts;
@@ -359,16 +362,16 @@ impl Message {
             }
             "tool-output-available" => {
                 tool.over = true;
-                ended(emit, &call, ToolEnd::Completed, outcome(fields));
+                emit_end(emit, &call, ToolEnd::Completed, outcome(fields));
             }
             "tool-output-error" => {
                 tool.over = true;
                 let how = tool.how.unwrap_or(ToolEnd::Failed);
-                ended(emit, &call, how, outcome(fields));
+                emit_end(emit, &call, how, outcome(fields));
             }
             "tool-output-denied" => {
                 tool.over = true;
-                ended(emit, &call, ToolEnd::Denied, outcome(fields));
+                emit_end(emit, &call, ToolEnd::Denied, outcome(fields));
             }
             _ => return self.keep_unknown(emit, fields),
         }
@@ -378,7 +381,7 @@ impl Message {
 
     /// Adds a call that is new to the stream. If its first chunk is a result, the call was made
     /// before the stream began, and the stream continues after it.
-    fn meet(
+    fn register_call(
         &mut self,
         emit: &mut Emitter<'_>,
         id: &str,
@@ -391,10 +394,10 @@ impl Message {
         if new {
             self.need_step(emit);
         } else {
-            called(emit, call, &name, fields, None, true);
+            emit_call(emit, call, &name, fields, None, true);
         }
-        if new || self.places.is_at_start() || self.parts == 0 {
-            self.places.pass(id);
+        if new || self.part_names.is_at_start() || self.parts == 0 {
+            self.part_names.pass(id);
         }
         let index = if new { self.parts } else { u32::MAX };
         self.parts += u32::from(new);
@@ -402,7 +405,7 @@ impl Message {
     }
 
     fn keep_of_tool(&mut self, index: u32, kind: &str, fields: &Fields<'_>) {
-        const KNOWN: [&str; 9] = [
+        const TOOL_CHUNK_FIELDS: [&str; 9] = [
             "type",
             "toolCallId",
             "toolName",
@@ -414,11 +417,12 @@ impl Message {
             "inputTextDelta",
         ];
         self.rest.drop_field(index, "preliminary");
-        self.rest.keep_no_texts(index, fields, &["toolName", "title", "errorText"]);
+        self.rest.keep_non_texts(index, fields, &["toolName", "title", "errorText"]);
         if fields.has("providerExecuted") && fields.truth("providerExecuted").is_none() {
-            self.rest.keep_told(index, fields, "providerExecuted");
+            self.rest.keep_present(index, fields, "providerExecuted");
         }
-        for (name, value) in fields.each().filter(|(name, _)| !KNOWN.contains(&&**name)) {
+        for (name, value) in fields.each().filter(|(name, _)| !TOOL_CHUNK_FIELDS.contains(&&**name))
+        {
             let result = kind.starts_with("tool-output-") || kind == "tool-input-error";
             let (name, value) = match &*name {
                 "dynamic" if value == "true" => ("type", Json::string("dynamic-tool")),
@@ -433,8 +437,8 @@ impl Message {
     // ── The message as a whole ──────────────────────────────────────────────────────────────
 
     fn take_metadata(&mut self, fields: &Fields<'_>) {
-        if let Some(told) = fields.json("messageMetadata") {
-            merge(&mut self.metadata, told.value());
+        if let Some(incoming) = fields.json("messageMetadata") {
+            merge(&mut self.metadata, incoming.value());
         }
     }
 
@@ -456,7 +460,7 @@ impl Message {
         emit.push(What::TurnEnded(end));
     }
 
-    fn tell_rest(&mut self, emit: &mut Emitter<'_>) {
+    fn emit_unmapped(&mut self, emit: &mut Emitter<'_>) {
         // Metadata may change until the end, so the model is known only now.
         if let Some(model) = model(&self.metadata) {
             for step in self.steps.clone() {
@@ -472,15 +476,15 @@ impl Message {
         if !self.metadata.is_null() {
             self.rest.keep_field("metadata", Json::from(self.metadata.clone()));
         }
-        tell_rest(emit, &self.places, &self.rest);
+        emit_unmapped(emit, &self.part_names, &self.rest);
     }
 }
 
 /// Merges objects field by field and replaces anything else.
-fn merge(held: &mut Value, told: Value) {
-    match (held, told) {
-        (Value::Object(held), Value::Object(told)) => {
-            for (name, value) in told {
+fn merge(held: &mut Value, incoming: Value) {
+    match (held, incoming) {
+        (Value::Object(held), Value::Object(incoming)) => {
+            for (name, value) in incoming {
                 match held.get_mut(&name) {
                     Some(held) => merge(held, value),
                     None => {
@@ -489,6 +493,6 @@ fn merge(held: &mut Value, told: Value) {
                 }
             }
         }
-        (held, told) => *held = told,
+        (held, incoming) => *held = incoming,
     }
 }

@@ -37,7 +37,7 @@ fn lines_of(path: &Path) -> Vec<(u64, String)> {
 }
 
 #[test]
-fn law_2_a_decoder_that_is_saved_behind_every_record_tells_the_same() {
+fn law_2_resuming_after_every_record_emits_the_same_events() {
     let recordings = recordings();
     assert!(recordings.len() > 80);
     for path in recordings {
@@ -63,14 +63,14 @@ fn law_2_a_decoder_that_is_saved_behind_every_record_tells_the_same() {
 
 #[test]
 fn messages_and_chunks_are_recognised_and_nothing_else() {
-    let known = |text: &str| {
+    let recognised_as = |text: &str| {
         let mut outline = JsonOutline::default();
         let fields = outline.read(text).unwrap();
         let found = recognise(&fields);
         found.map(|(format, recognised)| (format.name, format!("{recognised:?}")))
     };
     let message = |text: &str, whose: &str| {
-        assert_eq!(known(text), Some((DOCUMENT.name, whose.to_owned())), "{text}");
+        assert_eq!(recognised_as(text), Some((DOCUMENT.name, whose.to_owned())), "{text}");
     };
     message(r#"{"id":"a","role":"user","parts":[]}"#, "Format");
     message(r#"{"id":"a","chatId":"c","role":"assistant","parts":[]}"#, r#"Session("c")"#);
@@ -80,7 +80,7 @@ fn messages_and_chunks_are_recognised_and_nothing_else() {
         r#"{"type":"data-x","data":null}"#,
         r#"{"type":"error","errorText":"x"}"#,
     ] {
-        assert_eq!(known(chunk), Some((STREAM.name, "Format".to_owned())), "{chunk}");
+        assert_eq!(recognised_as(chunk), Some((STREAM.name, "Format".to_owned())), "{chunk}");
     }
     for other in [
         r#"{"type":"start","pid":4}"#,
@@ -89,7 +89,10 @@ fn messages_and_chunks_are_recognised_and_nothing_else() {
         r#"{"role":"user","parts":"none"}"#,
         r#"{"role":"model","parts":[]}"#,
     ] {
-        assert_eq!(known(other).map(|(name, _)| name).filter(|name| name.starts_with("AI")), None);
+        assert_eq!(
+            recognised_as(other).map(|(name, _)| name).filter(|name| name.starts_with("AI")),
+            None
+        );
     }
 }
 
@@ -186,7 +189,7 @@ data: {"type":"finish"}
 }
 
 #[test]
-fn parts_that_are_no_objects_are_kept_and_told_of() {
+fn parts_that_are_no_objects_are_kept_and_reported() {
     for role in ["user", "assistant", "system"] {
         let chat = format!(
             r#"[{{"id":"m","role":"{role}","parts":["hello",{{"type":"text","text":"x"}},7]}}]"#
@@ -231,18 +234,18 @@ fn a_chat_that_unspool_wrote_is_named_by_its_session() {
 fn a_file_in_which_all_is_wrong_says_so_a_few_times() {
     let chunk = "data: {\"type\":\"text-delta\",\"id\":\"t\"}\n\n";
     let begun = "data: {\"type\":\"text-start\",\"id\":\"t\"}\n\n";
-    let told = |count: usize| {
+    let warnings_of = |count: usize| {
         let session_set = read_sessions("chat.sse", &format!("{begun}{}", chunk.repeat(count)));
         let warnings = &session_set.sessions[0].warnings;
         (warnings.len(), warnings.last().unwrap().what.contains("are not reported"))
     };
-    assert_eq!(told(20), (20, false));
-    assert_eq!(told(21), (21, true));
-    assert_eq!(told(500), (21, true));
+    assert_eq!(warnings_of(20), (20, false));
+    assert_eq!(warnings_of(21), (21, true));
+    assert_eq!(warnings_of(500), (21, true));
 }
 
 #[test]
-fn an_input_that_is_being_written_is_told_anew_by_a_chat_that_is_saved_anew() {
+fn a_streaming_input_is_updated_when_the_chat_is_saved_again() {
     let mut session_set = SessionSet::default();
     for input in [r#"{\"a\":"#, r#"{\"a\":1"#] {
         let chat = format!(
@@ -258,7 +261,7 @@ fn an_input_that_is_being_written_is_told_anew_by_a_chat_that_is_saved_anew() {
 }
 
 #[test]
-fn a_signature_that_is_told_anew_is_not_said_to_be_the_old_ones() {
+fn a_new_signature_is_not_attributed_to_the_old_signer() {
     let mut session_set = SessionSet::default();
     for provider in ["anthropic", "unspool"] {
         let chat = format!(

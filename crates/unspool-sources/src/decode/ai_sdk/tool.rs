@@ -7,10 +7,10 @@ use unspool_core::json::Json;
 use unspool_core::part::{Answer, Decision, Question, QuestionItem, QuestionKind};
 
 use super::super::{Emitter, Fields};
-use super::rest::Rest;
+use super::unmapped::UnmappedFields;
 
 /// The fields of a tool part that our parts hold.
-const KNOWN: [&str; 12] = [
+const TOOL_FIELDS: [&str; 12] = [
     "type",
     "toolName",
     "toolCallId",
@@ -27,7 +27,7 @@ const KNOWN: [&str; 12] = [
 ];
 
 /// How a call ended, from the metadata that our exports add where the SDK's state cannot say it.
-pub(super) fn how_it_ended(metadata: &Fields<'_>) -> Option<ToolEnd> {
+pub(super) fn exported_end(metadata: &Fields<'_>) -> Option<ToolEnd> {
     let ours = metadata.fields("unspool");
     if metadata.each().count() != 1 || ours.each().count() != 1 {
         return None;
@@ -58,14 +58,14 @@ pub(super) fn part(
     name: &str,
     part: &Fields<'_>,
     index: u32,
-    rest: &mut Rest,
+    rest: &mut UnmappedFields,
 ) -> bool {
     let state = part.text("state").unwrap_or_default();
     let id = || Call::Id(call.clone());
     let metadata = part.fields("callProviderMetadata");
-    let how = how_it_ended(&metadata);
-    rest.keep_but(index, part, if how.is_some() { &KNOWN } else { &KNOWN[..11] });
-    rest.keep_no_texts(index, part, &["title", "errorText", "rawInput"]);
+    let how = exported_end(&metadata);
+    rest.keep_except(index, part, if how.is_some() { &TOOL_FIELDS } else { &TOOL_FIELDS[..11] });
+    rest.keep_non_texts(index, part, &["title", "errorText", "rawInput"]);
     for (name, read) in [
         ("providerExecuted", part.truth("providerExecuted").is_some()),
         ("approval", part.fields("approval").is_object()),
@@ -73,7 +73,7 @@ pub(super) fn part(
         ("output", !part.is_text("errorText")),
     ] {
         if part.has(name) && !read {
-            rest.keep_told(index, part, name);
+            rest.keep_present(index, part, name);
         }
     }
     if part.is("type", "dynamic-tool") {
@@ -82,7 +82,7 @@ pub(super) fn part(
     let writing = state == "input-streaming";
     let raw = part.string("rawInput");
     let input = part.raw_or_null("input").filter(|_| !writing);
-    called(emit, call, name, part, input, !writing);
+    emit_call(emit, call, name, part, input, !writing);
     // A streaming or invalid input. The SDK's partial parse of a streaming input follows from
     // its text.
     if input.is_none() {
@@ -91,7 +91,7 @@ pub(super) fn part(
             emit.push(What::ToolInputGrew { call: id(), name: name.to_owned(), text });
         }
     } else {
-        rest.keep_told(index, part, "rawInput");
+        rest.keep_present(index, part, "rawInput");
     }
     approval(emit, call, name, &part.fields("approval"), index, rest);
     let outcome = outcome(part);
@@ -100,19 +100,19 @@ pub(super) fn part(
             emit.push(What::ToolRefined { call: id(), outcome });
             return false;
         }
-        "output-available" => ended(emit, call, ToolEnd::Completed, outcome),
-        "output-error" => ended(emit, call, how.unwrap_or(ToolEnd::Failed), outcome),
+        "output-available" => emit_end(emit, call, ToolEnd::Completed, outcome),
+        "output-error" => emit_end(emit, call, how.unwrap_or(ToolEnd::Failed), outcome),
         "input-available" if how == Some(ToolEnd::Interrupted) => {
-            ended(emit, call, ToolEnd::Interrupted, outcome);
+            emit_end(emit, call, ToolEnd::Interrupted, outcome);
         }
-        "output-denied" => ended(emit, call, ToolEnd::Denied, outcome),
+        "output-denied" => emit_end(emit, call, ToolEnd::Denied, outcome),
         "input-streaming" | "input-available" | "approval-requested" | "approval-responded" => {
             return false;
         }
         _ => {
             // A state of a future version.
             for name in ["state", "output", "errorText"] {
-                rest.keep_told(index, part, name);
+                rest.keep_present(index, part, name);
             }
             return false;
         }
@@ -120,11 +120,11 @@ pub(super) fn part(
     true
 }
 
-pub(super) fn called(
+pub(super) fn emit_call(
     emit: &mut Emitter<'_>,
     call: &Arc<str>,
     name: &str,
-    told: &Fields<'_>,
+    fields: &Fields<'_>,
     input: Option<&str>,
     running: bool,
 ) {
@@ -133,25 +133,25 @@ pub(super) fn called(
         parent_call_id: None,
         name: name.to_owned(),
         input: input.map(Json::checked),
-        likeness: told.likeness(name, "input"),
-        provider_executed: told.flag("providerExecuted"),
-        title: told.string("title"),
+        likeness: fields.likeness(name, "input"),
+        provider_executed: fields.flag("providerExecuted"),
+        title: fields.string("title"),
         running,
     })));
 }
 
-pub(super) fn ended(emit: &mut Emitter<'_>, call: &Arc<str>, end: ToolEnd, outcome: Outcome) {
+pub(super) fn emit_end(emit: &mut Emitter<'_>, call: &Arc<str>, end: ToolEnd, outcome: Outcome) {
     emit.push(What::ToolEnded { call: Call::Id(call.clone()), end, outcome });
 }
 
 /// The outcome of a call. An output that is no string is kept as the result, and its text content
 /// is the output.
-pub(super) fn outcome(told: &Fields<'_>) -> Outcome {
-    if let Some(text) = told.string("errorText").or_else(|| told.string("output")) {
+pub(super) fn outcome(fields: &Fields<'_>) -> Outcome {
+    if let Some(text) = fields.string("errorText").or_else(|| fields.string("output")) {
         return Outcome { output: Some(text), ..Outcome::default() };
     }
-    let Some(output) = told.raw_or_null("output") else { return Outcome::default() };
-    let texts: Vec<String> = told
+    let Some(output) = fields.raw_or_null("output") else { return Outcome::default() };
+    let texts: Vec<String> = fields
         .fields("output")
         .list("content")
         .filter(|item| item.is("type", "text"))
@@ -168,15 +168,15 @@ fn approval(
     name: &str,
     approval: &Fields<'_>,
     index: u32,
-    rest: &mut Rest,
+    rest: &mut UnmappedFields,
 ) {
     if !approval.is_object() {
         return;
     }
-    let known = ["id", "approved", "reason"];
+    let mapped_fields = ["id", "approved", "reason"];
     let read = |name: &str| match name {
         "approved" => !approval.has(name) || approval.truth(name).is_some(),
-        _ => known.contains(&name) && (!approval.has(name) || approval.is_text(name)),
+        _ => mapped_fields.contains(&name) && (!approval.has(name) || approval.is_text(name)),
     };
     if approval.each().any(|(name, _)| !read(&name)) {
         rest.keep(index, "approval", approval.whole());
@@ -184,13 +184,13 @@ fn approval(
     if approval.flag("isAutomatic") {
         return;
     }
-    asked(emit, call, name, approval.string("id"), approval.string("requestReason"));
+    approval_request(emit, call, name, approval.string("id"), approval.string("requestReason"));
     if let Some(approved) = approval.truth("approved") {
-        answered(emit, call, approved, approval.string("reason"));
+        approval_response(emit, call, approved, approval.string("reason"));
     }
 }
 
-pub(super) fn asked(
+pub(super) fn approval_request(
     emit: &mut Emitter<'_>,
     call: &Arc<str>,
     tool: &str,
@@ -207,7 +207,7 @@ pub(super) fn asked(
     });
 }
 
-pub(super) fn answered(
+pub(super) fn approval_response(
     emit: &mut Emitter<'_>,
     call: &Arc<str>,
     approved: bool,

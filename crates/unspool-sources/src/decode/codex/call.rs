@@ -12,13 +12,13 @@ use unspool_core::part::{Answer, Decision, Question, QuestionItem, QuestionKind,
 use super::super::{Emitter, Fields};
 use super::text::{script, words};
 
-pub(super) const COMMAND: &str = "exec_command";
-pub(super) const PATCH: &str = "apply_patch";
-pub(super) const SEARCH: &str = "web_search";
-pub(super) const ASK: &str = "request_user_input";
+pub(super) const COMMAND_TOOL: &str = "exec_command";
+pub(super) const PATCH_TOOL: &str = "apply_patch";
+pub(super) const SEARCH_TOOL: &str = "web_search";
+pub(super) const ASK_TOOL: &str = "request_user_input";
 
 /// Emits a call with its input.
-pub(super) fn called(
+pub(super) fn emit_call(
     emit: &mut Emitter<'_>,
     id: &Arc<str>,
     parent: Option<&Arc<str>>,
@@ -26,11 +26,11 @@ pub(super) fn called(
     input: Option<Json>,
 ) {
     let likeness = likeness(name, input.as_ref());
-    called_like(emit, id, parent, name, input, likeness);
+    emit_call_with_hash(emit, id, parent, name, input, likeness);
 }
 
 /// Emits a call whose content hash cannot be computed from its input.
-pub(super) fn called_like(
+pub(super) fn emit_call_with_hash(
     emit: &mut Emitter<'_>,
     id: &Arc<str>,
     parent: Option<&Arc<str>>,
@@ -44,7 +44,7 @@ pub(super) fn called_like(
         name: name.to_owned(),
         input,
         likeness,
-        provider_executed: name == SEARCH,
+        provider_executed: name == SEARCH_TOOL,
         title: None,
         // A call is written once its input is complete; it then runs or waits for approval.
         running: true,
@@ -57,14 +57,16 @@ pub(super) fn likeness(name: &str, input: Option<&Json>) -> u64 {
     let value = input.map(Json::value);
     let text = |key: &str| value.as_ref()?.get(key)?.as_str();
     match (name, text("cmd").or_else(|| text("message"))) {
-        (_, Some(text)) => alike(name, text),
-        ("wait_agent" | "close_agent", None) => alike(name, &targets(value.as_ref()).join("\n")),
-        (PATCH, None) => alike(name, &paths(value.as_ref()).join("\n")),
+        (_, Some(text)) => text_hash(name, text),
+        ("wait_agent" | "close_agent", None) => {
+            text_hash(name, &targets(value.as_ref()).join("\n"))
+        }
+        (PATCH_TOOL, None) => text_hash(name, &paths(value.as_ref()).join("\n")),
         (_, None) => unspool_core::assemble::likeness(name, input),
     }
 }
 
-pub(super) fn alike(name: &str, text: &str) -> u64 {
+pub(super) fn text_hash(name: &str, text: &str) -> u64 {
     digest(format!("{name}\n{text}").as_bytes())
 }
 
@@ -90,11 +92,11 @@ fn paths(input: Option<&serde_json::Value>) -> Vec<String> {
 }
 
 /// The content hash of a patch to these files.
-pub(super) fn patch_likeness<'a>(files: impl Iterator<Item = &'a str>) -> u64 {
+pub(super) fn patch_hash<'a>(files: impl Iterator<Item = &'a str>) -> u64 {
     let names = files.map(|path| path.rsplit('/').next().unwrap_or(path).to_owned());
     let mut names: Vec<String> = names.collect();
     names.sort_unstable();
-    alike(PATCH, &names.join("\n"))
+    text_hash(PATCH_TOOL, &names.join("\n"))
 }
 
 /// The first of two spellings that is present: rollouts write `exit_code`, the server `exitCode`.
@@ -105,9 +107,9 @@ pub(super) fn either<'a>(item: &Fields<'a>, names: [&str; 2]) -> Option<&'a str>
 /// The input of a command, rebuilt from its item.
 pub(super) fn command_input(item: &Fields<'_>) -> Option<Json> {
     let listed: Option<Vec<String>> = item.read("command");
-    let told = item.string("command");
-    let split = listed.or_else(|| words(told.as_deref()?))?;
-    let command = script(&split).or(told).unwrap_or_else(|| split.join(" "));
+    let value = item.string("command");
+    let split = listed.or_else(|| words(value.as_deref()?))?;
+    let command = script(&split).or(value).unwrap_or_else(|| split.join(" "));
     let folder = item.string("cwd").unwrap_or_default();
     let folder = folder.strip_prefix("file://").unwrap_or(&folder);
     let input = if folder.is_empty() {
@@ -133,7 +135,7 @@ pub(super) fn item_end(item: &Fields<'_>) -> Option<ToolEnd> {
 pub(super) fn item_outcome(item: &Fields<'_>) -> Outcome {
     let number = |names| either(item, names).and_then(|raw| raw.parse().ok());
     let spent = item.fields("duration");
-    let told = spent.number("secs").map(|seconds| {
+    let value = spent.number("secs").map(|seconds| {
         let nanos = spent.number("nanos").unwrap_or(0);
         seconds.saturating_mul(1000).saturating_add(nanos / 1_000_000)
     });
@@ -141,15 +143,15 @@ pub(super) fn item_outcome(item: &Fields<'_>) -> Outcome {
         output: None,
         result: Some(item.whole()),
         exit_code: number(["exit_code", "exitCode"]),
-        duration_ms: told.or_else(|| item.number("durationMs")),
+        duration_ms: value.or_else(|| item.number("durationMs")),
     }
 }
 
 // ── Questions ───────────────────────────────────────────────────────────────────────────────
 
 /// The questions of `request_user_input`.
-pub(super) fn questions(asked: &Fields<'_>, request_id: Option<String>) -> Option<Question> {
-    let items: Vec<QuestionItem> = asked
+pub(super) fn questions(request: &Fields<'_>, request_id: Option<String>) -> Option<Question> {
+    let items: Vec<QuestionItem> = request
         .list("questions")
         .map(|item| QuestionItem {
             header: item.string("header"),
@@ -168,17 +170,17 @@ pub(super) fn questions(asked: &Fields<'_>, request_id: Option<String>) -> Optio
 }
 
 /// The ids and texts of the questions. Answers refer to the ids.
-pub(super) fn question_ids(asked: &Fields<'_>) -> Vec<(String, String)> {
+pub(super) fn question_ids(request: &Fields<'_>) -> Vec<(String, String)> {
     let text = |item: &Fields<'_>, name: &str| item.string(name).unwrap_or_default();
-    asked.list("questions").map(|item| (text(&item, "id"), text(&item, "question"))).collect()
+    request.list("questions").map(|item| (text(&item, "id"), text(&item, "question"))).collect()
 }
 
 /// The user's answers, matched to the questions by id.
-pub(super) fn answers(told: &Fields<'_>, asked: &[(String, String)]) -> Option<Answer> {
-    let told = told.fields("answers");
+pub(super) fn answers(value: &Fields<'_>, request: &[(String, String)]) -> Option<Answer> {
+    let value = value.fields("answers");
     let mut choices: Vec<(String, String)> = Vec::new();
-    for (id, question) in asked {
-        let chosen: Vec<String> = told.fields(id).read("answers").unwrap_or_default();
+    for (id, question) in request {
+        let chosen: Vec<String> = value.fields(id).read("answers").unwrap_or_default();
         if !chosen.is_empty() {
             choices.push((question.clone(), chosen.join(", ")));
         }
@@ -198,23 +200,23 @@ fn agent(call: Option<&str>, id: &str) -> AgentRef {
 }
 
 /// Emits the agent events of a v1 agent tool: `CollabAgentToolCall`.
-pub(super) fn collaborated(emit: &mut Emitter<'_>, call: Option<&str>, item: &Fields<'_>) {
+pub(super) fn emit_collab_call(emit: &mut Emitter<'_>, call: Option<&str>, item: &Fields<'_>) {
     let tool = item.string("tool").unwrap_or_default();
     let read = |names| {
         let raw = either(item, names)?;
         serde_json::from_str::<Vec<String>>(raw).ok()
     };
     let receivers = read(["receiver_thread_ids", "receiverThreadIds"]).unwrap_or_default();
-    let known = item.list("receiver_agents").chain(item.list("receiverAgents"));
-    let known: Vec<Fields<'_>> = known.collect();
+    let agents = item.list("receiver_agents").chain(item.list("receiverAgents"));
+    let agents: Vec<Fields<'_>> = agents.collect();
     // `exec --json` passes no call id: then the agent cannot be linked to its call.
     if matches!(&*tool, "spawn_agent" | "spawnAgent") && call.is_some() {
         for id in &receivers {
             let of = |it: &&Fields<'_>| {
-                let told = it.text("thread_id").or_else(|| it.text("threadId"));
-                told.is_some_and(|told| *told == **id)
+                let value = it.text("thread_id").or_else(|| it.text("threadId"));
+                value.is_some_and(|value| *value == **id)
             };
-            let who = known.iter().find(of);
+            let who = agents.iter().find(of);
             let name = |names: [&str; 2]| names.iter().find_map(|name| who?.string(name));
             let role = name(["agent_role", "agentRole"]);
             let nick = name(["agent_nickname", "agentNickname"]);
@@ -252,7 +254,7 @@ pub(super) fn collaborated(emit: &mut Emitter<'_>, call: Option<&str>, item: &Fi
 }
 
 /// Emits the agent event of a v2 sub-agent: `SubAgentActivity`.
-pub(super) fn acted(emit: &mut Emitter<'_>, item: &Fields<'_>) {
+pub(super) fn emit_agent_activity(emit: &mut Emitter<'_>, item: &Fields<'_>) {
     let text = |names: [&str; 2]| names.iter().find_map(|name| item.string(name));
     let Some(id) = text(["agent_thread_id", "agentThreadId"]) else { return };
     let path = text(["agent_path", "agentPath"]).unwrap_or_default();

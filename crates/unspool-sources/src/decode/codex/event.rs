@@ -8,7 +8,7 @@ use unspool_core::telling::Name;
 
 use super::super::{Emitter, Fields, RecordOutcome};
 use super::log::LogDecoder;
-use super::told::failure;
+use super::metadata::failure;
 use super::{compaction_name, failure_name, turn_name};
 
 impl LogDecoder {
@@ -41,7 +41,7 @@ impl LogDecoder {
                 let reason = if error.is_object() {
                     let failure = failure(&error);
                     let why = Some(failure.text.clone());
-                    self.first(emit, super::call::alike("failed", &failure.text));
+                    self.first(emit, super::call::text_hash("failed", &failure.text));
                     emit.push(What::Failed(Some(failure_name()), failure));
                     EndReason::Failed(why)
                 } else {
@@ -87,7 +87,7 @@ impl LogDecoder {
                 RecordOutcome::Metadata
             }
             "sub_agent_activity" => {
-                super::call::acted(emit, event);
+                super::call::emit_agent_activity(emit, event);
                 RecordOutcome::InParts
             }
             "patch_apply_end"
@@ -136,15 +136,19 @@ impl LogDecoder {
     fn token_count(&mut self, emit: &mut Emitter<'_>, info: &Fields<'_>) {
         let total = info.fields("total_token_usage");
         let count = |name| total.number(name).unwrap_or(0);
-        let told = (count("input_tokens"), count("output_tokens"));
-        let grew = self.total.is_none_or(|held| told > held) && told != (0, 0);
-        self.total = Some(told);
+        let value = (count("input_tokens"), count("output_tokens"));
+        let grew = self.total.is_none_or(|held| value > held) && value != (0, 0);
+        self.total = Some(value);
         if grew && !self.records_usage {
             self.usage(emit, &info.fields("last_token_usage"));
         }
     }
 
-    pub(super) fn compacted(&mut self, emit: &mut Emitter<'_>, told: &Fields<'_>) -> RecordOutcome {
+    pub(super) fn compacted(
+        &mut self,
+        emit: &mut Emitter<'_>,
+        value: &Fields<'_>,
+    ) -> RecordOutcome {
         // The unannounced prose is the summary that Codex requested; this record carries it.
         self.unannounced.clear();
         self.announced.clear();
@@ -161,7 +165,7 @@ impl LogDecoder {
         self.compactions += 1;
         let compaction = Compaction {
             trigger: Some(trigger.to_owned()),
-            summary: told.string("message").unwrap_or_default(),
+            summary: value.string("message").unwrap_or_default(),
             ..Compaction::default()
         };
         emit.push(What::Compacted(Some(name), compaction));

@@ -18,7 +18,8 @@ use unspool_core::telling::{Name, Telling};
 
 use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome};
 use super::call::{
-    COMMAND, SEARCH, alike, collaborated, command_input, item_end, item_outcome, patch_likeness,
+    COMMAND_TOOL, SEARCH_TOOL, command_input, emit_collab_call, item_end, item_outcome, patch_hash,
+    text_hash,
 };
 use super::failure_name;
 
@@ -63,7 +64,7 @@ impl Decoder for ExecDecoder {
             }
             Some("turn.failed") => {
                 let why = fields.fields("error").string("message").unwrap_or_default();
-                self.begin(&mut emit, alike("failed", &why));
+                self.begin(&mut emit, text_hash("failed", &why));
                 let failure = Failure { text: why.clone(), ..Failure::default() };
                 emit.push(What::Failed(Some(failure_name()), failure));
                 emit.push(What::TurnEnded(EndReason::Failed(Some(why))));
@@ -84,7 +85,7 @@ impl Decoder for ExecDecoder {
 }
 
 /// The content hash of a turn, from the hash of its first content.
-pub(super) fn turn_likeness(first: u64) -> u64 {
+pub(super) fn turn_hash(first: u64) -> u64 {
     first ^ digest(b"turn")
 }
 
@@ -94,7 +95,7 @@ impl ExecDecoder {
         if std::mem::replace(&mut self.begun, true) {
             return;
         }
-        let words = turn_likeness(first);
+        let words = turn_hash(first);
         let count = self.turns.entry(words).or_default();
         let names = vec![Name::Alike(words, *count)];
         *count += 1;
@@ -139,18 +140,19 @@ impl ExecDecoder {
                 let input = command_input(item);
                 let value = input.as_ref().map(Json::value).unwrap_or_default();
                 let command = value.get("cmd").and_then(|cmd| cmd.as_str()).unwrap_or_default();
-                self.call(emit, item, COMMAND, alike(COMMAND, command), input, done)
+                self.call(emit, item, COMMAND_TOOL, text_hash(COMMAND_TOOL, command), input, done)
             }
             "file_change" => {
                 let files: Vec<String> =
                     item.list("changes").filter_map(|change| change.string("path")).collect();
-                let like = patch_likeness(files.iter().map(String::as_str));
-                self.call(emit, item, super::call::PATCH, like, None, done)
+                let hash = patch_hash(files.iter().map(String::as_str));
+                self.call(emit, item, super::call::PATCH_TOOL, hash, None, done)
             }
             "web_search" => {
                 // The record holds two ids; the second one is the rollout's.
-                let like = unspool_core::assemble::likeness(SEARCH, item.json("action").as_ref());
-                self.call(emit, item, SEARCH, like, item.json("action"), done)
+                let hash =
+                    unspool_core::assemble::likeness(SEARCH_TOOL, item.json("action").as_ref());
+                self.call(emit, item, SEARCH_TOOL, hash, item.json("action"), done)
             }
             "collab_tool_call" => {
                 let name = match item.text("tool").as_deref() {
@@ -160,13 +162,13 @@ impl ExecDecoder {
                 let prompt = item.string("prompt");
                 let input = prompt.as_ref().map(|prompt| json!({ "message": prompt }));
                 let input = input.and_then(|input| Json::parse(&input.to_string()));
-                let like = match &prompt {
-                    Some(prompt) => alike(&name, prompt),
+                let hash = match &prompt {
+                    Some(prompt) => text_hash(&name, prompt),
                     None => self.targets(&name, item),
                 };
-                let outcome = self.call(emit, item, &name, like, input, done);
+                let outcome = self.call(emit, item, &name, hash, input, done);
                 if done {
-                    collaborated(emit, None, item);
+                    emit_collab_call(emit, None, item);
                 }
                 outcome
             }
@@ -174,8 +176,8 @@ impl ExecDecoder {
                 let server = item.string("server").unwrap_or_default();
                 let name = format!("mcp__{server}__{}", item.text("tool").unwrap_or_default());
                 let input = item.json("arguments");
-                let like = unspool_core::assemble::likeness(&name, input.as_ref());
-                self.call(emit, item, &name, like, input, done)
+                let hash = unspool_core::assemble::likeness(&name, input.as_ref());
+                self.call(emit, item, &name, hash, input, done)
             }
             "todo_list" => {
                 let items = item
@@ -212,7 +214,7 @@ impl ExecDecoder {
     /// The content hash of a call without a prompt: the agents that it targets.
     fn targets(&self, name: &str, item: &Fields<'_>) -> u64 {
         let receivers: Vec<String> = item.read("receiver_thread_ids").unwrap_or_default();
-        alike(name, &receivers.join("\n"))
+        text_hash(name, &receivers.join("\n"))
     }
 
     fn call(
@@ -220,7 +222,7 @@ impl ExecDecoder {
         emit: &mut Emitter<'_>,
         item: &Fields<'_>,
         name: &str,
-        like: u64,
+        hash: u64,
         input: Option<Json>,
         done: bool,
     ) -> RecordOutcome {
@@ -228,16 +230,16 @@ impl ExecDecoder {
         let call = match self.calls.get(&id) {
             Some(call) => call.clone(),
             None => {
-                self.begin(emit, like);
-                let call = Call::Alike(like, self.count(like));
+                self.begin(emit, hash);
+                let call = Call::Alike(hash, self.count(hash));
                 self.calls.insert(id, call.clone());
                 emit.push(What::ToolCalled(Box::new(ToolCall {
                     call: call.clone(),
                     parent_call_id: None,
                     name: name.to_owned(),
                     input,
-                    likeness: like,
-                    provider_executed: name == SEARCH,
+                    likeness: hash,
+                    provider_executed: name == SEARCH_TOOL,
                     title: None,
                     running: true,
                 })));
@@ -282,14 +284,14 @@ impl ExecDecoder {
 /// Separates the parts of a reasoning summary by blank lines, as the rollout does. `exec` joins
 /// them with one line break; each starts with a bold title.
 fn paragraphs(text: &str) -> String {
-    let mut told = String::with_capacity(text.len());
+    let mut output = String::with_capacity(text.len());
     let mut blank = true;
     for line in text.split_inclusive('\n') {
         if line.starts_with("**") && !blank {
-            told.push('\n');
+            output.push('\n');
         }
         blank = line.trim().is_empty();
-        told.push_str(line);
+        output.push_str(line);
     }
-    told
+    output
 }

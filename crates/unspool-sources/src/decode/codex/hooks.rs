@@ -16,7 +16,7 @@ use unspool_core::session::Trigger;
 use unspool_core::telling::{Name, Telling};
 
 use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome};
-use super::call::{COMMAND, PATCH, called};
+use super::call::{COMMAND_TOOL, PATCH_TOOL, emit_call};
 use super::{compaction_name, payload, turn_name};
 
 #[derive(Default, Serialize, Deserialize)]
@@ -39,7 +39,7 @@ impl Decoder for HooksDecoder {
         let came = came.and_then(|at| Timestamp::from_millisecond(at).ok());
         emit.at = came.or_else(|| fields.time("at"));
         if fields.is("type", "agent-turn-complete") {
-            return self.notified(&mut emit, fields);
+            return self.notify(&mut emit, fields);
         }
         let payload = payload(fields);
         let event = payload.string("hook_event_name").unwrap_or_default();
@@ -60,7 +60,7 @@ impl Decoder for HooksDecoder {
             "PreToolUse" => {
                 let id: Arc<str> = payload.text("tool_use_id").unwrap_or_default().into();
                 let (name, input) = tool(&payload);
-                called(&mut emit, &id, None, &name, input);
+                emit_call(&mut emit, &id, None, &name, input);
                 RecordOutcome::InParts
             }
             "PostToolUse" => {
@@ -71,7 +71,7 @@ impl Decoder for HooksDecoder {
                 emit.push(What::ToolEnded { call, end: ToolEnd::Completed, outcome });
                 RecordOutcome::InParts
             }
-            "PermissionRequest" => self.asks(&mut emit, &payload),
+            "PermissionRequest" => self.permission_request(&mut emit, &payload),
             "SubagentStop" => {
                 let id = payload.text("agent_id").map(Into::into);
                 let agent = AgentRef { call: None, id };
@@ -131,7 +131,11 @@ impl HooksDecoder {
         }
     }
 
-    fn asks(&mut self, emit: &mut Emitter<'_>, payload: &Fields<'_>) -> RecordOutcome {
+    fn permission_request(
+        &mut self,
+        emit: &mut Emitter<'_>,
+        payload: &Fields<'_>,
+    ) -> RecordOutcome {
         let Some(id) = payload.text("tool_use_id") else {
             return RecordOutcome::left_out("hook/PermissionRequest without a call");
         };
@@ -145,7 +149,7 @@ impl HooksDecoder {
     }
 
     /// Handles `notify`: a turn is complete.
-    fn notified(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>) -> RecordOutcome {
+    fn notify(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>) -> RecordOutcome {
         self.enter(emit, &fields.text("turn-id").unwrap_or_default());
         let said: Vec<String> = fields.read("input-messages").unwrap_or_default();
         if let Some(text) = said.into_iter().next().filter(|_| !self.prompted) {
@@ -166,9 +170,9 @@ fn tool(payload: &Fields<'_>) -> (String, Option<Json>) {
     match (&*name, command) {
         ("Bash", Some(command)) => {
             let input = Json::parse(&json!({ "cmd": command }).to_string());
-            (COMMAND.to_owned(), input)
+            (COMMAND_TOOL.to_owned(), input)
         }
-        (PATCH, Some(patch)) => (name, Some(Json::string(&patch))),
+        (PATCH_TOOL, Some(patch)) => (name, Some(Json::string(&patch))),
         _ => {
             let namespaces = ["collaboration", "multi_agent_v1"];
             let bare = namespaces.iter().find_map(|space| name.strip_prefix(space));

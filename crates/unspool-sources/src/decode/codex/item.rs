@@ -10,8 +10,8 @@ use unspool_core::telling::Name;
 
 use super::super::{Emitter, Fields, RecordOutcome};
 use super::call::{
-    COMMAND, PATCH, acted, called, called_like, collaborated, command_input, item_end,
-    item_outcome, patch_likeness,
+    COMMAND_TOOL, PATCH_TOOL, command_input, emit_agent_activity, emit_call, emit_call_with_hash,
+    emit_collab_call, item_end, item_outcome, patch_hash,
 };
 use super::log::LogDecoder;
 use super::review::Review;
@@ -36,7 +36,7 @@ impl LogDecoder {
         }
         self.name_turn(emit, turn.as_deref());
         if reviewed && let (Some(review), Some(thread)) = (&mut self.review, &thread) {
-            review.meet(emit, thread);
+            review.set_reviewer(emit, thread);
         }
         match &*kind {
             "UserMessage" => {
@@ -84,12 +84,12 @@ impl LogDecoder {
             "WebSearch" => RecordOutcome::Metadata,
             "SubAgentActivity" => {
                 self.flush(emit);
-                acted(emit, &item);
+                emit_agent_activity(emit, &item);
                 RecordOutcome::InParts
             }
             "CollabAgentToolCall" => {
                 self.flush(emit);
-                collaborated(emit, Some(&id), &item);
+                emit_collab_call(emit, Some(&id), &item);
                 self.overlay(emit, Some(&id), &item)
             }
             "CommandExecution" | "FileChange" | "ImageView" | "McpToolCall" | "DynamicToolCall"
@@ -136,18 +136,18 @@ impl LogDecoder {
             Some(_) | None => self.scripts.last().filter(|_| nested).cloned(),
         };
         let (name, input) = match kind {
-            "CommandExecution" => (COMMAND.to_owned(), command_input(item)),
-            "FileChange" => (PATCH.to_owned(), None),
+            "CommandExecution" => (COMMAND_TOOL.to_owned(), command_input(item)),
+            "FileChange" => (PATCH_TOOL.to_owned(), None),
             "ImageView" => ("view_image".to_owned(), item.json("path")),
             _ => (item.string("tool").unwrap_or_else(|| kind.to_owned()), item.json("arguments")),
         };
         let id: Arc<str> = id.into();
         if kind == "FileChange" {
             let files: Vec<_> = item.fields("changes").names().collect();
-            let like = patch_likeness(files.iter().map(|file| &**file));
-            return called_like(emit, &id, parent.as_ref(), &name, input, like);
+            let hash = patch_hash(files.iter().map(|file| &**file));
+            return emit_call_with_hash(emit, &id, parent.as_ref(), &name, input, hash);
         }
-        called(emit, &id, parent.as_ref(), &name, input);
+        emit_call(emit, &id, parent.as_ref(), &name, input);
     }
 
     /// Applies the outcome in an item to its call.

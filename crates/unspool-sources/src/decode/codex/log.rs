@@ -15,8 +15,8 @@ use unspool_core::session::{ForkedFrom, Parent, Trigger};
 use unspool_core::telling::{Name, Telling};
 
 use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome};
+use super::metadata::{snapshot, usage};
 use super::review::Review;
-use super::told::{snapshot, usage};
 use super::{AGENT, block_name, step_name, turn_name};
 
 #[derive(Default, Serialize, Deserialize)]
@@ -45,7 +45,7 @@ pub(super) struct LogDecoder {
     pub(super) total: Option<(u64, u64)>,
     pub(super) compactions: u32,
     interjections: u32,
-    pub(super) calls: BTreeMap<Arc<str>, Open>,
+    pub(super) calls: BTreeMap<Arc<str>, OpenCall>,
     /// Code-mode scripts that are still running, newest last.
     pub(super) scripts: Vec<Arc<str>>,
     /// This version repeats the model's prose as display events. Prose without such an event was
@@ -54,7 +54,7 @@ pub(super) struct LogDecoder {
     /// Prose of display events whose model item has not come yet: item id and text.
     pub(super) announced: Vec<(Option<String>, String)>,
     /// Prose of model items whose display event has not come yet.
-    pub(super) unannounced: Vec<Unannounced>,
+    pub(super) unannounced: Vec<UnannouncedProse>,
     pub(super) plan: Option<(String, String)>,
     pub(super) review: Option<Review>,
     /// Written by `codex exec`, whose stream identifies a turn by its first content.
@@ -66,14 +66,14 @@ pub(super) struct LogDecoder {
     /// The thread continues another rollout's history, whose head has to come next.
     expects: bool,
     #[serde(rename = "first_told")]
-    first_told: bool,
+    first_named: bool,
     firsts: BTreeMap<u64, u32>,
 }
 
 /// A call that later records may refer to.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Open {
+pub(super) struct OpenCall {
     pub tool: String,
     /// Its item or its output reported how it ended.
     pub ended: bool,
@@ -81,13 +81,13 @@ pub(super) struct Open {
     pub runs: Option<String>,
     /// Ids and texts of its questions.
     #[serde(rename = "asked")]
-    pub asked: Vec<(String, String)>,
+    pub request: Vec<(String, String)>,
 }
 
 /// Prose that waits for its display event.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Unannounced {
+pub(super) struct UnannouncedProse {
     pub id: String,
     pub reasoning: bool,
     pub text: String,
@@ -212,7 +212,7 @@ impl LogDecoder {
         trigger: Trigger,
         ordinal: Option<u64>,
     ) {
-        if self.turns.iter().any(|(_, known)| **known == *turn) {
+        if self.turns.iter().any(|(_, seen)| **seen == *turn) {
             return;
         }
         self.flush(emit);
@@ -223,7 +223,7 @@ impl LogDecoder {
         (self.steps, self.in_step, self.prompted) = (0, false, false);
         (self.compactions, self.interjections) = (0, 0);
         self.by_agent = trigger == Trigger::Agent;
-        self.first_told = false;
+        self.first_named = false;
         self.announced.clear();
         self.alike.clear();
         let names = vec![turn_name(&turn)];
@@ -245,12 +245,12 @@ impl LogDecoder {
     }
 
     /// Names the turn by the hash of its first content as well: the `exec` stream has no turn ids.
-    pub(super) fn first(&mut self, emit: &mut Emitter<'_>, like: u64) {
-        let Some(turn) = self.turn.as_ref().filter(|_| self.by_exec && !self.first_told) else {
+    pub(super) fn first(&mut self, emit: &mut Emitter<'_>, hash: u64) {
+        let Some(turn) = self.turn.as_ref().filter(|_| self.by_exec && !self.first_named) else {
             return;
         };
-        self.first_told = true;
-        let words = super::exec::turn_likeness(like);
+        self.first_named = true;
+        let words = super::exec::turn_hash(hash);
         let count = self.firsts.entry(words).or_default();
         let names = vec![turn_name(turn), Name::Alike(words, *count)];
         *count += 1;
@@ -286,7 +286,7 @@ impl LogDecoder {
             self.interjections += 1;
             let name = id
                 .map(|id| Name::Record(id.into()))
-                .unwrap_or_else(|| Name::Alike(super::call::alike("interjection", &text), nth));
+                .unwrap_or_else(|| Name::Alike(super::call::text_hash("interjection", &text), nth));
             emit.push(What::Interjected(Some(name), Interjection { text }));
             return RecordOutcome::InParts;
         };
@@ -306,13 +306,13 @@ impl LogDecoder {
     }
 
     /// Ends a step with the token usage of its response.
-    pub(super) fn usage(&mut self, emit: &mut Emitter<'_>, told: &Fields<'_>) {
+    pub(super) fn usage(&mut self, emit: &mut Emitter<'_>, value: &Fields<'_>) {
         let Some(turn) = &self.turn else { return };
         let step = step_name(turn, self.steps);
         self.steps += 1;
         self.in_step = false;
         if !self.is_inherited() {
-            emit.push(What::UsageTold { step, usage: usage(told) });
+            emit.push(What::UsageTold { step, usage: usage(value) });
         }
     }
 }

@@ -8,12 +8,12 @@ mod exec;
 mod hooks;
 mod item;
 mod log;
+mod metadata;
 mod response;
 mod review;
 mod server;
 mod server_item;
 mod text;
-mod told;
 
 use std::borrow::Cow;
 use std::sync::Arc;

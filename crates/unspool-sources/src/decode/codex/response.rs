@@ -11,17 +11,17 @@ use unspool_core::session::Trigger;
 use unspool_core::telling::Name;
 
 use super::super::{Emitter, Fields, JsonOutline, RecordOutcome};
-use super::call::{ASK, SEARCH, answers, called, likeness, question_ids, questions};
-use super::log::{LogDecoder, Open, Unannounced};
-use super::text::{Said, content_text, payload, said};
-use super::told::snapshot;
+use super::call::{ASK_TOOL, SEARCH_TOOL, answers, emit_call, likeness, question_ids, questions};
+use super::log::{LogDecoder, OpenCall, UnannouncedProse};
+use super::metadata::snapshot;
+use super::text::{OutputStatus, content_text, payload, said};
 use super::{block_name, turn_name};
 
 impl LogDecoder {
     pub(super) fn response(&mut self, emit: &mut Emitter<'_>, item: &Fields<'_>) -> RecordOutcome {
         let kind = item.string("type").unwrap_or_default();
-        let told = item.fields("internal_chat_message_metadata_passthrough");
-        self.name_turn(emit, told.text("turn_id").as_deref());
+        let value = item.fields("internal_chat_message_metadata_passthrough");
+        self.name_turn(emit, value.text("turn_id").as_deref());
         match &*kind {
             "message" => self.message(emit, item),
             "reasoning" => self.reasoning(emit, item),
@@ -39,7 +39,7 @@ impl LogDecoder {
                 self.flush(emit);
                 self.step(emit);
                 let id: Arc<str> = item.text("id").unwrap_or_default().into();
-                called(emit, &id, None, SEARCH, item.json("action"));
+                emit_call(emit, &id, None, SEARCH_TOOL, item.json("action"));
                 let end = super::call::item_end(item).unwrap_or(ToolEnd::Completed);
                 let outcome = Outcome::default();
                 emit.push(What::ToolEnded { call: Call::Id(id), end, outcome });
@@ -75,17 +75,17 @@ impl LogDecoder {
         self.step(emit);
         let id = item.string("id").unwrap_or_default();
         let text = content_text(item, "content");
-        let known = self.announced.iter().position(|(held, said)| match held {
+        let matched = self.announced.iter().position(|(held, said)| match held {
             Some(held) => *held == id,
             None => *said == text || self.plan.is_some(),
         });
         let plan = self.plan.take();
-        if let Some(known) = known {
+        if let Some(matched) = matched {
             // A plan inside the message has its own item, so the displayed text is shorter.
-            let (_, text) = self.announced.remove(known);
+            let (_, text) = self.announced.remove(matched);
             self.say(emit, Voice::Text, &id, text, SaidDetail::default());
         } else if plan.is_none() {
-            self.unannounced.push(Unannounced { id, reasoning: false, text });
+            self.unannounced.push(UnannouncedProse { id, reasoning: false, text });
             if !self.announces {
                 self.flush(emit);
             }
@@ -109,13 +109,13 @@ impl LogDecoder {
             Some(held) => *held != id,
             None => !summary.contains(said),
         });
-        let known = self.announced.len() < before;
-        if known || text.is_empty() || !self.announces {
+        let matched = self.announced.len() < before;
+        if matched || text.is_empty() || !self.announces {
             self.flush(emit);
             let detail = SaidDetail { redacted: text.is_empty(), ..SaidDetail::default() };
             self.say(emit, Voice::Reasoning, &id, text, detail);
         } else {
-            self.unannounced.push(Unannounced { id, reasoning: true, text });
+            self.unannounced.push(UnannouncedProse { id, reasoning: true, text });
         }
         RecordOutcome::InParts
     }
@@ -192,21 +192,21 @@ impl LogDecoder {
             let name = if search { "tool_search" } else { "local_shell" };
             name.to_owned()
         });
-        let mut open = Open { tool: name.clone(), ..Open::default() };
-        let told = item.string("arguments");
-        let input = match &told {
+        let mut open = OpenCall { tool: name.clone(), ..OpenCall::default() };
+        let value = item.string("arguments");
+        let input = match &value {
             // Arguments that are not valid JSON are kept as a string.
             Some(text) => Json::parse(text).or_else(|| Some(Json::string(text))),
             None => ["input", "arguments", "action"].iter().find_map(|name| item.json(name)),
         };
         self.first(emit, likeness(&name, input.as_ref()));
-        called(emit, &id, None, &name, input);
-        if name == ASK
-            && let Some(text) = &told
-            && let Ok(asked) = JsonOutline::default().read(text)
-            && let Some(question) = questions(&asked, None)
+        emit_call(emit, &id, None, &name, input);
+        if name == ASK_TOOL
+            && let Some(text) = &value
+            && let Ok(request) = JsonOutline::default().read(text)
+            && let Some(question) = questions(&request, None)
         {
-            open.asked = question_ids(&asked);
+            open.request = question_ids(&request);
             let (call, requested) = (Call::Id(id.clone()), false);
             emit.push(What::QuestionAsked { call, tool: name.clone(), question, requested });
         }
@@ -214,7 +214,7 @@ impl LogDecoder {
             self.scripts.push(id.clone());
         }
         if name == "wait"
-            && let Some(text) = &told
+            && let Some(text) = &value
             && let Ok(input) = JsonOutline::default().read(text)
         {
             open.runs = input.string("cell_id");
@@ -236,9 +236,9 @@ impl LogDecoder {
         let field = if item.has("output") { "output" } else { "tools" };
         let output = content_text(item, field);
         let result = item.json(field).filter(|_| !item.is_text(field));
-        if open.tool == ASK
-            && let Ok(told) = JsonOutline::default().read(&output)
-            && let Some(answer) = answers(&told, &open.asked)
+        if open.tool == ASK_TOOL
+            && let Ok(value) = JsonOutline::default().read(&output)
+            && let Some(answer) = answers(&value, &open.request)
         {
             emit.push(What::QuestionAnswered { call: Call::Id(id.clone()), answer });
         }
@@ -247,15 +247,15 @@ impl LogDecoder {
         let call = Call::Id(id.clone());
         let mut outcome = Outcome { output: Some(output), result, ..Outcome::default() };
         match judged {
-            Said::Runs(process) if open.tool != "wait" && open.tool != "write_stdin" => {
+            OutputStatus::Runs(process) if open.tool != "wait" && open.tool != "write_stdin" => {
                 emit.push(What::ToolRefined { call, outcome });
-                self.calls.insert(id, Open { runs: Some(process), ..open });
+                self.calls.insert(id, OpenCall { runs: Some(process), ..open });
             }
-            Said::Runs(_) => {
+            OutputStatus::Runs(_) => {
                 let end = ToolEnd::Completed;
                 emit.push(What::ToolEnded { call, end, outcome });
             }
-            Said::Ended(end, exit_code) => {
+            OutputStatus::Ended(end, exit_code) => {
                 // Polling a process that failed is not a failure of the poll.
                 let looks = open.tool == "write_stdin" && exit_code.is_some();
                 let end = if looks { ToolEnd::Completed } else { end };
@@ -267,7 +267,7 @@ impl LogDecoder {
                 }
                 // Its item may still arrive when the process ends.
                 if end == ToolEnd::Interrupted {
-                    self.calls.insert(id, Open { ended: true, ..open });
+                    self.calls.insert(id, OpenCall { ended: true, ..open });
                 }
             }
         }
@@ -275,13 +275,19 @@ impl LogDecoder {
     }
 
     /// Ends a script when its own output arrives, or that of the `wait` call for it.
-    fn settle_script(&mut self, emit: &mut Emitter<'_>, id: &Arc<str>, open: &Open, judged: &Said) {
-        let Said::Ended(end, _) = judged else { return };
+    fn settle_script(
+        &mut self,
+        emit: &mut Emitter<'_>,
+        id: &Arc<str>,
+        open: &OpenCall,
+        judged: &OutputStatus,
+    ) {
+        let OutputStatus::Ended(end, _) = judged else { return };
         if open.tool == "exec" {
             self.scripts.retain(|script| script != id);
         }
         let Some(cell) = open.runs.as_ref().filter(|_| open.tool == "wait") else { return };
-        let waited = |(_, held): &(&Arc<str>, &Open)| {
+        let waited = |(_, held): &(&Arc<str>, &OpenCall)| {
             held.tool == "exec" && held.runs.as_ref() == Some(cell)
         };
         let Some(script) = self.calls.iter().find(waited).map(|(id, _)| id.clone()) else { return };

@@ -10,7 +10,7 @@ use unspool_core::event::{AgentEnd, AgentRef, Call, Outcome, ToolEnd, What};
 use unspool_core::json::Json;
 
 use super::super::{Emitter, Fields};
-use super::call::called;
+use super::call::emit_call;
 
 /// A review in progress.
 #[derive(Serialize, Deserialize)]
@@ -26,16 +26,16 @@ pub(super) struct Review {
 impl Review {
     pub fn begin(emit: &mut Emitter<'_>, item: &Fields<'_>) -> Review {
         let call: Arc<str> = item.text("id").unwrap_or_default().into();
-        let asked = item.fields("target").string("instructions");
-        let asked = asked.or_else(|| item.string("user_facing_hint"));
-        let asked = asked.or_else(|| item.string("review")).unwrap_or_default();
-        let input = Json::parse(&json!({ "instructions": asked }).to_string());
-        called(emit, &call, None, "review", input);
+        let instructions = item.fields("target").string("instructions");
+        let instructions = instructions.or_else(|| item.string("user_facing_hint"));
+        let instructions = instructions.or_else(|| item.string("review")).unwrap_or_default();
+        let input = Json::parse(&json!({ "instructions": instructions }).to_string());
+        emit_call(emit, &call, None, "review", input);
         Review { call, turn: None, reviewer: None }
     }
 
     /// Links the reviewer's thread, at the first item that names it.
-    pub fn meet(&mut self, emit: &mut Emitter<'_>, thread: &str) {
+    pub fn set_reviewer(&mut self, emit: &mut Emitter<'_>, thread: &str) {
         if self.reviewer.is_none() {
             self.reviewer = Some(thread.to_owned());
             let agent = AgentRef { call: Some(self.call.clone()), id: Some(thread.into()) };
@@ -49,8 +49,8 @@ impl Review {
             let agent = AgentRef { call: None, id: Some(thread.into()) };
             emit.push(What::AgentEnded { agent, end: AgentEnd::Completed });
         }
-        let told = item.fields("review_output");
-        let output = told.string("overall_explanation").or_else(|| item.string("review"));
+        let output = item.fields("review_output");
+        let output = output.string("overall_explanation").or_else(|| item.string("review"));
         let outcome = Outcome { output, result: Some(item.whole()), ..Outcome::default() };
         let (call, end) = (Call::Id(self.call), ToolEnd::Completed);
         emit.push(What::ToolEnded { call, end, outcome });

@@ -17,10 +17,12 @@ use unspool_core::session::{ForkedFrom, Parent, Title, TitleOrigin, Trigger, Usa
 use unspool_core::telling::{Name, Telling};
 
 use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome};
-use super::call::{ASK, COMMAND, PATCH, answers, called, question_ids, questions};
+use super::call::{
+    ASK_TOOL, COMMAND_TOOL, PATCH_TOOL, answers, emit_call, question_ids, questions,
+};
+use super::metadata::failure;
 use super::review::Review;
 use super::text::user_parts;
-use super::told::failure;
 use super::{AGENT, block_name, failure_name, message, step_name, turn_name};
 
 #[derive(Default, Serialize, Deserialize)]
@@ -37,7 +39,7 @@ pub(super) struct ServerDecoder {
     pub(super) compactions: u32,
     retries: u32,
     /// Open requests to the user, by JSON-RPC id.
-    requests: BTreeMap<String, Request>,
+    requests: BTreeMap<String, PendingRequest>,
     pub(super) review: Option<Review>,
     /// The first turn to drop, from a `thread/revert` request that has not been confirmed yet.
     reverting: Option<String>,
@@ -45,11 +47,11 @@ pub(super) struct ServerDecoder {
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Request {
+struct PendingRequest {
     call: Arc<str>,
     /// Ids and texts of the questions; empty for a permission request.
     #[serde(rename = "asked")]
-    asked: Vec<(String, String)>,
+    question_text: Vec<(String, String)>,
 }
 
 impl Decoder for ServerDecoder {
@@ -123,9 +125,11 @@ impl ServerDecoder {
             "thread/reverted" => self.revert(emit),
             "item/started" => self.item(emit, &params.fields("item"), false),
             "item/completed" => self.item(emit, &params.fields("item"), true),
-            "item/agentMessage/delta" | "item/plan/delta" => self.grew(emit, Voice::Text, params),
+            "item/agentMessage/delta" | "item/plan/delta" => {
+                self.prose_delta(emit, Voice::Text, params)
+            }
             "item/reasoning/summaryTextDelta" | "item/reasoning/textDelta" => {
-                self.grew(emit, Voice::Reasoning, params)
+                self.prose_delta(emit, Voice::Reasoning, params)
             }
             "item/reasoning/summaryPartAdded" => {
                 // Summary parts are paragraphs.
@@ -156,8 +160,8 @@ impl ServerDecoder {
                     code: "informational".to_owned(),
                     text: params.string("message").unwrap_or_default(),
                 };
-                let told = digest(notice.text.as_bytes());
-                emit.push(What::Noticed(Some(Name::Alike(told, 0)), notice));
+                let value = digest(notice.text.as_bytes());
+                emit.push(What::Noticed(Some(Name::Alike(value, 0)), notice));
                 RecordOutcome::InParts
             }
             "serverRequest/resolved" | "thread/status/changed" | "thread/settings/updated" => {
@@ -200,7 +204,7 @@ impl ServerDecoder {
             return RecordOutcome::left_out("response");
         };
         emit.turn = self.turn.as_ref().map(turn_name);
-        let answer = answers(&result, &request.asked).or_else(|| decision(&result));
+        let answer = answers(&result, &request.question_text).or_else(|| decision(&result));
         if let Some(answer) = answer {
             emit.push(What::QuestionAnswered { call: Call::Id(request.call), answer });
         }
@@ -210,7 +214,7 @@ impl ServerDecoder {
     // ── Turns and steps ─────────────────────────────────────────────────────────────────────
 
     fn enter(&mut self, emit: &mut Emitter<'_>, turn: &str) {
-        if self.turns.iter().any(|known| **known == *turn) {
+        if self.turns.iter().any(|seen| **seen == *turn) {
             return;
         }
         let turn: Arc<str> = turn.into();
@@ -253,12 +257,12 @@ impl ServerDecoder {
             "outputTokens",
             "reasoningOutputTokens",
         ];
-        let told = names.map(|name| total.number(name).unwrap_or(0));
+        let value = names.map(|name| total.number(name).unwrap_or(0));
         // A resumed thread first reports the totals of earlier turns.
         let runs = self.turn.as_deref() == turn;
-        let before = self.total.replace(told).unwrap_or_default();
+        let before = self.total.replace(value).unwrap_or_default();
         let [input, read, write, output, reasoning] =
-            std::array::from_fn(|at| told[at].saturating_sub(before[at]));
+            std::array::from_fn(|at| value[at].saturating_sub(before[at]));
         let Some(turn) = self.turn.as_ref().filter(|_| runs && input + output > 0) else { return };
         let step = step_name(turn, self.steps);
         self.steps += 1;
@@ -317,7 +321,12 @@ impl ServerDecoder {
         RecordOutcome::InParts
     }
 
-    fn grew(&mut self, emit: &mut Emitter<'_>, voice: Voice, params: &Fields<'_>) -> RecordOutcome {
+    fn prose_delta(
+        &mut self,
+        emit: &mut Emitter<'_>,
+        voice: Voice,
+        params: &Fields<'_>,
+    ) -> RecordOutcome {
         self.step(emit);
         let block = params.text("itemId").map(|id| block_name(&id));
         let text = params.string("delta").unwrap_or_default();
@@ -337,23 +346,23 @@ impl ServerDecoder {
         let call: Arc<str> = params.text("itemId").unwrap_or_default().into();
         let id = message.raw("id").unwrap_or_default().to_owned();
         let tool = match method {
-            "item/fileChange/requestApproval" => PATCH,
-            "item/tool/requestUserInput" => ASK,
-            _ => COMMAND,
+            "item/fileChange/requestApproval" => PATCH_TOOL,
+            "item/tool/requestUserInput" => ASK_TOOL,
+            _ => COMMAND_TOOL,
         };
         let question = questions(params, Some(id.clone())).unwrap_or_else(|| {
-            let asked = params.string("reason").unwrap_or_else(|| format!("Allow {tool}?"));
-            let item = QuestionItem { question: asked, ..QuestionItem::default() };
+            let question_text = params.string("reason").unwrap_or_else(|| format!("Allow {tool}?"));
+            let item = QuestionItem { question: question_text, ..QuestionItem::default() };
             let (kind, items) = (QuestionKind::Permission, vec![item]);
             Question { request_id: Some(id.clone()), kind, items }
         });
-        let asked = question_ids(params);
-        self.requests.insert(id, Request { call: call.clone(), asked });
-        if tool == ASK {
+        let question_text = question_ids(params);
+        self.requests.insert(id, PendingRequest { call: call.clone(), question_text });
+        if tool == ASK_TOOL {
             // No item is sent for this call.
             self.step(emit);
             let input = params.raw("questions").map(|list| format!("{{\"questions\":{list}}}"));
-            called(emit, &call, None, ASK, input.and_then(|input| Json::parse(&input)));
+            emit_call(emit, &call, None, ASK_TOOL, input.and_then(|input| Json::parse(&input)));
         }
         let (call, tool) = (Call::Id(call), tool.to_owned());
         emit.push(What::QuestionAsked { call, tool, question, requested: true });
@@ -363,8 +372,8 @@ impl ServerDecoder {
 
 /// The user's decision on an approval request.
 fn decision(result: &Fields<'_>) -> Option<Answer> {
-    let told = result.text("decision");
-    let (decision, text) = match told.as_deref() {
+    let value = result.text("decision");
+    let (decision, text) = match value.as_deref() {
         Some("accept") => (Decision::Allowed, "allowed once"),
         Some("acceptForSession") => (Decision::Allowed, "allowed for the session"),
         Some("decline") => (Decision::Denied, "denied"),

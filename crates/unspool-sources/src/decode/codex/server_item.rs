@@ -12,7 +12,8 @@ use unspool_core::telling::Name;
 
 use super::super::{Emitter, Fields, RecordOutcome};
 use super::call::{
-    COMMAND, PATCH, SEARCH, acted, called, collaborated, command_input, item_end, item_outcome,
+    COMMAND_TOOL, PATCH_TOOL, SEARCH_TOOL, command_input, emit_agent_activity, emit_call,
+    emit_collab_call, item_end, item_outcome,
 };
 use super::response::say;
 use super::review::Review;
@@ -82,9 +83,9 @@ impl ServerDecoder {
                 if started {
                     let path = item.string("agentPath").unwrap_or_default();
                     let input = Json::parse(&json!({ "task_name": path }).to_string());
-                    called(emit, &id, None, "spawn_agent", input);
+                    emit_call(emit, &id, None, "spawn_agent", input);
                 }
-                acted(emit, item);
+                emit_agent_activity(emit, item);
                 if started {
                     let (call, end) = (Call::Id(id), ToolEnd::Completed);
                     emit.push(What::ToolEnded { call, end, outcome: Outcome::default() });
@@ -101,30 +102,30 @@ impl ServerDecoder {
                 };
                 let input = item.string("prompt").map(|prompt| json!({ "message": prompt }));
                 let input = input.unwrap_or_else(|| json!({}));
-                self.called(emit, &id, &name, Json::parse(&input.to_string()), done);
+                self.emit_call(emit, &id, &name, Json::parse(&input.to_string()), done);
                 if done {
-                    collaborated(emit, Some(&id), item);
-                    self.ended(emit, &id, item);
+                    emit_collab_call(emit, Some(&id), item);
+                    self.emit_end(emit, &id, item);
                 }
             }
             "commandExecution" => {
-                self.called(emit, &id, COMMAND, command_input(item), done);
-                self.ended(emit, &id, item);
+                self.emit_call(emit, &id, COMMAND_TOOL, command_input(item), done);
+                self.emit_end(emit, &id, item);
             }
             "fileChange" => {
-                self.called(emit, &id, PATCH, None, done);
-                self.ended(emit, &id, item);
+                self.emit_call(emit, &id, PATCH_TOOL, None, done);
+                self.emit_end(emit, &id, item);
             }
             "imageView" => {
                 let path = item.string("path").unwrap_or_default();
                 let input = Json::parse(&json!({ "path": path }).to_string());
-                self.called(emit, &id, "view_image", input, done);
+                self.emit_call(emit, &id, "view_image", input, done);
                 if done {
-                    self.ended(emit, &id, item);
+                    self.emit_end(emit, &id, item);
                 }
             }
             "webSearch" => {
-                self.called(emit, &id, SEARCH, item.json("action"), done);
+                self.emit_call(emit, &id, SEARCH_TOOL, item.json("action"), done);
                 if done {
                     let (call, end) = (Call::Id(id), ToolEnd::Completed);
                     emit.push(What::ToolEnded { call, end, outcome: Outcome::default() });
@@ -137,8 +138,8 @@ impl ServerDecoder {
                     }
                     None => item.string("tool").unwrap_or_default(),
                 };
-                self.called(emit, &id, &name, item.json("arguments"), done);
-                self.ended(emit, &id, item);
+                self.emit_call(emit, &id, &name, item.json("arguments"), done);
+                self.emit_end(emit, &id, item);
             }
             _ => {
                 if !done {
@@ -153,7 +154,7 @@ impl ServerDecoder {
     }
 
     /// Emits a call. A call that fails at once has only an `item/completed`, so it is emitted then.
-    fn called(
+    fn emit_call(
         &mut self,
         emit: &mut Emitter<'_>,
         id: &Arc<str>,
@@ -163,11 +164,11 @@ impl ServerDecoder {
     ) {
         let parent = self.review.as_ref().map(|review| review.call.clone());
         if !done || parent.is_none() {
-            called(emit, id, parent.as_ref(), name, input);
+            emit_call(emit, id, parent.as_ref(), name, input);
         }
     }
 
-    fn ended(&mut self, emit: &mut Emitter<'_>, id: &Arc<str>, item: &Fields<'_>) {
+    fn emit_end(&mut self, emit: &mut Emitter<'_>, id: &Arc<str>, item: &Fields<'_>) {
         let Some(end) = item_end(item) else { return };
         let mut outcome = item_outcome(item);
         outcome.output = item.string("aggregatedOutput");

@@ -20,17 +20,17 @@ pub(super) fn content_text(fields: &Fields<'_>, name: &str) -> String {
 
 /// The status of a call, read from the first lines of its output.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Said {
+pub(super) enum OutputStatus {
     /// The process or script is still running under this id.
     Runs(String),
     Ended(ToolEnd, Option<i64>),
 }
 
 /// Derives the status of a call from its output.
-pub(super) fn said(tool: &str, output: &str) -> Said {
+pub(super) fn said(tool: &str, output: &str) -> OutputStatus {
     let head = output.split("\nOutput:\n").next().unwrap_or(output);
     let line = |prefix: &str| head.lines().find_map(|line| line.strip_prefix(prefix));
-    let ended = |end| Said::Ended(end, None);
+    let ended = |end| OutputStatus::Ended(end, None);
     let aborted = output == "aborted by user"
         || output.starts_with("aborted by user after ")
         || (output.starts_with("Wall time: ") && output.ends_with("\naborted by user"));
@@ -56,12 +56,12 @@ pub(super) fn said(tool: &str, output: &str) -> Said {
         return ended(ToolEnd::Failed);
     }
     if let Some(id) = line("Script running with cell ID ") {
-        return Said::Runs(id.trim().to_owned());
+        return OutputStatus::Runs(id.trim().to_owned());
     }
     let process = output.starts_with("Chunk ID: ") || output.starts_with("Exit code: ");
     if process {
         if let Some(id) = line("Process running with session ID ") {
-            return Said::Runs(id.trim().to_owned());
+            return OutputStatus::Runs(id.trim().to_owned());
         }
         let code = line("Process exited with code ").or_else(|| line("Exit code: "));
         let code: Option<i64> = code.and_then(|code| code.trim().parse().ok());
@@ -69,7 +69,7 @@ pub(super) fn said(tool: &str, output: &str) -> Said {
             Some(code) if code != 0 => ToolEnd::Failed,
             Some(_) | None => ToolEnd::Completed,
         };
-        return Said::Ended(end, code);
+        return OutputStatus::Ended(end, code);
     }
     // Agent tools return a JSON object on success and a plain error text otherwise.
     let agents = matches!(tool, "spawn_agent" | "wait_agent" | "interrupt_agent" | "list_agents");
@@ -81,8 +81,8 @@ pub(super) fn said(tool: &str, output: &str) -> Said {
 pub(super) fn payload(content: &Fields<'_>) -> String {
     let mut text = String::new();
     for piece in content.list("content") {
-        let told = piece.string("text").or_else(|| piece.string("encrypted_content"));
-        text.push_str(&told.unwrap_or_default());
+        let value = piece.string("text").or_else(|| piece.string("encrypted_content"));
+        text.push_str(&value.unwrap_or_default());
     }
     match text.split_once("\nPayload:\n") {
         Some((head, rest)) if head.starts_with("Message Type: ") => rest.to_owned(),
@@ -180,8 +180,8 @@ pub(super) fn user_parts(item: &Fields<'_>) -> Vec<Body> {
 
 /// An image by its URL.
 pub(super) fn picture(url: Option<String>) -> File {
-    let told = url.as_deref().and_then(|url| url.strip_prefix("data:"));
-    let media_type = told.and_then(|told| Some(told.split_once(';')?.0.to_owned()));
+    let value = url.as_deref().and_then(|url| url.strip_prefix("data:"));
+    let media_type = value.and_then(|value| Some(value.split_once(';')?.0.to_owned()));
     let media_type = media_type.or_else(|| Some("image/*".to_owned()));
     File { name: None, media_type, url, text: None }
 }

@@ -14,7 +14,7 @@ use unspool_core::session::{Parent, Trigger};
 use unspool_core::telling::{Name, Telling};
 
 use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome, SessionContext};
-use super::live::Live;
+use super::live::LiveState;
 use super::message::Step;
 
 #[derive(Default, Serialize, Deserialize)]
@@ -34,7 +34,7 @@ pub(super) struct EventsDecoder {
     pub(super) step: Step,
     /// Tool names of the calls that have no result yet.
     pub(super) calls: BTreeMap<Arc<str>, String>,
-    pub(super) live: Live,
+    pub(super) live: LiveState,
 }
 
 impl Decoder for EventsDecoder {
@@ -50,8 +50,8 @@ impl Decoder for EventsDecoder {
         emit.at = fields.time("timestamp");
         let kind = fields.text("type").unwrap_or_default();
         let data = fields.fields("data");
-        let event = Told { kind, id: id.unwrap_or_default(), data, whole: *fields };
-        self.tell_parent(&mut emit, &event.data);
+        let event = EventRecord { kind, id: id.unwrap_or_default(), data, whole: *fields };
+        self.emit_parent(&mut emit, &event.data);
         self.event(&mut emit, &event)
     }
 
@@ -73,7 +73,7 @@ impl Decoder for EventsDecoder {
 }
 
 /// The fields of one event.
-pub(super) struct Told<'a> {
+pub(super) struct EventRecord<'a> {
     pub kind: Cow<'a, str>,
     /// The same in every feed.
     pub id: Cow<'a, str>,
@@ -81,7 +81,7 @@ pub(super) struct Told<'a> {
     whole: Fields<'a>,
 }
 
-impl Told<'_> {
+impl EventRecord<'_> {
     pub fn name(&self) -> Name {
         Name::Record((&*self.id).into())
     }
@@ -92,7 +92,7 @@ impl EventsDecoder {
         EventsDecoder { is_live, ..EventsDecoder::default() }
     }
 
-    fn event(&mut self, emit: &mut Emitter<'_>, event: &Told<'_>) -> RecordOutcome {
+    fn event(&mut self, emit: &mut Emitter<'_>, event: &EventRecord<'_>) -> RecordOutcome {
         let data = &event.data;
         match &*event.kind {
             "session.start" | "session.resume" => self.session(emit, event),
@@ -118,8 +118,8 @@ impl EventsDecoder {
             "session.usage_record" => self.usage(emit, &data.fields("usage")),
             "tool.execution_start" => self.tool_starts(emit, data),
             "tool.execution_complete" => self.tool_ends(emit, data),
-            "permission.requested" => self.permission_asked(emit, data),
-            "permission.completed" => self.permission_answered(emit, data),
+            "permission.requested" => self.permission_request(emit, data),
+            "permission.completed" => self.permission_response(emit, data),
             "subagent.started" => self.agent_starts(emit, &event.whole, data),
             "subagent.completed" => self.agent_ends(emit, &event.whole, data, AgentEnd::Completed),
             "subagent.failed" => self.agent_ends(emit, &event.whole, data, AgentEnd::Failed),
@@ -181,7 +181,7 @@ impl EventsDecoder {
     }
 
     /// Keeps an event of unknown type as a data part.
-    pub(super) fn unknown(&self, emit: &mut Emitter<'_>, event: &Told<'_>) -> RecordOutcome {
+    pub(super) fn unknown(&self, emit: &mut Emitter<'_>, event: &EventRecord<'_>) -> RecordOutcome {
         let kind = event.kind.clone().into_owned();
         let data = Data { kind, payload: event.data.whole() };
         emit.push(What::DataGiven(Some(event.name()), data));
@@ -190,7 +190,7 @@ impl EventsDecoder {
 
     // ── The session ─────────────────────────────────────────────────────────────────────────
 
-    fn session(&mut self, emit: &mut Emitter<'_>, event: &Told<'_>) -> RecordOutcome {
+    fn session(&mut self, emit: &mut Emitter<'_>, event: &EventRecord<'_>) -> RecordOutcome {
         let context = event.data.fields("context");
         let SessionContext { project, branch, version } = &mut self.session_context;
         // A resumed process does not repeat unchanged values.
@@ -211,16 +211,16 @@ impl EventsDecoder {
     }
 
     /// Emits the parent of a sub-agent. Its task names the session, its steps name the call.
-    fn tell_parent(&mut self, emit: &mut Emitter<'_>, data: &Fields<'_>) {
+    fn emit_parent(&mut self, emit: &mut Emitter<'_>, data: &Fields<'_>) {
         let call = data.text("parentToolCallId");
-        let told = match (&self.parent, started_by(data)) {
+        let parent = match (&self.parent, started_by(data)) {
             (None, Some(session)) => Some((session.to_owned(), call.map(Cow::into_owned))),
             (Some((session, None)), _) if call.is_some() => {
                 Some((session.clone(), call.map(Cow::into_owned)))
             }
             (Some(_), _) | (None, None) => None,
         };
-        if let Some((session, call_id)) = told {
+        if let Some((session, call_id)) = parent {
             self.parent = Some((session.clone(), call_id.clone()));
             let session = SessionId::of(super::AGENT, &session);
             emit.push(What::StartedBy(Parent { session, call_id, kind: None }));
@@ -231,7 +231,7 @@ impl EventsDecoder {
     fn change(
         &mut self,
         emit: &mut Emitter<'_>,
-        event: &Told<'_>,
+        event: &EventRecord<'_>,
         code: &str,
         from: &str,
         to: &str,
@@ -249,7 +249,7 @@ impl EventsDecoder {
     pub(super) fn notice(
         &self,
         emit: &mut Emitter<'_>,
-        event: &Told<'_>,
+        event: &EventRecord<'_>,
         code: &str,
         text: String,
     ) -> RecordOutcome {
@@ -258,7 +258,7 @@ impl EventsDecoder {
     }
 
     /// Compaction runs in the background and takes effect at its end, which has the summary.
-    fn compaction(&self, emit: &mut Emitter<'_>, event: &Told<'_>) -> RecordOutcome {
+    fn compaction(&self, emit: &mut Emitter<'_>, event: &EventRecord<'_>) -> RecordOutcome {
         let data = &event.data;
         if data.truth("success") == Some(false) {
             let why = data.string("error").or_else(|| data.string("outcome"));
@@ -282,7 +282,7 @@ impl EventsDecoder {
 
     // ── Turns ───────────────────────────────────────────────────────────────────────────────
 
-    fn user(&mut self, emit: &mut Emitter<'_>, event: &Told<'_>) -> RecordOutcome {
+    fn user(&mut self, emit: &mut Emitter<'_>, event: &EventRecord<'_>) -> RecordOutcome {
         let data = &event.data;
         let text = data.string("content").unwrap_or_default();
         let interaction: Arc<str> =
@@ -294,7 +294,7 @@ impl EventsDecoder {
         if self.parent.is_some() && self.interaction.is_none() {
             self.report_session_context(emit);
         }
-        let words = prompt_likeness(&text);
+        let words = prompt_hash(&text);
         let count = self.prompts.entry(words).or_default();
         *count += 1;
         let alike = Name::Alike(words, *count - 1);
@@ -320,7 +320,7 @@ impl EventsDecoder {
     }
 
     /// Starts a turn without a prompt when the model continues on its own.
-    pub(super) fn goes_on(&mut self, emit: &mut Emitter<'_>, data: &Fields<'_>) {
+    pub(super) fn continue_turn(&mut self, emit: &mut Emitter<'_>, data: &Fields<'_>) {
         if let Some(interaction) = data.text("interactionId")
             && self.interaction.as_deref() != Some(&*interaction)
         {
@@ -377,7 +377,7 @@ pub(super) fn started_by<'a>(data: &Fields<'a>) -> Option<&'a str> {
 }
 
 /// The content hash that matches a prompt with its hook payload, which has no prompt id.
-pub(super) fn prompt_likeness(text: &str) -> u64 {
+pub(super) fn prompt_hash(text: &str) -> u64 {
     digest(format!("prompt\n{text}").as_bytes())
 }
 

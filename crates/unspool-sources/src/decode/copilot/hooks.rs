@@ -15,7 +15,7 @@ use unspool_core::session::{Parent, Trigger};
 use unspool_core::telling::{Name, Telling};
 
 use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome};
-use super::events::prompt_likeness;
+use super::events::prompt_hash;
 
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -95,7 +95,7 @@ impl HooksDecoder {
         }
         self.open.clear();
         self.counts.clear();
-        let words = prompt_likeness(&text);
+        let words = prompt_hash(&text);
         let count = self.prompts.entry(words).or_default();
         *count += 1;
         let names = vec![Name::Alike(words, *count - 1)];
@@ -141,8 +141,8 @@ impl HooksDecoder {
             Some(call) => call,
             None => self.next(likeness),
         };
-        let told = payload.fields("toolResult").string("textResultForLlm");
-        let output = told.or_else(|| payload.string("error"));
+        let output = payload.fields("toolResult").string("textResultForLlm");
+        let output = output.or_else(|| payload.string("error"));
         emit.push(What::ToolEnded { call, end, outcome: Outcome { output, ..Outcome::default() } });
         RecordOutcome::InParts
     }

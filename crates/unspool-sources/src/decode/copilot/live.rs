@@ -9,14 +9,14 @@ use unspool_core::event::{Call, EndReason, Voice, What};
 use unspool_core::session::{Title, TitleOrigin};
 
 use super::super::{Emitter, Fields, RecordOutcome};
-use super::events::{EventsDecoder, Told};
+use super::events::{EventRecord, EventsDecoder};
 
 /// State of the live stream within the current step.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Live {
+pub(super) struct LiveState {
     /// The block that deltas go to: prose, with the source's block id, or a tool's input.
-    open: Option<Open>,
+    open: Option<OpenBlock>,
     /// Blocks started in this step: reasoning, text.
     begun: [u32; 2],
     /// The response broke off and is being retried.
@@ -28,12 +28,12 @@ pub(super) struct Live {
 }
 
 #[derive(PartialEq, Serialize, Deserialize)]
-enum Open {
+enum OpenBlock {
     Prose(Voice, String),
     Tool,
 }
 
-impl Live {
+impl LiveState {
     /// Resets the state at the start of a step.
     pub fn begin(&mut self) {
         (self.open, self.begun, self.cut) = (None, [0; 2], false);
@@ -41,7 +41,7 @@ impl Live {
 
     /// The number of the block that a delta belongs to.
     fn nth(&mut self, voice: Voice, id: &str) -> u32 {
-        let open = Open::Prose(voice, id.to_owned());
+        let open = OpenBlock::Prose(voice, id.to_owned());
         let begun = match voice {
             Voice::Reasoning => &mut self.begun[0],
             Voice::Text => &mut self.begun[1],
@@ -55,13 +55,17 @@ impl Live {
 }
 
 impl EventsDecoder {
-    pub(super) fn live(&mut self, emit: &mut Emitter<'_>, event: &Told<'_>) -> RecordOutcome {
+    pub(super) fn live(
+        &mut self,
+        emit: &mut Emitter<'_>,
+        event: &EventRecord<'_>,
+    ) -> RecordOutcome {
         let data = &event.data;
         match &*event.kind {
             "assistant.message_delta" => self.grow(emit, Voice::Text, "messageId", data),
             "assistant.reasoning_delta" => self.grow(emit, Voice::Reasoning, "reasoningId", data),
             "assistant.tool_call_delta" => self.grow_input(emit, data),
-            "tool.execution_partial_result" => self.print(emit, data),
+            "tool.execution_partial_result" => self.grow_output(emit, data),
             "assistant.usage" => self.usage(emit, data),
             "user_input.requested" | "elicitation.requested" | "exit_plan_mode.requested" => {
                 self.request(emit, data)
@@ -136,7 +140,7 @@ impl EventsDecoder {
         let Some(id) = data.text("toolCallId").filter(|_| !self.live.cut) else {
             return RecordOutcome::left_out("delta after a retry");
         };
-        self.live.open = Some(Open::Tool);
+        self.live.open = Some(OpenBlock::Tool);
         let name = data.string("toolName").unwrap_or_default();
         let text = data.string("inputDelta").unwrap_or_default();
         emit.push(What::ToolInputGrew { call: Call::Id(id.into()), name, text });
@@ -145,18 +149,18 @@ impl EventsDecoder {
 
     /// Emits the new end of partial output. Copilot elides the middle of long output; nothing more
     /// can be emitted then until the result arrives.
-    fn print(&mut self, emit: &mut Emitter<'_>, data: &Fields<'_>) -> RecordOutcome {
+    fn grow_output(&mut self, emit: &mut Emitter<'_>, data: &Fields<'_>) -> RecordOutcome {
         let id: Arc<str> = data.text("toolCallId").unwrap_or_default().into();
         let output = data.string("partialOutput").unwrap_or_default();
         if !self.calls.contains_key(&id) {
             return RecordOutcome::left_out("output of no call");
         }
-        let told = self.live.printed.entry(id.clone()).or_default();
-        let Some(text) = output.get(*told..).filter(|text| !text.is_empty()) else {
+        let printed = self.live.printed.entry(id.clone()).or_default();
+        let Some(text) = output.get(*printed..).filter(|text| !text.is_empty()) else {
             return RecordOutcome::Metadata;
         };
         let text = text.to_owned();
-        *told = output.len();
+        *printed = output.len();
         emit.push(What::ToolOutputGrew { call: Call::Id(id), text });
         RecordOutcome::InParts
     }

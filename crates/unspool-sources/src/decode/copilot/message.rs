@@ -13,7 +13,7 @@ use unspool_core::session::Usage;
 use unspool_core::telling::Name;
 
 use super::super::{Emitter, Fields, RecordOutcome};
-use super::events::{EventsDecoder, Told};
+use super::events::{EventRecord, EventsDecoder};
 
 /// The current model call.
 #[derive(Default, Serialize, Deserialize)]
@@ -108,8 +108,12 @@ impl Blocks {
 }
 
 impl EventsDecoder {
-    pub(super) fn start_step(&mut self, emit: &mut Emitter<'_>, event: &Told<'_>) -> RecordOutcome {
-        self.goes_on(emit, &event.data);
+    pub(super) fn start_step(
+        &mut self,
+        emit: &mut Emitter<'_>,
+        event: &EventRecord<'_>,
+    ) -> RecordOutcome {
+        self.continue_turn(emit, &event.data);
         let id: Arc<str> = (&*event.id).into();
         self.step = Step { id: Some(id.clone()), ..Step::default() };
         self.live.begin();
@@ -130,11 +134,11 @@ impl EventsDecoder {
     }
 
     /// Token usage of the current step. The log writes it before the message it belongs to.
-    pub(super) fn usage(&mut self, emit: &mut Emitter<'_>, told: &Fields<'_>) -> RecordOutcome {
+    pub(super) fn usage(&mut self, emit: &mut Emitter<'_>, value: &Fields<'_>) -> RecordOutcome {
         let Some(step) = self.step.name() else {
             return RecordOutcome::left_out("usage of no step");
         };
-        let count = |name: &str| told.number(name).unwrap_or(0);
+        let count = |name: &str| value.number(name).unwrap_or(0);
         // Copilot counts as OpenAI does: input includes cached tokens, output includes reasoning.
         let (cache_read, cache_write) = (count("cacheReadTokens"), count("cacheWriteTokens"));
         let cached = cache_read.saturating_add(cache_write);
@@ -146,10 +150,10 @@ impl EventsDecoder {
             reasoning: count("reasoningTokens"),
             ..Usage::default()
         };
-        let model = told.string("model");
+        let model = value.string("model");
         emit.push(What::StepStarted { step: step.clone(), model });
         emit.push(What::UsageTold { step, usage });
-        self.step.stop_reason = told.string("finishReason");
+        self.step.stop_reason = value.string("finishReason");
         RecordOutcome::Metadata
     }
 

@@ -2,11 +2,11 @@
 //! formats. Log and live events have the same records with the same ids; the live stream adds
 //! `ephemeral` ones such as deltas. So `EventsDecoder` reads both.
 
-mod ask;
 mod events;
 mod hooks;
 mod live;
 mod message;
+mod questions;
 mod tool;
 
 use unspool_core::telling::Telling;
@@ -51,13 +51,13 @@ fn recognise_log<'a>(fields: &Fields<'a>) -> Option<RecordOwner<'a>> {
     if !is_event(fields) || fields.flag("ephemeral") {
         return None;
     }
-    let place = place(fields);
-    Some(if let RecordOwner::Session(id) = place { RecordOwner::Ambiguous(id) } else { place })
+    let owner = owner(fields);
+    Some(if let RecordOwner::Session(id) = owner { RecordOwner::Ambiguous(id) } else { owner })
 }
 
 fn recognise_stream<'a>(fields: &Fields<'a>) -> Option<RecordOwner<'a>> {
     if is_event(fields) {
-        return Some(place(fields));
+        return Some(owner(fields));
     }
     // `--output-format json` names the session only in its last line.
     let is_result = fields.is("type", "result") && fields.has("exitCode");
@@ -69,7 +69,7 @@ fn is_event(fields: &Fields<'_>) -> bool {
     named && fields.has("id") && fields.has("timestamp") && fields.fields("data").is_object()
 }
 
-fn place<'a>(fields: &Fields<'a>) -> RecordOwner<'a> {
+fn owner<'a>(fields: &Fields<'a>) -> RecordOwner<'a> {
     let kind = fields.text("type").unwrap_or_default();
     let data = fields.fields("data");
     match (&*kind, fields.text("agentId")) {

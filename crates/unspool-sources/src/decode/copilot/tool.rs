@@ -25,7 +25,7 @@ impl EventsDecoder {
                 background: input.is("mode", "background"),
             });
         }
-        if let Some(question) = super::ask::asked_by(tool, input) {
+        if let Some(question) = super::questions::question_of_call(tool, input) {
             let (call, tool, requested) = (Call::Id(id.clone()), tool.to_owned(), false);
             emit.push(What::QuestionAsked { call, tool, question, requested });
         }
@@ -77,7 +77,7 @@ impl EventsDecoder {
             (false, Some("denied" | "rejected")) => ToolEnd::Denied,
             (false, _) => ToolEnd::Failed,
         };
-        if let Some(answer) = super::ask::answered_by(&tool, end, data) {
+        if let Some(answer) = super::questions::answer_of_call(&tool, end, data) {
             emit.push(What::QuestionAnswered { call: Call::Id(id.clone()), answer });
         }
         let output = result.string("content").or_else(|| error.string("message"));

@@ -30,7 +30,7 @@ pub(super) struct ChatDecoder {
     has_project: bool,
     /// The digest of each message's latest version, by the digest of its type and id.
     #[serde(rename = "told")]
-    told: BTreeMap<u64, u64>,
+    message_digests: BTreeMap<u64, u64>,
     /// The ids of the prompts in order, and the occurrences of each prompt text.
     prompts: Vec<Arc<str>>,
     alike: BTreeMap<u64, u32>,
@@ -83,12 +83,12 @@ impl ChatDecoder {
             return RecordOutcome::Metadata;
         }
         emit.at = fields.time("startTime");
-        self.tell_project(emit, project);
+        self.emit_project(emit, project);
         self.set(emit, fields);
         RecordOutcome::Metadata
     }
 
-    fn tell_project(&mut self, emit: &mut Emitter<'_>, project: Option<String>) {
+    fn emit_project(&mut self, emit: &mut Emitter<'_>, project: Option<String>) {
         self.has_project |= project.is_some();
         let (branch, version, cost_usd) = (None, None, None);
         emit.push(What::SessionTold { project, branch, version, cost_usd });
@@ -117,7 +117,7 @@ impl ChatDecoder {
             listed.push(key);
             if is_context(&message) {
                 self.context(emit, &message);
-            } else if !self.told.contains_key(&key) {
+            } else if !self.message_digests.contains_key(&key) {
                 made |= self.message(emit, &message) == RecordOutcome::InParts;
             }
         }
@@ -151,7 +151,7 @@ impl ChatDecoder {
         let lines = text.lines().skip_while(|line| !line.contains("Workspace Directories:"));
         let folder = lines.skip(1).find_map(|line| line.trim().strip_prefix("- "));
         if let Some(folder) = folder.filter(|_| !self.has_project) {
-            self.tell_project(emit, Some(folder.to_owned()));
+            self.emit_project(emit, Some(folder.to_owned()));
         }
         let content = Json::string(&text);
         let (kind, sha256) = ("context".to_owned(), sha256(content.text().as_bytes()));
@@ -174,7 +174,7 @@ impl ChatDecoder {
         emit.at = message.time("timestamp").or(emit.at);
         let key = key_of(message);
         let content = message.whole().canonical_digest();
-        if self.told.insert(key, content) == Some(content) {
+        if self.message_digests.insert(key, content) == Some(content) {
             return RecordOutcome::left_out("repeated message");
         }
         let id: Arc<str> = message.text("id").unwrap_or_default().into();
@@ -212,7 +212,7 @@ impl ChatDecoder {
             return self.responses(emit, message);
         }
         let user = user_parts(message);
-        let words = super::prompt_likeness(user.iter().find_map(Body::prose).unwrap_or_default());
+        let words = super::prompt_hash(user.iter().find_map(Body::prose).unwrap_or_default());
         let count = self.alike.entry(words).or_default();
         *count += 1;
         let names = vec![Name::Prompt(id.clone()), Name::Alike(words, *count - 1)];

@@ -70,7 +70,7 @@ impl HooksDecoder {
         self.open.clear();
         self.counts.clear();
         self.agents = 0;
-        let words = super::prompt_likeness(&text);
+        let words = super::prompt_hash(&text);
         let count = self.alike.entry(words).or_default();
         *count += 1;
         let names = vec![Name::Alike(words, *count - 1)];

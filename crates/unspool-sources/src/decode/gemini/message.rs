@@ -10,7 +10,7 @@ use unspool_core::telling::Name;
 
 use super::super::{Emitter, Fields, RecordOutcome};
 use super::chat::{ChatDecoder, text_of};
-use super::tool::{called, ended, responded};
+use super::tool::{emit_call, emit_end, emit_response};
 
 /// The digest of each call's latest version.
 pub(super) type Calls = BTreeMap<Arc<str>, u64>;
@@ -87,14 +87,14 @@ impl ChatDecoder {
         let Some(id) = call.text("id").map(Arc::<str>::from) else { return false };
         let content = call.whole().canonical_digest();
         match self.calls.insert(id.clone(), content) {
-            Some(told) if told == content => return true,
+            Some(previous) if previous == content => return true,
             // The list of a resumed session has fewer fields of the call.
             Some(_) if !call.has("status") => return true,
             Some(_) => {}
-            None => called(emit, &id, call, "args", call.has("status")),
+            None => emit_call(emit, &id, call, "args", call.has("status")),
         }
         if call.has("status") {
-            ended(emit, &id, call);
+            emit_end(emit, &id, call);
         }
         true
     }
@@ -112,8 +112,8 @@ impl ChatDecoder {
             let Some(id) = response.text("id").map(Arc::<str>::from) else { continue };
             if !self.calls.contains_key(&id) {
                 self.calls.insert(id.clone(), 0);
-                called(emit, &id, &response, "args", true);
-                responded(emit, &id, &response);
+                emit_call(emit, &id, &response, "args", true);
+                emit_response(emit, &id, &response);
                 made = true;
             }
         }

@@ -73,7 +73,7 @@ fn recognise_hooks<'a>(fields: &Fields<'a>) -> Option<RecordOwner<'a>> {
 }
 
 /// The content hash of a prompt, for sources without prompt ids.
-fn prompt_likeness(text: &str) -> u64 {
+fn prompt_hash(text: &str) -> u64 {
     digest(format!("prompt\n{}", text.trim()).as_bytes())
 }
 

@@ -11,7 +11,7 @@ use unspool_core::session::Trigger;
 use unspool_core::telling::{Name, Telling};
 
 use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome};
-use super::tool::called;
+use super::tool::emit_call;
 
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -52,10 +52,10 @@ impl Decoder for StreamDecoder {
             }
             Some("message") => self.message(&mut emit, fields),
             Some("tool_use") => {
-                self.go_on(&mut emit);
+                self.advance_step(&mut emit);
                 self.parted = self.spoke;
                 let id: Arc<str> = fields.text("tool_id").unwrap_or_default().into();
-                called(&mut emit, &id, fields, "parameters", true);
+                emit_call(&mut emit, &id, fields, "parameters", true);
                 RecordOutcome::InParts
             }
             Some("tool_result") => self.result_of(&mut emit, fields),
@@ -63,7 +63,7 @@ impl Decoder for StreamDecoder {
                 let text = fields.string("message").unwrap_or_default();
                 let is_error = !fields.is("severity", "warning");
                 self.errors += 1;
-                let name = Some(Name::Alike(super::prompt_likeness("error"), self.errors));
+                let name = Some(Name::Alike(super::prompt_hash("error"), self.errors));
                 emit.push(if is_error {
                     What::Failed(name, Failure { text, ..Failure::default() })
                 } else {
@@ -89,7 +89,7 @@ impl StreamDecoder {
     fn message(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>) -> RecordOutcome {
         let text = fields.string("content").unwrap_or_default();
         if fields.is("role", "user") {
-            let words = super::prompt_likeness(&text);
+            let words = super::prompt_hash(&text);
             let count = self.alike.entry(words).or_default();
             *count += 1;
             let names = vec![Name::Alike(words, *count - 1)];
@@ -99,7 +99,7 @@ impl StreamDecoder {
             emit.push(What::TurnStarted { names, trigger: Trigger::User, user });
             return RecordOutcome::InParts;
         }
-        self.go_on(emit);
+        self.advance_step(emit);
         if self.parted && !text.trim().is_empty() {
             emit.push(What::BlockEnded { block: self.block() });
             self.piece += 1;
@@ -117,7 +117,7 @@ impl StreamDecoder {
     }
 
     /// Moves to the next model call if the calls of this one have ended.
-    fn go_on(&mut self, emit: &mut Emitter<'_>) {
+    fn advance_step(&mut self, emit: &mut Emitter<'_>) {
         if std::mem::take(&mut self.answered) {
             emit.push(What::BlockEnded { block: self.block() });
             self.step += 1;
@@ -161,7 +161,7 @@ impl StreamDecoder {
             status: None,
             text: error.string("message").unwrap_or_default(),
         };
-        emit.push(What::Failed(Some(Name::Alike(super::prompt_likeness("error"), 0)), failure));
+        emit.push(What::Failed(Some(Name::Alike(super::prompt_hash("error"), 0)), failure));
         emit.push(What::TurnEnded(EndReason::Failed(None)));
         RecordOutcome::InParts
     }

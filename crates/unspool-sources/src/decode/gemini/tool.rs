@@ -8,7 +8,7 @@ use super::super::{Emitter, Fields};
 
 /// Emits a call. `input` is the name of its input field: `args` in the chat file, `parameters` in
 /// the stream.
-pub(super) fn called(
+pub(super) fn emit_call(
     emit: &mut Emitter<'_>,
     id: &Arc<str>,
     call: &Fields<'_>,
@@ -38,7 +38,7 @@ pub(super) fn called(
 }
 
 /// Emits the end of a call of the chat file.
-pub(super) fn ended(emit: &mut Emitter<'_>, id: &Arc<str>, call: &Fields<'_>) {
+pub(super) fn emit_end(emit: &mut Emitter<'_>, id: &Arc<str>, call: &Fields<'_>) {
     let name = call.text("name").unwrap_or_default();
     let response =
         call.list("result").map(|part| part.fields("functionResponse").fields("response"));
@@ -64,40 +64,40 @@ pub(super) fn ended(emit: &mut Emitter<'_>, id: &Arc<str>, call: &Fields<'_>) {
 }
 
 /// Emits the result of a call that has no record of its own.
-pub(super) fn responded(emit: &mut Emitter<'_>, id: &Arc<str>, response: &Fields<'_>) {
+pub(super) fn emit_response(emit: &mut Emitter<'_>, id: &Arc<str>, response: &Fields<'_>) {
     let name = response.text("name").unwrap_or_default();
-    let told = response.fields("response");
-    let error = told.string("error");
+    let value = response.fields("response");
+    let error = value.string("error");
     let refused = format!("Tool \"{name}\" was canceled by the user");
     let end = match &error {
         Some(error) if error.starts_with(&refused) => ToolEnd::Rejected,
         Some(_) => ToolEnd::Failed,
         None => ToolEnd::Completed,
     };
-    let output = told.string("output").or(error);
+    let output = value.string("output").or(error);
     let outcome = Outcome { output, ..Outcome::default() };
     emit.push(What::ToolEnded { call: Call::Id(id.clone()), end, outcome });
 }
 
 /// Emits the end of the sub-agent that a call started. `agentId` is the id of its session.
-fn agent(emit: &mut Emitter<'_>, call: &Arc<str>, told: &Fields<'_>, display: &Fields<'_>) {
-    let Some(id) = told.text("agentId") else { return };
+fn agent(emit: &mut Emitter<'_>, call: &Arc<str>, value: &Fields<'_>, display: &Fields<'_>) {
+    let Some(id) = value.text("agentId") else { return };
     let agent = AgentRef { call: Some(call.clone()), id: Some(id.into()) };
     let end = match display.text("terminateReason").as_deref() {
         Some("GOAL") => AgentEnd::Completed,
         Some("ABORTED") => AgentEnd::Interrupted,
         Some(_) => AgentEnd::Failed,
-        None if told.is("status", "success") => AgentEnd::Completed,
+        None if value.is("status", "success") => AgentEnd::Completed,
         None => AgentEnd::Failed,
     };
     emit.push(What::AgentProgressed { agent: agent.clone(), activity: None, background: false });
     emit.push(What::AgentEnded { agent, end });
 }
 
-const BEGIN: &str = "<untrusted_context>\n";
+const UNTRUSTED_CONTEXT_START: &str = "<untrusted_context>\n";
 
 fn is_stopped(output: &str) -> bool {
-    let said = output.strip_prefix(BEGIN).unwrap_or(output);
+    let said = output.strip_prefix(UNTRUSTED_CONTEXT_START).unwrap_or(output);
     said.starts_with("Command was cancelled by user")
 }
 

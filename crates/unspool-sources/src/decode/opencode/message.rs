@@ -10,8 +10,8 @@ use unspool_core::session::{Trigger, Usage};
 use unspool_core::telling::Name;
 
 use super::super::{Emitter, Fields, RecordOutcome};
-use super::moment;
-use super::teller::Teller;
+use super::decoder::OpenCodeDecoder;
+use super::time_of;
 use super::user::created;
 
 /// An assistant message.
@@ -38,21 +38,21 @@ pub(super) struct Message {
     finish: Option<String>,
     /// When it was completed, in milliseconds.
     completed: Option<u64>,
-    error: Option<Stopped>,
+    error: Option<StopCause>,
     #[serde(rename = "told")]
-    told: Option<Told>,
+    reported_end: Option<TurnEnd>,
 }
 
 /// Why a message stopped before its end.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-enum Stopped {
+enum StopCause {
     Aborted,
     Failed,
 }
 
 /// How the turn ended.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-enum Told {
+enum TurnEnd {
     Completed,
     Interrupted,
     Failed,
@@ -73,27 +73,27 @@ impl Message {
     }
 
     /// How the turn ended, if it ended with this message.
-    fn end(&self) -> Option<Told> {
+    fn end(&self) -> Option<TurnEnd> {
         match self.error {
-            Some(Stopped::Aborted) => return Some(Told::Interrupted),
-            Some(Stopped::Failed) => return Some(Told::Failed),
+            Some(StopCause::Aborted) => return Some(TurnEnd::Interrupted),
+            Some(StopCause::Failed) => return Some(TurnEnd::Failed),
             None => {}
         }
         self.completed?;
         match self.finish.as_deref() {
-            Some("tool-calls") if self.structured => Some(Told::Completed),
-            Some("tool-calls") => self.refused.then_some(Told::Idle),
+            Some("tool-calls") if self.structured => Some(TurnEnd::Completed),
+            Some("tool-calls") => self.refused.then_some(TurnEnd::Idle),
             // The stream was cut: the step is retried in another message.
             Some("unknown") => None,
-            Some(_) => Some(Told::Completed),
+            Some(_) => Some(TurnEnd::Completed),
             // A command that the user ran. A message that failed before it had parts is
             // compacted and retried.
-            None => self.filled.then_some(Told::Completed),
+            None => self.filled.then_some(TurnEnd::Completed),
         }
     }
 }
 
-impl Teller {
+impl OpenCodeDecoder {
     pub(super) fn held(&mut self, id: &str) -> Option<&mut Message> {
         self.messages.iter_mut().rev().find(|message| *message.id == *id)
     }
@@ -110,7 +110,7 @@ impl Teller {
     /// Records the state of an assistant message.
     pub(super) fn assistant(&mut self, emit: &mut Emitter<'_>, info: &Fields<'_>) {
         let id: Arc<str> = info.text("id").unwrap_or_default().into();
-        emit.at = moment(&info.fields("time"), "completed").or_else(|| created(info));
+        emit.at = time_of(&info.fields("time"), "completed").or_else(|| created(info));
         if self.held(&id).is_none() {
             let parent: Option<Arc<str>> = info.text("parentID").map(|id| id.into());
             let turn = parent.or_else(|| self.turn.clone());
@@ -132,7 +132,7 @@ impl Teller {
         let error = info.fields("error");
         if error.is_object() && message.error.is_none() {
             let aborted = error.is("name", "MessageAbortedError");
-            message.error = Some(if aborted { Stopped::Aborted } else { Stopped::Failed });
+            message.error = Some(if aborted { StopCause::Aborted } else { StopCause::Failed });
             if !aborted {
                 emit.push(What::Failed(Some(message.error_name()), failure(&error)));
             }
@@ -146,7 +146,7 @@ impl Teller {
 
     /// Adds the message of a part if it is missing: the capture began in its middle, or the source
     /// is `run`, which prints no messages.
-    pub(super) fn meet(&mut self, emit: &mut Emitter<'_>, id: &str) {
+    pub(super) fn ensure_message(&mut self, emit: &mut Emitter<'_>, id: &str) {
         if self.held(id).is_some() {
             return;
         }
@@ -164,10 +164,10 @@ impl Teller {
     pub(super) fn settle(&mut self, emit: &mut Emitter<'_>, id: &str, again: bool) {
         let Some(message) = self.held(id) else { return };
         let Some(end) = message.end() else { return };
-        if message.told == Some(end) && !again {
+        if message.reported_end == Some(end) && !again {
             return;
         }
-        message.told = Some(end);
+        message.reported_end = Some(end);
         emit.turn = message.turn.clone().map(Name::Prompt);
         let completed = message.completed.and_then(|at| i64::try_from(at).ok());
         let completed = completed.and_then(|at| jiff::Timestamp::from_millisecond(at).ok());
@@ -175,10 +175,10 @@ impl Teller {
         let at = emit.at;
         emit.at = completed.or(at);
         emit.push(What::TurnEnded(match end {
-            Told::Completed => EndReason::Completed,
-            Told::Interrupted => EndReason::Interrupted,
-            Told::Failed => EndReason::Failed(None),
-            Told::Idle => EndReason::Idle,
+            TurnEnd::Completed => EndReason::Completed,
+            TurnEnd::Interrupted => EndReason::Interrupted,
+            TurnEnd::Failed => EndReason::Failed(None),
+            TurnEnd::Idle => EndReason::Idle,
         }));
         emit.at = at;
         if turn == self.turn {

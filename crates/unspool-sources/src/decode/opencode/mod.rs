@@ -6,13 +6,13 @@
 //! is a step. Ids sort by time only within a message: their clock wrapped in August 2026 and will
 //! wrap again in October 2028. A message written at a wrap has parts on both sides (`wrap_side`).
 
-mod ask;
+mod decoder;
 mod message;
 mod next;
 mod part;
+mod questions;
 mod run;
 mod session;
-mod teller;
 mod tool;
 mod user;
 
@@ -22,12 +22,12 @@ use jiff::Timestamp;
 use unspool_core::telling::Telling;
 
 use super::{Fields, Format, RecordOwner, SessionsPerFile, resume};
-use teller::Teller;
+use decoder::OpenCodeDecoder;
 
 const AGENT: &str = "opencode";
 
 /// The `type` of the line that starts the text of a session in the database.
-const HEAD: &str = "opencode.session";
+const SESSION_RECORD_TYPE: &str = "opencode.session";
 
 pub const LOG: Format = Format {
     agent: AGENT,
@@ -35,8 +35,8 @@ pub const LOG: Format = Format {
     sessions_per_file: SessionsPerFile::One,
     name: "OpenCode database",
     recognise: recognise_log,
-    decoder: || Box::new(Teller::new(Telling::Log)),
-    resume: resume::<Teller>,
+    decoder: || Box::new(OpenCodeDecoder::new(Telling::Log)),
+    resume: resume::<OpenCodeDecoder>,
 };
 
 pub const EXPORT: Format = Format {
@@ -45,8 +45,8 @@ pub const EXPORT: Format = Format {
     sessions_per_file: SessionsPerFile::One,
     name: "OpenCode export",
     recognise: recognise_export,
-    decoder: || Box::new(Teller::new(Telling::Log)),
-    resume: resume::<Teller>,
+    decoder: || Box::new(OpenCodeDecoder::new(Telling::Log)),
+    resume: resume::<OpenCodeDecoder>,
 };
 
 pub const EVENTS: Format = Format {
@@ -55,8 +55,8 @@ pub const EVENTS: Format = Format {
     sessions_per_file: SessionsPerFile::Several,
     name: "OpenCode events",
     recognise: recognise_event,
-    decoder: || Box::new(Teller::new(Telling::Stream)),
-    resume: resume::<Teller>,
+    decoder: || Box::new(OpenCodeDecoder::new(Telling::Stream)),
+    resume: resume::<OpenCodeDecoder>,
 };
 
 pub const RUN: Format = Format {
@@ -65,13 +65,13 @@ pub const RUN: Format = Format {
     sessions_per_file: SessionsPerFile::One,
     name: "OpenCode run --format json",
     recognise: recognise_run,
-    decoder: || Box::new(Teller::new(Telling::Stream)),
-    resume: resume::<Teller>,
+    decoder: || Box::new(OpenCodeDecoder::new(Telling::Stream)),
+    resume: resume::<OpenCodeDecoder>,
 };
 
 fn recognise_log<'a>(fields: &Fields<'a>) -> Option<RecordOwner<'a>> {
-    if fields.is("type", HEAD) {
-        return whose(fields);
+    if fields.is("type", SESSION_RECORD_TYPE) {
+        return session_of(fields);
     }
     let id = fields.text("id")?;
     (id.starts_with("evt_") && fields.has("seq") && fields.has("data"))
@@ -82,14 +82,14 @@ fn recognise_export<'a>(fields: &Fields<'a>) -> Option<RecordOwner<'a>> {
     let info = fields.fields("info");
     let id = info.text("id")?;
     if id.starts_with("ses_") && info.has("directory") {
-        return whose(&info);
+        return session_of(&info);
     }
     let message = id.starts_with("msg_") && info.has("role") && fields.has("parts");
     info.text("sessionID").filter(|_| message).map(RecordOwner::Session)
 }
 
 fn recognise_event<'a>(fields: &Fields<'a>) -> Option<RecordOwner<'a>> {
-    let event = unwrapped(fields);
+    let event = unwrap_event(fields);
     let kind = event.text("type")?;
     let named = event.text("id").is_some_and(|id| id.starts_with("evt_"));
     if kind == "sync" && event.has("syncEvent") {
@@ -101,7 +101,7 @@ fn recognise_event<'a>(fields: &Fields<'a>) -> Option<RecordOwner<'a>> {
     let body = body_of(&event);
     let info = body.fields("info");
     if kind.starts_with("session.") && info.text("id").is_some_and(|id| id.starts_with("ses_")) {
-        return whose(&info);
+        return session_of(&info);
     }
     let session = body.text("sessionID").or_else(|| info.text("sessionID"));
     let session = session.or_else(|| body.fields("part").text("sessionID"));
@@ -109,12 +109,12 @@ fn recognise_event<'a>(fields: &Fields<'a>) -> Option<RecordOwner<'a>> {
 }
 
 fn recognise_run<'a>(fields: &Fields<'a>) -> Option<RecordOwner<'a>> {
-    let told = fields.has("timestamp") && (fields.has("part") || fields.is("type", "error"));
-    fields.text("sessionID").filter(|_| told).map(RecordOwner::Session)
+    let is_printed = fields.has("timestamp") && (fields.has("part") || fields.is("type", "error"));
+    fields.text("sessionID").filter(|_| is_printed).map(RecordOwner::Session)
 }
 
 /// The session of a record, from a session's info.
-fn whose<'a>(info: &Fields<'a>) -> Option<RecordOwner<'a>> {
+fn session_of<'a>(info: &Fields<'a>) -> Option<RecordOwner<'a>> {
     let id = info.text("id")?;
     Some(match info.text("parentID") {
         Some(parent) => RecordOwner::SubAgent { id, parent: Some(parent) },
@@ -123,7 +123,7 @@ fn whose<'a>(info: &Fields<'a>) -> Option<RecordOwner<'a>> {
 }
 
 /// Removes the wrapper that a capture or the global stream puts around an event.
-fn unwrapped<'a>(fields: &Fields<'a>) -> Fields<'a> {
+fn unwrap_event<'a>(fields: &Fields<'a>) -> Fields<'a> {
     if fields.has("payload") && !fields.has("type") {
         fields.fields("payload")
     } else if fields.has("recv") && fields.has("event") {
@@ -150,7 +150,7 @@ fn kind_of<'a>(event: &Fields<'a>) -> Cow<'a, str> {
 }
 
 /// A timestamp: milliseconds, or RFC 3339 in live events of version 2.
-fn moment(fields: &Fields<'_>, name: &str) -> Option<Timestamp> {
+fn time_of(fields: &Fields<'_>, name: &str) -> Option<Timestamp> {
     let number = fields.number(name).and_then(|number| i64::try_from(number).ok());
     match number {
         Some(number) => Timestamp::from_millisecond(number).ok(),
@@ -165,15 +165,15 @@ fn duration(time: &Fields<'_>) -> Option<u64> {
 
 /// Half the range of the clock in an id: 48 bits, of which the lower 12 are a counter within a
 /// millisecond.
-const HALF_A_LAP: u64 = 1 << 47;
+const HALF_CLOCK_RANGE: u64 = 1 << 47;
 
 /// The side of a clock wrap on which a part was created, relative to its message: -1 before the
 /// wrap that precedes the message, 0 on the message's side, 1 after the next wrap. Parts are
 /// created within days of their message, and the clock wraps every 795 days.
-fn lap(message: &str, part: &str) -> i8 {
+fn wrap_side(message: &str, part: &str) -> i8 {
     match (clock(message), clock(part)) {
-        (Some(message), Some(part)) if message.saturating_sub(part) > HALF_A_LAP => 1,
-        (Some(message), Some(part)) if part.saturating_sub(message) > HALF_A_LAP => -1,
+        (Some(message), Some(part)) if message.saturating_sub(part) > HALF_CLOCK_RANGE => 1,
+        (Some(message), Some(part)) if part.saturating_sub(message) > HALF_CLOCK_RANGE => -1,
         (_, _) => 0,
     }
 }

@@ -9,12 +9,12 @@ use unspool_core::session::Trigger;
 use unspool_core::telling::Name;
 
 use super::super::{Emitter, Fields, RecordOutcome};
-use super::ask::{answers, questions};
+use super::decoder::OpenCodeDecoder;
 use super::message::{failure, usage};
-use super::teller::Teller;
+use super::questions::{answers, questions};
 use super::tool::{call_of, tasks, tasks_name};
 
-impl Teller {
+impl OpenCodeDecoder {
     pub(super) fn next(
         &mut self,
         emit: &mut Emitter<'_>,
@@ -132,8 +132,9 @@ impl Teller {
             && let Some(question) = questions(&input, None)
         {
             // The answers refer to the questions by order only.
-            let asked = question.items.iter().map(|item| item.question.clone()).collect();
-            self.asked(&call, asked);
+            let pending_questions =
+                question.items.iter().map(|item| item.question.clone()).collect();
+            self.pending_questions(&call, pending_questions);
             let (call, requested) = (Call::Id(call), false);
             emit.push(What::QuestionAsked { call, tool: name, question, requested });
         }
@@ -147,9 +148,9 @@ impl Teller {
         body: &Fields<'_>,
     ) -> RecordOutcome {
         let structured = body.fields("structured");
-        let told: Vec<Vec<String>> = structured.read("answers").unwrap_or_default();
-        if let Some(questions) = self.questions_of(&call).filter(|_| !told.is_empty()) {
-            let answer = answers(&questions, &told);
+        let answer_labels: Vec<Vec<String>> = structured.read("answers").unwrap_or_default();
+        if let Some(questions) = self.questions_of(&call).filter(|_| !answer_labels.is_empty()) {
+            let answer = answers(&questions, &answer_labels);
             emit.push(What::QuestionAnswered { call: Call::Id(call.clone()), answer });
         }
         let texts: Vec<String> =

@@ -9,12 +9,12 @@ use unspool_core::part::{ContextInfo, Data, Notice, Patch};
 use unspool_core::telling::Name;
 
 use super::super::{Emitter, Fields, RecordOutcome};
+use super::decoder::OpenCodeDecoder;
 use super::message::usage;
-use super::teller::Teller;
 use super::user::{compaction, file};
-use super::{duration, lap, moment};
+use super::{duration, time_of, wrap_side};
 
-impl Teller {
+impl OpenCodeDecoder {
     /// One message with all its parts, or the session info of an export.
     pub(super) fn document(
         &mut self,
@@ -35,9 +35,9 @@ impl Teller {
         let mut outcome = RecordOutcome::Metadata;
         // OpenCode sorts parts by id, which puts those created after a wrap first.
         let mut parts: Vec<Fields<'_>> = fields.list("parts").collect();
-        parts.sort_by_key(|part| lap(&id, &part.text("id").unwrap_or_default()));
+        parts.sort_by_key(|part| wrap_side(&id, &part.text("id").unwrap_or_default()));
         for part in parts {
-            if self.told(emit, &id, &part) == RecordOutcome::InParts {
+            if self.decode_part(emit, &id, &part) == RecordOutcome::InParts {
                 outcome = RecordOutcome::InParts;
             }
         }
@@ -48,16 +48,21 @@ impl Teller {
     /// A new or changed part.
     pub(super) fn part(&mut self, emit: &mut Emitter<'_>, part: &Fields<'_>) -> RecordOutcome {
         let message = part.string("messageID").unwrap_or_default();
-        let outcome = self.told(emit, &message, part);
+        let outcome = self.decode_part(emit, &message, part);
         self.settle(emit, &message, true);
         outcome
     }
 
-    fn told(&mut self, emit: &mut Emitter<'_>, message: &str, part: &Fields<'_>) -> RecordOutcome {
+    fn decode_part(
+        &mut self,
+        emit: &mut Emitter<'_>,
+        message: &str,
+        part: &Fields<'_>,
+    ) -> RecordOutcome {
         if self.user(message).is_some() {
             return self.user_part(emit, part);
         }
-        self.meet(emit, message);
+        self.ensure_message(emit, message);
         let turn = self.held(message).and_then(|held| {
             held.filled = true;
             held.turn.clone()
@@ -119,7 +124,7 @@ impl Teller {
         let text = part.string("text").unwrap_or_default();
         let time = part.fields("time");
         let ended = time.has("end");
-        emit.at = moment(&time, if ended { "end" } else { "start" }).or(emit.at);
+        emit.at = time_of(&time, if ended { "end" } else { "start" }).or(emit.at);
         if voice == Voice::Text && self.held(message).is_some_and(|held| held.summary) {
             return self.summary(emit, message, text);
         }
@@ -145,8 +150,8 @@ impl Teller {
     /// Emits the text of a summary message as the summary of the compaction that requested it.
     fn summary(&mut self, emit: &mut Emitter<'_>, message: &str, text: String) -> RecordOutcome {
         let turn = self.held(message).and_then(|held| held.turn.clone());
-        let asked = turn.and_then(|turn| self.user(&turn)?.compaction());
-        let Some((part, auto)) = asked.filter(|_| !text.is_empty()) else {
+        let requested = turn.and_then(|turn| self.user(&turn)?.compaction());
+        let Some((part, auto)) = requested.filter(|_| !text.is_empty()) else {
             return RecordOutcome::Metadata;
         };
         let name = Some(Name::Record(part));

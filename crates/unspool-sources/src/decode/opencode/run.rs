@@ -6,17 +6,17 @@ use unspool_core::event::{EndReason, What};
 use unspool_core::telling::Name;
 
 use super::super::{Emitter, Fields, JsonOutline, RecordOutcome};
+use super::decoder::OpenCodeDecoder;
 use super::message::failure;
-use super::teller::Teller;
-use super::{lap, moment};
+use super::{time_of, wrap_side};
 
-impl Teller {
+impl OpenCodeDecoder {
     pub(super) fn printed(&mut self, emit: &mut Emitter<'_>, line: &Fields<'_>) -> RecordOutcome {
-        emit.at = moment(line, "timestamp");
+        emit.at = time_of(line, "timestamp");
         let part = line.fields("part");
         match line.text("type").as_deref() {
             Some("error") => {
-                self.print(emit);
+                self.flush_printed(emit);
                 let error = line.fields("error");
                 let name = self.messages.last().map(super::message::Message::error_name);
                 emit.turn = self.turn_name();
@@ -25,11 +25,11 @@ impl Teller {
                 RecordOutcome::InParts
             }
             Some("step_start") => {
-                self.print(emit);
+                self.flush_printed(emit);
                 self.part(emit, &part)
             }
             Some("step_finish") => {
-                self.print(emit);
+                self.flush_printed(emit);
                 let outcome = self.part(emit, &part);
                 if part.text("reason").is_some_and(|reason| reason != "tool-calls") {
                     emit.turn = self.turn_name();
@@ -40,8 +40,8 @@ impl Teller {
             Some(_) if part.is_object() => {
                 let raw = line.raw("part").unwrap_or_default().to_owned();
                 let id = part.string("id").unwrap_or_default();
-                let lap = lap(&part.text("messageID").unwrap_or_default(), &id);
-                self.printed.push((lap, id, raw));
+                let wrap_side = wrap_side(&part.text("messageID").unwrap_or_default(), &id);
+                self.printed.push((wrap_side, id, raw));
                 RecordOutcome::InParts
             }
             kind => self.unknown(emit, kind.unwrap_or("line"), line, line),
@@ -49,7 +49,7 @@ impl Teller {
     }
 
     /// Decodes the buffered parts in order.
-    fn print(&mut self, emit: &mut Emitter<'_>) {
+    fn flush_printed(&mut self, emit: &mut Emitter<'_>) {
         let mut printed = std::mem::take(&mut self.printed);
         printed.sort();
         let mut outline = JsonOutline::default();

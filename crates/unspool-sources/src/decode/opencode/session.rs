@@ -7,8 +7,8 @@ use unspool_core::id::SessionId;
 use unspool_core::session::{Parent, Title, TitleOrigin};
 
 use super::super::{Emitter, Fields, RecordOutcome};
-use super::teller::Teller;
-use super::{AGENT, moment};
+use super::decoder::OpenCodeDecoder;
+use super::{AGENT, time_of};
 
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -23,18 +23,21 @@ pub(super) struct Head {
     parent: Option<String>,
 }
 
-impl Teller {
+impl OpenCodeDecoder {
     pub(super) fn session(&mut self, emit: &mut Emitter<'_>, info: &Fields<'_>) -> RecordOutcome {
         let head = &mut self.head;
         let time = info.fields("time");
         head.created = head.created.or_else(|| time.number("created"));
         emit.turn = None;
-        emit.at = moment(&time, "created");
+        emit.at = time_of(&time, "created");
         let (project, version) = (info.string("directory"), info.string("version"));
         // A new session reports a cost of 0.
         let cost = info.raw("cost").filter(|cost| *cost != "0").map(str::to_owned);
-        let news = |told: &Option<String>, held: &Option<String>| told.is_some() && told != held;
-        if news(&project, &head.project) || news(&version, &head.version) || news(&cost, &head.cost)
+        let is_new =
+            |value: &Option<String>, held: &Option<String>| value.is_some() && value != held;
+        if is_new(&project, &head.project)
+            || is_new(&version, &head.version)
+            || is_new(&cost, &head.cost)
         {
             emit.push(What::SessionTold {
                 project: project.clone(),

@@ -21,7 +21,7 @@ fn log(events: &[(&str, &str)]) -> String {
     text
 }
 
-fn told(text: &str) -> Transcript {
+fn transcript_of(text: &str) -> Transcript {
     let mut session_set = SessionSet::default();
     session_set.read(Path::new("x"), text.as_bytes(), &mut |_| {}).unwrap();
     assert_eq!(session_set.sessions.len(), 1);
@@ -49,9 +49,9 @@ fn text(id: &str, message: &str, text: &str) -> (&'static str, String) {
     part(id, message, &format!(r#""type":"text","text":"{text}","time":{{"start":1,"end":2}}"#))
 }
 
-fn tell(events: &[(&'static str, String)]) -> Transcript {
+fn transcript_of_events(events: &[(&'static str, String)]) -> Transcript {
     let events: Vec<(&str, &str)> = events.iter().map(|(kind, data)| (*kind, &**data)).collect();
-    told(&log(&events))
+    transcript_of(&log(&events))
 }
 
 /// One line per turn: trigger, user text, state, parts.
@@ -81,7 +81,7 @@ fn a_message_that_is_sent_while_the_model_works_waits_for_its_turn() {
     let pending =
         r#""type":"tool","callID":"c","tool":"bash","state":{"status":"running","input":{}}"#;
     let done = r#""type":"tool","callID":"c","tool":"bash","state":{"status":"completed","input":{},"output":"x"}"#;
-    let transcript = tell(&[
+    let transcript = transcript_of_events(&[
         user("u1", 1500),
         text("p1", "u1", "first"),
         model("m1", "u1", r#","finish":"tool-calls""#),
@@ -109,7 +109,7 @@ fn a_sub_agent_in_the_background_reports_in_a_turn_of_its_own() {
         part("p2", "m1", task),
     ];
     assert_eq!(
-        outline(&tell(&events)),
+        outline(&transcript_of_events(&events)),
         [r#"user ["look"] completed: task completed, ses_b background"#]
     );
     events.extend([
@@ -119,7 +119,7 @@ fn a_sub_agent_in_the_background_reports_in_a_turn_of_its_own() {
         text("p4", "m2", "found it"),
     ]);
     assert_eq!(
-        outline(&tell(&events)),
+        outline(&transcript_of_events(&events)),
         [
             r#"user ["look"] completed: task completed, ses_b completed"#,
             r#"agent [] completed: context-info, found it"#
@@ -132,7 +132,7 @@ fn what_a_failed_attempt_left_behind_is_not_shown() {
     let begun = r#""type":"text","text":"","time":{"start":1}"#;
     let step = r#""type":"step-start""#;
     let over = r#""type":"step-finish","reason":"stop","tokens":{"input":3,"output":1,"reasoning":2,"cache":{"read":4,"write":5}}"#;
-    let transcript = tell(&[
+    let transcript = transcript_of_events(&[
         user("u1", 1500),
         text("p1", "u1", "go"),
         model("m1", "u1", ""),
@@ -154,7 +154,7 @@ fn what_a_failed_attempt_left_behind_is_not_shown() {
 #[test]
 fn events_of_the_global_stream_count_once() {
     let event = |body: &str| format!("{{\"directory\":\"/w\",\"payload\":{body}}}\n");
-    let told_twice = |kind: &str, data: &str| {
+    let sent_twice = |kind: &str, data: &str| {
         event(&format!(r#"{{"id":"evt_1","type":"{kind}","properties":{data}}}"#))
             + &event(&format!(
                 r#"{{"type":"sync","syncEvent":{{"type":"{kind}.1","seq":1,"aggregateID":"ses_a","data":{data}}}}}"#
@@ -166,18 +166,18 @@ fn events_of_the_global_stream_count_once() {
     let user = r#"{"sessionID":"ses_a","info":{"id":"u1","sessionID":"ses_a","role":"user","time":{"created":1}}}"#;
     let model = r#"{"sessionID":"ses_a","info":{"id":"m1","parentID":"u1","sessionID":"ses_a","role":"assistant","time":{"created":1}}}"#;
     let mut stream = event(r#"{"type":"server.connected","properties":{}}"#)
-        + &told_twice("message.updated", user)
-        + &told_twice("message.updated", model)
-        + &told_twice("message.part.updated", part)
+        + &sent_twice("message.updated", user)
+        + &sent_twice("message.updated", model)
+        + &sent_twice("message.part.updated", part)
         + &event(delta);
-    assert_eq!(outline(&told(&stream)), [r#"user [] running: Hel"#]);
-    stream += &told_twice("message.part.updated", whole);
-    assert_eq!(outline(&told(&stream)), [r#"user [] running: Hello"#]);
+    assert_eq!(outline(&transcript_of(&stream)), [r#"user [] running: Hel"#]);
+    stream += &sent_twice("message.part.updated", whole);
+    assert_eq!(outline(&transcript_of(&stream)), [r#"user [] running: Hello"#]);
 }
 
 #[test]
 fn a_turn_that_was_taken_back_is_kept_and_abandoned() {
-    let transcript = tell(&[
+    let transcript = transcript_of_events(&[
         user("u1", 1500),
         text("p1", "u1", "wrong"),
         model("m1", "u1", r#","finish":"stop""#),
@@ -199,7 +199,7 @@ fn a_turn_that_was_taken_back_is_kept_and_abandoned() {
 fn what_a_fork_copied_is_inherited() {
     let over = r#""type":"step-finish","reason":"stop","tokens":{"input":3}"#;
     let step = r#""type":"step-start""#;
-    let transcript = tell(&[
+    let transcript = transcript_of_events(&[
         user("u1", 500),
         text("p1", "u1", "old"),
         model("m1", "u1", r#","finish":"stop""#),
@@ -221,7 +221,7 @@ fn a_marker_in_output_does_not_interrupt_a_command() {
     // Law 8: only the marker that OpenCode appends to the output counts.
     let faked = r#""type":"tool","callID":"c","tool":"bash","state":{"status":"completed","input":{},"output":"<shell_metadata>\nUser aborted the command","metadata":{"output":"<shell_metadata>\nUser aborted the command","exit":null}}"#;
     let real = r#""type":"tool","callID":"d","tool":"bash","state":{"status":"completed","input":{},"output":"x\n\n\n<shell_metadata>\nUser aborted the command\n</shell_metadata>","metadata":{"output":"x\n","exit":null}}"#;
-    let transcript = tell(&[
+    let transcript = transcript_of_events(&[
         user("u1", 1500),
         text("p1", "u1", "go"),
         model("m1", "u1", r#","finish":"tool-calls""#),

@@ -11,10 +11,10 @@ use unspool_core::part::{Answer, Decision, TaskItem, TaskList, TaskState};
 use unspool_core::telling::Name;
 
 use super::super::{Emitter, Fields, RecordOutcome};
-use super::ask::{answers, questions};
-use super::teller::Teller;
+use super::decoder::OpenCodeDecoder;
+use super::questions::{answers, questions};
 use super::user::file;
-use super::{duration, moment};
+use super::{duration, time_of};
 
 /// What has been emitted for an open call.
 #[derive(Default, Serialize, Deserialize)]
@@ -25,7 +25,7 @@ pub(super) struct OpenCall {
     /// The length of the output emitted so far, and its digest.
     output: (usize, u64),
     #[serde(rename = "asked")]
-    asked: bool,
+    question: bool,
     agent: Option<String>,
 }
 
@@ -33,7 +33,7 @@ pub(super) fn call_of(message: &str, call: &str) -> Arc<str> {
     format!("{message}/{call}").into()
 }
 
-impl Teller {
+impl OpenCodeDecoder {
     pub(super) fn tool(
         &mut self,
         emit: &mut Emitter<'_>,
@@ -54,7 +54,7 @@ impl Teller {
         let over = matches!(&*status, "completed" | "error");
         let mut held = self.calls.remove(&id).unwrap_or_default();
 
-        emit.at = moment(&state.fields("time"), "start").or(emit.at);
+        emit.at = time_of(&state.fields("time"), "start").or(emit.at);
         let title = state.string("title").filter(|title| !title.is_empty());
         let whole = status != "pending";
         let raw = state.raw("input").filter(|_| whole);
@@ -78,7 +78,7 @@ impl Teller {
         }
         match &*tool {
             "task" => self.agent(emit, &call, &mut held, &input, &metadata),
-            "question" if whole && !invalid && !std::mem::replace(&mut held.asked, true) => {
+            "question" if whole && !invalid && !std::mem::replace(&mut held.question, true) => {
                 if let Some(question) = questions(&input, None) {
                     let (call, requested) = (Call::Id(call.clone()), false);
                     emit.push(What::QuestionAsked { call, tool, question, requested });
@@ -93,7 +93,7 @@ impl Teller {
             self.calls.insert(id, held);
             return RecordOutcome::InParts;
         }
-        emit.at = moment(&state.fields("time"), "end").or(emit.at);
+        emit.at = time_of(&state.fields("time"), "end").or(emit.at);
         if !state.is("status", "error") {
             self.completed(emit, &id, &call, part);
         } else {
@@ -121,14 +121,14 @@ impl Teller {
             "bash" => command_end(&metadata, output.as_deref().unwrap_or_default()),
             _ => ToolEnd::Completed,
         };
-        let told: Vec<Vec<String>> = metadata.read("answers").unwrap_or_default();
-        if tool == "question" && !told.is_empty() {
-            let asked: Vec<String> = state
+        let reported: Vec<Vec<String>> = metadata.read("answers").unwrap_or_default();
+        if tool == "question" && !reported.is_empty() {
+            let question: Vec<String> = state
                 .fields("input")
                 .list("questions")
                 .filter_map(|q| q.string("question"))
                 .collect();
-            let answer = answers(&asked, &told);
+            let answer = answers(&question, &reported);
             emit.push(What::QuestionAnswered { call: Call::Id(call.clone()), answer });
         }
         let outcome = Outcome {
@@ -211,8 +211,8 @@ impl Teller {
 /// Emits new output. Each update repeats the whole output so far or, once it is long, only its
 /// end.
 fn grow(emit: &mut Emitter<'_>, call: &Arc<str>, held: &mut OpenCall, output: &str) {
-    let (length, told) = held.output;
-    let same = output.get(..length).is_some_and(|begin| told == digest(begin.as_bytes()));
+    let (length, reported) = held.output;
+    let same = output.get(..length).is_some_and(|begin| reported == digest(begin.as_bytes()));
     let more = output.get(length..).filter(|more| (same || length == 0) && !more.is_empty());
     if let Some(more) = more {
         held.output = (output.len(), digest(output.as_bytes()));
@@ -234,8 +234,8 @@ fn command_end(metadata: &Fields<'_>, output: &str) -> ToolEnd {
     }
 }
 
-pub(super) fn tasks(emit: &mut Emitter<'_>, part: &str, told: &Fields<'_>) {
-    let items: Vec<TaskItem> = told.list("todos").map(|item| task(&item)).collect();
+pub(super) fn tasks(emit: &mut Emitter<'_>, part: &str, reported: &Fields<'_>) {
+    let items: Vec<TaskItem> = reported.list("todos").map(|item| task(&item)).collect();
     emit.push(What::TasksListed(Some(tasks_name(part)), TaskList { items }));
 }
 

@@ -10,8 +10,8 @@ use unspool_core::session::Trigger;
 use unspool_core::telling::Name;
 
 use super::super::{Emitter, Fields, RecordOutcome};
-use super::moment;
-use super::teller::Teller;
+use super::decoder::OpenCodeDecoder;
+use super::time_of;
 
 /// A user message.
 #[derive(Serialize, Deserialize)]
@@ -21,7 +21,7 @@ pub(super) struct User {
     /// When it was sent, in milliseconds.
     created: Option<u64>,
     /// Its parts in order, by id. Cleared when the next turn begins.
-    pieces: Vec<(Arc<str>, Piece)>,
+    pieces: Vec<(Arc<str>, UserPart)>,
     /// Its turn has begun.
     pub begun: bool,
     /// Another turn has begun since.
@@ -30,7 +30,7 @@ pub(super) struct User {
 }
 
 #[derive(Serialize, Deserialize)]
-enum Piece {
+enum UserPart {
     /// Written by the user.
     #[serde(rename = "Said")]
     Said(Body),
@@ -51,10 +51,12 @@ impl User {
         let mut added = Trigger::User;
         for (_, piece) in &self.pieces {
             match piece {
-                Piece::Compact { auto: true } => return Trigger::Continuation,
-                Piece::Compact { auto: false } | Piece::Ordered(_) => return Trigger::Command,
-                Piece::Said(_) => return Trigger::User,
-                Piece::Added(_, trigger) => added = *trigger,
+                UserPart::Compact { auto: true } => return Trigger::Continuation,
+                UserPart::Compact { auto: false } | UserPart::Ordered(_) => {
+                    return Trigger::Command;
+                }
+                UserPart::Said(_) => return Trigger::User,
+                UserPart::Added(_, trigger) => added = *trigger,
             }
         }
         added
@@ -62,8 +64,8 @@ impl User {
 
     fn said(&self) -> Vec<Body> {
         let said = self.pieces.iter().filter_map(|(_, piece)| match piece {
-            Piece::Said(body) | Piece::Ordered(body) => Some(body.clone()),
-            Piece::Added(..) | Piece::Compact { .. } => None,
+            UserPart::Said(body) | UserPart::Ordered(body) => Some(body.clone()),
+            UserPart::Added(..) | UserPart::Compact { .. } => None,
         });
         said.collect()
     }
@@ -71,13 +73,13 @@ impl User {
     /// The part that requests a compaction, and whether it is automatic.
     pub fn compaction(&self) -> Option<(Arc<str>, bool)> {
         self.pieces.iter().find_map(|(id, piece)| match piece {
-            Piece::Compact { auto } => Some((id.clone(), *auto)),
-            Piece::Said(_) | Piece::Ordered(_) | Piece::Added(..) => None,
+            UserPart::Compact { auto } => Some((id.clone(), *auto)),
+            UserPart::Said(_) | UserPart::Ordered(_) | UserPart::Added(..) => None,
         })
     }
 }
 
-impl Teller {
+impl OpenCodeDecoder {
     pub(super) fn user(&mut self, id: &str) -> Option<&mut User> {
         self.users.iter_mut().rev().find(|user| *user.id == *id)
     }
@@ -128,13 +130,13 @@ impl Teller {
         }
         emit.at = at.or(emit.at);
         let waiting = !std::mem::replace(&mut user.begun, true);
-        let untold: Vec<What> = user
+        let events: Vec<What> = user
             .pieces
             .iter()
             .filter(|_| waiting)
-            .filter_map(|(part, piece)| piece_told(part, piece))
+            .filter_map(|(part, piece)| piece_event(part, piece))
             .collect();
-        untold.into_iter().for_each(|what| emit.push(what));
+        events.into_iter().for_each(|what| emit.push(what));
     }
 
     /// True if a turn was copied from the session that this one was forked from.
@@ -159,7 +161,7 @@ impl Teller {
         let Some(user) = self.user(&message).filter(|user| !user.past) else {
             return RecordOutcome::Metadata;
         };
-        let told = piece_told(&id, &piece);
+        let event = piece_event(&id, &piece);
         match user.pieces.iter_mut().find(|(held, _)| *held == id) {
             Some((_, held)) => *held = piece,
             None => user.pieces.push((id, piece)),
@@ -168,39 +170,39 @@ impl Teller {
             let at = emit.at;
             self.begin(emit, &message);
             emit.at = at;
-            told.into_iter().for_each(|what| emit.push(what));
+            event.into_iter().for_each(|what| emit.push(what));
         }
         RecordOutcome::InParts
     }
 
-    fn piece(&mut self, emit: &mut Emitter<'_>, part: &Fields<'_>) -> Option<Piece> {
+    fn piece(&mut self, emit: &mut Emitter<'_>, part: &Fields<'_>) -> Option<UserPart> {
         let text = |name: &str| part.string(name).unwrap_or_default();
         Some(match part.text("type").as_deref() {
             Some("text") if part.flag("synthetic") => {
                 let text = text("text");
                 let trigger = self.synthetic(emit, part, &text);
                 let title = "Added by OpenCode".to_owned();
-                Piece::Added(ContextInfo { title, text }, trigger)
+                UserPart::Added(ContextInfo { title, text }, trigger)
             }
             Some("text") => {
                 let text = Some(text("text")).filter(|text| !text.is_empty())?;
-                Piece::Said(Body::Text(Text { text, ..Text::default() }))
+                UserPart::Said(Body::Text(Text { text, ..Text::default() }))
             }
-            Some("file") => Piece::Said(Body::File(file(part))),
+            Some("file") => UserPart::Said(Body::File(file(part))),
             Some("agent") => {
                 let title = "Mentioned agent".to_owned();
-                Piece::Added(ContextInfo { title, text: text("name") }, Trigger::User)
+                UserPart::Added(ContextInfo { title, text: text("name") }, Trigger::User)
             }
             Some("subtask") => {
                 let command = part.string("command").map(|command| format!("/{command}"));
                 let text = command.unwrap_or_else(|| text("prompt"));
-                Piece::Ordered(Body::Text(Text { text, ..Text::default() }))
+                UserPart::Ordered(Body::Text(Text { text, ..Text::default() }))
             }
-            Some("compaction") => Piece::Compact { auto: part.flag("auto") },
+            Some("compaction") => UserPart::Compact { auto: part.flag("auto") },
             Some("snapshot" | "patch" | "step-start" | "step-finish") => return None,
             kind => {
                 let kind = kind.unwrap_or("part").to_owned();
-                Piece::Said(Body::Data(Data { kind, payload: part.whole() }))
+                UserPart::Said(Body::Data(Data { kind, payload: part.whole() }))
             }
         })
     }
@@ -245,12 +247,12 @@ impl Teller {
 }
 
 /// The event, beside the start of the turn, of a part of a user message.
-fn piece_told(part: &Arc<str>, piece: &Piece) -> Option<What> {
+fn piece_event(part: &Arc<str>, piece: &UserPart) -> Option<What> {
     let name = Some(Name::Record(part.clone()));
     match piece {
-        Piece::Said(_) | Piece::Ordered(_) => None,
-        Piece::Added(context, _) => Some(What::ContextAdded(name, context.clone())),
-        Piece::Compact { auto } => Some(What::Compacted(name, compaction(*auto, String::new()))),
+        UserPart::Said(_) | UserPart::Ordered(_) => None,
+        UserPart::Added(context, _) => Some(What::ContextAdded(name, context.clone())),
+        UserPart::Compact { auto } => Some(What::Compacted(name, compaction(*auto, String::new()))),
     }
 }
 
@@ -271,5 +273,5 @@ pub(super) fn file(part: &Fields<'_>) -> File {
 
 /// The creation time of a message.
 pub(super) fn created(info: &Fields<'_>) -> Option<jiff::Timestamp> {
-    moment(&info.fields("time"), "created")
+    time_of(&info.fields("time"), "created")
 }

@@ -17,7 +17,7 @@ const WRAPS: [&str; 2] = ["2026-08-14T11:19:55.136Z", "2028-10-17T20:04:31.872Z"
 /// The number of messages and parts in the session.
 const IDS: i64 = 17;
 
-const TOLD: [&str; 3] = [
+const EXPECTED_OUTLINE: [&str; 3] = [
     r#"user ["one", "more"] completed: reasoning, early, bash completed, late"#,
     r#"user ["two"] completed: middle, read completed"#,
     r#"user ["three"] completed: last"#,
@@ -227,7 +227,7 @@ fn by_id(rows: &[Row]) -> Vec<&Row> {
     rows
 }
 
-fn told(paths: &[&PathBuf]) -> Vec<String> {
+fn outline_of(paths: &[&PathBuf]) -> Vec<String> {
     let mut session_set = SessionSet::default();
     for path in paths {
         session_set.read_file(path, &mut |_| {}).unwrap();
@@ -272,11 +272,11 @@ fn order_goes_by_time_and_position_wherever_the_clock_of_ids_wraps() {
                 &[&stream, &rows],
                 &[&stream, &export],
             ] {
-                assert_eq!(told(paths), TOLD, "{wrap} {first_behind} {paths:?}");
+                assert_eq!(outline_of(paths), EXPECTED_OUTLINE, "{wrap} {first_behind} {paths:?}");
             }
-            let printed = TOLD[0].replace(r#""one", "more""#, "");
+            let printed = EXPECTED_OUTLINE[0].replace(r#""one", "more""#, "");
             let run = session.printed(folder.path());
-            assert_eq!(told(&[&run]), [printed], "{wrap} {first_behind}");
+            assert_eq!(outline_of(&[&run]), [printed], "{wrap} {first_behind}");
         }
     }
 }

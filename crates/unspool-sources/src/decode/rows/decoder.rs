@@ -11,7 +11,7 @@ use unspool_core::session::{Title, TitleOrigin};
 use unspool_core::telling::{Name, Telling};
 
 use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome};
-use super::row::{self, Kind};
+use super::row::{self, RowRole};
 
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -35,28 +35,28 @@ impl Decoder for RowsDecoder {
     ) -> RecordOutcome {
         let mut emit = Emitter::new(Telling::Log, record, None, out);
         emit.at = row::time(fields);
-        let kind = row::kind(fields).unwrap_or(Kind::Other);
-        self.begun |= matches!(kind, Kind::User | Kind::Pair);
+        let kind = row::kind(fields).unwrap_or(RowRole::Other);
+        self.begun |= matches!(kind, RowRole::User | RowRole::Pair);
         // The same rows in another file must also go before the first turn.
         emit.turn = (!self.begun).then_some(Name::Preamble);
-        self.tell_outcomes(&mut emit, kind == Kind::Pair);
+        self.emit_outcomes_only(&mut emit, kind == RowRole::Pair);
         if let Some(text) = fields.string("title").filter(|title| !title.trim().is_empty()) {
             emit.push(What::TitleTold(Title { text, origin: TitleOrigin::Generated }));
         }
         let said = match kind {
-            Kind::Pair => return self.pair(&mut emit, fields),
-            Kind::System => {
-                let text = row::text(fields, &row::TEXT);
+            RowRole::Pair => return self.pair(&mut emit, fields),
+            RowRole::System => {
+                let text = row::text(fields, &row::TEXT_FIELDS);
                 let name = self.name(fields, &format!("system {text}"));
                 let info = ContextInfo { title: "System message".to_owned(), text };
                 emit.push(What::ContextAdded(Some(name), info));
                 return RecordOutcome::InParts;
             }
-            Kind::ToolResult => {
+            RowRole::ToolResult => {
                 self.result(&mut emit, row::call(fields), fields);
                 return RecordOutcome::InParts;
             }
-            Kind::Other => {
+            RowRole::Other => {
                 let kind = row::any_text(fields, &["type", "role", "kind"]);
                 let kind = kind.map_or_else(|| "row".to_owned(), |kind| kind.into_owned());
                 let name = self.name(fields, fields.whole().text());
@@ -64,25 +64,25 @@ impl Decoder for RowsDecoder {
                 emit.push(What::DataGiven(Some(name), data));
                 return RecordOutcome::InParts;
             }
-            Kind::User => RowKind::User(row::text(fields, &row::TEXT)),
-            Kind::Think => {
+            RowRole::User => RowKind::User(row::text(fields, &row::TEXT_FIELDS)),
+            RowRole::Think => {
                 let thought = row::thinking(fields);
-                let text = row::text(fields, &row::TEXT);
+                let text = row::text(fields, &row::TEXT_FIELDS);
                 RowKind::Think(if thought.is_empty() { text } else { thought })
             }
-            Kind::Tool => RowKind::Tool(self.call(fields, row::call(fields))),
-            Kind::Assistant => {
+            RowRole::Tool => RowKind::Tool(self.call(fields, row::call(fields))),
+            RowRole::Assistant => {
                 let LegacyMessage { calls, thinking, content, agents } = row::message(fields);
                 let calls = calls.into_iter().map(|call| self.call(fields, call)).collect();
                 RowKind::Message(LegacyMessage { calls, thinking, content, agents })
             }
         };
-        if kind != Kind::User {
+        if kind != RowRole::User {
             self.model(&mut emit, fields);
         }
-        let told = self.tell(&mut emit, fields, said);
-        self.keep_rest(&mut emit, fields);
-        if told { RecordOutcome::InParts } else { RecordOutcome::Metadata }
+        let reported = self.emit_row(&mut emit, fields, said);
+        self.keep_unmapped(&mut emit, fields);
+        if reported { RecordOutcome::InParts } else { RecordOutcome::Metadata }
     }
 
     fn save(&self) -> Option<String> {
@@ -91,7 +91,7 @@ impl Decoder for RowsDecoder {
 }
 
 impl RowsDecoder {
-    fn tell_outcomes(&mut self, emit: &mut Emitter<'_>, pair: bool) {
+    fn emit_outcomes_only(&mut self, emit: &mut Emitter<'_>, pair: bool) {
         let only = self.outcomes_only.unwrap_or(true) && pair;
         if self.outcomes_only != Some(only) {
             self.outcomes_only = Some(only);
@@ -100,7 +100,7 @@ impl RowsDecoder {
     }
 
     /// Emits a row by the legacy rule, with names of our own. Returns true if it made a part.
-    fn tell(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>, said: RowKind) -> bool {
+    fn emit_row(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>, said: RowKind) -> bool {
         let open = match &said {
             RowKind::Tool(call) => call.state == ToolState::Running,
             RowKind::Message(message) => {
@@ -109,7 +109,7 @@ impl RowsDecoder {
             RowKind::User(_) | RowKind::Text(_) | RowKind::Think(_) => false,
         };
         let row = Row { id: row::id(fields), at: emit.at, said };
-        let mut told = false;
+        let mut reported = false;
         for event in legacy::events(&[row], 0) {
             let what = event.what;
             if let What::TurnStarted { names, trigger, user } = what {
@@ -119,30 +119,32 @@ impl RowsDecoder {
                 };
                 self.alike.clear();
                 emit.push(What::TurnStarted { names, trigger, user });
-                told = true;
+                reported = true;
                 continue;
             }
             if let What::Said { voice, text, detail, .. } = what {
                 if !text.trim().is_empty() {
                     let name = self.name(fields, &format!("{voice:?} {text}"));
                     emit.push(What::Said { voice, block: Some(name), text, detail });
-                    told = true;
+                    reported = true;
                 }
                 continue;
             }
             // The result of an open call is a later row, so the turn has not ended.
             if !(open && matches!(what, What::TurnEnded(_))) {
-                told |= matches!(what, What::ToolCalled(_));
+                reported |= matches!(what, What::ToolCalled(_));
                 emit.push(what);
             }
         }
-        told
+        reported
     }
 
     fn pair(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>) -> RecordOutcome {
-        let (prompt, result) = (row::text(fields, &row::PROMPT), row::text(fields, &row::RESULT));
-        self.tell(emit, fields, RowKind::User(prompt));
-        emit.at = row::ENDED.into_iter().find_map(|name| row::time_of(&fields.text(name)?));
+        let (prompt, result) =
+            (row::text(fields, &row::PROMPT_FIELDS), row::text(fields, &row::RESULT_FIELDS));
+        self.emit_row(emit, fields, RowKind::User(prompt));
+        emit.at =
+            row::END_TIME_FIELDS.into_iter().find_map(|name| row::time_of(&fields.text(name)?));
         self.model(emit, fields);
         let over = emit.at.is_some() || !result.trim().is_empty();
         if !result.trim().is_empty() {
@@ -150,7 +152,7 @@ impl RowsDecoder {
             let (voice, block, detail) = (Voice::Text, Some(name), SaidDetail::default());
             emit.push(What::Said { voice, block, text: result, detail });
         }
-        self.keep_rest(emit, fields);
+        self.keep_unmapped(emit, fields);
         match row::end(fields) {
             Some(EndReason::Idle) if !over => {}
             Some(reason) => emit.push(What::TurnEnded(reason)),
@@ -169,16 +171,16 @@ impl RowsDecoder {
     }
 
     /// Ends the call of a result row, which may come many rows later.
-    fn result(&mut self, emit: &mut Emitter<'_>, told: LegacyCall, fields: &Fields<'_>) {
-        let output = told.output.or_else(|| Some(row::text(fields, &row::TEXT)));
-        let end = match told.state {
+    fn result(&mut self, emit: &mut Emitter<'_>, reported: LegacyCall, fields: &Fields<'_>) {
+        let output = reported.output.or_else(|| Some(row::text(fields, &row::TEXT_FIELDS)));
+        let end = match reported.state {
             ToolState::Failed => ToolEnd::Failed,
             ToolState::Denied => ToolEnd::Denied,
             ToolState::Interrupted => ToolEnd::Interrupted,
             ToolState::Pending | ToolState::Running | ToolState::Completed => ToolEnd::Completed,
         };
         let outcome = Outcome { output, ..Outcome::default() };
-        emit.push(What::ToolEnded { call: Call::Id(told.id.into()), end, outcome });
+        emit.push(What::ToolEnded { call: Call::Id(reported.id.into()), end, outcome });
     }
 
     /// Gives a call without an id one made from its content.
@@ -216,8 +218,8 @@ impl RowsDecoder {
     }
 
     /// Keeps unmapped fields as a data part after the row.
-    fn keep_rest(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>) {
-        let rest = row::unknown(fields);
+    fn keep_unmapped(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>) {
+        let rest = row::unmapped(fields);
         if rest.is_empty() {
             return;
         }

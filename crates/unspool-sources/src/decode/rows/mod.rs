@@ -26,7 +26,7 @@ fn recognise<'a>(fields: &Fields<'a>) -> Option<RecordOwner<'a>> {
     if !row::is_row(fields) {
         return None;
     }
-    let session = row::any_text(fields, &row::SESSION);
+    let session = row::any_text(fields, &row::SESSION_FIELDS);
     Some(session.map_or(RecordOwner::Format, RecordOwner::Session))
 }
 

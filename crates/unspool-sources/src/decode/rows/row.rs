@@ -13,7 +13,7 @@ use super::super::Fields;
 pub const AGENT: &str = "rows";
 
 /// The session of the row.
-pub(super) const SESSION: [&str; 10] = [
+pub(super) const SESSION_FIELDS: [&str; 10] = [
     "session",
     "session_id",
     "sessionId",
@@ -25,28 +25,28 @@ pub(super) const SESSION: [&str; 10] = [
     "thread_id",
     "threadId",
 ];
-const KIND: [&str; 4] = ["role", "type", "kind", "sender"];
-pub(super) const TEXT: [&str; 4] = ["text", "content", "message", "body"];
-const THINKING: [&str; 3] = ["thinking", "think", "reasoning"];
-const NAME: [&str; 5] = ["name", "tool", "tool_name", "toolName", "function"];
-const INPUT: [&str; 7] =
+const ROLE_FIELDS: [&str; 4] = ["role", "type", "kind", "sender"];
+pub(super) const TEXT_FIELDS: [&str; 4] = ["text", "content", "message", "body"];
+const THINKING_FIELDS: [&str; 3] = ["thinking", "think", "reasoning"];
+const TOOL_NAME_FIELDS: [&str; 5] = ["name", "tool", "tool_name", "toolName", "function"];
+const INPUT_FIELDS: [&str; 7] =
     ["input", "tool_input", "toolInput", "args", "arguments", "parameters", "params"];
-const OUTPUT: [&str; 5] = ["output", "tool_output", "toolOutput", "result", "response"];
-const CALL: [&str; 6] =
+const OUTPUT_FIELDS: [&str; 5] = ["output", "tool_output", "toolOutput", "result", "response"];
+const CALL_ID_FIELDS: [&str; 6] =
     ["call_id", "callId", "tool_call_id", "toolCallId", "tool_use_id", "toolUseId"];
-const CALLS: [&str; 3] = ["tool_calls", "toolCalls", "calls"];
-const TIME: [&str; 9] =
+const CALL_LIST_FIELDS: [&str; 3] = ["tool_calls", "toolCalls", "calls"];
+const TIME_FIELDS: [&str; 9] =
     ["at", "timestamp", "time", "created_at", "createdAt", "date", "ts", "started_at", "startedAt"];
-const ID: [&str; 4] = ["id", "uuid", "row_id", "message_id"];
-const STATE: [&str; 2] = ["state", "status"];
-pub(super) const ENDED: [&str; 3] = ["completed_at", "ended_at", "finished_at"];
-const ERROR: [&str; 3] = ["error", "error_text", "errorText"];
-pub(super) const PROMPT: [&str; 3] = ["prompt", "question", "task"];
-pub(super) const RESULT: [&str; 4] = ["result", "response", "answer", "completion"];
+const ROW_ID_FIELDS: [&str; 4] = ["id", "uuid", "row_id", "message_id"];
+const STATE_FIELDS: [&str; 2] = ["state", "status"];
+pub(super) const END_TIME_FIELDS: [&str; 3] = ["completed_at", "ended_at", "finished_at"];
+const ERROR_FIELDS: [&str; 3] = ["error", "error_text", "errorText"];
+pub(super) const PROMPT_FIELDS: [&str; 3] = ["prompt", "question", "task"];
+pub(super) const RESULT_FIELDS: [&str; 4] = ["result", "response", "answer", "completion"];
 
 /// The role of a row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Kind {
+pub(super) enum RowRole {
     User,
     Assistant,
     Think,
@@ -59,43 +59,48 @@ pub(super) enum Kind {
     Other,
 }
 
-pub(super) fn kind(fields: &Fields<'_>) -> Option<Kind> {
+pub(super) fn kind(fields: &Fields<'_>) -> Option<RowRole> {
     let has = |names: &[&str]| names.iter().any(|name| fields.raw_or_null(name).is_some());
-    if any_text(fields, &PROMPT).is_some() && has(&RESULT) && !has(&TEXT) {
-        return Some(Kind::Pair);
+    if any_text(fields, &PROMPT_FIELDS).is_some() && has(&RESULT_FIELDS) && !has(&TEXT_FIELDS) {
+        return Some(RowRole::Pair);
     }
-    Some(match &*any_text(fields, &KIND)?.to_ascii_lowercase() {
-        "user" | "human" | "prompt" | "user_message" => Kind::User,
+    Some(match &*any_text(fields, &ROLE_FIELDS)?.to_ascii_lowercase() {
+        "user" | "human" | "prompt" | "user_message" => RowRole::User,
         "assistant" | "ai" | "bot" | "model" | "text" | "assistant_message" | "message" => {
-            Kind::Assistant
+            RowRole::Assistant
         }
-        "think" | "thinking" | "thought" | "reasoning" => Kind::Think,
+        "think" | "thinking" | "thought" | "reasoning" => RowRole::Think,
         // A tool result in OpenAI's format.
-        "tool" | "function" if has(&CALL) && has(&TEXT) && !has(&INPUT) => Kind::ToolResult,
-        "tool" | "tool_call" | "tool_use" | "tool-call" | "function" | "function_call" => {
-            Kind::Tool
+        "tool" | "function" if has(&CALL_ID_FIELDS) && has(&TEXT_FIELDS) && !has(&INPUT_FIELDS) => {
+            RowRole::ToolResult
         }
-        "tool_result" | "tool-result" | "tool_output" | "function_result" => Kind::ToolResult,
-        "system" | "developer" => Kind::System,
-        _ => Kind::Other,
+        "tool" | "tool_call" | "tool_use" | "tool-call" | "function" | "function_call" => {
+            RowRole::Tool
+        }
+        "tool_result" | "tool-result" | "tool_output" | "function_result" => RowRole::ToolResult,
+        "system" | "developer" => RowRole::System,
+        _ => RowRole::Other,
     })
 }
 
 /// True if an object is a row: it has a role, and the fields of that role.
 pub(super) fn is_row(fields: &Fields<'_>) -> bool {
-    let said = || any_told(fields, &TEXT).is_some();
+    let said = || any_raw(fields, &TEXT_FIELDS).is_some();
     match kind(fields) {
-        Some(Kind::User | Kind::System) => said(),
-        Some(Kind::Assistant) => {
+        Some(RowRole::User | RowRole::System) => said(),
+        Some(RowRole::Assistant) => {
             said()
-                || fields.list(CALLS[0]).next().is_some()
-                || any_text(fields, &THINKING).is_some()
+                || fields.list(CALL_LIST_FIELDS[0]).next().is_some()
+                || any_text(fields, &THINKING_FIELDS).is_some()
         }
-        Some(Kind::Think) => said() || any_text(fields, &THINKING).is_some(),
-        Some(Kind::Tool) => any_text(fields, &NAME).is_some() || any_text(fields, &CALL).is_some(),
-        Some(Kind::ToolResult) => any_text(fields, &CALL).is_some(),
-        Some(Kind::Pair) => true,
-        Some(Kind::Other) | None => false,
+        Some(RowRole::Think) => said() || any_text(fields, &THINKING_FIELDS).is_some(),
+        Some(RowRole::Tool) => {
+            any_text(fields, &TOOL_NAME_FIELDS).is_some()
+                || any_text(fields, &CALL_ID_FIELDS).is_some()
+        }
+        Some(RowRole::ToolResult) => any_text(fields, &CALL_ID_FIELDS).is_some(),
+        Some(RowRole::Pair) => true,
+        Some(RowRole::Other) | None => false,
     }
 }
 
@@ -104,17 +109,17 @@ pub(super) fn any_text<'a>(fields: &Fields<'a>, names: &[&str]) -> Option<Cow<'a
 }
 
 /// A value that is not `null`.
-fn any_told<'a>(fields: &Fields<'a>, names: &[&str]) -> Option<&'a str> {
+fn any_raw<'a>(fields: &Fields<'a>, names: &[&str]) -> Option<&'a str> {
     names.iter().find_map(|name| fields.raw(name))
 }
 
 /// The source's id of the row: a string or a number.
 pub(super) fn id(fields: &Fields<'_>) -> Option<String> {
-    let told = ID.into_iter().find_map(|name| {
+    let value = ROW_ID_FIELDS.into_iter().find_map(|name| {
         let number = || fields.number(name).map(|number| number.to_string());
         fields.string(name).or_else(number)
     });
-    told.filter(|id| !id.is_empty())
+    value.filter(|id| !id.is_empty())
 }
 
 /// The text of a row: a string, or the texts of a list of blocks.
@@ -126,17 +131,17 @@ pub(super) fn text(fields: &Fields<'_>, names: &[&str]) -> String {
     };
     let text = any_text(fields, names).map(Cow::into_owned);
     text.or_else(|| names.iter().find_map(blocks))
-        .or_else(|| any_told(fields, names).filter(|value| *value != "\"\"").map(str::to_owned))
+        .or_else(|| any_raw(fields, names).filter(|value| *value != "\"\"").map(str::to_owned))
         .unwrap_or_default()
 }
 
 pub(super) fn thinking(fields: &Fields<'_>) -> String {
-    any_text(fields, &THINKING).map(Cow::into_owned).unwrap_or_default()
+    any_text(fields, &THINKING_FIELDS).map(Cow::into_owned).unwrap_or_default()
 }
 
 /// The time of the row: RFC 3339, SQLite's format, or seconds or milliseconds since 1970.
 pub(super) fn time(fields: &Fields<'_>) -> Option<Timestamp> {
-    TIME.into_iter().find_map(|name| {
+    TIME_FIELDS.into_iter().find_map(|name| {
         fields.time(name).or_else(|| time_of(&fields.text(name)?)).or_else(|| {
             let number: f64 = fields.raw(name)?.parse().ok()?;
             since_1970(number)
@@ -165,15 +170,15 @@ pub(crate) fn since_1970(number: f64) -> Option<Timestamp> {
 
 /// The call of a tool row.
 pub(super) fn call(fields: &Fields<'_>) -> LegacyCall {
-    let output = OUTPUT.iter().find(|name| fields.raw_or_null(name).is_some());
+    let output = OUTPUT_FIELDS.iter().find(|name| fields.raw_or_null(name).is_some());
     let output = output.map(|name| {
         fields
             .string(name)
             .unwrap_or_else(|| fields.raw_or_null(name).unwrap_or_default().to_owned())
     });
-    let error = any_text(fields, &ERROR).map(Cow::into_owned);
+    let error = any_text(fields, &ERROR_FIELDS).map(Cow::into_owned);
     let failed = error.is_some() || fields.flag("is_error") || fields.flag("isError");
-    let state = any_text(fields, &STATE).unwrap_or_default();
+    let state = any_text(fields, &STATE_FIELDS).unwrap_or_default();
     let state = match &*state.to_ascii_lowercase() {
         "failed" | "error" | "output-error" => ToolState::Failed,
         "denied" | "rejected" | "output-denied" => ToolState::Denied,
@@ -188,8 +193,8 @@ pub(super) fn call(fields: &Fields<'_>) -> LegacyCall {
         _ => ToolState::Running,
     };
     LegacyCall {
-        id: any_text(fields, &CALL).map(Cow::into_owned).unwrap_or_default(),
-        name: any_text(fields, &NAME).map(Cow::into_owned).unwrap_or_default(),
+        id: any_text(fields, &CALL_ID_FIELDS).map(Cow::into_owned).unwrap_or_default(),
+        name: any_text(fields, &TOOL_NAME_FIELDS).map(Cow::into_owned).unwrap_or_default(),
         input: input(fields),
         output: output.or(error),
         state,
@@ -202,7 +207,7 @@ pub(super) fn call(fields: &Fields<'_>) -> LegacyCall {
 
 /// The input of a call. A string that holds JSON is parsed.
 fn input(fields: &Fields<'_>) -> Option<Json> {
-    let name = INPUT.iter().find(|name| fields.raw_or_null(name).is_some())?;
+    let name = INPUT_FIELDS.iter().find(|name| fields.raw_or_null(name).is_some())?;
     let written = fields.text(name).filter(|text| text.trim_start().starts_with(['{', '[']));
     let read = written.and_then(|text| Json::parse(text.trim()));
     read.or_else(|| Some(Json::checked(fields.raw_or_null(name)?)))
@@ -211,18 +216,18 @@ fn input(fields: &Fields<'_>) -> Option<Json> {
 /// A reply stored as one message, with its thinking and its calls.
 pub(super) fn message(fields: &Fields<'_>) -> LegacyMessage {
     let id = |call: &Fields<'_>| {
-        any_text(call, &CALL).or_else(|| any_text(call, &["id"])).map(Cow::into_owned)
+        any_text(call, &CALL_ID_FIELDS).or_else(|| any_text(call, &["id"])).map(Cow::into_owned)
     };
-    let calls = CALLS.into_iter().flat_map(|name| fields.list(name));
-    let calls = calls.map(|told| {
+    let calls = CALL_LIST_FIELDS.into_iter().flat_map(|name| fields.list(name));
+    let calls = calls.map(|value| {
         // OpenAI puts name and arguments into an object of their own.
-        let inner = told.fields("function");
-        let held = if inner.is_object() { call(&inner) } else { call(&told) };
-        LegacyCall { id: id(&told).unwrap_or(held.id.clone()), ..held }
+        let inner = value.fields("function");
+        let held = if inner.is_object() { call(&inner) } else { call(&value) };
+        LegacyCall { id: id(&value).unwrap_or(held.id.clone()), ..held }
     });
     LegacyMessage {
         thinking: thinking(fields),
-        content: text(fields, &TEXT),
+        content: text(fields, &TEXT_FIELDS),
         calls: calls.collect(),
         agents: Vec::new(),
     }
@@ -230,8 +235,8 @@ pub(super) fn message(fields: &Fields<'_>) -> LegacyMessage {
 
 /// How the turn of a prompt-with-result row ended; `None` if it is still running.
 pub(super) fn end(fields: &Fields<'_>) -> Option<EndReason> {
-    let error = any_text(fields, &ERROR).map(Cow::into_owned);
-    let state = any_text(fields, &STATE).unwrap_or_default();
+    let error = any_text(fields, &ERROR_FIELDS).map(Cow::into_owned);
+    let state = any_text(fields, &STATE_FIELDS).unwrap_or_default();
     match &*state.to_ascii_lowercase() {
         "failed" | "error" | "failure" => Some(EndReason::Failed(error)),
         "cancelled" | "canceled" | "interrupted" | "aborted" | "stopped" | "killed" => {
@@ -244,27 +249,30 @@ pub(super) fn end(fields: &Fields<'_>) -> Option<EndReason> {
 }
 
 /// The fields of a row that no other function here reads.
-pub(super) fn unknown<'a>(fields: &Fields<'a>) -> Vec<(Cow<'a, str>, &'a str)> {
-    let pair = kind(fields) == Some(Kind::Pair);
-    let known: Vec<&str> = [
-        &SESSION[..],
-        &KIND,
-        &TEXT,
-        &THINKING,
-        &NAME,
-        &INPUT,
-        &OUTPUT,
-        &CALL,
-        &CALLS,
-        &TIME,
-        &ERROR,
-        &PROMPT,
-        &RESULT,
-        &ID,
-        &STATE,
+pub(super) fn unmapped<'a>(fields: &Fields<'a>) -> Vec<(Cow<'a, str>, &'a str)> {
+    let pair = kind(fields) == Some(RowRole::Pair);
+    let mapped_fields: Vec<&str> = [
+        &SESSION_FIELDS[..],
+        &ROLE_FIELDS,
+        &TEXT_FIELDS,
+        &THINKING_FIELDS,
+        &TOOL_NAME_FIELDS,
+        &INPUT_FIELDS,
+        &OUTPUT_FIELDS,
+        &CALL_ID_FIELDS,
+        &CALL_LIST_FIELDS,
+        &TIME_FIELDS,
+        &ERROR_FIELDS,
+        &PROMPT_FIELDS,
+        &RESULT_FIELDS,
+        &ROW_ID_FIELDS,
+        &STATE_FIELDS,
         &["is_error", "isError", "offset", "model", "title"],
-        if pair { &ENDED[..] } else { &[] },
+        if pair { &END_TIME_FIELDS[..] } else { &[] },
     ]
     .concat();
-    fields.each().filter(|(name, value)| !known.contains(&&**name) && *value != "null").collect()
+    fields
+        .each()
+        .filter(|(name, value)| !mapped_fields.contains(&&**name) && *value != "null")
+        .collect()
 }

@@ -2,7 +2,7 @@
 
 use super::super::{JsonOutline, recognise};
 
-fn known(text: &str) -> Option<(&'static str, String)> {
+fn recognised_as(text: &str) -> Option<(&'static str, String)> {
     let mut outline = JsonOutline::default();
     let fields = outline.read(text).unwrap();
     let (format, recognised) = recognise(&fields)?;
@@ -20,7 +20,7 @@ fn rows_are_recognised_by_what_they_have() {
         (r#"{"prompt":"do it","result":null}"#, "Format"),
         (r#"{"type":"explore","prompt":"do it","result":"done","session":"7"}"#, r#"Session("7")"#),
     ] {
-        assert_eq!(known(row), Some(("rows", whose.to_owned())), "{row}");
+        assert_eq!(recognised_as(row), Some(("rows", whose.to_owned())), "{row}");
     }
     for other in [
         r#"{"role":"user"}"#,
@@ -30,6 +30,6 @@ fn rows_are_recognised_by_what_they_have() {
         r#"{"level":"info","message":"started"}"#,
         r#"{"display":"/clear","pastedContents":{}}"#,
     ] {
-        assert_eq!(known(other), None, "{other}");
+        assert_eq!(recognised_as(other), None, "{other}");
     }
 }

@@ -11,12 +11,12 @@ use unspool_core::session::{PromptPiece, Provenance, SnapshotUse, Usage};
 
 use super::super::{Emitter, Fields};
 use super::kinds;
-use super::rest::{Kept, but, json};
-use super::steps::{Step, Steps, says_something, snapshot_kind};
+use super::steps::{Step, Steps, has_fields, snapshot_kind};
+use super::unmapped::{FieldMap, fields_except, json};
 
 /// The fields of a call that our parts hold. A field of the wrong type is not among them, so it is
 /// kept as unmapped.
-pub(super) fn read_of_call(payload: &Fields<'_>) -> Vec<&'static str> {
+pub(super) fn mapped_call_fields(payload: &Fields<'_>) -> Vec<&'static str> {
     let input = payload.raw_or_null("arguments").is_some();
     let read = |name: &str| match name {
         "arguments" => input,
@@ -30,7 +30,7 @@ pub(super) fn read_of_call(payload: &Fields<'_>) -> Vec<&'static str> {
 }
 
 /// The fields of an outcome that our parts hold.
-pub(super) fn read_of_outcome(payload: &Fields<'_>) -> Vec<&'static str> {
+pub(super) fn mapped_outcome_fields(payload: &Fields<'_>) -> Vec<&'static str> {
     let read = |name: &str| match name {
         "error" => !payload.has("output"),
         "exit_code" => payload.read::<i64>(name).is_some(),
@@ -61,7 +61,7 @@ pub(super) fn end(state: ToolState) -> Option<ToolEnd> {
     }
 }
 
-pub(super) fn tell(emit: &mut Emitter<'_>, call: &Call, payload: &Fields<'_>, running: bool) {
+pub(super) fn emit_call(emit: &mut Emitter<'_>, call: &Call, payload: &Fields<'_>, running: bool) {
     let name = payload.string("name").unwrap_or_default();
     let input = payload.raw_or_null("arguments").map(Json::checked);
     let text = payload.string("arguments_text").filter(|text| input.is_none() && !text.is_empty());
@@ -96,38 +96,38 @@ pub(super) fn outcome(payload: &Fields<'_>) -> Option<Outcome> {
 }
 
 /// The question of a call. The caller keeps one that cannot be read.
-pub(super) fn question(told: &Fields<'_>) -> Option<Question> {
-    let kind = match &*told.text("kind")? {
+pub(super) fn question(fields: &Fields<'_>) -> Option<Question> {
+    let kind = match &*fields.text("kind")? {
         "permission" => QuestionKind::Permission,
         "choice" => QuestionKind::Choice,
         "text" => QuestionKind::Text,
         _ => return None,
     };
-    let items: Vec<QuestionItem> = told.read("items")?;
-    Some(Question { request_id: told.string("request_id"), kind, items })
+    let items: Vec<QuestionItem> = fields.read("items")?;
+    Some(Question { request_id: fields.string("request_id"), kind, items })
 }
 
-pub(super) fn answer(told: &Fields<'_>) -> Option<Answer> {
-    let decision = match &*told.text("decision")? {
+pub(super) fn answer(fields: &Fields<'_>) -> Option<Answer> {
+    let decision = match &*fields.text("decision")? {
         "allowed" => Decision::Allowed,
         "denied" => Decision::Denied,
         "answered" => Decision::Answered,
         "declined" => Decision::Declined,
         _ => return None,
     };
-    let text = told.string("text").unwrap_or_default();
-    let choices = told.fields("choices").pairs();
-    Some(Answer { decision, text, choices, observed: told.truth("observed").unwrap_or(true) })
+    let text = fields.string("text").unwrap_or_default();
+    let choices = fields.fields("choices").pairs();
+    Some(Answer { decision, text, choices, observed: fields.truth("observed").unwrap_or(true) })
 }
 
 /// The token usage of a model call, in our own field names or in a provider's. The flag is true
 /// if it has no other fields.
-pub(super) fn usage(told: &Fields<'_>) -> Option<(Usage, bool)> {
-    if let Ok(usage) = serde_json::from_str::<Usage>(told.whole().text()) {
+pub(super) fn usage(fields: &Fields<'_>) -> Option<(Usage, bool)> {
+    if let Ok(usage) = serde_json::from_str::<Usage>(fields.whole().text()) {
         let ours = ["input", "output", "cache_read", "cache_write", "reasoning", "cache_write_1h"];
-        return Some((usage, kinds::has_only(told, &ours)));
+        return Some((usage, kinds::has_only(fields, &ours)));
     }
-    let any = |names: [&str; 3]| names.into_iter().find_map(|name| told.number(name));
+    let any = |names: [&str; 3]| names.into_iter().find_map(|name| fields.number(name));
     let input = any(["input_tokens", "prompt_tokens", "inputTokens"]);
     let output = any(["output_tokens", "completion_tokens", "outputTokens"]);
     input.or(output)?;
@@ -137,11 +137,11 @@ pub(super) fn usage(told: &Fields<'_>) -> Option<(Usage, bool)> {
 
 /// The provenance of a prompt (R-002-15 to R-002-18).
 pub(super) fn provenance(steps: &Steps<'_>, call: &Step<'_>) -> Option<Provenance> {
-    let told = call.started.fields("prompt_provenance");
-    if !told.is_object() {
+    let fields = call.started.fields("prompt_provenance");
+    if !fields.is_object() {
         return None;
     }
-    let mut pieces: Vec<PromptPiece> = told
+    let mut pieces: Vec<PromptPiece> = fields
         .list("parts")
         .map(|part| PromptPiece {
             kind: part.string("type").unwrap_or_default(),
@@ -149,7 +149,7 @@ pub(super) fn provenance(steps: &Steps<'_>, call: &Step<'_>) -> Option<Provenanc
             span: None,
         })
         .collect();
-    for span in told.list("assembly") {
+    for span in fields.list("assembly") {
         let at = |name: &str| u32::try_from(span.number(name)?).ok();
         let (Some(part), Some(start), Some(end)) = (at("part"), at("start"), at("end")) else {
             continue;
@@ -169,17 +169,17 @@ pub(super) fn provenance(steps: &Steps<'_>, call: &Step<'_>) -> Option<Provenanc
         alike.any(|piece| sha256(piece.value.as_bytes()) == used.sha256)
     };
     let snapshots: Vec<SnapshotUse> = snapshots.filter(|used| !is_piece(used)).collect();
-    Some(Provenance { final_prompt: told.string("final_prompt"), pieces, snapshots })
+    Some(Provenance { final_prompt: fields.string("final_prompt"), pieces, snapshots })
 }
 
 /// The unmapped fields of a prompt's provenance.
-pub(super) fn left_of_provenance(told: &Fields<'_>) -> Option<Json> {
-    let mut left = Kept::new();
-    for (name, value) in told.each() {
+pub(super) fn unmapped_provenance(fields: &Fields<'_>) -> Option<Json> {
+    let mut left = FieldMap::new();
+    for (name, value) in fields.each() {
         let kept = match &*name {
-            "final_prompt" if told.is_text("final_prompt") || value == "null" => None,
-            "parts" if value.starts_with('[') => left_of_pieces(told),
-            "assembly" if is_assembly(told) => None,
+            "final_prompt" if fields.is_text("final_prompt") || value == "null" => None,
+            "parts" if value.starts_with('[') => unmapped_pieces(fields),
+            "assembly" if is_assembly(fields) => None,
             _ => Some(Json::checked(value)),
         };
         left.extend(kept.map(|kept| (name.into_owned(), kept)));
@@ -188,11 +188,15 @@ pub(super) fn left_of_provenance(told: &Fields<'_>) -> Option<Json> {
 }
 
 /// The unmapped fields of the pieces, by index.
-fn left_of_pieces(told: &Fields<'_>) -> Option<Json> {
-    let left = told.items("parts").enumerate().filter_map(|(index, (raw, piece))| {
-        let known: Vec<&str> =
+fn unmapped_pieces(fields: &Fields<'_>) -> Option<Json> {
+    let left = fields.items("parts").enumerate().filter_map(|(index, (raw, piece))| {
+        let mapped: Vec<&str> =
             ["type", "value"].into_iter().filter(|name| piece.is_text(name)).collect();
-        let kept = if piece.is_object() { but(&piece, &known) } else { Some(Json::checked(raw)) };
+        let kept = if piece.is_object() {
+            fields_except(&piece, &mapped)
+        } else {
+            Some(Json::checked(raw))
+        };
         Some((index, kept?))
     });
     let left: BTreeMap<usize, Json> = left.collect();
@@ -200,11 +204,11 @@ fn left_of_pieces(told: &Fields<'_>) -> Option<Json> {
 }
 
 /// True if all spans of `assembly` can be read, with at most one per piece.
-fn is_assembly(told: &Fields<'_>) -> bool {
-    let pieces = told.list("parts").count() as u64;
+fn is_assembly(fields: &Fields<'_>) -> bool {
+    let pieces = fields.list("parts").count() as u64;
     let mut placed = BTreeSet::new();
-    told.raw("assembly").is_none_or(|raw| raw.starts_with('['))
-        && told.items("assembly").all(|(_, span)| {
+    fields.raw("assembly").is_none_or(|raw| raw.starts_with('['))
+        && fields.items("assembly").all(|(_, span)| {
             let small = |name: &str| span.number(name).filter(|at| u32::try_from(*at).is_ok());
             small("part").is_some_and(|part| part < pieces && placed.insert(part))
                 && small("start").is_some()
@@ -214,8 +218,8 @@ fn is_assembly(told: &Fields<'_>) -> bool {
 }
 
 /// True if a snapshot used by a prompt has content that cannot be derived from the prompt.
-pub(super) fn shows_more(steps: &Steps<'_>, step: &Step<'_>) -> bool {
-    if !steps.own || says_something(&step.completed) {
+pub(super) fn snapshot_has_extra(steps: &Steps<'_>, step: &Step<'_>) -> bool {
+    if !steps.own || has_fields(&step.completed) {
         return true;
     }
     if step.label == "prompt.adaptations" {
@@ -228,7 +232,7 @@ pub(super) fn shows_more(steps: &Steps<'_>, step: &Step<'_>) -> bool {
 }
 
 /// True if the arguments of a model call have content that cannot be derived from its prompt.
-pub(super) fn says_more(arguments: &Fields<'_>, prompt: Option<&str>) -> bool {
+pub(super) fn arguments_have_extra(arguments: &Fields<'_>, prompt: Option<&str>) -> bool {
     let preview = |text: &str| text.chars().take(200).collect::<String>();
     arguments.each().any(|(name, value)| {
         let follows = name == "instructions_preview"

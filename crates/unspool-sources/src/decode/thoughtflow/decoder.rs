@@ -13,12 +13,12 @@ use unspool_core::part::Data;
 use unspool_core::telling::{Name, Telling};
 
 use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome};
-use super::rest::{Kept, data};
-use super::run::Run;
+use super::conversation::ConversationDecoder;
 use super::steps::{Calls, Steps};
+use super::unmapped::{FieldMap, data};
 
 /// The fields of a conversation (R-002-04).
-pub(super) const CONVERSATION: [&str; 7] =
+pub(super) const CONVERSATION_FIELDS: [&str; 7] =
     ["conversation_id", "channel", "status", "started_at", "ended_at", "duration_ms", "steps"];
 
 #[derive(Default, Serialize, Deserialize)]
@@ -33,10 +33,10 @@ pub(super) struct DocumentDecoder {
     /// The last turn, if its end is not recorded. It counts as running until another follows.
     unseen: Option<Name>,
     /// The unmapped fields of the session.
-    session: Kept,
+    session: FieldMap,
     /// Start and end of the session: from the head, and the range over all conversations.
     #[serde(rename = "told")]
-    told: [Option<Timestamp>; 2],
+    head_times: [Option<Timestamp>; 2],
     seen: Option<(Timestamp, Timestamp)>,
 }
 
@@ -65,8 +65,8 @@ impl Decoder for DocumentDecoder {
 
 impl DocumentDecoder {
     fn head(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>) -> RecordOutcome {
-        self.told = ["started_at", "ended_at"].map(|name| fields.time(name));
-        emit.at = self.told[0];
+        self.head_times = ["started_at", "ended_at"].map(|name| fields.time(name));
+        emit.at = self.head_times[0];
         if emit.at.is_some() {
             let (project, branch, version, cost_usd) = (None, None, None, None);
             emit.push(What::SessionTold { project, branch, version, cost_usd });
@@ -79,12 +79,14 @@ impl DocumentDecoder {
             _ => true,
         });
         self.session.extend(left.map(|(name, value)| (name.into_owned(), Json::checked(value))));
-        self.tell_session(emit)
+        self.emit_session(emit)
     }
 
     /// Emits the unmapped fields of the session, before the first prompt.
-    fn tell_session(&self, emit: &mut Emitter<'_>) -> RecordOutcome {
-        let Some(kept) = data(SESSION, &self.session).filter(|_| !self.session.is_empty()) else {
+    fn emit_session(&self, emit: &mut Emitter<'_>) -> RecordOutcome {
+        let Some(kept) =
+            data(SESSION_DATA_KIND, &self.session).filter(|_| !self.session.is_empty())
+        else {
             return RecordOutcome::Metadata;
         };
         emit.turn = Some(Name::Preamble);
@@ -104,17 +106,17 @@ impl DocumentDecoder {
         }
         // The session's times follow from its turns; different ones are kept. A start before the
         // first turn was already emitted with the head.
-        let [began, ended] = self.told;
+        let [began, ended] = self.head_times;
         let late = began.filter(|began| self.seen.is_some_and(|seen| seen.0 < *began));
         let ended = ended.filter(|ended| self.seen.is_none_or(|seen| seen.1 != *ended));
         if late.or(ended).is_none() {
             return if kept { RecordOutcome::InParts } else { RecordOutcome::Metadata };
         }
-        for (name, told) in [("started_at", late), ("ended_at", ended)] {
-            let kept = told.map(|told| Json::string(&format!("{told:.3}")));
-            self.session.extend(kept.map(|told| (name.to_owned(), told)));
+        for (name, time) in [("started_at", late), ("ended_at", ended)] {
+            let kept = time.map(|time| Json::string(&format!("{time:.3}")));
+            self.session.extend(kept.map(|time| (name.to_owned(), time)));
         }
-        self.tell_session(emit)
+        self.emit_session(emit)
     }
 
     fn conversation(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>) -> RecordOutcome {
@@ -133,19 +135,20 @@ impl DocumentDecoder {
         self.note_times(fields, &steps);
         let agent = steps.all.iter().find(|step| step.label == "assistant_call");
         let agent = agent.and_then(|call| call.started.string("name"));
-        if let Some(agent) = agent.filter(|_| !self.session.contains_key(AGENT)) {
-            self.session.insert(AGENT.to_owned(), Json::string(&agent));
-            self.tell_session(emit);
+        if let Some(agent) = agent.filter(|_| !self.session.contains_key(AGENT_FIELD)) {
+            self.session.insert(AGENT_FIELD.to_owned(), Json::string(&agent));
+            self.emit_session(emit);
         }
         // In our own documents, a conversation with a start or without an end is a turn even if it
         // has no prompt.
         let began = fields.time("started_at").is_some() || fields.is("status", "unknown");
-        let early = number == 1 && steps.asked.is_empty() && !(steps.own && began);
+        let early = number == 1 && steps.prompt.is_empty() && !(steps.own && began);
         let turn = if early { Name::Preamble } else { Name::Prompt(id.clone()) };
         emit.turn = Some(turn.clone());
-        let agent = self.session.get(AGENT).and_then(Json::read).unwrap_or_default();
-        let mut run = Run::new(&id, early, agent, &steps, &self.calls, &mut self.ids);
-        run.tell(emit, fields);
+        let agent = self.session.get(AGENT_FIELD).and_then(Json::read).unwrap_or_default();
+        let mut run =
+            ConversationDecoder::new(&id, early, agent, &steps, &self.calls, &mut self.ids);
+        run.decode(emit, fields);
         if !run.ended {
             self.unseen = Some(turn);
         }
@@ -164,5 +167,5 @@ impl DocumentDecoder {
 
 /// The kind of the data part with the session's unmapped fields, and its field for the agent: the
 /// name in the model calls.
-pub(super) const SESSION: &str = "thoughtflow-session";
-const AGENT: &str = "name";
+pub(super) const SESSION_DATA_KIND: &str = "thoughtflow-session";
+const AGENT_FIELD: &str = "name";

@@ -7,11 +7,11 @@ use unspool_core::event::{AgentEnd, AgentRef, SaidDetail, Voice, What};
 use unspool_core::part::{Body, Patch, SkillLoad};
 
 use super::super::{Emitter, Fields};
+use super::conversation::{ConversationDecoder, Prose};
 use super::kinds;
-use super::run::{Prose, Run};
 use super::steps::{Step, name};
 
-impl Run<'_, '_> {
+impl ConversationDecoder<'_, '_> {
     pub(super) fn generic(
         &mut self,
         emit: &mut Emitter<'_>,
@@ -35,10 +35,10 @@ impl Run<'_, '_> {
     }
 
     fn thought(&mut self, emit: &mut Emitter<'_>, step: &Step<'_>, payload: &Fields<'_>) -> bool {
-        let known = ["text", "duration_ms", "redacted", "signature", "signer", "open"];
+        let mapped = ["text", "duration_ms", "redacted", "signature", "signer", "open"];
         let text = payload.string("text").unwrap_or_default();
         let redacted = payload.flag("redacted");
-        if !kinds::has_only(payload, &known) || (text.trim().is_empty() && !redacted) {
+        if !kinds::has_only(payload, &mapped) || (text.trim().is_empty() && !redacted) {
             return false;
         }
         let open = payload.flag("open");
@@ -49,13 +49,13 @@ impl Run<'_, '_> {
                 "open" | "redacted" => payload.truth(name).is_some(),
                 _ => payload.number(name).is_some(),
             };
-            let told =
+            let reported =
                 !open || ["text", "open"].contains(name) || payload.truth(name) == Some(false);
-            !payload.has(name) || readable && told
+            !payload.has(name) || readable && reported
         };
-        let mut read: Vec<&str> = known.into_iter().filter(read).collect();
+        let mut read: Vec<&str> = mapped.into_iter().filter(read).collect();
         read.push("kind");
-        self.rest.keep_but(step.index, "payload", payload, &read);
+        self.rest.keep_except(step.index, "payload", payload, &read);
         let detail = SaidDetail {
             signature: payload.string("signature"),
             signer: payload.string("signer"),
@@ -68,10 +68,10 @@ impl Run<'_, '_> {
     }
 
     fn agents(&mut self, emit: &mut Emitter<'_>, step: &Step<'_>, payload: &Fields<'_>) -> bool {
-        let known = ["id", "name", "task", "state", "background", "activity", "session"];
+        let mapped = ["id", "name", "task", "state", "background", "activity", "session"];
         let call = payload.text("call_id").filter(|id| !id.is_empty());
         let all: Vec<Fields<'_>> = payload.list("agents").collect();
-        let ours = |agent: &Fields<'_>| kinds::has_only(agent, &known);
+        let ours = |agent: &Fields<'_>| kinds::has_only(agent, &mapped);
         let Some(call) = call.filter(|_| !all.is_empty() && all.iter().all(ours)) else {
             return false;
         };
@@ -79,18 +79,18 @@ impl Run<'_, '_> {
             return false;
         }
         let call = self.steps.id_of_call(step, &call);
-        for told in all {
-            let id = told.text("id").filter(|id| !id.is_empty() && !id.starts_with("temp_"));
+        for reported in all {
+            let id = reported.text("id").filter(|id| !id.is_empty() && !id.starts_with("temp_"));
             let agent = AgentRef { call: Some(call.clone()), id: id.map(Arc::from) };
-            let text = |name: &str| told.string(name).unwrap_or_default();
-            let background = told.flag("background");
+            let text = |name: &str| reported.string(name).unwrap_or_default();
+            let background = reported.flag("background");
             let (name, task) = (text("name"), text("task"));
             emit.push(What::AgentStarted { agent: agent.clone(), name, task, background });
-            if let Some(activity) = told.string("activity") {
+            if let Some(activity) = reported.string("activity") {
                 let (agent, activity) = (agent.clone(), Some(activity));
                 emit.push(What::AgentProgressed { agent, activity, background });
             }
-            let end = match told.text("state").as_deref() {
+            let end = match reported.text("state").as_deref() {
                 Some("completed") => AgentEnd::Completed,
                 Some("failed") => AgentEnd::Failed,
                 Some("interrupted") => AgentEnd::Interrupted,

@@ -11,7 +11,7 @@ use super::super::Fields;
 /// Parses a part of our kinds. A payload with any other field is not ours.
 pub(super) fn body(payload: &Fields<'_>) -> Option<Body> {
     let kind = Kind::of_name(&payload.text("kind")?)?;
-    let known: &[&str] = match kind {
+    let mapped: &[&str] = match kind {
         Kind::Interjection => &["text"],
         Kind::TaskList => &["items"],
         Kind::SkillLoad => &["name", "call_id", "text"],
@@ -27,7 +27,7 @@ pub(super) fn body(payload: &Fields<'_>) -> Option<Body> {
         // These have step labels of their own, or are read by `generic.rs`.
         Kind::Text | Kind::Reasoning | Kind::Tool | Kind::Agent => return None,
     };
-    if !has_only(payload, known) {
+    if !has_only(payload, mapped) {
         return None;
     }
     Some(match kind {
@@ -51,8 +51,8 @@ pub(super) fn body(payload: &Fields<'_>) -> Option<Body> {
 }
 
 /// True if a payload has no fields but `kind` and these.
-pub(super) fn has_only(payload: &Fields<'_>, known: &[&str]) -> bool {
-    payload.names().all(|name| name == "kind" || known.contains(&&*name))
+pub(super) fn has_only(payload: &Fields<'_>, mapped: &[&str]) -> bool {
+    payload.names().all(|name| name == "kind" || mapped.contains(&&*name))
 }
 
 fn read<T: DeserializeOwned>(payload: &Fields<'_>) -> Option<T> {

@@ -5,13 +5,13 @@
 //! Fields that no part can hold are kept beside the conversation (`unmapped.rs`).
 
 mod call;
+mod conversation;
 mod decoder;
 mod generic;
 mod kinds;
-mod rest;
-mod run;
 mod steps;
 mod tool;
+mod unmapped;
 
 use unspool_core::telling::Telling;
 
@@ -28,7 +28,7 @@ pub const DOCUMENT: Format = Format {
 };
 
 /// The fields of a document beside its conversations (R-002-04).
-const HEAD: [&str; 3] = ["session_id", "started_at", "ended_at"];
+const HEAD_FIELDS: [&str; 3] = ["session_id", "started_at", "ended_at"];
 
 fn recognise<'a>(fields: &Fields<'a>) -> Option<RecordOwner<'a>> {
     if is_conversation(fields) {
@@ -37,9 +37,9 @@ fn recognise<'a>(fields: &Fields<'a>) -> Option<RecordOwner<'a>> {
     // Other formats with a `session_id` have more fields. A head with extra fields is recognised by
     // the conversations after it.
     let is_empty = fields.raw("conversations") == Some("[]");
-    let is_head = fields.names().count() == HEAD.len() && {
+    let is_head = fields.names().count() == HEAD_FIELDS.len() && {
         let mut names = fields.names();
-        names.all(|name| HEAD.contains(&&*name))
+        names.all(|name| HEAD_FIELDS.contains(&&*name))
     };
     let id = fields.text("session_id").filter(|id| (is_head || is_empty) && !id.is_empty())?;
     Some(RecordOwner::Session(id))

@@ -14,7 +14,7 @@ use unspool_core::part::ToolState;
 use unspool_core::telling::Name;
 
 use super::super::Fields;
-use super::rest::is_own;
+use super::unmapped::is_own;
 use super::{call, kinds};
 
 /// One step.
@@ -30,7 +30,7 @@ pub(super) struct Step<'a> {
 }
 
 /// The fields of a step (R-002-05).
-pub(super) const STEP: [&str; 8] = [
+pub(super) const STEP_FIELDS: [&str; 8] = [
     "step_id",
     "label",
     "depends_on",
@@ -43,8 +43,8 @@ pub(super) const STEP: [&str; 8] = [
 
 impl<'a> Step<'a> {
     fn of(index: usize, fields: Fields<'a>, taken: &mut BTreeSet<String>) -> Step<'a> {
-        let told = fields.string("step_id").filter(|id| !id.is_empty());
-        let id = match told {
+        let source_id = fields.string("step_id").filter(|id| !id.is_empty());
+        let id = match source_id {
             Some(id) if taken.insert(id.clone()) => id,
             Some(id) => format!("{id} #{index}"),
             None => format!("#{index}"),
@@ -85,13 +85,13 @@ impl<'a> Step<'a> {
     }
 
     /// Its id in the document, if not empty.
-    pub fn told_id(&self) -> Option<Cow<'a, str>> {
+    pub fn source_id(&self) -> Option<Cow<'a, str>> {
         self.fields.text("step_id").filter(|id| !id.is_empty())
     }
 
     /// Its non-empty payload, or both merged, where `payload_completed` wins (R-002-05).
     pub fn payload(&self) -> Option<Payload<'a>> {
-        match (says_something(&self.started), says_something(&self.completed)) {
+        match (has_fields(&self.started), has_fields(&self.completed)) {
             (true, false) => Some(Payload::One(self.started)),
             (false, true) => Some(Payload::One(self.completed)),
             (true, true) => Some(Payload::Both(self.both())),
@@ -113,13 +113,13 @@ impl<'a> Step<'a> {
     }
 
     /// True if it can be part of a prompt, or is the trigger of a turn without one.
-    fn is_asked(&self) -> bool {
+    fn is_prompt(&self) -> bool {
         match &*self.label {
             "user_message" => !self.started.is("kind", "interjection"),
             "generic" => {
-                let given = self.started.is_object() && !says_something(&self.completed);
-                let known = || kinds::body(&self.started).is_some() || self.trigger().is_some();
-                given && known()
+                let given = self.started.is_object() && !has_fields(&self.completed);
+                let readable = || kinds::body(&self.started).is_some() || self.trigger().is_some();
+                given && readable()
             }
             _ => false,
         }
@@ -141,7 +141,7 @@ pub(super) enum Payload<'a> {
 }
 
 /// True if a payload has any field; an empty object counts as none.
-pub(super) fn says_something(payload: &Fields<'_>) -> bool {
+pub(super) fn has_fields(payload: &Fields<'_>) -> bool {
     payload.names().next().is_some()
 }
 
@@ -183,9 +183,9 @@ impl Calls {
 pub(super) struct Steps<'a> {
     pub all: Vec<Step<'a>>,
     /// Indexes of the steps that form the prompt.
-    pub asked: BTreeSet<usize>,
+    pub prompt: BTreeSet<usize>,
     /// The calls, by the index of their step.
-    calls: BTreeMap<usize, Called>,
+    calls: BTreeMap<usize, StepCall>,
     /// The steps that make calls, by their id in the document.
     by_step: BTreeMap<String, usize>,
     /// The same, by call id. Several steps may share one.
@@ -202,7 +202,7 @@ pub(super) struct Steps<'a> {
 }
 
 /// A call that a step makes.
-pub(super) struct Called {
+pub(super) struct StepCall {
     pub call: Call,
     /// The step itself records how it ended.
     pub ended: bool,
@@ -218,7 +218,7 @@ impl<'a> Steps<'a> {
             .collect();
         let own = is_own(conversation) && all.iter().all(|step| is_own(&step.id));
         let mut steps = Steps {
-            asked: asked(&all),
+            prompt: prompt(&all),
             calls: BTreeMap::new(),
             by_step: BTreeMap::new(),
             by_call: BTreeMap::new(),
@@ -230,20 +230,20 @@ impl<'a> Steps<'a> {
             own,
         };
         for step in &steps.all {
-            let told = step.told_id().map(Cow::into_owned);
+            let source_id = step.source_id().map(Cow::into_owned);
             match &*step.label {
                 "tool_call" => {
                     let call = calls.of(conversation, step);
                     if let Some(id) = step.text("call_id").filter(|id| !id.is_empty()) {
                         steps.by_call.entry(id.into_owned()).or_default().push(step.index);
                     }
-                    if let Some(told) = told {
-                        steps.by_step.entry(told).or_insert(step.index);
+                    if let Some(source_id) = source_id {
+                        steps.by_step.entry(source_id).or_insert(step.index);
                     }
                     let ended = call::state(&step.completed).is_some_and(ToolState::is_terminal);
-                    steps.calls.insert(step.index, Called { call, ended });
+                    steps.calls.insert(step.index, StepCall { call, ended });
                 }
-                "assistant_call" => steps.model_calls.extend(told),
+                "assistant_call" => steps.model_calls.extend(source_id),
                 _ => {}
             }
         }
@@ -262,7 +262,7 @@ impl<'a> Steps<'a> {
             .flat_map(|step| step.depends_on.iter().map(String::as_str))
             .collect();
         for step in self.all.iter().filter(|step| step.is_snapshot() && step.is_sound()) {
-            if let Some(id) = step.told_id().filter(|id| on.contains(&**id)) {
+            if let Some(id) = step.source_id().filter(|id| on.contains(&**id)) {
                 self.used.insert(step.index);
                 self.used_by_id.entry(id.into_owned()).or_default().push(step.index);
             }
@@ -286,7 +286,7 @@ impl<'a> Steps<'a> {
     }
 
     /// The call of an output and its step: the one that the output depends on, or has the id of.
-    pub fn called(&self, step: &Step<'_>) -> Option<(&Called, &Step<'a>)> {
+    pub fn called(&self, step: &Step<'_>) -> Option<(&StepCall, &Step<'a>)> {
         let on = step.depends_on.iter().find_map(|id| self.by_step.get(id)).copied();
         let index = on.or_else(|| self.call_named(step, &step.text("call_id")?))?;
         Some((self.calls.get(&index)?, self.all.get(index)?))
@@ -324,16 +324,16 @@ impl<'a> Steps<'a> {
 
     /// True if a step becomes one or more parts.
     pub fn is_part(&self, step: &Step<'_>) -> bool {
-        let other = self.asked.contains(&step.index) || self.used.contains(&step.index);
+        let other = self.prompt.contains(&step.index) || self.used.contains(&step.index);
         !other && step.label != "assistant_call"
     }
 }
 
 /// The steps that form the prompt. They come first; only snapshots may precede them.
-fn asked(all: &[Step<'_>]) -> BTreeSet<usize> {
+fn prompt(all: &[Step<'_>]) -> BTreeSet<usize> {
     let first =
-        all.iter().take_while(|step| step.is_sound() && (step.is_snapshot() || step.is_asked()));
-    first.filter(|step| step.is_asked()).map(|step| step.index).collect()
+        all.iter().take_while(|step| step.is_sound() && (step.is_snapshot() || step.is_prompt()));
+    first.filter(|step| step.is_prompt()).map(|step| step.index).collect()
 }
 
 /// The name of the part of a step.

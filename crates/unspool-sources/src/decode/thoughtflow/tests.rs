@@ -28,7 +28,7 @@ fn lines_of(path: &Path) -> Vec<(u64, String)> {
 }
 
 #[test]
-fn law_2_a_decoder_that_is_saved_behind_every_record_tells_the_same() {
+fn law_2_resuming_after_every_record_emits_the_same_events() {
     let recordings = recordings();
     assert!(recordings.len() >= 2);
     for path in recordings {
@@ -65,7 +65,7 @@ fn run(status: &str, steps: &str) -> String {
     )
 }
 
-const ASKED: &str = r#"{"step_id":"u","label":"user_message","payload_started":{"text":"hi"}}"#;
+const USER_STEP: &str = r#"{"step_id":"u","label":"user_message","payload_started":{"text":"hi"}}"#;
 
 #[test]
 fn a_status_says_how_a_turn_ended_and_an_unknown_one_nothing() {
@@ -77,11 +77,11 @@ fn a_status_says_how_a_turn_ended_and_an_unknown_one_nothing() {
         ("unknown", "running"),
         ("paused", "running"),
     ] {
-        let transcript = read(&run(status, ASKED));
+        let transcript = read(&run(status, USER_STEP));
         assert_eq!(transcript.turns[0].state.name(), state, "{status}");
     }
     // A turn without a recorded end becomes unknown when another conversation follows.
-    let first = run("unknown", ASKED);
+    let first = run("unknown", USER_STEP);
     let second = first.replace("\"c\"", "\"d\"");
     let (_, second) = second.split_once("\"conversations\":[").unwrap();
     let both = first.replace("]}", "]}@").replacen("]}@]}@", &format!("]}},{second}"), 1);
@@ -102,15 +102,15 @@ fn steps_that_cannot_be_read_are_kept_whole() {
         r#"{"label":7,"depends_on":{"a":1}}"#,
         "{}",
     ] {
-        let transcript = read(&run("unknown", &format!("{ASKED},{step}")));
+        let transcript = read(&run("unknown", &format!("{USER_STEP},{step}")));
         let Body::Data(data) = &transcript.turns[0].parts[0].body else { panic!("{step}") };
-        let told: serde_json::Value = serde_json::from_str(step).unwrap();
-        assert_eq!(data.payload.value(), told, "{step}");
+        let expected: serde_json::Value = serde_json::from_str(step).unwrap();
+        assert_eq!(data.payload.value(), expected, "{step}");
     }
 }
 
 #[test]
-fn an_end_that_only_the_rule_of_ends_told_is_told_by_it_again() {
+fn an_end_notice_that_was_derived_is_derived_again() {
     let id = |letter: &str| letter.repeat(20);
     let (turn, user, end) = (id("a"), format!("{}-user-0", id("a")), id("b"));
     let steps = format!(
@@ -124,9 +124,11 @@ fn an_end_that_only_the_rule_of_ends_told_is_told_by_it_again() {
     let fields = outline.read(line).unwrap();
     let record = Record { source: 0, line: 1, offset: 0, text: line };
     decoder.decode(&record, &fields, &mut events);
-    let told: Vec<&What> = events.iter().map(|event| &event.what).collect();
+    let expected: Vec<&What> = events.iter().map(|event| &event.what).collect();
     let why = EndReason::Failed(Some("out of luck".to_owned()));
-    assert!(matches!(&told[..], [What::TurnStarted { .. }, What::TurnEnded(end)] if *end == why));
+    assert!(
+        matches!(&expected[..], [What::TurnStarted { .. }, What::TurnEnded(end)] if *end == why)
+    );
     let transcript = read(&document);
     let [part] = &transcript.turns[0].parts[..] else { panic!("one part") };
     assert!(matches!(&part.body, Body::Error(error) if error.text == "out of luck"));
@@ -163,7 +165,7 @@ fn calls_without_ids_of_their_own_are_several() {
                 r#"{{{id}"label":"tool_call","payload_started":{{"name":"{name}"}},"payload_completed":{{"output":"{name}!"}}}}"#
             )
         };
-        let steps = format!("{ASKED},{},{}", call("one"), call("two"));
+        let steps = format!("{USER_STEP},{},{}", call("one"), call("two"));
         let expected = [tool("one", "completed", "one!"), tool("two", "completed", "two!")];
         assert_eq!(tools(&read(&run("completed", &steps))), expected, "{id}");
     }
@@ -173,7 +175,7 @@ fn calls_without_ids_of_their_own_are_several() {
 fn a_call_that_gave_an_error_failed() {
     let steps = |completed: &str| {
         format!(
-            r#"{ASKED},{{"step_id":"t","label":"tool_call","payload_started":{{"name":"x"}},"payload_completed":{completed}}}"#
+            r#"{USER_STEP},{{"step_id":"t","label":"tool_call","payload_started":{{"name":"x"}},"payload_completed":{completed}}}"#
         )
     };
     for (completed, state, output) in [
@@ -205,12 +207,12 @@ fn a_step_may_have_both_payloads() {
     ] {
         let on = if output.contains("call_id") { "" } else { r#""depends_on":"t","# };
         let steps =
-            format!(r#"{ASKED},{call},{{"step_id":"o",{on}"label":"tool_output",{output}}}"#);
+            format!(r#"{USER_STEP},{call},{{"step_id":"o",{on}"label":"tool_output",{output}}}"#);
         let transcript = read(&run("completed", &steps));
         assert_eq!(tools(&transcript), [tool("x", "completed", "all")], "{output}");
     }
     let thought = r#"{"step_id":"r","label":"generic","payload_started":{"kind":"reasoning","text":"hm"},"payload_completed":{"text":"hmm"}}"#;
-    let transcript = read(&run("completed", &format!("{ASKED},{thought}")));
+    let transcript = read(&run("completed", &format!("{USER_STEP},{thought}")));
     let Body::Reasoning(reasoning) = &transcript.turns[0].parts[0].body else { panic!() };
     assert_eq!(reasoning.text, "hmm");
     let rest = kept(&transcript, "thoughtflow-conversation");
@@ -232,7 +234,7 @@ fn an_output_goes_to_the_nearest_call_before_it() {
     let agent = r#"{"label":"generic","payload_completed":{"kind":"agent","call_id":"call_0","agents":[{"id":"a1","name":"n","task":"t","state":"completed"}]}}"#;
     let patch = r#"{"label":"generic","payload_completed":{"kind":"patch","path":"p","diff":"d","call_id":"call_0"}}"#;
     let steps = [
-        ASKED.to_owned(),
+        USER_STEP.to_owned(),
         call("one"),
         gave("1"),
         call("two"),
@@ -328,7 +330,7 @@ fn a_field_that_is_not_what_it_should_be_is_kept() {
             "1.5",
         ),
     ] {
-        let transcript = read(&run("completed", &format!("{ASKED},{step}")));
+        let transcript = read(&run("completed", &format!("{USER_STEP},{step}")));
         let rest = kept(&transcript, "thoughtflow-conversation");
         let expected: serde_json::Value = serde_json::from_str(value).unwrap();
         assert_eq!(rest.pointer(&format!("/steps/1/{place}")), Some(&expected), "{step}\n{rest}");
@@ -347,7 +349,7 @@ fn session_of(document: &str) -> (String, Transcript) {
 #[test]
 fn a_document_is_named_by_its_head_however_much_that_says() {
     // R-002-04: also while the session is running.
-    let whole = run("completed", ASKED);
+    let whole = run("completed", USER_STEP);
     let (_, behind) = whole.split_once(r#""ended_at":null,"#).unwrap();
     for (head, left) in [
         (r#""session_id":"s","started_at":"2026-11-14T09:00:00.000Z""#, "null"),
@@ -371,7 +373,7 @@ fn a_document_is_named_by_its_head_however_much_that_says() {
 
 #[test]
 fn what_stands_behind_the_conversations_belongs_to_none_of_them() {
-    let document = run("completed", ASKED);
+    let document = run("completed", USER_STEP);
     let document = format!(r#"{},"note":"n"}}"#, document.strip_suffix('}').unwrap());
     let transcript = read(&document);
     let numbers: Vec<u32> = transcript.turns.iter().map(|turn| turn.number).collect();
@@ -384,10 +386,10 @@ fn what_stands_behind_the_conversations_belongs_to_none_of_them() {
 }
 
 #[test]
-fn what_is_still_growing_is_told_anew_by_a_document_that_grew() {
+fn open_parts_grow_when_the_document_grows() {
     let steps = |text: &str, input: &str| {
         format!(
-            r#"{ASKED},{{"step_id":"a","label":"assistant_message","payload_completed":{{"text":"{text}","open":true}}}},{{"step_id":"t","label":"tool_call","payload_started":{{"name":"x","call_id":"k","arguments_text":"{input}"}},"payload_completed":{{"state":"pending"}}}}"#
+            r#"{USER_STEP},{{"step_id":"a","label":"assistant_message","payload_completed":{{"text":"{text}","open":true}}}},{{"step_id":"t","label":"tool_call","payload_started":{{"name":"x","call_id":"k","arguments_text":"{input}"}},"payload_completed":{{"state":"pending"}}}}"#
         )
     };
     let mut session_set = SessionSet::default();
@@ -414,7 +416,7 @@ fn a_long_conversation_is_read_to_its_end() {
         )
     };
     let steps: String = (0..70_000).map(said).collect();
-    let transcript = read(&run("completed", &format!("{ASKED}{steps}")));
+    let transcript = read(&run("completed", &format!("{USER_STEP}{steps}")));
     let words: Vec<&str> =
         transcript.turns[0].parts.iter().filter_map(|part| part.body.prose()).collect();
     assert_eq!((words.len(), words.last()), (70_000, Some(&"69999")));

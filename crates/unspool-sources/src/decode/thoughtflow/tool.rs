@@ -4,37 +4,37 @@ use unspool_core::event::{Call, ToolEnd, What};
 use unspool_core::part::ToolState;
 
 use super::super::{Emitter, Fields};
-use super::run::Run;
+use super::conversation::ConversationDecoder;
 use super::steps::Step;
 use super::{call, kinds};
 
-impl Run<'_, '_> {
+impl ConversationDecoder<'_, '_> {
     pub(super) fn tool_call(&mut self, emit: &mut Emitter<'_>, step: &Step<'_>) -> bool {
         let (started, completed) = (&step.started, &step.completed);
         let call = self.steps.call(step);
         let state = call::state(completed);
-        call::tell(emit, &call, started, state != Some(ToolState::Pending));
-        let mut known = call::read_of_call(started);
-        let mut came = call::read_of_outcome(completed);
-        let asked = started.fields("question");
-        if let Some(question) = call::question(&asked) {
+        call::emit_call(emit, &call, started, state != Some(ToolState::Pending));
+        let mut known = call::mapped_call_fields(started);
+        let mut came = call::mapped_outcome_fields(completed);
+        let request = started.fields("question");
+        if let Some(question) = call::question(&request) {
             let (tool, call) = (started.string("name").unwrap_or_default(), call.clone());
             emit.push(What::QuestionAsked { call, tool, question, requested: true });
-            let whole = kinds::has_only(&asked, &["request_id", "items"]);
+            let whole = kinds::has_only(&request, &["request_id", "items"]);
             known.extend(whole.then_some("question"));
         }
-        let told = completed.fields("answer");
-        if let Some(answer) = call::answer(&told) {
+        let reported = completed.fields("answer");
+        if let Some(answer) = call::answer(&reported) {
             emit.push(What::QuestionAnswered { call: call.clone(), answer });
-            let whole = kinds::has_only(&told, &["decision", "text", "choices", "observed"]);
+            let whole = kinds::has_only(&reported, &["decision", "text", "choices", "observed"]);
             came.extend(whole.then_some("answer"));
         }
         came.extend(state.map(|_| "state"));
-        self.rest.keep_but(step.index, "payload_started", started, &known);
-        self.rest.keep_but(step.index, "payload_completed", completed, &came);
+        self.rest.keep_except(step.index, "payload_started", started, &known);
+        self.rest.keep_except(step.index, "payload_completed", completed, &came);
         let outcome = call::outcome(completed);
         if outcome.is_some() {
-            self.gave.insert(call.clone());
+            self.with_output.insert(call.clone());
         }
         let end = match (state, &outcome) {
             (Some(state), _) => call::end(state),
@@ -50,7 +50,7 @@ impl Run<'_, '_> {
     }
 
     /// The output of a call. An output without a call becomes a call at its own place (R-002-44).
-    pub(super) fn tool_gave(
+    pub(super) fn tool_output(
         &mut self,
         emit: &mut Emitter<'_>,
         step: &Step<'_>,
@@ -64,18 +64,18 @@ impl Run<'_, '_> {
             (None, Some(id)) => Call::Id((&**id).into()),
             (None, None) => steps.call(step),
         };
-        if !self.gave.insert(call.clone()) {
+        if !self.with_output.insert(call.clone()) {
             return false;
         }
         let elsewhere = id.as_ref().is_some_and(|id| self.calls.has(id));
         if known.is_none() && !elsewhere {
-            call::tell(emit, &call, payload, true);
+            call::emit_call(emit, &call, payload, true);
         }
         let outcome = call::outcome(payload).unwrap_or_default();
         let failed = step.label == "tool_error" || call::says_error(payload);
         let usual = if failed { ToolState::Failed } else { ToolState::Completed };
         let state = call::state(payload);
-        let mut fields = call::read_of_outcome(payload);
+        let mut fields = call::mapped_outcome_fields(payload);
         fields.extend(state.map(|_| "state"));
         // Fields that repeat those of the call.
         let said = |name: &&str| {
@@ -84,10 +84,10 @@ impl Run<'_, '_> {
                     .is_none_or(|(_, of)| of.text(name).is_none_or(|own| payload.is(name, &own)))
         };
         fields.extend(["name", "call_id"].into_iter().filter(said));
-        self.rest.keep_but(step.index, "payload", payload, &fields);
+        self.rest.keep_except(step.index, "payload", payload, &fields);
         emit.at = step.ended().or(step.began());
-        let told = known.is_some_and(|(called, _)| called.ended);
-        match call::end(state.unwrap_or(usual)).filter(|_| !told) {
+        let reported = known.is_some_and(|(called, _)| called.ended);
+        match call::end(state.unwrap_or(usual)).filter(|_| !reported) {
             Some(end) => emit.push(What::ToolEnded { call, end, outcome }),
             // The call's own step has its end, or the call has not ended.
             None => emit.push(What::ToolRefined { call, outcome }),

@@ -13,12 +13,12 @@ use unspool_core::session::Trigger;
 use unspool_core::telling::Name;
 
 use super::super::{Emitter, Fields, JsonOutline};
-use super::decoder::CONVERSATION;
-use super::rest::Rest;
-use super::steps::{Calls, Payload, STEP, Step, Steps, name};
+use super::decoder::CONVERSATION_FIELDS;
+use super::steps::{Calls, Payload, STEP_FIELDS, Step, Steps, name};
+use super::unmapped::UnmappedFields;
 use super::{call, kinds};
 
-pub(super) struct Run<'r, 'a> {
+pub(super) struct ConversationDecoder<'r, 'a> {
     pub(super) id: &'r Arc<str>,
     /// The conversation comes before the first prompt.
     pub(super) early: bool,
@@ -27,14 +27,14 @@ pub(super) struct Run<'r, 'a> {
     pub(super) steps: &'r Steps<'a>,
     pub(super) calls: &'r Calls,
     ids: &'r mut BTreeSet<u64>,
-    pub(super) rest: Rest,
+    pub(super) rest: UnmappedFields,
     /// Calls that have an output. A second output would replace the first.
-    pub(super) gave: FxHashSet<Call>,
+    pub(super) with_output: FxHashSet<Call>,
     /// The end of the turn was emitted.
     pub ended: bool,
 }
 
-impl<'r, 'a> Run<'r, 'a> {
+impl<'r, 'a> ConversationDecoder<'r, 'a> {
     pub fn new(
         id: &'r Arc<str>,
         early: bool,
@@ -42,18 +42,18 @@ impl<'r, 'a> Run<'r, 'a> {
         steps: &'r Steps<'a>,
         calls: &'r Calls,
         ids: &'r mut BTreeSet<u64>,
-    ) -> Run<'r, 'a> {
-        let (rest, gave) = (Rest::default(), FxHashSet::default());
-        Run { id, early, agent, steps, calls, ids, rest, gave, ended: false }
+    ) -> ConversationDecoder<'r, 'a> {
+        let (rest, with_output) = (UnmappedFields::default(), FxHashSet::default());
+        ConversationDecoder { id, early, agent, steps, calls, ids, rest, with_output, ended: false }
     }
 
-    pub fn tell(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>) {
+    pub fn decode(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>) {
         self.keep_fields(fields);
         emit.at = fields.time("started_at");
-        self.ask(emit);
+        self.start_turn(emit);
         let ending = self.ending(fields);
         for step in &self.steps.all {
-            if !self.steps.asked.contains(&step.index) && Some(step.index) != ending {
+            if !self.steps.prompt.contains(&step.index) && Some(step.index) != ending {
                 self.step(emit, step);
             }
         }
@@ -83,13 +83,13 @@ impl<'r, 'a> Run<'r, 'a> {
                 "channel" => value != "\"text\"",
                 "status" => !["completed", "aborted", "error", "unknown"]
                     .iter()
-                    .any(|known| fields.is("status", known)),
+                    .any(|mapped| fields.is("status", mapped)),
                 "conversation_id" => !fields.is_text("conversation_id"),
                 "started_at" | "ended_at" if steps.own => {
                     fields.has(&field) && fields.time(&field).is_none()
                 }
                 "started_at" | "ended_at" | "duration_ms" => !steps.own && value != "null",
-                other => !CONVERSATION.contains(&other),
+                other => !CONVERSATION_FIELDS.contains(&other),
             };
             if keep {
                 self.rest.fields.insert(field.into_owned(), Json::checked(value));
@@ -102,20 +102,20 @@ impl<'r, 'a> Run<'r, 'a> {
         }
     }
 
-    fn ask(&mut self, emit: &mut Emitter<'_>) {
+    fn start_turn(&mut self, emit: &mut Emitter<'_>) {
         let mut trigger = Trigger::User;
         let mut user = Vec::new();
-        let asked = |step: &&Step<'_>| self.steps.asked.contains(&step.index);
-        for step in self.steps.all.iter().filter(asked) {
-            let told = step
+        let prompt = |step: &&Step<'_>| self.steps.prompt.contains(&step.index);
+        for step in self.steps.all.iter().filter(prompt) {
+            let reported = step
                 .text("trigger")
                 .filter(|_| step.label == "user_message" || step.trigger().is_some());
-            match told.as_deref().map(Trigger::of_name) {
+            match reported.as_deref().map(Trigger::of_name) {
                 Some(Some(named)) => trigger = named,
-                Some(None) => self.rest.keep_told(step.index, &step.started, "trigger"),
+                Some(None) => self.rest.keep_present(step.index, &step.started, "trigger"),
                 None => {}
             }
-            user.extend(self.asked(step));
+            user.extend(self.prompt(step));
         }
         if self.early && emit.at.is_none() {
             return;
@@ -125,7 +125,7 @@ impl<'r, 'a> Run<'r, 'a> {
     }
 
     /// One part of the prompt.
-    fn asked(&mut self, step: &Step<'_>) -> Option<Body> {
+    fn prompt(&mut self, step: &Step<'_>) -> Option<Body> {
         if step.label != "user_message" {
             self.keep_around(step);
             // A trigger step has no text.
@@ -154,11 +154,11 @@ impl<'r, 'a> Run<'r, 'a> {
     /// Keeps the fields of a step outside its payloads, unless they follow from the parts.
     fn keep_around(&mut self, step: &Step<'_>) {
         for (field, value) in step.fields.each() {
-            let known = STEP.contains(&&*field);
+            let mapped = STEP_FIELDS.contains(&&*field);
             let payload = field.starts_with("payload_") || field == "label";
             let time = matches!(&*field, "started_at" | "ended_at");
             let follows = self.steps.own && !(time && step.fields.time(&field).is_none());
-            if !known || !payload && !follows && value != "null" {
+            if !mapped || !payload && !follows && value != "null" {
                 self.rest.keep(step.index, &field, Json::checked(value));
             }
         }
@@ -166,27 +166,29 @@ impl<'r, 'a> Run<'r, 'a> {
 
     fn step(&mut self, emit: &mut Emitter<'_>, step: &Step<'_>) {
         emit.at = step.began();
-        let told = step.is_sound()
+        let reported = step.is_sound()
             && match &*step.label {
                 "user_message" => self.interjected(emit, step),
                 "assistant_call" => self.model_call(emit, step),
                 "assistant_message" => self.said(emit, step),
                 "tool_call" => self.tool_call(emit, step),
                 "tool_output" | "tool_error" => {
-                    self.carries(step, |run, payload| run.tool_gave(emit, step, payload))
+                    self.with_payload(step, |run, payload| run.tool_output(emit, step, payload))
                 }
-                "generic" => self.carries(step, |run, payload| run.generic(emit, step, payload)),
+                "generic" => {
+                    self.with_payload(step, |run, payload| run.generic(emit, step, payload))
+                }
                 _ if self.steps.used.contains(&step.index) => {
                     // The prompt's provenance names the snapshot, but not its own content.
-                    if call::shows_more(self.steps, step) {
-                        self.rest.keep_told(step.index, &step.fields, "payload_started");
-                        self.rest.keep_told(step.index, &step.fields, "payload_completed");
+                    if call::snapshot_has_extra(self.steps, step) {
+                        self.rest.keep_present(step.index, &step.fields, "payload_started");
+                        self.rest.keep_present(step.index, &step.fields, "payload_completed");
                     }
                     true
                 }
                 _ => false,
             };
-        if told {
+        if reported {
             self.keep_around(step);
         } else {
             self.give_whole(emit, step);
@@ -195,38 +197,38 @@ impl<'r, 'a> Run<'r, 'a> {
 
     /// Decodes the payload of a step, if it has one. Keeps the fields of `payload_started` that
     /// `payload_completed` overrides.
-    fn carries(
+    fn with_payload(
         &mut self,
         step: &Step<'_>,
-        tell: impl FnOnce(&mut Self, &Fields<'_>) -> bool,
+        decode: impl FnOnce(&mut Self, &Fields<'_>) -> bool,
     ) -> bool {
         let both = match step.payload() {
             None => return false,
-            Some(Payload::One(payload)) => return tell(self, &payload),
+            Some(Payload::One(payload)) => return decode(self, &payload),
             Some(Payload::Both(both)) => both,
         };
         let mut outline = JsonOutline::default();
         let Ok(payload) = outline.read(&both) else { return false };
-        let is_told = tell(self, &payload);
-        if is_told {
+        let is_decoded = decode(self, &payload);
+        if is_decoded {
             let held = step.started.each().filter(|(name, value)| {
-                payload.raw_or_null(name).is_some_and(|told| told == *value)
+                payload.raw_or_null(name).is_some_and(|reported| reported == *value)
             });
             let names: Vec<_> = held.map(|(name, _)| name).collect();
             let names: Vec<&str> = names.iter().map(|name| &**name).collect();
-            self.rest.keep_but(step.index, "payload_started", &step.started, &names);
+            self.rest.keep_except(step.index, "payload_started", &step.started, &names);
         }
-        is_told
+        is_decoded
     }
 
     /// Keeps the payload fields of a text step except its text.
-    fn keep_beside_words(&mut self, step: &Step<'_>, known: &[&'static str]) {
+    fn keep_beside_words(&mut self, step: &Step<'_>, mapped: &[&'static str]) {
         for (of, payload) in
             [("payload_started", &step.started), ("payload_completed", &step.completed)]
         {
-            let mut known = known.to_vec();
-            known.extend(payload.is_text("text").then_some("text"));
-            self.rest.keep_but(step.index, of, payload, &known);
+            let mut mapped = mapped.to_vec();
+            mapped.extend(payload.is_text("text").then_some("text"));
+            self.rest.keep_except(step.index, of, payload, &mapped);
         }
     }
 
@@ -249,34 +251,34 @@ impl<'r, 'a> Run<'r, 'a> {
         let model_call = Name::Message(id);
         let model = started.string("model");
         emit.push(What::StepStarted { step: model_call.clone(), model });
-        let mut known = Vec::new();
-        known.extend(
+        let mut mapped = Vec::new();
+        mapped.extend(
             (!completed.has("stop_reason") || completed.is_text("stop_reason"))
                 .then_some("stop_reason"),
         );
-        known.extend(named.then_some("response_id"));
+        mapped.extend(named.then_some("response_id"));
         // The status follows from the end of the turn.
-        known.extend(self.steps.own.then_some("status"));
+        mapped.extend(self.steps.own.then_some("status"));
         if let Some((usage, exact)) = call::usage(&completed.fields("usage")) {
             emit.push(What::UsageTold { step: model_call.clone(), usage });
-            known.extend(exact.then_some("usage"));
+            mapped.extend(exact.then_some("usage"));
         }
-        self.rest.keep_but(step.index, "payload_completed", completed, &known);
-        let mut known = Vec::new();
-        known.extend((!started.has("model") || started.is_text("model")).then_some("model"));
-        known.extend(started.is("name", &self.agent).then_some("name"));
+        self.rest.keep_except(step.index, "payload_completed", completed, &mapped);
+        let mut mapped = Vec::new();
+        mapped.extend((!started.has("model") || started.is_text("model")).then_some("model"));
+        mapped.extend(started.is("name", &self.agent).then_some("name"));
         let provenance = call::provenance(self.steps, step);
         if provenance.is_some() {
-            known.push("prompt_provenance");
-            let left = call::left_of_provenance(&started.fields("prompt_provenance"));
+            mapped.push("prompt_provenance");
+            let left = call::unmapped_provenance(&started.fields("prompt_provenance"));
             if let Some(left) = left {
                 self.rest.keep(step.index, "prompt_provenance", left);
             }
         }
-        let prompt = provenance.as_ref().and_then(|known| known.final_prompt.as_deref());
-        let more = call::says_more(&started.fields("arguments"), prompt);
-        known.extend((!more).then_some("arguments"));
-        self.rest.keep_but(step.index, "payload_started", started, &known);
+        let prompt = provenance.as_ref().and_then(|mapped| mapped.final_prompt.as_deref());
+        let more = call::arguments_have_extra(&started.fields("arguments"), prompt);
+        mapped.extend((!more).then_some("arguments"));
+        self.rest.keep_except(step.index, "payload_started", started, &mapped);
         if let Some(provenance) = provenance {
             emit.push(What::ProvenanceTold { step: model_call.clone(), provenance });
         }
@@ -289,14 +291,14 @@ impl<'r, 'a> Run<'r, 'a> {
         let Some(text) = said(step).filter(|text| !text.trim().is_empty()) else { return false };
         let open = step.completed.flag("open");
         let citations: Option<Vec<Json>> = step.completed.read("citations");
-        let mut known = Vec::new();
-        known.extend(step.completed.truth("open").map(|_| "open"));
+        let mut mapped = Vec::new();
+        mapped.extend(step.completed.truth("open").map(|_| "open"));
         // Open text cannot hold citations yet.
         let read = !step.completed.has("citations") || citations.is_some() && !open;
-        known.extend(read.then_some("citations"));
-        known.extend(step.completed.is_text("text").then_some("text"));
-        self.rest.keep_but(step.index, "payload_completed", &step.completed, &known);
-        self.rest.keep_but(step.index, "payload_started", &step.started, &["text"]);
+        mapped.extend(read.then_some("citations"));
+        mapped.extend(step.completed.is_text("text").then_some("text"));
+        self.rest.keep_except(step.index, "payload_completed", &step.completed, &mapped);
+        self.rest.keep_except(step.index, "payload_started", &step.started, &["text"]);
         let citations = citations.unwrap_or_default();
         let detail = SaidDetail { citations, ..SaidDetail::default() };
         self.prose(emit, step, open, Prose { voice: Voice::Text, text, detail });

@@ -12,33 +12,33 @@ use unspool_core::part::Data;
 use super::super::Fields;
 
 /// Fields by their names.
-pub(super) type Kept = BTreeMap<String, Json>;
+pub(super) type FieldMap = BTreeMap<String, Json>;
 
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Rest {
+pub(super) struct UnmappedFields {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub fields: Kept,
+    pub fields: FieldMap,
     /// Fields of its steps, by index.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub steps: BTreeMap<usize, Kept>,
+    pub steps: BTreeMap<usize, FieldMap>,
 }
 
-impl Rest {
+impl UnmappedFields {
     pub fn keep(&mut self, step: usize, name: &str, value: Json) {
         self.steps.entry(step).or_default().insert(name.to_owned(), value);
     }
 
     /// Keeps a field of a step if it is present.
-    pub fn keep_told(&mut self, step: usize, fields: &Fields<'_>, name: &str) {
+    pub fn keep_present(&mut self, step: usize, fields: &Fields<'_>, name: &str) {
         if let Some(value) = fields.raw_or_null(name) {
             self.keep(step, name, Json::checked(value));
         }
     }
 
     /// Keeps the fields of a payload except the listed ones.
-    pub fn keep_but(&mut self, step: usize, of: &str, payload: &Fields<'_>, known: &[&str]) {
-        let Some(left) = but(payload, known) else { return };
+    pub fn keep_except(&mut self, step: usize, of: &str, payload: &Fields<'_>, listed: &[&str]) {
+        let Some(left) = fields_except(payload, listed) else { return };
         self.keep(step, of, left);
     }
 
@@ -59,10 +59,10 @@ pub(super) fn json(what: &impl Serialize) -> Option<Json> {
 }
 
 /// The fields of an object except the listed ones; `None` if there are none.
-pub(super) fn but(fields: &Fields<'_>, known: &[&str]) -> Option<Json> {
-    let left: Kept = fields
+pub(super) fn fields_except(fields: &Fields<'_>, listed: &[&str]) -> Option<Json> {
+    let left: FieldMap = fields
         .each()
-        .filter(|(name, _)| !known.contains(&&**name))
+        .filter(|(name, _)| !listed.contains(&&**name))
         .map(|(name, value)| (name.into_owned(), Json::checked(value)))
         .collect();
     if left.is_empty() { None } else { json(&left) }
@@ -72,8 +72,8 @@ pub(super) fn but(fields: &Fields<'_>, known: &[&str]) -> Option<Json> {
 /// parts and need not be kept.
 pub(super) fn is_own(id: &str) -> bool {
     let (head, tail) = id.split_once('-').map_or((id, ""), |(head, tail)| (head, tail));
-    let known = |tail: &str| {
+    let listed = |tail: &str| {
         matches!(tail, "" | "output" | "error" | "trigger") || tail.starts_with("user-")
     };
-    id.starts_with("snp_") || head.parse::<Id>().is_ok() && known(tail)
+    id.starts_with("snp_") || head.parse::<Id>().is_ok() && listed(tail)
 }

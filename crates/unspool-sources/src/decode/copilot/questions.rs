@@ -11,19 +11,19 @@ use super::super::{Emitter, Fields, RecordOutcome};
 use super::events::EventsDecoder;
 
 impl EventsDecoder {
-    pub(super) fn permission_asked(
+    pub(super) fn permission_request(
         &mut self,
         emit: &mut Emitter<'_>,
         data: &Fields<'_>,
     ) -> RecordOutcome {
-        let asked = data.fields("permissionRequest");
-        let Some(id) = asked.text("toolCallId").map(Arc::<str>::from) else {
+        let question = data.fields("permissionRequest");
+        let Some(id) = question.text("toolCallId").map(Arc::<str>::from) else {
             return RecordOutcome::left_out("permission.requested for no call");
         };
-        let known = self.calls.get(&id).cloned();
-        let tool = known.or_else(|| asked.string("toolName")).unwrap_or_default();
+        let tool_name = self.calls.get(&id).cloned();
+        let tool = tool_name.or_else(|| question.string("toolName")).unwrap_or_default();
         let item = QuestionItem {
-            header: asked.string("intention"),
+            header: question.string("intention"),
             question: format!("Allow {tool}?"),
             ..QuestionItem::default()
         };
@@ -33,7 +33,7 @@ impl EventsDecoder {
         RecordOutcome::InParts
     }
 
-    pub(super) fn permission_answered(
+    pub(super) fn permission_response(
         &mut self,
         emit: &mut Emitter<'_>,
         data: &Fields<'_>,
@@ -63,7 +63,7 @@ impl EventsDecoder {
         let Some(id) = data.text("toolCallId").map(Arc::<str>::from) else {
             return RecordOutcome::left_out("question of no call");
         };
-        let Some(question) = asked(data) else { return RecordOutcome::Metadata };
+        let Some(question) = question(data) else { return RecordOutcome::Metadata };
         let request_id = data.string("requestId");
         if let Some(request) = request_id.clone() {
             self.live.requests.insert(request, id.clone());
@@ -104,12 +104,12 @@ impl EventsDecoder {
 }
 
 /// The question asked by a call of `ask_user` or `exit_plan_mode`.
-pub(super) fn asked_by(tool: &str, input: &Fields<'_>) -> Option<Question> {
-    matches!(tool, "ask_user" | "exit_plan_mode").then(|| asked(input)).flatten()
+pub(super) fn question_of_call(tool: &str, input: &Fields<'_>) -> Option<Question> {
+    matches!(tool, "ask_user" | "exit_plan_mode").then(|| question(input)).flatten()
 }
 
 /// Parses a question, a form or a plan, from the input of a call or from a live request.
-fn asked(input: &Fields<'_>) -> Option<Question> {
+fn question(input: &Fields<'_>) -> Option<Question> {
     let choices = |name: &str| {
         let labels: Vec<String> = input.read(name).unwrap_or_default();
         labels.into_iter().map(option).collect::<Vec<_>>()
@@ -158,13 +158,13 @@ fn option(label: String) -> QuestionOption {
 
 /// The user's answer, from the result of the question tool, without the phrases that Copilot
 /// puts around it.
-pub(super) fn answered_by(tool: &str, end: ToolEnd, data: &Fields<'_>) -> Option<Answer> {
+pub(super) fn answer_of_call(tool: &str, end: ToolEnd, data: &Fields<'_>) -> Option<Answer> {
     let result = data.fields("result");
     let output = result.string("content").filter(|_| end == ToolEnd::Completed)?;
     let text = match tool {
         "ask_user" => {
-            let told = ["User selected: ", "User responded: "];
-            told.iter().find_map(|words| output.strip_prefix(words))?.to_owned()
+            let prefixes = ["User selected: ", "User responded: "];
+            prefixes.iter().find_map(|words| output.strip_prefix(words))?.to_owned()
         }
         "exit_plan_mode" => {
             output.strip_prefix("Plan approved")?;

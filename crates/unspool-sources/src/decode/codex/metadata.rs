@@ -16,8 +16,8 @@ pub(super) fn snapshot(emit: &mut Emitter<'_>, kind: &str, content: Option<Json>
 }
 
 /// Tokens of one response. Codex counts cached tokens as input; `Usage` keeps them apart.
-pub(super) fn usage(told: &Fields<'_>) -> Usage {
-    let count = |name: &str| told.number(name).unwrap_or(0);
+pub(super) fn usage(value: &Fields<'_>) -> Usage {
+    let count = |name: &str| value.number(name).unwrap_or(0);
     let (read, write) = (count("cached_input_tokens"), count("cache_write_input_tokens"));
     Usage {
         input: count("input_tokens").saturating_sub(read).saturating_sub(write),
@@ -31,8 +31,8 @@ pub(super) fn usage(told: &Fields<'_>) -> Usage {
 
 /// An error. `codex_error_info` is a string, or an object with one key and details under it.
 pub(super) fn failure(error: &Fields<'_>) -> Failure {
-    let told = |names: [&'static str; 2]| names.into_iter().find(|name| error.has(name));
-    let field = told(["codex_error_info", "codexErrorInfo"]).unwrap_or("codex_error_info");
+    let value = |names: [&'static str; 2]| names.into_iter().find(|name| error.has(name));
+    let field = value(["codex_error_info", "codexErrorInfo"]).unwrap_or("codex_error_info");
     let kind = error.fields(field);
     let named = kind.names().next();
     let code = error.string(field).or_else(|| named.clone().map(Into::into));
@@ -44,12 +44,12 @@ pub(super) fn failure(error: &Fields<'_>) -> Failure {
 
 /// The server writes `usageLimitExceeded` where the rollout has `usage_limit_exceeded`.
 fn snake_case(word: &str) -> String {
-    let mut told = String::with_capacity(word.len() + 4);
+    let mut value = String::with_capacity(word.len() + 4);
     for letter in word.chars() {
-        if letter.is_ascii_uppercase() && !told.is_empty() {
-            told.push('_');
+        if letter.is_ascii_uppercase() && !value.is_empty() {
+            value.push('_');
         }
-        told.push(letter.to_ascii_lowercase());
+        value.push(letter.to_ascii_lowercase());
     }
-    told
+    value
 }

@@ -10,20 +10,20 @@ use unspool_core::part::{Data, Notice};
 use unspool_core::telling::{Name, Telling};
 
 use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome};
-use super::ask::Request;
 use super::message::Message;
+use super::questions::PendingRequest;
 use super::session::Head;
 use super::tool::OpenCall;
 use super::user::User;
-use super::{HEAD, body_of, kind_of, moment, unwrapped};
+use super::{SESSION_RECORD_TYPE, body_of, kind_of, time_of, unwrap_event};
 
 /// How many user messages and assistant messages are kept. Late updates of older ones still find
 /// their parts by name.
-const MESSAGES: usize = 256;
+const MAX_REMEMBERED_MESSAGES: usize = 256;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Teller {
+pub struct OpenCodeDecoder {
     #[serde(rename = "telling")]
     pub(super) telling: Telling,
     pub(super) head: Head,
@@ -39,16 +39,16 @@ pub struct Teller {
     /// Open calls, by part id.
     pub(super) calls: BTreeMap<Arc<str>, OpenCall>,
     /// Open questions to the user, by request id.
-    pub(super) requests: BTreeMap<String, Request>,
+    pub(super) requests: BTreeMap<String, PendingRequest>,
     /// Sessions of sub-agents running in the background.
     pub(super) background: BTreeSet<Arc<str>>,
     /// Parts that `run` printed of the current step, with their sort key: side of a clock wrap, id.
     pub(super) printed: Vec<(i8, String, String)>,
 }
 
-impl Teller {
-    pub fn new(telling: Telling) -> Teller {
-        Teller {
+impl OpenCodeDecoder {
+    pub fn new(telling: Telling) -> OpenCodeDecoder {
+        OpenCodeDecoder {
             telling,
             head: Head::default(),
             turn: None,
@@ -64,30 +64,30 @@ impl Teller {
     }
 }
 
-impl Decoder for Teller {
+impl Decoder for OpenCodeDecoder {
     fn decode(
         &mut self,
         record: &Record<'_>,
         fields: &Fields<'_>,
         out: &mut Vec<Event>,
     ) -> RecordOutcome {
-        let event = unwrapped(fields);
+        let event = unwrap_event(fields);
         let mut emit = Emitter::new(self.telling, record, None, out);
         emit.turn = self.turn_name();
         if event.has("info") && !event.has("type") {
             return self.document(&mut emit, &event);
         }
-        if event.is("type", HEAD) {
+        if event.is("type", SESSION_RECORD_TYPE) {
             return self.session(&mut emit, &event);
         }
         if event.has("timestamp") && event.has("sessionID") {
             return self.printed(&mut emit, &event);
         }
         let (kind, body) = (kind_of(&event), body_of(&event));
-        emit.at = moment(&body, "timestamp").or_else(|| moment(&body, "time"));
+        emit.at = time_of(&body, "timestamp").or_else(|| time_of(&body, "time"));
         let outcome = self.event(&mut emit, &kind, &event, &body);
-        self.messages.drain(..self.messages.len().saturating_sub(MESSAGES));
-        self.users.drain(..self.users.len().saturating_sub(MESSAGES));
+        self.messages.drain(..self.messages.len().saturating_sub(MAX_REMEMBERED_MESSAGES));
+        self.users.drain(..self.users.len().saturating_sub(MAX_REMEMBERED_MESSAGES));
         outcome
     }
 
@@ -100,7 +100,7 @@ impl Decoder for Teller {
     }
 }
 
-impl Teller {
+impl OpenCodeDecoder {
     pub(super) fn turn_name(&self) -> Option<Name> {
         self.turn.clone().map(Name::Prompt)
     }
@@ -126,11 +126,11 @@ impl Teller {
             "session.status" => self.status(emit, event, &body.fields("status")),
             "session.idle" => self.idle(emit),
             "session.error" => self.error(emit, &body.fields("error")),
-            "permission.asked" | "permission.v2.asked" => self.permission_asked(emit, body),
-            "permission.replied" | "permission.v2.replied" => self.permission_replied(emit, body),
-            "question.asked" | "question.v2.asked" => self.question_asked(emit, body),
-            "question.replied" | "question.v2.replied" => self.question_replied(emit, body),
-            "question.rejected" | "question.v2.rejected" => self.question_rejected(emit, body),
+            "permission.asked" | "permission.v2.asked" => self.permission_request(emit, body),
+            "permission.replied" | "permission.v2.replied" => self.permission_reply(emit, body),
+            "question.asked" | "question.v2.asked" => self.question_request(emit, body),
+            "question.replied" | "question.v2.replied" => self.question_reply(emit, body),
+            "question.rejected" | "question.v2.rejected" => self.question_rejection(emit, body),
             // The parts carry the same content.
             "session.compacted" | "session.diff" | "todo.updated" | "command.executed" => {
                 RecordOutcome::left_out(kind)

@@ -11,11 +11,11 @@ use unspool_core::part::Data;
 use super::super::Fields;
 
 /// The kind of that data part.
-const KIND: &str = "ai-sdk-message";
+const DATA_KIND: &str = "ai-sdk-message";
 
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Rest {
+pub(super) struct UnmappedFields {
     /// Fields of the message.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     fields: BTreeMap<String, Json>,
@@ -24,7 +24,7 @@ pub(super) struct Rest {
     parts: BTreeMap<u32, BTreeMap<String, Json>>,
 }
 
-impl Rest {
+impl UnmappedFields {
     pub fn keep_field(&mut self, name: &str, value: Json) {
         self.fields.insert(name.to_owned(), value);
     }
@@ -43,35 +43,35 @@ impl Rest {
     }
 
     /// Drops the fields of this part and all later ones.
-    pub fn cut(&mut self, part: u32) {
+    pub fn truncate(&mut self, part: u32) {
         self.parts.split_off(&part);
     }
 
     /// Keeps the fields of a message except the mapped ones.
-    pub fn keep_fields_but(&mut self, fields: &Fields<'_>, known: &[&str]) {
-        for (name, value) in fields.each().filter(|(name, _)| !known.contains(&&**name)) {
+    pub fn keep_fields_except(&mut self, fields: &Fields<'_>, mapped_fields: &[&str]) {
+        for (name, value) in fields.each().filter(|(name, _)| !mapped_fields.contains(&&**name)) {
             self.keep_field(&name, Json::checked(value));
         }
     }
 
     /// Keeps the fields of a part except the mapped ones.
-    pub fn keep_but(&mut self, part: u32, fields: &Fields<'_>, known: &[&str]) {
-        for (name, value) in fields.each().filter(|(name, _)| !known.contains(&&**name)) {
+    pub fn keep_except(&mut self, part: u32, fields: &Fields<'_>, mapped_fields: &[&str]) {
+        for (name, value) in fields.each().filter(|(name, _)| !mapped_fields.contains(&&**name)) {
             self.keep(part, &name, Json::checked(value));
         }
     }
 
     /// Keeps a field of a part if it is present.
-    pub fn keep_told(&mut self, part: u32, fields: &Fields<'_>, name: &str) {
+    pub fn keep_present(&mut self, part: u32, fields: &Fields<'_>, name: &str) {
         if let Some(value) = fields.raw_or_null(name) {
             self.keep(part, name, Json::checked(value));
         }
     }
 
     /// Keeps the fields of a part that should be strings and are not.
-    pub fn keep_no_texts(&mut self, part: u32, fields: &Fields<'_>, names: &[&str]) {
+    pub fn keep_non_texts(&mut self, part: u32, fields: &Fields<'_>, names: &[&str]) {
         for name in names.iter().filter(|name| fields.has(name) && !fields.is_text(name)) {
-            self.keep_told(part, fields, name);
+            self.keep_present(part, fields, name);
         }
     }
 
@@ -81,6 +81,6 @@ impl Rest {
             return None;
         }
         let text = serde_json::to_string(self).ok()?;
-        Some(Data { kind: KIND.to_owned(), payload: Json::parse(&text)? })
+        Some(Data { kind: DATA_KIND.to_owned(), payload: Json::parse(&text)? })
     }
 }

@@ -11,21 +11,21 @@ use unspool_core::part::{
 use unspool_core::telling::Name;
 
 use super::super::{Emitter, Fields, RecordOutcome};
-use super::teller::Teller;
+use super::decoder::OpenCodeDecoder;
 use super::tool::call_of;
 
 /// A request that has no answer yet.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Request {
+pub(super) struct PendingRequest {
     call: Arc<str>,
     /// The texts of its questions.
     questions: Vec<String>,
 }
 
-impl Teller {
+impl OpenCodeDecoder {
     /// Finds the call that a request refers to, and sets its turn.
-    fn about(&mut self, emit: &mut Emitter<'_>, body: &Fields<'_>) -> Option<Arc<str>> {
+    fn locate_call(&mut self, emit: &mut Emitter<'_>, body: &Fields<'_>) -> Option<Arc<str>> {
         let tool = body.fields(if body.has("tool") { "tool" } else { "source" });
         let (message, call) = (tool.text("messageID")?, tool.text("callID")?);
         let turn = self.held(&message).and_then(|held| held.turn.clone());
@@ -33,7 +33,7 @@ impl Teller {
         Some(call_of(&message, &call))
     }
 
-    pub(super) fn permission_asked(
+    pub(super) fn permission_request(
         &mut self,
         emit: &mut Emitter<'_>,
         body: &Fields<'_>,
@@ -41,14 +41,14 @@ impl Teller {
         let request_id = body.string("id");
         let tool = body.string("permission").or_else(|| body.string("action")).unwrap_or_default();
         let question = format!("Allow {tool}?");
-        let Some(call) = self.about(emit, body) else {
+        let Some(call) = self.locate_call(emit, body) else {
             let name = request_id.map(|id| Name::Record(id.into()));
             let notice = Notice { code: "permission".to_owned(), text: question };
             emit.push(What::Noticed(name, notice));
             return RecordOutcome::InParts;
         };
         if let Some(id) = &request_id {
-            let request = Request { call: call.clone(), questions: Vec::new() };
+            let request = PendingRequest { call: call.clone(), questions: Vec::new() };
             self.requests.insert(id.clone(), request);
         }
         let items = vec![QuestionItem { question, ..QuestionItem::default() }];
@@ -57,7 +57,7 @@ impl Teller {
         RecordOutcome::InParts
     }
 
-    pub(super) fn permission_replied(
+    pub(super) fn permission_reply(
         &mut self,
         emit: &mut Emitter<'_>,
         body: &Fields<'_>,
@@ -68,7 +68,7 @@ impl Teller {
             "always" => (Decision::Allowed, "always allowed"),
             _ => (Decision::Denied, "denied"),
         };
-        self.answered(emit, body, |_| Answer {
+        self.emit_answer(emit, body, |_| Answer {
             decision,
             text: text.to_owned(),
             choices: Vec::new(),
@@ -76,39 +76,40 @@ impl Teller {
         })
     }
 
-    pub(super) fn question_asked(
+    pub(super) fn question_request(
         &mut self,
         emit: &mut Emitter<'_>,
         body: &Fields<'_>,
     ) -> RecordOutcome {
-        let asked = self.about(emit, body).zip(questions(body, body.string("id")));
-        let Some((call, question)) = asked else {
+        let pending_questions =
+            self.locate_call(emit, body).zip(questions(body, body.string("id")));
+        let Some((call, question)) = pending_questions else {
             return RecordOutcome::left_out("question.asked");
         };
         if let Some(id) = &question.request_id {
             let questions = question.items.iter().map(|item| item.question.clone()).collect();
-            self.requests.insert(id.clone(), Request { call: call.clone(), questions });
+            self.requests.insert(id.clone(), PendingRequest { call: call.clone(), questions });
         }
         let tool = "question".to_owned();
         emit.push(What::QuestionAsked { call: Call::Id(call), tool, question, requested: true });
         RecordOutcome::InParts
     }
 
-    pub(super) fn question_replied(
+    pub(super) fn question_reply(
         &mut self,
         emit: &mut Emitter<'_>,
         body: &Fields<'_>,
     ) -> RecordOutcome {
-        let told: Vec<Vec<String>> = body.read("answers").unwrap_or_default();
-        self.answered(emit, body, |request| answers(&request.questions, &told))
+        let answer_labels: Vec<Vec<String>> = body.read("answers").unwrap_or_default();
+        self.emit_answer(emit, body, |request| answers(&request.questions, &answer_labels))
     }
 
-    pub(super) fn question_rejected(
+    pub(super) fn question_rejection(
         &mut self,
         emit: &mut Emitter<'_>,
         body: &Fields<'_>,
     ) -> RecordOutcome {
-        self.answered(emit, body, |_| Answer {
+        self.emit_answer(emit, body, |_| Answer {
             decision: Decision::Declined,
             text: "dismissed".to_owned(),
             choices: Vec::new(),
@@ -116,11 +117,11 @@ impl Teller {
         })
     }
 
-    fn answered(
+    fn emit_answer(
         &mut self,
         emit: &mut Emitter<'_>,
         body: &Fields<'_>,
-        answer: impl FnOnce(&Request) -> Answer,
+        answer: impl FnOnce(&PendingRequest) -> Answer,
     ) -> RecordOutcome {
         let id = body.text("requestID").unwrap_or_default();
         let Some(request) = self.requests.remove(&*id) else {
@@ -155,20 +156,20 @@ pub(super) fn questions(from: &Fields<'_>, request_id: Option<String>) -> Option
 }
 
 /// Pairs the answers with the questions, in order.
-pub(super) fn answers(questions: &[String], told: &[Vec<String>]) -> Answer {
-    let told: Vec<String> = told.iter().map(|labels| labels.join(", ")).collect();
+pub(super) fn answers(questions: &[String], answer_labels: &[Vec<String>]) -> Answer {
+    let answer_labels: Vec<String> = answer_labels.iter().map(|labels| labels.join(", ")).collect();
     Answer {
         decision: Decision::Answered,
-        text: told.join("; "),
-        choices: questions.iter().cloned().zip(told).collect(),
+        text: answer_labels.join("; "),
+        choices: questions.iter().cloned().zip(answer_labels).collect(),
         observed: true,
     }
 }
 
-impl Teller {
+impl OpenCodeDecoder {
     /// Remembers the questions of a version 2 call, by call id.
-    pub(super) fn asked(&mut self, call: &Arc<str>, questions: Vec<String>) {
-        self.requests.insert(call.to_string(), Request { call: call.clone(), questions });
+    pub(super) fn pending_questions(&mut self, call: &Arc<str>, questions: Vec<String>) {
+        self.requests.insert(call.to_string(), PendingRequest { call: call.clone(), questions });
     }
 
     pub(super) fn questions_of(&mut self, call: &str) -> Option<Vec<String>> {

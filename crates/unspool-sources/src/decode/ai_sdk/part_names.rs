@@ -13,7 +13,7 @@ use unspool_core::telling::Name;
 /// The position in a message, from which the next names are made.
 #[derive(Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Places {
+pub(super) struct PartNames {
     message: Arc<str>,
     /// The last call, if any.
     call: Option<Arc<str>>,
@@ -21,9 +21,9 @@ pub(super) struct Places {
     counts: BTreeMap<String, u32>,
 }
 
-impl Places {
-    pub fn of(message: &Arc<str>) -> Places {
-        Places { message: message.clone(), ..Places::default() }
+impl PartNames {
+    pub fn of(message: &Arc<str>) -> PartNames {
+        PartNames { message: message.clone(), ..PartNames::default() }
     }
 
     fn count(&mut self, kind: &str) -> u32 {
