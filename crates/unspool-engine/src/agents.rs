@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use unspool_sources::agent_table::{self, AgentRun, TableError};
 use unspool_sources::decode::Warning;
-use unspool_store::contract::Store;
 use unspool_store::recorder::Recorder;
+use unspool_store::store::Store;
 
 use crate::report::{Progress, Report};
 use crate::sync::{Candidate, Known, SyncError, sync, take_streams, warning};

@@ -10,11 +10,13 @@ use unspool_core::assemble::Cursor;
 use unspool_core::id::SessionId;
 use unspool_core::session::{Session, Turn};
 use unspool_core::telling::Telling;
-use unspool_store::batch::Pace;
-use unspool_store::blocking::wait;
-use unspool_store::contract::{Store, StoreError, StoredSession, Window};
+use unspool_store::batch::IngestMode;
+use unspool_store::blocking::block_on;
 use unspool_store::recorder::Recorder;
-use unspool_store::rows::{FileRow, FileStamp, Records, Snapshot, SourceRow, WarningRow};
+use unspool_store::rows::{
+    FileRow, FileStamp, Snapshot, SourceRow, StoredRecordCounts, WarningRow,
+};
+use unspool_store::store::{Store, StoreError, StoredSession, TurnWindow};
 
 use crate::report::Report;
 
@@ -62,7 +64,7 @@ struct Source {
     #[serde(rename = "telling")]
     telling: Telling,
     first: u64,
-    records: Records,
+    records: StoredRecordCounts,
     file: File,
 }
 
@@ -110,35 +112,35 @@ pub fn export<S: Store>(
     stored: &StoredSession,
     out: &mut (impl Write + ?Sized),
 ) -> Result<(), ExchangeError> {
-    let archived = wait(store.archived(stored.row))?;
+    let session_export = block_on(store.session_export(stored.row))?;
     let files: FxHashMap<i64, FileRow> =
-        wait(store.files())?.into_iter().map(|file| (file.row, file)).collect();
+        block_on(store.files())?.into_iter().map(|file| (file.row, file)).collect();
     let mut sources = Vec::new();
-    for source in archived.sources {
+    for source in session_export.sources {
         let Some(known) = files.get(&source.file) else { continue };
         sources.push(Source {
             number: source.number,
             telling: source.telling,
             first: source.first,
             records: source.records,
-            file: file(known, wait(store.saved(known.row))?),
+            file: file(known, block_on(store.saved(known.row))?),
         });
     }
     let head = Head {
         unspool: 1,
-        session: archived.session,
+        session: session_export.session,
         name: stored.name.clone(),
         tags: stored.summary.tags.clone(),
         seq: stored.seq,
         sub_agent: stored.sub_agent,
         sources,
-        cursors: archived.cursors,
-        warnings: archived
+        cursors: session_export.cursors,
+        warnings: session_export
             .warnings
             .into_iter()
             .map(|(file, told)| Told { file, line: told.line, what: told.what, bytes: told.bytes })
             .collect(),
-        snapshots: archived
+        snapshots: session_export
             .snapshots
             .into_iter()
             .map(|Snapshot { kind, sha256, content }| Shot { kind, sha256, content })
@@ -148,8 +150,8 @@ pub fn export<S: Store>(
     write_line(out, &head)?;
     let (mut number, mut turns, mut parts) = (0, 0, 0);
     loop {
-        let window = Window::From { number, count: TURNS };
-        let some = wait(store.whole_turns(stored.row, window))?;
+        let window = TurnWindow::From { number, count: TURNS };
+        let some = block_on(store.whole_turns(stored.row, window))?;
         let Some(last) = some.last() else { break };
         number = last.number + 1;
         for turn in some {
@@ -192,7 +194,7 @@ pub fn import<S: Store>(
 ) -> Result<Report, ExchangeError> {
     let mut report = Report::default();
     let mut taking: Option<Taking> = None;
-    let mut packer = recorder.packer(Pace::Bulk)?;
+    let mut packer = recorder.packer(IngestMode::Bulk)?;
     let mut waiting = 0;
     for (line, number) in from.lines().zip(1..) {
         let line = line?;
@@ -255,7 +257,7 @@ pub fn import<S: Store>(
 struct Taking {
     head: Head,
     /// None if the session is skipped: already stored, or deleted by the user.
-    fold: Option<unspool_store::fold::SessionFold>,
+    fold: Option<unspool_store::session_writer::SessionWriter>,
     files: Vec<FileRow>,
     warnings: Vec<WarningRow>,
     turns: u64,
@@ -277,13 +279,13 @@ impl Taking {
         if !recorder.may_record(id)? {
             return Ok(none(head));
         }
-        let stored = wait(recorder.store().find(id.to_string()))?;
+        let stored = block_on(recorder.store().find(id.to_string()))?;
         if let Some(stored) = stored.first() {
             if stored.seq >= head.seq {
                 return Ok(none(head));
             }
             // Replace the older state.
-            wait(recorder.store().forget(stored.row))?;
+            block_on(recorder.store().forget(stored.row))?;
         }
         let mut fold = recorder.begin(&agent, &own);
         fold.set_head(head.session.clone(), head.seq, std::mem::take(&mut head.oddities));
@@ -291,14 +293,16 @@ impl Taking {
         for Shot { kind, sha256, content } in head.snapshots.drain(..) {
             fold.add_snapshot(Snapshot { kind, sha256, content });
         }
-        let mut known: FxHashMap<String, i64> =
-            wait(recorder.store().files())?.into_iter().map(|file| (file.path, file.row)).collect();
+        let mut known: FxHashMap<String, i64> = block_on(recorder.store().files())?
+            .into_iter()
+            .map(|file| (file.path, file.row))
+            .collect();
         let mut taking = none(head);
         for source in taking.head.sources.drain(..) {
             let row = match known.get(&source.file.path) {
                 Some(row) => *row,
                 None => {
-                    let row = recorder.numbers().file();
+                    let row = recorder.row_ids().file();
                     known.insert(source.file.path.clone(), row);
                     taking.files.push(file_row(row, source.file));
                     row
@@ -344,11 +348,11 @@ impl Taking {
     fn finish<S: Store>(&mut self, recorder: &Recorder<S>) -> Result<(), StoreError> {
         let Some(fold) = &self.fold else { return Ok(()) };
         if let Some(name) = self.head.name.take() {
-            wait(recorder.store().rename(fold.row, Some(name)))?;
+            block_on(recorder.store().rename(fold.row, Some(name)))?;
         }
         let tags = std::mem::take(&mut self.head.tags);
         if !tags.is_empty() {
-            wait(recorder.store().tag(fold.row, tags, Vec::new()))?;
+            block_on(recorder.store().tag(fold.row, tags, Vec::new()))?;
         }
         Ok(())
     }

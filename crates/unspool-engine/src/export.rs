@@ -15,8 +15,8 @@ use unspool_core::summary::Summary;
 use unspool_render::flow::FlowRun;
 use unspool_render::project::thoughtflow::Flow;
 use unspool_render::project::{Library, Options, ProjectError, Projection, Story, Way};
-use unspool_store::blocking::wait;
-use unspool_store::contract::{Store, StoreError, StoredSession, Window};
+use unspool_store::blocking::block_on;
+use unspool_store::store::{Store, StoreError, StoredSession, TurnWindow};
 
 use crate::exchange::{self, ExchangeError};
 
@@ -146,18 +146,18 @@ impl<S: Store> Shelf<'_, S> {
 
 impl<S: Store> Library for Shelf<'_, S> {
     fn open(&self, session: SessionId) -> Result<Option<Story<'_>>, ProjectError> {
-        let found = wait(self.store.find(session.to_string())).map_err(unread)?;
+        let found = block_on(self.store.find(session.to_string())).map_err(unread)?;
         let stored = found.iter().find(|stored| stored.summary.session.id == session);
         Ok(stored.map(|stored| self.tell(stored)))
     }
 
     fn snapshot(&self, session: SessionId, sha256: &str) -> Result<Option<Json>, ProjectError> {
-        let found = wait(self.store.find(session.to_string())).map_err(unread)?;
+        let found = block_on(self.store.find(session.to_string())).map_err(unread)?;
         let Some(stored) = found.iter().find(|stored| stored.summary.session.id == session) else {
             return Ok(None);
         };
-        let archived = wait(self.store.archived(stored.row)).map_err(unread)?;
-        let known = archived.snapshots.iter().find(|snapshot| snapshot.sha256 == sha256);
+        let session_export = block_on(self.store.session_export(stored.row)).map_err(unread)?;
+        let known = session_export.snapshots.iter().find(|snapshot| snapshot.sha256 == sha256);
         let content = known.and_then(|snapshot| Json::parse(&snapshot.content));
         Ok(match &self.redactor {
             Some(redactor) => content.map(|content| redactor.borrow_mut().json(&content)),
@@ -186,8 +186,8 @@ impl<S: Store> Iterator for Turns<'_, S> {
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.loaded.is_empty() {
-            let window = Window::From { number: self.next, count: TURNS };
-            match wait(self.store.turns(self.row, window)) {
+            let window = TurnWindow::From { number: self.next, count: TURNS };
+            match block_on(self.store.turns(self.row, window)) {
                 Ok(mut turns) => {
                     settle(&mut turns, self.last, Timestamp::now());
                     self.loaded = turns;

@@ -3,9 +3,9 @@
 use unspool_core::id::SessionId;
 use unspool_core::session::{Transcript, Turn};
 use unspool_core::transcript::Mirror;
-use unspool_store::blocking::wait;
-use unspool_store::contract::{Store, StoreError, Window};
-use unspool_store::recorder::Published;
+use unspool_store::blocking::block_on;
+use unspool_store::recorder::ChangeSet;
+use unspool_store::store::{Store, StoreError, TurnWindow};
 
 /// A session and the sequence number up to which it is current.
 pub struct Followed<S: Store> {
@@ -38,11 +38,11 @@ impl<S: Store> Followed<S> {
         // The seq is read before the turns. Changes written between the two reads are applied a
         // second time, which has no effect.
         loop {
-            let Some(stored) = wait(self.store.find(self.id.to_string()))?.pop() else {
+            let Some(stored) = block_on(self.store.find(self.id.to_string()))?.pop() else {
                 return Ok(false);
             };
-            let turns = wait(self.store.whole_turns(stored.row, Window::All))?;
-            let after = wait(self.store.find(self.id.to_string()))?.pop();
+            let turns = block_on(self.store.whole_turns(stored.row, TurnWindow::All))?;
+            let after = block_on(self.store.find(self.id.to_string()))?.pop();
             // A write happened during the read, so the turns may be inconsistent.
             if after.is_none_or(|after| after.seq != stored.seq) {
                 continue;
@@ -55,7 +55,7 @@ impl<S: Store> Followed<S> {
     }
 
     /// Applies a publication.
-    pub fn take(&mut self, published: &Published) -> Result<News, StoreError> {
+    pub fn take(&mut self, published: &ChangeSet) -> Result<News, StoreError> {
         if published.session != self.id || published.seq <= self.seq {
             return Ok(News::None);
         }

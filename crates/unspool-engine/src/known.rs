@@ -10,7 +10,7 @@ use unspool_sources::file_decoder::Verdict;
 use unspool_sources::fingerprint::Fingerprint;
 use unspool_sources::read::lines::Position;
 use unspool_sources::read::source;
-use unspool_store::rows::{FileRow, Row};
+use unspool_store::rows::{FileRow, RowId};
 
 /// After this long without a write, the last line is read even without a line end.
 const AT_REST: Duration = Duration::from_secs(60);
@@ -54,7 +54,7 @@ pub(crate) fn is_at_rest(stamp: Stamp) -> bool {
 }
 
 /// Looks up a file by its row id.
-pub(crate) fn path_of(known: &FxHashMap<String, FileRow>, row: Row) -> Option<&FileRow> {
+pub(crate) fn path_of(known: &FxHashMap<String, FileRow>, row: RowId) -> Option<&FileRow> {
     known.values().find(|file| file.row == row)
 }
 

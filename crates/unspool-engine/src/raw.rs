@@ -14,9 +14,9 @@ use unspool_core::telling::{Evidence, Telling};
 use unspool_sources::read::lines::Position;
 use unspool_sources::read::rows;
 use unspool_sources::read::source::{self, Source};
-use unspool_store::blocking::wait;
-use unspool_store::contract::{Store, StoreError, StoredSession};
-use unspool_store::rows::Row;
+use unspool_store::blocking::block_on;
+use unspool_store::rows::RowId;
+use unspool_store::store::{Store, StoreError, StoredSession};
 
 /// Maximum number of records returned: a streamed text has one for every few words.
 const MOST: usize = 100;
@@ -115,8 +115,10 @@ pub fn raw<S: Store>(
     session: &StoredSession,
     part: PartId,
 ) -> Result<Option<Raw>, StoreError> {
-    let Some((turn, place)) = wait(store.locate(session.row, None, part))? else { return Ok(None) };
-    let found = wait(store.parts(session.row, turn, vec![place]))?;
+    let Some((turn, place)) = block_on(store.locate(session.row, None, part))? else {
+        return Ok(None);
+    };
+    let found = block_on(store.parts(session.row, turn, vec![place]))?;
     found.first().map(|part| raw_of(store, session, part)).transpose()
 }
 
@@ -126,9 +128,9 @@ pub fn raw_of<S: Store>(
     session: &StoredSession,
     part: &Part,
 ) -> Result<Raw, StoreError> {
-    let paths: FxHashMap<Row, String> =
-        wait(store.files())?.into_iter().map(|file| (file.row, file.path)).collect();
-    let sources = wait(store.archived(session.row))?.sources;
+    let paths: FxHashMap<RowId, String> =
+        block_on(store.files())?.into_iter().map(|file| (file.row, file.path)).collect();
+    let sources = block_on(store.session_export(session.row))?.sources;
     let files = |told: &Evidence| -> Vec<&str> {
         let its = sources
             .iter()

@@ -15,8 +15,10 @@ use unspool_core::present;
 use unspool_core::present::activity::Activity;
 use unspool_core::price::Prices;
 use unspool_core::session::{Session, SessionState, Turn};
-use unspool_store::contract::{After, SessionFilter, Store, StoreError, StoredSession, Window};
 use unspool_store::search::{Hit, SearchRequest};
+use unspool_store::store::{
+    ListPosition, SessionFilter, Store, StoreError, StoredSession, TurnWindow,
+};
 
 use crate::window::{Ask, MOST, Only, Shown, Size, Wanted, window};
 
@@ -30,7 +32,7 @@ const MANY: usize = 500;
 #[serde(rename_all = "kebab-case")]
 pub enum Wish {
     /// A page of sessions, newest first, starting after `after`.
-    List { after: Option<After>, limit: u64 },
+    List { after: Option<ListPosition>, limit: u64 },
     /// One session's list row, by our id, a unique prefix of it, or the agent's own id.
     Session { id: String },
     /// A window of a session.
@@ -225,7 +227,7 @@ pub async fn activity<S: Store>(
     }
     // Turn numbers start at 0 or 1, so the last turn has one of these two numbers.
     let last = u32::try_from(stored.summary.turns).unwrap_or(u32::MAX);
-    let window = Window::From { number: last.saturating_sub(1), count: 2 };
+    let window = TurnWindow::From { number: last.saturating_sub(1), count: 2 };
     let turns = store.turns(stored.row, window).await?;
     Ok(turns.last().map(Activity::of))
 }

@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use unspool_core::id::SessionId;
 use unspool_sources::read::source::lines_of;
-use unspool_store::blocking::wait;
-use unspool_store::contract::{Store, StoreError};
+use unspool_store::blocking::block_on;
 use unspool_store::recorder::{Deleted, Recorder};
-use unspool_store::rows::Row;
+use unspool_store::rows::RowId;
+use unspool_store::store::{Store, StoreError};
 
 use crate::agents::{self, ImportError, Imported};
 use crate::report::{Progress, Report};
@@ -103,15 +103,15 @@ pub fn carry_out<S: Store>(
     let store = recorder.store();
     match request {
         Request::Tag { session, add, remove } => {
-            wait(store.tag(row_of(store, session)?, add, remove))?;
+            block_on(store.tag(row_of(store, session)?, add, remove))?;
             Ok(Done::Written)
         }
         Request::Rename { session, name } => {
-            wait(store.rename(row_of(store, session)?, name))?;
+            block_on(store.rename(row_of(store, session)?, name))?;
             Ok(Done::Written)
         }
         Request::Delete { session } => {
-            Ok(Done::Deleted(wait(store.delete(row_of(store, session)?))?))
+            Ok(Done::Deleted(block_on(store.delete(row_of(store, session)?))?))
         }
         Request::Take { paths, why } => {
             let candidates = paths.into_iter().map(|path| why.candidate(path)).collect();
@@ -146,13 +146,13 @@ impl Why {
     fn recorder<S: Store>(self, recorder: &Recorder<S>) -> Recorder<S> {
         match self {
             Why::Found | Why::Named => recorder.clone(),
-            Why::Restored => recorder.clone().with_deleted(Deleted::ComeBack),
+            Why::Restored => recorder.clone().with_deleted(Deleted::Restore),
         }
     }
 }
 
-fn row_of<S: Store>(store: &S, session: SessionId) -> Result<Row, RequestError> {
-    let found = wait(store.find(session.to_string()))?;
+fn row_of<S: Store>(store: &S, session: SessionId) -> Result<RowId, RequestError> {
+    let found = block_on(store.find(session.to_string()))?;
     let found = found.iter().find(|stored| stored.summary.session.id == session);
     found.map(|stored| stored.row).ok_or(RequestError::Gone(session))
 }

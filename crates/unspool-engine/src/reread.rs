@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use rustc_hash::{FxHashMap, FxHashSet};
 use unspool_sources::fingerprint::Fingerprint;
 use unspool_sources::read::source;
-use unspool_store::blocking::wait;
-use unspool_store::contract::{SessionFilter, Store};
+use unspool_store::blocking::block_on;
 use unspool_store::recorder::Recorder;
-use unspool_store::rows::Row;
+use unspool_store::rows::RowId;
+use unspool_store::store::{SessionFilter, Store};
 
 use crate::report::{Progress, Report};
 use crate::sync::{Candidate, Known, SyncError, sync};
@@ -26,7 +26,7 @@ pub struct Reread {
 /// Decodes every session again whose logs are intact. Names and tags stay.
 pub fn reread<S: Store>(recorder: &Recorder<S>, progress: &Progress) -> Result<Reread, SyncError> {
     let store = recorder.store();
-    let files: FxHashMap<Row, (PathBuf, bool)> = wait(store.files())?
+    let files: FxHashMap<RowId, (PathBuf, bool)> = block_on(store.files())?
         .into_iter()
         .map(|file| {
             let print = Fingerprint { offset: file.offset, head: file.head, tail: file.tail };
@@ -39,9 +39,9 @@ pub fn reread<S: Store>(recorder: &Recorder<S>, progress: &Progress) -> Result<R
     let mut paths: FxHashSet<PathBuf> = FxHashSet::default();
     let mut again = Vec::new();
     for stored in
-        wait(store.sessions(SessionFilter { with_empty: true, ..SessionFilter::default() }))?
+        block_on(store.sessions(SessionFilter { with_empty: true, ..SessionFilter::default() }))?
     {
-        let sources = wait(store.archived(stored.row))?.sources;
+        let sources = block_on(store.session_export(stored.row))?.sources;
         let known: Vec<&(PathBuf, bool)> =
             sources.iter().filter_map(|source| files.get(&source.file)).collect();
         let all = !known.is_empty() && known.len() == sources.len();
@@ -53,7 +53,7 @@ pub fn reread<S: Store>(recorder: &Recorder<S>, progress: &Progress) -> Result<R
         again.push(stored.row);
     }
     for session in again {
-        wait(store.forget(session))?;
+        block_on(store.forget(session))?;
     }
     let candidates =
         paths.into_iter().map(|path| Candidate { path, stamp: None, named: true }).collect();

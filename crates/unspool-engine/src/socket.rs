@@ -17,8 +17,8 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tokio::sync::broadcast;
-use unspool_store::contract::Store;
-use unspool_store::recorder::{Published, Recorder};
+use unspool_store::recorder::{ChangeSet, Recorder};
+use unspool_store::store::Store;
 
 use crate::desk::{Asked, Desk};
 use crate::lock::DataFolder;
@@ -36,7 +36,7 @@ const VERSION: u32 = 2;
 pub enum Message {
     /// The greeting. Every later write is reported.
     Hello(Hello),
-    Written(Published),
+    Written(ChangeSet),
     /// The follower lagged and missed changes: it must reload.
     Missed,
     Answered(Answer),
@@ -129,7 +129,7 @@ impl Drop for Publisher {
 
 fn serve(
     mut stream: UnixStream,
-    written: broadcast::Receiver<Published>,
+    written: broadcast::Receiver<ChangeSet>,
     open: &Open,
 ) -> io::Result<()> {
     stream.set_write_timeout(Some(PATIENCE))?;
@@ -160,7 +160,7 @@ fn ask(desk: Option<Desk>, request: Request) -> Answer {
     }
 }
 
-fn tell(stream: &mut UnixStream, mut written: broadcast::Receiver<Published>) -> io::Result<()> {
+fn tell(stream: &mut UnixStream, mut written: broadcast::Receiver<ChangeSet>) -> io::Result<()> {
     use broadcast::error::RecvError;
     loop {
         match written.blocking_recv() {

@@ -4,7 +4,7 @@
 use unspool_core::id::SessionId;
 use unspool_core::present::agents::{SubagentLookup, SubagentSessions};
 use unspool_core::session::{Transcript, Turn};
-use unspool_store::contract::{Store, StoreError, Window};
+use unspool_store::store::{Store, StoreError, TurnWindow};
 
 /// Of an agent with more parts than this only the last three turns are loaded.
 const LONG: u64 = 2000;
@@ -24,8 +24,8 @@ pub async fn subagents<S: Store>(
         }
         let last = u32::try_from(stored.summary.turns).unwrap_or(u32::MAX);
         let window = match stored.summary.parts > LONG {
-            true => Window::From { number: last.saturating_sub(2), count: 3 },
-            false => Window::All,
+            true => TurnWindow::From { number: last.saturating_sub(2), count: 3 },
+            false => TurnWindow::All,
         };
         let turns = store.turns(stored.row, window).await?;
         lookup.add(&Transcript { session: stored.summary.session, turns });

@@ -13,11 +13,11 @@ use thiserror::Error;
 use unspool_sources::decode::Warning;
 use unspool_sources::discover::{LogFile, Stamp};
 use unspool_sources::read::rows;
-use unspool_store::batch::Pace;
-use unspool_store::blocking::wait;
-use unspool_store::contract::{Store, StoreError, Tidy};
+use unspool_store::batch::IngestMode;
+use unspool_store::blocking::block_on;
 use unspool_store::recorder::Recorder;
 use unspool_store::rows::FileRow;
+use unspool_store::store::{Maintenance, Store, StoreError};
 
 use crate::claim::Claims;
 use crate::exchange::{self, ExchangeError};
@@ -68,7 +68,7 @@ pub struct Known(FxHashMap<String, FileRow>);
 
 impl Known {
     pub fn load<S: Store>(recorder: &Recorder<S>) -> Result<Known, StoreError> {
-        let files = wait(recorder.store().files())?;
+        let files = block_on(recorder.store().files())?;
         Ok(Known(files.into_iter().map(|file| (file.path.clone(), file)).collect()))
     }
 }
@@ -109,7 +109,7 @@ pub fn sync<S: Store>(
             size.saturating_sub(taken)
         })
         .sum();
-    let pace = if grown < LITTLE { Pace::Live } else { Pace::Bulk };
+    let mode = if grown < LITTLE { IngestMode::Live } else { IngestMode::Bulk };
     let written = Mutex::default();
     let shared = Shared {
         recorder,
@@ -118,7 +118,7 @@ pub fn sync<S: Store>(
         written: &written,
         tally: &tally,
         progress,
-        pace,
+        mode,
         named,
     };
     let queue = Mutex::new(todo.into_iter().map(|(_, _, path)| path).collect::<VecDeque<_>>());
@@ -139,7 +139,7 @@ pub fn sync<S: Store>(
     known.extend(written.into_iter().map(|file: FileRow| (file.path.clone(), file)));
     let mut report = tally.into_report();
     if report.parts > 0 {
-        wait(recorder.store().tidy(Tidy::WhenDue))?;
+        block_on(recorder.store().maintain(Maintenance::IfDue))?;
     }
     for path in exports {
         match File::open(&path)
@@ -188,7 +188,7 @@ fn take_all<S: Store, R: Read>(
         written: &written,
         tally: &tally,
         progress,
-        pace: Pace::Bulk,
+        mode: IngestMode::Bulk,
         named: true,
     };
     let mut taker = Taker::new(&shared)?;

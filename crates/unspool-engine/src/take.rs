@@ -16,12 +16,12 @@ use unspool_sources::file_decoder::{
 use unspool_sources::fingerprint::Fingerprint;
 use unspool_sources::read::lines::Position;
 use unspool_sources::read::source::{self, Source};
-use unspool_store::batch::{Pace, Packer};
-use unspool_store::blocking::wait;
-use unspool_store::contract::{Store, StoreError};
-use unspool_store::fold::SessionFold;
+use unspool_store::batch::{IngestMode, Packer};
+use unspool_store::blocking::block_on;
 use unspool_store::recorder::Recorder;
 use unspool_store::rows::{FileRow, FileStamp};
+use unspool_store::session_writer::SessionWriter;
+use unspool_store::store::{Store, StoreError};
 
 use crate::claim::Claims;
 use crate::exchange::is_export;
@@ -44,7 +44,7 @@ pub(crate) struct Shared<'a, S: Store> {
     pub written: &'a Mutex<Vec<FileRow>>,
     pub tally: &'a Tally,
     pub progress: &'a Progress,
-    pub pace: Pace,
+    pub mode: IngestMode,
     /// The user named these files: read them completely, without waiting for more data.
     pub named: bool,
 }
@@ -69,14 +69,14 @@ pub(crate) struct Taker<'a, S: Store> {
     /// Bytes read since the last commit.
     read: u64,
     /// Finished sessions that are not committed yet.
-    done: Vec<SessionFold>,
+    done: Vec<SessionWriter>,
     pub(crate) current: Option<Current>,
     pub(crate) stop: Option<Stop>,
 }
 
 impl<'a, S: Store> Taker<'a, S> {
     pub fn new(shared: &'a Shared<'a, S>) -> Result<Taker<'a, S>, StoreError> {
-        let packer = shared.recorder.packer(shared.pace)?;
+        let packer = shared.recorder.packer(shared.mode)?;
         Ok(Taker { shared, packer, read: 0, done: Vec::new(), current: None, stop: None })
     }
 
@@ -99,7 +99,7 @@ impl<'a, S: Store> Taker<'a, S> {
         if let Some(known) = known.filter(|_| same) {
             same = !self.is_rewritten(known, &mut source)?;
         }
-        let row = known.map_or_else(|| self.shared.recorder.numbers().file(), |known| known.row);
+        let row = known.map_or_else(|| self.shared.recorder.row_ids().file(), |known| known.row);
         self.current = Some(Current {
             row,
             name,
@@ -128,7 +128,7 @@ impl<'a, S: Store> Taker<'a, S> {
     }
 
     fn saved(&self, known: &FileRow) -> Result<Option<Checkpoint>, Stop> {
-        let saved = wait(self.shared.recorder.store().saved(known.row))?;
+        let saved = block_on(self.shared.recorder.store().saved(known.row))?;
         Ok(saved.and_then(|saved| serde_json::from_str(&saved).ok()))
     }
 
@@ -173,7 +173,7 @@ impl<'a, S: Store> Taker<'a, S> {
     /// Reads input that is not a file, under a given name.
     pub fn take_stream(&mut self, name: &str, source: impl Read) -> Result<(), Stop> {
         let known = self.shared.known.get(name);
-        let row = known.map_or_else(|| self.shared.recorder.numbers().file(), |known| known.row);
+        let row = known.map_or_else(|| self.shared.recorder.row_ids().file(), |known| known.row);
         self.current = Some(Current {
             row,
             name: name.to_owned(),
@@ -333,13 +333,13 @@ impl<'a, S: Store> Taker<'a, S> {
             let mut written = self.shared.written.lock().unwrap_or_else(PoisonError::into_inner);
             written.push(FileRow { saved: None, ..file.clone() });
             drop(written);
-            self.packer.batch().outdated.push((file.row, UNFINISHED_LINE_WARNING));
+            self.packer.batch().outdated_warnings.push((file.row, UNFINISHED_LINE_WARNING));
             self.packer.batch().files.push(file);
         }
         let added = current.add_to(&mut self.packer);
         for mut telling in current.told.into_iter().flatten() {
             let tally = self.shared.tally;
-            let new = telling.fold.take_new();
+            let new = telling.fold.take_count_delta();
             tally.turns.fetch_add(new.turns, Ordering::Relaxed);
             tally.parts.fetch_add(new.parts, Ordering::Relaxed);
             Tally::add(&tally.records, telling.records_read());

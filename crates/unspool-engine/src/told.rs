@@ -6,15 +6,15 @@ use std::path::PathBuf;
 use unspool_sources::decode::{RecordCounts, Warning};
 use unspool_sources::file_decoder::{DecodedRecord, RecordSink, SessionHandle, SessionIdent};
 use unspool_store::batch::Packer;
-use unspool_store::contract::{Store, StoreError};
-use unspool_store::fold::SessionFold;
-use unspool_store::rows::{Records, Row, SourceRow, WarningRow};
+use unspool_store::rows::{RowId, SourceRow, StoredRecordCounts, WarningRow};
+use unspool_store::session_writer::SessionWriter;
+use unspool_store::store::{Store, StoreError};
 
 use crate::known::{is_copy, path_of};
 use crate::take::Taker;
 
 pub(crate) struct Current {
-    pub row: Row,
+    pub row: RowId,
     pub name: String,
     /// None for input that is not a file.
     pub path: Option<PathBuf>,
@@ -28,8 +28,8 @@ pub(crate) struct Current {
 
 /// This file's feed of one session: the session's writer and this file's record counts.
 pub(crate) struct Telling {
-    pub fold: SessionFold,
-    /// Index into `fold.sources`.
+    pub fold: SessionWriter,
+    /// Index into `session_writer.sources`.
     source: usize,
     record_counts: RecordCounts,
     /// Records that earlier reads already counted.
@@ -38,7 +38,7 @@ pub(crate) struct Telling {
 }
 
 impl Telling {
-    pub fn new(fold: SessionFold) -> Telling {
+    pub fn new(fold: SessionWriter) -> Telling {
         Telling {
             fold,
             source: 0,
@@ -49,11 +49,11 @@ impl Telling {
     }
 
     /// Resumes the record counts of this file's source. False if the source is not stored.
-    pub fn go_on(&mut self, file: Row, number: u16) -> bool {
+    pub fn go_on(&mut self, file: RowId, number: u16) -> bool {
         let mut sources = self.fold.sources.iter();
         let found = sources.position(|source| source.file == file && source.number == number);
         let Some(at) = found.filter(|_| self.fold.is_stored()) else { return false };
-        let Records { read, in_parts, metadata, left_out, unreadable } =
+        let StoredRecordCounts { read, in_parts, metadata, left_out, unreadable } =
             self.fold.sources[at].records.clone();
         self.source = at;
         self.before = read;
@@ -68,7 +68,7 @@ impl Telling {
     fn add_to(&mut self, packer: &mut Packer) -> Result<(), StoreError> {
         let RecordCounts { read, in_parts, metadata, left_out, unreadable } =
             self.record_counts.clone();
-        let records = Records { read, in_parts, metadata, left_out, unreadable };
+        let records = StoredRecordCounts { read, in_parts, metadata, left_out, unreadable };
         let Some(source) = self.fold.sources.get_mut(self.source) else { return Ok(()) };
         let counted = source.records != records;
         source.records = records;
@@ -179,7 +179,7 @@ impl<S: Store> Taker<'_, S> {
             telling: told.telling,
             first: told.first,
             sub_agent: told.sub_agent,
-            records: Records::default(),
+            records: StoredRecordCounts::default(),
         });
         telling.source = sources.len() - 1;
         number

@@ -10,8 +10,8 @@ use notify::event::{AccessKind, AccessMode, CreateKind, EventKind, ModifyKind};
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 use rustc_hash::FxHashSet;
 use unspool_sources::discover::{Environment, LogFile, discover};
-use unspool_store::contract::Store;
 use unspool_store::recorder::Recorder;
+use unspool_store::store::Store;
 
 use crate::desk::{Asked, Call, Desk};
 use crate::report::{Progress, Report};

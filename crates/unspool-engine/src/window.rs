@@ -13,7 +13,7 @@ use unspool_core::present::{self, TurnView};
 use unspool_core::segment::Stretch;
 use unspool_core::session::Turn;
 use unspool_core::skeleton::{Bone, Skeleton};
-use unspool_store::contract::{Store, StoreError, StoredSession, TurnSize, Window};
+use unspool_store::store::{Store, StoreError, StoredSession, TurnSize, TurnWindow};
 
 pub use cut::block_parts;
 
@@ -398,7 +398,7 @@ async fn skeleton<S: Store>(
     if size.parts > long {
         return store.skeleton(stored.row, size.number).await;
     }
-    let mut found = store.turns(stored.row, Window::Turn(size.number)).await?;
+    let mut found = store.turns(stored.row, TurnWindow::Turn(size.number)).await?;
     Ok(found.pop().map(|turn| Skeleton { parts: Skeleton::of(&turn), turn }))
 }
 

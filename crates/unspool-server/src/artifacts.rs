@@ -16,8 +16,8 @@ use tokio::sync::broadcast::error::RecvError;
 use unspool_core::id::SessionId;
 use unspool_engine::export;
 use unspool_render::project::{Options, Projection};
-use unspool_store::blocking::wait;
-use unspool_store::contract::{Store, StoredSession};
+use unspool_store::blocking::block_on;
+use unspool_store::store::{Store, StoredSession};
 
 use crate::App;
 use crate::news::News;
@@ -62,7 +62,7 @@ pub async fn keep<S: Store>(app: Arc<App<S>>, folder: PathBuf) {
 
 /// Writes the artifacts of an idle session and notifies if they changed. Idempotent (R-002-28).
 fn draw<S: Store>(app: &App<S>, session: SessionId, folder: &Path) -> io::Result<()> {
-    let found = wait(app.store.find(session.to_string())).map_err(io::Error::other)?;
+    let found = block_on(app.store.find(session.to_string())).map_err(io::Error::other)?;
     let Some(stored) = found.into_iter().find(|one| one.summary.session.id == session) else {
         return Ok(());
     };

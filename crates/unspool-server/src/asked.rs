@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp, ToSpan};
 use serde::Deserialize;
 use unspool_core::id::SessionId;
 use unspool_render::url_query::UrlQuery;
-use unspool_store::contract::{After, SessionFilter};
+use unspool_store::store::{ListPosition, SessionFilter};
 
 /// The query of a page. An empty value counts as absent: forms submit every field.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -107,12 +107,12 @@ fn day(date: &str, later: i64) -> Option<i64> {
 }
 
 /// A position in the session list, as a URL parameter.
-pub fn written((started, id): &After) -> String {
+pub fn written((started, id): &ListPosition) -> String {
     let started = started.map(|started| started.to_string()).unwrap_or_default();
     format!("{started}~{id}")
 }
 
-fn place(text: &str) -> Option<After> {
+fn place(text: &str) -> Option<ListPosition> {
     let (started, id) = text.split_once('~')?;
     let started = if started.is_empty() { None } else { Some(started.parse().ok()?) };
     Some((started, SessionId(id.parse().ok()?)))

@@ -19,7 +19,7 @@ use axum::http::header::{
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use unspool_store::contract::Store;
+use unspool_store::store::Store;
 
 use crate::App;
 use crate::problem::Problem;

@@ -17,7 +17,7 @@ use unspool_core::live::SILENCE;
 use unspool_core::session::SessionState;
 use unspool_engine::reader::activity;
 use unspool_render::page;
-use unspool_store::contract::{SessionFilter, Store, StoreError, StoredSession};
+use unspool_store::store::{SessionFilter, Store, StoreError, StoredSession};
 
 use crate::asked::Asked;
 use crate::{App, News};

@@ -27,7 +27,7 @@ use tokio::sync::{broadcast, watch};
 use tower_http::compression::CompressionLayer;
 use unspool_core::price::Prices;
 use unspool_core::redact::Rules;
-use unspool_store::contract::Store;
+use unspool_store::store::Store;
 
 pub use api::{openapi, session_schema, table};
 pub use door::{Door, hash_password, is_password_hash};

@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde_json::json;
 use unspool_core::id::SessionId;
 use unspool_engine::reader::wire::LONGEST_WISH;
-use unspool_store::contract::Store;
+use unspool_store::store::Store;
 
 use crate::{App, api, feed};
 

@@ -3,7 +3,7 @@
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
-use unspool_store::recorder::Published;
+use unspool_store::recorder::ChangeSet;
 
 /// One message of the broadcast channel that every live view subscribes to.
 #[derive(Clone, Debug)]
@@ -14,7 +14,7 @@ pub enum News {
 }
 
 impl News {
-    pub fn written(published: Published) -> News {
+    pub fn written(published: ChangeSet) -> News {
         News::Written(Arc::new(Written { published, changes: OnceLock::new() }))
     }
 }
@@ -22,7 +22,7 @@ impl News {
 /// A published batch and its changes as JSON, serialised once for all subscribers.
 #[derive(Debug)]
 pub struct Written {
-    published: Published,
+    published: ChangeSet,
     changes: OnceLock<Option<String>>,
 }
 
@@ -39,9 +39,9 @@ impl Written {
 }
 
 impl Deref for Written {
-    type Target = Published;
+    type Target = ChangeSet;
 
-    fn deref(&self) -> &Published {
+    fn deref(&self) -> &ChangeSet {
         &self.published
     }
 }

@@ -3,7 +3,7 @@
 use axum::http::header::{ALLOW, CONTENT_TYPE};
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
-use unspool_store::contract::StoreError;
+use unspool_store::store::StoreError;
 
 pub struct Problem {
     status: StatusCode,
@@ -65,7 +65,7 @@ impl From<StoreError> for Problem {
             | StoreError::Packed(_)
             | StoreError::Index(_)
             | StoreError::IndexIn { .. }
-            | StoreError::Gone
+            | StoreError::Closed
             | StoreError::Bare(_) => StatusCode::INTERNAL_SERVER_ERROR,
         };
         Problem::new(status, error.to_string())

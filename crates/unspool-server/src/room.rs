@@ -27,8 +27,8 @@ use unspool_engine::subagents::subagents;
 use unspool_engine::window::fill;
 use unspool_render::page;
 use unspool_render::turn::turn;
-use unspool_store::blocking::wait;
-use unspool_store::contract::{Relative, Store, StoreError, StoredSession};
+use unspool_store::blocking::block_on;
+use unspool_store::store::{Store, StoreError, StoredSession, SubagentRef};
 
 use crate::{App, News};
 use known::Known;
@@ -159,16 +159,16 @@ impl<S: Store> Room<S> {
     }
 
     fn stored(&self) -> Result<Option<StoredSession>, StoreError> {
-        Ok(wait(self.app.store.find(self.id.to_string()))?.pop())
+        Ok(block_on(self.app.store.find(self.id.to_string()))?.pop())
     }
 
     /// Resets the state from the archive: the last turn and the sub-agents.
     fn look(&self, state: &mut State) -> Result<bool, StoreError> {
         let Some(stored) = self.stored()? else { return Ok(false) };
         *state = State { seq: stored.seq, ..State::default() };
-        let last = wait(self.app.store.sizes(stored.row))?.pop();
+        let last = block_on(self.app.store.sizes(stored.row))?.pop();
         if let Some(last) = last
-            && let Some(skeleton) = wait(self.app.store.skeleton(stored.row, last.number))?
+            && let Some(skeleton) = block_on(self.app.store.skeleton(stored.row, last.number))?
         {
             state.known.push(Known::new(skeleton));
         }
@@ -181,8 +181,8 @@ impl<S: Store> Room<S> {
         state: &mut State,
         stored: &StoredSession,
     ) -> Result<(), StoreError> {
-        let found = wait(self.app.store.relatives(stored.row))?;
-        state.relatives = found.into_iter().map(|found| (found.session, found)).collect();
+        let found = block_on(self.app.store.subagents(stored.row))?;
+        state.subagents = found.into_iter().map(|found| (found.session, found)).collect();
         Ok(())
     }
 
@@ -297,8 +297,8 @@ impl<S: Store> Room<S> {
         acts.extend(removed.into_iter().map(|part| Act::Drop { id: format!("p-{part}") }));
         if !agents.is_empty() {
             self.look_for_relatives(state, stored)?;
-            let shown = agents.iter().filter_map(|agent| state.relatives.get(agent));
-            for relative in shown.copied().collect::<Vec<Relative>>() {
+            let shown = agents.iter().filter_map(|agent| state.subagents.get(agent));
+            for relative in shown.copied().collect::<Vec<SubagentRef>>() {
                 let known = self.know(state, stored, relative.turn)?;
                 parts.extend(known.and_then(|known| known.part_at(relative.place)));
             }
@@ -310,13 +310,13 @@ impl<S: Store> Room<S> {
             return self.load(state, acts);
         }
         for part in strange {
-            if let Some((number, _)) = wait(self.app.store.locate(stored.row, None, part))? {
+            if let Some((number, _)) = block_on(self.app.store.locate(stored.row, None, part))? {
                 self.know(state, stored, number)?;
             }
         }
         let fresh = self.refresh(state, stored, opened, turns, heads)?;
         if state.known.iter().any(|known| known.plans(&parts)) {
-            let tasks: Tasks = wait(self.app.store.plans(stored.row))?.iter().collect();
+            let tasks: Tasks = block_on(self.app.store.plans(stored.row))?.iter().collect();
             acts.push(Act::Tasks { html: page::tasks(&tasks).into_string() });
         }
         for Fresh { number, after } in fresh {
@@ -364,7 +364,7 @@ impl<S: Store> Room<S> {
                 state.known.push(known);
             }
             None => {
-                let Some(skeleton) = wait(self.app.store.skeleton(stored.row, number))? else {
+                let Some(skeleton) = block_on(self.app.store.skeleton(stored.row, number))? else {
                     return Ok(None);
                 };
                 state.known.push(Known::new(skeleton));
@@ -394,16 +394,17 @@ impl<S: Store> Room<S> {
             };
             let number = known.number();
             if turns.contains(id) {
-                if let Some(skeleton) = wait(store.skeleton(stored.row, number))? {
+                if let Some(skeleton) = block_on(store.skeleton(stored.row, number))? {
                     known.replace(skeleton);
                 }
-            } else if let Some(turn) = wait(store.head(stored.row, number))? {
+            } else if let Some(turn) = block_on(store.head(stored.row, number))? {
                 known.skeleton.turn = turn;
                 known.stale = true;
             }
         }
         let mut fresh = Vec::new();
-        let sizes = if unknown.is_empty() { Vec::new() } else { wait(store.sizes(stored.row))? };
+        let sizes =
+            if unknown.is_empty() { Vec::new() } else { block_on(store.sizes(stored.row))? };
         for (at, size) in sizes.iter().enumerate().filter(|(_, size)| unknown.contains(&size.id)) {
             if let Some(known) = self.know(state, stored, size.number)? {
                 known.stale = true;
@@ -425,12 +426,12 @@ impl<S: Store> Room<S> {
         places: &[Place],
     ) -> Result<TurnView, StoreError> {
         let store = &self.app.store;
-        wait(fill(store, stored, &mut skeleton, places))?;
+        block_on(fill(store, stored, &mut skeleton, places))?;
         settle(std::slice::from_mut(&mut skeleton.turn), stored.summary.ended);
         let session = &stored.summary.session;
         let turns = std::slice::from_ref(&skeleton.turn);
         // Sub-agents that cannot be read now are joined with the next update.
-        let subagents = wait(subagents(store, &session.agent, turns)).unwrap_or_default();
+        let subagents = block_on(subagents(store, &session.agent, turns)).unwrap_or_default();
         let options = present::PresentOptions { subagents, ..present::PresentOptions::of(session) };
         Ok(present::partial_turn(&skeleton.turn, &skeleton.parts, &options))
     }

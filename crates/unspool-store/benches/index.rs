@@ -10,8 +10,8 @@ use std::sync::LazyLock;
 use divan::counter::{BytesCount, ItemsCount};
 use divan::{Bencher, black_box};
 use unspool_store::index::{
-    Block, BlockRef, Builder, Corrupt, Limits, Piece, Query, Segment, SegmentHead, Shelf,
-    Tokeniser, WordsRef, candidates, merge,
+    Block, BlockRef, BlockStore, CorruptIndex, Limits, Segment, SegmentBuilder, SegmentHead,
+    SegmentItem, TextQuery, Tokeniser, WordsRef, candidates, merge,
 };
 
 /// Bytes of text of a batch, as in an import.
@@ -51,7 +51,7 @@ fn report() {
     let size: usize = LARGE.0.iter().map(Segment::size).sum();
     println!("the large index: {DOCUMENTS} documents, {words} words in all segments, {size} bytes");
     for query in QUERIES {
-        let found = candidates(&Query::parse(query), &*LARGE, &Limits::default());
+        let found = candidates(&TextQuery::parse(query), &*LARGE, &Limits::default());
         if let Ok(found) = found {
             let (newest, all) = (found.newest_first, found.everything);
             println!("{query}: {} newest {newest} everything {all}", found.documents.len());
@@ -74,8 +74,8 @@ fn split_text(bencher: Bencher<'_, '_>) {
 
 struct Count(u64);
 
-impl unspool_store::index::Sink for Count {
-    fn short(&mut self, word: unspool_store::index::Short) {
+impl unspool_store::index::WordSink for Count {
+    fn short(&mut self, word: unspool_store::index::ShortWord) {
         black_box(word);
         self.0 += 1;
     }
@@ -100,7 +100,7 @@ fn add_json(bencher: Bencher<'_, '_>) {
         .map(|text| serde_json::json!({"type": "text", "done": true, "text": text}).to_string())
         .collect();
     bencher.counter(bytes_of(&raw)).bench(|| {
-        let mut builder = Builder::default();
+        let mut builder = SegmentBuilder::default();
         for (raw, number) in raw.iter().zip(0..) {
             builder.begin(number);
             builder.json(raw);
@@ -112,7 +112,7 @@ fn add_json(bencher: Bencher<'_, '_>) {
 
 #[divan::bench(sample_count = 20, sample_size = 1)]
 fn finish_segment(bencher: Bencher<'_, '_>) {
-    bencher.with_inputs(built).bench_values(Builder::finish);
+    bencher.with_inputs(built).bench_values(SegmentBuilder::finish);
 }
 
 /// Four segments of 16 MB into one.
@@ -120,7 +120,7 @@ fn finish_segment(bencher: Bencher<'_, '_>) {
 fn merge_segments(bencher: Bencher<'_, '_>) {
     let segments: Vec<Segment> = (0..4)
         .map(|part| {
-            let mut builder = Builder::default();
+            let mut builder = SegmentBuilder::default();
             let mut variation = Variation::new(part + 7);
             for number in 0..(BATCH / DOCUMENT) as u64 {
                 builder.begin(part * 10_000 + number);
@@ -132,12 +132,13 @@ fn merge_segments(bencher: Bencher<'_, '_>) {
         .collect();
     let tokens: u64 = segments.iter().map(|segment| segment.tokens).sum();
     bencher.counter(ItemsCount::new(tokens)).bench(|| {
-        let sources = segments.iter().map(|it| it.blocks.iter().cloned().map(Ok::<_, Corrupt>));
+        let sources =
+            segments.iter().map(|it| it.blocks.iter().cloned().map(Ok::<_, CorruptIndex>));
         let mut size = 0;
         let counts = merge(sources, &mut |document| document % 10 != 0, &mut |piece| {
             size += match piece {
-                Piece::Block(block) => block.size(),
-                Piece::Sheet(sheet) => sheet.size(),
+                SegmentItem::Block(block) => block.size(),
+                SegmentItem::NgramBitmap(bitmap) => bitmap.size(),
             };
             Ok(())
         });
@@ -161,7 +162,7 @@ const QUERIES: [&str; 9] = [
 /// Among a million documents in ten segments.
 #[divan::bench(args = QUERIES, sample_count = 30, sample_size = 1)]
 fn look(bencher: Bencher<'_, '_>, query: &str) {
-    let query = Query::parse(query);
+    let query = TextQuery::parse(query);
     LazyLock::force(&LARGE);
     bencher.bench(|| candidates(&query, &*LARGE, &Limits::default()));
 }
@@ -171,7 +172,7 @@ fn look(bencher: Bencher<'_, '_>, query: &str) {
 fn search_all_words(bencher: Bencher<'_, '_>) {
     let words: u64 = VOCABULARY.0.iter().map(|segment| segment.words).sum();
     // Concatenated, so that the fragment is not in this source, from which the words come.
-    let query = Query::parse(&["\"qz", "xj\""].concat());
+    let query = TextQuery::parse(&["\"qz", "xj\""].concat());
     bencher
         .counter(ItemsCount::new(words))
         .bench(|| candidates(&query, &*VOCABULARY, &Limits::default()));
@@ -181,7 +182,7 @@ fn search_all_words(bencher: Bencher<'_, '_>) {
 #[divan::bench(sample_count = 20, sample_size = 1)]
 fn verify(bencher: Bencher<'_, '_>) {
     let texts = &DOCUMENTS_OF_A_BATCH[..5_000];
-    let query = Query::parse("segment \"self.doc\"");
+    let query = TextQuery::parse("segment \"self.doc\"");
     bencher
         .counter(bytes_of(texts))
         .bench(|| texts.iter().filter(|text| query.matches(&[text])).count());
@@ -193,8 +194,8 @@ fn bytes_of(texts: &[String]) -> BytesCount {
     BytesCount::new(texts.iter().map(String::len).sum::<usize>())
 }
 
-fn built() -> Builder {
-    let mut builder = Builder::default();
+fn built() -> SegmentBuilder {
+    let mut builder = SegmentBuilder::default();
     for (text, number) in DOCUMENTS_OF_A_BATCH.iter().zip(0..) {
         builder.begin(number);
         builder.text(text);
@@ -212,7 +213,7 @@ static LARGE: LazyLock<Segments> = LazyLock::new(|| {
     let mut variation = Variation::new(2);
     let share = DOCUMENTS / SEGMENTS;
     let segments = (0..SEGMENTS).map(|segment| {
-        let mut builder = Builder::default();
+        let mut builder = SegmentBuilder::default();
         for number in segment * share..(segment + 1) * share {
             builder.begin(number);
             builder.text(&variation.document(SMALL_DOCUMENT));
@@ -226,7 +227,7 @@ static LARGE: LazyLock<Segments> = LazyLock::new(|| {
 static VOCABULARY: LazyLock<Segments> = LazyLock::new(|| {
     let mut variation = Variation::new(3);
     let segments = (0..SEGMENTS).map(|number| {
-        let mut builder = Builder::default();
+        let mut builder = SegmentBuilder::default();
         builder.begin(number);
         for _ in 0..2_000_000 / SEGMENTS {
             let word = variation.new_word();
@@ -315,15 +316,15 @@ impl Segments {
     }
 }
 
-impl Shelf for Segments {
-    type Error = Corrupt;
+impl BlockStore for Segments {
+    type Error = CorruptIndex;
 
-    fn segments(&self) -> Result<Vec<SegmentHead>, Corrupt> {
+    fn segments(&self) -> Result<Vec<SegmentHead>, CorruptIndex> {
         let heads = self.0.iter().zip(0..);
         Ok(heads.map(|(it, id)| SegmentHead { id, documents: it.documents }).collect())
     }
 
-    fn block_with(&self, segment: i64, word: &[u8]) -> Result<Option<Block>, Corrupt> {
+    fn block_with(&self, segment: i64, word: &[u8]) -> Result<Option<Block>, CorruptIndex> {
         let place = self.place(segment, word);
         Ok(place.map(|place| self.0[segment as usize].blocks[place].clone()))
     }
@@ -333,7 +334,7 @@ impl Shelf for Segments {
         segment: i64,
         from: &[u8],
         visit: &mut dyn FnMut(BlockRef<'_>) -> ControlFlow<()>,
-    ) -> Result<(), Corrupt> {
+    ) -> Result<(), CorruptIndex> {
         let place = self.place(segment, from).unwrap_or(0);
         for Block { first, words, postings, .. } in &self.0[segment as usize].blocks[place..] {
             if visit(BlockRef { first, words, postings }).is_break() {
@@ -343,9 +344,14 @@ impl Shelf for Segments {
         Ok(())
     }
 
-    fn slice(&self, segment: i64, sheet: usize, slice: usize) -> Result<Option<Vec<u8>>, Corrupt> {
-        let sheet = self.0[segment as usize].sheets.get(sheet);
-        Ok(sheet.and_then(|sheet| sheet.slices.get(slice)).cloned())
+    fn slice(
+        &self,
+        segment: i64,
+        bitmap: usize,
+        slice: usize,
+    ) -> Result<Option<Vec<u8>>, CorruptIndex> {
+        let bitmap = self.0[segment as usize].bitmaps.get(bitmap);
+        Ok(bitmap.and_then(|bitmap| bitmap.slices.get(slice)).cloned())
     }
 
     fn words(
@@ -353,7 +359,7 @@ impl Shelf for Segments {
         segment: i64,
         blocks: Range<usize>,
         visit: &mut dyn FnMut(WordsRef<'_>) -> ControlFlow<()>,
-    ) -> Result<(), Corrupt> {
+    ) -> Result<(), CorruptIndex> {
         let of_segment = &self.0[segment as usize].blocks;
         let end = blocks.end.min(of_segment.len());
         for Block { first, words, .. } in &of_segment[blocks.start.min(end)..end] {
@@ -364,7 +370,7 @@ impl Shelf for Segments {
         Ok(())
     }
 
-    fn postings(&self, segment: i64, first: &[u8]) -> Result<Option<Vec<u8>>, Corrupt> {
+    fn postings(&self, segment: i64, first: &[u8]) -> Result<Option<Vec<u8>>, CorruptIndex> {
         Ok(self.block_with(segment, first)?.map(|block| block.postings))
     }
 }

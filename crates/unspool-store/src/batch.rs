@@ -10,26 +10,26 @@ use unspool_core::part::{Body, Part, Place};
 use unspool_core::session::Turn;
 use unspool_core::telling::Origin;
 
-use crate::fold::{HeldPart, HeldTurn, Numbers, SessionFold};
 use crate::index;
-use crate::pack::{self, Large, PackError, Press};
+use crate::pack::{self, Compressor, LargePayload, PackError};
 use crate::rows::{
-    Batch, Chunk, Content, Names, PartRow, Payload, Role, Row, SessionWrite, TurnWrite, columns,
-    is_settled, milliseconds, user_part_id, user_place,
+    Batch, Chunk, Content, NameDigests, PartRow, Payload, Role, RowId, SessionWrite, TurnWrite,
+    columns, is_settled, milliseconds, user_part_id, user_place,
 };
-use crate::words::{Field, fields};
+use crate::searchable::{SearchField, fields};
+use crate::session_writer::{RowIds, SessionWriter, TrackedPart, TrackedTurn};
 
 /// A chunk is closed at this size. Reading one part decompresses its whole chunk: larger chunks
 /// compress better and are slower to read.
-const CHUNK: usize = 64 * 1024;
-const SHARED_CHUNK: usize = 128 * 1024;
+const CHUNK_BYTES: usize = 64 * 1024;
+const SHARED_CHUNK_BYTES: usize = 128 * 1024;
 /// How many digests of already sent contents to remember. Beyond it, some contents are compressed
 /// again.
-const REMEMBERED: usize = 100_000;
+const MAX_SENT_CONTENTS: usize = 100_000;
 
 /// Whether parts are packed and indexed with the batch or later.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Pace {
+pub enum IngestMode {
     /// Importing history. Settled parts are packed and indexed at once.
     Bulk,
     /// Small batches. Payloads of open turns stay in the journal, and new parts wait until there
@@ -39,38 +39,38 @@ pub enum Pace {
 
 /// Builds batches, one after another.
 pub struct Packer {
-    numbers: Arc<Numbers>,
-    pace: Pace,
-    press: Press,
-    known: FxHashSet<u128>,
+    row_ids: Arc<RowIds>,
+    mode: IngestMode,
+    compressor: Compressor,
+    sub_agent: FxHashSet<u128>,
     batch: Batch,
-    words: index::Builder,
+    words: index::SegmentBuilder,
     /// The open chunk, and its session.
-    chunk: Filling,
-    chunk_session: Row,
+    chunk: OpenChunk,
+    chunk_session: RowId,
     /// The open chunk of large payloads, shared by all sessions.
-    shared: Filling,
+    shared: OpenChunk,
 }
 
 /// A chunk that is not full yet, and its index in the batch.
 #[derive(Default)]
-struct Filling {
+struct OpenChunk {
     bytes: Vec<u8>,
     place: Option<usize>,
 }
 
 impl Packer {
-    pub fn new(numbers: &Arc<Numbers>, pace: Pace) -> Result<Packer, PackError> {
+    pub fn new(row_ids: &Arc<RowIds>, mode: IngestMode) -> Result<Packer, PackError> {
         Ok(Packer {
-            numbers: numbers.clone(),
-            pace,
-            press: Press::new()?,
-            known: FxHashSet::default(),
+            row_ids: row_ids.clone(),
+            mode,
+            compressor: Compressor::new()?,
+            sub_agent: FxHashSet::default(),
             batch: Batch::default(),
-            words: index::Builder::default(),
-            chunk: Filling::default(),
+            words: index::SegmentBuilder::default(),
+            chunk: OpenChunk::default(),
             chunk_session: 0,
-            shared: Filling::default(),
+            shared: OpenChunk::default(),
         })
     }
 
@@ -86,7 +86,7 @@ impl Packer {
 
     /// Forgets which contents were sent, because the last batch was not written.
     pub(crate) fn forget_contents(&mut self) {
-        self.known.clear();
+        self.sub_agent.clear();
     }
 
     /// Closes the open chunks and returns the batch.
@@ -96,54 +96,55 @@ impl Packer {
         if self.words.documents() > 0 {
             self.batch.segment = Some(std::mem::take(&mut self.words).finish());
         }
-        if self.pace == Pace::Live {
+        if self.mode == IngestMode::Live {
             // A live packer is long-lived; sessions and their contents may be deleted meanwhile.
             self.forget_contents();
         }
         // A content stored by this batch may be deleted again before the next one.
-        self.known.clear();
+        self.sub_agent.clear();
         Ok(std::mem::take(&mut self.batch))
     }
 
     /// Adds everything that changed in a session since the last call. Evicts settled turns from
     /// memory.
-    pub fn add(&mut self, fold: &mut SessionFold) -> Result<(), PackError> {
-        if self.chunk_session != fold.row {
+    pub fn add(&mut self, writer: &mut SessionWriter) -> Result<(), PackError> {
+        if self.chunk_session != writer.row {
             self.close_chunk()?;
-            self.chunk_session = fold.row;
+            self.chunk_session = writer.row;
         }
         let mut write = SessionWrite {
-            row: fold.row,
-            id: fold.id,
-            head: std::mem::take(&mut fold.head_dirty).then(|| fold.mirror.session().clone()),
-            seq: fold.seq,
-            completeness: fold.completeness().name().to_owned(),
-            sources: fold.sources.clone(),
-            cursors: fold.assembler.cursors().collect(),
+            row: writer.row,
+            id: writer.id,
+            head: std::mem::take(&mut writer.head_dirty)
+                .then(|| writer.transcript.session().clone()),
+            seq: writer.seq,
+            completeness: writer.completeness().name().to_owned(),
+            sources: writer.sources.clone(),
+            cursors: writer.assembler.cursors().collect(),
             turns: Vec::new(),
             parts: Vec::new(),
-            merged: std::mem::take(&mut fold.merged),
-            gone_parts: std::mem::take(&mut fold.gone_parts),
-            snapshots: std::mem::take(&mut fold.snapshots),
-            oddities: fold.oddities.clone(),
+            merged: std::mem::take(&mut writer.merged),
+            deleted_parts: std::mem::take(&mut writer.deleted_parts),
+            snapshots: std::mem::take(&mut writer.snapshots),
+            oddities: writer.oddities.clone(),
         };
-        let turns: Vec<TurnId> = fold.mirror.turn_ids().collect();
+        let turns: Vec<TurnId> = writer.transcript.turn_ids().collect();
         for id in turns {
-            let settled = fold.assembler.release(id);
+            let settled = writer.assembler.release(id);
             if settled {
-                if let (Some(turn), Some(held)) =
-                    (fold.mirror.take_turn(id), fold.turns.remove(&id))
+                if let (Some(turn), Some(tracked)) =
+                    (writer.transcript.take_turn(id), writer.turns.remove(&id))
                 {
-                    self.add_settled(fold, turn, held, &mut write)?;
+                    self.add_settled(writer, turn, tracked, &mut write)?;
                 }
             } else {
-                self.add_unsettled(fold, id, &mut write)?;
+                self.add_unsettled(writer, id, &mut write)?;
             }
         }
-        fold.dirty_turns.clear();
-        fold.dirty_parts.clear();
-        fold.stored = true;
-        fold.written = fold.seq;
+        writer.dirty_turns.clear();
+        writer.dirty_parts.clear();
+        writer.stored = true;
+        writer.written = writer.seq;
         self.batch.sessions.push(write);
         Ok(())
     }
@@ -151,27 +152,27 @@ impl Packer {
     /// Adds a settled turn, which leaves memory. Its parts are packed without a copy.
     fn add_settled(
         &mut self,
-        fold: &mut SessionFold,
+        writer: &mut SessionWriter,
         mut turn: Turn,
-        held: HeldTurn,
+        tracked: TrackedTurn,
         write: &mut SessionWrite,
     ) -> Result<(), PackError> {
-        let agent = fold.mirror.session().agent.clone();
-        let names = names(&turn, &held);
+        let agent = writer.transcript.session().agent.clone();
+        let names = names(&turn, &tracked);
         let parts = std::mem::take(&mut turn.parts);
         for part in parts {
-            let Some(row) = fold.parts.remove(&part.id) else { continue };
+            let Some(row) = writer.parts.remove(&part.id) else { continue };
             if row.dirty || row.open {
-                let part = self.part(&agent, &row, part, Role::Reply, Keep::Chunk)?;
+                let part = self.part(&agent, &row, part, Role::Reply, PayloadTarget::Chunk)?;
                 write.parts.push(part);
             }
         }
-        if held.partial {
-            fold.parts.retain(|_, part| part.turn != held.row);
+        if tracked.partial {
+            writer.parts.retain(|_, part| part.turn != tracked.row);
         }
-        if held.dirty || held.unsettled {
-            let user = held.user.clone();
-            let turn = self.head(&agent, turn, held, names, true, user, write)?.0;
+        if tracked.dirty || tracked.unsettled {
+            let user = tracked.user.clone();
+            let turn = self.head(&agent, turn, tracked, names, true, user, write)?.0;
             write.turns.push(turn);
         }
         Ok(())
@@ -180,54 +181,54 @@ impl Packer {
     /// Adds a turn that is still open.
     fn add_unsettled(
         &mut self,
-        fold: &mut SessionFold,
+        writer: &mut SessionWriter,
         id: TurnId,
         write: &mut SessionWrite,
     ) -> Result<(), PackError> {
-        let agent = fold.mirror.session().agent.clone();
-        let Some(turn) = fold.mirror.find_turn(id) else { return Ok(()) };
-        let mut away = Vec::new();
+        let agent = writer.transcript.session().agent.clone();
+        let Some(turn) = writer.transcript.find_turn(id) else { return Ok(()) };
+        let mut evicted = Vec::new();
         for part in &turn.parts {
-            let Some(held) = fold.parts.get_mut(&part.id) else { continue };
-            if !std::mem::take(&mut held.dirty) {
+            let Some(tracked) = writer.parts.get_mut(&part.id) else { continue };
+            if !std::mem::take(&mut tracked.dirty) {
                 continue;
             }
-            let packed = self.pace == Pace::Bulk && is_settled(part);
-            let keep = if packed { Keep::Chunk } else { Keep::Open };
-            let row = self.part(&agent, held, part.clone(), Role::Reply, keep)?;
+            let packed = self.mode == IngestMode::Bulk && is_settled(part);
+            let target = if packed { PayloadTarget::Chunk } else { PayloadTarget::Journal };
+            let row = self.part(&agent, tracked, part.clone(), Role::Reply, target)?;
             write.parts.push(row);
-            held.stored = true;
-            held.open = !packed;
+            tracked.stored = true;
+            tracked.open = !packed;
             if packed {
-                away.push(part.id);
+                evicted.push(part.id);
             }
         }
-        let Some(held) = fold.turns.get_mut(&id) else { return Ok(()) };
-        if held.dirty || !away.is_empty() || !held.unsettled {
-            let held = HeldTurn {
-                row: held.row,
-                stored: std::mem::replace(&mut held.stored, true),
-                dirty: std::mem::take(&mut held.dirty),
-                user: held.user.clone(),
-                user_dirty: std::mem::take(&mut held.user_dirty),
-                partial: held.partial,
-                unsettled: std::mem::replace(&mut held.unsettled, true),
+        let Some(tracked) = writer.turns.get_mut(&id) else { return Ok(()) };
+        if tracked.dirty || !evicted.is_empty() || !tracked.unsettled {
+            let tracked = TrackedTurn {
+                row: tracked.row,
+                stored: std::mem::replace(&mut tracked.stored, true),
+                dirty: std::mem::take(&mut tracked.dirty),
+                user: tracked.user.clone(),
+                user_dirty: std::mem::take(&mut tracked.user_dirty),
+                partial: tracked.partial,
+                unsettled: std::mem::replace(&mut tracked.unsettled, true),
             };
-            let names = names(turn, &held);
-            let user = held.user.clone();
+            let names = names(turn, &tracked);
+            let user = tracked.user.clone();
             let turn = Turn { parts: Vec::new(), ..turn.clone() };
-            let (head, user) = self.head(&agent, turn, held, names, false, user, write)?;
+            let (head, user) = self.head(&agent, turn, tracked, names, false, user, write)?;
             write.turns.push(head);
-            if let Some(held) = fold.turns.get_mut(&id) {
-                held.user = user;
-                held.partial |= !away.is_empty();
+            if let Some(tracked) = writer.turns.get_mut(&id) {
+                tracked.user = user;
+                tracked.partial |= !evicted.is_empty();
             }
         }
         // Packed parts leave memory; the recorder reloads one if a later change needs it.
-        for id in away {
-            fold.mirror.take_part(id);
-            if let Some(held) = fold.parts.get_mut(&id) {
-                held.away = true;
+        for id in evicted {
+            writer.transcript.take_part(id);
+            if let Some(tracked) = writer.parts.get_mut(&id) {
+                tracked.evicted = true;
             }
         }
         Ok(())
@@ -239,72 +240,73 @@ impl Packer {
         &mut self,
         agent: &str,
         mut turn: Turn,
-        held: HeldTurn,
-        names: Names,
+        tracked: TrackedTurn,
+        names: NameDigests,
         settled: bool,
-        mut user: Vec<Row>,
+        mut user: Vec<RowId>,
         write: &mut SessionWrite,
-    ) -> Result<(TurnWrite, Vec<Row>), PackError> {
+    ) -> Result<(TurnWrite, Vec<RowId>), PackError> {
         let said = std::mem::take(&mut turn.user);
-        if held.user_dirty {
-            write.gone_parts.extend(user.iter().skip(said.len()));
+        if tracked.user_dirty {
+            write.deleted_parts.extend(user.iter().skip(said.len()));
             user.truncate(said.len());
             let count = said.len();
             for (nth, body) in said.into_iter().enumerate() {
                 let stored = nth < user.len();
                 if !stored {
-                    user.push(self.numbers.part());
+                    user.push(self.row_ids.part());
                 }
-                let row = HeldPart {
+                let row = TrackedPart {
                     row: user[nth],
-                    turn: held.row,
+                    turn: tracked.row,
                     dirty: true,
                     stored,
                     open: false,
-                    away: false,
+                    evicted: false,
                 };
                 let part = user_part(&turn, nth, count, body);
-                let part = self.part(agent, &row, part, Role::User, Keep::Chunk)?;
+                let part = self.part(agent, &row, part, Role::User, PayloadTarget::Chunk)?;
                 write.parts.push(part);
             }
         }
         let steps = std::mem::take(&mut turn.steps);
-        Ok((TurnWrite { row: held.row, turn, steps, names, settled }, user))
+        Ok((TurnWrite { row: tracked.row, turn, steps, names, settled }, user))
     }
 
     fn part(
         &mut self,
         agent: &str,
-        held: &HeldPart,
+        tracked: &TrackedPart,
         part: Part,
         role: Role,
-        keep: Keep,
+        target: PayloadTarget,
     ) -> Result<PartRow, PackError> {
-        self.words(held, &part);
+        self.words(tracked, &part);
         let columns = columns(&part.body);
-        let evidence = part.evidence.first().map(|told| (told.source, told.offset, told.length));
+        let evidence =
+            part.evidence.first().map(|found| (found.source, found.offset, found.length));
         let (id, place, step) = (part.id, part.place.0, part.step);
         let (started, ended) = (milliseconds(part.started), milliseconds(part.ended));
         let hidden = part.origin.foreign;
         let agents = agents(agent, &part.body);
         let packed = pack::pack(part)?;
         let content = packed.large.map(|large| self.content(&large)).transpose()?;
-        let payload = match keep {
-            Keep::Open => Payload::Open(packed.rest),
-            Keep::Chunk => {
+        let payload = match target {
+            PayloadTarget::Journal => Payload::Journal(packed.rest),
+            PayloadTarget::Chunk => {
                 let chunk =
-                    self.chunk.place(&mut self.batch, Some(self.chunk_session), &self.numbers);
+                    self.chunk.place(&mut self.batch, Some(self.chunk_session), &self.row_ids);
                 let at = self.chunk.bytes.len();
                 self.chunk.bytes.extend_from_slice(&packed.rest);
-                if self.chunk.bytes.len() >= CHUNK {
+                if self.chunk.bytes.len() >= CHUNK_BYTES {
                     self.close_chunk()?;
                 }
                 Payload::Chunk { chunk, at, length: packed.rest.len() }
             }
         };
         Ok(PartRow {
-            row: held.row,
-            turn: held.turn,
+            row: tracked.row,
+            turn: tracked.turn,
             place,
             id,
             role,
@@ -319,80 +321,80 @@ impl Packer {
             evidence,
             text: packed.text,
             payload,
-            stored: held.stored,
+            stored: tracked.stored,
             content,
             hidden,
             agents,
         })
     }
 
-    fn words(&mut self, held: &HeldPart, part: &Part) {
+    fn words(&mut self, tracked: &TrackedPart, part: &Part) {
         if part.origin.foreign {
             return;
         }
-        if self.pace == Pace::Live || !is_settled(part) {
-            return self.batch.unindexed.push(held.row);
+        if self.mode == IngestMode::Live || !is_settled(part) {
+            return self.batch.unindexed.push(tracked.row);
         }
-        if held.stored {
-            self.batch.indexed.push(held.row);
+        if tracked.stored {
+            self.batch.indexed.push(tracked.row);
         }
-        self.words.begin(held.row as u64);
+        self.words.begin(tracked.row as u64);
         fields(&part.body, &mut |field| match field {
-            Field::Text(text) => self.words.text(text),
-            Field::Json(raw) => self.words.json(raw),
+            SearchField::Text(text) => self.words.text(text),
+            SearchField::Json(raw) => self.words.json(raw),
         });
         self.words.end();
     }
 
     /// Adds a large payload, unless this packer has sent it already.
-    fn content(&mut self, large: &Large) -> Result<u128, PackError> {
+    fn content(&mut self, large: &LargePayload) -> Result<u128, PackError> {
         let digest = large.digest;
-        if self.known.contains(&digest) {
+        if self.sub_agent.contains(&digest) {
             return Ok(digest);
         }
         let size = large.size();
-        let (chunk, at) = if size >= SHARED_CHUNK {
-            let row = self.numbers.chunk();
+        let (chunk, at) = if size >= SHARED_CHUNK_BYTES {
+            let row = self.row_ids.chunk();
             self.batch.chunks.push(Chunk { row, session: None, data: large.compress()? });
             (self.batch.chunks.len() - 1, 0)
         } else {
-            let chunk = self.shared.place(&mut self.batch, None, &self.numbers);
+            let chunk = self.shared.place(&mut self.batch, None, &self.row_ids);
             let at = self.shared.bytes.len();
             large.append_to(&mut self.shared.bytes);
-            if self.shared.bytes.len() >= SHARED_CHUNK {
+            if self.shared.bytes.len() >= SHARED_CHUNK_BYTES {
                 self.close_shared()?;
             }
             (chunk, at)
         };
         self.batch.contents.push(Content { digest, chunk, at, size });
-        if self.known.len() >= REMEMBERED {
-            self.known.clear();
+        if self.sub_agent.len() >= MAX_SENT_CONTENTS {
+            self.sub_agent.clear();
         }
-        self.known.insert(digest);
+        self.sub_agent.insert(digest);
         Ok(digest)
     }
 
     fn close_chunk(&mut self) -> Result<(), PackError> {
-        self.chunk.close(&mut self.batch, &mut self.press)
+        self.chunk.close(&mut self.batch, &mut self.compressor)
     }
 
     fn close_shared(&mut self) -> Result<(), PackError> {
-        self.shared.close(&mut self.batch, &mut self.press)
+        self.shared.close(&mut self.batch, &mut self.compressor)
     }
 }
 
-impl Filling {
+impl OpenChunk {
     /// Its index among the chunks of the batch, assigned on first use.
-    fn place(&mut self, batch: &mut Batch, session: Option<Row>, numbers: &Numbers) -> usize {
+    fn place(&mut self, batch: &mut Batch, session: Option<RowId>, row_ids: &RowIds) -> usize {
         *self.place.get_or_insert_with(|| {
-            batch.chunks.push(Chunk { row: numbers.chunk(), session, data: Vec::new() });
+            batch.chunks.push(Chunk { row: row_ids.chunk(), session, data: Vec::new() });
             batch.chunks.len() - 1
         })
     }
 
-    fn close(&mut self, batch: &mut Batch, press: &mut Press) -> Result<(), PackError> {
+    fn close(&mut self, batch: &mut Batch, compressor: &mut Compressor) -> Result<(), PackError> {
         if let Some(chunk) = self.place.take().and_then(|place| batch.chunks.get_mut(place)) {
-            chunk.data = press.frame(&self.bytes)?;
+            chunk.data = compressor.compress(&self.bytes)?;
         }
         self.bytes.clear();
         Ok(())
@@ -400,14 +402,14 @@ impl Filling {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Keep {
+enum PayloadTarget {
     Chunk,
-    Open,
+    Journal,
 }
 
-fn names(turn: &Turn, held: &HeldTurn) -> Names {
+fn names(turn: &Turn, tracked: &TrackedTurn) -> NameDigests {
     let names = turn.name_digests();
-    if held.partial { Names::New(names) } else { Names::All(names) }
+    if tracked.partial { NameDigests::Added(names) } else { NameDigests::All(names) }
 }
 
 /// A part for one body of the user's message. Transcripts keep those bodies in the turn; the
@@ -427,11 +429,14 @@ fn user_part(turn: &Turn, nth: usize, count: usize, body: Body) -> Part {
 
 /// The sub-agents of an agent part: agent id, call id, session.
 pub(crate) fn agents(agent: &str, body: &Body) -> Vec<(String, String, SessionId)> {
-    let Body::Agent(told) = body else { return Vec::new() };
-    told.agents
+    let Body::Agent(found) = body else { return Vec::new() };
+    found
+        .agents
         .iter()
         // An agent with a temporary id has no session yet.
-        .filter(|known| !known.id.starts_with("temp_"))
-        .map(|known| (known.id.clone(), told.call_id.clone(), SessionId::of(agent, &known.id)))
+        .filter(|sub_agent| !sub_agent.id.starts_with("temp_"))
+        .map(|sub_agent| {
+            (sub_agent.id.clone(), found.call_id.clone(), SessionId::of(agent, &sub_agent.id))
+        })
         .collect()
 }

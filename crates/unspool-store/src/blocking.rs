@@ -15,7 +15,7 @@ impl Wake for Unpark {
 }
 
 /// Runs a future to completion on this thread.
-pub fn wait<F: Future>(future: F) -> F::Output {
+pub fn block_on<F: Future>(future: F) -> F::Output {
     let waker = Waker::from(Arc::new(Unpark(thread::current())));
     let mut context = Context::from_waker(&waker);
     let mut future = pin!(future);

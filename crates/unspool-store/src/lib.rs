@@ -6,14 +6,14 @@
 
 pub mod batch;
 pub mod blocking;
-pub mod choices;
-pub mod contract;
-pub mod fold;
+pub mod facets;
 pub mod index;
 pub mod pack;
 pub mod recorder;
 pub mod rows;
 pub mod search;
+pub mod searchable;
+pub mod session_writer;
 pub mod sqlite;
 pub mod stats;
-pub mod words;
+pub mod store;

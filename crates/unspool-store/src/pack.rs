@@ -18,11 +18,11 @@ use unspool_core::telling::{Evidence, Origin};
 use xxhash_rust::xxh3::Xxh3;
 
 /// Tool output and result of at least this many bytes are stored by content.
-const LARGE_RESULT: usize = 512;
+const LARGE_RESULT_BYTES: usize = 512;
 /// So is any other body of at least this many bytes.
-const LARGE_BODY: usize = 16 * 1024;
+const LARGE_BODY_BYTES: usize = 16 * 1024;
 /// zstd. Level 3 takes half as long again and saves a twentieth.
-const LEVEL: i32 = 1;
+const COMPRESSION_LEVEL: i32 = 1;
 
 #[derive(Debug, Error)]
 pub enum PackError {
@@ -31,12 +31,12 @@ pub enum PackError {
     #[error("a payload cannot be read: {0}")]
     Json(#[from] serde_json::Error),
     #[error("a payload is truncated")]
-    Short,
+    Truncated,
 }
 
 /// The fields that are stored apart from the rest of a body.
 #[derive(Default)]
-struct Taken {
+struct Extracted {
     text: Option<String>,
     output: Option<String>,
     result: Option<Json>,
@@ -74,11 +74,11 @@ pub struct Packed {
     /// JSON for a chunk or the journal.
     pub rest: Vec<u8>,
     /// Large payload, stored once by digest.
-    pub large: Option<Large>,
+    pub large: Option<LargePayload>,
 }
 
 /// A large payload before compression.
-pub struct Large {
+pub struct LargePayload {
     pub digest: u128,
     output: Option<String>,
     result: Option<String>,
@@ -89,14 +89,14 @@ pub struct Large {
 
 /// Splits a part into its stored pieces.
 pub fn pack(mut part: Part) -> Result<Packed, PackError> {
-    let mut taken = take(&mut part.body);
+    let mut extracted = take(&mut part.body);
     let mut body = Some(&part.body);
     let whole;
     // Of what is left, only these kinds can be large.
     if may_be_large(&part.body) {
         whole = serde_json::to_string(&part.body)?;
-        if whole.len() >= LARGE_BODY {
-            taken.body = Some(whole);
+        if whole.len() >= LARGE_BODY_BYTES {
+            extracted.body = Some(whole);
             body = None;
         }
     }
@@ -104,19 +104,19 @@ pub fn pack(mut part: Part) -> Result<Packed, PackError> {
     let (evidence, origin) = (part.evidence.as_slice(), &part.origin);
     let out = RestOut { started: part.started, ended: part.ended, evidence, origin, body };
     serde_json::to_writer(&mut rest, &out)?;
-    let Taken { text, output, result, body } = taken;
+    let Extracted { text, output, result, body } = extracted;
     let large = (output.is_some() || result.is_some() || body.is_some()).then(|| {
-        let plain = result.as_ref().and_then(|result| line_ends(result.text()));
+        let plain = result.as_ref().and_then(|result| unescape_line_ends(result.text()));
         let (result, plain) = match (plain, result) {
             (Some(plain), _) => (Some(plain), true),
             (None, result) => (result.map(|result| result.text().to_owned()), false),
         };
-        Large { digest: 0, output, result, plain, body }.digested()
+        LargePayload { digest: 0, output, result, plain, body }.digested()
     });
     Ok(Packed { text, rest, large })
 }
 
-impl Large {
+impl LargePayload {
     fn pieces(&self) -> [Option<&str>; 3] {
         [self.output.as_deref(), self.result.as_deref(), self.body.as_deref()]
     }
@@ -131,7 +131,7 @@ impl Large {
         format!("{} {}\n", lengths.join(" "), u8::from(self.plain))
     }
 
-    fn digested(mut self) -> Large {
+    fn digested(mut self) -> LargePayload {
         let mut hash = Xxh3::new();
         hash.update(self.header().as_bytes());
         self.pieces().iter().flatten().for_each(|piece| hash.update(piece.as_bytes()));
@@ -152,7 +152,8 @@ impl Large {
     /// Compresses it as a chunk of its own, without copying the payload first.
     pub fn compress(&self) -> Result<Vec<u8>, PackError> {
         let header = self.header();
-        let mut stream = zstd::stream::Encoder::new(Vec::new(), LEVEL).map_err(PackError::Frame)?;
+        let mut stream =
+            zstd::stream::Encoder::new(Vec::new(), COMPRESSION_LEVEL).map_err(PackError::Frame)?;
         stream.set_pledged_src_size(Some(self.size() as u64)).map_err(PackError::Frame)?;
         let pieces = self.pieces().into_iter().flatten().map(str::as_bytes);
         for piece in std::iter::once(header.as_bytes()).chain(pieces) {
@@ -163,23 +164,23 @@ impl Large {
 }
 
 /// A reusable compression context.
-pub struct Press(zstd::bulk::Compressor<'static>);
+pub struct Compressor(zstd::bulk::Compressor<'static>);
 
-impl Press {
-    pub fn new() -> Result<Press, PackError> {
-        Ok(Press(zstd::bulk::Compressor::new(LEVEL).map_err(PackError::Frame)?))
+impl Compressor {
+    pub fn new() -> Result<Compressor, PackError> {
+        Ok(Compressor(zstd::bulk::Compressor::new(COMPRESSION_LEVEL).map_err(PackError::Frame)?))
     }
 
-    pub fn frame(&mut self, chunk: &[u8]) -> Result<Vec<u8>, PackError> {
+    pub fn compress(&mut self, chunk: &[u8]) -> Result<Vec<u8>, PackError> {
         self.0.compress(chunk).map_err(PackError::Frame)
     }
 }
 
 /// Decompresses a frame.
-pub fn unpress(data: &[u8]) -> Result<Vec<u8>, PackError> {
+pub fn decompress(data: &[u8]) -> Result<Vec<u8>, PackError> {
     // Do not trust the content size of a frame header beyond this limit.
-    const LARGEST: usize = 64 * 1024 * 1024;
-    match zstd::bulk::Decompressor::upper_bound(data).filter(|size| *size <= LARGEST) {
+    const MAX_FRAME_BYTES: usize = 64 * 1024 * 1024;
+    match zstd::bulk::Decompressor::upper_bound(data).filter(|size| *size <= MAX_FRAME_BYTES) {
         Some(size) => zstd::bulk::decompress(data, size).map_err(PackError::Frame),
         None => zstd::stream::decode_all(data).map_err(PackError::Frame),
     }
@@ -191,47 +192,47 @@ pub enum Extent {
     Whole,
     /// Everything except a large result. A result mostly repeats the output beside it, most
     /// searches are decided without it, and checking and copying it is most of the work.
-    ButResult,
+    WithoutResult,
 }
 
 /// Reassembles a part. Its id, place and step come from columns.
 pub fn unpack(
-    part: Columns,
+    part: PartKey,
     rest: &[u8],
     text: Option<String>,
     large: Option<&[u8]>,
     extent: Extent,
 ) -> Result<Part, PackError> {
     let rest: RestIn = serde_json::from_slice(rest)?;
-    let mut taken = Taken { text, ..Taken::default() };
+    let mut extracted = Extracted { text, ..Extracted::default() };
     if let Some(large) = large {
-        open_large(large, &mut taken, extent)?;
+        unpack_large(large, &mut extracted, extent)?;
     }
-    let mut body = match (rest.body, &taken.body) {
+    let mut body = match (rest.body, &extracted.body) {
         (Some(body), _) => body,
         (None, Some(whole)) => serde_json::from_str(whole)?,
-        (None, None) => return Err(PackError::Short),
+        (None, None) => return Err(PackError::Truncated),
     };
-    put_back(&mut body, taken);
-    let Columns { id, place, step } = part;
+    restore(&mut body, extracted);
+    let PartKey { id, place, step } = part;
     let RestIn { started, ended, evidence, origin, .. } = rest;
     Ok(Part { id, place, step, started, ended, evidence, origin, body })
 }
 
 /// The fields of a part that are stored only in columns.
-pub struct Columns {
+pub struct PartKey {
     pub id: unspool_core::id::PartId,
     pub place: unspool_core::part::Place,
     pub step: Option<unspool_core::id::StepId>,
 }
 
-fn open_large(large: &[u8], taken: &mut Taken, extent: Extent) -> Result<(), PackError> {
-    let ([output, result, body], plain) = pieces(large).ok_or(PackError::Short)?;
-    taken.output = output.map(str::to_owned);
-    taken.body = body.map(str::to_owned);
+fn unpack_large(large: &[u8], extracted: &mut Extracted, extent: Extent) -> Result<(), PackError> {
+    let ([output, result, body], plain) = pieces(large).ok_or(PackError::Truncated)?;
+    extracted.output = output.map(str::to_owned);
+    extracted.body = body.map(str::to_owned);
     if let Some(raw) = result.filter(|_| extent == Extent::Whole) {
-        let raw = as_written(raw, plain);
-        taken.result = Some(Json::parse(&raw).ok_or(PackError::Short)?);
+        let raw = original_json(raw, plain);
+        extracted.result = Some(Json::parse(&raw).ok_or(PackError::Truncated)?);
     }
     Ok(())
 }
@@ -240,7 +241,7 @@ fn open_large(large: &[u8], taken: &mut Taken, extent: Extent) -> Result<(), Pac
 /// valid JSON.
 pub fn left_out(large: &[u8]) -> Option<Cow<'_, str>> {
     let ([_, result, _], plain) = pieces(large)?;
-    Some(as_written(result?, plain))
+    Some(original_json(result?, plain))
 }
 
 /// The pieces of a large payload, and whether its result has unescaped line ends.
@@ -258,14 +259,14 @@ fn pieces(large: &[u8]) -> Option<([Option<&str>; 3], bool)> {
     Some((pieces, header.ends_with(" 1")))
 }
 
-fn as_written(result: &str, plain: bool) -> Cow<'_, str> {
-    if plain { Cow::Owned(escapes(result)) } else { Cow::Borrowed(result) }
+fn original_json(result: &str, plain: bool) -> Cow<'_, str> {
+    if plain { Cow::Owned(escape_line_ends(result)) } else { Cow::Borrowed(result) }
 }
 
 /// Replaces `\n` and `\t` escapes in JSON by the characters. A result mostly repeats the output
 /// beside it; unescaped, it repeats it byte for byte and compresses to almost nothing. None if the
 /// replacement could not be reversed.
-fn line_ends(raw: &str) -> Option<String> {
+fn unescape_line_ends(raw: &str) -> Option<String> {
     let bytes = raw.as_bytes();
     if memchr2(b'\n', b'\t', bytes).is_some() || memchr(b'\\', bytes).is_none() {
         return None;
@@ -287,7 +288,7 @@ fn line_ends(raw: &str) -> Option<String> {
 }
 
 /// The inverse of `unescape_line_ends`.
-fn escapes(plain: &str) -> String {
+fn escape_line_ends(plain: &str) -> String {
     let mut out = String::with_capacity(plain.len() + plain.len() / 16);
     let mut rest = plain;
     while let Some(at) = memchr2(b'\n', b'\t', rest.as_bytes()) {
@@ -299,32 +300,32 @@ fn escapes(plain: &str) -> String {
     out
 }
 
-fn take(body: &mut Body) -> Taken {
-    let mut taken = Taken::default();
+fn take(body: &mut Body) -> Extracted {
+    let mut extracted = Extracted::default();
     if let Some(text) = prose(body) {
-        taken.text = Some(std::mem::take(text));
+        extracted.text = Some(std::mem::take(text));
     }
     if let Body::Tool(tool) = body {
         let size = tool.output.as_ref().map_or(0, String::len)
             + tool.result.as_ref().map_or(0, |result| result.text().len());
-        if size >= LARGE_RESULT {
-            taken.output = tool.output.take();
-            taken.result = tool.result.take();
+        if size >= LARGE_RESULT_BYTES {
+            extracted.output = tool.output.take();
+            extracted.result = tool.result.take();
         }
     }
-    taken
+    extracted
 }
 
-fn put_back(body: &mut Body, taken: Taken) {
-    if let (Some(held), Some(text)) = (prose(body), taken.text) {
+fn restore(body: &mut Body, extracted: Extracted) {
+    if let (Some(held), Some(text)) = (prose(body), extracted.text) {
         *held = text;
     }
     if let Body::Tool(tool) = body {
-        if taken.output.is_some() {
-            tool.output = taken.output;
+        if extracted.output.is_some() {
+            tool.output = extracted.output;
         }
-        if taken.result.is_some() {
-            tool.result = taken.result;
+        if extracted.result.is_some() {
+            tool.result = extracted.result;
         }
     }
 }
@@ -356,7 +357,7 @@ fn may_be_large(body: &Body) -> bool {
     match body {
         Body::Tool(tool) => {
             tool.input.as_ref().map_or(0, |input| input.text().len()) + tool.input_text.len()
-                >= LARGE_BODY
+                >= LARGE_BODY_BYTES
         }
         Body::Text(_) | Body::Reasoning(_) | Body::Interjection(_) | Body::Notice(_) => false,
         Body::Error(_)

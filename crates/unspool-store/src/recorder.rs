@@ -9,15 +9,15 @@ use unspool_core::change::Change;
 use unspool_core::event::Event;
 use unspool_core::id::SessionId;
 
-use crate::batch::{Pace, Packer};
-use crate::blocking::wait;
-use crate::contract::{Store, StoreError};
-use crate::fold::{Missing, Numbers, SessionFold};
+use crate::batch::{IngestMode, Packer};
+use crate::blocking::block_on;
+use crate::session_writer::{Missing, RowIds, SessionWriter};
+use crate::store::{Store, StoreError};
 
 /// The committed changes of one session, for subscribers. Seqs count the session's events: applying
 /// `changes` to the session as of `from_seq` gives the session as of `seq`.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
-pub struct Published {
+pub struct ChangeSet {
     pub session: SessionId,
     pub agent: String,
     pub agent_session_id: String,
@@ -33,8 +33,8 @@ const BACKLOG: usize = 1024;
 /// Records sessions into a store.
 pub struct Recorder<S: Store> {
     store: S,
-    numbers: Arc<Numbers>,
-    published: broadcast::Sender<Published>,
+    row_ids: Arc<RowIds>,
+    published: broadcast::Sender<ChangeSet>,
     deleted: Deleted,
 }
 
@@ -42,15 +42,15 @@ pub struct Recorder<S: Store> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Deleted {
     #[default]
-    StayAway,
-    ComeBack,
+    Skip,
+    Restore,
 }
 
 impl<S: Store> Clone for Recorder<S> {
     fn clone(&self) -> Recorder<S> {
         Recorder {
             store: self.store.clone(),
-            numbers: self.numbers.clone(),
+            row_ids: self.row_ids.clone(),
             published: self.published.clone(),
             deleted: self.deleted,
         }
@@ -60,9 +60,9 @@ impl<S: Store> Clone for Recorder<S> {
 impl<S: Store> Recorder<S> {
     /// Starts recording. The caller must hold the recorder lock.
     pub fn new(store: S) -> Result<Recorder<S>, StoreError> {
-        let numbers = Arc::new(Numbers::new(wait(store.next_rows())?));
+        let row_ids = Arc::new(RowIds::new(block_on(store.next_rows())?));
         let published = broadcast::channel(BACKLOG).0;
-        Ok(Recorder { store, numbers, published, deleted: Deleted::StayAway })
+        Ok(Recorder { store, row_ids, published, deleted: Deleted::Skip })
     }
 
     /// The same recorder with another policy for deleted sessions.
@@ -74,23 +74,23 @@ impl<S: Store> Recorder<S> {
         &self.store
     }
 
-    pub fn numbers(&self) -> &Arc<Numbers> {
-        &self.numbers
+    pub fn row_ids(&self) -> &Arc<RowIds> {
+        &self.row_ids
     }
 
-    pub fn packer(&self, pace: Pace) -> Result<Packer, StoreError> {
-        Ok(Packer::new(&self.numbers, pace)?)
+    pub fn packer(&self, mode: IngestMode) -> Result<Packer, StoreError> {
+        Ok(Packer::new(&self.row_ids, mode)?)
     }
 
     /// Subscribes to all later commits. To follow a session without a gap: subscribe, load the
     /// session, then skip change sets up to its seq.
-    pub fn subscribe(&self) -> broadcast::Receiver<Published> {
+    pub fn subscribe(&self) -> broadcast::Receiver<ChangeSet> {
         self.published.subscribe()
     }
 
     /// Starts a session that is not stored.
-    pub fn begin(&self, agent: &str, agent_session_id: &str) -> SessionFold {
-        SessionFold::new(agent, agent_session_id, &self.numbers)
+    pub fn begin(&self, agent: &str, agent_session_id: &str) -> SessionWriter {
+        SessionWriter::new(agent, agent_session_id, &self.row_ids)
     }
 
     /// Resumes a stored session or starts a new one. None if the user deleted it.
@@ -98,61 +98,61 @@ impl<S: Store> Recorder<S> {
         &self,
         agent: &str,
         agent_session_id: &str,
-    ) -> Result<Option<SessionFold>, StoreError> {
+    ) -> Result<Option<SessionWriter>, StoreError> {
         let id = SessionId::of(agent, agent_session_id);
         if !self.may_record(id)? {
             return Ok(None);
         }
-        let mut fold = match wait(self.store.outline(id))? {
-            None => SessionFold::new(agent, agent_session_id, &self.numbers),
+        let mut writer = match block_on(self.store.outline(id))? {
+            None => SessionWriter::new(agent, agent_session_id, &self.row_ids),
             Some(outline) => {
                 let unsettled = outline.unsettled.clone();
-                let mut fold = SessionFold::resume(outline, &self.numbers);
+                let mut writer = SessionWriter::resume(outline, &self.row_ids);
                 for turn in unsettled {
-                    if let Some(stored) = wait(self.store.turn(fold.row, turn))? {
-                        fold.take_unsettled(stored);
+                    if let Some(stored) = block_on(self.store.turn(writer.row, turn))? {
+                        writer.take_unsettled(stored);
                     }
                 }
-                fold
+                writer
             }
         };
-        fold.listened = self.published.receiver_count() > 0;
-        fold.published = fold.seq;
-        fold.written = fold.seq;
-        Ok(Some(fold))
+        writer.has_subscribers = self.published.receiver_count() > 0;
+        writer.published = writer.seq;
+        writer.written = writer.seq;
+        Ok(Some(writer))
     }
 
     /// True if a session may be recorded: the user did not delete it, or restores it.
     pub fn may_record(&self, id: SessionId) -> Result<bool, StoreError> {
         match self.deleted {
-            Deleted::StayAway => Ok(!wait(self.store.is_deleted(id))?),
-            Deleted::ComeBack => wait(self.store.undelete(id)).map(|_| true),
+            Deleted::Skip => Ok(!block_on(self.store.is_deleted(id))?),
+            Deleted::Restore => block_on(self.store.undelete(id)).map(|_| true),
         }
     }
 
     /// Applies one event to a session, loading turns and parts from the store as needed.
-    pub fn take(&self, fold: &mut SessionFold, event: Event) -> Result<(), StoreError> {
-        for turn in fold.needs(&event) {
-            if let Some(stored) = wait(self.store.turn(fold.row, turn))? {
-                fold.take_turn(stored);
+    pub fn take(&self, writer: &mut SessionWriter, event: Event) -> Result<(), StoreError> {
+        for turn in writer.needs(&event) {
+            if let Some(stored) = block_on(self.store.turn(writer.row, turn))? {
+                writer.take_turn(stored);
             }
         }
-        for change in fold.apply(event) {
-            for missing in fold.missing(&change) {
+        for change in writer.apply(event) {
+            for missing in writer.missing(&change) {
                 match missing {
                     Missing::Turn(turn) => {
-                        if let Some(stored) = wait(self.store.turn(fold.row, turn))? {
-                            fold.take_rows(stored);
+                        if let Some(stored) = block_on(self.store.turn(writer.row, turn))? {
+                            writer.take_rows(stored);
                         }
                     }
                     Missing::Part { row, .. } => {
-                        if let Some(part) = wait(self.store.part(row))? {
-                            fold.take_part(part);
+                        if let Some(part) = block_on(self.store.part(row))? {
+                            writer.take_part(part);
                         }
                     }
                 }
             }
-            fold.take(change);
+            writer.take(change);
         }
         Ok(())
     }
@@ -161,40 +161,40 @@ impl<S: Store> Recorder<S> {
     pub fn commit<'f>(
         &self,
         packer: &mut Packer,
-        folds: impl IntoIterator<Item = &'f mut SessionFold>,
+        writers: impl IntoIterator<Item = &'f mut SessionWriter>,
     ) -> Result<(), StoreError> {
         let batch = packer.finish()?;
         if batch.is_empty() {
             return Ok(());
         }
-        wait(self.store.write(batch)).inspect_err(|_| packer.forget_contents())?;
-        for fold in folds {
-            self.publish(fold);
+        block_on(self.store.write(batch)).inspect_err(|_| packer.forget_contents())?;
+        for writer in writers {
+            self.publish(writer);
         }
         Ok(())
     }
 
     /// Publishes the written changes of a session.
-    pub fn publish(&self, fold: &mut SessionFold) {
+    pub fn publish(&self, writer: &mut SessionWriter) {
         // Publish only what is written. Skip events that changed nothing, whose seq would put
         // subscribers ahead of the archive, and sessions that are not in this batch.
-        if fold.written < fold.seq {
+        if writer.written < writer.seq {
             return;
         }
-        let changes = std::mem::take(&mut fold.changes);
-        let from_seq = std::mem::replace(&mut fold.published, fold.seq);
-        let listened = self.published.receiver_count() > 0;
-        let kept = std::mem::replace(&mut fold.listened, listened);
-        if listened && from_seq < fold.seq {
-            let session = fold.mirror.session();
+        let changes = std::mem::take(&mut writer.changes);
+        let from_seq = std::mem::replace(&mut writer.published, writer.seq);
+        let has_subscribers = self.published.receiver_count() > 0;
+        let had_subscribers = std::mem::replace(&mut writer.has_subscribers, has_subscribers);
+        if has_subscribers && from_seq < writer.seq {
+            let session = writer.transcript.session();
             // An error means that no subscriber is left. Nothing is lost: the batch is written.
-            let _ = self.published.send(Published {
-                session: fold.id,
+            let _ = self.published.send(ChangeSet {
+                session: writer.id,
                 agent: session.agent.clone(),
                 agent_session_id: session.agent_session_id.clone(),
                 from_seq,
-                seq: fold.seq,
-                changes: kept.then(|| Arc::new(changes)),
+                seq: writer.seq,
+                changes: had_subscribers.then(|| Arc::new(changes)),
             });
         }
     }

@@ -12,7 +12,7 @@ use unspool_core::session::{Session, Step, Turn};
 use unspool_core::telling::Telling;
 
 /// A row number. The recorder assigns row numbers, so a batch can be built without the database.
-pub type Row = i64;
+pub type RowId = i64;
 
 /// The writes of one transaction.
 #[derive(Default)]
@@ -26,11 +26,11 @@ pub struct Batch {
     /// The index segment of the parts in this batch.
     pub segment: Option<crate::index::Segment>,
     /// Parts that are not in a segment yet.
-    pub unindexed: Vec<Row>,
+    pub unindexed: Vec<RowId>,
     /// Parts in this segment that may be marked as unindexed in the database.
-    pub indexed: Vec<Row>,
+    pub indexed: Vec<RowId>,
     /// Warnings to delete, by file and text, before `warnings` are inserted.
-    pub outdated: Vec<(Row, &'static str)>,
+    pub outdated_warnings: Vec<(RowId, &'static str)>,
     pub warnings: Vec<WarningRow>,
 }
 
@@ -43,7 +43,7 @@ impl Batch {
 
 /// What changed in one session.
 pub struct SessionWrite {
-    pub row: Row,
+    pub row: RowId,
     pub id: SessionId,
     /// The head, if it changed.
     pub head: Option<Session>,
@@ -55,8 +55,8 @@ pub struct SessionWrite {
     pub turns: Vec<TurnWrite>,
     pub parts: Vec<PartRow>,
     /// Merged turns: the row that goes, and the row it was merged into.
-    pub merged: Vec<(Row, Row)>,
-    pub gone_parts: Vec<Row>,
+    pub merged: Vec<(RowId, RowId)>,
+    pub deleted_parts: Vec<RowId>,
     pub snapshots: Vec<Snapshot>,
     /// Number of skipped events, by reason.
     pub oddities: BTreeMap<String, u64>,
@@ -64,20 +64,20 @@ pub struct SessionWrite {
 
 /// A turn's head and its steps.
 pub struct TurnWrite {
-    pub row: Row,
+    pub row: RowId,
     /// Without its parts and its steps.
     pub turn: Turn,
     pub steps: Vec<Step>,
     /// Digests of the names of the turn, its steps and parts.
-    pub names: Names,
+    pub names: NameDigests,
     /// True if nothing in the turn is open.
     pub settled: bool,
 }
 
 /// All name digests of a turn, or those to add to the stored ones.
-pub enum Names {
+pub enum NameDigests {
     All(Vec<u64>),
-    New(Vec<u64>),
+    Added(Vec<u64>),
 }
 
 /// The author of a part.
@@ -98,8 +98,8 @@ impl Role {
 
 /// One part: its columns and the location of its payload.
 pub struct PartRow {
-    pub row: Row,
-    pub turn: Row,
+    pub row: RowId,
+    pub turn: RowId,
     pub place: i64,
     pub id: PartId,
     pub role: Role,
@@ -130,13 +130,13 @@ pub enum Payload {
     /// In a chunk of this batch: index of the chunk, offset, length.
     Chunk { chunk: usize, at: usize, length: usize },
     /// In the journal, because the part or its turn is still open and will change soon.
-    Open(Vec<u8>),
+    Journal(Vec<u8>),
 }
 
 pub struct Chunk {
-    pub row: Row,
+    pub row: RowId,
     /// None if several sessions may share its payloads.
-    pub session: Option<Row>,
+    pub session: Option<RowId>,
     pub data: Vec<u8>,
 }
 
@@ -157,7 +157,7 @@ pub struct Snapshot {
 /// A file that was read, its stamp and fingerprint, and how far it was read.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct FileRow {
-    pub row: Row,
+    pub row: RowId,
     pub path: String,
     pub stamp: FileStamp,
     /// Where to resume reading, and the line number there.
@@ -185,19 +185,19 @@ pub struct FileStamp {
 /// One file as a source of one session.
 #[derive(Clone, PartialEq, Debug)]
 pub struct SourceRow {
-    pub file: Row,
+    pub file: RowId,
     /// Its index in the session's list of sources.
     pub number: u16,
     pub telling: Telling,
     /// A digest of the first record.
     pub first: u64,
     pub sub_agent: bool,
-    pub records: Records,
+    pub records: StoredRecordCounts,
 }
 
 /// Number of source records, by outcome.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct Records {
+pub struct StoredRecordCounts {
     pub read: u64,
     pub in_parts: u64,
     pub metadata: u64,
@@ -205,8 +205,8 @@ pub struct Records {
     pub unreadable: u64,
 }
 
-impl Records {
-    pub fn add(&mut self, other: &Records) {
+impl StoredRecordCounts {
+    pub fn add(&mut self, other: &StoredRecordCounts) {
         self.read += other.read;
         self.in_parts += other.in_parts;
         self.metadata += other.metadata;
@@ -220,8 +220,8 @@ impl Records {
 /// A warning about a file, with the bytes that could not be read.
 #[derive(Clone, PartialEq, Debug)]
 pub struct WarningRow {
-    pub file: Row,
-    pub session: Option<Row>,
+    pub file: RowId,
+    pub session: Option<RowId>,
     pub line: u64,
     pub what: String,
     pub bytes: Vec<u8>,
@@ -244,7 +244,7 @@ pub fn user_part_id(turn: TurnId, nth: usize) -> PartId {
 }
 
 /// The columns of a part that are derived from its body.
-pub(crate) struct Columns {
+pub(crate) struct PartColumns {
     pub kind: &'static str,
     pub state: Option<&'static str>,
     pub tool: Option<String>,
@@ -252,24 +252,24 @@ pub(crate) struct Columns {
     pub duration: Option<i64>,
 }
 
-pub(crate) fn columns(body: &Body) -> Columns {
+pub(crate) fn columns(body: &Body) -> PartColumns {
     let kind = body.kind().name();
-    let plain = Columns { kind, state: None, tool: None, call_id: None, duration: None };
+    let plain = PartColumns { kind, state: None, tool: None, call_id: None, duration: None };
     match body {
-        Body::Tool(tool) => Columns {
+        Body::Tool(tool) => PartColumns {
             state: Some(tool.state.name()),
             tool: Some(tool.name.clone()),
             call_id: Some(tool.call_id.clone()).filter(|id| !id.is_empty()),
             duration: tool.duration_ms.and_then(|took| i64::try_from(took).ok()),
             ..plain
         },
-        Body::Reasoning(reasoning) => Columns {
+        Body::Reasoning(reasoning) => PartColumns {
             duration: reasoning.duration_ms.and_then(|took| i64::try_from(took).ok()),
             ..plain
         },
-        Body::Agent(agents) => Columns { call_id: Some(agents.call_id.clone()), ..plain },
-        Body::SkillLoad(skill) => Columns { call_id: skill.call_id.clone(), ..plain },
-        Body::Patch(patch) => Columns { call_id: patch.call_id.clone(), ..plain },
+        Body::Agent(agents) => PartColumns { call_id: Some(agents.call_id.clone()), ..plain },
+        Body::SkillLoad(skill) => PartColumns { call_id: skill.call_id.clone(), ..plain },
+        Body::Patch(patch) => PartColumns { call_id: patch.call_id.clone(), ..plain },
         Body::Text(_)
         | Body::Interjection(_)
         | Body::TaskList(_)

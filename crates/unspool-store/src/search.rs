@@ -9,8 +9,8 @@ use serde::Serialize;
 use unspool_core::id::{PartId, SessionId, TurnId};
 use unspool_core::part::{Body, Place};
 
-use crate::index::{Matching, Query, Snippet, snippet};
-use crate::words::{fields, written, written_out};
+use crate::index::{Matcher, Snippet, TextQuery, snippet};
+use crate::searchable::{field_text, fields, unescape_json};
 
 /// The query and its filters.
 #[derive(Clone, PartialEq, Debug)]
@@ -56,7 +56,7 @@ impl SearchRequest {
 
 /// The result of a search.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Findings {
+pub struct SearchResults {
     /// Best first, or newest first.
     pub hits: Vec<Hit>,
     /// There were too many candidates to rank: these are the newest.
@@ -131,49 +131,49 @@ impl HitDocument<'_> {
 /// result that `Extent::WithoutResult` left out; it is called only if the other fields do not
 /// decide, and comes last, as in a complete body.
 pub fn verify<'b>(
-    query: &Query,
+    query: &TextQuery,
     body: &'b Body,
     result: impl FnOnce() -> Option<Cow<'b, str>>,
     width: usize,
 ) -> Option<Snippet> {
-    let mut verifying = Verifying::new(query);
-    fields(body, &mut |field| verifying.look(|| written(field)));
-    verifying.look(|| Cow::Owned(written_out(&result().unwrap_or_default())));
-    verifying.snippet(width)
+    let mut verifier = Verifier::new(query);
+    fields(body, &mut |field| verifier.add_field(|| field_text(field)));
+    verifier.add_field(|| Cow::Owned(unescape_json(&result().unwrap_or_default())));
+    verifier.snippet(width)
 }
 
 /// Like [`verify`], for plain text fields.
-pub fn verify_fields(query: &Query, fields: &[&str], width: usize) -> Option<Snippet> {
-    let mut verifying = Verifying::new(query);
-    fields.iter().for_each(|field| verifying.look(|| Cow::Borrowed(*field)));
-    verifying.snippet(width)
+pub fn verify_fields(query: &TextQuery, fields: &[&str], width: usize) -> Option<Snippet> {
+    let mut verifier = Verifier::new(query);
+    fields.iter().for_each(|field| verifier.add_field(|| Cow::Borrowed(*field)));
+    verifier.snippet(width)
 }
 
 /// Feeds fields to the matcher until the query is decided, so later fields are not unescaped in
 /// vain. The snippet comes from the field with the most matches; of equals, from the first.
-struct Verifying<'q, 'f> {
-    matching: Matching<'q>,
+struct Verifier<'q, 'f> {
+    matcher: Matcher<'q>,
     best: Option<(Cow<'f, str>, Vec<Range<usize>>)>,
 }
 
-impl<'q, 'f> Verifying<'q, 'f> {
-    fn new(query: &'q Query) -> Self {
-        Verifying { matching: Matching::new(query), best: None }
+impl<'q, 'f> Verifier<'q, 'f> {
+    fn new(query: &'q TextQuery) -> Self {
+        Verifier { matcher: Matcher::new(query), best: None }
     }
 
-    fn look(&mut self, field: impl FnOnce() -> Cow<'f, str>) {
-        if self.matching.is_decided() {
+    fn add_field(&mut self, field: impl FnOnce() -> Cow<'f, str>) {
+        if self.matcher.is_decided() {
             return;
         }
         let field = field();
-        let ranges = self.matching.look(&field);
+        let ranges = self.matcher.add_field(&field);
         if self.best.as_ref().is_none_or(|(_, best)| ranges.len() > best.len()) {
             self.best = Some((field, ranges));
         }
     }
 
     fn snippet(self, width: usize) -> Option<Snippet> {
-        let (text, ranges) = self.best.filter(|_| self.matching.holds())?;
+        let (text, ranges) = self.best.filter(|_| self.matcher.holds())?;
         Some(snippet(&text, &ranges, width))
     }
 }

@@ -45,11 +45,11 @@ pub struct Stats {
     /// Most calls first.
     pub tools: Vec<ToolFigures>,
     /// By the UTC day on which a turn started, oldest first; turns without a time last.
-    pub by_day: Vec<Group>,
+    pub by_day: Vec<GroupFigures>,
     /// This and the next two: most tokens first.
-    pub by_model: Vec<Group>,
-    pub by_agent: Vec<Group>,
-    pub by_project: Vec<Group>,
+    pub by_model: Vec<GroupFigures>,
+    pub by_agent: Vec<GroupFigures>,
+    pub by_project: Vec<GroupFigures>,
     /// The slowest calls, slowest first.
     pub slowest: Vec<SlowCall>,
     /// Failures of one tool with the same first error line, at least 3 times; most frequent first.
@@ -58,7 +58,7 @@ pub struct Stats {
 
 /// The location of a call.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
-pub struct CallPlace {
+pub struct CallLocation {
     pub session: String,
     pub title: Option<String>,
     pub turn: u32,
@@ -75,7 +75,7 @@ pub struct SlowCall {
     pub what: String,
     pub duration_ms: u64,
     #[serde(flatten)]
-    pub place: CallPlace,
+    pub place: CallLocation,
 }
 
 /// A repeated failure.
@@ -86,12 +86,12 @@ pub struct RepeatedFailure {
     pub count: u64,
     pub sessions: u64,
     /// The most recent one.
-    pub last: CallPlace,
+    pub last: CallLocation,
 }
 
 impl Stats {
     /// Truncates each list to `limit` rows: the last days, the first rows of the others.
-    pub fn cut(&mut self, limit: usize) {
+    pub fn truncate(&mut self, limit: usize) {
         self.tools.truncate(limit);
         self.slowest.truncate(limit);
         self.failures.truncate(limit);
@@ -122,7 +122,7 @@ pub struct Totals {
     pub reasoning_share: Option<f64>,
     /// Total duration of reasoning, where it was measured.
     pub reasoning_ms: u64,
-    pub usage: Spent,
+    pub usage: UsageFigures,
     /// Sessions with a reported cost.
     pub sessions_with_cost: u64,
     #[serde(rename = "first_at", serialize_with = "time")]
@@ -133,7 +133,7 @@ pub struct Totals {
 
 /// Tokens by kind, and their cost.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub struct Spent {
+pub struct UsageFigures {
     pub tokens: Usage,
     /// As reported by agents; None if none reported it. Agents report the cost of a session, never
     /// of a model.
@@ -144,7 +144,7 @@ pub struct Spent {
     pub unpriced_steps: u64,
 }
 
-impl Serialize for Spent {
+impl Serialize for UsageFigures {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
         struct Written {
@@ -161,7 +161,7 @@ impl Serialize for Spent {
     }
 }
 
-impl Spent {
+impl UsageFigures {
     pub fn add_cost(&mut self, cost: f64) {
         self.cost_usd = Some(self.cost_usd.unwrap_or(0.0) + cost);
     }
@@ -169,14 +169,14 @@ impl Spent {
 
 /// Statistics of one day, model, agent or project.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
-pub struct Group {
+pub struct GroupFigures {
     /// None for the group without a time, model or project.
     pub name: Option<String>,
     /// Sessions and turns of the group. One that used two models counts under both.
     pub sessions: u64,
     pub turns: u64,
     pub steps: u64,
-    pub usage: Spent,
+    pub usage: UsageFigures,
 }
 
 /// Statistics of the calls of one tool.
@@ -201,7 +201,7 @@ pub struct ToolFigures {
 pub struct DurationFigures {
     /// How many calls have a measured duration.
     #[serde(rename = "known")]
-    pub known: u64,
+    pub measured: u64,
     pub median_ms: Option<u64>,
     pub p95_ms: Option<u64>,
     pub total_ms: u64,
@@ -218,7 +218,7 @@ impl DurationFigures {
         DurationFigures {
             median_ms: nearest(50),
             p95_ms: nearest(95),
-            known: count as u64,
+            measured: count as u64,
             total_ms,
         }
     }

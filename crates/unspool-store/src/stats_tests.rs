@@ -5,7 +5,7 @@ fn percentiles_are_durations_that_something_took() {
     let of = |mut milliseconds: Vec<u32>| {
         let total = milliseconds.iter().copied().map(u64::from).sum();
         let figures = DurationFigures::of(&mut milliseconds, total);
-        (figures.median_ms, figures.p95_ms, figures.known, figures.total_ms)
+        (figures.median_ms, figures.p95_ms, figures.measured, figures.total_ms)
     };
     assert_eq!(of(vec![]), (None, None, 0, 0));
     assert_eq!(of(vec![7]), (Some(7), Some(7), 1, 7));

@@ -8,8 +8,8 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use unspool_core::price::Prices;
 use unspool_engine::reader::answer;
-use unspool_store::blocking::wait;
-use unspool_store::contract::Store;
+use unspool_store::blocking::block_on;
+use unspool_store::store::Store;
 
 use crate::event::Event;
 use crate::keys::{Keys, KeysError};
@@ -45,7 +45,7 @@ impl<S: Store> Stage<S> {
         let mut waiting = deeds;
         while let Some(deed) = waiting.pop() {
             if let Deed::Ask(number, wish) = deed {
-                let answer = wait(answer(&self.store, &self.prices, wish));
+                let answer = block_on(answer(&self.store, &self.prices, wish));
                 let told = Event::Told(Told::Answered(number, answer));
                 waiting.extend(self.state.take(told, self.now));
             }
@@ -85,7 +85,7 @@ impl<S: Store> Stage<S> {
             if let Deed::Ask(number, wish) = deed { Some((number, wish)) } else { None }
         });
         let answer = |(number, wish)| {
-            let answer = wait(answer(&self.store, &self.prices, wish));
+            let answer = block_on(answer(&self.store, &self.prices, wish));
             Event::Told(Told::Answered(number, answer))
         };
         wishes.map(answer).collect()

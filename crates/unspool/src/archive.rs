@@ -13,10 +13,10 @@ use unspool_engine::request::{Done, Request, carry_out};
 #[cfg(unix)]
 use unspool_engine::socket::{Answer, Publisher, hand_over};
 use unspool_engine::sync::Known;
-use unspool_store::blocking::wait;
-use unspool_store::contract::{Store, StoredSession};
+use unspool_store::blocking::block_on;
 use unspool_store::recorder::Recorder;
 use unspool_store::sqlite::Sqlite;
+use unspool_store::store::{Store, StoredSession};
 
 /// The archive of this user.
 pub struct Archive {
@@ -216,7 +216,7 @@ fn default_folder() -> Option<PathBuf> {
 
 /// Finds one session by our id, a unique prefix of it, or the agent's own id.
 pub fn find(store: &Sqlite, text: &str) -> Result<StoredSession> {
-    let mut found = wait(store.find(text.to_owned()))?;
+    let mut found = block_on(store.find(text.to_owned()))?;
     if found.len() > 1 {
         let ids: Vec<String> = found
             .iter()

@@ -16,7 +16,7 @@ use unspool_engine::spool;
 use unspool_engine::sync::{Candidate, Known, sync};
 use unspool_engine::watch::Watch;
 use unspool_sources::discover::{Environment, discover};
-use unspool_store::recorder::Published;
+use unspool_store::recorder::ChangeSet;
 use unspool_store::sqlite::Sqlite;
 
 use crate::archive::{Archive, Recording};
@@ -28,7 +28,7 @@ const PAUSE: Duration = Duration::from_secs(2);
 /// What the listener receives.
 #[derive(Debug)]
 pub enum Heard {
-    Written(Published),
+    Written(ChangeSet),
     /// Writes were missed, or another program wrote without publishing: reload.
     Missed,
     /// Recording or following failed and will be retried. The listener reports it, because the

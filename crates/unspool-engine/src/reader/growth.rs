@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use unspool_core::change::Change;
-use unspool_store::recorder::Published;
+use unspool_store::recorder::ChangeSet;
 
 /// How soon a view must show a write. Orders by urgency.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
@@ -15,7 +15,7 @@ pub enum Growth {
 }
 
 /// Classifies a publication: `Text` if every change only appends to an open part.
-pub fn growth(published: &Published) -> Growth {
+pub fn growth(published: &ChangeSet) -> Growth {
     let grew = |change: &Change| matches!(change, Change::PartGrew { .. });
     match &published.changes {
         Some(changes) if changes.iter().all(grew) => Growth::Text,
@@ -33,8 +33,8 @@ mod tests {
 
     use super::*;
 
-    fn published(changes: Option<Vec<Change>>) -> Published {
-        Published {
+    fn published(changes: Option<Vec<Change>>) -> ChangeSet {
+        ChangeSet {
             session: SessionId::of("claude-code", "a"),
             agent: "claude-code".to_owned(),
             agent_session_id: "a".to_owned(),

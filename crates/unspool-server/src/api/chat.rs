@@ -14,7 +14,7 @@ use unspool_core::session::{Turn, TurnState};
 use unspool_render::project::Sdk;
 use unspool_render::project::uimessage::stream::{Chunk, DONE, Teller, whole};
 use unspool_render::project::uimessage::{UiMessage, reply};
-use unspool_store::contract::{Store, StoredSession, Window};
+use unspool_store::store::{Store, StoredSession, TurnWindow};
 
 use super::answer::Answer;
 use super::asked::Asked;
@@ -73,7 +73,7 @@ async fn load<S: Store>(
     stored: &StoredSession,
     number: u32,
 ) -> Result<Option<Turn>, Problem> {
-    let mut turns = app.store.turns(stored.row, Window::Turn(number)).await?;
+    let mut turns = app.store.turns(stored.row, TurnWindow::Turn(number)).await?;
     settle(&mut turns, stored.summary.ended);
     Ok(turns.pop())
 }

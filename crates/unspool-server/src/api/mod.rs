@@ -23,7 +23,7 @@ use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get};
-use unspool_store::contract::{Store, StoredSession};
+use unspool_store::store::{Store, StoredSession};
 
 use crate::App;
 use crate::live;

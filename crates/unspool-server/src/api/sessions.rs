@@ -9,10 +9,10 @@ use unspool_core::redact::Rules;
 use unspool_core::session::Turn;
 use unspool_engine::export;
 use unspool_render::project::{Options, Projection};
-use unspool_store::contract::{
-    After, SessionFilter, Store, StoreError, StoredSession, StoredWarning, Window,
+use unspool_store::rows::StoredRecordCounts;
+use unspool_store::store::{
+    ListPosition, SessionFilter, Store, StoreError, StoredSession, StoredWarning, TurnWindow,
 };
-use unspool_store::rows::Records;
 
 use super::answer::{Answer, tag, written};
 use super::asked::Asked;
@@ -60,7 +60,7 @@ fn cursor(last: &StoredSession) -> String {
     format!("{started}.{}", last.summary.session.id)
 }
 
-fn place(cursor: &str) -> Result<After, Problem> {
+fn place(cursor: &str) -> Result<ListPosition, Problem> {
     let wrong = || {
         let what = "invalid cursor in `after`; take it from a Link header, or leave it out";
         Problem::bad(what)
@@ -77,7 +77,7 @@ fn place(cursor: &str) -> Result<After, Problem> {
 struct Document<'a> {
     session: SessionDocument<'a>,
     turns: Vec<TurnDocument<'a>>,
-    records: &'a Records,
+    records: &'a StoredRecordCounts,
     warnings: Vec<Warning<'a>>,
     seq: u64,
 }
@@ -162,10 +162,10 @@ impl Stretch {
         stored: &StoredSession,
     ) -> Result<(Vec<Turn>, bool), StoreError> {
         match *self {
-            Stretch::All => Ok((app.store.turns(stored.row, Window::All).await?, false)),
+            Stretch::All => Ok((app.store.turns(stored.row, TurnWindow::All).await?, false)),
             Stretch::Span(first, last) => {
                 let count = (last - first).saturating_add(1);
-                let window = Window::From { number: first, count };
+                let window = TurnWindow::From { number: first, count };
                 let mut turns = app.store.turns(stored.row, window).await?;
                 turns.retain(|turn| turn.number <= last);
                 Ok((turns, false))
@@ -173,7 +173,7 @@ impl Stretch {
             Stretch::From(first, limit) => {
                 let count = u32::try_from(limit).unwrap_or(u32::MAX);
                 // Fetch limit+1 turns to detect another page.
-                let window = Window::From { number: first, count: count.saturating_add(1) };
+                let window = TurnWindow::From { number: first, count: count.saturating_add(1) };
                 let mut turns = app.store.turns(stored.row, window).await?;
                 let more = turns.len() > count as usize;
                 turns.truncate(count as usize);

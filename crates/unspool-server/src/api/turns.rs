@@ -9,7 +9,7 @@ use unspool_core::part::{Part, ToolState};
 use unspool_core::session::Turn;
 use unspool_core::skeleton::{Bone, Skeleton};
 use unspool_engine::raw::{Raw, raw_of};
-use unspool_store::contract::{Message, MessageFilter, Store, StoredSession, Window};
+use unspool_store::store::{MessageFilter, Store, StoredMessage, StoredSession, TurnWindow};
 
 use super::answer::{Answer, tag};
 use super::asked::Asked;
@@ -71,7 +71,7 @@ pub async fn one<S: Store>(app: &App<S>, asked: &Asked) -> Result<Answer, Proble
         return Ok(known);
     }
     let number = number(asked);
-    let mut turns = app.store.turns(stored.row, Window::Turn(number)).await?;
+    let mut turns = app.store.turns(stored.row, TurnWindow::Turn(number)).await?;
     let turn = turns.pop().ok_or_else(|| no_turn(&stored, number))?;
     let agent = &stored.summary.session.agent;
     let document = TurnDocument { agent, turn: &turn, prices: &app.prices };
@@ -217,7 +217,7 @@ pub async fn messages<S: Store>(app: &App<S>, asked: &Asked) -> Result<Answer, P
         }
         // Each turn has two messages.
         let number = u32::try_from(message.sequence / 2).unwrap_or(u32::MAX);
-        turns.extend(app.store.turns(stored.row, Window::Turn(number)).await?);
+        turns.extend(app.store.turns(stored.row, TurnWindow::Turn(number)).await?);
     }
     let documents: Vec<MessageDocument<'_>> = found
         .iter()
@@ -233,7 +233,7 @@ pub async fn messages<S: Store>(app: &App<S>, asked: &Asked) -> Result<Answer, P
 fn document<'a>(
     agent: &'a str,
     session: String,
-    message: &'a Message,
+    message: &'a StoredMessage,
     turn: Option<&'a Turn>,
 ) -> MessageDocument<'a> {
     let parts = match (turn, message.role.as_str()) {

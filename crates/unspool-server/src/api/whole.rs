@@ -1,8 +1,8 @@
 //! Handlers over the whole archive: search and statistics.
 
-use unspool_store::contract::Store;
 use unspool_store::search::{HitDocument, SearchRequest};
 use unspool_store::stats::StatsRequest;
+use unspool_store::store::Store;
 
 use super::answer::Answer;
 use super::asked::Asked;
@@ -39,7 +39,7 @@ pub async fn stats<S: Store>(app: &App<S>, asked: &Asked) -> Result<Answer, Prob
     };
     let mut figures = app.store.stats(request).await?;
     if let Some(limit) = asked.number("limit") {
-        figures.cut(usize::try_from(limit).unwrap_or(usize::MAX));
+        figures.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
     }
     Answer::json(asked, &figures)
 }

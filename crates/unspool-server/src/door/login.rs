@@ -13,7 +13,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{Html, IntoResponse, Response};
 use serde::Deserialize;
 use unspool_render::page;
-use unspool_store::contract::Store;
+use unspool_store::store::Store;
 
 use super::gate::{HOLDS, Tried};
 use super::{Door, at_home};

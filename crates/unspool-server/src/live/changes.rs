@@ -9,7 +9,7 @@ use serde_json::json;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use unspool_core::document::{SessionDocument, TurnDocument};
 use unspool_core::id::SessionId;
-use unspool_store::contract::{Store, StoredSession, TurnSize, Window};
+use unspool_store::store::{Store, StoredSession, TurnSize, TurnWindow};
 
 use super::{current, is_there, say};
 use crate::news::{News, Written};
@@ -131,7 +131,8 @@ async fn snapshot<S: Store>(
         while first || stretches.peek().is_some() {
             let (number, count) = stretches.next().unwrap_or((0, 0));
             let more = stretches.peek().is_some();
-            let frame = stretch(app, &stored, Window::From { number, count }, first, more).await;
+            let frame =
+                stretch(app, &stored, TurnWindow::From { number, count }, first, more).await;
             say(socket, frame).await?;
             first = false;
         }
@@ -162,7 +163,7 @@ fn stretches(sizes: &[TurnSize]) -> Vec<(u32, u32)> {
 async fn stretch<S: Store>(
     app: &App<S>,
     stored: &StoredSession,
-    window: Window,
+    window: TurnWindow,
     first: bool,
     more: bool,
 ) -> serde_json::Value {

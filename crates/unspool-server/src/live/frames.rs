@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::ws::{Message, WebSocket};
 use tokio::sync::broadcast::error::RecvError;
 use unspool_core::id::SessionId;
-use unspool_store::contract::{Store, Window};
+use unspool_store::store::{Store, TurnWindow};
 
 use super::{current, is_there, say};
 use crate::dialect::Dialect;
@@ -61,7 +61,7 @@ pub async fn tell<S: Store>(
 async fn load<S: Store>(app: &App<S>, id: SessionId) -> Option<(u64, Dialect)> {
     loop {
         let stored = api::find(app, &id.to_string()).await.ok()?;
-        let turns = app.store.whole_turns(stored.row, Window::All).await.ok()?;
+        let turns = app.store.whole_turns(stored.row, TurnWindow::All).await.ok()?;
         // Retry if something was written while reading: the turns may be inconsistent.
         if current(app, id).await == Some(stored.seq) {
             return Some((stored.seq, Dialect::new(stored.summary.session, turns)));

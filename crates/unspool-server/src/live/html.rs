@@ -6,7 +6,7 @@ use axum::extract::ws::{Message, WebSocket};
 use serde_json::json;
 use tokio::sync::broadcast::error::RecvError;
 use unspool_core::id::SessionId;
-use unspool_store::contract::Store;
+use unspool_store::store::Store;
 
 use super::{is_there, say};
 use crate::App;

@@ -16,7 +16,7 @@ use tokio::time::{Instant, sleep_until};
 use unspool_core::id::SessionId;
 use unspool_engine::reader::wire::{LONGEST_ANSWER, Said, VERSION};
 use unspool_engine::reader::{Answer, Growth, Wish, answer, growth};
-use unspool_store::contract::Store;
+use unspool_store::store::Store;
 
 use crate::App;
 use crate::news::News;
@@ -153,12 +153,12 @@ impl Gathered {
 mod tests {
     use unspool_core::change::{Change, Growing};
     use unspool_core::id::{Id, PartId};
-    use unspool_store::recorder::Published;
+    use unspool_store::recorder::ChangeSet;
 
     use super::*;
 
     fn news(session: SessionId, changes: Vec<Change>) -> News {
-        News::written(Published {
+        News::written(ChangeSet {
             session,
             agent: String::new(),
             agent_session_id: String::new(),

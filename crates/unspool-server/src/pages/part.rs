@@ -14,8 +14,8 @@ use unspool_core::session::Turn;
 use unspool_engine::raw::raw as read_raw;
 use unspool_engine::window::{self, Position, Wanted};
 use unspool_render::{markdown, page};
-use unspool_store::contract::{Store, Window};
 use unspool_store::search::SearchRequest;
+use unspool_store::store::{Store, TurnWindow};
 
 use super::{Page, Trouble, html};
 use crate::App;
@@ -76,7 +76,7 @@ pub async fn copied<S: Store>(
                 Some(_) => String::new(),
             };
             for size in sizes.iter().filter(|size| turn.is_none_or(|turn| turn == size.number)) {
-                let turns = app.store.turns(stored.row, Window::Turn(size.number)).await?;
+                let turns = app.store.turns(stored.row, TurnWindow::Turn(size.number)).await?;
                 for turn in &turns {
                     text.push_str(&markdown::turn(&present::turn(turn, &options)));
                     text.push('\n');

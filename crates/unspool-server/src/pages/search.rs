@@ -6,8 +6,8 @@ use axum::extract::{Query, State};
 use jiff::Timestamp;
 use maud::Markup;
 use unspool_render::page::{self, Choices, Offered};
-use unspool_store::contract::Store;
 use unspool_store::search::SearchRequest;
+use unspool_store::store::Store;
 
 use super::sessions::plain_choices;
 use super::{Page, Trouble, html};

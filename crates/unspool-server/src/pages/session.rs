@@ -13,7 +13,7 @@ use unspool_core::session::Turn;
 use unspool_engine::reader::resume;
 use unspool_engine::window::{Ask, Only, Position, Shown, Size, Wanted, window as load_window};
 use unspool_render::page;
-use unspool_store::contract::{Store, StoredSession};
+use unspool_store::store::{Store, StoredSession};
 
 use super::{Page, Trouble, html};
 use crate::App;

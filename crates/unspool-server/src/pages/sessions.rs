@@ -10,9 +10,9 @@ use unspool_core::present::activity::Activity;
 use unspool_core::session::SessionState;
 use unspool_engine::reader::activity;
 use unspool_render::page::{self, Choices, Offered};
-use unspool_store::choices::{Choices as Counted, ChoicesRequest};
-use unspool_store::contract::{SessionFilter, Store, StoreError, StoredSession};
+use unspool_store::facets::{Facets as Counted, FacetsRequest};
 use unspool_store::search::SearchRequest;
+use unspool_store::store::{SessionFilter, Store, StoreError, StoredSession};
 
 use super::{Page, html, search, welcome};
 use crate::App;
@@ -213,12 +213,12 @@ async fn choices<S: Store>(
     filter: &SessionFilter,
     now: Timestamp,
 ) -> Result<(Counted, Vec<Choices>), StoreError> {
-    let request = ChoicesRequest {
+    let request = FacetsRequest {
         filter: filter.clone(),
         times: TIMES.iter().filter_map(|time| since(time, now)).collect(),
         prices: app.prices.clone(),
     };
-    let counted = app.store.choices(request).await?;
+    let counted = app.store.facets(request).await?;
     let plain = |list: &[(String, u64)]| -> Vec<Offered> {
         list.iter()
             .map(|(value, count)| Offered {
@@ -248,7 +248,7 @@ async fn choices<S: Store>(
     Ok((counted, choices))
 }
 
-fn project(project: &unspool_store::choices::ProjectChoice) -> Offered {
+fn project(project: &unspool_store::facets::ProjectFacet) -> Offered {
     Offered {
         value: project.path.clone(),
         label: project.path.clone(),
@@ -258,7 +258,7 @@ fn project(project: &unspool_store::choices::ProjectChoice) -> Offered {
 
 /// The filter menus without counts, for the search and stats pages.
 pub async fn plain_choices<S: Store>(app: &App<S>) -> Result<Vec<Choices>, StoreError> {
-    let counted = app.store.choices(ChoicesRequest::default()).await?;
+    let counted = app.store.facets(FacetsRequest::default()).await?;
     let bare = |value: &String| Offered { value: value.clone(), label: value.clone(), count: None };
     let times = TIMES.iter().map(|time| Offered {
         value: (*time).to_owned(),

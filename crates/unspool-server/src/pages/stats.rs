@@ -6,8 +6,8 @@ use axum::extract::{Query, State};
 use jiff::civil::Date;
 use jiff::{Timestamp, ToSpan};
 use unspool_render::page::{self, Bar};
-use unspool_store::contract::Store;
-use unspool_store::stats::{CallPlace, Group, Spent, StatsRequest};
+use unspool_store::stats::{CallLocation, GroupFigures, StatsRequest, UsageFigures};
+use unspool_store::store::Store;
 
 use super::sessions::plain_choices;
 use super::{Page, html};
@@ -28,7 +28,7 @@ pub async fn stats<S: Store>(State(app): State<Arc<App<S>>>, Query(asked): Query
     };
     let figures = app.store.stats(request).await?;
     let choices = plain_choices(&app).await?;
-    let bars = |groups: &[Group]| groups.iter().map(bar).collect::<Vec<Bar>>();
+    let bars = |groups: &[GroupFigures]| groups.iter().map(bar).collect::<Vec<Bar>>();
     let (stretches, stretch) = stretches(&figures.by_day);
     let totals = &figures.totals;
     let shown = page::Stats {
@@ -89,11 +89,11 @@ pub async fn stats<S: Store>(State(app): State<Arc<App<S>>>, Query(asked): Query
     Ok(html(&page::stats(&shown)))
 }
 
-fn address(place: &CallPlace) -> String {
+fn address(place: &CallLocation) -> String {
     format!("/s/{}?part={part}#p-{part}", place.session, part = place.part)
 }
 
-fn spent(spent: &Spent) -> page::Spent {
+fn spent(spent: &UsageFigures) -> page::Spent {
     page::Spent {
         tokens: spent.tokens,
         cost_usd: spent.cost_usd,
@@ -102,7 +102,7 @@ fn spent(spent: &Spent) -> page::Spent {
     }
 }
 
-fn bar(group: &Group) -> Bar {
+fn bar(group: &GroupFigures) -> Bar {
     Bar {
         name: group.name.clone(),
         sessions: group.sessions,
@@ -114,8 +114,8 @@ fn bar(group: &Group) -> Bar {
 
 /// One bar per day from the first to the last, empty days included; per week or month where there
 /// are too many days.
-fn stretches(days: &[Group]) -> (Vec<Bar>, &'static str) {
-    let dated: Vec<(Date, &Group)> = days
+fn stretches(days: &[GroupFigures]) -> (Vec<Bar>, &'static str) {
+    let dated: Vec<(Date, &GroupFigures)> = days
         .iter()
         .filter_map(|group| Some((group.name.as_deref()?.parse::<Date>().ok()?, group)))
         .collect();
@@ -187,13 +187,13 @@ mod tests {
 
     use super::*;
 
-    fn on(day: &str, input: u64) -> Group {
+    fn on(day: &str, input: u64) -> GroupFigures {
         let tokens = Usage { input, ..Usage::default() };
-        let usage = Spent { tokens, ..Spent::default() };
-        Group { name: Some(day.to_owned()), turns: 1, usage, ..Group::default() }
+        let usage = UsageFigures { tokens, ..UsageFigures::default() };
+        GroupFigures { name: Some(day.to_owned()), turns: 1, usage, ..GroupFigures::default() }
     }
 
-    fn told(days: &[Group]) -> (&'static str, Vec<(String, u64)>) {
+    fn told(days: &[GroupFigures]) -> (&'static str, Vec<(String, u64)>) {
         let (bars, stretch) = stretches(days);
         let told =
             bars.into_iter().map(|bar| (bar.name.unwrap_or_default(), bar.spent.tokens.input));
@@ -202,14 +202,15 @@ mod tests {
 
     #[test]
     fn days_on_which_nothing_was_done_are_days_too() {
-        let (stretch, bars) = told(&[on("2026-02-27", 5), on("2026-03-01", 7), Group::default()]);
+        let (stretch, bars) =
+            told(&[on("2026-02-27", 5), on("2026-03-01", 7), GroupFigures::default()]);
         assert_eq!(stretch, "day");
         let named = |name: &str, count| (name.to_owned(), count);
         assert_eq!(
             bars,
             [named("27 Feb 2026", 5), named("28 Feb 2026", 0), named("1 Mar 2026", 7)]
         );
-        assert!(told(&[]).1.is_empty() && told(&[Group::default()]).1.is_empty());
+        assert!(told(&[]).1.is_empty() && told(&[GroupFigures::default()]).1.is_empty());
     }
 
     #[test]

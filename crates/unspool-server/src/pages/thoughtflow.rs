@@ -8,7 +8,7 @@ use serde::Deserialize;
 use unspool_engine::export;
 use unspool_render::page;
 use unspool_render::project::{Options, Projection};
-use unspool_store::contract::Store;
+use unspool_store::store::Store;
 
 use super::{Page, html};
 use crate::App;

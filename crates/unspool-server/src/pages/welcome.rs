@@ -10,7 +10,7 @@ use axum::http::StatusCode;
 use axum::http::header::ACCEPT;
 use axum::response::{IntoResponse, Response};
 use unspool_render::page::{self, Demo, Looked, Welcome};
-use unspool_store::contract::Store;
+use unspool_store::store::Store;
 
 use super::html;
 use crate::App;

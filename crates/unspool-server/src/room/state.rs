@@ -4,8 +4,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use unspool_core::change::{Change, TurnPatch};
 use unspool_core::id::{PartId, SessionId, TurnId};
 use unspool_engine::reader::{Growth, growth};
-use unspool_store::contract::Relative;
-use unspool_store::recorder::Published;
+use unspool_store::recorder::ChangeSet;
+use unspool_store::store::SubagentRef;
 
 use super::known::Known;
 
@@ -16,7 +16,7 @@ pub struct State {
     /// In order of last use, most recent last.
     pub known: Vec<Known>,
     /// The sub-agents and the part that shows each: their activity is painted there.
-    pub relatives: FxHashMap<SessionId, Relative>,
+    pub subagents: FxHashMap<SessionId, SubagentRef>,
     pub pending: Pending,
 }
 
@@ -47,9 +47,9 @@ pub enum Urgency {
 
 impl State {
     /// Records a published batch and returns how soon it must be painted.
-    pub fn take(&mut self, id: SessionId, published: &Published) -> Urgency {
+    pub fn take(&mut self, id: SessionId, published: &ChangeSet) -> Urgency {
         if published.session != id {
-            if !self.relatives.contains_key(&published.session) {
+            if !self.subagents.contains_key(&published.session) {
                 return Urgency::None;
             }
             self.pending.agents.insert(published.session);

@@ -1,14 +1,14 @@
 //! Builds a segment from documents. The caller checks `memory` from time to time and finishes the
 //! segment at its limit.
 
-use super::dictionary::{COUNT_MOST, Dictionary};
+use super::dictionary::{Dictionary, MAX_COUNT};
 use super::postings::Posting;
-use super::segment::{Segment, Writer};
+use super::segment::{BlockWriter, Segment};
 use super::tokens::Tokeniser;
 
 /// Collects documents for a segment.
 #[derive(Default, Debug)]
-pub struct Builder {
+pub struct SegmentBuilder {
     tokeniser: Tokeniser,
     dictionary: Dictionary,
     documents: Vec<Document>,
@@ -22,7 +22,7 @@ struct Document {
     start: usize,
 }
 
-impl Builder {
+impl SegmentBuilder {
     /// Begins a document. Ends the open one.
     pub fn begin(&mut self, document: u64) {
         self.dictionary.open();
@@ -62,13 +62,13 @@ impl Builder {
 
     /// Writes the segment.
     pub fn finish(self) -> Segment {
-        self.finish_with(Writer::default())
+        self.finish_with(BlockWriter::default())
     }
 
-    pub(super) fn finish_with(mut self, mut writer: Writer) -> Segment {
+    pub(super) fn finish_with(mut self, mut writer: BlockWriter) -> Segment {
         self.dictionary.settle();
         let mut segment = Segment::default();
-        let (numbers, cells, ends) = self.turn_round();
+        let (numbers, cells, ends) = self.invert();
         let mut word = Vec::new();
         for index in self.sorted() {
             let Some(entry) = self.dictionary.entries.get(index) else { continue };
@@ -76,7 +76,7 @@ impl Builder {
             self.dictionary.write(entry, &mut word);
             let start = if index == 0 { 0 } else { ends[index - 1] };
             let list = &cells[start as usize..ends[index] as usize];
-            let list = Newest { cells: list.iter().peekable(), numbers: &numbers };
+            let list = NewestFirst { cells: list.iter().peekable(), numbers: &numbers };
             writer.add(&word, list).into_iter().for_each(|piece| segment.put(piece));
         }
         let (last, counts) = writer.finish();
@@ -103,7 +103,7 @@ impl Builder {
     /// Inverts words by document into documents by word. Returns the document numbers, newest
     /// first; the cells of all words (index into the documents and level), newest first; and the
     /// end of each word's cells.
-    fn turn_round(&self) -> (Vec<u64>, Vec<u32>, Vec<u32>) {
+    fn invert(&self) -> (Vec<u64>, Vec<u32>, Vec<u32>) {
         let postings = self.dictionary.postings();
         let mut ends = vec![0u32; self.dictionary.entries.len()];
         for posting in postings {
@@ -123,7 +123,7 @@ impl Builder {
             let index = (numbers.len() - 1) as u32;
             for posting in &postings[document.start..end] {
                 let next = &mut ends[posting.word()];
-                cells[*next as usize] = index << 2 | LEVELS[posting.count() as usize];
+                cells[*next as usize] = index << 2 | COUNT_LEVELS[posting.count() as usize];
                 *next += 1;
             }
         }
@@ -145,15 +145,15 @@ impl Builder {
 }
 
 /// The level of n + 1 occurrences, at index n.
-const LEVELS: [u32; COUNT_MOST as usize + 1] = [0, 1, 1, 2, 2, 2, 2, 3];
+const COUNT_LEVELS: [u32; MAX_COUNT as usize + 1] = [0, 1, 1, 2, 2, 2, 2, 3];
 
 /// The cells of a word as postings. Merges the adjacent cells of a document that was added twice.
-struct Newest<'a> {
+struct NewestFirst<'a> {
     cells: std::iter::Peekable<std::slice::Iter<'a, u32>>,
     numbers: &'a [u64],
 }
 
-impl Iterator for Newest<'_> {
+impl Iterator for NewestFirst<'_> {
     type Item = Posting;
 
     #[inline]

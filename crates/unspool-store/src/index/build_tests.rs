@@ -2,21 +2,21 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
-use super::Builder;
+use super::SegmentBuilder;
+use super::front_coding::WordUnpacker;
 use super::model::{merged, text, words_of_text};
 use super::postings::Layout;
 use super::segment::Segment;
-use super::words::Unpacker;
 
 /// Word and document to level, as read from the blocks.
 pub(super) type Pairs = BTreeMap<(String, u64), u8>;
 
 pub(super) fn pairs(segment: &Segment) -> Pairs {
     let mut pairs = Pairs::new();
-    let mut unpacker = Unpacker::default();
+    let mut word_unpacker = WordUnpacker::default();
     let mut previous = Vec::new();
     for block in &segment.blocks {
-        let raw = unpacker.words(&block.words).unwrap();
+        let raw = word_unpacker.words(&block.words).unwrap();
         let words: Vec<&[u8]> = raw[1..raw.len() - 1].split(|byte| *byte == b'\n').collect();
         assert_eq!(words.first().unwrap(), &block.first);
         assert_eq!(words.last().unwrap(), &block.last);
@@ -55,7 +55,7 @@ pub(super) fn expected(documents: &[(u64, String)]) -> Pairs {
 }
 
 fn build(documents: &[(u64, String)]) -> Segment {
-    let mut builder = Builder::default();
+    let mut builder = SegmentBuilder::default();
     for (number, text) in documents {
         builder.begin(*number);
         builder.text(text);
@@ -97,7 +97,7 @@ proptest! {
 
 #[test]
 fn several_texts_of_a_document_count_together() {
-    let mut builder = Builder::default();
+    let mut builder = SegmentBuilder::default();
     builder.text("nowhere");
     builder.begin(7);
     builder.text("alpha beta");
@@ -112,12 +112,12 @@ fn several_texts_of_a_document_count_together() {
 
 #[test]
 fn nothing_is_a_segment_too() {
-    assert_eq!(Builder::default().finish(), Segment::default());
+    assert_eq!(SegmentBuilder::default().finish(), Segment::default());
 }
 
 #[test]
 fn a_very_common_word_ends_its_block() {
-    let mut builder = Builder::default();
+    let mut builder = SegmentBuilder::default();
     for number in 0..200_000 {
         builder.begin(number);
         builder.text("common");
@@ -133,7 +133,7 @@ fn a_very_common_word_ends_its_block() {
 
 #[test]
 fn memory_is_what_is_held() {
-    let mut builder = Builder::default();
+    let mut builder = SegmentBuilder::default();
     let empty = builder.memory();
     builder.begin(1);
     for number in 0..100_000 {

@@ -9,17 +9,17 @@
 use std::hash::{BuildHasher, RandomState};
 use std::hint::select_unpredictable;
 
-use super::tokens::{Short, Sink};
+use super::tokens::{ShortWord, WordSink};
 
 /// The tag of a long word. 0xff is no UTF-8 byte, so no short word looks like a long one.
-const LONG: u64 = 0xff << 56;
-const FEWEST_SLOTS: u32 = 10;
+const LONG_WORD_TAG: u64 = 0xff << 56;
+const MIN_SLOT_BITS: u32 = 10;
 /// Bits of a posting for the number of occurrences: one to eight, minus one.
 const COUNT_BITS: u32 = 3;
-pub(super) const COUNT_MOST: u32 = (1 << COUNT_BITS) - 1;
+pub(super) const MAX_COUNT: u32 = (1 << COUNT_BITS) - 1;
 /// No posting yet.
-const NEVER: u32 = 0;
-const BATCH: usize = 64;
+const NO_POSTING: u32 = 0;
+const BATCH_WORDS: usize = 64;
 
 /// A word.
 #[derive(Clone, Copy, Debug)]
@@ -36,7 +36,7 @@ pub(super) struct Entry {
 impl Entry {
     /// The range of the word in the heap, if it is long.
     fn place(&self) -> Option<std::ops::Range<usize>> {
-        (self.second >= LONG).then(|| {
+        (self.second >= LONG_WORD_TAG).then(|| {
             let start = self.second as u32 as usize;
             start..start + (self.second >> 48 & 0xff) as usize
         })
@@ -45,37 +45,37 @@ impl Entry {
 
 /// A word in a document: the number of the word and of its occurrences.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Posting(u32);
+pub(super) struct Occurrence(u32);
 
-impl Posting {
+impl Occurrence {
     pub(super) fn word(self) -> usize {
         (self.0 >> COUNT_BITS) as usize
     }
 
     /// The number of occurrences, one to eight, minus one.
     pub(super) fn count(self) -> u32 {
-        self.0 & COUNT_MOST
+        self.0 & MAX_COUNT
     }
 }
 
 /// The postings of all documents, one after the other.
 #[derive(Debug)]
-struct Postings {
+struct Occurrences {
     /// Longer than `used`, so that there is always room for the next one. Index 0 is reserved for
     /// `NO_POSTING`.
-    all: Vec<Posting>,
+    all: Vec<Occurrence>,
     used: usize,
     /// The start of the open document's postings.
     opened: usize,
 }
 
-impl Default for Postings {
+impl Default for Occurrences {
     fn default() -> Self {
-        Postings { all: Vec::new(), used: 1, opened: 1 }
+        Occurrences { all: Vec::new(), used: 1, opened: 1 }
     }
 }
 
-impl Postings {
+impl Occurrences {
     /// Counts an occurrence of a word in the open document. Branch-free, because the CPU cannot
     /// predict whether it is the first one.
     #[inline(always)]
@@ -86,7 +86,7 @@ impl Postings {
         let first = (*latest as usize) < self.opened;
         let place = select_unpredictable(first, self.used, *latest as usize);
         let posting = &mut self.all[place];
-        let again = posting.0 + u32::from(posting.count() < COUNT_MOST);
+        let again = posting.0 + u32::from(posting.count() < MAX_COUNT);
         posting.0 = select_unpredictable(first, (number as u32) << COUNT_BITS, again);
         *latest = place as u32;
         self.used += usize::from(first);
@@ -95,7 +95,7 @@ impl Postings {
     #[cold]
     fn grow(&mut self) {
         reserve(&mut self.all);
-        self.all.resize(self.all.capacity(), Posting(0));
+        self.all.resize(self.all.capacity(), Occurrence(0));
     }
 }
 
@@ -106,9 +106,9 @@ pub(super) struct Dictionary {
     bits: u32,
     pub(super) entries: Vec<Entry>,
     heap: Vec<u8>,
-    postings: Postings,
+    postings: Occurrences,
     /// Short words, buffered for a batch pass.
-    batch: [Short; BATCH],
+    batch: [ShortWord; BATCH_WORDS],
     waiting: usize,
     /// Random, against logs crafted to collide. The word order of the segment does not depend on
     /// it.
@@ -119,12 +119,12 @@ impl Default for Dictionary {
     fn default() -> Self {
         let random = RandomState::new();
         Dictionary {
-            slots: vec![0; 1 << FEWEST_SLOTS],
-            bits: FEWEST_SLOTS,
+            slots: vec![0; 1 << MIN_SLOT_BITS],
+            bits: MIN_SLOT_BITS,
             entries: Vec::new(),
             heap: Vec::new(),
-            postings: Postings::default(),
-            batch: [Short::default(); BATCH],
+            postings: Occurrences::default(),
+            batch: [ShortWord::default(); BATCH_WORDS],
             waiting: 0,
             seeds: [random.hash_one(1), random.hash_one(2)],
         }
@@ -139,7 +139,7 @@ impl Dictionary {
     }
 
     /// The postings of all documents, one after the other. Call `settle` first.
-    pub(super) fn postings(&self) -> &[Posting] {
+    pub(super) fn postings(&self) -> &[Occurrence] {
         self.postings.all.get(1..self.postings.used).unwrap_or_default()
     }
 
@@ -147,7 +147,7 @@ impl Dictionary {
         self.slots.capacity() * size_of::<u32>()
             + self.entries.capacity() * size_of::<Entry>()
             + self.heap.capacity()
-            + self.postings.all.capacity() * size_of::<Posting>()
+            + self.postings.all.capacity() * size_of::<Occurrence>()
     }
 
     /// The bytes of a word after its first eight, for ordering.
@@ -166,7 +166,7 @@ impl Dictionary {
         match entry.place() {
             Some(place) => out.extend_from_slice(self.heap.get(place).unwrap_or_default()),
             None => {
-                let short = Short { first: entry.first, second: entry.second };
+                let short = ShortWord { first: entry.first, second: entry.second };
                 let (bytes, length) = short.unpack();
                 out.extend_from_slice(&bytes[..length]);
             }
@@ -174,13 +174,13 @@ impl Dictionary {
     }
 
     #[inline]
-    fn hash_short(&self, word: Short) -> u64 {
+    fn hash_short(&self, word: ShortWord) -> u64 {
         mix(word.first ^ self.seeds[0], word.second ^ self.seeds[1])
     }
 
     fn hash_long(&self, word: &[u8]) -> u64 {
-        word.chunks(Short::MOST).fold(word.len() as u64, |hash, part| {
-            let part = Short::pack(part);
+        word.chunks(ShortWord::MAX_BYTES).fold(word.len() as u64, |hash, part| {
+            let part = ShortWord::pack(part);
             mix(part.first ^ self.seeds[0] ^ hash, part.second ^ self.seeds[1])
         })
     }
@@ -188,15 +188,15 @@ impl Dictionary {
     fn hash_of(&self, entry: &Entry) -> u64 {
         match entry.place() {
             Some(place) => self.hash_long(self.heap.get(place).unwrap_or_default()),
-            None => self.hash_short(Short { first: entry.first, second: entry.second }),
+            None => self.hash_short(ShortWord { first: entry.first, second: entry.second }),
         }
     }
 
     /// Processes the buffered words in two passes: the first finds all slots, the second the
     /// entries. Memory accesses of different words then overlap, except for new words.
     pub(super) fn settle(&mut self) {
-        let waiting = std::mem::take(&mut self.waiting).min(BATCH);
-        let mut found = [(0, 0); BATCH];
+        let waiting = std::mem::take(&mut self.waiting).min(BATCH_WORDS);
+        let mut found = [(0, 0); BATCH_WORDS];
         let mask = self.slots.len() - 1;
         for (word, found) in self.batch[..waiting].iter().zip(&mut found) {
             let hash = self.hash_short(*word);
@@ -217,8 +217,8 @@ impl Dictionary {
 
     /// A short word that is new or not in its first slot.
     #[inline(never)]
-    fn settle_short(&mut self, word: Short, hash: u64) {
-        let Short { first, second } = word;
+    fn settle_short(&mut self, word: ShortWord, hash: u64) {
+        let ShortWord { first, second } = word;
         self.occurs(
             hash,
             |entry, _| entry.first == first && entry.second == second,
@@ -259,7 +259,7 @@ impl Dictionary {
         let number = self.entries.len();
         self.slots[at & mask] = tag | (number as u32 + 1);
         let (first, second) = make(&mut self.heap);
-        let mut entry = Entry { first, second, latest: NEVER };
+        let mut entry = Entry { first, second, latest: NO_POSTING };
         self.postings.occurs(number, &mut entry.latest);
         push(&mut self.entries, entry);
         if self.entries.len() * 2 > self.slots.len() {
@@ -284,12 +284,12 @@ impl Dictionary {
     }
 }
 
-impl Sink for Dictionary {
+impl WordSink for Dictionary {
     #[inline(always)]
-    fn short(&mut self, word: Short) {
-        self.batch[self.waiting % BATCH] = word;
+    fn short(&mut self, word: ShortWord) {
+        self.batch[self.waiting % BATCH_WORDS] = word;
         self.waiting += 1;
-        if self.waiting == BATCH {
+        if self.waiting == BATCH_WORDS {
             self.settle();
         }
     }
@@ -297,8 +297,8 @@ impl Sink for Dictionary {
     #[inline(never)]
     fn long(&mut self, word: &[u8]) {
         let hash = self.hash_long(word);
-        let head = LONG | (word.len() as u64) << 48 | (hash & 0xffff) << 32;
-        let first = Short::pack(word).first;
+        let head = LONG_WORD_TAG | (word.len() as u64) << 48 | (hash & 0xffff) << 32;
+        let first = ShortWord::pack(word).first;
         self.occurs(
             hash,
             |entry, heap| {

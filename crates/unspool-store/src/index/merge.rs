@@ -10,40 +10,40 @@ use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
-use super::postings::{Corrupt, Layout, List, Posting};
-use super::segment::{Block, Counts, Piece, Writer};
-use super::words::Unpacker;
+use super::front_coding::WordUnpacker;
+use super::postings::{CorruptIndex, Layout, Posting, PostingsList};
+use super::segment::{Block, BlockWriter, SegmentCounts, SegmentItem};
 
 /// Merges segments, each given as its blocks in order. Drops the documents that `keep` rejects; it
 /// is called once for each document. `emit` receives the new blocks and bitmaps, in order.
 pub fn merge<S, E>(
     sources: impl IntoIterator<Item = S>,
     keep: &mut dyn FnMut(u64) -> bool,
-    emit: &mut dyn FnMut(Piece) -> Result<(), E>,
-) -> Result<Counts, E>
+    emit: &mut dyn FnMut(SegmentItem) -> Result<(), E>,
+) -> Result<SegmentCounts, E>
 where
     S: Iterator<Item = Result<Block, E>>,
-    E: From<Corrupt>,
+    E: From<CorruptIndex>,
 {
-    let mut sources: Vec<Source<S>> = sources.into_iter().map(Source::new).collect();
-    let mut unpacker = Unpacker::default();
+    let mut sources: Vec<SegmentReader<S>> = sources.into_iter().map(SegmentReader::new).collect();
+    let mut word_unpacker = WordUnpacker::default();
     for source in &mut sources {
-        source.advance(&mut unpacker)?;
+        source.advance(&mut word_unpacker)?;
     }
-    let mut asked = Asked { keep, pages: FxHashMap::default(), kept: 0 };
-    let mut writer = Writer::default();
+    let mut keep_cache = KeepCache { keep, pages: FxHashMap::default(), kept: 0 };
+    let mut writer = BlockWriter::default();
     let mut word = Vec::new();
     let mut list: Vec<Posting> = Vec::new();
-    while let Some(least) = sources.iter().filter_map(Source::word).min() {
+    while let Some(least) = sources.iter().filter_map(SegmentReader::word).min() {
         word.clear();
         word.extend_from_slice(least);
         list.clear();
         for source in &mut sources {
             if source.word() == Some(&word) {
                 if let Some(found) = source.list() {
-                    list.extend(found.into_iter().filter(|it| asked.keeps(it.document)));
+                    list.extend(found.into_iter().filter(|it| keep_cache.keeps(it.document)));
                 }
-                source.advance(&mut unpacker)?;
+                source.advance(&mut word_unpacker)?;
             }
         }
         // A stable sort, which is fast on the already sorted runs of the segments.
@@ -57,11 +57,11 @@ where
     for piece in last {
         emit(piece)?;
     }
-    Ok(Counts { documents: asked.kept, ..counts })
+    Ok(SegmentCounts { documents: keep_cache.kept, ..counts })
 }
 
 /// Reads the words of a segment in order.
-struct Source<S> {
+struct SegmentReader<S> {
     blocks: S,
     /// The words of the open block, separated by line feeds; the range of the current word; the
     /// postings of the block, the position after the current list, and at it.
@@ -72,13 +72,13 @@ struct Source<S> {
     here: Layout,
 }
 
-impl<S, E> Source<S>
+impl<S, E> SegmentReader<S>
 where
     S: Iterator<Item = Result<Block, E>>,
-    E: From<Corrupt>,
+    E: From<CorruptIndex>,
 {
     fn new(blocks: S) -> Self {
-        Source {
+        SegmentReader {
             blocks,
             words: Vec::new(),
             current: 0..0,
@@ -94,12 +94,12 @@ where
     }
 
     /// The postings of the current word.
-    fn list(&self) -> Option<List<'_>> {
+    fn list(&self) -> Option<PostingsList<'_>> {
         self.here.clone().next(&self.postings)
     }
 
     /// Advances to the next word.
-    fn advance(&mut self, unpacker: &mut Unpacker) -> Result<(), E> {
+    fn advance(&mut self, word_unpacker: &mut WordUnpacker) -> Result<(), E> {
         let previous = self.current.clone();
         let mut start = previous.end + 1;
         let mut crossed = None;
@@ -111,7 +111,7 @@ where
             };
             crossed = Some(self.words.get(previous.clone()).unwrap_or_default().to_vec());
             self.words.clear();
-            self.words.extend_from_slice(unpacker.words(&block.words)?);
+            self.words.extend_from_slice(word_unpacker.words(&block.words)?);
             self.layout = Layout::of(&block.postings)?;
             self.postings = block.postings;
             start = 1;
@@ -125,18 +125,18 @@ where
         };
         // This check also ends an endless sequence of corrupt blocks.
         if self.words.get(self.current.clone()).unwrap_or_default() <= before {
-            return Err(Corrupt::new("words out of order").into());
+            return Err(CorruptIndex::new("words out of order").into());
         }
         self.here = self.layout.clone();
         if self.layout.next(&self.postings).is_none() {
-            return Err(Corrupt::new("words without postings").into());
+            return Err(CorruptIndex::new("words without postings").into());
         }
         Ok(())
     }
 }
 
 /// Caches the results of `keep` in pages of adjacent document numbers.
-struct Asked<'k> {
+struct KeepCache<'k> {
     keep: &'k mut dyn FnMut(u64) -> bool,
     pages: FxHashMap<u64, Page>,
     kept: u64,
@@ -146,11 +146,11 @@ struct Asked<'k> {
 type Page = ([u64; 8], [u64; 8]);
 
 /// The maximum number of cached pages: 16 million documents. Corrupt numbers could need more.
-const PAGES: usize = 1 << 15;
+const MAX_CACHED_PAGES: usize = 1 << 15;
 
-impl Asked<'_> {
+impl KeepCache<'_> {
     fn keeps(&mut self, document: u64) -> bool {
-        let room = self.pages.len() < PAGES;
+        let room = self.pages.len() < MAX_CACHED_PAGES;
         let page = match self.pages.entry(document >> 9) {
             Entry::Occupied(page) => page.into_mut(),
             Entry::Vacant(place) if room => place.insert(Page::default()),
@@ -171,12 +171,12 @@ impl Asked<'_> {
 // ── When to merge ───────────────────────────────────────────────────────────────────────────
 
 /// This many segments of one size class are merged into one. Also the factor between classes.
-const ENOUGH: usize = 4;
+const MERGE_FACTOR: usize = 4;
 /// All sizes below this many tokens are one class: what a turn writes.
-const LEAST: u64 = 1_000;
+const MIN_CLASS_TOKENS: u64 = 1_000;
 /// Above this number the smallest segments are merged whatever their class, because a lookup visits
 /// every segment.
-const MOST: usize = 24;
+const MAX_SEGMENTS: usize = 24;
 
 /// Chooses the segments to merge into one, by their sizes in tokens. Call it again after each merge
 /// until it returns None.
@@ -185,14 +185,14 @@ const MOST: usize = 24;
 /// logarithmic in the size of the index, and a token is rewritten at most once in each. A factor of
 /// eight would rewrite it less often (twice instead of three times in a large import) but leave
 /// half as many segments again.
-pub fn choose(sizes: &[u64]) -> Option<Vec<usize>> {
+pub fn plan_merge(sizes: &[u64]) -> Option<Vec<usize>> {
     let mut order: Vec<(u64, usize)> = sizes.iter().copied().zip(0..).collect();
     order.sort_unstable();
-    let class = |size: &(u64, usize)| (size.0 / LEAST).max(1).ilog(ENOUGH as u64);
+    let class = |size: &(u64, usize)| (size.0 / MIN_CLASS_TOKENS).max(1).ilog(MERGE_FACTOR as u64);
     // The small ones come first: merging them costs least.
     let chosen = order
         .chunk_by(|one, other| class(one) == class(other))
-        .find(|similar| similar.len() >= ENOUGH)
-        .or_else(|| order.get(..ENOUGH).filter(|_| order.len() > MOST))?;
+        .find(|similar| similar.len() >= MERGE_FACTOR)
+        .or_else(|| order.get(..MERGE_FACTOR).filter(|_| order.len() > MAX_SEGMENTS))?;
     Some(chosen.iter().map(|(_, index)| *index).collect())
 }

@@ -1,8 +1,8 @@
 use proptest::prelude::*;
 
 use super::build_tests::{expected, pairs};
-use super::model::{merged, shelve, text};
-use super::{Block, Corrupt, Segment, choose, merge};
+use super::model::{build_segments, merged, text};
+use super::{Block, CorruptIndex, Segment, merge, plan_merge};
 
 fn documents() -> impl Strategy<Value = Vec<(u64, String)>> {
     prop::collection::vec((0..80u64, text()), 0..30)
@@ -15,10 +15,10 @@ proptest! {
         segments in prop::collection::vec(0..5usize, 30),
         modulus in 1..5u64,
     ) {
-        let list = shelve(&documents, &segments);
-        let mut asked = Vec::new();
+        let list = build_segments(&documents, &segments);
+        let mut visited = Vec::new();
         let segment = merged(list.0.iter(), &mut |document| {
-            asked.push(document);
+            visited.push(document);
             document % modulus == 0
         });
         let mut expected = expected(&documents);
@@ -31,10 +31,10 @@ proptest! {
         prop_assert_eq!(segment.documents, kept.len() as u64);
         // A document in two segments has the higher of its levels.
         prop_assert_eq!(found, expected);
-        let times = asked.len();
-        asked.sort_unstable();
-        asked.dedup();
-        prop_assert_eq!(asked.len(), times, "keep is called once for each document");
+        let times = visited.len();
+        visited.sort_unstable();
+        visited.dedup();
+        prop_assert_eq!(visited.len(), times, "keep is called once for each document");
     }
 
     #[test]
@@ -44,7 +44,7 @@ proptest! {
         postings in prop::collection::vec(any::<u8>(), 0..60),
         plain in any::<bool>(),
     ) {
-        let list = shelve(&documents, &vec![0; documents.len()]);
+        let list = build_segments(&documents, &vec![0; documents.len()]);
         let hostile = Block {
             first: Vec::new(),
             last: Vec::new(),
@@ -52,21 +52,21 @@ proptest! {
             postings: if plain { [&[1, 3, 99, 2, 3], &postings[..]].concat() } else { postings },
         };
         let sources = [list.0[0].blocks.clone(), vec![hostile.clone(), hostile]];
-        let sources = sources.map(|blocks| blocks.into_iter().map(Ok::<_, Corrupt>));
+        let sources = sources.map(|blocks| blocks.into_iter().map(Ok::<_, CorruptIndex>));
         merge(sources, &mut |_| true, &mut |_| Ok(())).ok();
     }
 }
 
 #[test]
 fn what_cannot_be_read_or_written_is_an_error() {
-    let list = shelve(&[(1, "alpha".to_owned())], &[0]);
+    let list = build_segments(&[(1, "alpha".to_owned())], &[0]);
     let blocks = list.0[0].blocks.clone();
     let twice = [blocks.clone().into_iter().chain(blocks.clone()).map(Ok)];
-    assert!(merge(twice, &mut |_| true, &mut |_| Ok::<_, Corrupt>(())).is_err());
-    let torn = [[Err(Corrupt::new("a hole"))].into_iter()];
+    assert!(merge(twice, &mut |_| true, &mut |_| Ok::<_, CorruptIndex>(())).is_err());
+    let torn = [[Err(CorruptIndex::new("a hole"))].into_iter()];
     assert!(merge(torn, &mut |_| true, &mut |_| Ok(())).is_err());
     let once = [blocks.into_iter().map(Ok)];
-    assert!(merge(once, &mut |_| true, &mut |_| Err(Corrupt::new("no room"))).is_err());
+    assert!(merge(once, &mut |_| true, &mut |_| Err(CorruptIndex::new("no room"))).is_err());
 }
 
 /// Adds segments one by one and merges as `plan_merge` says. Returns the maximum number of segments
@@ -77,7 +77,7 @@ fn simulate(sizes: impl Iterator<Item = u64>) -> (usize, f64) {
     for size in sizes {
         live.push(size);
         added += size;
-        while let Some(mut chosen) = choose(&live) {
+        while let Some(mut chosen) = plan_merge(&live) {
             assert!(chosen.len() >= 2);
             chosen.sort_unstable();
             let merged = chosen.iter().rev().map(|index| live.remove(*index)).sum();
@@ -99,14 +99,14 @@ fn segments_stay_few_and_are_not_rewritten_often() {
         assert!(most <= 24, "{most} {import:?} {live:?} {mixed:?}");
         assert!(rewritten < 10.0, "{rewritten} {import:?} {live:?} {mixed:?}");
     }
-    assert_eq!(choose(&[]), None);
-    assert_eq!(choose(&[1; 3]), None);
-    assert_eq!(choose(&[1 << 40, 2_000, 5, 1_000, 0, 9]), Some(vec![4, 2, 5, 3, 1]));
+    assert_eq!(plan_merge(&[]), None);
+    assert_eq!(plan_merge(&[1; 3]), None);
+    assert_eq!(plan_merge(&[1 << 40, 2_000, 5, 1_000, 0, 9]), Some(vec![4, 2, 5, 3, 1]));
 }
 
 #[test]
 fn merging_nothing_gives_nothing() {
     assert_eq!(merged([].into_iter(), &mut |_| true), Segment::default());
-    let list = shelve(&[(1, "alpha".to_owned())], &[0]);
+    let list = build_segments(&[(1, "alpha".to_owned())], &[0]);
     assert_eq!(merged(list.0.iter(), &mut |_| false), Segment::default());
 }

@@ -16,56 +16,58 @@
 //! is not indexed.
 
 mod build;
+mod chars;
 mod dictionary;
-mod gather;
-mod letters;
-mod look;
+mod document_cursor;
+mod front_coding;
+mod lookup;
 mod masks;
-mod matching;
+mod matcher;
 mod merge;
+mod ngram_bitmaps;
+mod ngrams;
 mod postings;
 mod query;
-mod runs;
 mod segment;
-mod sheets;
 mod snippet;
-mod stream;
+mod term_postings;
 mod tokens;
 mod tokens_json;
-mod words;
 
-pub use build::Builder;
-pub use look::{BlockRef, Candidate, Candidates, Limits, SegmentHead, Shelf, WordsRef, candidates};
-pub use matching::Matching;
-pub use merge::{choose, merge};
-pub use postings::Corrupt;
-pub use query::{Condition, Kind, Query};
-pub use segment::{Block, Counts, Piece, Segment};
-pub use sheets::{Retrace, Sheet};
+pub use build::SegmentBuilder;
+pub use lookup::{
+    BlockRef, BlockStore, Candidate, Candidates, Limits, SegmentHead, WordsRef, candidates,
+};
+pub use matcher::Matcher;
+pub use merge::{merge, plan_merge};
+pub use ngram_bitmaps::{BitmapRebuilder, NgramBitmap};
+pub use postings::CorruptIndex;
+pub use query::{Condition, ConditionKind, TextQuery};
+pub use segment::{Block, Segment, SegmentCounts, SegmentItem};
 pub use snippet::{Snippet, snippet};
-pub use tokens::{Short, Sink, Tokeniser};
+pub use tokens::{ShortWord, Tokeniser, WordSink};
 
 #[cfg(test)]
 mod build_tests;
 #[cfg(test)]
-mod letters_tests;
+mod chars_tests;
 #[cfg(test)]
-mod look_tests;
+mod front_coding_tests;
 #[cfg(test)]
-mod matching_tests;
+mod lookup_tests;
+#[cfg(test)]
+mod matcher_tests;
 #[cfg(test)]
 mod merge_tests;
 #[cfg(test)]
 mod model;
 #[cfg(test)]
+mod ngram_bitmaps_tests;
+#[cfg(test)]
 mod postings_tests;
 #[cfg(test)]
 mod query_tests;
 #[cfg(test)]
-mod sheets_tests;
-#[cfg(test)]
 mod snippet_tests;
 #[cfg(test)]
 mod tokens_tests;
-#[cfg(test)]
-mod words_tests;

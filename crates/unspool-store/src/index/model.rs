@@ -12,8 +12,8 @@ use super::*;
 #[derive(Default)]
 pub(super) struct Words(pub(super) Vec<String>);
 
-impl Sink for Words {
-    fn short(&mut self, word: Short) {
+impl WordSink for Words {
+    fn short(&mut self, word: ShortWord) {
         let (bytes, length) = word.unpack();
         self.0.push(String::from_utf8(bytes[..length].to_vec()).unwrap());
     }
@@ -37,17 +37,17 @@ pub(super) fn words_of_json(raw: &str) -> Vec<String> {
 }
 
 pub(super) fn lower(text: &str) -> String {
-    text.chars().map(letters::fold).collect()
+    text.chars().map(chars::fold).collect()
 }
 
 /// The words of a text in lower case, uncut.
 pub(super) fn naive_words(text: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     for character in text.chars() {
-        match letters::role(character) {
-            letters::Role::Joins => words.last_mut().unwrap().push(letters::fold(character)),
-            letters::Role::Breaks => words.push(String::new()),
-            letters::Role::Alone => words.extend([character.to_string(), String::new()]),
+        match chars::char_class(character) {
+            chars::CharClass::WordChar => words.last_mut().unwrap().push(chars::fold(character)),
+            chars::CharClass::Separator => words.push(String::new()),
+            chars::CharClass::Standalone => words.extend([character.to_string(), String::new()]),
         }
     }
     words.retain(|word| !word.is_empty());
@@ -57,22 +57,22 @@ pub(super) fn naive_words(text: &str) -> Vec<String> {
 fn naive_holds(condition: &Condition, field: &str) -> bool {
     let wanted = condition.text();
     match condition.kind() {
-        Kind::Word => naive_words(field).iter().any(|word| word == wanted),
-        Kind::Prefix => naive_words(field).iter().any(|word| word.starts_with(wanted)),
-        Kind::Fragment => lower(field).contains(wanted),
+        ConditionKind::Word => naive_words(field).iter().any(|word| word == wanted),
+        ConditionKind::Prefix => naive_words(field).iter().any(|word| word.starts_with(wanted)),
+        ConditionKind::Fragment => lower(field).contains(wanted),
     }
 }
 
-pub(super) fn naive_matches(query: &Query, fields: &[&str]) -> bool {
+pub(super) fn naive_matches(query: &TextQuery, fields: &[&str]) -> bool {
     let holds = |condition: &Condition| fields.iter().any(|field| naive_holds(condition, field));
     query.conditions().iter().all(holds) && !query.excluded().iter().any(holds)
 }
 
 /// Segments in memory.
 #[derive(Default)]
-pub(super) struct List(pub(super) Vec<Segment>);
+pub(super) struct MemoryStore(pub(super) Vec<Segment>);
 
-impl List {
+impl MemoryStore {
     pub(super) fn blocks_of(&self, segment: i64) -> &[Block] {
         &self.0[segment as usize].blocks
     }
@@ -98,26 +98,26 @@ pub(super) fn merged<'a>(
     keep: &mut dyn FnMut(u64) -> bool,
 ) -> Segment {
     let sources: Vec<_> =
-        segments.map(|segment| segment.blocks.iter().cloned().map(Ok::<_, Corrupt>)).collect();
+        segments.map(|segment| segment.blocks.iter().cloned().map(Ok::<_, CorruptIndex>)).collect();
     let mut segment = Segment::default();
     let counts = merge(sources, keep, &mut |piece| {
         segment.put(piece);
         Ok(())
     })
     .unwrap();
-    let Counts { documents, words, tokens } = counts;
+    let SegmentCounts { documents, words, tokens } = counts;
     Segment { documents, words, tokens, ..segment }
 }
 
-impl Shelf for List {
-    type Error = Corrupt;
+impl BlockStore for MemoryStore {
+    type Error = CorruptIndex;
 
-    fn segments(&self) -> Result<Vec<SegmentHead>, Corrupt> {
+    fn segments(&self) -> Result<Vec<SegmentHead>, CorruptIndex> {
         let heads = self.0.iter().zip(0..);
         Ok(heads.map(|(it, id)| SegmentHead { id, documents: it.documents }).collect())
     }
 
-    fn block_with(&self, segment: i64, word: &[u8]) -> Result<Option<Block>, Corrupt> {
+    fn block_with(&self, segment: i64, word: &[u8]) -> Result<Option<Block>, CorruptIndex> {
         let place = self.place(segment, word);
         Ok(place.map(|place| self.blocks_of(segment)[place].clone()))
     }
@@ -127,7 +127,7 @@ impl Shelf for List {
         segment: i64,
         from: &[u8],
         visit: &mut dyn FnMut(BlockRef<'_>) -> ControlFlow<()>,
-    ) -> Result<(), Corrupt> {
+    ) -> Result<(), CorruptIndex> {
         let place = self.place(segment, from).unwrap_or(0);
         for Block { first, words, postings, .. } in &self.blocks_of(segment)[place..] {
             if visit(BlockRef { first, words, postings }).is_break() {
@@ -137,9 +137,14 @@ impl Shelf for List {
         Ok(())
     }
 
-    fn slice(&self, segment: i64, sheet: usize, slice: usize) -> Result<Option<Vec<u8>>, Corrupt> {
-        let sheet = self.0[segment as usize].sheets.get(sheet);
-        Ok(sheet.and_then(|sheet| sheet.slices.get(slice)).cloned())
+    fn slice(
+        &self,
+        segment: i64,
+        bitmap: usize,
+        slice: usize,
+    ) -> Result<Option<Vec<u8>>, CorruptIndex> {
+        let bitmap = self.0[segment as usize].bitmaps.get(bitmap);
+        Ok(bitmap.and_then(|bitmap| bitmap.slices.get(slice)).cloned())
     }
 
     fn words(
@@ -147,7 +152,7 @@ impl Shelf for List {
         segment: i64,
         blocks: Range<usize>,
         visit: &mut dyn FnMut(WordsRef<'_>) -> ControlFlow<()>,
-    ) -> Result<(), Corrupt> {
+    ) -> Result<(), CorruptIndex> {
         let of_segment = self.blocks_of(segment);
         let end = blocks.end.min(of_segment.len());
         for Block { first, words, .. } in &of_segment[blocks.start.min(end)..end] {
@@ -158,29 +163,33 @@ impl Shelf for List {
         Ok(())
     }
 
-    fn postings(&self, segment: i64, first: &[u8]) -> Result<Option<Vec<u8>>, Corrupt> {
+    fn postings(&self, segment: i64, first: &[u8]) -> Result<Option<Vec<u8>>, CorruptIndex> {
         Ok(self.block_with(segment, first)?.map(|block| block.postings))
     }
 }
 
 /// Builds segments: each document goes to the segment of its index, in order.
-pub(super) fn shelve(documents: &[(u64, String)], segments: &[usize]) -> List {
+pub(super) fn build_segments(documents: &[(u64, String)], segments: &[usize]) -> MemoryStore {
     let many = segments.iter().copied().max().unwrap_or(0) + 1;
-    let mut builders: Vec<Builder> = (0..many).map(|_| Builder::default()).collect();
+    let mut builders: Vec<SegmentBuilder> = (0..many).map(|_| SegmentBuilder::default()).collect();
     for ((number, text), segment) in documents.iter().zip(segments) {
         builders[*segment].begin(*number);
         builders[*segment].text(text);
         builders[*segment].end();
     }
-    List(builders.into_iter().map(Builder::finish).collect())
+    MemoryStore(builders.into_iter().map(SegmentBuilder::finish).collect())
 }
 
 /// All candidates, fetched page by page.
-pub(super) fn all_candidates(query: &Query, shelf: &List, limits: &Limits) -> Option<Vec<u64>> {
+pub(super) fn all_candidates(
+    query: &TextQuery,
+    store: &MemoryStore,
+    limits: &Limits,
+) -> Option<Vec<u64>> {
     let mut limits = *limits;
     let mut documents = Vec::new();
     loop {
-        let page = candidates(query, shelf, &limits).unwrap();
+        let page = candidates(query, store, &limits).unwrap();
         if page.everything {
             return None;
         }

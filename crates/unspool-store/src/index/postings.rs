@@ -21,21 +21,21 @@ const LEVEL_MASK: u64 = (1 << LEVEL_BITS) - 1;
 
 /// Invalid bytes in the index. The index can always be rebuilt from the documents.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Corrupt(&'static str);
+pub struct CorruptIndex(&'static str);
 
-impl Corrupt {
+impl CorruptIndex {
     pub(super) fn new(what: &'static str) -> Self {
-        Corrupt(what)
+        CorruptIndex(what)
     }
 }
 
-impl fmt::Display for Corrupt {
+impl fmt::Display for CorruptIndex {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "invalid data: {}", self.0)
     }
 }
 
-impl std::error::Error for Corrupt {}
+impl std::error::Error for CorruptIndex {}
 
 /// A word in a document.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,7 +49,7 @@ pub struct Posting {
 
 /// Writes the lists of a block, one word after the other.
 #[derive(Default)]
-pub(super) struct ListsWriter {
+pub(super) struct PostingsWriter {
     heads: Vec<u8>,
     firsts: Vec<Posting>,
     rests: Vec<u8>,
@@ -57,7 +57,7 @@ pub(super) struct ListsWriter {
     bottom: u64,
 }
 
-impl ListsWriter {
+impl PostingsWriter {
     /// The approximate size in bytes.
     pub(super) fn size(&self) -> usize {
         self.heads.len() + self.rests.len() + self.firsts.len() * 3
@@ -142,32 +142,33 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    pub(super) fn of(bytes: &[u8]) -> Result<Self, Corrupt> {
-        let torn = Corrupt::new("truncated postings");
-        let (version, mut behind) = bytes.split_first().ok_or(torn)?;
+    pub(super) fn of(bytes: &[u8]) -> Result<Self, CorruptIndex> {
+        let truncated = CorruptIndex::new("truncated postings");
+        let (version, mut behind) = bytes.split_first().ok_or(truncated)?;
         if *version != VERSION {
-            return Err(Corrupt::new("postings of an unknown version"));
+            return Err(CorruptIndex::new("postings of an unknown version"));
         }
-        let words = read_size(&mut behind).ok_or(torn)?;
-        let top = read_small(&mut behind).ok_or(torn)?;
-        let (width, mut behind) = behind.split_first().ok_or(torn)?;
+        let words = read_size(&mut behind).ok_or(truncated)?;
+        let top = read_small(&mut behind).ok_or(truncated)?;
+        let (width, mut behind) = behind.split_first().ok_or(truncated)?;
         let width = usize::from(*width);
         if !(1..=9).contains(&width) {
-            return Err(Corrupt::new("postings of an invalid width"));
+            return Err(CorruptIndex::new("postings of an invalid width"));
         }
-        let heads = read_size(&mut behind).ok_or(torn)?;
+        let heads = read_size(&mut behind).ok_or(truncated)?;
         let start = bytes.len() - behind.len();
-        let firsts = start.checked_add(heads).ok_or(torn)?;
-        let rests = words.checked_mul(width).and_then(|it| it.checked_add(firsts)).ok_or(torn)?;
+        let firsts = start.checked_add(heads).ok_or(truncated)?;
+        let rests =
+            words.checked_mul(width).and_then(|it| it.checked_add(firsts)).ok_or(truncated)?;
         if rests > bytes.len() {
-            return Err(torn);
+            return Err(truncated);
         }
         Ok(Layout { heads: start..firsts, firsts: firsts..rests, rests, width, top })
     }
 
     /// The list of the next word. `bytes` must be those passed to `of`.
     #[inline]
-    pub(super) fn next<'a>(&mut self, bytes: &'a [u8]) -> Option<List<'a>> {
+    pub(super) fn next<'a>(&mut self, bytes: &'a [u8]) -> Option<PostingsList<'a>> {
         let mut heads = bytes.get(self.heads.clone())?;
         let first = bytes.get(self.firsts.clone())?.get(..self.width)?;
         let documents = read_small(&mut heads)?;
@@ -185,11 +186,11 @@ impl Layout {
             document: self.top.checked_sub(distance)?,
             level: (packed as u64 & LEVEL_MASK) as u8,
         };
-        Some(List { first, rest, documents: documents.min(rest.len() as u64) + 1 })
+        Some(PostingsList { first, rest, documents: documents.min(rest.len() as u64) + 1 })
     }
 
     /// The list of the word `index` words after the next one.
-    pub(super) fn nth<'a>(&mut self, bytes: &'a [u8], index: usize) -> Option<List<'a>> {
+    pub(super) fn nth<'a>(&mut self, bytes: &'a [u8], index: usize) -> Option<PostingsList<'a>> {
         for _ in 0..index {
             self.next(bytes)?;
         }
@@ -199,14 +200,14 @@ impl Layout {
 
 /// The documents of a word in a segment.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct List<'a> {
+pub(super) struct PostingsList<'a> {
     pub(super) first: Posting,
     pub(super) rest: &'a [u8],
     /// The number of documents.
     pub(super) documents: u64,
 }
 
-impl<'a> IntoIterator for List<'a> {
+impl<'a> IntoIterator for PostingsList<'a> {
     type Item = Posting;
     type IntoIter = Postings<'a>;
 
@@ -228,13 +229,13 @@ impl Iterator for Postings<'_> {
     #[inline]
     fn next(&mut self) -> Option<Posting> {
         let current = self.next?;
-        self.next = following(current.document, &mut self.rest);
+        self.next = next_posting(current.document, &mut self.rest);
         Some(current)
     }
 }
 
 #[inline]
-pub(super) fn following(document: u64, rest: &mut &[u8]) -> Option<Posting> {
+pub(super) fn next_posting(document: u64, rest: &mut &[u8]) -> Option<Posting> {
     let (byte, behind) = rest.split_first()?;
     let (distance, level) = if *byte < 0x80 {
         *rest = behind;

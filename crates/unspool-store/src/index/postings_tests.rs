@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
-use super::postings::{Layout, ListsWriter, Posting};
-use super::words::Unpacker;
+use super::front_coding::WordUnpacker;
+use super::postings::{Layout, Posting, PostingsWriter};
 
 fn list() -> impl Strategy<Value = Vec<Posting>> {
     let document = prop_oneof![0..200u64, any::<u64>(), Just(u64::MAX), Just(0)];
@@ -13,7 +13,7 @@ fn list() -> impl Strategy<Value = Vec<Posting>> {
 proptest! {
     #[test]
     fn lists_come_back(lists in prop::collection::vec(list(), 1..20)) {
-        let mut writer = ListsWriter::default();
+        let mut writer = PostingsWriter::default();
         for list in &lists {
             prop_assert_eq!(writer.add(list.iter().copied()), list.len() as u64);
         }
@@ -44,7 +44,7 @@ proptest! {
                 prop_assert!(list.into_iter().is_sorted_by(|one, other| one.document > other.document));
             }
         }
-        Unpacker::default().words(&bytes).ok();
+        WordUnpacker::default().words(&bytes).ok();
     }
 
     #[test]
@@ -53,7 +53,7 @@ proptest! {
         place in any::<prop::sample::Index>(),
         byte in any::<u8>(),
     ) {
-        let mut writer = ListsWriter::default();
+        let mut writer = PostingsWriter::default();
         for list in &lists {
             writer.add(list.iter().copied());
         }

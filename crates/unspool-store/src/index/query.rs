@@ -17,22 +17,22 @@
 
 use memchr::memmem::Finder;
 
-use super::letters::{Role, fold, role};
-use super::tokens::{INSIDE, LONGEST};
+use super::chars::{CharClass, char_class, fold};
+use super::tokens::{MAX_INFIX_BYTES, MAX_WORD_BYTES};
 
 /// Conditions beyond this number are ignored.
-const CONDITIONS: usize = 64;
+const MAX_CONDITIONS: usize = 64;
 
 /// A query.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Query {
+pub struct TextQuery {
     conditions: Vec<Condition>,
     excluded: Vec<Condition>,
 }
 
 /// How a condition matches its text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum ConditionKind {
     /// As a whole word.
     Word,
     /// As the beginning of a word.
@@ -44,7 +44,7 @@ pub enum Kind {
 /// A condition that one field of the document must match.
 #[derive(Clone, Debug)]
 pub struct Condition {
-    kind: Kind,
+    kind: ConditionKind,
     pub(super) finder: Finder<'static>,
     text: String,
 }
@@ -59,13 +59,13 @@ impl Eq for Condition {}
 
 impl Condition {
     /// Folds `text` to lower case.
-    pub fn new(kind: Kind, text: &str) -> Self {
+    pub fn new(kind: ConditionKind, text: &str) -> Self {
         let text: String = text.chars().map(fold).collect();
         Condition { kind, finder: Finder::new(&text).into_owned(), text }
     }
 
     /// How it matches its text.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> ConditionKind {
         self.kind
     }
 
@@ -76,52 +76,53 @@ impl Condition {
 
     /// True if the index can narrow it down. A fragment of punctuation only has no words.
     pub fn has_words(&self) -> bool {
-        self.text.chars().any(|character| role(character) != Role::Breaks)
+        self.text.chars().any(|character| char_class(character) != CharClass::Separator)
     }
 
     /// The dictionary terms that a matching document must have.
-    pub(super) fn needs(&self) -> Vec<Need> {
+    pub(super) fn terms(&self) -> Vec<Term> {
         match self.kind {
-            Kind::Word => vec![Need::new(Reach::Whole, &self.text)],
-            Kind::Prefix => vec![Need::new(Reach::Start, &self.text)],
-            Kind::Fragment => self.needs_of_fragment(),
+            ConditionKind::Word => vec![Term::new(TermMatch::Whole, &self.text)],
+            ConditionKind::Prefix => vec![Term::new(TermMatch::Prefix, &self.text)],
+            ConditionKind::Fragment => self.fragment_terms(),
         }
     }
 
     /// Inner words of a fragment are whole words. Its first word may be the end of a longer word
     /// and its last the beginning of one, unless punctuation precedes or follows it.
-    fn needs_of_fragment(&self) -> Vec<Need> {
+    fn fragment_terms(&self) -> Vec<Term> {
         words(&self.text)
             .into_iter()
             .map(|(start, word)| {
-                let alone = word.chars().all(|character| role(character) == Role::Alone);
+                let alone =
+                    word.chars().all(|character| char_class(character) == CharClass::Standalone);
                 let before = start == 0 && !alone;
                 let behind = start + word.len() == self.text.len() && !alone;
-                let reach = match (before, behind) {
-                    (false, false) => Reach::Whole,
-                    (false, true) => Reach::Start,
-                    (true, false) => Reach::End,
-                    (true, true) => Reach::Inside,
+                let term_match = match (before, behind) {
+                    (false, false) => TermMatch::Whole,
+                    (false, true) => TermMatch::Prefix,
+                    (true, false) => TermMatch::Suffix,
+                    (true, true) => TermMatch::Infix,
                 };
-                Need::new(reach, word)
+                Term::new(term_match, word)
             })
             .collect()
     }
 }
 
-impl Query {
+impl TextQuery {
     /// Parses a query as typed by the user.
-    pub fn parse(typed: &str) -> Query {
-        let mut query = Query::default();
+    pub fn parse(typed: &str) -> TextQuery {
+        let mut query = TextQuery::default();
         let mut rest = typed.trim_start();
-        while !rest.is_empty() && query.conditions.len() + query.excluded.len() < CONDITIONS {
-            let (excluded, behind) = exclusion(rest);
+        while !rest.is_empty() && query.conditions.len() + query.excluded.len() < MAX_CONDITIONS {
+            let (excluded, behind) = strip_exclusion(rest);
             let (condition, behind) = match behind.strip_prefix('"') {
-                Some(quoted) => quote(quoted),
+                Some(quoted) => parse_quoted(quoted),
                 None => {
                     let end = behind.find(char::is_whitespace).unwrap_or(behind.len());
                     let (typed, behind) = behind.split_at(end);
-                    (Some(bare(typed)), behind)
+                    (Some(parse_unquoted(typed)), behind)
                 }
             };
             rest = behind.trim_start();
@@ -147,7 +148,7 @@ impl Query {
     }
 
     /// The same query with every word as a fragment, so that it also matches inside longer words.
-    pub fn widened(&self) -> Query {
+    pub fn widened(&self) -> TextQuery {
         let mut query = self.clone();
         for index in 0..query.conditions.len() {
             query.widen(index);
@@ -158,17 +159,17 @@ impl Query {
     /// Turns a condition into a fragment.
     pub(super) fn widen(&mut self, index: usize) {
         if let Some(condition) = self.conditions.get_mut(index) {
-            condition.kind = Kind::Fragment;
+            condition.kind = ConditionKind::Fragment;
         }
     }
 }
 
 /// Strips the `-` of an exclusion, if there is one. A `-` before punctuation is no exclusion:
 /// `--flag`, `->` and `-` are fragments.
-fn exclusion(typed: &str) -> (bool, &str) {
+fn strip_exclusion(typed: &str) -> (bool, &str) {
     let behind = typed.strip_prefix('-').unwrap_or_default();
     let next = behind.chars().next();
-    match next.is_some_and(|it| it == '"' || role(it) != Role::Breaks) {
+    match next.is_some_and(|it| it == '"' || char_class(it) != CharClass::Separator) {
         true => (true, behind),
         false => (false, typed),
     }
@@ -176,7 +177,7 @@ fn exclusion(typed: &str) -> (bool, &str) {
 
 /// Parses the fragment after an opening quote. Returns it and the rest of the query; None for
 /// white space only.
-fn quote(quoted: &str) -> (Option<Condition>, &str) {
+fn parse_quoted(quoted: &str) -> (Option<Condition>, &str) {
     let closes = |at: &usize| quoted[at + 1..].chars().next().is_none_or(char::is_whitespace);
     let end = memchr::memchr_iter(b'"', quoted.as_bytes()).find(closes);
     let (text, behind) = match end {
@@ -184,21 +185,21 @@ fn quote(quoted: &str) -> (Option<Condition>, &str) {
         None => (quoted, ""),
     };
     let blank = text.trim().is_empty();
-    ((!blank).then(|| Condition::new(Kind::Fragment, text)), behind)
+    ((!blank).then(|| Condition::new(ConditionKind::Fragment, text)), behind)
 }
 
 /// Parses a condition without quotes or white space.
-fn bare(typed: &str) -> Condition {
+fn parse_unquoted(typed: &str) -> Condition {
     let starless = typed.trim_matches('*');
     let one = one_word(starless);
     if typed == starless {
-        Condition::new(if one { Kind::Word } else { Kind::Fragment }, typed)
+        Condition::new(if one { ConditionKind::Word } else { ConditionKind::Fragment }, typed)
     } else if one && typed.starts_with(starless) {
-        Condition::new(Kind::Prefix, starless)
-    } else if starless.chars().any(|it| role(it) != Role::Breaks) {
-        Condition::new(Kind::Fragment, starless)
+        Condition::new(ConditionKind::Prefix, starless)
+    } else if starless.chars().any(|it| char_class(it) != CharClass::Separator) {
+        Condition::new(ConditionKind::Fragment, starless)
     } else {
-        Condition::new(Kind::Fragment, typed)
+        Condition::new(ConditionKind::Fragment, typed)
     }
 }
 
@@ -211,16 +212,16 @@ pub(super) fn words(text: &str) -> Vec<(usize, &str)> {
     let mut words = Vec::new();
     let mut start = None;
     for (at, character) in text.char_indices().chain([(text.len(), ' ')]) {
-        let role = role(character);
-        if role != Role::Joins
+        let char_class = char_class(character);
+        if char_class != CharClass::WordChar
             && let Some(start) = start.take()
         {
             words.push((start, &text[start..at]));
         }
-        match role {
-            Role::Joins => start = start.or(Some(at)),
-            Role::Alone => words.push((at, &text[at..at + character.len_utf8()])),
-            Role::Breaks => {}
+        match char_class {
+            CharClass::WordChar => start = start.or(Some(at)),
+            CharClass::Standalone => words.push((at, &text[at..at + character.len_utf8()])),
+            CharClass::Separator => {}
         }
     }
     words
@@ -228,39 +229,43 @@ pub(super) fn words(text: &str) -> Vec<(usize, &str)> {
 
 /// A pattern for words of the dictionary. A matching document has at least one such word.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Need {
-    pub(super) reach: Reach,
+pub(super) struct Term {
+    pub(super) term_match: TermMatch,
     pub(super) word: String,
 }
 
 /// How a term matches words of the dictionary.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) enum Reach {
+pub(super) enum TermMatch {
     Whole,
-    Start,
-    End,
-    Inside,
+    Prefix,
+    Suffix,
+    Infix,
 }
 
-impl Need {
+impl Term {
     /// The dictionary holds long words in pieces, so the term is cut to what one piece is certain
     /// to contain.
-    fn new(reach: Reach, word: &str) -> Need {
-        let word = match reach {
-            Reach::Whole | Reach::Start => &word[..word.floor_char_boundary(LONGEST)],
-            Reach::Inside => &word[..word.floor_char_boundary(INSIDE)],
-            Reach::End => &word[word.ceil_char_boundary(word.len().saturating_sub(INSIDE))..],
+    fn new(term_match: TermMatch, word: &str) -> Term {
+        let word = match term_match {
+            TermMatch::Whole | TermMatch::Prefix => {
+                &word[..word.floor_char_boundary(MAX_WORD_BYTES)]
+            }
+            TermMatch::Infix => &word[..word.floor_char_boundary(MAX_INFIX_BYTES)],
+            TermMatch::Suffix => {
+                &word[word.ceil_char_boundary(word.len().saturating_sub(MAX_INFIX_BYTES))..]
+            }
         };
-        Need { reach, word: word.to_owned() }
+        Term { term_match, word: word.to_owned() }
     }
 
     /// The bytes to search for among words separated by line feeds.
     pub(super) fn pattern(&self) -> Vec<u8> {
-        let (before, behind) = match self.reach {
-            Reach::Whole => ("\n", "\n"),
-            Reach::Start => ("\n", ""),
-            Reach::End => ("", "\n"),
-            Reach::Inside => ("", ""),
+        let (before, behind) = match self.term_match {
+            TermMatch::Whole => ("\n", "\n"),
+            TermMatch::Prefix => ("\n", ""),
+            TermMatch::Suffix => ("", "\n"),
+            TermMatch::Infix => ("", ""),
         };
         [before, &self.word, behind].concat().into_bytes()
     }

@@ -1,24 +1,24 @@
 use proptest::prelude::*;
 
-use super::query::{Need, Reach};
-use super::{Kind, Query};
+use super::query::{Term, TermMatch};
+use super::{ConditionKind, TextQuery};
 
-fn parsed(typed: &str) -> Vec<(Kind, String, bool)> {
-    let query = Query::parse(typed);
+fn parsed(typed: &str) -> Vec<(ConditionKind, String, bool)> {
+    let query = TextQuery::parse(typed);
     let wanted = query.conditions().iter().map(|it| (it.kind(), it.text().to_owned(), true));
     let excluded = query.excluded().iter().map(|it| (it.kind(), it.text().to_owned(), false));
     wanted.chain(excluded).collect()
 }
 
 #[track_caller]
-fn reads(typed: &str, expected: &[(Kind, &str, bool)]) {
+fn reads(typed: &str, expected: &[(ConditionKind, &str, bool)]) {
     let expected: Vec<_> = expected.iter().map(|it| (it.0, it.1.to_owned(), it.2)).collect();
     assert_eq!(parsed(typed), expected, "{typed}");
 }
 
 #[test]
 fn queries_are_read() {
-    use Kind::{Fragment, Prefix, Word};
+    use ConditionKind::{Fragment, Prefix, Word};
     reads("Alpha  beta alpha", &[(Word, "alpha", true), (Word, "beta", true)]);
     reads("alph*", &[(Prefix, "alph", true)]);
     reads(
@@ -57,7 +57,7 @@ fn queries_are_read() {
 
 #[test]
 fn odd_queries_are_read_too() {
-    use Kind::{Fragment, Word};
+    use ConditionKind::{Fragment, Word};
     reads("", &[]);
     reads(" \t\n", &[]);
     reads("\"\" \"  \" \"", &[]);
@@ -66,54 +66,61 @@ fn odd_queries_are_read_too() {
     reads("say\"so", &[(Fragment, "say\"so", true)]);
     reads("... ;", &[(Fragment, "...", true), (Fragment, ";", true)]);
     reads("-", &[(Fragment, "-", true)]);
-    assert!(!Query::parse("...").conditions()[0].has_words());
-    assert!(Query::parse("").is_empty());
-    assert_eq!(Query::parse(&"x y z. ".repeat(100_000)).conditions().len(), 3);
+    assert!(!TextQuery::parse("...").conditions()[0].has_words());
+    assert!(TextQuery::parse("").is_empty());
+    assert_eq!(TextQuery::parse(&"x y z. ".repeat(100_000)).conditions().len(), 3);
     let many: String = (0..1000).map(|number| format!("w{number} ")).collect();
-    assert_eq!(Query::parse(&many).conditions().len(), 64);
+    assert_eq!(TextQuery::parse(&many).conditions().len(), 64);
 }
 
 #[test]
 fn fragments_need_whole_words_only_inside() {
-    let needs = |typed: &str| {
-        Query::parse(typed).conditions()[0]
-            .needs()
+    let terms = |typed: &str| {
+        TextQuery::parse(typed).conditions()[0]
+            .terms()
             .into_iter()
-            .map(|it| (it.reach, it.word))
+            .map(|it| (it.term_match, it.word))
             .collect::<Vec<_>>()
     };
-    let need = |reach, word: &str| (reach, word.to_owned());
+    let term = |term_match, word: &str| (term_match, word.to_owned());
     assert_eq!(
-        needs("foo::bar_baz"),
-        [need(Reach::End, "foo"), need(Reach::Whole, "bar"), need(Reach::Start, "baz")]
+        terms("foo::bar_baz"),
+        [
+            term(TermMatch::Suffix, "foo"),
+            term(TermMatch::Whole, "bar"),
+            term(TermMatch::Prefix, "baz")
+        ]
     );
-    assert_eq!(needs("\"(foo bar)\""), [need(Reach::Whole, "foo"), need(Reach::Whole, "bar")]);
-    assert_eq!(needs("E0308:"), [need(Reach::End, "e0308")]);
-    assert_eq!(needs("\" foo\""), [need(Reach::Start, "foo")]);
-    assert_eq!(needs("\"foo\""), [need(Reach::Inside, "foo")]);
-    assert_eq!(needs("\"中x\""), [need(Reach::Whole, "中"), need(Reach::Start, "x")]);
-    assert_eq!(needs("\"...\""), []);
+    assert_eq!(
+        terms("\"(foo bar)\""),
+        [term(TermMatch::Whole, "foo"), term(TermMatch::Whole, "bar")]
+    );
+    assert_eq!(terms("E0308:"), [term(TermMatch::Suffix, "e0308")]);
+    assert_eq!(terms("\" foo\""), [term(TermMatch::Prefix, "foo")]);
+    assert_eq!(terms("\"foo\""), [term(TermMatch::Infix, "foo")]);
+    assert_eq!(terms("\"中x\""), [term(TermMatch::Whole, "中"), term(TermMatch::Prefix, "x")]);
+    assert_eq!(terms("\"...\""), []);
     let long = "ab".repeat(40);
-    assert_eq!(needs(&long), [need(Reach::Whole, &long[..64])]);
-    assert_eq!(needs(&format!("{long}.")), [need(Reach::End, &long[80 - 29..])]);
-    assert_eq!(needs(&format!("\"{long}\"")), [need(Reach::Inside, &long[..29])]);
+    assert_eq!(terms(&long), [term(TermMatch::Whole, &long[..64])]);
+    assert_eq!(terms(&format!("{long}.")), [term(TermMatch::Suffix, &long[80 - 29..])]);
+    assert_eq!(terms(&format!("\"{long}\"")), [term(TermMatch::Infix, &long[..29])]);
 }
 
 proptest! {
     #[test]
-    fn anything_can_be_asked(typed in "\\PC{0,60}") {
-        let query = Query::parse(&typed);
+    fn any_query_parses(typed in "\\PC{0,60}") {
+        let query = TextQuery::parse(&typed);
         for condition in query.conditions().iter().chain(query.excluded()) {
-            let needs: Vec<Need> = condition.needs();
-            prop_assert_eq!(needs.is_empty(), !condition.has_words());
-            prop_assert!(needs.iter().all(|need| !need.word.is_empty()));
+            let terms: Vec<Term> = condition.terms();
+            prop_assert_eq!(terms.is_empty(), !condition.has_words());
+            prop_assert!(terms.iter().all(|term| !term.word.is_empty()));
         }
         query.widened();
     }
 
     #[test]
-    fn signs_in_any_order_can_be_asked(typed in "[-*\" ax.]{0,20}", text in "[-*\" ax.]{0,20}") {
-        let query = Query::parse(&typed);
+    fn signs_in_any_order_parse(typed in "[-*\" ax.]{0,20}", text in "[-*\" ax.]{0,20}") {
+        let query = TextQuery::parse(&typed);
         prop_assert_eq!(query.matches(&[&text]) && !query.conditions().is_empty(), query.matches(&[&text]) && !query.ranges(&text).is_empty());
     }
 }

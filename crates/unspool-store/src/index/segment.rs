@@ -3,13 +3,13 @@
 //! blocks may contain a fragment. `build.rs` and `merge.rs` write segments, `lookup.rs` reads them
 //! block by block.
 
-use super::postings::{ListsWriter, Posting};
-use super::runs::Runs;
-use super::sheets::{Sheet, Stack};
-use super::words::{self, Packed, Packer};
+use super::front_coding::{self, PackedWords, WordPacker};
+use super::ngram_bitmaps::{BitmapBuilder, NgramBitmap};
+use super::ngrams::NgramHashes;
+use super::postings::{Posting, PostingsWriter};
 
 /// A block is closed at this many bytes of postings, so a very common word ends its block.
-const POSTINGS: usize = 96 << 10;
+const MAX_POSTINGS_BYTES: usize = 96 << 10;
 
 /// A range of the words of a segment, in order, with their postings.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -33,7 +33,7 @@ impl Block {
 
 /// The counts of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Counts {
+pub struct SegmentCounts {
     /// Documents.
     pub documents: u64,
     /// Different words.
@@ -54,58 +54,58 @@ pub struct Segment {
     /// The blocks, in the order of their words.
     pub blocks: Vec<Block>,
     /// The n-gram bitmaps of the blocks.
-    pub sheets: Vec<Sheet>,
+    pub bitmaps: Vec<NgramBitmap>,
 }
 
 /// One written item of a segment: a block, or the n-gram bitmap of the blocks before it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Piece {
+pub enum SegmentItem {
     Block(Block),
-    Sheet(Sheet),
+    NgramBitmap(NgramBitmap),
 }
 
 impl Segment {
     /// The size of its blocks and bitmaps in bytes.
     pub fn size(&self) -> usize {
         let blocks: usize = self.blocks.iter().map(Block::size).sum();
-        blocks + self.sheets.iter().map(Sheet::size).sum::<usize>()
+        blocks + self.bitmaps.iter().map(NgramBitmap::size).sum::<usize>()
     }
 
-    pub(super) fn put(&mut self, piece: Piece) {
+    pub(super) fn put(&mut self, piece: SegmentItem) {
         match piece {
-            Piece::Block(block) => self.blocks.push(block),
-            Piece::Sheet(sheet) => self.sheets.push(sheet),
+            SegmentItem::Block(block) => self.blocks.push(block),
+            SegmentItem::NgramBitmap(bitmap) => self.bitmaps.push(bitmap),
         }
     }
 }
 
 /// Writes words and their postings as blocks and n-gram bitmaps.
-pub(super) struct Writer {
+pub(super) struct BlockWriter {
     /// A block is closed at this many bytes of words, unpacked.
-    enough: usize,
-    words: Packer,
-    runs: Runs,
-    maps: Stack,
-    lists: ListsWriter,
-    counts: Counts,
+    block_bytes: usize,
+    words: WordPacker,
+    ngrams: NgramHashes,
+    maps: BitmapBuilder,
+    lists: PostingsWriter,
+    counts: SegmentCounts,
 }
 
-impl Default for Writer {
+impl Default for BlockWriter {
     fn default() -> Self {
-        Writer::of_blocks(words::ENOUGH)
+        BlockWriter::of_blocks(front_coding::BLOCK_BYTES)
     }
 }
 
-impl Writer {
+impl BlockWriter {
     /// Writes blocks of about this many bytes of words, limited to what a reader can unpack.
-    pub(super) fn of_blocks(enough: usize) -> Writer {
-        Writer {
-            enough: enough.min(words::ENOUGH),
-            words: Packer::default(),
-            runs: Runs::default(),
-            maps: Stack::default(),
-            lists: ListsWriter::default(),
-            counts: Counts::default(),
+    pub(super) fn of_blocks(block_bytes: usize) -> BlockWriter {
+        BlockWriter {
+            block_bytes: block_bytes.min(front_coding::BLOCK_BYTES),
+            words: WordPacker::default(),
+            ngrams: NgramHashes::default(),
+            maps: BitmapBuilder::default(),
+            lists: PostingsWriter::default(),
+            counts: SegmentCounts::default(),
         }
     }
 
@@ -116,7 +116,7 @@ impl Writer {
         &mut self,
         word: &[u8],
         list: impl IntoIterator<Item = Posting>,
-    ) -> Vec<Piece> {
+    ) -> Vec<SegmentItem> {
         let documents = self.lists.add(list);
         if documents == 0 {
             return Vec::new();
@@ -124,22 +124,26 @@ impl Writer {
         self.counts.words += 1;
         self.counts.tokens += documents;
         self.words.add(word);
-        self.runs.add(word);
-        let full = self.words.length() > self.enough || self.lists.size() > POSTINGS;
+        self.ngrams.add(word);
+        let full = self.words.length() > self.block_bytes || self.lists.size() > MAX_POSTINGS_BYTES;
         if full { self.close() } else { Vec::new() }
     }
 
-    fn close(&mut self) -> Vec<Piece> {
-        let Some(Packed { first, last, words }) = self.words.finish() else { return Vec::new() };
+    fn close(&mut self) -> Vec<SegmentItem> {
+        let Some(PackedWords { first, last, words }) = self.words.finish() else {
+            return Vec::new();
+        };
         let block = Block { first, last, words, postings: self.lists.finish() };
-        let sheet = self.maps.add(self.runs.take());
-        std::iter::once(Piece::Block(block)).chain(sheet.map(Piece::Sheet)).collect()
+        let bitmap = self.maps.add(self.ngrams.take());
+        std::iter::once(SegmentItem::Block(block))
+            .chain(bitmap.map(SegmentItem::NgramBitmap))
+            .collect()
     }
 
     /// Returns the remaining items and the counts. The caller counts the documents.
-    pub(super) fn finish(mut self) -> (Vec<Piece>, Counts) {
+    pub(super) fn finish(mut self) -> (Vec<SegmentItem>, SegmentCounts) {
         let mut pieces = self.close();
-        pieces.extend(self.maps.take().map(Piece::Sheet));
+        pieces.extend(self.maps.take().map(SegmentItem::NgramBitmap));
         (pieces, self.counts)
     }
 }

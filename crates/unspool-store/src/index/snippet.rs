@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::letters::clings;
+use super::chars::extends_grapheme;
 
 /// A line of a text with marked matches.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -13,7 +13,7 @@ pub struct Snippet {
     pub ranges: Vec<Range<usize>>,
 }
 
-const CUT: char = '…';
+const ELLIPSIS: char = '…';
 
 /// The line of about `width` characters that contains the most matches. `ranges` are the matches
 /// that `TextQuery::ranges` found in the text.
@@ -24,7 +24,7 @@ pub fn snippet(text: &str, ranges: &[Range<usize>], width: usize) -> Snippet {
     let shown = text.get(window.clone()).unwrap_or_default();
     let mut snippet = Snippet::default();
     if window.start > 0 {
-        snippet.text.push(CUT);
+        snippet.text.push(ELLIPSIS);
     }
     let first = ranges.partition_point(|range| range.end <= window.start);
     let mut ranges = ranges.get(first..).unwrap_or_default().iter().peekable();
@@ -58,7 +58,7 @@ pub fn snippet(text: &str, ranges: &[Range<usize>], width: usize) -> Snippet {
         close(&mut snippet, start);
     }
     if window.end < text.len() {
-        snippet.text.push(CUT);
+        snippet.text.push(ELLIPSIS);
     }
     snippet
 }
@@ -113,29 +113,29 @@ fn window(text: &str, cluster: Range<usize>, width: usize) -> Range<usize> {
         .get(..start)
         .and_then(|before| before.char_indices().rev().take(spare).last())
         .map_or(start, |(at, _)| at);
-    whole(text, start, Side::Back)..whole(text, end, Side::On)
+    snap_to_grapheme(text, start, Snap::Backward)..snap_to_grapheme(text, end, Snap::Forward)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Side {
-    Back,
-    On,
+enum Snap {
+    Backward,
+    Forward,
 }
 
 /// The nearest position that does not split a grapheme. Gives up after 16 characters, because
 /// combining marks can be stacked without limit.
-fn whole(text: &str, mut at: usize, side: Side) -> usize {
+fn snap_to_grapheme(text: &str, mut at: usize, side: Snap) -> usize {
     for _ in 0..16 {
         let (before, behind) = text.split_at(at);
         let (Some(one), Some(other)) = (before.chars().next_back(), behind.chars().next()) else {
             return at;
         };
-        if !clings(one, other) {
+        if !extends_grapheme(one, other) {
             return at;
         }
         at = match side {
-            Side::Back => at - one.len_utf8(),
-            Side::On => at + other.len_utf8(),
+            Snap::Backward => at - one.len_utf8(),
+            Snap::Forward => at + other.len_utf8(),
         };
     }
     at

@@ -1,13 +1,13 @@
 use proptest::prelude::*;
 
 use super::model::text;
-use super::{Query, snippet};
+use super::{TextQuery, snippet};
 
 proptest! {
     #[test]
     fn a_snippet_is_one_short_line(texts in prop::collection::vec(text(), 0..8), typed in "[a-z中é]{1,3}", width in 0..60usize) {
         let text = texts.join("\n");
-        let ranges = Query::parse(&typed).widened().ranges(&text);
+        let ranges = TextQuery::parse(&typed).widened().ranges(&text);
         let snippet = snippet(&text, &ranges, width);
         prop_assert!(!snippet.text.chars().any(char::is_control));
         prop_assert!(!snippet.text.contains("  "));
@@ -26,7 +26,7 @@ proptest! {
 }
 
 fn cut(text: &str, typed: &str, width: usize) -> (String, Vec<String>) {
-    let snippet = snippet(text, &Query::parse(typed).ranges(text), width);
+    let snippet = snippet(text, &TextQuery::parse(typed).ranges(text), width);
     let marked = snippet.ranges.iter().map(|it| snippet.text[it.clone()].to_owned()).collect();
     (snippet.text, marked)
 }

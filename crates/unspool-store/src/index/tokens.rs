@@ -1,6 +1,6 @@
 //! Splits text into the words of the index: maximal runs of alphanumeric characters, folded to
 //! lower case; ideographs, kana and hangul syllables are words by themselves. Plain text is split
-//! here, JSON in `tokens_json.rs`; words go to a [`Sink`].
+//! here, JSON in `tokens_json.rs`; words go to a [`WordSink`].
 //!
 //! This is the hot loop of an import. It processes 64 bytes at a time as a mask of word bytes and
 //! emits words of up to 16 bytes as two folded integers. Only runs with non-ASCII bytes are
@@ -8,32 +8,32 @@
 
 use std::ops::Range;
 
-use super::letters::{Role, fold, role};
+use super::chars::{CharClass, char_class, fold};
 use super::masks::{chunk, word_mask};
 use super::tokens_json::Escapes;
 
 /// The longest word in the dictionary, in bytes. A longer word is indexed as overlapping pieces.
-pub(super) const LONGEST: usize = 64;
-/// The distance between the pieces of a long word, in bytes. Any fragment of up to [`INSIDE`] bytes
+pub(super) const MAX_WORD_BYTES: usize = 64;
+/// The distance between the pieces of a long word, in bytes. Any fragment of up to [`MAX_INFIX_BYTES`] bytes
 /// is whole in one of them.
-const STRIDE: usize = 32;
+const PIECE_STRIDE_BYTES: usize = 32;
 /// The longest fragment to look up inside a word, in bytes: 61 (a piece that was cut at a wide
 /// character) minus the stride.
-pub(super) const INSIDE: usize = 29;
+pub(super) const MAX_INFIX_BYTES: usize = 29;
 /// Only this many bytes of a word are indexed. A longer run is neither language nor code but a
 /// dump of data.
-pub(super) const SPAN: usize = 1024;
+pub(super) const MAX_INDEXED_BYTES: usize = 1024;
 /// Only this many bytes of a base64 chain are indexed (`+`, `/`, `-` and `_` split it into words).
 /// Each piece would be a new word: an image would add its own size to the index.
-const CHAIN: usize = 1024;
+const MAX_CHAIN_BYTES: usize = 1024;
 /// A chain counts as base64 from this mean length of its pieces on. Random base64 has 32; paths,
 /// dashed names and sums have far less.
-const CHAIN_MEAN: usize = 16;
+const BASE64_MEAN_BYTES: usize = 16;
 
 /// Receives the words of a text, in order, with repetitions.
-pub trait Sink {
+pub trait WordSink {
     /// A word of at most 16 bytes.
-    fn short(&mut self, word: Short);
+    fn short(&mut self, word: ShortWord);
     /// A word of 17 to 64 bytes.
     fn long(&mut self, word: &[u8]);
 }
@@ -41,7 +41,7 @@ pub trait Sink {
 /// A word of at most 16 bytes as two big-endian integers, padded with zeros. They compare and order
 /// like the words.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
-pub struct Short {
+pub struct ShortWord {
     pub(super) first: u64,
     pub(super) second: u64,
 }
@@ -50,39 +50,40 @@ const fn splat(byte: u8) -> u64 {
     u64::from_ne_bytes([byte; 8])
 }
 
-impl Short {
-    pub(super) const MOST: usize = 16;
+impl ShortWord {
+    pub(super) const MAX_BYTES: usize = 16;
 
     /// Packs the first 16 bytes of a word.
-    pub(super) const fn pack(word: &[u8]) -> Short {
-        let mut bytes = [0; Self::MOST];
+    pub(super) const fn pack(word: &[u8]) -> ShortWord {
+        let mut bytes = [0; Self::MAX_BYTES];
         let mut index = 0;
-        while index < word.len() && index < Self::MOST {
+        while index < word.len() && index < Self::MAX_BYTES {
             bytes[index] = word[index];
             index += 1;
         }
         let both = u128::from_be_bytes(bytes);
-        Short { first: (both >> 64) as u64, second: both as u64 }
+        ShortWord { first: (both >> 64) as u64, second: both as u64 }
     }
 
     /// The bytes of the word, padded, and its length.
-    pub(super) fn unpack(self) -> ([u8; Self::MOST], usize) {
+    pub(super) fn unpack(self) -> ([u8; Self::MAX_BYTES], usize) {
         let both = (u128::from(self.first) << 64) | u128::from(self.second);
-        (both.to_be_bytes(), Self::MOST - both.trailing_zeros() as usize / 8)
+        (both.to_be_bytes(), Self::MAX_BYTES - both.trailing_zeros() as usize / 8)
     }
 
     #[inline]
-    fn load(bytes: &[u8], start: usize, length: usize) -> Short {
-        let sixteen = bytes.get(start..).and_then(<[u8]>::first_chunk::<{ Self::MOST }>);
+    fn load(bytes: &[u8], start: usize, length: usize) -> ShortWord {
+        let sixteen = bytes.get(start..).and_then(<[u8]>::first_chunk::<{ Self::MAX_BYTES }>);
         let both = match sixteen {
             Some(sixteen) => u128::from_be_bytes(*sixteen),
             None => {
-                let Short { first, second } = Self::pack(bytes.get(start..).unwrap_or_default());
+                let ShortWord { first, second } =
+                    Self::pack(bytes.get(start..).unwrap_or_default());
                 (u128::from(first) << 64) | u128::from(second)
             }
         };
         let (first, second) = MASKS[length & 31];
-        Short { first: (both >> 64) as u64 & first, second: both as u64 & second }
+        ShortWord { first: (both >> 64) as u64 & first, second: both as u64 & second }
     }
 
     #[inline]
@@ -93,9 +94,9 @@ impl Short {
     /// Folds to lower case. Of ASCII letters and digits only letters have bit 0x40; bit 0x20 makes
     /// them lower case.
     #[inline]
-    pub(super) fn folded(self) -> Short {
+    pub(super) fn folded(self) -> ShortWord {
         let lower = |it: u64| it | ((it & splat(0x40)) >> 1);
-        Short { first: lower(self.first), second: lower(self.second) }
+        ShortWord { first: lower(self.first), second: lower(self.second) }
     }
 }
 
@@ -103,7 +104,7 @@ impl Short {
 const MASKS: [(u64, u64); 32] = {
     let mut masks = [(!0, !0); 32];
     let mut length = 0;
-    while length < Short::MOST {
+    while length < ShortWord::MAX_BYTES {
         let both = !(u128::MAX >> (8 * length));
         masks[length] = ((both >> 64) as u64, both as u64);
         length += 1;
@@ -114,7 +115,7 @@ const MASKS: [(u64, u64); 32] = {
 /// A chain of pieces separated by single `+`, `/`, `-` or `_`, possibly base64. It starts with a
 /// word of more than 16 bytes, so other text pays nothing for the bookkeeping.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Chain {
+pub(super) struct Base64Chain {
     length: usize,
     /// Zero if there is no chain.
     pieces: usize,
@@ -122,19 +123,20 @@ pub(super) struct Chain {
     pub(super) end: usize,
 }
 
-impl Chain {
+impl Base64Chain {
     pub(super) fn is_open(&self) -> bool {
         self.pieces > 0
     }
 
     /// Adds the next piece or word. Returns true if it is to be indexed.
     fn take(&mut self, linked: bool, length: usize, end: usize) -> bool {
-        let before = if linked { *self } else { Chain::default() };
-        *self = Chain::default();
-        if linked || length > Short::MOST {
-            *self = Chain { length: before.length + length + 1, pieces: before.pieces + 1, end };
+        let before = if linked { *self } else { Base64Chain::default() };
+        *self = Base64Chain::default();
+        if linked || length > ShortWord::MAX_BYTES {
+            *self =
+                Base64Chain { length: before.length + length + 1, pieces: before.pieces + 1, end };
         }
-        before.length <= CHAIN || before.length < before.pieces * CHAIN_MEAN
+        before.length <= MAX_CHAIN_BYTES || before.length < before.pieces * BASE64_MEAN_BYTES
     }
 
     /// True if the word at `start` continues the chain.
@@ -160,16 +162,16 @@ pub struct Tokeniser {
 
 impl Tokeniser {
     /// The words of plain text.
-    pub fn text(&mut self, text: &str, sink: &mut impl Sink) {
-        self.scan::<false>(text, &mut Chain::default(), sink);
+    pub fn text(&mut self, text: &str, sink: &mut impl WordSink) {
+        self.scan::<false>(text, &mut Base64Chain::default(), sink);
     }
 
     /// Emits the words of a text that may continue a chain.
     pub(super) fn scan<const JSON: bool>(
         &mut self,
         text: &str,
-        chain: &mut Chain,
-        sink: &mut impl Sink,
+        chain: &mut Base64Chain,
+        sink: &mut impl WordSink,
     ) {
         let bytes = text.as_bytes();
         let mut escapes = Escapes::default();
@@ -194,8 +196,8 @@ impl Tokeniser {
                 let end = base + ends.trailing_zeros() as usize;
                 ends &= ends - 1;
                 let length = end - start;
-                let word = Short::load(bytes, start, length);
-                let simple = (length <= Short::MOST) & word.is_ascii() & !chain.is_open();
+                let word = ShortWord::load(bytes, start, length);
+                let simple = (length <= ShortWord::MAX_BYTES) & word.is_ascii() & !chain.is_open();
                 if simple && !(JSON && escapes.reach(start)) {
                     let word = word.folded();
                     if !(JSON && escapes.is_literal(word, bytes, start)) {
@@ -219,8 +221,8 @@ impl Tokeniser {
         text: &str,
         range: Range<usize>,
         escapes: &mut Escapes,
-        chain: &mut Chain,
-        sink: &mut impl Sink,
+        chain: &mut Base64Chain,
+        sink: &mut impl WordSink,
     ) {
         let bytes = text.as_bytes();
         let linked = chain.reaches(bytes, range.start, JSON);
@@ -229,13 +231,13 @@ impl Tokeniser {
             return self.escaped(run, linked, range.end, chain, sink);
         }
         if !run.is_ascii() {
-            *chain = Chain::default();
-            return self.mixed(run, sink);
+            *chain = Base64Chain::default();
+            return self.emit_mixed(run, sink);
         }
-        if run.len() <= Short::MOST {
-            let word = Short::pack(run.as_bytes()).folded();
+        if run.len() <= ShortWord::MAX_BYTES {
+            let word = ShortWord::pack(run.as_bytes()).folded();
             if JSON && escapes.is_literal(word, bytes, range.start) {
-                *chain = Chain::default();
+                *chain = Base64Chain::default();
             } else if chain.take(linked, run.len(), range.end) {
                 sink.short(word);
             }
@@ -244,54 +246,54 @@ impl Tokeniser {
         if !chain.take(linked, run.len(), range.end) {
             return;
         }
-        let mut buffer = [0; LONGEST];
+        let mut buffer = [0; MAX_WORD_BYTES];
         if let Some(word) = buffer.get_mut(..run.len()) {
             word.copy_from_slice(run.as_bytes());
             word.make_ascii_lowercase();
             sink.long(word);
         } else {
             self.word.clear();
-            self.word.push_str(run.get(..SPAN).unwrap_or(run));
+            self.word.push_str(run.get(..MAX_INDEXED_BYTES).unwrap_or(run));
             self.word.make_ascii_lowercase();
-            hand(&self.word, sink);
+            emit(&self.word, sink);
         }
     }
 
     /// Emits a run with non-ASCII characters, which may or may not be letters.
-    fn mixed(&mut self, run: &str, sink: &mut impl Sink) {
+    fn emit_mixed(&mut self, run: &str, sink: &mut impl WordSink) {
         let word = &mut self.word;
         word.clear();
         let mut full = false;
         for character in run.chars() {
-            match role(character) {
-                Role::Joins => {
+            match char_class(character) {
+                CharClass::WordChar => {
                     let folded = fold(character);
-                    full |= word.len() + folded.len_utf8() > SPAN;
+                    full |= word.len() + folded.len_utf8() > MAX_INDEXED_BYTES;
                     if !full {
                         word.push(folded);
                     }
                 }
-                Role::Breaks | Role::Alone => {
-                    hand(word, sink);
+                CharClass::Separator | CharClass::Standalone => {
+                    emit(word, sink);
                     word.clear();
                     full = false;
-                    if role(character) == Role::Alone {
+                    if char_class(character) == CharClass::Standalone {
                         word.push(fold(character));
-                        hand(word, sink);
+                        emit(word, sink);
                         word.clear();
                     }
                 }
             }
         }
-        hand(word, sink);
+        emit(word, sink);
     }
 }
 
 /// Emits a folded word of any length, in pieces if it is long.
-fn hand(word: &str, sink: &mut impl Sink) {
+fn emit(word: &str, sink: &mut impl WordSink) {
     match word.len() {
         0 => {}
-        1..=Short::MOST => sink.short(Short::pack(word.as_bytes())),
+        1..=ShortWord::MAX_BYTES => sink.short(ShortWord::pack(word.as_bytes())),
         _ => pieces(word, |piece| sink.long(piece.as_bytes())),
     }
 }
@@ -301,11 +303,11 @@ fn hand(word: &str, sink: &mut impl Sink) {
 pub(super) fn pieces(word: &str, mut take: impl FnMut(&str)) {
     let mut rest = word;
     loop {
-        let end = rest.floor_char_boundary(LONGEST);
+        let end = rest.floor_char_boundary(MAX_WORD_BYTES);
         take(&rest[..end]);
         if end == rest.len() {
             return;
         }
-        rest = &rest[rest.floor_char_boundary(STRIDE)..];
+        rest = &rest[rest.floor_char_boundary(PIECE_STRIDE_BYTES)..];
     }
 }

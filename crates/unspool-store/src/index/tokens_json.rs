@@ -7,17 +7,17 @@
 //! Invalid JSON is split on a best-effort basis; it never fails.
 
 use super::masks::{byte_mask, escaped_mask};
-use super::tokens::{Chain, Short, Sink, Tokeniser};
+use super::tokens::{Base64Chain, ShortWord, Tokeniser, WordSink};
 
 const ESCAPE: usize = "\\u0000".len();
-const TRUE: Short = Short::pack(b"true");
-const FALSE: Short = Short::pack(b"false");
-const NULL: Short = Short::pack(b"null");
+const TRUE: ShortWord = ShortWord::pack(b"true");
+const FALSE: ShortWord = ShortWord::pack(b"false");
+const NULL: ShortWord = ShortWord::pack(b"null");
 
 impl Tokeniser {
     /// The words of raw JSON.
-    pub fn json(&mut self, raw: &str, sink: &mut impl Sink) {
-        self.scan::<true>(raw, &mut Chain::default(), sink);
+    pub fn json(&mut self, raw: &str, sink: &mut impl WordSink) {
+        self.scan::<true>(raw, &mut Base64Chain::default(), sink);
     }
 
     /// A run that contains `\u`, ends at `end` and may continue the chain.
@@ -26,8 +26,8 @@ impl Tokeniser {
         run: &str,
         linked: bool,
         end: usize,
-        chain: &mut Chain,
-        sink: &mut impl Sink,
+        chain: &mut Base64Chain,
+        sink: &mut impl WordSink,
     ) {
         let mut text = std::mem::take(&mut self.unescaped);
         text.clear();
@@ -36,13 +36,13 @@ impl Tokeniser {
             // Position -1, just before the first byte.
             chain.end = usize::MAX;
         } else {
-            *chain = Chain::default();
+            *chain = Base64Chain::default();
         }
         self.scan::<false>(&text, chain, sink);
         if chain.end == text.len() {
             chain.end = end;
         } else {
-            *chain = Chain::default();
+            *chain = Base64Chain::default();
         }
         self.unescaped = text;
     }
@@ -108,7 +108,7 @@ impl Escapes {
     /// True for `true`, `false` and `null` outside strings. They are not indexed: nobody searches
     /// for them, and they would be in every document.
     #[inline]
-    pub(super) fn is_literal(&mut self, word: Short, bytes: &[u8], start: usize) -> bool {
+    pub(super) fn is_literal(&mut self, word: ShortWord, bytes: &[u8], start: usize) -> bool {
         let literal = (word == TRUE) | (word == FALSE) | (word == NULL);
         literal && !self.is_quoted(bytes, start)
     }

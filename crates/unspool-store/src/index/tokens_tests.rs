@@ -2,7 +2,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 use super::model::{naive_words, text, words_of_json, words_of_text};
-use super::tokens::{INSIDE, pieces};
+use super::tokens::{MAX_INFIX_BYTES, pieces};
 
 /// The index words of the naive words.
 fn expected(text: &str) -> Vec<String> {
@@ -121,14 +121,14 @@ proptest! {
     }
 
     #[test]
-    fn anything_short_inside_a_long_word_stands_in_a_piece(word in "[a-zé中]{1,300}", start in 0..300usize, length in 1..=INSIDE) {
+    fn anything_short_inside_a_long_word_stands_in_a_piece(word in "[a-zé中]{1,300}", start in 0..300usize, length in 1..=MAX_INFIX_BYTES) {
         let start = word.floor_char_boundary(start);
         let end = word.floor_char_boundary(start + length);
         let mut all = Vec::new();
         pieces(&word, |piece| all.push(piece.to_owned()));
         prop_assert!(all.iter().any(|piece| piece.contains(&word[start..end])));
         prop_assert!(all.iter().all(|piece| piece.len() <= 64));
-        let tail = word.ceil_char_boundary(word.len().saturating_sub(INSIDE));
+        let tail = word.ceil_char_boundary(word.len().saturating_sub(MAX_INFIX_BYTES));
         prop_assert!(all.last().unwrap().ends_with(&word[tail..]));
         prop_assert!(word.starts_with(all.first().unwrap().as_str()));
     }

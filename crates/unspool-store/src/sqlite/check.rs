@@ -7,42 +7,42 @@ use unspool_core::part::{Kind, Part};
 use unspool_core::session::{Session, Turn};
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::blocks::Blocks;
-use super::derived::{
-    PART, PART_SUMS, SESSION, STEP_SUMS, TURN, TURN_SUMS, first_prompt, models_of, named, names_of,
-    of_part, of_session, of_turn, stored_names,
+use super::block_store::Blocks;
+use super::derived_columns::{
+    PART, PART_SUMS, SESSION, STEP_SUMS, TURN, TURN_SUMS, first_prompt, models_of, names_of,
+    part_values, prompt_and_models, session_values, stored_names, turn_values,
 };
 use super::load::Loader;
 use crate::batch::agents;
-use crate::contract::{Checked, StoreError};
-use crate::index::{Piece, Retrace, Sheet, merge};
-use crate::rows::{Row, is_settled};
-use crate::words::texts;
+use crate::index::{BitmapRebuilder, NgramBitmap, SegmentItem, merge};
+use crate::rows::{RowId, is_settled};
+use crate::searchable::texts;
+use crate::store::{CheckReport, StoreError};
 
 /// Problems beyond this number are counted but not listed.
-const TOLD: usize = 100;
+const MAX_PROBLEMS: usize = 100;
 
-pub fn check(connection: &Connection) -> Result<Checked, StoreError> {
-    let mut checked = Checked::default();
+pub fn check(connection: &Connection) -> Result<CheckReport, StoreError> {
+    let mut report = CheckReport::default();
     let mut integrity = connection.prepare("PRAGMA integrity_check(100)")?;
     let mut rows = integrity.query([])?;
     while let Some(row) = rows.next()? {
-        let told: String = row.get(0)?;
-        if told != "ok" {
-            checked.problem(told);
+        let found: String = row.get(0)?;
+        if found != "ok" {
+            report.problem(found);
         }
     }
-    for look in [references, sessions, turns, parts, sheets, contents, sums] {
-        match look(connection, &mut checked) {
+    for step in [references, sessions, turns, parts, bitmaps, contents, sums] {
+        match step(connection, &mut report) {
             Ok(()) => {}
             // Damage is what this function reports: continue with the other checks.
             Err(StoreError::Bare(error)) if is_damage(&error) => {
-                checked.problem(format!("a table cannot be read to its end: {error}"));
+                report.problem(format!("a table cannot be read to its end: {error}"));
             }
             Err(error) => return Err(error),
         }
     }
-    Ok(checked)
+    Ok(report)
 }
 
 /// True if the error means a damaged file, not a disk error or a lock of another program.
@@ -51,59 +51,59 @@ fn is_damage(error: &rusqlite::Error) -> bool {
     matches!(code, None | Some(ErrorCode::DatabaseCorrupt | ErrorCode::Unknown))
 }
 
-fn references(connection: &Connection, checked: &mut Checked) -> Result<(), StoreError> {
+fn references(connection: &Connection, report: &mut CheckReport) -> Result<(), StoreError> {
     let mut statement = connection.prepare("PRAGMA foreign_key_check")?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         let (table, to): (String, String) = (row.get(0)?, row.get(2)?);
-        checked.problem(format!("a row of {table} references a missing row of {to}"));
+        report.problem(format!("a row of {table} references a missing row of {to}"));
     }
     Ok(())
 }
 
-fn sessions(connection: &Connection, checked: &mut Checked) -> Result<(), StoreError> {
+fn sessions(connection: &Connection, report: &mut CheckReport) -> Result<(), StoreError> {
     let mut statement = connection.prepare("SELECT row, id, head FROM session")?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
-        checked.sessions += 1;
-        let (number, id): (Row, String) = (row.get(0)?, row.get(1)?);
+        report.sessions += 1;
+        let (number, id): (RowId, String) = (row.get(0)?, row.get(1)?);
         let Ok(session) = serde_json::from_str::<Session>(row.get_ref(2)?.as_str()?) else {
-            checked.problem(format!("the head of session {id} cannot be read"));
+            report.problem(format!("the head of session {id} cannot be read"));
             continue;
         };
         let title = (first_prompt(connection, number)?, models_of(connection, number)?);
-        if SESSION.said(connection, number)? != of_session(&session)
-            || named(connection, number)? != title
+        if SESSION.stored(connection, number)? != session_values(&session)
+            || prompt_and_models(connection, number)? != title
         {
-            checked.problem(format!("the columns of session {id} differ from its head"));
+            report.problem(format!("the columns of session {id} differ from its head"));
         }
     }
     Ok(())
 }
 
-fn turns(connection: &Connection, checked: &mut Checked) -> Result<(), StoreError> {
+fn turns(connection: &Connection, report: &mut CheckReport) -> Result<(), StoreError> {
     let loader = Loader::new(connection);
     let mut statement = connection.prepare("SELECT row, id, head FROM turn")?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
-        checked.turns += 1;
-        let (number, id): (Row, String) = (row.get(0)?, row.get(1)?);
+        report.turns += 1;
+        let (number, id): (RowId, String) = (row.get(0)?, row.get(1)?);
         let Ok(turn) = serde_json::from_str::<Turn>(row.get_ref(2)?.as_str()?) else {
-            checked.problem(format!("the head of turn {id} cannot be read"));
+            report.problem(format!("the head of turn {id} cannot be read"));
             continue;
         };
-        if TURN.said(connection, number)? != of_turn(&turn) {
-            checked.problem(format!("the columns of turn {id} differ from its head"));
+        if TURN.stored(connection, number)? != turn_values(&turn) {
+            report.problem(format!("the columns of turn {id} differ from its head"));
         }
         match loader.steps(number) {
             Ok(steps) => {
                 let names: FxHashSet<u64> = stored_names(connection, number)?.into_iter().collect();
-                let mut told = steps.iter().filter(|step| !step.name.is_local());
-                if told.any(|step| !names.contains(&step.name.digest())) {
-                    checked.problem(format!("turn {id} lacks the name of one of its steps"));
+                let mut found = steps.iter().filter(|step| !step.name.is_local());
+                if found.any(|step| !names.contains(&step.name.digest())) {
+                    report.problem(format!("turn {id} lacks the name of one of its steps"));
                 }
             }
-            Err(error) => checked.problem(format!("a step of turn {id} cannot be read: {error}")),
+            Err(error) => report.problem(format!("a step of turn {id} cannot be read: {error}")),
         }
     }
     let mut doubled = connection.prepare(
@@ -111,17 +111,17 @@ fn turns(connection: &Connection, checked: &mut Checked) -> Result<(), StoreErro
          GROUP BY turn.session, turn.number HAVING count(*) > 1",
     )?;
     for id in doubled.query_map([], |row| row.get::<_, String>(0))? {
-        checked.problem(format!("two turns of session {} have the same number", id?));
+        report.problem(format!("two turns of session {} have the same number", id?));
     }
     Ok(())
 }
 
 /// Reads every payload and compares the derived columns, names and index entries (R-001-09).
-fn parts(connection: &Connection, checked: &mut Checked) -> Result<(), StoreError> {
-    let indexed = match Indexed::of(connection) {
+fn parts(connection: &Connection, report: &mut CheckReport) -> Result<(), StoreError> {
+    let indexed = match IndexedParts::of(connection) {
         Err(StoreError::Index(error)) => {
-            checked.problem(format!("the search index cannot be read: {error}"));
-            Indexed::default()
+            report.problem(format!("the search index cannot be read: {error}"));
+            IndexedParts::default()
         }
         indexed => indexed?,
     };
@@ -133,13 +133,13 @@ fn parts(connection: &Connection, checked: &mut Checked) -> Result<(), StoreErro
     )?;
     let mut rows = statement.query([])?;
     let mut names: FxHashSet<u64> = FxHashSet::default();
-    let mut last: Option<(Row, i64)> = None;
+    let mut last: Option<(RowId, i64)> = None;
     while let Some(row) = rows.next()? {
-        let (number, id): (Row, String) = (row.get(0)?, row.get(1)?);
-        let (turn, place): (Row, i64) = (row.get(2)?, row.get(3)?);
-        checked.parts += 1;
+        let (number, id): (RowId, String) = (row.get(0)?, row.get(1)?);
+        let (turn, place): (RowId, i64) = (row.get(2)?, row.get(3)?);
+        report.parts += 1;
         if last == Some((turn, place)) {
-            checked.problem(format!("part {id} has the place of another part"));
+            report.problem(format!("part {id} has the place of another part"));
         }
         if last.is_none_or(|(last, _)| last != turn) {
             names = stored_names(connection, turn)?.into_iter().collect();
@@ -149,65 +149,65 @@ fn parts(connection: &Connection, checked: &mut Checked) -> Result<(), StoreErro
             Ok(Some(loaded)) => loaded.part,
             Ok(None) => continue,
             Err(error) => {
-                checked.problem(format!("part {id} cannot be read: {error}"));
+                report.problem(format!("part {id} cannot be read: {error}"));
                 continue;
             }
         };
-        if PART.said(connection, number)? != of_part(&part)
-            || !has_its_agents(connection, number, &part, row.get_ref(4)?.as_str()?)?
+        if PART.stored(connection, number)? != part_values(&part)
+            || !agents_match(connection, number, &part, row.get_ref(4)?.as_str()?)?
         {
-            checked.problem(format!("the columns of part {id} differ from its payload"));
+            report.problem(format!("the columns of part {id} differ from its payload"));
         }
         if names_of(&part).any(|name| !names.contains(&name)) {
-            checked.problem(format!("the turn of part {id} lacks one of its names"));
+            report.problem(format!("the turn of part {id} lacks one of its names"));
         }
         if !part.origin.foreign && !indexed.has(number, &part) {
-            checked.problem(format!("the words of part {id} are not in the index"));
+            report.problem(format!("the words of part {id} are not in the index"));
         }
     }
     Ok(())
 }
 
 /// True if the `agent` rows of a part match its payload.
-fn has_its_agents(
+fn agents_match(
     connection: &Connection,
-    row: Row,
+    row: RowId,
     part: &Part,
     agent: &str,
 ) -> Result<bool, StoreError> {
     if part.body.kind() != Kind::Agent {
         return Ok(true);
     }
-    let mut told = agents(agent, &part.body);
-    told.sort_by(|one, other| one.0.cmp(&other.0));
-    told.dedup_by(|one, other| one.0 == other.0);
+    let mut found = agents(agent, &part.body);
+    found.sort_by(|one, other| one.0.cmp(&other.0));
+    found.dedup_by(|one, other| one.0 == other.0);
     let mut statement = connection.prepare_cached(
         "SELECT agent_id, call_id, session FROM agent WHERE part = ?1 ORDER BY agent_id",
     )?;
     let stored: Vec<(String, String, String)> = statement
         .query_map([row], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
         .collect::<Result<_, _>>()?;
-    let told = told.into_iter().map(|(id, call, session)| (id, call, session.to_string()));
-    Ok(told.eq(stored))
+    let found = found.into_iter().map(|(id, call, session)| (id, call, session.to_string()));
+    Ok(found.eq(stored))
 }
 
 /// A bit set of the parts in the index, by row number.
 #[derive(Default)]
-struct Indexed {
+struct IndexedParts {
     bits: Vec<u64>,
 }
 
-impl Indexed {
-    fn of(connection: &Connection) -> Result<Indexed, StoreError> {
-        let newest: Option<Row> =
+impl IndexedParts {
+    fn of(connection: &Connection) -> Result<IndexedParts, StoreError> {
+        let newest: Option<RowId> =
             connection.query_row("SELECT max(row) FROM part", [], |row| row.get(0))?;
         let pages = newest.and_then(|row| usize::try_from(row / 64 + 1).ok());
-        let mut indexed = Indexed { bits: vec![0; pages.unwrap_or_default()] };
+        let mut indexed = IndexedParts { bits: vec![0; pages.unwrap_or_default()] };
         let mut waiting = connection.prepare("SELECT part FROM unindexed")?;
-        for part in waiting.query_map([], |row| row.get::<_, Row>(0))? {
+        for part in waiting.query_map([], |row| row.get::<_, RowId>(0))? {
             indexed.add(part? as u64);
         }
-        let segments: Vec<Row> = connection
+        let segments: Vec<RowId> = connection
             .prepare("SELECT row FROM segment")?
             .query_map([], |row| row.get(0))?
             .collect::<Result<_, _>>()?;
@@ -217,7 +217,7 @@ impl Indexed {
             indexed.add(document);
             false
         };
-        merge(sources, &mut pass, &mut |_: Piece| Ok::<(), StoreError>(()))?;
+        merge(sources, &mut pass, &mut |_: SegmentItem| Ok::<(), StoreError>(()))?;
         Ok(indexed)
     }
 
@@ -226,7 +226,7 @@ impl Indexed {
     }
 
     fn add(&mut self, document: u64) {
-        let (page, bit) = Indexed::place(document);
+        let (page, bit) = IndexedParts::place(document);
         // A deleted part may still be in a segment.
         if let Some(bits) = self.bits.get_mut(page) {
             *bits |= bit;
@@ -234,26 +234,26 @@ impl Indexed {
     }
 
     /// True if a part is indexed or has no words to index.
-    fn has(&self, row: Row, part: &Part) -> bool {
-        let (page, bit) = Indexed::place(row as u64);
-        let known = self.bits.get(page).is_some_and(|bits| bits & bit != 0);
+    fn has(&self, row: RowId, part: &Part) -> bool {
+        let (page, bit) = IndexedParts::place(row as u64);
+        let is_indexed = self.bits.get(page).is_some_and(|bits| bits & bit != 0);
         let has_words = |text: &str| text.chars().any(char::is_alphanumeric);
-        known || (is_settled(part) && !texts(&part.body).iter().any(|text| has_words(text)))
+        is_indexed || (is_settled(part) && !texts(&part.body).iter().any(|text| has_words(text)))
     }
 }
 
 /// Compares the stored n-gram bitmaps with the words of their blocks. A missing bit would hide
 /// matches from fragment searches.
-fn sheets(connection: &Connection, checked: &mut Checked) -> Result<(), StoreError> {
-    let segments: Vec<Row> = connection
+fn bitmaps(connection: &Connection, report: &mut CheckReport) -> Result<(), StoreError> {
+    let segments: Vec<RowId> = connection
         .prepare("SELECT row FROM segment")?
         .query_map([], |row| row.get(0))?
         .collect::<Result<_, _>>()?;
     for segment in segments {
-        match has_its_sheets(connection, segment) {
+        match bitmaps_match(connection, segment) {
             Ok(true) => {}
             Ok(false) => {
-                checked.problem(format!("the n-gram bitmaps of segment {segment} are wrong"));
+                report.problem(format!("the n-gram bitmaps of segment {segment} are wrong"));
             }
             // `parts` has reported the corrupt index.
             Err(StoreError::Index(_)) => {}
@@ -263,12 +263,12 @@ fn sheets(connection: &Connection, checked: &mut Checked) -> Result<(), StoreErr
     Ok(())
 }
 
-fn has_its_sheets(connection: &Connection, segment: Row) -> Result<bool, StoreError> {
+fn bitmaps_match(connection: &Connection, segment: RowId) -> Result<bool, StoreError> {
     let mut stored = connection
         .prepare_cached("SELECT bits FROM word_runs WHERE segment = ?1 ORDER BY sheet, slice")?;
     let mut stored = stored.query([segment])?;
-    let mut is_stored = |sheet: Sheet| -> Result<bool, StoreError> {
-        for slice in sheet.slices {
+    let mut is_stored = |bitmap: NgramBitmap| -> Result<bool, StoreError> {
+        for slice in bitmap.slices {
             match stored.next()? {
                 Some(row) if row.get_ref(0)?.as_blob()? == slice => {}
                 Some(_) | None => return Ok(false),
@@ -279,10 +279,10 @@ fn has_its_sheets(connection: &Connection, segment: Row) -> Result<bool, StoreEr
     let mut words = connection
         .prepare_cached("SELECT words FROM word_block WHERE segment = ?1 ORDER BY number")?;
     let mut rows = words.query([segment])?;
-    let mut made = Retrace::default();
+    let mut made = BitmapRebuilder::default();
     while let Some(row) = rows.next()? {
-        if let Some(sheet) = made.add(row.get_ref(0)?.as_blob()?)?
-            && !is_stored(sheet)?
+        if let Some(bitmap) = made.add(row.get_ref(0)?.as_blob()?)?
+            && !is_stored(bitmap)?
         {
             return Ok(false);
         }
@@ -300,7 +300,7 @@ fn has_its_sheets(connection: &Connection, segment: Row) -> Result<bool, StoreEr
 }
 
 /// Compares every large payload with its digest.
-fn contents(connection: &Connection, checked: &mut Checked) -> Result<(), StoreError> {
+fn contents(connection: &Connection, report: &mut CheckReport) -> Result<(), StoreError> {
     let mut loader = Loader::new(connection);
     let mut statement = connection.prepare("SELECT row, digest FROM content ORDER BY chunk")?;
     let mut rows = statement.query([])?;
@@ -309,33 +309,33 @@ fn contents(connection: &Connection, checked: &mut Checked) -> Result<(), StoreE
         let Ok((chunk, range)) = loader.content(row.get(0)?) else { continue };
         let Some(content) = chunk.get(range) else { continue };
         if row.get_ref(1)?.as_blob()? != xxh3_128(content).to_be_bytes() {
-            let number: Row = row.get(0)?;
-            checked.problem(format!("content {number} does not match its digest"));
+            let number: RowId = row.get(0)?;
+            report.problem(format!("content {number} does not match its digest"));
         }
     }
     Ok(())
 }
 
 /// Compares every sum with its rows.
-fn sums(connection: &Connection, checked: &mut Checked) -> Result<(), StoreError> {
+fn sums(connection: &Connection, report: &mut CheckReport) -> Result<(), StoreError> {
     for (table, (sums, of)) in [("turn", PART_SUMS), ("turn", STEP_SUMS), ("session", TURN_SUMS)] {
         let sql = format!("SELECT id FROM {table} WHERE {sums} IS NOT {of}");
         let mut wrong = connection.prepare(&sql)?;
         for id in wrong.query_map([], |row| row.get::<_, String>(0))? {
-            checked.problem(format!("the sums of {table} {} are wrong", id?));
+            report.problem(format!("the sums of {table} {} are wrong", id?));
         }
     }
     let mut doubled = connection
         .prepare("SELECT id FROM part GROUP BY turn, id HAVING count(*) > 1 LIMIT 100")?;
     for id in doubled.query_map([], |row| row.get::<_, String>(0))? {
-        checked.problem(format!("part {} is stored twice", id?));
+        report.problem(format!("part {} is stored twice", id?));
     }
     Ok(())
 }
 
-impl Checked {
+impl CheckReport {
     fn problem(&mut self, what: String) {
-        if self.problems.len() < TOLD {
+        if self.problems.len() < MAX_PROBLEMS {
             self.problems.push(what);
         }
         self.count += 1;

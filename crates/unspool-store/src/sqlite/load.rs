@@ -12,23 +12,23 @@ use unspool_core::part::{Body, Part, Place};
 use unspool_core::session::{Provenance, Step, Turn, Usage};
 use unspool_core::telling::{Name, Positions};
 
-use crate::contract::{StoreError, StoredTurn};
-use crate::pack::{self, Columns, Extent};
-use crate::rows::Row;
+use crate::pack::{self, Extent, PartKey};
+use crate::rows::RowId;
+use crate::store::{StoreError, StoredTurn};
 
 /// How many decompressed chunks to cache. The parts of a turn mostly lie in one or two.
-const KEPT_CHUNKS: usize = 4;
+const MAX_CACHED_CHUNKS: usize = 4;
 
 /// Loads parts and caches the last decompressed chunks.
 pub struct Loader<'c> {
     pub connection: &'c Connection,
-    chunks: FxHashMap<Row, Arc<Vec<u8>>>,
-    order: Vec<Row>,
+    chunks: FxHashMap<RowId, Arc<Vec<u8>>>,
+    order: Vec<RowId>,
 }
 
 /// A part with its row number.
-pub struct Loaded {
-    pub row: Row,
+pub struct LoadedPart {
+    pub row: RowId,
     pub user: bool,
     pub open: bool,
     pub part: Part,
@@ -40,20 +40,20 @@ const PART: &str = "SELECT part.row, place, id, role, step, text, chunk, at, siz
     payload FROM part LEFT JOIN journal ON journal.part = part.row";
 
 struct Raw {
-    row: Row,
+    row: RowId,
     place: i64,
     id: String,
     user: bool,
     step: Option<String>,
     text: Option<String>,
-    chunk: Option<Row>,
+    chunk: Option<RowId>,
     at: Option<i64>,
     size: Option<i64>,
-    content: Option<Row>,
+    content: Option<RowId>,
     payload: Option<Vec<u8>>,
 }
 
-impl Loaded {
+impl LoadedPart {
     /// The result, if it was left out.
     pub fn left_out(&self) -> Option<Cow<'_, str>> {
         let (chunk, range) = self.left_out.as_ref()?;
@@ -83,11 +83,15 @@ impl<'c> Loader<'c> {
     }
 
     /// One part, by its row.
-    pub fn part(&mut self, row: Row) -> Result<Option<Loaded>, StoreError> {
-        self.part_to(row, Extent::Whole)
+    pub fn part(&mut self, row: RowId) -> Result<Option<LoadedPart>, StoreError> {
+        self.part_with_extent(row, Extent::Whole)
     }
 
-    fn part_to(&mut self, row: Row, extent: Extent) -> Result<Option<Loaded>, StoreError> {
+    fn part_with_extent(
+        &mut self,
+        row: RowId,
+        extent: Extent,
+    ) -> Result<Option<LoadedPart>, StoreError> {
         let sql = format!("{PART} WHERE part.row = ?1");
         let found = self.connection.prepare_cached(&sql)?.query_row([row], raw).optional()?;
         found.map(|raw| self.open(raw, extent)).transpose()
@@ -95,18 +99,22 @@ impl<'c> Loader<'c> {
 
     /// One part, or None if it is missing or damaged: one bad part must not block access to all
     /// others. `check` reports it.
-    pub fn readable(&mut self, row: Row) -> Result<Option<Loaded>, StoreError> {
-        self.readable_to(row, Extent::Whole)
+    pub fn part_if_readable(&mut self, row: RowId) -> Result<Option<LoadedPart>, StoreError> {
+        self.part_if_readable_with(row, Extent::Whole)
     }
 
     /// The same, with an extent.
-    pub fn readable_to(&mut self, row: Row, extent: Extent) -> Result<Option<Loaded>, StoreError> {
-        let found = self.part_to(row, extent);
+    pub fn part_if_readable_with(
+        &mut self,
+        row: RowId,
+        extent: Extent,
+    ) -> Result<Option<LoadedPart>, StoreError> {
+        let found = self.part_with_extent(row, extent);
         if let Err(StoreError::Packed(_)) = found { Ok(None) } else { found }
     }
 
     /// The parts of a turn in order, the user's message first.
-    pub fn parts(&mut self, turn: Row) -> Result<Vec<Loaded>, StoreError> {
+    pub fn parts(&mut self, turn: RowId) -> Result<Vec<LoadedPart>, StoreError> {
         let sql = format!("{PART} WHERE turn = ?1 ORDER BY place");
         let raws: Vec<Raw> = self
             .connection
@@ -117,7 +125,7 @@ impl<'c> Loader<'c> {
     }
 
     /// The user's message of a turn.
-    pub fn user(&mut self, turn: Row) -> Result<Vec<Body>, StoreError> {
+    pub fn user(&mut self, turn: RowId) -> Result<Vec<Body>, StoreError> {
         let sql = format!("{PART} WHERE turn = ?1 AND place < 0 ORDER BY place");
         let mut statement = self.connection.prepare_cached(&sql)?;
         let raws: Vec<Raw> = statement.query_map([turn], raw)?.collect::<Result<_, _>>()?;
@@ -125,8 +133,8 @@ impl<'c> Loader<'c> {
         bodies.collect()
     }
 
-    fn open(&mut self, raw: Raw, extent: Extent) -> Result<Loaded, StoreError> {
-        let columns = Columns {
+    fn open(&mut self, raw: Raw, extent: Extent) -> Result<LoadedPart, StoreError> {
+        let columns = PartKey {
             id: PartId(id(&raw.id)?),
             place: Place(raw.place),
             step: raw.step.as_deref().map(id).transpose()?.map(StepId),
@@ -135,10 +143,10 @@ impl<'c> Loader<'c> {
             Some(row) => Some(self.content(row)?),
             None => None,
         };
-        let left_out = large.clone().filter(|_| extent == Extent::ButResult);
+        let left_out = large.clone().filter(|_| extent == Extent::WithoutResult);
         let large = large
             .as_ref()
-            .map(|(chunk, range)| chunk.get(range.clone()).ok_or(pack::PackError::Short));
+            .map(|(chunk, range)| chunk.get(range.clone()).ok_or(pack::PackError::Truncated));
         let large = large.transpose()?;
         let open = raw.payload.is_some();
         let part = match (raw.payload, raw.chunk, raw.at, raw.size) {
@@ -147,17 +155,17 @@ impl<'c> Loader<'c> {
                 let chunk = self.chunk(chunk)?;
                 let (at, size) = (at as usize, size as usize);
                 let rest = at.checked_add(size).and_then(|end| chunk.get(at..end));
-                let rest = rest.ok_or(pack::PackError::Short)?;
+                let rest = rest.ok_or(pack::PackError::Truncated)?;
                 pack::unpack(columns, rest, raw.text, large, extent)?
             }
-            (None, _, _, _) => return Err(pack::PackError::Short.into()),
+            (None, _, _, _) => return Err(pack::PackError::Truncated.into()),
         };
-        Ok(Loaded { row: raw.row, user: raw.user, open, part, left_out })
+        Ok(LoadedPart { row: raw.row, user: raw.user, open, part, left_out })
     }
 
     /// The chunk and range of a large payload.
-    pub fn content(&mut self, row: Row) -> Result<(Arc<Vec<u8>>, Range<usize>), StoreError> {
-        let (chunk, at, size): (Row, usize, usize) = self
+    pub fn content(&mut self, row: RowId) -> Result<(Arc<Vec<u8>>, Range<usize>), StoreError> {
+        let (chunk, at, size): (RowId, usize, usize) = self
             .connection
             .prepare_cached("SELECT chunk, at, size FROM content WHERE row = ?1")?
             .query_row([row], |row| {
@@ -165,19 +173,19 @@ impl<'c> Loader<'c> {
                 Ok((row.get(0)?, number(1)?, number(2)?))
             })
             .optional()?
-            .ok_or(pack::PackError::Short)?;
+            .ok_or(pack::PackError::Truncated)?;
         Ok((self.chunk(chunk)?, at..at.saturating_add(size)))
     }
 
-    fn chunk(&mut self, row: Row) -> Result<Arc<Vec<u8>>, StoreError> {
+    fn chunk(&mut self, row: RowId) -> Result<Arc<Vec<u8>>, StoreError> {
         if let Some(chunk) = self.chunks.get(&row) {
             return Ok(chunk.clone());
         }
         let mut find = self.connection.prepare_cached("SELECT data FROM chunk WHERE row = ?1")?;
         let mut rows = find.query([row])?;
-        let Some(found) = rows.next()? else { return Err(pack::PackError::Short.into()) };
-        let chunk = Arc::new(pack::unpress(found.get_ref(0)?.as_blob()?)?);
-        if self.order.len() >= KEPT_CHUNKS {
+        let Some(found) = rows.next()? else { return Err(pack::PackError::Truncated.into()) };
+        let chunk = Arc::new(pack::decompress(found.get_ref(0)?.as_blob()?)?);
+        if self.order.len() >= MAX_CACHED_CHUNKS {
             self.chunks.remove(&self.order.remove(0));
         }
         self.order.push(row);
@@ -186,7 +194,7 @@ impl<'c> Loader<'c> {
     }
 
     /// A turn with its steps and all parts.
-    pub fn turn(&mut self, row: Row, head: &str) -> Result<StoredTurn, StoreError> {
+    pub fn turn(&mut self, row: RowId, head: &str) -> Result<StoredTurn, StoreError> {
         let mut turn: Turn = serde_json::from_str(head).map_err(pack::PackError::from)?;
         turn.steps = self.steps(row)?;
         let mut stored =
@@ -207,12 +215,12 @@ impl<'c> Loader<'c> {
     }
 
     /// The steps of a turn, or none if they are damaged.
-    pub fn readable_steps(&self, turn: Row) -> Result<Vec<Step>, StoreError> {
+    pub fn steps_if_readable(&self, turn: RowId) -> Result<Vec<Step>, StoreError> {
         let found = self.steps(turn);
         if let Err(StoreError::Packed(_)) = found { Ok(Vec::new()) } else { found }
     }
 
-    pub fn steps(&self, turn: Row) -> Result<Vec<Step>, StoreError> {
+    pub fn steps(&self, turn: RowId) -> Result<Vec<Step>, StoreError> {
         let mut statement = self.connection.prepare_cached(
             "SELECT id, model, input, output, cache_read, cache_write, reasoning, cache_write_1h,
                  stop_reason, origin FROM step WHERE turn = ?1 ORDER BY number",
@@ -264,5 +272,5 @@ pub fn usage(row: &SqlRow<'_>, from: usize) -> rusqlite::Result<Usage> {
 }
 
 pub fn id(text: &str) -> Result<Id, StoreError> {
-    text.parse().map_err(|_| StoreError::Packed(pack::PackError::Short))
+    text.parse().map_err(|_| StoreError::Packed(pack::PackError::Truncated))
 }

@@ -5,16 +5,16 @@ use std::path::Path;
 
 use rusqlite::Connection;
 
-use crate::contract::StoreError;
+use crate::store::StoreError;
 
 /// Migration n takes the schema from version n to n + 1. Never change a released one.
 const MIGRATIONS: &[&str] =
     &[include_str!("schema.sql"), include_str!("hour_cache.sql"), include_str!("last_heard.sql")];
 
 /// "Unsp": the SQLite application id, which `file` also shows.
-const APPLICATION: i32 = 0x556e_7370;
+const APPLICATION_ID: i32 = 0x556e_7370;
 
-pub const NEWEST: usize = MIGRATIONS.len();
+pub const SCHEMA_VERSION: usize = MIGRATIONS.len();
 
 /// Migrates the database to the current schema version.
 pub fn migrate(connection: &Connection, path: &Path) -> Result<(), StoreError> {
@@ -22,7 +22,7 @@ pub fn migrate(connection: &Connection, path: &Path) -> Result<(), StoreError> {
     while let Some(migration) = MIGRATIONS.get(version) {
         version += 1;
         let script = format!(
-            "BEGIN IMMEDIATE;\n{migration}\nPRAGMA application_id = {APPLICATION};\n\
+            "BEGIN IMMEDIATE;\n{migration}\nPRAGMA application_id = {APPLICATION_ID};\n\
              PRAGMA user_version = {version};\nCOMMIT;"
         );
         connection.execute_batch(&script).map_err(|error| {
@@ -42,13 +42,17 @@ pub fn check_version(connection: &Connection, path: &Path) -> Result<usize, Stor
     let tables: i64 = connection
         .query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get(0))
         .map_err(at)?;
-    let ours = application == i64::from(APPLICATION);
+    let ours = application == i64::from(APPLICATION_ID);
     if !ours && (tables > 0 || application != 0 || version != 0) {
         return Err(StoreError::Foreign(path.to_owned()));
     }
     let version = usize::try_from(version).unwrap_or_default();
-    if version > NEWEST {
-        return Err(StoreError::Newer { path: path.to_owned(), version, known: NEWEST });
+    if version > SCHEMA_VERSION {
+        return Err(StoreError::Newer {
+            path: path.to_owned(),
+            version,
+            supported: SCHEMA_VERSION,
+        });
     }
     Ok(version)
 }
@@ -59,7 +63,7 @@ mod tests {
 
     use rusqlite::Connection;
 
-    use super::{APPLICATION, MIGRATIONS, NEWEST, check_version, migrate};
+    use super::{APPLICATION_ID, MIGRATIONS, SCHEMA_VERSION, check_version, migrate};
 
     /// Migrating from any earlier version gives the same tables as a fresh database.
     #[test]
@@ -74,15 +78,15 @@ mod tests {
         let path = Path::new("here");
         let fresh = Connection::open_in_memory().unwrap();
         migrate(&fresh, path).unwrap();
-        for version in 1..=NEWEST {
+        for version in 1..=SCHEMA_VERSION {
             let old = Connection::open_in_memory().unwrap();
             for migration in &MIGRATIONS[..version] {
                 old.execute_batch(migration).unwrap();
             }
-            old.pragma_update(None, "application_id", APPLICATION).unwrap();
+            old.pragma_update(None, "application_id", APPLICATION_ID).unwrap();
             old.pragma_update(None, "user_version", version as i64).unwrap();
             migrate(&old, path).unwrap();
-            assert_eq!(check_version(&old, path).unwrap(), NEWEST);
+            assert_eq!(check_version(&old, path).unwrap(), SCHEMA_VERSION);
             assert_eq!(columns(&old), columns(&fresh), "from version {version}");
         }
     }

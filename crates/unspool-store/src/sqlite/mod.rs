@@ -2,21 +2,21 @@
 //! await the result. One connection writes and another reads. The database is in WAL mode, so
 //! readers never wait for the recorder.
 
-mod blocks;
+mod block_store;
 mod check;
-mod choices;
-mod derived;
-mod family;
+mod connection_thread;
+mod derived_columns;
+mod edits;
+mod facets;
+mod failures;
 mod load;
-mod manage;
+mod maintenance;
 mod migrate;
 mod read;
 mod search;
 mod stats;
-mod tidy;
-mod trouble;
+mod subagents;
 mod windows;
-mod worker;
 mod write;
 
 use std::path::{Path, PathBuf};
@@ -29,27 +29,27 @@ use unspool_core::part::{Part, Place};
 use unspool_core::session::Turn;
 use unspool_core::skeleton::Skeleton;
 
-use crate::choices::{Choices, ChoicesRequest};
-use crate::contract::{
-    Archived, Checked, Message, MessageFilter, NextRows, Prompt, Relative, SessionFilter,
-    SessionOutline, Store, StoreError, StoredSession, StoredTurn, StoredWarning, Tidy, TurnSize,
-    Window,
-};
-use crate::rows::{Batch, FileRow, Records, Row};
-use crate::search::{Findings, SearchRequest};
+use crate::facets::{Facets, FacetsRequest};
+use crate::rows::{Batch, FileRow, RowId, StoredRecordCounts};
+use crate::search::{SearchRequest, SearchResults};
 use crate::stats::{Stats, StatsRequest};
-use worker::Worker;
+use crate::store::{
+    CheckReport, Maintenance, MessageFilter, NextRows, SessionExport, SessionFilter,
+    SessionOutline, Store, StoreError, StoredMessage, StoredSession, StoredTurn, StoredWarning,
+    SubagentRef, TurnPrompt, TurnSize, TurnWindow,
+};
+use connection_thread::ConnectionThread;
 
 /// How long to wait while another process writes or does maintenance.
-const PATIENCE: Duration = Duration::from_secs(10);
+const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// An open archive.
 #[derive(Clone)]
 pub struct Sqlite {
     path: PathBuf,
     /// None when the archive is only read.
-    writer: Option<Worker>,
-    reader: Worker,
+    writer: Option<ConnectionThread>,
+    reader: ConnectionThread,
 }
 
 impl Sqlite {
@@ -75,8 +75,8 @@ impl Sqlite {
         connection.pragma_update(None, "journal_size_limit", 64 * 1024 * 1024).map_err(at)?;
         migrate::migrate(&connection, path)?;
         connection.pragma_update(None, "foreign_keys", true).map_err(at)?;
-        let writer = Worker::start(connection)?;
-        let reader = Worker::start(read_connection(path)?)?;
+        let writer = ConnectionThread::start(connection)?;
+        let reader = ConnectionThread::start(read_connection(path)?)?;
         Ok(Sqlite { path: path.to_owned(), writer: Some(writer), reader })
     }
 
@@ -91,7 +91,7 @@ impl Sqlite {
         connection
             .pragma_update(None, "mmap_size", 4_i64 << 30)
             .map_err(|error| StoreError::sqlite(path, error))?;
-        let reader = Worker::start(connection)?;
+        let reader = ConnectionThread::start(connection)?;
         Ok(Sqlite { path: path.to_owned(), writer: None, reader })
     }
 
@@ -100,7 +100,7 @@ impl Sqlite {
     }
 
     /// Runs work on the writing connection, after all work sent before.
-    async fn writing<T: Send + 'static>(
+    async fn run_on_writer<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Connection) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
@@ -109,7 +109,7 @@ impl Sqlite {
     }
 
     /// Runs work on the reading connection, in one transaction: it sees one snapshot.
-    async fn reading<T: Send + 'static>(
+    async fn run_on_reader<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
@@ -118,7 +118,7 @@ impl Sqlite {
     }
 
     /// Reads on the writing connection if there is one, so the recorder sees its own writes.
-    async fn reading_own<T: Send + 'static>(
+    async fn read_own_writes<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Connection) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
@@ -129,54 +129,54 @@ impl Sqlite {
 
 impl Store for Sqlite {
     async fn write(&self, batch: Batch) -> Result<(), StoreError> {
-        self.writing(move |connection| Ok(write::write(connection, batch)?)).await
+        self.run_on_writer(move |connection| Ok(write::write(connection, batch)?)).await
     }
 
     async fn next_rows(&self) -> Result<NextRows, StoreError> {
-        self.reading_own(|connection| read::next_rows(connection)).await
+        self.read_own_writes(|connection| read::next_rows(connection)).await
     }
 
-    async fn saved(&self, file: Row) -> Result<Option<String>, StoreError> {
-        self.reading_own(move |connection| read::saved(connection, file)).await
+    async fn saved(&self, file: RowId) -> Result<Option<String>, StoreError> {
+        self.read_own_writes(move |connection| read::saved(connection, file)).await
     }
 
     async fn files(&self) -> Result<Vec<FileRow>, StoreError> {
-        self.reading_own(|connection| read::files(connection)).await
+        self.read_own_writes(|connection| read::files(connection)).await
     }
 
     async fn outline(&self, id: SessionId) -> Result<Option<SessionOutline>, StoreError> {
-        self.reading_own(move |connection| read::outline(connection, id)).await
+        self.read_own_writes(move |connection| read::outline(connection, id)).await
     }
 
-    async fn turn(&self, session: Row, id: TurnId) -> Result<Option<StoredTurn>, StoreError> {
-        self.reading_own(move |connection| read::turn(connection, session, id)).await
+    async fn turn(&self, session: RowId, id: TurnId) -> Result<Option<StoredTurn>, StoreError> {
+        self.read_own_writes(move |connection| read::turn(connection, session, id)).await
     }
 
-    async fn part(&self, row: Row) -> Result<Option<Part>, StoreError> {
-        self.reading_own(move |connection| {
+    async fn part(&self, row: RowId) -> Result<Option<Part>, StoreError> {
+        self.read_own_writes(move |connection| {
             Ok(load::Loader::new(connection).part(row)?.map(|loaded| loaded.part))
         })
         .await
     }
 
     async fn is_deleted(&self, id: SessionId) -> Result<bool, StoreError> {
-        self.reading_own(move |connection| read::is_deleted(connection, id)).await
+        self.read_own_writes(move |connection| read::is_deleted(connection, id)).await
     }
 
     async fn sessions(&self, filter: SessionFilter) -> Result<Vec<StoredSession>, StoreError> {
-        self.reading(move |connection| read::sessions(connection, &filter)).await
+        self.run_on_reader(move |connection| read::sessions(connection, &filter)).await
     }
 
-    async fn choices(&self, request: ChoicesRequest) -> Result<Choices, StoreError> {
-        self.reading(move |connection| choices::choices(connection, &request)).await
+    async fn facets(&self, request: FacetsRequest) -> Result<Facets, StoreError> {
+        self.run_on_reader(move |connection| facets::facets(connection, &request)).await
     }
 
     async fn find(&self, text: String) -> Result<Vec<StoredSession>, StoreError> {
-        self.reading(move |connection| read::find(connection, &text)).await
+        self.run_on_reader(move |connection| read::find(connection, &text)).await
     }
 
-    async fn turns(&self, session: Row, window: Window) -> Result<Vec<Turn>, StoreError> {
-        self.reading(move |connection| {
+    async fn turns(&self, session: RowId, window: TurnWindow) -> Result<Vec<Turn>, StoreError> {
+        self.run_on_reader(move |connection| {
             let mut turns = read::turns(connection, session, window)?;
             for turn in &mut turns {
                 turn.parts.retain(|part| !part.origin.foreign);
@@ -186,64 +186,65 @@ impl Store for Sqlite {
         .await
     }
 
-    async fn sizes(&self, session: Row) -> Result<Vec<TurnSize>, StoreError> {
-        self.reading(move |connection| windows::sizes(connection, session)).await
+    async fn sizes(&self, session: RowId) -> Result<Vec<TurnSize>, StoreError> {
+        self.run_on_reader(move |connection| windows::sizes(connection, session)).await
     }
 
-    async fn prompts(&self, session: Row) -> Result<Vec<Prompt>, StoreError> {
-        self.reading(move |connection| windows::prompts(connection, session)).await
+    async fn prompts(&self, session: RowId) -> Result<Vec<TurnPrompt>, StoreError> {
+        self.run_on_reader(move |connection| windows::prompts(connection, session)).await
     }
 
-    async fn tools(&self, session: Row) -> Result<Vec<(String, u64)>, StoreError> {
-        self.reading(move |connection| windows::tools(connection, session)).await
+    async fn tools(&self, session: RowId) -> Result<Vec<(String, u64)>, StoreError> {
+        self.run_on_reader(move |connection| windows::tools(connection, session)).await
     }
 
-    async fn plans(&self, session: Row) -> Result<Vec<Part>, StoreError> {
-        self.reading(move |connection| windows::plans(connection, session)).await
+    async fn plans(&self, session: RowId) -> Result<Vec<Part>, StoreError> {
+        self.run_on_reader(move |connection| windows::plans(connection, session)).await
     }
 
-    async fn skeleton(&self, session: Row, number: u32) -> Result<Option<Skeleton>, StoreError> {
-        self.reading(move |connection| windows::skeleton(connection, session, number)).await
+    async fn skeleton(&self, session: RowId, number: u32) -> Result<Option<Skeleton>, StoreError> {
+        self.run_on_reader(move |connection| windows::skeleton(connection, session, number)).await
     }
 
-    async fn head(&self, session: Row, number: u32) -> Result<Option<Turn>, StoreError> {
-        self.reading(move |connection| windows::head(connection, session, number)).await
+    async fn head(&self, session: RowId, number: u32) -> Result<Option<Turn>, StoreError> {
+        self.run_on_reader(move |connection| windows::head(connection, session, number)).await
     }
 
     async fn parts(
         &self,
-        session: Row,
+        session: RowId,
         number: u32,
         places: Vec<Place>,
     ) -> Result<Vec<Part>, StoreError> {
-        self.reading(move |connection| windows::parts(connection, session, number, &places)).await
+        self.run_on_reader(move |connection| windows::parts(connection, session, number, &places))
+            .await
     }
 
     async fn locate(
         &self,
-        session: Row,
+        session: RowId,
         turn: Option<u32>,
         part: PartId,
     ) -> Result<Option<(u32, Place)>, StoreError> {
-        self.reading(move |connection| windows::locate(connection, session, turn, part)).await
+        self.run_on_reader(move |connection| windows::locate(connection, session, turn, part)).await
     }
 
-    async fn relatives(&self, session: Row) -> Result<Vec<Relative>, StoreError> {
-        self.reading(move |connection| family::relatives(connection, session)).await
+    async fn subagents(&self, session: RowId) -> Result<Vec<SubagentRef>, StoreError> {
+        self.run_on_reader(move |connection| subagents::subagents(connection, session)).await
     }
 
-    async fn search(&self, request: SearchRequest) -> Result<Findings, StoreError> {
-        self.reading(move |connection| search::search(connection, &request)).await
+    async fn search(&self, request: SearchRequest) -> Result<SearchResults, StoreError> {
+        self.run_on_reader(move |connection| search::search(connection, &request)).await
     }
 
     async fn stats(&self, request: StatsRequest) -> Result<Stats, StoreError> {
-        self.reading(move |connection| stats::stats(connection, &request)).await
+        self.run_on_reader(move |connection| stats::stats(connection, &request)).await
     }
 
-    async fn tidy(&self, how: Tidy) -> Result<(), StoreError> {
-        self.writing(move |connection| {
-            tidy::tidy(connection, how)?;
-            if how == Tidy::Thorough {
+    async fn maintain(&self, how: Maintenance) -> Result<(), StoreError> {
+        self.run_on_writer(move |connection| {
+            maintenance::maintain(connection, how)?;
+            if how == Maintenance::Full {
                 connection.execute_batch("VACUUM; PRAGMA wal_checkpoint(TRUNCATE)")?;
             }
             Ok(())
@@ -252,75 +253,80 @@ impl Store for Sqlite {
     }
 
     async fn rebuild(&self) -> Result<u64, StoreError> {
-        self.writing(|connection| {
-            derived::derive(connection)?;
-            let parts = tidy::reindex(connection)?;
+        self.run_on_writer(|connection| {
+            derived_columns::derive(connection)?;
+            let parts = maintenance::reindex(connection)?;
             write::sum_up_all(connection)?;
             Ok(parts)
         })
         .await
     }
 
-    async fn check(&self) -> Result<Checked, StoreError> {
-        self.reading(check::check).await
+    async fn check(&self) -> Result<CheckReport, StoreError> {
+        self.run_on_reader(check::check).await
     }
 
-    async fn rename(&self, session: Row, name: Option<String>) -> Result<(), StoreError> {
-        self.writing(move |connection| manage::rename(connection, session, name.as_deref())).await
+    async fn rename(&self, session: RowId, name: Option<String>) -> Result<(), StoreError> {
+        self.run_on_writer(move |connection| edits::rename(connection, session, name.as_deref()))
+            .await
     }
 
     async fn tag(
         &self,
-        session: Row,
+        session: RowId,
         add: Vec<String>,
         remove: Vec<String>,
     ) -> Result<(), StoreError> {
-        self.writing(move |connection| manage::tag(connection, session, &add, &remove)).await
+        self.run_on_writer(move |connection| edits::tag(connection, session, &add, &remove)).await
     }
 
-    async fn delete(&self, session: Row) -> Result<u64, StoreError> {
+    async fn delete(&self, session: RowId) -> Result<u64, StoreError> {
         let now = jiff::Timestamp::now().as_millisecond();
-        self.writing(move |connection| manage::delete(connection, session, now)).await
+        self.run_on_writer(move |connection| edits::delete(connection, session, now)).await
     }
 
     async fn undelete(&self, id: SessionId) -> Result<bool, StoreError> {
-        self.writing(move |connection| manage::undelete(connection, id)).await
+        self.run_on_writer(move |connection| edits::undelete(connection, id)).await
     }
 
     async fn setting(&self, name: String) -> Result<Option<String>, StoreError> {
-        self.reading_own(move |connection| manage::setting(connection, &name)).await
+        self.read_own_writes(move |connection| edits::setting(connection, &name)).await
     }
 
     async fn set(&self, name: String, value: Option<String>) -> Result<(), StoreError> {
-        self.writing(move |connection| manage::set(connection, &name, value.as_deref())).await
+        self.run_on_writer(move |connection| edits::set(connection, &name, value.as_deref())).await
     }
 
-    async fn archived(&self, session: Row) -> Result<Archived, StoreError> {
-        self.reading(move |connection| read::archived(connection, session)).await
+    async fn session_export(&self, session: RowId) -> Result<SessionExport, StoreError> {
+        self.run_on_reader(move |connection| read::session_export(connection, session)).await
     }
 
-    async fn whole_turns(&self, session: Row, window: Window) -> Result<Vec<Turn>, StoreError> {
-        self.reading(move |connection| read::turns(connection, session, window)).await
+    async fn whole_turns(
+        &self,
+        session: RowId,
+        window: TurnWindow,
+    ) -> Result<Vec<Turn>, StoreError> {
+        self.run_on_reader(move |connection| read::turns(connection, session, window)).await
     }
 
-    async fn forget(&self, session: Row) -> Result<(), StoreError> {
-        self.writing(move |connection| manage::forget(connection, session)).await
+    async fn forget(&self, session: RowId) -> Result<(), StoreError> {
+        self.run_on_writer(move |connection| edits::forget(connection, session)).await
     }
 
     async fn messages(
         &self,
         session: SessionId,
         filter: MessageFilter,
-    ) -> Result<Vec<Message>, StoreError> {
-        self.reading(move |connection| read::messages(connection, session, &filter)).await
+    ) -> Result<Vec<StoredMessage>, StoreError> {
+        self.run_on_reader(move |connection| read::messages(connection, session, &filter)).await
     }
 
-    async fn records(&self, session: Row) -> Result<Records, StoreError> {
-        self.reading(move |connection| read::records(connection, session)).await
+    async fn records(&self, session: RowId) -> Result<StoredRecordCounts, StoreError> {
+        self.run_on_reader(move |connection| read::records(connection, session)).await
     }
 
-    async fn warnings(&self, session: Row) -> Result<Vec<StoredWarning>, StoreError> {
-        self.reading(move |connection| read::warnings(connection, session)).await
+    async fn warnings(&self, session: RowId) -> Result<Vec<StoredWarning>, StoreError> {
+        self.run_on_reader(move |connection| read::warnings(connection, session)).await
     }
 }
 
@@ -334,7 +340,7 @@ fn read_connection(path: &Path) -> Result<Connection, StoreError> {
     // Open read-write, because reading a WAL needs its -shm file. `query_only` forbids writes.
     let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)
         .or_else(|_| connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY))
-        .or_else(|error| connect_at_rest(path, error))?;
+        .or_else(|error| connect_immutable(path, error))?;
     connection
         .pragma_update(None, "query_only", true)
         .map_err(|error| StoreError::sqlite(path, error))?;
@@ -343,7 +349,7 @@ fn read_connection(path: &Path) -> Result<Connection, StoreError> {
 
 /// Opens an archive on a read-only disk, where no -shm file can be created. Without a -wal file
 /// none is needed: all data is in the database file, and nobody writes to it.
-fn connect_at_rest(path: &Path, error: StoreError) -> Result<Connection, StoreError> {
+fn connect_immutable(path: &Path, error: StoreError) -> Result<Connection, StoreError> {
     let mut log = path.as_os_str().to_owned();
     log.push("-wal");
     let closed = matches!(error, StoreError::NotOpened(_) | StoreError::NotWritable(_));
@@ -371,7 +377,7 @@ fn connect_to(address: &Path, path: &Path, flags: OpenFlags) -> Result<Connectio
     let at = |error| StoreError::sqlite(path, error);
     let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(address, flags).map_err(at)?;
-    connection.busy_timeout(PATIENCE).map_err(at)?;
+    connection.busy_timeout(BUSY_TIMEOUT).map_err(at)?;
     connection.set_prepared_statement_cache_capacity(64);
     // Query planner stability. Without it SQLite plans a statement again whenever other values are
     // bound, because of the partial indexes.

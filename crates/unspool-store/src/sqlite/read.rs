@@ -11,14 +11,14 @@ use unspool_core::session::{Parent, Turn};
 use unspool_core::summary::{Completeness, Summary};
 use unspool_core::telling::Telling;
 
-use super::family::{Families, agents_of, parent, spending};
 use super::load::{Loader, id, usage};
-use crate::contract::{
-    Archived, Message, MessageFilter, NextRows, SessionFilter, SessionOutline, StoreError,
-    StoredSession, StoredTurn, StoredWarning, Window,
-};
+use super::subagents::{SubagentIndex, agents_of, parent, spending};
 use crate::pack::PackError;
-use crate::rows::{FileRow, FileStamp, Records, Row, Snapshot, SourceRow, WarningRow};
+use crate::rows::{FileRow, FileStamp, RowId, Snapshot, SourceRow, StoredRecordCounts, WarningRow};
+use crate::store::{
+    MessageFilter, NextRows, SessionExport, SessionFilter, SessionOutline, StoreError,
+    StoredMessage, StoredSession, StoredTurn, StoredWarning, TurnWindow,
+};
 
 const SESSION: &str = "SELECT session.row, session.head, session.name, session.title,
     session.prompt, session.models, session.completeness, session.sub_agent, session.started,
@@ -36,7 +36,7 @@ pub(super) const NOT_EMPTY: &str = " AND NOT (session.sub_agent AND session.turn
 
 fn session(
     connection: &Connection,
-    families: &Families,
+    subagent_index: &SubagentIndex,
     row: &SqlRow<'_>,
 ) -> Result<StoredSession, StoreError> {
     let head = row.get_ref(1)?.as_str()?;
@@ -48,7 +48,7 @@ fn session(
     };
     let count = |at: usize| row.get::<_, i64>(at).map(|count| count.max(0) as u64);
     let name: Option<String> = row.get(2)?;
-    let (told, prompt): (Option<String>, Option<String>) = (row.get(3)?, row.get(4)?);
+    let (reported, prompt): (Option<String>, Option<String>) = (row.get(3)?, row.get(4)?);
     let time = |at: usize| -> Result<Option<Timestamp>, StoreError> {
         let at: Option<i64> = row.get(at)?;
         Ok(at.and_then(|at| Timestamp::from_millisecond(at).ok()))
@@ -57,7 +57,7 @@ fn session(
     let (used, models) = (usage(row, 14)?, list(5)?);
     let spending = spending(connection, row_number, &models, used, session.facts.cost_usd)?;
     let mut with_agents = (used, spending.clone());
-    if families.has_agents(row_number) {
+    if subagent_index.has_agents(row_number) {
         for agent in agents_of(connection, row_number)? {
             with_agents.0.add(agent.used);
             with_agents.1.add(&agent.spending);
@@ -66,7 +66,7 @@ fn session(
     let completeness = row.get_ref(6)?.as_str()?;
     let mut summary = Summary {
         session,
-        title: name.clone().or(told).or(prompt),
+        title: name.clone().or(reported).or(prompt),
         tags: list(21)?,
         models,
         completeness: Completeness::of_name(completeness).unwrap_or(Completeness::Partial),
@@ -83,15 +83,15 @@ fn session(
         spending_with_agents: with_agents.1,
     };
     summary.session.state = summary.state(Timestamp::now());
-    let is_child = families.is_agent(summary.session.id);
+    let is_child = subagent_index.is_agent(summary.session.id);
     // The parent's agent part names the call, and the right parent of a nested agent.
     let vague = |parent: &Parent| parent.call_id.is_none();
     if is_child
         && summary.session.parent.as_ref().is_none_or(vague)
-        && let Some(told) = parent(connection, summary.session.id)?
+        && let Some(reported) = parent(connection, summary.session.id)?
     {
         let kind = summary.session.parent.and_then(|parent| parent.kind);
-        summary.session.parent = Some(Parent { kind, ..told });
+        summary.session.parent = Some(Parent { kind, ..reported });
     }
     Ok(StoredSession {
         row: row_number,
@@ -107,22 +107,23 @@ pub fn sessions(
     connection: &Connection,
     filter: &SessionFilter,
 ) -> Result<Vec<StoredSession>, StoreError> {
-    let families = Families::load(connection)?;
+    let subagent_index = SubagentIndex::load(connection)?;
     let mut found = Vec::new();
-    let mut read = |place: &Place, limit: Option<u64>| -> Result<u64, StoreError> {
-        let mut chosen = Chosen::by(filter);
-        match place {
-            Place::Anywhere => {}
+    let mut read = |range: &ListRange, limit: Option<u64>| -> Result<u64, StoreError> {
+        let mut conditions = SessionConditions::by(filter);
+        match range {
+            ListRange::All => {}
             // A range of the index `session_started`: constant cost at any depth of the list.
-            Place::Behind(Some(started), id) => {
-                chosen.only("session.started <= ?", (*started).into());
-                chosen.sql.push_str(" AND (session.started < ? OR session.id > ?)");
-                chosen.values.extend([(*started).into(), id.to_string().into()]);
+            ListRange::After(Some(started), id) => {
+                conditions.require("session.started <= ?", (*started).into());
+                conditions.sql.push_str(" AND (session.started < ? OR session.id > ?)");
+                conditions.values.extend([(*started).into(), id.to_string().into()]);
             }
-            Place::Behind(None, id) => {
-                chosen.only("session.started IS NULL AND session.id > ?", id.to_string().into());
+            ListRange::After(None, id) => {
+                conditions
+                    .require("session.started IS NULL AND session.id > ?", id.to_string().into());
             }
-            Place::Untimed => chosen.sql.push_str(" AND session.started IS NULL"),
+            ListRange::Untimed => conditions.sql.push_str(" AND session.started IS NULL"),
         }
         // Without a limit, `since` selects by the index `session_last_heard`; the unary plus keeps
         // SQLite from sorting by index. With a limit, walking the list order is faster.
@@ -130,92 +131,92 @@ pub fn sessions(
             (Some(_), None) => "ORDER BY +session.started DESC NULLS LAST, session.id",
             (_, _) => "ORDER BY session.started DESC NULLS LAST, session.id",
         };
-        let mut sql = format!("{SESSION} WHERE 1{} {order}", chosen.sql);
+        let mut sql = format!("{SESSION} WHERE 1{} {order}", conditions.sql);
         if let Some(limit) = limit {
             sql.push_str(" LIMIT ?");
-            chosen.values.push(i64::try_from(limit).unwrap_or(i64::MAX).into());
+            conditions.values.push(i64::try_from(limit).unwrap_or(i64::MAX).into());
         }
         let mut statement = connection.prepare_cached(&sql)?;
-        let mut rows = statement.query(params_from_iter(chosen.values))?;
+        let mut rows = statement.query(params_from_iter(conditions.values))?;
         let mut count = 0;
         while let Some(row) = rows.next()? {
-            found.push(session(connection, &families, row)?);
+            found.push(session(connection, &subagent_index, row)?);
             count += 1;
         }
         Ok(count)
     };
     let Some((started, id)) = filter.after else {
-        read(&Place::Anywhere, filter.limit)?;
+        read(&ListRange::All, filter.limit)?;
         return Ok(found);
     };
-    let count = read(&Place::Behind(started, id), filter.limit)?;
+    let count = read(&ListRange::After(started, id), filter.limit)?;
     let left = filter.limit.map(|limit| limit - count);
     // Sessions without a time come last.
     if started.is_some() && left != Some(0) {
-        read(&Place::Untimed, left)?;
+        read(&ListRange::Untimed, left)?;
     }
     Ok(found)
 }
 
 /// A range of the session list.
-enum Place {
-    Anywhere,
-    Behind(Option<i64>, SessionId),
+enum ListRange {
+    All,
+    After(Option<i64>, SessionId),
     Untimed,
 }
 
 /// SQL conditions on sessions, with their values in placeholder order.
-pub(super) struct Chosen {
+pub(super) struct SessionConditions {
     /// Each begins with ` AND `.
     pub sql: String,
     pub values: Vec<Value>,
 }
 
-impl Chosen {
-    pub fn by(filter: &SessionFilter) -> Chosen {
-        let mut chosen = Chosen { sql: String::new(), values: Vec::new() };
+impl SessionConditions {
+    pub fn by(filter: &SessionFilter) -> SessionConditions {
+        let mut conditions = SessionConditions { sql: String::new(), values: Vec::new() };
         if !filter.with_empty {
-            chosen.sql.push_str(NOT_EMPTY);
+            conditions.sql.push_str(NOT_EMPTY);
         }
         if filter.without_agents {
             // Marked as a sub-agent by its own log or by its parent's.
-            chosen.sql.push_str(
+            conditions.sql.push_str(
                 " AND NOT session.sub_agent AND session.parent IS NULL AND NOT EXISTS
                  (SELECT 1 FROM agent WHERE agent.session = session.id
                      AND agent.parent <> session.row)",
             );
         }
         if filter.with_errors {
-            chosen.sql.push_str(" AND session.errors > 0");
+            conditions.sql.push_str(" AND session.errors > 0");
         }
         if let Some(agent) = &filter.agent {
-            chosen.only("session.agent = ?", agent.clone().into());
+            conditions.require("session.agent = ?", agent.clone().into());
         }
         if let Some(project) = &filter.project {
-            chosen.only("instr(session.project, ?) > 0", project.clone().into());
+            conditions.require("instr(session.project, ?) > 0", project.clone().into());
         }
         if let Some(model) = &filter.model {
-            chosen.only(
+            conditions.require(
                 "EXISTS (SELECT 1 FROM json_each(session.models) WHERE value = ?)",
                 model.clone().into(),
             );
         }
         if let Some(tag) = &filter.tag {
-            chosen.only(
+            conditions.require(
                 "EXISTS (SELECT 1 FROM tag WHERE tag.session = session.row AND tag.name = ?)",
                 tag.clone().into(),
             );
         }
         if let Some(since) = filter.since {
-            chosen.only("coalesce(session.ended, session.started) >= ?", since.into());
+            conditions.require("coalesce(session.ended, session.started) >= ?", since.into());
         }
         if let Some(until) = filter.until {
-            chosen.only("session.started < ?", until.into());
+            conditions.require("session.started < ?", until.into());
         }
-        chosen
+        conditions
     }
 
-    fn only(&mut self, condition: &str, value: Value) {
+    fn require(&mut self, condition: &str, value: Value) {
         self.sql.push_str(" AND ");
         self.sql.push_str(condition);
         self.values.push(value);
@@ -230,13 +231,13 @@ pub fn find(connection: &Connection, text: &str) -> Result<Vec<StoredSession>, S
          ORDER BY session.id = ?1 DESC, session.agent_session_id = ?1 DESC,
              session.started DESC, session.id LIMIT 50"
     );
-    let families = Families::load(connection)?;
+    let subagent_index = SubagentIndex::load(connection)?;
     let end = format!("{text}\u{10FFFF}");
     let mut statement = connection.prepare_cached(&sql)?;
     let mut rows = statement.query([text, &end])?;
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
-        found.push(session(connection, &families, row)?);
+        found.push(session(connection, &subagent_index, row)?);
     }
     // The agent session id of a re-imported export is the Unspool id of the original. Prefer a
     // match of the Unspool id, then of the agent's id.
@@ -254,13 +255,13 @@ pub fn find(connection: &Connection, text: &str) -> Result<Vec<StoredSession>, S
 
 pub fn turns(
     connection: &Connection,
-    session: Row,
-    window: Window,
+    session: RowId,
+    window: TurnWindow,
 ) -> Result<Vec<Turn>, StoreError> {
     let (first, last, count) = match window {
-        Window::All => (0, i64::MAX, -1),
-        Window::Turn(number) => (number.into(), number.into(), -1),
-        Window::From { number, count } => (number.into(), i64::MAX, i64::from(count)),
+        TurnWindow::All => (0, i64::MAX, -1),
+        TurnWindow::Turn(number) => (number.into(), number.into(), -1),
+        TurnWindow::From { number, count } => (number.into(), i64::MAX, i64::from(count)),
     };
     let mut loader = Loader::new(connection);
     let mut statement = connection.prepare_cached(
@@ -278,10 +279,10 @@ pub fn turns(
 
 pub fn turn(
     connection: &Connection,
-    session: Row,
+    session: RowId,
     id: TurnId,
 ) -> Result<Option<StoredTurn>, StoreError> {
-    let found: Option<(Row, String)> = connection
+    let found: Option<(RowId, String)> = connection
         .prepare_cached("SELECT row, head FROM turn WHERE session = ?1 AND id = ?2")?
         .query_row((session, id.to_string()), |row| Ok((row.get(0)?, row.get(1)?)))
         .optional()?;
@@ -296,7 +297,7 @@ pub fn outline(
     let mut statement = connection.prepare_cached(&sql)?;
     let mut rows = statement.query([id.to_string()])?;
     let Some(row) = rows.next()? else { return Ok(None) };
-    let mut stored = session(connection, &Families::default(), row)?;
+    let mut stored = session(connection, &SubagentIndex::default(), row)?;
     // The recorder needs the stored head, without the fields that reads join in.
     stored.summary.session =
         serde_json::from_str(row.get_ref(1)?.as_str()?).map_err(PackError::from)?;
@@ -333,7 +334,7 @@ fn telling(name: &str) -> Telling {
     }
 }
 
-fn cursors(connection: &Connection, session: Row) -> Result<Vec<Cursor>, StoreError> {
+fn cursors(connection: &Connection, session: RowId) -> Result<Vec<Cursor>, StoreError> {
     let mut statement = connection
         .prepare_cached("SELECT telling, source, offset, nth FROM cursor WHERE session = ?1")?;
     let rows = statement.query_map([session], |row| {
@@ -347,7 +348,7 @@ fn cursors(connection: &Connection, session: Row) -> Result<Vec<Cursor>, StoreEr
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-fn sources(connection: &Connection, session: Row) -> Result<Vec<SourceRow>, StoreError> {
+fn sources(connection: &Connection, session: RowId) -> Result<Vec<SourceRow>, StoreError> {
     let mut statement = connection.prepare_cached(
         "SELECT file, number, telling, first, read, in_parts, metadata, unreadable, left_out,
              (SELECT sub_agent FROM session WHERE row = source.session)
@@ -363,7 +364,7 @@ fn sources(connection: &Connection, session: Row) -> Result<Vec<SourceRow>, Stor
             telling: telling(row.get_ref(2)?.as_str()?),
             first: count(3)?,
             sub_agent: row.get(9)?,
-            records: Records {
+            records: StoredRecordCounts {
                 read: count(4)?,
                 in_parts: count(5)?,
                 metadata: count(6)?,
@@ -376,22 +377,22 @@ fn sources(connection: &Connection, session: Row) -> Result<Vec<SourceRow>, Stor
     Ok(found)
 }
 
-pub fn records(connection: &Connection, session: Row) -> Result<Records, StoreError> {
+pub fn records(connection: &Connection, session: RowId) -> Result<StoredRecordCounts, StoreError> {
     // Sources with the same number are copies of one log (renamed, compressed, restored). Count
     // the longest.
-    let mut longest: BTreeMap<u16, Records> = BTreeMap::new();
+    let mut longest: BTreeMap<u16, StoredRecordCounts> = BTreeMap::new();
     for source in sources(connection, session)? {
         let held = longest.entry(source.number).or_default();
         if source.records.read > held.read {
             *held = source.records;
         }
     }
-    let mut records = Records::default();
+    let mut records = StoredRecordCounts::default();
     longest.values().for_each(|counted| records.add(counted));
     Ok(records)
 }
 
-pub fn warnings(connection: &Connection, session: Row) -> Result<Vec<StoredWarning>, StoreError> {
+pub fn warnings(connection: &Connection, session: RowId) -> Result<Vec<StoredWarning>, StoreError> {
     let mut statement = connection.prepare_cached(
         "SELECT file.path, warning.line, warning.what FROM warning
          JOIN file ON file.row = warning.file
@@ -408,13 +409,13 @@ pub fn warnings(connection: &Connection, session: Row) -> Result<Vec<StoredWarni
 }
 
 /// The length of a message preview, in characters (R-001-10).
-const PREVIEW: usize = 200;
+const PREVIEW_CHARS: usize = 200;
 
 pub fn messages(
     connection: &Connection,
     session: SessionId,
     filter: &MessageFilter,
-) -> Result<Vec<Message>, StoreError> {
+) -> Result<Vec<StoredMessage>, StoreError> {
     let mut statement = connection.prepare_cached(
         "SELECT id, execution_id, role, sequence, has_tool_calls, has_reasoning, has_files,
              content, created_at FROM message
@@ -441,7 +442,7 @@ pub fn messages(
     while let Some(row) = rows.next()? {
         // Not the view's preview: SQL functions end a text at its first NUL.
         let content: String = row.get(7)?;
-        messages.push(Message {
+        messages.push(StoredMessage {
             id: row.get(0)?,
             execution: TurnId(id(row.get_ref(1)?.as_str()?)?),
             role: row.get(2)?,
@@ -449,7 +450,7 @@ pub fn messages(
             has_tool_calls: row.get(4)?,
             has_reasoning: row.get(5)?,
             has_files: row.get(6)?,
-            text_preview: content.chars().take(PREVIEW).collect(),
+            text_preview: content.chars().take(PREVIEW_CHARS).collect(),
             content,
             created_at: row.get(8)?,
         });
@@ -458,7 +459,10 @@ pub fn messages(
 }
 
 /// Everything stored about a session except its turns.
-pub fn archived(connection: &Connection, session: Row) -> Result<Archived, StoreError> {
+pub fn session_export(
+    connection: &Connection,
+    session: RowId,
+) -> Result<SessionExport, StoreError> {
     let head: String =
         connection
             .query_row("SELECT head FROM session WHERE row = ?1", [session], |row| row.get(0))?;
@@ -483,7 +487,7 @@ pub fn archived(connection: &Connection, session: Row) -> Result<Archived, Store
     let snapshots = shots.query_map([session], |row| {
         Ok(Snapshot { kind: row.get(0)?, sha256: row.get(1)?, content: row.get(2)? })
     })?;
-    Ok(Archived {
+    Ok(SessionExport {
         session: serde_json::from_str(&head).map_err(PackError::from)?,
         sources: sources(connection, session)?,
         cursors: cursors(connection, session)?,
@@ -493,7 +497,7 @@ pub fn archived(connection: &Connection, session: Row) -> Result<Archived, Store
 }
 
 pub fn next_rows(connection: &Connection) -> Result<NextRows, StoreError> {
-    let next = |table: &str| -> rusqlite::Result<Row> {
+    let next = |table: &str| -> rusqlite::Result<RowId> {
         let sql = format!("SELECT coalesce(max(row), 0) + 1 FROM {table}");
         connection.query_row(&sql, [], |row| row.get(0))
     };
@@ -536,13 +540,13 @@ pub fn files(connection: &Connection) -> Result<Vec<FileRow>, StoreError> {
 }
 
 /// The saved decoder state of a file.
-pub fn saved(connection: &Connection, file: Row) -> Result<Option<String>, StoreError> {
+pub fn saved(connection: &Connection, file: RowId) -> Result<Option<String>, StoreError> {
     let found: Option<Option<Vec<u8>>> = connection
         .prepare_cached("SELECT saved FROM file WHERE row = ?1")?
         .query_row([file], |row| row.get(0))
         .optional()?;
     // If it cannot be read, the file is read from its start.
-    let saved = found.flatten().and_then(|saved| crate::pack::unpress(&saved).ok());
+    let saved = found.flatten().and_then(|saved| crate::pack::decompress(&saved).ok());
     Ok(saved.and_then(|saved| String::from_utf8(saved).ok()))
 }
 

@@ -6,53 +6,56 @@ use rusqlite::{Connection, OptionalExtension, params_from_iter};
 use unspool_core::id::{PartId, SessionId, TurnId};
 use unspool_core::part::Place;
 
-use super::blocks::Index;
+use super::block_store::SqliteBlockStore;
 use super::load::{Loader, id};
-use crate::contract::StoreError;
-use crate::index::{Candidates, Limits, Query, candidates};
+use crate::index::{Candidates, Limits, TextQuery, candidates};
 use crate::pack::Extent;
-use crate::rows::Row;
-use crate::search::{Findings, Hit, SearchRequest, verify, verify_fields, weight};
+use crate::rows::RowId;
+use crate::search::{Hit, SearchRequest, SearchResults, verify, verify_fields, weight};
+use crate::store::StoreError;
 
 /// How many candidates to score and sort at a time.
-const TURN: usize = 256;
+const CANDIDATE_BATCH: usize = 256;
 /// How many parts to read for verification at most, which bounds the time of a search.
-const PATIENCE: usize = 4_000;
+const MAX_PARTS_READ: usize = 4_000;
 
-pub fn search(connection: &Connection, request: &SearchRequest) -> Result<Findings, StoreError> {
-    let query = Query::parse(&request.query);
+pub fn search(
+    connection: &Connection,
+    request: &SearchRequest,
+) -> Result<SearchResults, StoreError> {
+    let query = TextQuery::parse(&request.query);
     let mut search = Search {
         connection,
         request,
         loader: Loader::new(connection),
         filter: Filter::of(request),
-        findings: Findings::default(),
+        results: SearchResults::default(),
         read: 0,
     };
     if query.conditions().is_empty() {
-        return Ok(search.findings);
+        return Ok(search.results);
     }
     let mut titles = search.titles(&query)?.into_iter();
     if request.kind.as_deref() == Some("title") {
-        search.findings.hits.extend(titles.by_ref().take(request.limit));
-        search.findings.more = titles.next().is_some();
-        return Ok(search.findings);
+        search.results.hits.extend(titles.by_ref().take(request.limit));
+        search.results.more = titles.next().is_some();
+        return Ok(search.results);
     }
     // Titles take at most a quarter of the results while there are enough parts.
-    search.findings.hits.extend(titles.by_ref().take(request.limit / 4));
+    search.results.hits.extend(titles.by_ref().take(request.limit / 4));
     search.new_parts(&query)?;
     search.parts(&query)?;
     // The index may contain a word only for deleted parts. Then retry it as a fragment.
     let widened = query.widened();
-    if !search.has_parts() && !search.findings.widened && widened != query {
+    if !search.has_parts() && !search.results.widened && widened != query {
         search.new_parts(&widened)?;
         search.parts(&widened)?;
-        search.findings.widened = search.has_parts();
+        search.results.widened = search.has_parts();
     }
-    let room = request.limit.saturating_sub(search.findings.hits.len());
-    search.findings.hits.extend(titles.by_ref().take(room));
-    search.findings.more |= titles.next().is_some();
-    Ok(search.findings)
+    let room = request.limit.saturating_sub(search.results.hits.len());
+    search.results.hits.extend(titles.by_ref().take(room));
+    search.results.more |= titles.next().is_some();
+    Ok(search.results)
 }
 
 struct Search<'c, 'r> {
@@ -60,7 +63,7 @@ struct Search<'c, 'r> {
     request: &'r SearchRequest,
     loader: Loader<'c>,
     filter: Filter,
-    findings: Findings,
+    results: SearchResults,
     read: usize,
 }
 
@@ -75,30 +78,31 @@ impl Filter {
         let mut filter = Filter { sql: String::new(), values: Vec::new() };
         let text = |value: &Option<String>| value.clone().map(Value::from);
         let session = request.session.map(|id| Value::from(id.to_string()));
-        filter.only("session.id = ?", session);
-        filter.only("session.agent = ?", text(&request.agent));
-        filter.only("instr(session.project, ?) > 0", text(&request.project));
+        filter.require("session.id = ?", session);
+        filter.require("session.agent = ?", text(&request.agent));
+        filter.require("instr(session.project, ?) > 0", text(&request.project));
         match request.kind.as_deref() {
             Some("user") => filter.sql.push_str(" AND part.role = 'user'"),
             Some(kind) => {
-                filter.only("part.kind = ? AND part.role <> 'user'", Some(kind.to_owned().into()));
+                filter
+                    .require("part.kind = ? AND part.role <> 'user'", Some(kind.to_owned().into()));
             }
             None => {}
         }
-        filter.only("part.tool = ?", text(&request.tool));
-        filter.only("part.state = ?", text(&request.state));
-        filter.only(
+        filter.require("part.tool = ?", text(&request.tool));
+        filter.require("part.state = ?", text(&request.state));
+        filter.require(
             "EXISTS (SELECT 1 FROM step WHERE step.turn = part.turn AND step.id = part.step
                  AND instr(step.model, ?) > 0)",
             text(&request.model),
         );
         let time = "coalesce(part.started, part.ended, turn.started, turn.ended)";
-        filter.only(&format!("{time} >= ?"), request.since.map(Value::from));
-        filter.only(&format!("{time} < ?"), request.until.map(Value::from));
+        filter.require(&format!("{time} >= ?"), request.since.map(Value::from));
+        filter.require(&format!("{time} < ?"), request.until.map(Value::from));
         filter
     }
 
-    fn only(&mut self, condition: &str, value: Option<Value>) {
+    fn require(&mut self, condition: &str, value: Option<Value>) {
         if let Some(value) = value {
             self.values.push(value);
             let numbered = condition.replace('?', &format!("?{}", self.values.len() + 1));
@@ -109,24 +113,24 @@ impl Filter {
 }
 
 /// A candidate with its columns.
-struct Weighed {
-    row: Row,
+struct ScoredHit {
+    row: RowId,
     score: f32,
     hit: Hit,
 }
 
 impl Search<'_, '_> {
     fn has_parts(&self) -> bool {
-        self.findings.hits.iter().any(|hit| hit.part.is_some())
+        self.results.hits.iter().any(|hit| hit.part.is_some())
     }
 
     fn is_full(&self) -> bool {
-        self.findings.hits.len() >= self.request.limit
+        self.results.hits.len() >= self.request.limit
     }
 
     /// Sessions whose title, folder or branch matches. A scan: there are few sessions compared with
     /// parts.
-    fn titles(&self, query: &Query) -> Result<Vec<Hit>, StoreError> {
+    fn titles(&self, query: &TextQuery) -> Result<Vec<Hit>, StoreError> {
         let mut hits = Vec::new();
         let request = self.request;
         let about_parts =
@@ -182,33 +186,33 @@ impl Search<'_, '_> {
     }
 
     /// Parts that are in no segment yet, newest first.
-    fn new_parts(&mut self, query: &Query) -> Result<(), StoreError> {
+    fn new_parts(&mut self, query: &TextQuery) -> Result<(), StoreError> {
         let mut statement =
             self.connection.prepare_cached("SELECT part FROM unindexed ORDER BY part DESC")?;
-        let rows: Vec<Row> =
+        let rows: Vec<RowId> =
             statement.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
         for row in rows {
             if self.is_full() {
                 break;
             }
-            if let Some(weighed) = self.weigh(row, 0.0)? {
-                self.check(query, weighed)?;
+            if let Some(scored) = self.load_hit(row, 0.0)? {
+                self.check(query, scored)?;
             }
         }
         Ok(())
     }
 
-    fn parts(&mut self, query: &Query) -> Result<(), StoreError> {
+    fn parts(&mut self, query: &TextQuery) -> Result<(), StoreError> {
         let limits = Limits::default();
-        let mut found = candidates(query, &Index(self.connection), &limits)?;
-        self.findings.newest_first = found.newest_first;
+        let mut found = candidates(query, &SqliteBlockStore(self.connection), &limits)?;
+        self.results.newest_first = found.newest_first;
         // No segment has the whole word. If unindexed parts have it, those are all the hits; else
         // search for it inside longer words, in the unindexed parts too.
         if found.widened {
             if self.has_parts() {
                 return Ok(());
             }
-            self.findings.widened = true;
+            self.results.widened = true;
             self.new_parts(&found.query)?;
         }
         if found.everything {
@@ -218,37 +222,37 @@ impl Search<'_, '_> {
             let last = found.documents.last().map(|candidate| candidate.document);
             self.verify_all(&found)?;
             let (true, Some(before)) = (found.more, last) else { break };
-            if self.is_full() || self.read >= PATIENCE {
-                self.findings.more = true;
+            if self.is_full() || self.read >= MAX_PARTS_READ {
+                self.results.more = true;
                 break;
             }
             // The filters may reject most candidates: fetch the next older ones.
             let limits = Limits { before: Some(before), ..limits };
-            found = candidates(&found.query, &Index(self.connection), &limits)?;
+            found = candidates(&found.query, &SqliteBlockStore(self.connection), &limits)?;
         }
         Ok(())
     }
 
     fn verify_all(&mut self, found: &Candidates) -> Result<(), StoreError> {
-        for some in found.documents.chunks(TURN) {
-            if self.is_full() || self.read >= PATIENCE {
-                self.findings.more = true;
+        for some in found.documents.chunks(CANDIDATE_BATCH) {
+            if self.is_full() || self.read >= MAX_PARTS_READ {
+                self.results.more = true;
                 return Ok(());
             }
-            let mut weighed = Vec::new();
+            let mut scored = Vec::new();
             for candidate in some {
-                weighed.extend(self.weigh(candidate.document as Row, candidate.score)?);
+                scored.extend(self.load_hit(candidate.document as RowId, candidate.score)?);
             }
             if !found.newest_first {
                 // Of equal scores the newest first, independent of the storage order.
-                weighed.sort_by(|a, b| {
+                scored.sort_by(|a, b| {
                     let newer = b.hit.at.cmp(&a.hit.at).then(a.hit.part.cmp(&b.hit.part));
                     b.score.total_cmp(&a.score).then(newer)
                 });
             }
-            for candidate in weighed {
-                if self.is_full() || self.read >= PATIENCE {
-                    self.findings.more = true;
+            for candidate in scored {
+                if self.is_full() || self.read >= MAX_PARTS_READ {
+                    self.results.more = true;
                     return Ok(());
                 }
                 self.check(&found.query, candidate)?;
@@ -258,12 +262,12 @@ impl Search<'_, '_> {
     }
 
     /// Scans parts, newest first, for a query that the index cannot narrow down.
-    fn scan(&mut self, query: &Query) -> Result<(), StoreError> {
-        self.findings.newest_first = true;
-        let mut next: Option<Row> = Some(Row::MAX);
+    fn scan(&mut self, query: &TextQuery) -> Result<(), StoreError> {
+        self.results.newest_first = true;
+        let mut next: Option<RowId> = Some(RowId::MAX);
         while let Some(before) = next {
-            if self.is_full() || self.read >= PATIENCE {
-                self.findings.more = true;
+            if self.is_full() || self.read >= MAX_PARTS_READ {
+                self.results.more = true;
                 break;
             }
             next = self
@@ -271,16 +275,16 @@ impl Search<'_, '_> {
                 .prepare_cached("SELECT max(row) FROM part WHERE row < ?1")?
                 .query_row([before], |row| row.get(0))?;
             if let Some(row) = next
-                && let Some(weighed) = self.weigh(row, 0.0)?
+                && let Some(scored) = self.load_hit(row, 0.0)?
             {
-                self.check(query, weighed)?;
+                self.check(query, scored)?;
             }
         }
         Ok(())
     }
 
     /// Loads a part's columns as a hit without snippet. None if it is hidden or filtered out.
-    fn weigh(&self, row: Row, score: f32) -> Result<Option<Weighed>, StoreError> {
+    fn load_hit(&self, row: RowId, score: f32) -> Result<Option<ScoredHit>, StoreError> {
         let sql = format!(
             "SELECT session.id, session.agent, session.project,
                  coalesce(session.name, session.title, session.prompt), turn.number, part.id,
@@ -320,21 +324,21 @@ impl Search<'_, '_> {
         hit.turn_id = Some(TurnId(id(&turn)?));
         hit.session = SessionId(id(&session)?);
         hit.part = Some(PartId(id(&part)?));
-        Ok(Some(Weighed { row, score: score * weight(&hit.kind), hit }))
+        Ok(Some(ScoredHit { row, score: score * weight(&hit.kind), hit }))
     }
 
     /// Reads the text of a part and adds a hit if it matches.
-    fn check(&mut self, query: &Query, weighed: Weighed) -> Result<(), StoreError> {
+    fn check(&mut self, query: &TextQuery, scored: ScoredHit) -> Result<(), StoreError> {
         self.read += 1;
-        let known = |hit: &Hit| hit.part.is_some() && hit.part == weighed.hit.part;
-        if self.findings.hits.iter().any(known) {
+        let is_listed = |hit: &Hit| hit.part.is_some() && hit.part == scored.hit.part;
+        if self.results.hits.iter().any(is_listed) {
             return Ok(());
         }
-        let loaded = self.loader.readable_to(weighed.row, Extent::ButResult)?;
+        let loaded = self.loader.part_if_readable_with(scored.row, Extent::WithoutResult)?;
         let Some(loaded) = loaded else { return Ok(()) };
         let result = || loaded.left_out();
         let snippet = verify(query, &loaded.part.body, result, self.request.width);
-        self.findings.hits.extend(snippet.map(|snippet| Hit { snippet, ..weighed.hit }));
+        self.results.hits.extend(snippet.map(|snippet| Hit { snippet, ..scored.hit }));
         Ok(())
     }
 }

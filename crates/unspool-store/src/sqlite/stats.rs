@@ -12,22 +12,22 @@ use unspool_core::part::ToolState;
 use unspool_core::price::{Price, Prices};
 use unspool_core::session::Usage;
 
+use super::failures::{Slowest, failures};
 use super::load::usage;
 use super::read::NOT_EMPTY;
-use super::trouble::{Slowest, failures};
-use crate::contract::StoreError;
-use crate::rows::Row;
+use crate::rows::RowId;
 use crate::stats::{
-    DurationFigures, Group, Spent, Stats, StatsRequest, ToolFigures, Totals, share,
+    DurationFigures, GroupFigures, Stats, StatsRequest, ToolFigures, Totals, UsageFigures, share,
 };
+use crate::store::StoreError;
 
 /// The start of a turn, or the best available substitute.
-const TIME: &str = "coalesce(turn.started, turn.first, turn.ended, session.started)";
+const TURN_TIME: &str = "coalesce(turn.started, turn.first, turn.ended, session.started)";
 
 pub fn stats(connection: &Connection, request: &StatsRequest) -> Result<Stats, StoreError> {
     let mut totals = Totals::default();
     let mut groups = Groups::default();
-    spent(connection, request, &mut totals, &mut groups)?;
+    usage_totals(connection, request, &mut totals, &mut groups)?;
     let mut slowest = Slowest::default();
     let tools = parts(connection, request, &mut totals, &mut slowest)?;
     totals.reasoning_share = share(totals.reasoning_parts, totals.parts);
@@ -42,7 +42,7 @@ pub fn stats(connection: &Connection, request: &StatsRequest) -> Result<Stats, S
         by_model: groups.model.into_list(),
         by_agent: groups.agent.into_list(),
         by_project: groups.project.into_list(),
-        slowest: slowest.named(connection)?,
+        slowest: slowest.entries(connection)?,
         failures: failures(connection, request)?,
     })
 }
@@ -69,8 +69,8 @@ pub(super) fn conditions(request: &StatsRequest) -> Conditions {
         condition(project.map(Value::from), &|at| format!("instr(session.project, ?{at}) > 0")),
     ];
     let turn = [
-        condition(request.since.map(Value::from), &|at| format!("{TIME} >= ?{at}")),
-        condition(request.until.map(Value::from), &|at| format!("{TIME} < ?{at}")),
+        condition(request.since.map(Value::from), &|at| format!("{TURN_TIME} >= ?{at}")),
+        condition(request.until.map(Value::from), &|at| format!("{TURN_TIME} < ?{at}")),
     ];
     Conditions { session: session.concat(), turn: turn.concat(), values }
 }
@@ -78,35 +78,35 @@ pub(super) fn conditions(request: &StatsRequest) -> Conditions {
 /// The groups of the first pass.
 #[derive(Default)]
 struct Groups {
-    day: Grouped,
-    model: Grouped,
-    agent: Grouped,
-    project: Grouped,
+    day: GroupIndex,
+    model: GroupIndex,
+    agent: GroupIndex,
+    project: GroupIndex,
 }
 
 /// Groups by name. Rows come ordered by session and turn, so comparing with the last session and
 /// turn of a group is enough to count distinct ones.
 #[derive(Default)]
-struct Grouped {
-    list: Vec<Seen>,
+struct GroupIndex {
+    list: Vec<GroupEntry>,
     by_name: FxHashMap<String, usize>,
     nameless: Option<usize>,
 }
 
 #[derive(Default)]
-struct Seen {
-    group: Group,
-    session: Option<Row>,
-    turn: Option<Row>,
+struct GroupEntry {
+    group: GroupFigures,
+    session: Option<RowId>,
+    turn: Option<RowId>,
 }
 
-impl Grouped {
-    fn of(&mut self, name: Option<&str>) -> &mut Seen {
-        let known = match name {
+impl GroupIndex {
+    fn of(&mut self, name: Option<&str>) -> &mut GroupEntry {
+        let existing = match name {
             Some(name) => self.by_name.get(name).copied(),
             None => self.nameless,
         };
-        let at = known.unwrap_or_else(|| {
+        let at = existing.unwrap_or_else(|| {
             let new = self.list.len();
             let name = name.map(str::to_owned);
             if let Some(name) = name.clone() {
@@ -114,25 +114,29 @@ impl Grouped {
             } else {
                 self.nameless = Some(new);
             }
-            self.list.push(Seen { group: Group { name, ..Group::default() }, ..Seen::default() });
+            self.list.push(GroupEntry {
+                group: GroupFigures { name, ..GroupFigures::default() },
+                ..GroupEntry::default()
+            });
             new
         });
         &mut self.list[at]
     }
 
     /// Most tokens first.
-    fn into_list(self) -> Vec<Group> {
-        let mut list: Vec<Group> = self.list.into_iter().map(|seen| seen.group).collect();
+    fn into_list(self) -> Vec<GroupFigures> {
+        let mut list: Vec<GroupFigures> = self.list.into_iter().map(|seen| seen.group).collect();
         list.sort_by(|one, other| {
-            let rank = |group: &Group| (group.usage.tokens.total(), group.turns, group.sessions);
+            let rank =
+                |group: &GroupFigures| (group.usage.tokens.total(), group.turns, group.sessions);
             rank(other).cmp(&rank(one)).then_with(|| one.name.cmp(&other.name))
         });
         list
     }
 }
 
-impl Seen {
-    fn count(&mut self, session: Row, turn: Option<Row>, calls: &Calls) {
+impl GroupEntry {
+    fn count(&mut self, session: RowId, turn: Option<RowId>, calls: &Calls) {
         if self.session.replace(session) != Some(session) {
             self.group.sessions += 1;
         }
@@ -170,34 +174,35 @@ impl Calls {
         }
     }
 
-    fn add_to(&self, spent: &mut Spent) {
-        spent.tokens.add(self.used);
-        spent.unpriced_steps += self.unpriced;
+    fn add_to(&self, usage_totals: &mut UsageFigures) {
+        usage_totals.tokens.add(self.used);
+        usage_totals.unpriced_steps += self.unpriced;
         if let Some(cost) = self.estimated_usd {
-            spent.estimated_cost_usd = Some(spent.estimated_cost_usd.unwrap_or(0.0) + cost);
+            usage_totals.estimated_cost_usd =
+                Some(usage_totals.estimated_cost_usd.unwrap_or(0.0) + cost);
         }
     }
 }
 
 /// A cache of price lookups: there are thousands of calls of each model.
-struct Looked<'a> {
+struct PriceCache<'a> {
     prices: &'a Prices,
-    known: FxHashMap<String, Option<Price>>,
+    existing: FxHashMap<String, Option<Price>>,
 }
 
-impl Looked<'_> {
+impl PriceCache<'_> {
     fn of(&mut self, model: &str) -> Option<Price> {
-        if let Some(price) = self.known.get(model) {
+        if let Some(price) = self.existing.get(model) {
             return *price;
         }
         let price = self.prices.of(model);
-        self.known.insert(model.to_owned(), price);
+        self.existing.insert(model.to_owned(), price);
         price
     }
 }
 
 /// Sessions with their turns and model calls: everything but the parts.
-fn spent(
+fn usage_totals(
     connection: &Connection,
     request: &StatsRequest,
     totals: &mut Totals,
@@ -207,7 +212,7 @@ fn spent(
     // In the order of the index `turn_session`.
     let sql = format!(
         "SELECT session.row, session.agent, session.project, session.sub_agent, session.cost_usd,
-             session.started, session.turns, turn.row, {TIME}, turn.first,
+             session.started, session.turns, turn.row, {TURN_TIME}, turn.first,
              max(coalesce(turn.ended, turn.started, turn.last),
                  coalesce(turn.last, turn.ended, turn.started)),
              turn.parts, turn.tools, turn.errors, session.models
@@ -221,9 +226,9 @@ fn spent(
     )?;
     let mut rows = turns.query(params_from_iter(values))?;
     let mut last = None;
-    let mut prices = Looked { prices: &request.prices, known: FxHashMap::default() };
+    let mut prices = PriceCache { prices: &request.prices, existing: FxHashMap::default() };
     while let Some(row) = rows.next()? {
-        let (session, turn): (Row, Option<Row>) = (row.get(0)?, row.get(7)?);
+        let (session, turn): (RowId, Option<RowId>) = (row.get(0)?, row.get(7)?);
         let own_time: Option<i64> = row.get(5)?;
         // A session without turns is placed by its own start time.
         if turn.is_none() && !(row.get::<_, i64>(6)? == 0 && request.includes(own_time)) {
@@ -262,13 +267,13 @@ fn spent(
         totals.sessions += 1;
         totals.sub_agents += u64::from(row.get::<_, bool>(3)?);
         if request.includes(own_time) {
-            stretch(totals, own_time, None);
+            extend_period(totals, own_time, None);
         }
         // The cost is of the whole session: count it in the groups of its first turn.
         if let Some(cost) = row.get::<_, Option<f64>>(4)? {
             totals.sessions_with_cost += 1;
             totals.usage.add_cost(cost);
-            in_groups.into_iter().for_each(|spent| spent.add_cost(cost));
+            in_groups.into_iter().for_each(|usage_totals| usage_totals.add_cost(cost));
         }
     }
     Ok(())
@@ -276,7 +281,7 @@ fn spent(
 
 fn count_turn(
     row: &SqlRow<'_>,
-    turn: Option<Row>,
+    turn: Option<RowId>,
     request: &StatsRequest,
     totals: &mut Totals,
 ) -> Result<(), StoreError> {
@@ -288,17 +293,17 @@ fn count_turn(
     totals.parts += count(11)?;
     totals.tool_calls += count(12)?;
     totals.errors += count(13)?;
-    stretch(totals, row.get(8)?, row.get(10)?);
+    extend_period(totals, row.get(8)?, row.get(10)?);
     // Sources may report a part that started before its turn.
     let first = row.get(9)?;
     if request.includes(first) {
-        stretch(totals, first, None);
+        extend_period(totals, first, None);
     }
     Ok(())
 }
 
 /// Extends the period of the totals.
-fn stretch(totals: &mut Totals, first: Option<i64>, last: Option<i64>) {
+fn extend_period(totals: &mut Totals, first: Option<i64>, last: Option<i64>) {
     totals.first = [totals.first, first].into_iter().flatten().min();
     totals.last = totals.last.max(last).max(first);
 }
@@ -380,7 +385,7 @@ impl ToolCalls {
             (ToolState::Denied, &mut figures.denied),
             (ToolState::Interrupted, &mut figures.interrupted),
         ];
-        match counted.into_iter().find(|(known, _)| known.name() == state) {
+        match counted.into_iter().find(|(existing, _)| existing.name() == state) {
             Some((_, count)) => *count += 1,
             None => {
                 figures.running += 1;

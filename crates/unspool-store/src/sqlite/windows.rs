@@ -12,11 +12,11 @@ use unspool_core::session::Turn;
 use unspool_core::skeleton::{Bone, Skeleton};
 
 use super::load::{Loader, id};
-use crate::contract::{Prompt, StoreError, TurnSize};
 use crate::pack::PackError;
-use crate::rows::Row;
+use crate::rows::RowId;
+use crate::store::{StoreError, TurnPrompt, TurnSize};
 
-pub fn sizes(connection: &Connection, session: Row) -> Result<Vec<TurnSize>, StoreError> {
+pub fn sizes(connection: &Connection, session: RowId) -> Result<Vec<TurnSize>, StoreError> {
     let mut statement = connection.prepare_cached(
         "SELECT id, number, parts FROM turn WHERE session = ?1 ORDER BY number, row",
     )?;
@@ -32,7 +32,7 @@ pub fn sizes(connection: &Connection, session: Row) -> Result<Vec<TurnSize>, Sto
     Ok(sizes)
 }
 
-pub fn prompts(connection: &Connection, session: Row) -> Result<Vec<Prompt>, StoreError> {
+pub fn prompts(connection: &Connection, session: RowId) -> Result<Vec<TurnPrompt>, StoreError> {
     let mut statement = connection.prepare_cached(
         "SELECT id, number, errors, (SELECT substr(text, 1, 400) FROM part
              WHERE part.turn = turn.row AND place < 0 AND text IS NOT NULL ORDER BY place LIMIT 1)
@@ -41,7 +41,7 @@ pub fn prompts(connection: &Connection, session: Row) -> Result<Vec<Prompt>, Sto
     let mut rows = statement.query([session])?;
     let mut prompts = Vec::new();
     while let Some(row) = rows.next()? {
-        prompts.push(Prompt {
+        prompts.push(TurnPrompt {
             turn: TurnId(id(row.get_ref(0)?.as_str()?)?),
             number: row.get(1)?,
             errors: row.get::<_, i64>(2)?.max(0) as u64,
@@ -51,7 +51,7 @@ pub fn prompts(connection: &Connection, session: Row) -> Result<Vec<Prompt>, Sto
     Ok(prompts)
 }
 
-pub fn tools(connection: &Connection, session: Row) -> Result<Vec<(String, u64)>, StoreError> {
+pub fn tools(connection: &Connection, session: RowId) -> Result<Vec<(String, u64)>, StoreError> {
     let mut statement = connection.prepare_cached(
         "SELECT part.tool, count(*) FROM turn JOIN part ON part.turn = turn.row
          WHERE turn.session = ?1 AND turn.tools > 0 AND part.tool IS NOT NULL AND NOT part.hidden
@@ -63,29 +63,29 @@ pub fn tools(connection: &Connection, session: Row) -> Result<Vec<(String, u64)>
 }
 
 /// Read at most this many planning calls, the latest: they give the current plan.
-const PLANNED: usize = 400;
+const MAX_PLAN_CALLS: usize = 400;
 
-pub fn plans(connection: &Connection, session: Row) -> Result<Vec<Part>, StoreError> {
+pub fn plans(connection: &Connection, session: RowId) -> Result<Vec<Part>, StoreError> {
     let names = PLAN_TOOL_NAMES.map(|name| format!("'{name}'")).join(", ");
     let sql = format!(
         "SELECT part.row FROM turn JOIN part ON part.turn = turn.row
          WHERE turn.session = ?1 AND turn.tools > 0 AND part.tool IN ({names}) AND NOT part.hidden
-         ORDER BY turn.number DESC, part.place DESC LIMIT {PLANNED}"
+         ORDER BY turn.number DESC, part.place DESC LIMIT {MAX_PLAN_CALLS}"
     );
     let mut statement = connection.prepare_cached(&sql)?;
-    let rows: Vec<Row> =
+    let rows: Vec<RowId> =
         statement.query_map([session], |row| row.get(0))?.collect::<Result<_, _>>()?;
     let mut loader = Loader::new(connection);
     let mut parts = Vec::with_capacity(rows.len());
     for row in rows.into_iter().rev() {
-        parts.extend(loader.readable(row)?.map(|loaded| loaded.part));
+        parts.extend(loader.part_if_readable(row)?.map(|loaded| loaded.part));
     }
     Ok(parts)
 }
 
 pub fn skeleton(
     connection: &Connection,
-    session: Row,
+    session: RowId,
     number: u32,
 ) -> Result<Option<Skeleton>, StoreError> {
     let Some(row) = find(connection, session, number)? else { return Ok(None) };
@@ -123,14 +123,14 @@ pub fn skeleton(
 
 pub fn head(
     connection: &Connection,
-    session: Row,
+    session: RowId,
     number: u32,
 ) -> Result<Option<Turn>, StoreError> {
     let found = find(connection, session, number)?;
     found.map(|row| load_head(connection, row)).transpose()
 }
 
-fn load_head(connection: &Connection, row: Row) -> Result<Turn, StoreError> {
+fn load_head(connection: &Connection, row: RowId) -> Result<Turn, StoreError> {
     let head: String = connection
         .prepare_cached("SELECT head FROM turn WHERE row = ?1")?
         .query_row([row], |row| row.get(0))?;
@@ -141,16 +141,16 @@ fn load_head(connection: &Connection, row: Row) -> Result<Turn, StoreError> {
     Ok(turn)
 }
 
-fn find(connection: &Connection, session: Row, number: u32) -> Result<Option<Row>, StoreError> {
+fn find(connection: &Connection, session: RowId, number: u32) -> Result<Option<RowId>, StoreError> {
     let mut statement = connection.prepare_cached(
         "SELECT row FROM turn WHERE session = ?1 AND number = ?2 ORDER BY row LIMIT 1",
     )?;
-    Ok(statement.query_row([session, Row::from(number)], |row| row.get(0)).optional()?)
+    Ok(statement.query_row([session, RowId::from(number)], |row| row.get(0)).optional()?)
 }
 
 pub fn parts(
     connection: &Connection,
-    session: Row,
+    session: RowId,
     number: u32,
     places: &[Place],
 ) -> Result<Vec<Part>, StoreError> {
@@ -160,7 +160,8 @@ pub fn parts(
     let mut loader = Loader::new(connection);
     let mut parts = Vec::with_capacity(places.len());
     for place in places {
-        let row: Option<Row> = statement.query_row([turn, place.0], |row| row.get(0)).optional()?;
+        let row: Option<RowId> =
+            statement.query_row([turn, place.0], |row| row.get(0)).optional()?;
         if let Some(loaded) = row.map(|row| loader.part(row)).transpose()?.flatten() {
             parts.push(loaded.part);
         }
@@ -170,7 +171,7 @@ pub fn parts(
 
 pub fn locate(
     connection: &Connection,
-    session: Row,
+    session: RowId,
     turn: Option<u32>,
     part: PartId,
 ) -> Result<Option<(u32, Place)>, StoreError> {

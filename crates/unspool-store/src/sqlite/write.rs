@@ -5,10 +5,13 @@ use rusqlite::{CachedStatement, Connection, OptionalExtension, Transaction, para
 use rustc_hash::{FxHashMap, FxHashSet};
 use unspool_core::session::Step;
 
-use super::blocks::add_segment;
-use super::derived::{PART_SUMS, STEP_SUMS, TURN_SUMS, first_prompt, models_of, named};
+use super::block_store::add_segment;
+use super::derived_columns::{
+    PART_SUMS, STEP_SUMS, TURN_SUMS, first_prompt, models_of, prompt_and_models,
+};
 use crate::rows::{
-    Batch, Content, FileRow, Names, PartRow, Payload, Row, SessionWrite, TurnWrite, milliseconds,
+    Batch, Content, FileRow, NameDigests, PartRow, Payload, RowId, SessionWrite, TurnWrite,
+    milliseconds,
 };
 
 pub fn write(connection: &mut Connection, batch: Batch) -> rusqlite::Result<()> {
@@ -16,7 +19,7 @@ pub fn write(connection: &mut Connection, batch: Batch) -> rusqlite::Result<()> 
     // Check foreign keys at commit, so the order of inserts does not matter.
     transaction.pragma_update(None, "defer_foreign_keys", true)?;
     files(&transaction, &batch.files)?;
-    let chunks: Vec<Row> = batch.chunks.iter().map(|chunk| chunk.row).collect();
+    let chunks: Vec<RowId> = batch.chunks.iter().map(|chunk| chunk.row).collect();
     let (contents, filled) = contents(&transaction, &batch.contents, &chunks)?;
     let mut chunk =
         transaction.prepare_cached("INSERT INTO chunk (row, session, data) VALUES (?1, ?2, ?3)")?;
@@ -27,18 +30,18 @@ pub fn write(connection: &mut Connection, batch: Batch) -> rusqlite::Result<()> 
         }
     }
     drop(chunk);
-    let mut left = Left::default();
+    let mut orphans = OrphanCandidates::default();
     for session in &batch.sessions {
-        write_session(&transaction, session, &chunks, &contents, &mut left)?;
+        write_session(&transaction, session, &chunks, &contents, &mut orphans)?;
     }
-    left.drop_unused(&transaction)?;
+    orphans.drop_unused(&transaction)?;
     words(&transaction, &batch)?;
-    let mut outdated =
+    let mut outdated_warnings =
         transaction.prepare_cached("DELETE FROM warning WHERE file = ?1 AND what = ?2")?;
-    for told in &batch.outdated {
-        outdated.execute(*told)?;
+    for entry in &batch.outdated_warnings {
+        outdated_warnings.execute(*entry)?;
     }
-    drop(outdated);
+    drop(outdated_warnings);
     let mut warning = transaction.prepare_cached(
         "INSERT OR IGNORE INTO warning (file, session, line, what, bytes)
          VALUES (?1, ?2, ?3, ?4, ?5)",
@@ -82,18 +85,18 @@ fn files(transaction: &Transaction<'_>, files: &[FileRow]) -> rusqlite::Result<(
 
 /// Contents and chunks that lost a part in this transaction and may be unused now.
 #[derive(Default)]
-pub(super) struct Left {
-    pub contents: FxHashSet<Row>,
-    pub chunks: FxHashSet<Row>,
+pub(super) struct OrphanCandidates {
+    pub contents: FxHashSet<RowId>,
+    pub chunks: FxHashSet<RowId>,
 }
 
-impl Left {
+impl OrphanCandidates {
     /// Notes the payload location of a part that will be replaced or deleted.
-    fn note(&mut self, statement: &mut CachedStatement<'_>, part: Row) -> rusqlite::Result<()> {
+    fn note(&mut self, statement: &mut CachedStatement<'_>, part: RowId) -> rusqlite::Result<()> {
         let mut rows = statement.query([part])?;
         if let Some(row) = rows.next()? {
-            self.contents.extend(row.get::<_, Option<Row>>(0)?);
-            self.chunks.extend(row.get::<_, Option<Row>>(1)?);
+            self.contents.extend(row.get::<_, Option<RowId>>(0)?);
+            self.chunks.extend(row.get::<_, Option<RowId>>(1)?);
         }
         Ok(())
     }
@@ -105,7 +108,7 @@ impl Left {
                  AND NOT EXISTS (SELECT 1 FROM part WHERE content = ?1) RETURNING chunk",
         )?;
         for row in &self.contents {
-            let chunk: Option<Row> = content.query_row([row], |row| row.get(0)).optional()?;
+            let chunk: Option<RowId> = content.query_row([row], |row| row.get(0)).optional()?;
             self.chunks.extend(chunk);
         }
         let mut chunk = transaction.prepare_cached(
@@ -120,14 +123,14 @@ impl Left {
     }
 }
 
-const LIES_IN: &str = "SELECT content, chunk FROM part WHERE row = ?1";
+const PAYLOAD_LOCATION: &str = "SELECT content, chunk FROM part WHERE row = ?1";
 
 /// Stores new contents. Returns the row of each content, and the chunks that hold a new one.
 fn contents(
     transaction: &Transaction<'_>,
     contents: &[Content],
-    chunks: &[Row],
-) -> rusqlite::Result<(FxHashMap<u128, Row>, FxHashSet<usize>)> {
+    chunks: &[RowId],
+) -> rusqlite::Result<(FxHashMap<u128, RowId>, FxHashSet<usize>)> {
     let mut rows = FxHashMap::default();
     let mut filled = FxHashSet::default();
     let mut find = transaction.prepare_cached("SELECT row FROM content WHERE digest = ?1")?;
@@ -135,8 +138,8 @@ fn contents(
         .prepare_cached("INSERT INTO content (digest, chunk, at, size) VALUES (?1, ?2, ?3, ?4)")?;
     for content in contents {
         let digest = content.digest.to_be_bytes();
-        let known: Option<Row> = find.query_row([&digest[..]], |row| row.get(0)).optional()?;
-        let row = match known {
+        let existing: Option<RowId> = find.query_row([&digest[..]], |row| row.get(0)).optional()?;
+        let row = match existing {
             Some(row) => row,
             None => {
                 filled.insert(content.chunk);
@@ -156,25 +159,25 @@ fn contents(
 fn write_session(
     transaction: &Transaction<'_>,
     session: &SessionWrite,
-    chunks: &[Row],
-    contents: &FxHashMap<u128, Row>,
-    left: &mut Left,
+    chunks: &[RowId],
+    contents: &FxHashMap<u128, RowId>,
+    orphans: &mut OrphanCandidates,
 ) -> rusqlite::Result<()> {
     head(transaction, session)?;
-    gone(transaction, session, left)?;
-    let mut dirty: FxHashSet<Row> = session.turns.iter().map(|turn| turn.row).collect();
+    delete_gone(transaction, session, orphans)?;
+    let mut dirty: FxHashSet<RowId> = session.turns.iter().map(|turn| turn.row).collect();
     turns(transaction, session)?;
     let mut parts = PartStatements::prepare(transaction, session.row)?;
     for part in &session.parts {
         dirty.insert(part.turn);
-        parts.write(part, chunks, contents, left)?;
+        parts.write(part, chunks, contents, orphans)?;
     }
     drop(parts);
-    let mut dirty: Vec<Row> = dirty.into_iter().collect();
+    let mut dirty: Vec<RowId> = dirty.into_iter().collect();
     dirty.sort_unstable();
     sum_up(transaction, session.row, &dirty)?;
     let same_models = has_same_models(transaction, session)?;
-    call_it(transaction, session.row, same_models)?;
+    update_prompt_and_models(transaction, session.row, same_models)?;
     sources(transaction, session)?;
     let mut snapshot = transaction.prepare_cached(
         "INSERT OR IGNORE INTO snapshot (sha256, kind, content) VALUES (?1, ?2, ?3)",
@@ -236,15 +239,15 @@ fn head(transaction: &Transaction<'_>, write: &SessionWrite) -> rusqlite::Result
     Ok(())
 }
 
-fn gone(
+fn delete_gone(
     transaction: &Transaction<'_>,
     session: &SessionWrite,
-    left: &mut Left,
+    orphans: &mut OrphanCandidates,
 ) -> rusqlite::Result<()> {
-    let mut lies_in = transaction.prepare_cached(LIES_IN)?;
+    let mut payload_location = transaction.prepare_cached(PAYLOAD_LOCATION)?;
     let mut part = transaction.prepare_cached("DELETE FROM part WHERE row = ?1")?;
-    for row in &session.gone_parts {
-        left.note(&mut lies_in, *row)?;
+    for row in &session.deleted_parts {
+        orphans.note(&mut payload_location, *row)?;
         part.execute([row])?;
     }
     // Move the parts of merged turns first, or deleting the turn would cascade to them.
@@ -274,8 +277,8 @@ fn turns(transaction: &Transaction<'_>, session: &SessionWrite) -> rusqlite::Res
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
     )?;
     for TurnWrite { row, turn, steps, names, settled } in &session.turns {
-        let (Names::All(told) | Names::New(told)) = names;
-        let digests: Vec<u8> = told.iter().flat_map(|name| name.to_le_bytes()).collect();
+        let (NameDigests::All(entry) | NameDigests::Added(entry)) = names;
+        let digests: Vec<u8> = entry.iter().flat_map(|name| name.to_le_bytes()).collect();
         insert.execute(params![
             row,
             session.row,
@@ -290,12 +293,12 @@ fn turns(transaction: &Transaction<'_>, session: &SessionWrite) -> rusqlite::Res
             milliseconds(turn.ended),
             settled,
             json(turn),
-            matches!(names, Names::All(_)),
+            matches!(names, NameDigests::All(_)),
             digests,
         ])?;
         forget.execute([row])?;
-        for (number, told) in steps.iter().enumerate() {
-            write_step(&mut step, *row, number, told)?;
+        for (number, entry) in steps.iter().enumerate() {
+            write_step(&mut step, *row, number, entry)?;
         }
     }
     Ok(())
@@ -303,7 +306,7 @@ fn turns(transaction: &Transaction<'_>, session: &SessionWrite) -> rusqlite::Res
 
 fn write_step(
     statement: &mut CachedStatement<'_>,
-    turn: Row,
+    turn: RowId,
     number: usize,
     step: &Step,
 ) -> rusqlite::Result<()> {
@@ -358,20 +361,20 @@ fn json(value: &impl serde::Serialize) -> String {
 }
 
 struct PartStatements<'t> {
-    session: Row,
+    session: RowId,
     insert: CachedStatement<'t>,
     open: CachedStatement<'t>,
     close: CachedStatement<'t>,
     agent: CachedStatement<'t>,
     no_agent: CachedStatement<'t>,
     find: CachedStatement<'t>,
-    lies_in: CachedStatement<'t>,
+    payload_location: CachedStatement<'t>,
 }
 
 impl<'t> PartStatements<'t> {
     fn prepare(
         transaction: &'t Transaction<'_>,
-        session: Row,
+        session: RowId,
     ) -> rusqlite::Result<PartStatements<'t>> {
         Ok(PartStatements {
             session,
@@ -397,25 +400,25 @@ impl<'t> PartStatements<'t> {
             )?,
             no_agent: transaction.prepare_cached("DELETE FROM agent WHERE part = ?1")?,
             find: transaction.prepare_cached("SELECT row FROM content WHERE digest = ?1")?,
-            lies_in: transaction.prepare_cached(LIES_IN)?,
+            payload_location: transaction.prepare_cached(PAYLOAD_LOCATION)?,
         })
     }
 
     fn write(
         &mut self,
         part: &PartRow,
-        chunks: &[Row],
-        contents: &FxHashMap<u128, Row>,
-        left: &mut Left,
+        chunks: &[RowId],
+        contents: &FxHashMap<u128, RowId>,
+        orphans: &mut OrphanCandidates,
     ) -> rusqlite::Result<()> {
         if part.stored {
-            left.note(&mut self.lies_in, part.row)?;
+            orphans.note(&mut self.payload_location, part.row)?;
         }
         let (chunk, at, size) = match &part.payload {
             Payload::Chunk { chunk, at, length } => {
                 (chunks.get(*chunk).copied(), Some(*at as i64), Some(*length as i64))
             }
-            Payload::Open(_) => (None, None, None),
+            Payload::Journal(_) => (None, None, None),
         };
         let content = match part.content {
             Some(digest) => Some(match contents.get(&digest) {
@@ -451,7 +454,7 @@ impl<'t> PartStatements<'t> {
             content,
         ])?;
         match &part.payload {
-            Payload::Open(payload) => self.open.execute(params![part.row, payload])?,
+            Payload::Journal(payload) => self.open.execute(params![part.row, payload])?,
             Payload::Chunk { .. } if part.stored => self.close.execute([part.row])?,
             Payload::Chunk { .. } => 0,
         };
@@ -472,7 +475,7 @@ impl<'t> PartStatements<'t> {
 }
 
 /// Updates the sums of changed turns from their rows, then of the session from its turns.
-fn sum_up(transaction: &Transaction<'_>, session: Row, turns: &[Row]) -> rusqlite::Result<()> {
+fn sum_up(transaction: &Transaction<'_>, session: RowId, turns: &[RowId]) -> rusqlite::Result<()> {
     let [(parts, of_parts), (steps, of_steps)] = [PART_SUMS, STEP_SUMS];
     let sql = format!("UPDATE turn SET {parts} = {of_parts}, {steps} = {of_steps} WHERE row = ?1");
     let mut turn = transaction.prepare_cached(&sql)?;
@@ -488,28 +491,33 @@ fn sum_up(transaction: &Transaction<'_>, session: Row, turns: &[Row]) -> rusqlit
 /// Recomputes all sums.
 pub(super) fn sum_up_all(connection: &mut Connection) -> rusqlite::Result<()> {
     let transaction = connection.transaction()?;
-    let sessions: Vec<Row> = transaction
+    let sessions: Vec<RowId> = transaction
         .prepare("SELECT row FROM session")?
         .query_map([], |row| row.get(0))?
         .collect::<Result<_, _>>()?;
     for session in sessions {
-        let turns: Vec<Row> = transaction
+        let turns: Vec<RowId> = transaction
             .prepare_cached("SELECT row FROM turn WHERE session = ?1")?
             .query_map([session], |row| row.get(0))?
             .collect::<Result<_, _>>()?;
         sum_up(&transaction, session, &turns)?;
-        call_it(&transaction, session, false)?;
+        update_prompt_and_models(&transaction, session, false)?;
     }
     transaction.commit()
 }
 
 /// Updates the first line of the first prompt, and the models in order of first use unless
 /// `same_models`.
-fn call_it(transaction: &Transaction<'_>, session: Row, same_models: bool) -> rusqlite::Result<()> {
-    let (prompt, known): (Option<String>, Vec<String>) = named(transaction, session)?;
+fn update_prompt_and_models(
+    transaction: &Transaction<'_>,
+    session: RowId,
+    same_models: bool,
+) -> rusqlite::Result<()> {
+    let (prompt, existing): (Option<String>, Vec<String>) =
+        prompt_and_models(transaction, session)?;
     let first = first_prompt(transaction, session)?;
-    let models = if same_models { known.clone() } else { models_of(transaction, session)? };
-    if first != prompt || models != known {
+    let models = if same_models { existing.clone() } else { models_of(transaction, session)? };
+    if first != prompt || models != existing {
         transaction
             .prepare_cached("UPDATE session SET prompt = ?2, models = ?3 WHERE row = ?1")?
             .execute(params![session, first, json(&models)])?;
@@ -520,10 +528,10 @@ fn call_it(transaction: &Transaction<'_>, session: Row, same_models: bool) -> ru
 /// True if the batch cannot change the model list: it has at most one model, and the batch no
 /// other.
 fn has_same_models(transaction: &Transaction<'_>, write: &SessionWrite) -> rusqlite::Result<bool> {
-    let (_, known) = named(transaction, write.row)?;
+    let (_, existing) = prompt_and_models(transaction, write.row)?;
     let steps = write.turns.iter().flat_map(|turn| &turn.steps);
-    let mut told = steps.filter_map(|step| step.model.as_deref());
-    Ok(known.len() <= 1 && told.all(|model| known.iter().any(|known| known == model)))
+    let mut entry = steps.filter_map(|step| step.model.as_deref());
+    Ok(existing.len() <= 1 && entry.all(|model| existing.iter().any(|existing| existing == model)))
 }
 
 fn sources(transaction: &Transaction<'_>, session: &SessionWrite) -> rusqlite::Result<()> {
@@ -532,14 +540,14 @@ fn sources(transaction: &Transaction<'_>, session: &SessionWrite) -> rusqlite::R
              metadata, unreadable, left_out)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
     )?;
-    for told in &session.sources {
-        let records = &told.records;
+    for entry in &session.sources {
+        let records = &entry.records;
         source.execute(params![
             session.row,
-            told.file,
-            told.number,
-            telling_name(told.telling),
-            told.first as i64,
+            entry.file,
+            entry.number,
+            feed_name(entry.telling),
+            entry.first as i64,
             records.read as i64,
             records.in_parts as i64,
             records.metadata as i64,
@@ -551,19 +559,19 @@ fn sources(transaction: &Transaction<'_>, session: &SessionWrite) -> rusqlite::R
         "INSERT OR REPLACE INTO cursor (session, telling, source, offset, nth)
          VALUES (?1, ?2, ?3, ?4, ?5)",
     )?;
-    for told in &session.cursors {
+    for entry in &session.cursors {
         cursor.execute(params![
             session.row,
-            telling_name(told.telling),
-            told.source,
-            told.offset as i64,
-            told.nth
+            feed_name(entry.telling),
+            entry.source,
+            entry.offset as i64,
+            entry.nth
         ])?;
     }
     Ok(())
 }
 
-pub(super) fn telling_name(telling: unspool_core::telling::Telling) -> &'static str {
+pub(super) fn feed_name(telling: unspool_core::telling::Telling) -> &'static str {
     use unspool_core::telling::Telling;
     match telling {
         Telling::Hooks => "hooks",

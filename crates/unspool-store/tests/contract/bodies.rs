@@ -99,11 +99,11 @@ fn tool() -> impl Strategy<Value = Tool> {
         ToolState::Denied,
         ToolState::Interrupted,
     ];
-    let told = (text(), maybe(text()), maybe(json()), text(), select(states.to_vec()));
+    let reported = (text(), maybe(text()), maybe(json()), text(), select(states.to_vec()));
     let became = (maybe(text()), maybe(json()), any::<Option<i64>>(), any::<Option<u64>>());
-    (told, became, maybe(question()), any::<bool>()).prop_map(
-        |(told, became, question, answered)| {
-            let (name, title, input, input_text, state) = told;
+    (reported, became, maybe(question()), any::<bool>()).prop_map(
+        |(reported, became, question, answered)| {
+            let (name, title, input, input_text, state) = reported;
             let (output, result, exit_code, duration_ms) = became;
             let answer = Answer {
                 decision: Decision::Answered,

@@ -79,13 +79,13 @@ fn script(log: &str) -> Vec<Line> {
 }
 
 fn lines(nth: usize, line: &str) -> Vec<Line> {
-    let Ok(told) = serde_json::from_str::<Record<'_>>(line) else { return Vec::new() };
-    let uuid = told.uuid.clone().unwrap_or_else(|| format!("line {nth}"));
-    let inside = told.message.and_then(|it| serde_json::from_str::<Message<'_>>(it.get()).ok());
+    let Ok(parsed) = serde_json::from_str::<Record<'_>>(line) else { return Vec::new() };
+    let uuid = parsed.uuid.clone().unwrap_or_else(|| format!("line {nth}"));
+    let inside = parsed.message.and_then(|it| serde_json::from_str::<Message<'_>>(it.get()).ok());
     let Some(inside) = inside else {
         // Any other record becomes a data part.
         let payload = Json::parse(line).unwrap();
-        let kind = told.kind.unwrap_or_default();
+        let kind = parsed.kind.unwrap_or_default();
         return vec![What::DataGiven(Some(record(&uuid)), Data { kind, payload }).into()];
     };
     let content = inside.content.get();
@@ -107,7 +107,7 @@ fn lines(nth: usize, line: &str) -> Vec<Line> {
         script.push(begin(vec![words(&text)]).into());
     }
     let blocks: Vec<Block<'_>> = serde_json::from_str(content).unwrap_or_default();
-    let asks = told.kind.as_deref() == Some("user");
+    let asks = parsed.kind.as_deref() == Some("user");
     for (index, part) in blocks.into_iter().enumerate() {
         let name = block(&format!("{step}/{uuid}"), index as u32);
         let json = |raw: Option<&RawValue>| raw.map(Json::raw);
@@ -140,7 +140,7 @@ fn lines(nth: usize, line: &str) -> Vec<Line> {
                         let text = serde_json::from_str::<String>(raw.get());
                         text.unwrap_or_else(|_| raw.get().to_owned())
                     }),
-                    result: json(told.result),
+                    result: json(parsed.result),
                     ..Outcome::default()
                 },
             },

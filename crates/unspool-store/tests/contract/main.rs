@@ -18,37 +18,37 @@ mod script;
 #[path = "../../../unspool-core/tests/fold/table.rs"]
 mod table;
 
-mod adopting;
+mod adoption;
+mod batches;
 mod bodies;
-mod checking;
-mod deed;
-mod desk;
-mod dress;
-mod figures;
+mod check;
+mod edits;
 mod fixtures;
-mod home;
-mod listing;
-mod managing;
+mod harness;
+mod maintenance;
 mod messages;
 mod model;
-mod opening;
+mod open;
 mod operations;
-mod packing;
-mod publishing;
+mod ops;
+mod payloads;
+mod publish;
 mod readers;
-mod recording;
-mod searching;
-mod tidying;
-mod writing;
+mod recorder;
+mod script_strategies;
+mod search;
+mod session_list;
+mod stats;
+mod test_archive;
 
 /// Instantiates the contract for one database. Another database is one more invocation at the end.
 macro_rules! contract {
-    ($name:ident, $home:ty: $($module:ident { $($law:ident),* $(,)? })*) => {
+    ($name:ident, $test_archive:ty: $($module:ident { $($law:ident),* $(,)? })*) => {
         mod $name {
             $(mod $module {
                 $(#[test]
                 fn $law() {
-                    crate::$module::$law::<$home>();
+                    crate::$module::$law::<$test_archive>();
                 })*
             })*
         }
@@ -56,8 +56,8 @@ macro_rules! contract {
 }
 
 // Tests of SQLite only are in `check`, `messages` and `open`.
-contract! { sqlite, crate::home::SqliteHome:
-    writing {
+contract! { sqlite, crate::test_archive::SqliteTestArchive:
+    batches {
         a_batch_is_written_whole_or_not_at_all,
         a_recorder_goes_on_after_a_batch_that_failed,
         rows_are_numbered_on,
@@ -67,19 +67,19 @@ contract! { sqlite, crate::home::SqliteHome:
         numbers_that_make_no_sense_are_kept,
         text_of_any_kind_is_kept,
     }
-    listing {
+    session_list {
         sessions_are_listed_newest_first,
         every_filter_of_a_list_narrows_it,
         sessions_are_chosen_by_model_by_errors_and_by_whose_they_are,
-        a_list_goes_on_behind_the_last_one_that_was_told,
+        a_list_continues_after_a_position,
         a_session_by_itself_is_chosen_as_a_list_chooses_it,
-        what_is_counted_beside_a_choice_is_what_it_leads_to,
+        facet_counts_match_the_filtered_lists,
         a_session_is_found_by_what_people_call_it,
         the_session_that_is_meant_exactly_is_never_crowded_out,
         turns_come_in_windows,
         what_is_not_shown_is_kept,
     }
-    managing {
+    edits {
         a_name_stands_before_every_title,
         tags_are_added_and_taken_away,
         deleting_a_session_leaves_nothing_of_it,
@@ -92,7 +92,7 @@ contract! { sqlite, crate::home::SqliteHome:
         settings_are_kept,
         what_is_kept_beside_the_turns_comes_back,
     }
-    searching {
+    search {
         words_are_found_where_they_were_said,
         a_word_inside_a_longer_one_is_found_where_no_whole_one_is,
         every_filter_of_a_search_narrows_it,
@@ -103,9 +103,9 @@ contract! { sqlite, crate::home::SqliteHome:
         parts_and_turns_that_turn_out_to_be_one_are_found_once,
         what_is_live_is_found_at_once,
         no_query_is_an_error,
-        there_may_be_more_than_was_asked_for,
+        a_limited_search_reports_more_hits,
     }
-    tidying {
+    maintenance {
         tidying_changes_nothing_that_is_found,
         an_archive_is_recorded_into_after_tidying,
         an_empty_archive_can_be_tidied,
@@ -120,27 +120,27 @@ contract! { sqlite, crate::home::SqliteHome:
         messages_are_filtered,
         previews_are_cut_between_characters,
     }
-    publishing {
+    publish {
         whoever_follows_holds_what_is_stored,
-        changes_are_told_to_those_who_listened_as_they_came,
+        subscribers_receive_changes_from_their_subscription_on,
         who_falls_behind_loads_again,
         a_session_is_followed_through_restarts_of_its_recorder,
     }
-    packing {
+    payloads {
         very_large_payloads_are_kept,
     }
     operations {
         whatever_people_do_is_what_is_there,
     }
-    figures {
+    stats {
         figures_can_be_narrowed,
         what_fails_again_and_again_and_what_takes_long_is_named,
     }
-    adopting {
+    adoption {
         a_session_that_was_kept_elsewhere_goes_on_here,
     }
-    recording {
-        what_is_recorded_is_what_was_told,
+    recorder {
+        recorded_sessions_match_the_model,
         a_process_may_end_anywhere,
     }
 }

@@ -7,18 +7,18 @@ use unspool_core::event::Voice::{Reasoning, Text};
 use unspool_core::id::SessionId;
 use unspool_core::part::{Body, File, Kind};
 use unspool_core::session::Turn;
-use unspool_store::blocking::wait;
-use unspool_store::contract::{Message, MessageFilter, Store};
+use unspool_store::blocking::block_on;
 use unspool_store::rows::milliseconds;
+use unspool_store::store::{MessageFilter, Store, StoredMessage};
 
-use crate::desk::{AGENT, Desk, ask};
 use crate::fixtures::fixtures;
-use crate::home::{Home, SqliteHome};
+use crate::harness::{AGENT, Harness, ask};
 use crate::model::{Outcome, same};
 use crate::script::*;
+use crate::test_archive::{SqliteTestArchive, TestArchive};
 
 /// The expected messages, computed from the turns alone.
-fn computed(turns: &[Turn]) -> Vec<Message> {
+fn computed(turns: &[Turn]) -> Vec<StoredMessage> {
     let mut messages = Vec::new();
     for turn in turns {
         let reply: Vec<&Body> = turn.parts.iter().map(|part| &part.body).collect();
@@ -32,10 +32,10 @@ fn computed(turns: &[Turn]) -> Vec<Message> {
     messages
 }
 
-fn message_of(turn: &Turn, role: &str, bodies: Vec<&Body>, at: Option<i64>) -> Message {
+fn message_of(turn: &Turn, role: &str, bodies: Vec<&Body>, at: Option<i64>) -> StoredMessage {
     let has = |kind: Kind| bodies.iter().any(|body| body.kind() == kind);
     let content: String = bodies.iter().filter_map(|body| body.prose()).collect();
-    Message {
+    StoredMessage {
         id: format!("{}:{role}", turn.id),
         execution: turn.id,
         role: role.to_owned(),
@@ -51,7 +51,7 @@ fn message_of(turn: &Turn, role: &str, bodies: Vec<&Body>, at: Option<i64>) -> M
 
 /// Compares the messages of a session with its turns.
 pub fn compare_messages<S: Store>(store: &S, session: SessionId, turns: &[Turn]) -> Outcome {
-    let stored = wait(store.messages(session, MessageFilter::default())).unwrap();
+    let stored = block_on(store.messages(session, MessageFilter::default())).unwrap();
     let expected = computed(turns);
     same("messages", &stored, &expected)?;
     for (turn, pair) in turns.iter().zip(expected.iter().filter(|it| it.role == "assistant")) {
@@ -61,21 +61,21 @@ pub fn compare_messages<S: Store>(store: &S, session: SessionId, turns: &[Turn])
     same("sequences", &unique.len(), &stored.len())
 }
 
-pub fn messages_of_fixtures_say_what_their_parts_say<H: Home>() {
+pub fn messages_of_fixtures_say_what_their_parts_say<H: TestArchive>() {
     // R-001-07 R-001-09 R-001-10 R-000-16 R-000-23 C-13
-    let desk = Desk::<H>::new();
+    let harness = Harness::<H>::new();
     for (name, script) in fixtures() {
-        let stored = desk.record(&name, script);
-        let turns = desk.turns(stored.row);
-        compare_messages(desk.store(), stored.summary.session.id, &turns).unwrap();
+        let stored = harness.record(&name, script);
+        let turns = harness.turns(stored.row);
+        compare_messages(harness.store(), stored.summary.session.id, &turns).unwrap();
     }
-    desk.is_clean();
+    harness.is_clean();
 }
 
-pub fn messages_are_filtered<H: Home>() {
+pub fn messages_are_filtered<H: TestArchive>() {
     // R-001-36
-    let desk = Desk::<H>::new();
-    let mut stored = desk.record(
+    let harness = Harness::<H>::new();
+    let mut stored = harness.record(
         "s",
         [
             notice(Some("n"), "before the first prompt"),
@@ -92,10 +92,10 @@ pub fn messages_are_filtered<H: Home>() {
             over(Completed),
         ],
     );
-    let turns = desk.turns(stored.row);
+    let turns = harness.turns(stored.row);
     let id = stored.summary.session.id;
     let list = |filter: MessageFilter| {
-        let found = wait(desk.store().messages(id, filter)).unwrap();
+        let found = block_on(harness.store().messages(id, filter)).unwrap();
         found.into_iter().map(|message| message.sequence).collect::<Vec<u64>>()
     };
     let all = MessageFilter::default;
@@ -120,13 +120,13 @@ pub fn messages_are_filtered<H: Home>() {
     assert!(list(from(7, 1)).is_empty() && list(from(u64::MAX, 1)).is_empty());
     assert_eq!(list(MessageFilter { after: Some(1), limit: Some(2), ..role("assistant") }), [3, 5]);
     stored.summary.session.id = SessionId::of(AGENT, "nobody");
-    let none = wait(desk.store().messages(stored.summary.session.id, all())).unwrap();
+    let none = block_on(harness.store().messages(stored.summary.session.id, all())).unwrap();
     assert!(none.is_empty());
 }
 
-pub fn previews_are_cut_between_characters<H: Home>() {
+pub fn previews_are_cut_between_characters<H: TestArchive>() {
     // R-001-10 R-000-16 C-13
-    let desk = Desk::<H>::new();
+    let harness = Harness::<H>::new();
     let texts = [
         "x".repeat(199),
         "x".repeat(200),
@@ -146,19 +146,19 @@ pub fn previews_are_cut_between_characters<H: Home>() {
             said_in(Reasoning, block("m", 2), "not this"),
             over(Completed),
         ];
-        let stored = desk.record(&format!("s{nth}"), script);
-        let turns = desk.turns(stored.row);
-        compare_messages(desk.store(), stored.summary.session.id, &turns).unwrap();
+        let stored = harness.record(&format!("s{nth}"), script);
+        let turns = harness.turns(stored.row);
+        compare_messages(harness.store(), stored.summary.session.id, &turns).unwrap();
         assert_eq!(turns[0].content(), format!("{text}end"));
     }
 }
 
 #[test]
-fn the_view_of_messages_can_be_asked_in_sql() {
+fn the_message_view_can_be_queried_in_sql() {
     // R-001-07 R-001-11 C-02
-    let desk = Desk::<SqliteHome>::new();
+    let harness = Harness::<SqliteTestArchive>::new();
     let file = Body::File(File { name: Some("a.png".to_owned()), ..File::default() });
-    desk.record(
+    harness.record(
         "s",
         [
             started(vec![prompt_name("p")], vec![words("look at \"this\""), file]),
@@ -169,7 +169,7 @@ fn the_view_of_messages_can_be_asked_in_sql() {
             over(Completed),
         ],
     );
-    let connection = desk.home.raw();
+    let connection = harness.archive.raw();
     let ask = |sql: &str| -> String {
         connection.query_row(sql, [], |row| row.get(0)).unwrap_or_else(|e| panic!("{sql}: {e}"))
     };
@@ -207,9 +207,9 @@ fn the_view_of_messages_can_be_asked_in_sql() {
 #[test]
 fn messages_are_found_by_index() {
     // R-001-08
-    let desk = Desk::<SqliteHome>::new();
-    desk.record("s", [started(vec![prompt_name("p")], vec![words("x")]), over(Completed)]);
-    let connection = desk.home.raw();
+    let harness = Harness::<SqliteTestArchive>::new();
+    harness.record("s", [started(vec![prompt_name("p")], vec![words("x")]), over(Completed)]);
+    let connection = harness.archive.raw();
     let plan = |condition: &str| -> Vec<String> {
         let sql = format!("EXPLAIN QUERY PLAN {condition}");
         let mut statement = connection.prepare(&sql).unwrap();
@@ -233,18 +233,22 @@ fn messages_are_found_by_index() {
 #[test]
 fn deleting_in_sql_takes_everything_along() {
     // R-004-20 C-12
-    let desk = Desk::<SqliteHome>::new();
-    desk.record("s", crate::writing::busy_turn("one"));
-    let mut live = crate::writing::busy_turn("two");
+    let harness = Harness::<SqliteTestArchive>::new();
+    harness.record("s", crate::batches::busy_turn("one"));
+    let mut live = crate::batches::busy_turn("two");
     live.truncate(5);
-    desk.live("t", live);
-    let connection = desk.home.raw();
+    harness.live("t", live);
+    let connection = harness.archive.raw();
     connection.pragma_update(None, "foreign_keys", true).unwrap();
     connection.execute("DELETE FROM session WHERE agent_session_id = 't'", []).unwrap();
-    let left: Vec<String> =
-        desk.home.leftovers().into_iter().filter(|left| !left.contains("of content")).collect();
+    let left: Vec<String> = harness
+        .archive
+        .leftovers()
+        .into_iter()
+        .filter(|left| !left.contains("of content"))
+        .collect();
     assert_eq!(left, Vec::<String>::new());
-    desk.is_clean();
+    harness.is_clean();
     // Foreign keys prevent orphans.
     for orphan in [
         "INSERT INTO tag (session, name) VALUES (99, 'x')",

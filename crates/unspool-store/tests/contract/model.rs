@@ -14,7 +14,7 @@ use unspool_core::summary::{Completeness, Summary};
 use unspool_core::telling::Telling;
 use unspool_core::transcript::Mirror;
 use unspool_store::rows::user_part_id;
-use unspool_store::words::texts;
+use unspool_store::searchable::texts;
 
 pub type Outcome = Result<(), TestCaseError>;
 
@@ -23,33 +23,33 @@ pub type Outcome = Result<(), TestCaseError>;
 pub struct Model {
     pub id: SessionId,
     pub assembler: Assembler,
-    pub mirror: Mirror,
+    pub builder: Mirror,
     pub seq: u64,
 }
 
 impl Model {
     pub fn new(agent: &str, session: &str) -> Model {
         let id = SessionId::of(agent, session);
-        let (assembler, mirror) = (Assembler::new(id), Mirror::new(agent, session));
-        Model { id, assembler, mirror, seq: 0 }
+        let (assembler, builder) = (Assembler::new(id), Mirror::new(agent, session));
+        Model { id, assembler, builder, seq: 0 }
     }
 
     pub fn take(&mut self, event: Event) -> Vec<Change> {
         self.seq += 1;
         let changes = self.assembler.apply(event);
-        self.mirror.apply_all(changes.clone());
+        self.builder.apply_all(changes.clone());
         changes
     }
 
     /// All turns in order, with hidden parts.
     pub fn rows(&self) -> Vec<Turn> {
-        let mut turns = self.mirror.rows().turns;
+        let mut turns = self.builder.rows().turns;
         turns.sort_by_key(|turn| turn.number);
         turns
     }
 
     pub fn transcript(&self) -> Transcript {
-        self.mirror.transcript()
+        self.builder.transcript()
     }
 
     pub fn cursors(&self) -> BTreeSet<Cursor> {
@@ -57,23 +57,23 @@ impl Model {
     }
 
     pub fn unsettled(&self) -> BTreeSet<TurnId> {
-        self.mirror.turn_ids().filter(|turn| !self.assembler.is_settled(*turn)).collect()
+        self.builder.turn_ids().filter(|turn| !self.assembler.is_settled(*turn)).collect()
     }
 
     /// Skipped events by reason. Duplicates come from re-reading a file and do not count.
     pub fn oddities(&self) -> BTreeMap<String, u64> {
-        let odd = self.mirror.oddities().filter(|(what, _)| *what != Oddity::Duplicate);
+        let odd = self.builder.oddities().filter(|(what, _)| *what != Oddity::Duplicate);
         odd.map(|(what, count)| (what.name().to_owned(), count)).collect()
     }
 
     fn agents(&self) -> Vec<(SessionId, String)> {
-        let session = self.mirror.session();
+        let session = self.builder.session();
         let mut agents = Vec::new();
         for part in self.rows().into_iter().flat_map(|turn| turn.parts) {
-            let Body::Agent(told) = part.body else { continue };
-            for agent in told.agents.iter().filter(|agent| !agent.id.starts_with("temp_")) {
+            let Body::Agent(reported) = part.body else { continue };
+            for agent in reported.agents.iter().filter(|agent| !agent.id.starts_with("temp_")) {
                 let id = SessionId::of(&session.agent, &agent.id);
-                agents.push((id, told.call_id.clone()));
+                agents.push((id, reported.call_id.clone()));
             }
         }
         agents

@@ -8,24 +8,24 @@ use proptest::sample::select;
 use unspool_core::event::EndReason::Completed;
 use unspool_core::id::SessionId;
 use unspool_core::part::Body;
-use unspool_store::batch::Pace;
-use unspool_store::blocking::wait;
-use unspool_store::contract::{SessionFilter, Store, Tidy, Window};
+use unspool_store::batch::IngestMode;
+use unspool_store::blocking::block_on;
+use unspool_store::store::{Maintenance, SessionFilter, Store, TurnWindow};
 
-use crate::desk::{AGENT, Desk, ask};
-use crate::home::Home;
+use crate::batches::busy_turn;
+use crate::harness::{AGENT, Harness, ask};
 use crate::model::{Model, Outcome, same};
-use crate::recording::{compare_search, hold};
+use crate::recorder::{check_property, compare_search};
 use crate::script::*;
-use crate::writing::busy_turn;
+use crate::test_archive::TestArchive;
 
 /// Sessions. Some become sub-agents of others during a run.
 const NAMES: [&str; 4] = ["one", "two", "three", "four"];
 
 #[derive(Clone, Debug)]
-enum Deed {
+enum UserOp {
     /// Records a turn, which may start a sub-agent.
-    Record(usize, Pace, Option<usize>),
+    Record(usize, IngestMode, Option<usize>),
     /// Records a late event of the last turn.
     Late(usize),
     Rename(usize, Option<&'static str>),
@@ -34,32 +34,32 @@ enum Deed {
     Undelete(usize),
     Forget(usize),
     Set(&'static str, Option<&'static str>),
-    Tidy(Tidy),
+    Maintenance(Maintenance),
     Rebuild,
     Reopen,
 }
 
-fn deeds() -> impl Strategy<Value = Vec<Deed>> {
+fn ops() -> impl Strategy<Value = Vec<UserOp>> {
     let which = || 0..NAMES.len();
-    let paces = select(vec![Pace::Bulk, Pace::Live]);
-    let deed = prop_oneof![
+    let paces = select(vec![IngestMode::Bulk, IngestMode::Live]);
+    let op = prop_oneof![
         8 => (which(), paces, prop::option::weighted(0.2, which()))
-            .prop_map(|(session, pace, agent)| Deed::Record(session, pace, agent)),
-        2 => which().prop_map(Deed::Late),
+            .prop_map(|(session, mode, agent)| UserOp::Record(session, mode, agent)),
+        2 => which().prop_map(UserOp::Late),
         2 => (which(), select(vec![None, Some("mine"), Some("other")]))
-            .prop_map(|(session, name)| Deed::Rename(session, name)),
+            .prop_map(|(session, name)| UserOp::Rename(session, name)),
         3 => (which(), select(vec!["a", "b"]), any::<bool>())
-            .prop_map(|(session, tag, add)| Deed::Tag(session, tag, add)),
-        2 => which().prop_map(Deed::Delete),
-        2 => which().prop_map(Deed::Undelete),
-        1 => which().prop_map(Deed::Forget),
+            .prop_map(|(session, tag, add)| UserOp::Tag(session, tag, add)),
+        2 => which().prop_map(UserOp::Delete),
+        2 => which().prop_map(UserOp::Undelete),
+        1 => which().prop_map(UserOp::Forget),
         1 => (select(vec!["x", "y"]), select(vec![None, Some("1"), Some("2")]))
-            .prop_map(|(name, value)| Deed::Set(name, value)),
-        1 => select(vec![Tidy::WhenDue, Tidy::Thorough]).prop_map(Deed::Tidy),
-        1 => Just(Deed::Rebuild),
-        1 => Just(Deed::Reopen),
+            .prop_map(|(name, value)| UserOp::Set(name, value)),
+        1 => select(vec![Maintenance::IfDue, Maintenance::Full]).prop_map(UserOp::Maintenance),
+        1 => Just(UserOp::Rebuild),
+        1 => Just(UserOp::Reopen),
     ];
-    prop::collection::vec(deed, 1..24)
+    prop::collection::vec(op, 1..24)
 }
 
 /// The expected state.
@@ -87,7 +87,7 @@ impl Expected {
             };
             for part in model.rows().iter().flat_map(|turn| &turn.parts) {
                 let Body::Agent(agents) = &part.body else { continue };
-                let of = |name: &str| NAMES.iter().position(|known| *known == name);
+                let of = |name: &str| NAMES.iter().position(|existing| *existing == name);
                 open.extend(agents.agents.iter().filter_map(|agent| of(&agent.id)));
             }
         }
@@ -103,38 +103,38 @@ impl Expected {
     }
 }
 
-struct Run<H: Home> {
-    desk: Desk<H>,
+struct Run<H: TestArchive> {
+    harness: Harness<H>,
     expected: Expected,
     turns: u32,
 }
 
-impl<H: Home> Run<H> {
-    fn record(&mut self, session: usize, pace: Pace, script: Vec<Line>) {
-        let opened = self.desk.recorder.open(AGENT, NAMES[session]).unwrap();
+impl<H: TestArchive> Run<H> {
+    fn record(&mut self, session: usize, mode: IngestMode, script: Vec<Line>) {
+        let opened = self.harness.recorder.open(AGENT, NAMES[session]).unwrap();
         assert_eq!(opened.is_none(), self.expected.deleted.contains(&session));
-        let Some(mut fold) = opened else { return };
+        let Some(mut writer) = opened else { return };
         let model = self.expected.sessions.entry(session);
         let model = model.or_insert_with(|| Model::new(AGENT, NAMES[session]));
         for line in script {
-            let event = self.desk.event(line);
+            let event = self.harness.event(line);
             model.take(event.clone());
-            self.desk.recorder.take(&mut fold, event).unwrap();
+            self.harness.recorder.take(&mut writer, event).unwrap();
         }
-        let mut packer = self.desk.packer(pace);
-        self.desk.commit(&mut packer, &mut fold);
+        let mut packer = self.harness.packer(mode);
+        self.harness.commit(&mut packer, &mut writer);
     }
 
     fn row(&self, session: usize) -> Option<i64> {
-        let found = wait(self.desk.store().find(id(session).to_string())).unwrap();
+        let found = block_on(self.harness.store().find(id(session).to_string())).unwrap();
         assert_eq!(found.len(), usize::from(self.expected.sessions.contains_key(&session)));
         found.first().map(|stored| stored.row)
     }
 
-    fn run(mut self, deeds: &[Deed]) -> Outcome {
-        for deed in deeds {
-            match deed {
-                Deed::Record(session, pace, agent) => {
+    fn run(mut self, ops: &[UserOp]) -> Outcome {
+        for op in ops {
+            match op {
+                UserOp::Record(session, mode, agent) => {
                     self.turns += 1;
                     let turn = format!("turn{}", self.turns);
                     let mut script = busy_turn(&turn);
@@ -145,9 +145,9 @@ impl<H: Home> Run<H> {
                         script.extend([ask(&more, "amber"), called(&call, "Task"), started]);
                         script.push(over(Completed));
                     }
-                    self.record(*session, *pace, script);
+                    self.record(*session, *mode, script);
                 }
-                Deed::Late(session) => {
+                UserOp::Late(session) => {
                     let late = refined(
                         &format!("t-turn{}", self.turns),
                         unspool_core::event::Outcome {
@@ -156,20 +156,20 @@ impl<H: Home> Run<H> {
                         },
                     );
                     if self.expected.sessions.contains_key(session) {
-                        self.record(*session, Pace::Live, vec![late]);
+                        self.record(*session, IngestMode::Live, vec![late]);
                     }
                 }
-                Deed::Rename(session, name) => {
+                UserOp::Rename(session, name) => {
                     if let Some(row) = self.row(*session) {
                         let owned = name.map(str::to_owned);
-                        wait(self.desk.store().rename(row, owned)).unwrap();
+                        block_on(self.harness.store().rename(row, owned)).unwrap();
                         match name {
                             Some(name) => self.expected.names.insert(*session, name),
                             None => self.expected.names.remove(session),
                         };
                     }
                 }
-                Deed::Tag(session, tag, add) => {
+                UserOp::Tag(session, tag, add) => {
                     if let Some(row) = self.row(*session) {
                         let (name, none) = (vec![(*tag).to_owned()], Vec::new());
                         let tags = self.expected.tags.entry(*session).or_default();
@@ -179,13 +179,13 @@ impl<H: Home> Run<H> {
                             tags.remove(tag)
                         };
                         let (add, remove) = if *add { (name, none) } else { (none, name) };
-                        wait(self.desk.store().tag(row, add, remove)).unwrap();
+                        block_on(self.harness.store().tag(row, add, remove)).unwrap();
                     }
                 }
-                Deed::Delete(session) => {
+                UserOp::Delete(session) => {
                     if let Some(row) = self.row(*session) {
                         let family = self.expected.family(*session);
-                        let gone = wait(self.desk.store().delete(row)).unwrap();
+                        let gone = block_on(self.harness.store().delete(row)).unwrap();
                         same("how many are gone", &gone, &(family.len() as u64))?;
                         for gone in family {
                             self.expected.forget(gone, true);
@@ -193,41 +193,41 @@ impl<H: Home> Run<H> {
                         }
                     }
                 }
-                Deed::Undelete(session) => {
-                    let known = wait(self.desk.store().undelete(id(*session))).unwrap();
-                    same("undeleted", &known, &self.expected.deleted.remove(session))?;
+                UserOp::Undelete(session) => {
+                    let existing = block_on(self.harness.store().undelete(id(*session))).unwrap();
+                    same("undeleted", &existing, &self.expected.deleted.remove(session))?;
                 }
-                Deed::Forget(session) => {
+                UserOp::Forget(session) => {
                     if let Some(row) = self.row(*session) {
-                        wait(self.desk.store().forget(row)).unwrap();
+                        block_on(self.harness.store().forget(row)).unwrap();
                         self.expected.forget(*session, false);
                     }
                 }
-                Deed::Set(name, value) => {
+                UserOp::Set(name, value) => {
                     let (key, owned) = ((*name).to_owned(), value.map(str::to_owned));
-                    wait(self.desk.store().set(key, owned)).unwrap();
+                    block_on(self.harness.store().set(key, owned)).unwrap();
                     match value {
                         Some(value) => self.expected.settings.insert(name, value),
                         None => self.expected.settings.remove(name),
                     };
                 }
-                Deed::Tidy(how) => wait(self.desk.store().tidy(*how)).unwrap(),
-                Deed::Rebuild => {
-                    wait(self.desk.store().rebuild()).unwrap();
+                UserOp::Maintenance(how) => block_on(self.harness.store().maintain(*how)).unwrap(),
+                UserOp::Rebuild => {
+                    block_on(self.harness.store().rebuild()).unwrap();
                 }
-                Deed::Reopen => self.desk = self.desk.reopened(),
+                UserOp::Reopen => self.harness = self.harness.reopened(),
             }
             self.compare()?;
             // Run the slow checks only after operations that may affect them.
-            let about_rows = match deed {
-                Deed::Delete(_) | Deed::Forget(_) | Deed::Late(_) => true,
-                Deed::Tidy(_) | Deed::Rebuild => true,
-                Deed::Record(..)
-                | Deed::Rename(..)
-                | Deed::Tag(..)
-                | Deed::Undelete(_)
-                | Deed::Set(..)
-                | Deed::Reopen => false,
+            let about_rows = match op {
+                UserOp::Delete(_) | UserOp::Forget(_) | UserOp::Late(_) => true,
+                UserOp::Maintenance(_) | UserOp::Rebuild => true,
+                UserOp::Record(..)
+                | UserOp::Rename(..)
+                | UserOp::Tag(..)
+                | UserOp::Undelete(_)
+                | UserOp::Set(..)
+                | UserOp::Reopen => false,
             };
             if about_rows {
                 self.compare_rows()?;
@@ -237,23 +237,23 @@ impl<H: Home> Run<H> {
     }
 
     fn compare_rows(&self) -> Outcome {
-        let store = self.desk.store();
+        let store = self.harness.store();
         let models: Vec<&Model> = self.expected.sessions.values().collect();
         compare_search(store, &models)?;
-        same("leftovers", &self.desk.home.leftovers(), &Vec::new())?;
-        same("problems", &wait(store.check()).unwrap().problems, &Vec::new())
+        same("leftovers", &self.harness.archive.leftovers(), &Vec::new())?;
+        same("problems", &block_on(store.check()).unwrap().problems, &Vec::new())
     }
 
     fn compare(&self) -> Outcome {
-        let store = self.desk.store();
-        let listed = wait(store.sessions(SessionFilter::default())).unwrap();
+        let store = self.harness.store();
+        let listed = block_on(store.sessions(SessionFilter::default())).unwrap();
         same("sessions", &listed.len(), &self.expected.sessions.len())?;
         for (session, model) in &self.expected.sessions {
             let stored = listed.iter().find(|stored| stored.summary.session.id == id(*session));
             let Some(stored) = stored else {
                 return Err(TestCaseError::fail(format!("{} is not there", NAMES[*session])));
             };
-            let turns = wait(store.whole_turns(stored.row, Window::All)).unwrap();
+            let turns = block_on(store.whole_turns(stored.row, TurnWindow::All)).unwrap();
             same("turns", &turns, &model.rows())?;
             let name = self.expected.names.get(session).map(|name| (*name).to_owned());
             same("name", &stored.name, &name)?;
@@ -264,20 +264,20 @@ impl<H: Home> Run<H> {
             same("title", &stored.summary.title, &title)?;
         }
         for session in 0..NAMES.len() {
-            let deleted = wait(store.is_deleted(id(session))).unwrap();
+            let deleted = block_on(store.is_deleted(id(session))).unwrap();
             same("deleted", &deleted, &self.expected.deleted.contains(&session))?;
         }
         for name in ["x", "y"] {
-            let value = wait(store.setting(name.to_owned())).unwrap();
+            let value = block_on(store.setting(name.to_owned())).unwrap();
             same("setting", &value.as_deref(), &self.expected.settings.get(name).copied())?;
         }
         Ok(())
     }
 }
 
-pub fn whatever_people_do_is_what_is_there<H: Home>() {
+pub fn whatever_people_do_is_what_is_there<H: TestArchive>() {
     // R-004-20 R-001-09 C-12
-    hold(48, deeds(), |deeds| {
-        Run::<H> { desk: Desk::new(), expected: Expected::default(), turns: 0 }.run(deeds)
+    check_property(48, ops(), |ops| {
+        Run::<H> { harness: Harness::new(), expected: Expected::default(), turns: 0 }.run(ops)
     });
 }

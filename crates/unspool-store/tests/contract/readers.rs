@@ -8,14 +8,14 @@ use std::thread;
 use unspool_core::event::EndReason::Completed;
 use unspool_core::event::ToolEnd;
 use unspool_core::event::Voice::Text;
-use unspool_store::batch::Pace;
-use unspool_store::blocking::wait;
-use unspool_store::contract::{SessionFilter, Store, Tidy, Window};
+use unspool_store::batch::IngestMode;
+use unspool_store::blocking::block_on;
 use unspool_store::search::SearchRequest;
+use unspool_store::store::{Maintenance, SessionFilter, Store, TurnWindow};
 
-use crate::desk::{AGENT, Desk, ask};
-use crate::home::Home;
+use crate::harness::{AGENT, Harness, ask};
 use crate::script::*;
+use crate::test_archive::TestArchive;
 
 const COMMITS: u64 = 60;
 const SESSIONS: [&str; 2] = ["left", "right"];
@@ -35,16 +35,16 @@ fn turn(nth: u64) -> Vec<Line> {
 
 /// Checks that each call sees one snapshot. Returns the number of commits seen.
 fn look<S: Store>(store: &S) -> u64 {
-    let listed = wait(store.sessions(SessionFilter::default())).unwrap();
+    let listed = block_on(store.sessions(SessionFilter::default())).unwrap();
     let [one, other] = listed.as_slice() else { return 0 };
-    let figures = |stored: &unspool_store::contract::StoredSession| {
+    let figures = |stored: &unspool_store::store::StoredSession| {
         (stored.seq, stored.summary.turns, stored.summary.parts, stored.summary.tools)
     };
     assert_eq!(figures(one), figures(other), "half a commit");
     let seen = one.summary.turns;
     assert_eq!((one.seq, one.summary.parts), (seen * 6, seen * 2 + 1));
 
-    let turns = wait(store.whole_turns(one.row, Window::All)).unwrap();
+    let turns = block_on(store.whole_turns(one.row, TurnWindow::All)).unwrap();
     assert!(turns.len() as u64 >= seen, "it went back");
     let newest = turns.len() - 1;
     assert_eq!(turns[0].parts.len(), 3);
@@ -52,26 +52,27 @@ fn look<S: Store>(store: &S) -> u64 {
     let count = turns[0].parts.iter().find(|part| part.body.kind().name() == "notice").unwrap();
     assert!(format!("{:?}", count.body).contains(&format!("\"count{newest}\"")), "half a commit");
 
-    let findings =
-        wait(store.search(SearchRequest { limit: 1000, ..SearchRequest::new("marker") })).unwrap();
-    let of = |stored: &unspool_store::contract::StoredSession| {
+    let results =
+        block_on(store.search(SearchRequest { limit: 1000, ..SearchRequest::new("marker") }))
+            .unwrap();
+    let of = |stored: &unspool_store::store::StoredSession| {
         let id = stored.summary.session.id;
-        findings.hits.iter().filter(|hit| hit.session == id).count() as u64
+        results.hits.iter().filter(|hit| hit.session == id).count() as u64
     };
     assert_eq!(of(one), of(other), "half of an index");
     assert!(of(one) >= seen, "{} of {seen} are found", of(one));
     seen
 }
 
-pub fn readers_see_whole_commits<H: Home + Sync>() {
+pub fn readers_see_whole_commits<H: TestArchive + Sync>() {
     // R-X-14 R-X-15
-    let desk = Desk::<H>::new();
+    let harness = Harness::<H>::new();
     let (done, looks) = (AtomicBool::new(false), AtomicU64::new(0));
-    let home = &desk.home;
+    let archive = &harness.archive;
     thread::scope(|scope| {
         for _ in 0..3 {
             scope.spawn(|| {
-                let store = home.open_to_read();
+                let store = archive.open_to_read();
                 let mut seen = 0;
                 while !done.load(Ordering::SeqCst) {
                     let now = look(&store);
@@ -83,55 +84,55 @@ pub fn readers_see_whole_commits<H: Home + Sync>() {
             });
         }
         // If the writer panics, the readers must still stop.
-        let written = catch_unwind(AssertUnwindSafe(|| write(&desk)));
+        let written = catch_unwind(AssertUnwindSafe(|| write(&harness)));
         done.store(true, Ordering::SeqCst);
         assert!(written.is_ok(), "the writer failed");
     });
     assert!(looks.load(Ordering::SeqCst) > 3, "nobody looked");
-    desk.is_clean();
+    harness.is_clean();
 }
 
-fn write<H: Home>(desk: &Desk<H>) {
+fn write<H: TestArchive>(harness: &Harness<H>) {
     for nth in 0..COMMITS {
-        let pace = if nth % 3 == 0 { Pace::Bulk } else { Pace::Live };
-        let mut packer = desk.packer(pace);
-        let mut folds = SESSIONS.map(|name| desk.open(AGENT, name));
-        for fold in &mut folds {
-            desk.take(fold, turn(nth));
-            packer.add(fold).unwrap();
+        let mode = if nth % 3 == 0 { IngestMode::Bulk } else { IngestMode::Live };
+        let mut packer = harness.packer(mode);
+        let mut writers = SESSIONS.map(|name| harness.open(AGENT, name));
+        for writer in &mut writers {
+            harness.take(writer, turn(nth));
+            packer.add(writer).unwrap();
         }
-        desk.recorder.commit(&mut packer, &mut folds).unwrap();
+        harness.recorder.commit(&mut packer, &mut writers).unwrap();
         match nth % 10 {
-            4 => wait(desk.store().tidy(Tidy::WhenDue)).unwrap(),
-            7 => wait(desk.store().tidy(Tidy::Thorough)).unwrap(),
+            4 => block_on(harness.store().maintain(Maintenance::IfDue)).unwrap(),
+            7 => block_on(harness.store().maintain(Maintenance::Full)).unwrap(),
             9 => {
-                wait(desk.store().rebuild()).unwrap();
+                block_on(harness.store().rebuild()).unwrap();
             }
             _ => {}
         }
     }
 }
 
-pub fn a_reader_reads_and_nothing_else<H: Home>() {
-    let desk = Desk::<H>::new();
-    let row = desk.record("s", turn(0)).row;
-    let reader = desk.home.open_to_read();
-    assert_eq!(wait(reader.sessions(SessionFilter::default())).unwrap().len(), 1);
-    let batch = desk.batch("t", turn(0));
+pub fn a_reader_reads_and_nothing_else<H: TestArchive>() {
+    let harness = Harness::<H>::new();
+    let row = harness.record("s", turn(0)).row;
+    let reader = harness.archive.open_to_read();
+    assert_eq!(block_on(reader.sessions(SessionFilter::default())).unwrap().len(), 1);
+    let batch = harness.batch("t", turn(0));
     let refused = [
-        wait(reader.write(batch)),
-        wait(reader.tidy(Tidy::Thorough)),
-        wait(reader.rebuild()).map(|_| ()),
-        wait(reader.rename(row, None)),
-        wait(reader.tag(row, vec!["x".to_owned()], Vec::new())),
-        wait(reader.delete(row)).map(|_| ()),
-        wait(reader.undelete(unspool_core::id::SessionId::of(AGENT, "s"))).map(|_| ()),
-        wait(reader.forget(row)),
+        block_on(reader.write(batch)),
+        block_on(reader.maintain(Maintenance::Full)),
+        block_on(reader.rebuild()).map(|_| ()),
+        block_on(reader.rename(row, None)),
+        block_on(reader.tag(row, vec!["x".to_owned()], Vec::new())),
+        block_on(reader.delete(row)).map(|_| ()),
+        block_on(reader.undelete(unspool_core::id::SessionId::of(AGENT, "s"))).map(|_| ()),
+        block_on(reader.forget(row)),
     ];
     for refused in refused {
         let error = refused.unwrap_err().to_string();
         assert!(error.contains("read only"), "{error}");
     }
-    assert_eq!(desk.sessions(SessionFilter::default()), ["s"]);
-    desk.is_clean();
+    assert_eq!(harness.sessions(SessionFilter::default()), ["s"]);
+    harness.is_clean();
 }

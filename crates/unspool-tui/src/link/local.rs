@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use unspool_core::price::Prices;
 use unspool_engine::reader::{Wish, answer};
 use unspool_engine::request::Request;
-use unspool_store::contract::Store;
+use unspool_store::store::Store;
 
 use super::{Ear, Link, Number, Told};
 use crate::event::Event;

@@ -7,8 +7,8 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 use unspool_core::lines::make_visible;
 use unspool_engine::reread::{Reread, reread};
-use unspool_store::blocking::wait;
-use unspool_store::contract::{Store, Tidy};
+use unspool_store::blocking::block_on;
+use unspool_store::store::{Maintenance, Store};
 
 use crate::archive::Archive;
 use crate::progress::{Bar, size};
@@ -57,7 +57,7 @@ impl Db {
                 let database = archive.folder()?.database();
                 let before = fs::metadata(&database).map_or(0, |file| file.len());
                 let recording = archive.record_alone()?;
-                wait(recording.recorder.store().tidy(Tidy::Thorough))?;
+                block_on(recording.recorder.store().maintain(Maintenance::Full))?;
                 drop(recording);
                 let after = fs::metadata(&database).map_or(0, |file| file.len());
                 println!("{} before, {} now", size(before), size(after));
@@ -79,7 +79,7 @@ impl Db {
             }
             Command::Rebuild { from_logs: false } => {
                 let recording = archive.record_alone()?;
-                let parts = wait(recording.recorder.store().rebuild())?;
+                let parts = block_on(recording.recorder.store().rebuild())?;
                 println!("rebuilt the index and the sums of {parts} parts");
                 Ok(())
             }
@@ -92,7 +92,7 @@ impl Db {
 }
 
 fn check(archive: &Archive, json: bool) -> Result<()> {
-    let checked = wait(archive.read()?.check())?;
+    let checked = block_on(archive.read()?.check())?;
     if json {
         super::write_json(&Report {
             sessions: checked.sessions,

@@ -11,9 +11,9 @@ use unspool_core::lines::make_visible;
 use unspool_engine::hooks::{self, Installed};
 use unspool_sources::agents::{Agent, VersionAge};
 use unspool_sources::survey::{AgentSurvey, survey};
-use unspool_store::blocking::wait;
-use unspool_store::contract::{SessionFilter, Store};
+use unspool_store::blocking::block_on;
 use unspool_store::sqlite::Sqlite;
+use unspool_store::store::{SessionFilter, Store};
 
 use crate::archive::Archive;
 use crate::config;
@@ -101,7 +101,7 @@ fn of_archive(archive: &Archive) -> Result<ArchiveReport> {
     };
     if report.exists {
         let counted = Sqlite::open_to_read(&path)
-            .and_then(|store| wait(store.sessions(SessionFilter::default())));
+            .and_then(|store| block_on(store.sessions(SessionFilter::default())));
         match counted {
             Ok(sessions) => report.sessions = Some(sessions.len() as u64),
             Err(error) => report.problem = Some(error.to_string()),

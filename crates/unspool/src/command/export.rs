@@ -13,9 +13,9 @@ use unspool_core::id::SessionId;
 use unspool_core::redact::{RedactionReport, Rules};
 use unspool_engine::export;
 use unspool_render::project::{ALL, Options, Projection, Sdk, Way};
-use unspool_store::blocking::wait;
-use unspool_store::contract::{SessionFilter, Store, StoredSession};
+use unspool_store::blocking::block_on;
 use unspool_store::sqlite::Sqlite;
+use unspool_store::store::{SessionFilter, Store, StoredSession};
 
 use crate::archive::{Archive, find};
 use crate::config;
@@ -59,7 +59,7 @@ impl Export {
     pub fn run(self, archive: &Archive) -> Result<()> {
         let store = archive.read()?;
         let sessions = match self.all {
-            true => wait(store.sessions(SessionFilter::default()))?,
+            true => block_on(store.sessions(SessionFilter::default()))?,
             false => self.sessions.iter().map(|id| find(&store, id)).collect::<Result<Vec<_>>>()?,
         };
         if sessions.is_empty() {

@@ -9,8 +9,8 @@ use unspool_core::lines::truncate;
 use unspool_core::present::{self, format};
 use unspool_core::price::Prices;
 use unspool_engine::asked::parse_time;
-use unspool_store::blocking::wait;
-use unspool_store::contract::{SessionFilter, Store, StoredSession};
+use unspool_store::blocking::block_on;
+use unspool_store::store::{SessionFilter, Store, StoredSession};
 
 use crate::archive::Archive;
 use crate::config;
@@ -57,7 +57,7 @@ impl List {
             ..SessionFilter::default()
         };
         let prices = config::prices()?;
-        let sessions = wait(archive.read()?.sessions(filter))?;
+        let sessions = block_on(archive.read()?.sessions(filter))?;
         if self.json {
             let documents: Vec<SessionDocument<'_>> = sessions
                 .iter()

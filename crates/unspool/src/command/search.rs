@@ -8,9 +8,9 @@ use jiff::Timestamp;
 use unspool_core::lines::{make_visible, truncate};
 use unspool_core::present::format;
 use unspool_engine::asked::{SEARCH_KINDS, parse_time};
-use unspool_store::blocking::wait;
-use unspool_store::contract::Store;
-use unspool_store::search::{Findings, Hit, HitDocument, SearchRequest};
+use unspool_store::blocking::block_on;
+use unspool_store::search::{Hit, HitDocument, SearchRequest, SearchResults};
+use unspool_store::store::Store;
 
 use crate::archive::Archive;
 use crate::paint::Style;
@@ -86,7 +86,7 @@ impl Search {
             },
         };
         let asked = request.query.clone();
-        let findings = wait(archive.read()?.search(request))?;
+        let findings = block_on(archive.read()?.search(request))?;
         if self.json {
             let hits: Vec<HitDocument<'_>> = findings.hits.iter().map(HitDocument::of).collect();
             return super::write_json(&hits);
@@ -105,7 +105,7 @@ impl Search {
 }
 
 /// Explains on stderr how the hits were chosen.
-fn note(findings: &Findings) {
+fn note(findings: &SearchResults) {
     if findings.widened {
         eprintln!("unspool: no whole-word match; these contain it inside a longer word");
     }

@@ -15,9 +15,9 @@ use unspool_core::summary::Summary;
 use unspool_engine::subagents::subagents;
 use unspool_sources::decode::Warning;
 use unspool_sources::read::rows;
-use unspool_store::blocking::wait;
-use unspool_store::contract::{Store, StoredSession, Window};
+use unspool_store::blocking::block_on;
 use unspool_store::sqlite::Sqlite;
+use unspool_store::store::{Store, StoredSession, TurnWindow};
 
 use crate::archive::{Archive, find};
 use crate::{config, paint};
@@ -101,7 +101,7 @@ impl Show {
         let store = archive.read()?;
         let stored = find(&store, id)?;
         let summary = &stored.summary;
-        let warnings: Vec<Warning> = wait(store.warnings(stored.row))?
+        let warnings: Vec<Warning> = block_on(store.warnings(stored.row))?
             .into_iter()
             .map(|told| Warning {
                 file: told.file,
@@ -111,9 +111,9 @@ impl Show {
             })
             .collect();
         if self.json {
-            let window = self.turn.map_or(Window::All, Window::Turn);
+            let window = self.turn.map_or(TurnWindow::All, TurnWindow::Turn);
             let turns = load(&store, &stored, window)?;
-            let records = wait(store.records(stored.row))?;
+            let records = block_on(store.records(stored.row))?;
             return write(summary, &turns, &records, &warnings);
         }
         super::warn(&warnings);
@@ -121,18 +121,18 @@ impl Show {
         let mut out = io::BufWriter::new(io::stdout().lock());
         paint::head(summary, &config::prices()?, &style, &mut out)?;
         if let Some(number) = self.turn {
-            let turns = load(&store, &stored, Window::Turn(number))?;
-            let subagents = wait(subagents(&store, &summary.session.agent, &turns))?;
+            let turns = load(&store, &stored, TurnWindow::Turn(number))?;
+            let subagents = block_on(subagents(&store, &summary.session.agent, &turns))?;
             paint::turns(&summary.session, &turns, subagents, &style, &mut out)?;
             return Ok(());
         }
         out.flush()?;
         let mut number = 0;
         loop {
-            let turns = load(&store, &stored, Window::From { number, count: TURNS })?;
+            let turns = load(&store, &stored, TurnWindow::From { number, count: TURNS })?;
             let Some(last) = turns.last() else { break };
             number = last.number + 1;
-            let subagents = wait(subagents(&store, &summary.session.agent, &turns))?;
+            let subagents = block_on(subagents(&store, &summary.session.agent, &turns))?;
             paint::turns(&summary.session, &turns, subagents, &style, &mut out)?;
         }
         Ok(())
@@ -140,10 +140,10 @@ impl Show {
 }
 
 /// Loads turns from the archive and settles their states.
-fn load(store: &Sqlite, stored: &StoredSession, window: Window) -> Result<Vec<Turn>> {
+fn load(store: &Sqlite, stored: &StoredSession, window: TurnWindow) -> Result<Vec<Turn>> {
     let session = stored.summary.session.clone();
-    let turns = wait(store.turns(stored.row, window))?;
-    if let Window::Turn(number) = window
+    let turns = block_on(store.turns(stored.row, window))?;
+    if let TurnWindow::Turn(number) = window
         && turns.is_empty()
     {
         bail!("there is no turn {number}; the session has {} turns", stored.summary.turns);

@@ -7,9 +7,9 @@ use std::io::{self, Write};
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use unspool_engine::asked::parse_time;
-use unspool_store::blocking::wait;
-use unspool_store::contract::Store;
+use unspool_store::blocking::block_on;
 use unspool_store::stats::StatsRequest;
+use unspool_store::store::Store;
 
 use crate::archive::Archive;
 use crate::config;
@@ -66,10 +66,10 @@ impl Stats {
             prices: config::prices()?,
         };
         let narrow = request.is_narrow();
-        let mut figures = wait(archive.read()?.stats(request))?;
+        let mut figures = block_on(archive.read()?.stats(request))?;
         if self.json {
             if let Some(limit) = self.limit {
-                figures.cut(limit);
+                figures.truncate(limit);
             }
             return super::write_json(&figures);
         }

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use unspool_core::id::SessionId;
 use unspool_engine::follow::{Followed, News};
 use unspool_engine::socket::{Follower, Message};
-use unspool_store::blocking::wait;
-use unspool_store::contract::{Store, Window};
+use unspool_store::blocking::block_on;
 use unspool_store::sqlite::Sqlite;
+use unspool_store::store::{Store, TurnWindow};
 
 use crate::desk::{Desk, PATIENCE, Unspool};
 use crate::live::{Growing, agents_at_work};
@@ -61,11 +61,14 @@ impl Eye {
         self.over.store(true, Ordering::Relaxed);
         let followed = self.following.join().unwrap();
         let store = self.unspool.store();
-        let stored = wait(store.find(self.id.to_string())).unwrap().pop().unwrap();
+        let stored = block_on(store.find(self.id.to_string())).unwrap().pop().unwrap();
         assert_eq!(followed.seq(), stored.seq);
-        assert_eq!(followed.rows(), wait(store.whole_turns(stored.row, Window::All)).unwrap());
+        assert_eq!(
+            followed.rows(),
+            block_on(store.whole_turns(stored.row, TurnWindow::All)).unwrap()
+        );
         let mut seen = followed.transcript();
-        assert_eq!(seen.turns, wait(store.turns(stored.row, Window::All)).unwrap());
+        assert_eq!(seen.turns, block_on(store.turns(stored.row, TurnWindow::All)).unwrap());
         // The parent is joined when the session is read from the store.
         seen.session.parent = stored.summary.session.parent.clone();
         assert_eq!(seen.session, stored.summary.session);
@@ -73,7 +76,7 @@ impl Eye {
 }
 
 pub fn stored_seq(unspool: &Unspool, id: SessionId) -> Option<u64> {
-    wait(unspool.store().find(id.to_string())).unwrap().pop().map(|stored| stored.seq)
+    block_on(unspool.store().find(id.to_string())).unwrap().pop().map(|stored| stored.seq)
 }
 
 /// Follows until the recorder ends. Fails on a duplicate or a missing change.

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use unspool_store::blocking::wait;
-use unspool_store::contract::{SessionFilter, Store};
+use unspool_store::blocking::block_on;
+use unspool_store::store::{SessionFilter, Store};
 
 use crate::contents::Contents;
 use crate::corpus;
@@ -132,7 +132,7 @@ fn is_half(unspool: &Unspool) -> bool {
     let Ok(store) = unspool_store::sqlite::Sqlite::open_to_read(&unspool.database()) else {
         return false;
     };
-    let sessions = wait(store.sessions(SessionFilter::default())).unwrap_or_default();
+    let sessions = block_on(store.sessions(SessionFilter::default())).unwrap_or_default();
     sessions.first().is_some_and(|session| (1..9600).contains(&session.summary.parts))
 }
 

@@ -13,11 +13,11 @@ use unspool_core::summary::Summary;
 use unspool_engine::report::{Progress, Report};
 use unspool_engine::sync::{Candidate, Known, sync};
 use unspool_sources::discover::find_files;
-use unspool_store::blocking::wait;
-use unspool_store::contract::{SessionFilter, Store, StoredWarning, Window};
+use unspool_store::blocking::block_on;
 use unspool_store::recorder::Recorder;
-use unspool_store::rows::Records;
+use unspool_store::rows::StoredRecordCounts;
 use unspool_store::sqlite::Sqlite;
+use unspool_store::store::{SessionFilter, Store, StoredWarning, TurnWindow};
 
 use crate::case::{all_cases, name, root};
 
@@ -33,7 +33,7 @@ type Growth = (PathBuf, usize);
 struct Told {
     summary: Summary,
     turns: Vec<Turn>,
-    records: Records,
+    records: StoredRecordCounts,
     warnings: Vec<StoredWarning>,
 }
 
@@ -62,12 +62,12 @@ impl Archive {
     fn told(&self) -> Vec<Told> {
         let store = self.recorder.store();
         let all = SessionFilter { with_empty: true, ..SessionFilter::default() };
-        let mut sessions = wait(store.sessions(all)).unwrap();
+        let mut sessions = block_on(store.sessions(all)).unwrap();
         sessions.sort_by_key(|session| session.summary.session.id.to_string());
         let told = sessions.into_iter().map(|session| Told {
-            turns: unnumbered(wait(store.turns(session.row, Window::All)).unwrap()),
-            records: wait(store.records(session.row)).unwrap(),
-            warnings: wait(store.warnings(session.row)).unwrap(),
+            turns: unnumbered(block_on(store.turns(session.row, TurnWindow::All)).unwrap()),
+            records: block_on(store.records(session.row)).unwrap(),
+            warnings: block_on(store.warnings(session.row)).unwrap(),
             summary: session.summary,
         });
         told.collect()

@@ -9,9 +9,9 @@ use unspool_core::id::digest;
 use unspool_core::part::Part;
 use unspool_core::telling::Telling;
 use unspool_engine::raw::{Absent, Raw, raw};
-use unspool_store::blocking::wait;
-use unspool_store::contract::{SessionFilter, Store, StoredSession, Window};
+use unspool_store::blocking::block_on;
 use unspool_store::sqlite::Sqlite;
+use unspool_store::store::{SessionFilter, Store, StoredSession, TurnWindow};
 
 use crate::case::{all_cases, name};
 use crate::home::{Machine, copy};
@@ -24,14 +24,14 @@ fn read(machine: &Machine, path: &Path) -> Sqlite {
 
 fn sessions(store: &Sqlite) -> Vec<StoredSession> {
     let all = SessionFilter { with_empty: true, ..SessionFilter::default() };
-    wait(store.sessions(all)).unwrap()
+    block_on(store.sessions(all)).unwrap()
 }
 
 /// All parts with their raw records.
 fn told(store: &Sqlite) -> Vec<(Part, Raw)> {
     let mut told = Vec::new();
     for session in sessions(store) {
-        for turn in wait(store.turns(session.row, Window::All)).unwrap() {
+        for turn in block_on(store.turns(session.row, TurnWindow::All)).unwrap() {
             for part in turn.parts {
                 let raw = raw(store, &session, part.id).unwrap().unwrap();
                 told.push((part, raw));

@@ -20,8 +20,8 @@ use unspool_engine::reader::{Answer, Growth, Wish, answer};
 use unspool_engine::request::Request;
 use unspool_engine::window::{Only, Position, Size, Wanted};
 use unspool_server::{App, Door, News};
-use unspool_store::blocking::wait;
-use unspool_store::recorder::Published;
+use unspool_store::blocking::block_on;
+use unspool_store::recorder::ChangeSet;
 use unspool_store::sqlite::Sqlite;
 use unspool_tui::event::Event;
 use unspool_tui::link::{Link, Remote, RemoteError, Secrets, Told};
@@ -97,7 +97,7 @@ const LIST: Wish = Wish::List { after: None, limit: 10 };
 fn wishes(session: SessionId, archive: &Sqlite, prices: &Prices) -> Vec<Wish> {
     let whole = Size { parts: 2000, block: 2000, long: 4000 };
     let ask = |wanted, only, size| Wish::Window { session, wanted, only, size };
-    let Answer::Window(loaded) = wait(answer(archive, prices, ask(Wanted::End, None, whole)))
+    let Answer::Window(loaded) = block_on(answer(archive, prices, ask(Wanted::End, None, whole)))
     else {
         panic!("{session} has no window")
     };
@@ -151,7 +151,7 @@ fn what_is_read_over_a_connection_is_what_is_read_of_the_archive() {
 
     let (mut compared, mut pictures) = (0, 0);
     let mut same = |wish: Wish| -> Answer {
-        let here = wait(answer(&archive, &prices, wish.clone()));
+        let here = block_on(answer(&archive, &prices, wish.clone()));
         let there = reader.ask(wish.clone());
         compared += 1;
         // Images are not sent: no terminal shows them. Everything else is equal, also in its types.
@@ -433,7 +433,7 @@ fn who_does_not_listen_is_told_that_something_was_missed() {
     let id = hear(&mut socket)["answer"]["list"]["sessions"][0]["id"].take();
     let session = SessionId(id.as_str().unwrap().parse().unwrap());
     let tell = || {
-        app.tell(News::written(Published {
+        app.tell(News::written(ChangeSet {
             session,
             agent: String::new(),
             agent_session_id: String::new(),

@@ -8,9 +8,9 @@ use unspool_core::present::{Item, PartView, TurnView};
 use unspool_core::session::Turn;
 use unspool_engine::window::{Ask, Only, Position, Shown, Size, Wanted, window};
 use unspool_render::turn::fragments;
-use unspool_store::blocking::wait;
-use unspool_store::contract::{SessionFilter, Store, StoredSession};
+use unspool_store::blocking::block_on;
 use unspool_store::sqlite::Sqlite;
+use unspool_store::store::{SessionFilter, Store, StoredSession};
 
 use crate::case::root;
 use crate::home::archive_of;
@@ -41,11 +41,11 @@ impl Desk {
     }
 
     fn sessions(&self) -> Vec<StoredSession> {
-        wait(self.store.sessions(SessionFilter::default())).unwrap()
+        block_on(self.store.sessions(SessionFilter::default())).unwrap()
     }
 
     fn look(&self, stored: &StoredSession, ask: Ask<'_>) -> Shown {
-        wait(window(&self.store, stored, ask, |_: &mut [Turn]| {})).unwrap()
+        block_on(window(&self.store, stored, ask, |_: &mut [Turn]| {})).unwrap()
     }
 }
 
@@ -176,7 +176,8 @@ fn a_window_around_a_part_has_it() {
         let order = whole(&desk, stored).order;
         for id in order.iter().step_by(7) {
             let part = unspool_core::id::PartId(id.parse().unwrap());
-            let (turn, place) = wait(desk.store.locate(stored.row, None, part)).unwrap().unwrap();
+            let (turn, place) =
+                block_on(desk.store.locate(stored.row, None, part)).unwrap().unwrap();
             let wanted = Wanted::Around(Position { turn, place });
             let shown = desk.look(stored, Ask { size: SMALL, ..wanted.into() });
             assert!(ids(&shown).contains(id), "{id} is not in {:?}", ids(&shown));

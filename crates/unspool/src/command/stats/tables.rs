@@ -8,7 +8,7 @@ use jiff::civil::Date;
 use unspool_core::lines::{make_visible, truncate, width};
 use unspool_core::present::format;
 use unspool_core::price::Prices;
-use unspool_store::stats::{Group, Stats, ToolFigures, share};
+use unspool_store::stats::{GroupFigures, Stats, ToolFigures, share};
 
 use super::By;
 use crate::chart::{bar, compact, sparkline};
@@ -173,8 +173,8 @@ fn list(pieces: &[String], style: &Style, out: &mut impl Write) -> io::Result<()
 }
 
 /// A sparkline of tokens per day, ending with the last day in the data.
-fn spark(days: &[Group], style: &Style, out: &mut impl Write) -> io::Result<()> {
-    let date = |group: &Group| group.name.as_deref()?.parse::<Date>().ok();
+fn spark(days: &[GroupFigures], style: &Style, out: &mut impl Write) -> io::Result<()> {
+    let date = |group: &GroupFigures| group.name.as_deref()?.parse::<Date>().ok();
     let Some(last) = days.iter().rev().find_map(date) else { return Ok(()) };
     let words = "tokens per day  ";
     let room = style.width.saturating_sub(width(words)).clamp(1, WEEKS * 7);
@@ -241,8 +241,13 @@ fn write(
     table::write(&columns, &rows, style, out)
 }
 
-fn group_table(by: By, groups: &[Group], style: &Style, out: &mut impl Write) -> io::Result<()> {
-    let field = |column: &'static str, rank: u8, cell: &dyn Fn(&Group) -> String| Field {
+fn group_table(
+    by: By,
+    groups: &[GroupFigures],
+    style: &Style,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let field = |column: &'static str, rank: u8, cell: &dyn Fn(&GroupFigures) -> String| Field {
         column: right(column),
         rank,
         cells: groups.iter().map(cell).collect(),
@@ -256,7 +261,7 @@ fn group_table(by: By, groups: &[Group], style: &Style, out: &mut impl Write) ->
         field("TOKENS", 0, &|group| compact(group.usage.tokens.total())),
     ];
     if groups.iter().any(|group| group.usage.tokens.reasoning > 0) {
-        let cell = |group: &Group| compact(group.usage.tokens.reasoning);
+        let cell = |group: &GroupFigures| compact(group.usage.tokens.reasoning);
         fields.insert(3, field("REASONING", 7, &cell));
     }
     if groups.iter().any(|group| group.usage.cost_usd.is_some()) {
@@ -264,7 +269,8 @@ fn group_table(by: By, groups: &[Group], style: &Style, out: &mut impl Write) ->
             .push(field("COST", 3, &|group| group.usage.cost_usd.map(dollars).unwrap_or_default()));
     }
     if groups.iter().any(|group| group.usage.estimated_cost_usd.is_some()) {
-        let cell = |group: &Group| group.usage.estimated_cost_usd.map(dollars).unwrap_or_default();
+        let cell =
+            |group: &GroupFigures| group.usage.estimated_cost_usd.map(dollars).unwrap_or_default();
         fields.push(field("ESTIMATED", 4, &cell));
     }
     let name = match by {
@@ -279,7 +285,7 @@ fn group_table(by: By, groups: &[Group], style: &Style, out: &mut impl Write) ->
     write(name, names, fields, &values, style, out)
 }
 
-fn group_name(group: &Group, by: By) -> String {
+fn group_name(group: &GroupFigures, by: By) -> String {
     match (&group.name, by) {
         (Some(path), By::Project) => end_of(path),
         (Some(name), By::Day | By::Model | By::Agent | By::Tool) => name.clone(),
@@ -315,7 +321,7 @@ fn tools(tools: &[ToolFigures], style: &Style, out: &mut impl Write) -> io::Resu
         field("MEDIAN", 3, &|tool| took(tool.duration.median_ms)),
         field("95 %", 4, &|tool| took(tool.duration.p95_ms)),
         field("TOTAL", 5, &|tool| {
-            took(Some(tool.duration.total_ms).filter(|_| tool.duration.known > 0))
+            took(Some(tool.duration.total_ms).filter(|_| tool.duration.measured > 0))
         }),
     ];
     fields.retain(|field| field.cells.iter().any(|cell| !cell.is_empty()));

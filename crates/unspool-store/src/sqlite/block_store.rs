@@ -1,0 +1,211 @@
+//! The search index in SQLite: writes and reads its blocks and n-gram bitmaps as rows. Implements
+//! `BlockStore` for lookups.
+
+use std::ops::{ControlFlow, Range};
+
+use rusqlite::{Connection, OptionalExtension, Row as SqlRow, params};
+
+use crate::index::{
+    self, Block, BlockRef, BlockStore, NgramBitmap, Segment, SegmentCounts, SegmentHead,
+    SegmentItem, WordsRef,
+};
+use crate::rows::RowId;
+use crate::store::StoreError;
+
+/// Stores a segment.
+pub fn add_segment(connection: &Connection, segment: &Segment) -> rusqlite::Result<()> {
+    let mut writer = SegmentWriter::begin(connection)?;
+    segment.blocks.iter().try_for_each(|block| writer.block(block))?;
+    segment.bitmaps.iter().try_for_each(|bitmap| writer.bitmap(bitmap))?;
+    let Segment { documents, words, tokens, .. } = *segment;
+    writer.finish(SegmentCounts { documents, words, tokens })
+}
+
+/// Writes a new segment.
+pub struct SegmentWriter<'c> {
+    connection: &'c Connection,
+    segment: RowId,
+    blocks: i64,
+    bitmaps: i64,
+}
+
+impl<'c> SegmentWriter<'c> {
+    pub fn begin(connection: &'c Connection) -> rusqlite::Result<SegmentWriter<'c>> {
+        let segment = connection
+            .prepare_cached("INSERT INTO segment (documents, words, tokens) VALUES (0, 0, 0)")?
+            .insert([])?;
+        Ok(SegmentWriter { connection, segment, blocks: 0, bitmaps: 0 })
+    }
+
+    pub fn put(&mut self, piece: &SegmentItem) -> rusqlite::Result<()> {
+        match piece {
+            SegmentItem::Block(block) => self.block(block),
+            SegmentItem::NgramBitmap(bitmap) => self.bitmap(bitmap),
+        }
+    }
+
+    fn block(&mut self, block: &Block) -> rusqlite::Result<()> {
+        let mut insert = self.connection.prepare_cached(
+            "INSERT INTO word_block (segment, number, first, last, words, postings)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        )?;
+        let Block { first, last, words, postings } = block;
+        insert.execute(params![self.segment, self.blocks, first, last, words, postings])?;
+        self.blocks += 1;
+        Ok(())
+    }
+
+    fn bitmap(&mut self, bitmap: &NgramBitmap) -> rusqlite::Result<()> {
+        let mut insert = self.connection.prepare_cached(
+            "INSERT INTO word_runs (segment, sheet, slice, bits) VALUES (?1, ?2, ?3, ?4)",
+        )?;
+        for (number, slice) in bitmap.slices.iter().enumerate() {
+            insert.execute(params![self.segment, self.bitmaps, number as i64, slice])?;
+        }
+        self.bitmaps += 1;
+        Ok(())
+    }
+
+    pub fn finish(self, counts: SegmentCounts) -> rusqlite::Result<()> {
+        let SegmentCounts { documents, words, tokens } = counts;
+        self.connection
+            .prepare_cached(
+                "UPDATE segment SET documents = ?2, words = ?3, tokens = ?4 WHERE row = ?1",
+            )?
+            .execute(params![self.segment, documents as i64, words as i64, tokens as i64])?;
+        Ok(())
+    }
+}
+
+/// Iterates over the blocks of a segment, one row at a time.
+pub struct Blocks<'c> {
+    connection: &'c Connection,
+    segment: RowId,
+    next: i64,
+}
+
+impl<'c> Blocks<'c> {
+    pub fn new(connection: &'c Connection, segment: RowId) -> Blocks<'c> {
+        Blocks { connection, segment, next: 0 }
+    }
+
+    fn read(&self) -> rusqlite::Result<Option<Block>> {
+        let mut find = self.connection.prepare_cached(
+            "SELECT first, last, words, postings FROM word_block
+             WHERE segment = ?1 AND number = ?2",
+        )?;
+        find.query_row([self.segment, self.next], block).optional()
+    }
+}
+
+impl Iterator for Blocks<'_> {
+    type Item = Result<Block, StoreError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let found = self.read();
+        self.next += 1;
+        found.map_err(StoreError::from).transpose()
+    }
+}
+
+fn block(row: &SqlRow<'_>) -> rusqlite::Result<Block> {
+    Ok(Block { first: row.get(0)?, last: row.get(1)?, words: row.get(2)?, postings: row.get(3)? })
+}
+
+/// The index, for lookups.
+pub struct SqliteBlockStore<'c>(pub &'c Connection);
+
+impl BlockStore for SqliteBlockStore<'_> {
+    type Error = StoreError;
+
+    fn segments(&self) -> Result<Vec<SegmentHead>, StoreError> {
+        let mut statement =
+            self.0.prepare_cached("SELECT row, documents FROM segment ORDER BY row DESC")?;
+        let rows = statement.query_map([], |row| {
+            Ok(SegmentHead { id: row.get(0)?, documents: row.get::<_, i64>(1)? as u64 })
+        })?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    fn block_with(&self, segment: i64, word: &[u8]) -> Result<Option<Block>, StoreError> {
+        let mut statement = self.0.prepare_cached(
+            "SELECT first, last, words, postings FROM word_block
+             WHERE segment = ?1 AND first <= ?2 ORDER BY first DESC LIMIT 1",
+        )?;
+        Ok(statement.query_row((segment, word), block).optional()?)
+    }
+
+    fn blocks(
+        &self,
+        segment: i64,
+        from: &[u8],
+        visit: &mut dyn FnMut(BlockRef<'_>) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        let mut statement = self.0.prepare_cached(
+            "SELECT first, words, postings FROM word_block
+             WHERE segment = ?1 AND first >= coalesce((SELECT max(first) FROM word_block
+                 WHERE segment = ?1 AND first <= ?2), x'') ORDER BY first",
+        )?;
+        let mut rows = statement.query((segment, from))?;
+        while let Some(row) = rows.next()? {
+            let block = BlockRef {
+                first: row.get_ref(0)?.as_blob()?,
+                words: row.get_ref(1)?.as_blob()?,
+                postings: row.get_ref(2)?.as_blob()?,
+            };
+            if visit(block).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn slice(
+        &self,
+        segment: i64,
+        bitmap: usize,
+        slice: usize,
+    ) -> Result<Option<Vec<u8>>, StoreError> {
+        let mut statement = self.0.prepare_cached(
+            "SELECT bits FROM word_runs WHERE segment = ?1 AND sheet = ?2 AND slice = ?3",
+        )?;
+        let found = statement.query_row((segment, bitmap as i64, slice as i64), |row| row.get(0));
+        Ok(found.optional()?)
+    }
+
+    fn words(
+        &self,
+        segment: i64,
+        blocks: Range<usize>,
+        visit: &mut dyn FnMut(WordsRef<'_>) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        let mut statement = self.0.prepare_cached(
+            "SELECT first, words FROM word_block
+             WHERE segment = ?1 AND number >= ?2 AND number < ?3 ORDER BY number",
+        )?;
+        let number = |at: usize| i64::try_from(at).unwrap_or(i64::MAX);
+        let mut rows = statement.query((segment, number(blocks.start), number(blocks.end)))?;
+        while let Some(row) = rows.next()? {
+            let block =
+                WordsRef { first: row.get_ref(0)?.as_blob()?, words: row.get_ref(1)?.as_blob()? };
+            if visit(block).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn postings(&self, segment: i64, first: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        let mut statement = self
+            .0
+            .prepare_cached("SELECT postings FROM word_block WHERE segment = ?1 AND first = ?2")?;
+        Ok(statement.query_row((segment, first), |row| row.get(0)).optional()?)
+    }
+}
+
+/// A corrupt block means a damaged database.
+impl From<index::CorruptIndex> for StoreError {
+    fn from(corrupt: index::CorruptIndex) -> StoreError {
+        StoreError::Index(corrupt)
+    }
+}

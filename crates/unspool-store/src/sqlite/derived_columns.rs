@@ -1,0 +1,319 @@
+//! Derived columns: copies of values in heads and payloads, for SQL queries. Every batch writes
+//! them, `check` compares them with their origin, and `rebuild` recomputes them.
+
+use rusqlite::types::Value;
+use rusqlite::{Connection, OptionalExtension, Transaction, params_from_iter};
+use rustc_hash::FxHashSet;
+use unspool_core::part::Part;
+use unspool_core::session::{Session, Turn};
+use unspool_core::telling::Name;
+
+use super::load::Loader;
+use crate::batch::agents;
+use crate::rows::{RowId, columns, milliseconds};
+use crate::store::StoreError;
+
+/// The derived columns of a table.
+pub(super) struct TableColumns {
+    pub table: &'static str,
+    pub names: &'static [&'static str],
+}
+
+pub(super) const SESSION: TableColumns = TableColumns {
+    table: "session",
+    names: &[
+        "id",
+        "agent",
+        "agent_session_id",
+        "project",
+        "branch",
+        "version",
+        "title",
+        "state",
+        "parent",
+        "parent_call",
+        "forked_from",
+        "forked_turn",
+        "cost_usd",
+        "begun",
+    ],
+};
+
+pub(super) const TURN: TableColumns = TableColumns {
+    table: "turn",
+    names: &[
+        "id",
+        "number",
+        "trigger",
+        "thinking_mode",
+        "state",
+        "abandoned",
+        "inherited",
+        "started",
+        "ended",
+    ],
+};
+
+pub(super) const PART: TableColumns = TableColumns {
+    table: "part",
+    names: &[
+        "kind", "state", "tool", "call_id", "started", "ended", "duration", "hidden", "source",
+        "offset", "length",
+    ],
+};
+
+pub(super) fn session_values(session: &Session) -> Vec<Value> {
+    let facts = &session.facts;
+    let parent = session.parent.as_ref();
+    let forked = session.forked_from.as_ref();
+    vec![
+        session.id.to_string().into(),
+        session.agent.clone().into(),
+        session.agent_session_id.clone().into(),
+        facts.project.clone().into(),
+        facts.branch.clone().into(),
+        facts.version.clone().into(),
+        facts.title.as_ref().map(|title| title.text.clone()).into(),
+        session.state.name().to_owned().into(),
+        parent.map(|parent| parent.session.to_string()).into(),
+        parent.map(|parent| parent.call_id.clone()).into(),
+        forked.map(|from| from.session.to_string()).into(),
+        forked.and_then(|from| from.turn).map(|turn| turn.to_string()).into(),
+        facts.cost_usd.into(),
+        milliseconds(facts.started).into(),
+    ]
+}
+
+pub(super) fn turn_values(turn: &Turn) -> Vec<Value> {
+    vec![
+        turn.id.to_string().into(),
+        turn.number.into(),
+        turn.trigger.name().to_owned().into(),
+        turn.thinking_mode.into(),
+        turn.state.name().to_owned().into(),
+        turn.abandoned.into(),
+        turn.inherited.into(),
+        milliseconds(turn.started).into(),
+        milliseconds(turn.ended).into(),
+    ]
+}
+
+pub(super) fn part_values(part: &Part) -> Vec<Value> {
+    let stored = columns(&part.body);
+    let first = part.evidence.first();
+    vec![
+        stored.kind.to_owned().into(),
+        stored.state.map(str::to_owned).into(),
+        stored.tool.into(),
+        stored.call_id.into(),
+        milliseconds(part.started).into(),
+        milliseconds(part.ended).into(),
+        stored.duration.into(),
+        part.origin.foreign.into(),
+        first.map(|record| i64::from(record.source)).into(),
+        first.map(|record| record.offset as i64).into(),
+        first.map(|record| i64::from(record.length)).into(),
+    ]
+}
+
+/// The digests of a part's session-wide names.
+pub(super) fn names_of(part: &Part) -> impl Iterator<Item = u64> {
+    part.origin.names.iter().filter(|name| !name.is_local()).map(Name::digest)
+}
+
+impl TableColumns {
+    /// The stored values of a row.
+    pub fn stored(&self, connection: &Connection, row: RowId) -> rusqlite::Result<Vec<Value>> {
+        let sql = format!("SELECT {} FROM {} WHERE row = ?1", self.names.join(", "), self.table);
+        connection
+            .prepare_cached(&sql)?
+            .query_row([row], |row| (0..self.names.len()).map(|at| row.get(at)).collect())
+    }
+
+    /// Updates a row if its values differ.
+    fn update(
+        &self,
+        connection: &Connection,
+        row: RowId,
+        values: Vec<Value>,
+    ) -> rusqlite::Result<()> {
+        if self.stored(connection, row)? == values {
+            return Ok(());
+        }
+        let places = self.names.iter().enumerate();
+        let set: Vec<String> = places.map(|(at, name)| format!("{name} = ?{}", at + 2)).collect();
+        let sql = format!("UPDATE {} SET {} WHERE row = ?1", self.table, set.join(", "));
+        let values = std::iter::once(Value::from(row)).chain(values);
+        connection.prepare_cached(&sql)?.execute(params_from_iter(values)).map(|_| ())
+    }
+}
+
+/// Sums over the visible parts of a turn.
+pub(super) const PART_SUMS: (&str, &str) = (
+    "(first, last, parts, tools, errors)",
+    "(SELECT min(coalesce(part.started, part.ended)), max(coalesce(part.ended, part.started)),
+          count(*), count(*) FILTER (WHERE part.kind = 'tool'),
+          count(*) FILTER (WHERE part.kind = 'error' OR part.state = 'failed')
+      FROM part WHERE part.turn = turn.row AND part.role = 'assistant' AND NOT part.hidden)",
+);
+
+/// Sums over the steps of a turn. `total` cannot overflow and is exact up to 2^53.
+pub(super) const STEP_SUMS: (&str, &str) = (
+    "(input, output, cache_read, cache_write, reasoning, cache_write_1h)",
+    "(SELECT CAST(total(step.input) AS INTEGER), CAST(total(step.output) AS INTEGER),
+          CAST(total(step.cache_read) AS INTEGER), CAST(total(step.cache_write) AS INTEGER),
+          CAST(total(step.reasoning) AS INTEGER), CAST(total(step.cache_write_1h) AS INTEGER)
+      FROM step WHERE step.turn = turn.row)",
+);
+
+/// Sums over the turns of a session.
+pub(super) const TURN_SUMS: (&str, &str) = (
+    "(started, ended, turns, parts, tools, errors, input, output, cache_read, cache_write,
+      reasoning, cache_write_1h)",
+    "(SELECT iif(session.begun IS NULL, sums.started,
+              min(coalesce(sums.started, session.begun), session.begun)),
+          sums.ended, sums.turns, sums.parts, sums.tools, sums.errors, sums.input, sums.output,
+          sums.cache_read, sums.cache_write, sums.reasoning, sums.cache_write_1h
+      FROM (SELECT min(min(coalesce(turn.started, turn.ended, turn.first),
+                      coalesce(turn.first, turn.started, turn.ended))) AS started,
+                max(max(coalesce(turn.ended, turn.started, turn.last),
+                      coalesce(turn.last, turn.ended, turn.started))) AS ended,
+                count(*) AS turns, CAST(total(turn.parts) AS INTEGER) AS parts,
+                CAST(total(turn.tools) AS INTEGER) AS tools,
+                CAST(total(turn.errors) AS INTEGER) AS errors,
+                CAST(total(turn.input) AS INTEGER) AS input,
+                CAST(total(turn.output) AS INTEGER) AS output,
+                CAST(total(turn.cache_read) AS INTEGER) AS cache_read,
+                CAST(total(turn.cache_write) AS INTEGER) AS cache_write,
+                CAST(total(turn.reasoning) AS INTEGER) AS reasoning,
+                CAST(total(turn.cache_write_1h) AS INTEGER) AS cache_write_1h
+            FROM turn WHERE turn.session = session.row) AS sums)",
+);
+
+/// The stored first prompt and models of a session.
+pub(super) fn prompt_and_models(
+    connection: &Connection,
+    session: RowId,
+) -> rusqlite::Result<(Option<String>, Vec<String>)> {
+    connection.prepare_cached("SELECT prompt, models FROM session WHERE row = ?1")?.query_row(
+        [session],
+        |row| {
+            let models = row.get_ref(1)?.as_str()?;
+            Ok((row.get(0)?, serde_json::from_str(models).unwrap_or_default()))
+        },
+    )
+}
+
+/// The first line of the first prompt.
+pub(super) fn first_prompt(
+    connection: &Connection,
+    session: RowId,
+) -> rusqlite::Result<Option<String>> {
+    let first = connection
+        .prepare_cached(
+            "SELECT turn.row FROM turn WHERE session = ?1 AND number > 0
+                 AND EXISTS (SELECT 1 FROM part WHERE turn = turn.row AND role = 'user')
+             ORDER BY number LIMIT 1",
+        )?
+        .query_row([session], |row| row.get::<_, RowId>(0))
+        .optional()?;
+    let stored: Option<String> = connection
+        .prepare_cached(
+            "SELECT text FROM part WHERE turn = ?1 AND role = 'user' AND kind = 'text'
+             ORDER BY place LIMIT 1",
+        )?
+        .query_row([first], |row| row.get(0))
+        .optional()?
+        .flatten();
+    Ok(stored.as_deref().and_then(unspool_core::session::title_of_prompt))
+}
+
+/// The models of a session's steps, in the order of their first use.
+pub(super) fn models_of(connection: &Connection, session: RowId) -> rusqlite::Result<Vec<String>> {
+    let mut statement = connection.prepare_cached(
+        "SELECT step.model FROM turn JOIN step ON step.turn = turn.row
+         WHERE turn.session = ?1 AND step.model IS NOT NULL
+         ORDER BY turn.number, turn.row, step.number",
+    )?;
+    let mut rows = statement.query([session])?;
+    let mut models: Vec<String> = Vec::new();
+    while let Some(row) = rows.next()? {
+        let model = row.get_ref(0)?.as_str()?;
+        if !models.iter().any(|earlier| earlier == model) {
+            models.push(model.to_owned());
+        }
+    }
+    Ok(models)
+}
+
+/// Recomputes all derived columns. Unreadable rows stay unchanged; `check` reports them.
+pub(super) fn derive(connection: &mut Connection) -> Result<(), StoreError> {
+    let transaction = connection.transaction()?;
+    derive_sessions(&transaction)?;
+    Ok(transaction.commit()?)
+}
+
+fn derive_sessions(transaction: &Transaction<'_>) -> Result<(), StoreError> {
+    let mut loader = Loader::new(transaction);
+    for (row, head) in heads(transaction, "SELECT row, head FROM session")? {
+        let Ok(session) = serde_json::from_str::<Session>(&head) else { continue };
+        SESSION.update(transaction, row, session_values(&session))?;
+        let turns = format!("SELECT row, head FROM turn WHERE session = {row}");
+        for (turn, head) in heads(transaction, &turns)? {
+            if let Ok(stored) = serde_json::from_str(&head) {
+                TURN.update(transaction, turn, turn_values(&stored))?;
+            }
+            derive_parts(transaction, &mut loader, &session, row, turn)?;
+        }
+    }
+    Ok(())
+}
+
+fn heads(connection: &Connection, sql: &str) -> rusqlite::Result<Vec<(RowId, String)>> {
+    connection.prepare(sql)?.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+}
+
+/// Recomputes the columns of a turn's parts, their `agent` rows, and the turn's name digests.
+fn derive_parts(
+    transaction: &Transaction<'_>,
+    loader: &mut Loader<'_>,
+    session: &Session,
+    session_row: RowId,
+    turn: RowId,
+) -> Result<(), StoreError> {
+    let rows: Vec<RowId> = transaction
+        .prepare_cached("SELECT row FROM part WHERE turn = ?1")?
+        .query_map([turn], |row| row.get(0))?
+        .collect::<Result<_, _>>()?;
+    let mut names: FxHashSet<u64> = stored_names(transaction, turn)?.into_iter().collect();
+    let earlier = names.len();
+    names.extend(loader.steps_if_readable(turn)?.iter().map(|step| step.name.digest()));
+    for row in rows {
+        let Some(loaded) = loader.part_if_readable(row)? else { continue };
+        PART.update(transaction, row, part_values(&loaded.part))?;
+        names.extend(names_of(&loaded.part));
+        transaction.prepare_cached("DELETE FROM agent WHERE part = ?1")?.execute([row])?;
+        let mut agent = transaction.prepare_cached(
+            "INSERT OR REPLACE INTO agent (part, agent_id, call_id, session, parent)
+             VALUES (?1, ?2, ?3, ?4, ?5)",
+        )?;
+        for (id, call, of) in agents(&session.agent, &loaded.part.body) {
+            agent.execute((row, id, call, of.to_string(), session_row))?;
+        }
+    }
+    if names.len() != earlier {
+        let names: Vec<u8> = names.iter().flat_map(|name| name.to_le_bytes()).collect();
+        transaction
+            .prepare_cached("UPDATE turn SET names = ?2 WHERE row = ?1")?
+            .execute((turn, names))?;
+    }
+    Ok(())
+}
+
+/// The stored name digests of a turn.
+pub(super) fn stored_names(connection: &Connection, turn: RowId) -> rusqlite::Result<Vec<u64>> {
+    connection.prepare_cached("SELECT names FROM turn WHERE row = ?1")?.query_row([turn], |row| {
+        let names = row.get_ref(0)?.as_blob()?;
+        Ok(names.as_chunks::<8>().0.iter().map(|name| u64::from_le_bytes(*name)).collect())
+    })
+}

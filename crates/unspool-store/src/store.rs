@@ -1,0 +1,544 @@
+//! The `Store` trait, its data types and its errors, independent of the database. `tests/store`
+//! is the test suite that every implementation must pass.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use thiserror::Error;
+use unspool_core::assemble::{Cursor, Outline};
+use unspool_core::id::{PartId, SessionId, TurnId};
+use unspool_core::part::{Part, Place};
+use unspool_core::session::{Session, Turn};
+use unspool_core::skeleton::Skeleton;
+use unspool_core::summary::Summary;
+
+use crate::facets::{Facets, FacetsRequest};
+use crate::pack::PackError;
+use crate::rows::{Batch, FileRow, RowId, Snapshot, SourceRow, StoredRecordCounts, WarningRow};
+use crate::search::{SearchRequest, SearchResults};
+use crate::stats::{Stats, StatsRequest};
+
+/// Why an operation on the archive failed. Every message tells the user what to do next.
+#[derive(Debug, Error)]
+pub enum StoreError {
+    #[error("there is no archive at {0} yet; `unspool sync` makes one")]
+    Missing(PathBuf),
+    #[error(
+        "{0} belongs to another program and was not changed; choose another folder with --data"
+    )]
+    Foreign(PathBuf),
+    #[error(
+        "{path} was written by a newer Unspool (its version is {version}, this program supports \
+         {supported}); install the newer one, or choose another folder with --data"
+    )]
+    Newer { path: PathBuf, version: usize, supported: usize },
+    #[error("{0} is open read only")]
+    ReadOnly(PathBuf),
+    #[error("no space left on the disk of {0}; stored data is safe: make room and run it again")]
+    Full(PathBuf),
+    #[error(
+        "{0} cannot be written: the file or its folder is read-only; make it writable, or choose another folder with --data"
+    )]
+    NotWritable(PathBuf),
+    #[error(
+        "{0} cannot be opened: the file and its folder must be readable and writable; change their permissions, or choose another folder with --data"
+    )]
+    NotOpened(PathBuf),
+    #[error(
+        "{path} is damaged ({what}); restore a backup, or move it away: then `unspool sync` \
+         makes a new one from the agents' logs"
+    )]
+    Damaged { path: PathBuf, what: String },
+    #[error(
+        "{path}: {error}; its disk may be full, faulty or unmounted. Stored data is safe: \
+         fix the disk and run it again"
+    )]
+    Disk { path: PathBuf, error: rusqlite::Error },
+    #[error("another program has locked {0} for too long; stop it, or try again")]
+    Busy(PathBuf),
+    #[error("{path}: {what}; the file may be damaged: run `unspool db check`")]
+    Sqlite { path: PathBuf, what: String },
+    #[error("a stored part cannot be read: {0}")]
+    Packed(#[from] PackError),
+    #[error("the search index is damaged ({0}); `unspool db rebuild` rebuilds it")]
+    Index(crate::index::CorruptIndex),
+    #[error("the search index in {path} is damaged ({error}); `unspool db rebuild` rebuilds it")]
+    IndexIn { path: PathBuf, error: crate::index::CorruptIndex },
+    #[error("the archive was closed")]
+    Closed,
+    #[error("{0}")]
+    Bare(rusqlite::Error),
+}
+
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> StoreError {
+        StoreError::Bare(error)
+    }
+}
+
+impl From<rusqlite::types::FromSqlError> for StoreError {
+    fn from(error: rusqlite::types::FromSqlError) -> StoreError {
+        StoreError::Bare(error.into())
+    }
+}
+
+impl StoreError {
+    /// Adds the path of the archive to an error that lacks it.
+    pub(crate) fn at(self, path: &Path) -> StoreError {
+        let path = path.to_owned();
+        if let StoreError::Bare(error) = self {
+            StoreError::sqlite(&path, error)
+        } else if let StoreError::Packed(error) = self {
+            StoreError::Damaged { path, what: format!("a stored part cannot be read: {error}") }
+        } else if let StoreError::Index(error) = self {
+            StoreError::IndexIn { path, error }
+        } else {
+            self
+        }
+    }
+
+    pub(crate) fn sqlite(path: &Path, error: rusqlite::Error) -> StoreError {
+        use rusqlite::ErrorCode;
+        use rusqlite::ffi::SQLITE_IOERR_SHMSIZE;
+        let path = path.to_owned();
+        let extended = error.sqlite_error().map(|error| error.extended_code);
+        match error.sqlite_error_code() {
+            Some(ErrorCode::DiskFull) => StoreError::Full(path),
+            Some(ErrorCode::ReadOnly) => StoreError::NotWritable(path),
+            Some(ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
+                StoreError::NotOpened(path)
+            }
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+                StoreError::Damaged { path, what: first_line(&error) }
+            }
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Busy(path),
+            // No space to grow the -shm file. SQLite reports that as an I/O error, not "disk full".
+            Some(ErrorCode::SystemIoFailure) if extended == Some(SQLITE_IOERR_SHMSIZE) => {
+                StoreError::Full(path)
+            }
+            Some(ErrorCode::SystemIoFailure) => StoreError::Disk { path, error },
+            Some(_) | None => StoreError::Sqlite { path, what: first_line(&error) },
+        }
+    }
+}
+
+/// SQLite may quote a whole schema or query after the first line of its message.
+fn first_line(error: &rusqlite::Error) -> String {
+    error.to_string().lines().next().unwrap_or_default().to_owned()
+}
+
+/// A session as it is stored, without its turns.
+#[derive(Clone, PartialEq, Debug)]
+pub struct StoredSession {
+    pub row: RowId,
+    pub summary: Summary,
+    /// The name that the user gave it.
+    pub name: Option<String>,
+    pub sub_agent: bool,
+    pub seq: u64,
+    /// Number of skipped events, by reason.
+    pub oddities: BTreeMap<String, u64>,
+}
+
+/// Which sessions to list.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct SessionFilter {
+    pub agent: Option<String>,
+    /// The project's folder, or a substring of its path.
+    pub project: Option<String>,
+    pub tag: Option<String>,
+    /// The full name of a model that the session used.
+    pub model: Option<String>,
+    /// Only sessions with errors.
+    pub with_errors: bool,
+    /// Milliseconds: only sessions that ended at or after this time.
+    pub since: Option<i64>,
+    pub until: Option<i64>,
+    /// Include sub-agents without turns.
+    pub with_empty: bool,
+    /// Exclude the sessions of sub-agents.
+    pub without_agents: bool,
+    /// Only sessions after this position in the list.
+    pub after: Option<ListPosition>,
+    pub limit: Option<u64>,
+}
+
+impl SessionFilter {
+    /// True if a session passes the filter. Ignores `after` and `limit`.
+    pub fn allows(&self, stored: &StoredSession) -> bool {
+        let StoredSession { summary, sub_agent, .. } = stored;
+        let session = &summary.session;
+        let time = |at: Option<Timestamp>| at.map(Timestamp::as_millisecond);
+        let (started, ended) = (time(summary.started), time(summary.ended));
+        let is =
+            |wanted: &Option<String>, is: &dyn Fn(&String) -> bool| wanted.as_ref().is_none_or(is);
+        let project = session.facts.project.as_deref().unwrap_or_default();
+        is(&self.agent, &|agent| *agent == session.agent)
+            && is(&self.project, &|wanted| project.contains(wanted.as_str()))
+            && is(&self.model, &|model| summary.models.contains(model))
+            && is(&self.tag, &|tag| summary.tags.contains(tag))
+            && (!self.with_errors || summary.errors > 0)
+            && (self.with_empty || !*sub_agent || summary.turns > 0)
+            && !(self.without_agents && stored.is_agent())
+            && self.since.is_none_or(|since| ended.or(started).is_some_and(|last| last >= since))
+            && self.until.is_none_or(|until| started.is_some_and(|started| started < until))
+    }
+}
+
+impl StoredSession {
+    /// True if it is a sub-agent's session, by its own log or by its parent's.
+    pub fn is_agent(&self) -> bool {
+        self.sub_agent || self.summary.session.parent.is_some()
+    }
+}
+
+/// A position in the session list: start time in milliseconds and id of the last session on the
+/// page before. A keyset, so it stays valid while sessions are added and deleted.
+pub type ListPosition = (Option<i64>, SessionId);
+
+/// A stored turn with its row numbers.
+pub struct StoredTurn {
+    pub row: RowId,
+    /// With every part, hidden ones included.
+    pub turn: Turn,
+    /// The rows of its parts.
+    pub parts: Vec<RowId>,
+    /// The rows of the user's message.
+    pub user: Vec<RowId>,
+    /// The rows of parts whose payload is in the journal.
+    pub open: Vec<RowId>,
+}
+
+/// What the recorder needs to resume a session.
+pub struct SessionOutline {
+    pub stored: StoredSession,
+    pub turns: Vec<(RowId, Outline)>,
+    /// Turns with open parts.
+    pub unsettled: Vec<TurnId>,
+    pub cursors: Vec<Cursor>,
+    pub sources: Vec<SourceRow>,
+}
+
+/// Everything stored about a session except its turns, for exports.
+pub struct SessionExport {
+    /// The stored head, without the fields that reads join in (parent, state).
+    pub session: Session,
+    pub sources: Vec<SourceRow>,
+    pub cursors: Vec<Cursor>,
+    /// Each with the path of its file.
+    pub warnings: Vec<(String, WarningRow)>,
+    pub snapshots: Vec<Snapshot>,
+}
+
+/// The next free row number of each table.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NextRows {
+    pub session: RowId,
+    pub turn: RowId,
+    pub part: RowId,
+    pub chunk: RowId,
+    pub file: RowId,
+}
+
+/// Which turns of a session to load.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TurnWindow {
+    All,
+    /// The turn with this number.
+    Turn(u32),
+    /// `count` turns, starting at this number.
+    From {
+        number: u32,
+        count: u32,
+    },
+}
+
+/// The number of parts of a turn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TurnSize {
+    pub id: TurnId,
+    pub number: u32,
+    pub parts: u64,
+}
+
+/// A sub-agent's session and the position of the agent part that started it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SubagentRef {
+    pub session: SessionId,
+    pub turn: u32,
+    pub place: Place,
+}
+
+/// The user's prompt of one turn, for an outline.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TurnPrompt {
+    pub turn: TurnId,
+    pub number: u32,
+    /// The beginning of the user's text.
+    pub said: String,
+    pub errors: u64,
+}
+
+/// The result of checking the archive.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct CheckReport {
+    pub sessions: u64,
+    pub turns: u64,
+    pub parts: u64,
+    /// At most the first 100 problems.
+    pub problems: Vec<String>,
+    /// The number of all problems.
+    pub count: u64,
+}
+
+/// How much maintenance to do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Maintenance {
+    /// Only what has passed its threshold.
+    IfDue,
+    /// Everything: merge to one segment and free unused space.
+    Full,
+}
+
+/// Which messages to list (R-001-36).
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct MessageFilter {
+    /// `user` or `assistant`.
+    pub role: Option<String>,
+    pub has_tool_calls: Option<bool>,
+    /// Only turns that call this tool.
+    pub tool_name: Option<String>,
+    /// Of this turn.
+    pub execution: Option<TurnId>,
+    /// Only messages after this `sequence`.
+    pub after: Option<u64>,
+    pub limit: Option<u64>,
+}
+
+/// One side of a turn. `content` is derived from the text parts (R-000-23).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct StoredMessage {
+    pub id: String,
+    pub execution: TurnId,
+    pub role: String,
+    pub sequence: u64,
+    pub has_tool_calls: bool,
+    pub has_reasoning: bool,
+    pub has_files: bool,
+    pub text_preview: String,
+    pub content: String,
+    /// Milliseconds.
+    pub created_at: Option<i64>,
+}
+
+/// A stored warning.
+#[derive(Clone, PartialEq, Debug)]
+pub struct StoredWarning {
+    pub file: String,
+    pub line: u64,
+    pub what: String,
+}
+
+/// An archive.
+pub trait Store: Clone + Send + Sync + 'static {
+    /// Writes a batch in one transaction.
+    fn write(&self, batch: Batch) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    fn next_rows(&self) -> impl Future<Output = Result<NextRows, StoreError>> + Send;
+
+    /// The saved decoder state of a file, to resume reading it.
+    fn saved(&self, file: RowId)
+    -> impl Future<Output = Result<Option<String>, StoreError>> + Send;
+
+    fn files(&self) -> impl Future<Output = Result<Vec<FileRow>, StoreError>> + Send;
+
+    /// What the recorder needs to resume a session. Reads its own earlier writes.
+    fn outline(
+        &self,
+        id: SessionId,
+    ) -> impl Future<Output = Result<Option<SessionOutline>, StoreError>> + Send;
+
+    /// One turn, for the recorder. Reads its own earlier writes.
+    fn turn(
+        &self,
+        session: RowId,
+        id: TurnId,
+    ) -> impl Future<Output = Result<Option<StoredTurn>, StoreError>> + Send;
+
+    /// One part, for the recorder. Reads its own earlier writes.
+    fn part(&self, row: RowId) -> impl Future<Output = Result<Option<Part>, StoreError>> + Send;
+
+    /// True if the user deleted this session. Syncing does not bring it back.
+    fn is_deleted(&self, id: SessionId) -> impl Future<Output = Result<bool, StoreError>> + Send;
+
+    fn sessions(
+        &self,
+        filter: SessionFilter,
+    ) -> impl Future<Output = Result<Vec<StoredSession>, StoreError>> + Send;
+
+    /// Facet counts for a list of sessions, and totals over it.
+    fn facets(
+        &self,
+        request: FacetsRequest,
+    ) -> impl Future<Output = Result<Facets, StoreError>> + Send;
+
+    /// Sessions whose Unspool id or agent session id is `text` or starts with it.
+    fn find(
+        &self,
+        text: String,
+    ) -> impl Future<Output = Result<Vec<StoredSession>, StoreError>> + Send;
+
+    /// Turns in order, without hidden parts.
+    fn turns(
+        &self,
+        session: RowId,
+        window: TurnWindow,
+    ) -> impl Future<Output = Result<Vec<Turn>, StoreError>> + Send;
+
+    /// The number of visible parts of each turn, in turn order.
+    fn sizes(
+        &self,
+        session: RowId,
+    ) -> impl Future<Output = Result<Vec<TurnSize>, StoreError>> + Send;
+
+    /// The beginning of the user's message in each turn, in turn order.
+    fn prompts(
+        &self,
+        session: RowId,
+    ) -> impl Future<Output = Result<Vec<TurnPrompt>, StoreError>> + Send;
+
+    /// The tools called in a session with their number of calls, most calls first.
+    fn tools(
+        &self,
+        session: RowId,
+    ) -> impl Future<Output = Result<Vec<(String, u64)>, StoreError>> + Send;
+
+    /// The calls of planning tools, in session order.
+    fn plans(&self, session: RowId) -> impl Future<Output = Result<Vec<Part>, StoreError>> + Send;
+
+    /// A turn without its parts, and an outline of them from columns, without reading payloads.
+    fn skeleton(
+        &self,
+        session: RowId,
+        number: u32,
+    ) -> impl Future<Output = Result<Option<Skeleton>, StoreError>> + Send;
+
+    /// A turn without its parts.
+    fn head(
+        &self,
+        session: RowId,
+        number: u32,
+    ) -> impl Future<Output = Result<Option<Turn>, StoreError>> + Send;
+
+    /// The parts of a turn at these places, in order.
+    fn parts(
+        &self,
+        session: RowId,
+        number: u32,
+        places: Vec<Place>,
+    ) -> impl Future<Output = Result<Vec<Part>, StoreError>> + Send;
+
+    /// The turn and the place of a part. Pass the turn if you have it: searching a long session
+    /// is slow.
+    fn locate(
+        &self,
+        session: RowId,
+        turn: Option<u32>,
+        part: PartId,
+    ) -> impl Future<Output = Result<Option<(u32, Place)>, StoreError>> + Send;
+
+    /// The sub-agents of a session, nested ones included, and where in it they were started.
+    fn subagents(
+        &self,
+        session: RowId,
+    ) -> impl Future<Output = Result<Vec<SubagentRef>, StoreError>> + Send;
+
+    /// Full-text search over all stored parts and titles.
+    fn search(
+        &self,
+        request: SearchRequest,
+    ) -> impl Future<Output = Result<SearchResults, StoreError>> + Send;
+
+    /// Statistics over the archive.
+    fn stats(
+        &self,
+        request: StatsRequest,
+    ) -> impl Future<Output = Result<Stats, StoreError>> + Send;
+
+    /// Indexes new parts and merges index segments.
+    fn maintain(&self, how: Maintenance) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    /// Rebuilds all derived data: columns, sums and the search index. Returns the number of parts.
+    fn rebuild(&self) -> impl Future<Output = Result<u64, StoreError>> + Send;
+
+    /// Verifies the database: references, payloads, derived columns, sums and the search index.
+    fn check(&self) -> impl Future<Output = Result<CheckReport, StoreError>> + Send;
+
+    /// Sets or clears the user's name for a session.
+    fn rename(
+        &self,
+        session: RowId,
+        name: Option<String>,
+    ) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    fn tag(
+        &self,
+        session: RowId,
+        add: Vec<String>,
+        remove: Vec<String>,
+    ) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    /// Deletes a session and its sub-agents' sessions, and records that syncing must not restore
+    /// them. Returns the number of deleted sessions.
+    fn delete(&self, session: RowId) -> impl Future<Output = Result<u64, StoreError>> + Send;
+
+    /// Allows a deleted session to be recorded again. Returns true if it was deleted.
+    fn undelete(&self, id: SessionId) -> impl Future<Output = Result<bool, StoreError>> + Send;
+
+    fn setting(
+        &self,
+        name: String,
+    ) -> impl Future<Output = Result<Option<String>, StoreError>> + Send;
+
+    fn set(
+        &self,
+        name: String,
+        value: Option<String>,
+    ) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    /// Everything stored about a session except its turns, unjoined.
+    fn session_export(
+        &self,
+        session: RowId,
+    ) -> impl Future<Output = Result<SessionExport, StoreError>> + Send;
+
+    /// Turns in order, with hidden parts.
+    fn whole_turns(
+        &self,
+        session: RowId,
+        window: TurnWindow,
+    ) -> impl Future<Output = Result<Vec<Turn>, StoreError>> + Send;
+
+    /// Removes a session so that the next sync re-reads its files. Its name and tags are kept and
+    /// reapplied then.
+    fn forget(&self, session: RowId) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    /// The messages of a session, in order.
+    fn messages(
+        &self,
+        session: SessionId,
+        filter: MessageFilter,
+    ) -> impl Future<Output = Result<Vec<StoredMessage>, StoreError>> + Send;
+
+    fn records(
+        &self,
+        session: RowId,
+    ) -> impl Future<Output = Result<StoredRecordCounts, StoreError>> + Send;
+
+    fn warnings(
+        &self,
+        session: RowId,
+    ) -> impl Future<Output = Result<Vec<StoredWarning>, StoreError>> + Send;
+}

@@ -1,0 +1,93 @@
+//! The location of an archive under test: creates a fresh one and opens it again, as another
+//! process would.
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::Connection;
+use tempfile::TempDir;
+use unspool_store::sqlite::Sqlite;
+use unspool_store::store::Store;
+
+/// The location of one archive. Dropping it deletes the archive.
+pub trait TestArchive: Sized {
+    type Store: Store;
+
+    /// A new location without an archive.
+    fn new() -> Self;
+
+    /// Opens the archive for writing, creating it the first time.
+    fn open(&self) -> Self::Store;
+
+    /// Opens the archive for reading, beside the recorder.
+    fn open_to_read(&self) -> Self::Store;
+
+    /// Orphaned rows, which no session references. Files and remembered deletions belong to no
+    /// session and do not count.
+    fn leftovers(&self) -> Vec<String>;
+}
+
+/// A real file in a temporary folder.
+pub struct SqliteTestArchive {
+    folder: TempDir,
+}
+
+impl TestArchive for SqliteTestArchive {
+    type Store = Sqlite;
+
+    fn new() -> SqliteTestArchive {
+        SqliteTestArchive { folder: tempfile::tempdir().unwrap() }
+    }
+
+    fn open(&self) -> Sqlite {
+        Sqlite::open(&self.path()).unwrap()
+    }
+
+    fn open_to_read(&self) -> Sqlite {
+        Sqlite::open_to_read(&self.path()).unwrap()
+    }
+
+    fn leftovers(&self) -> Vec<String> {
+        let connection = self.raw();
+        let orphans = [
+            ("turn", "session NOT IN (SELECT row FROM session)"),
+            ("step", "turn NOT IN (SELECT row FROM turn)"),
+            ("part", "turn NOT IN (SELECT row FROM turn)"),
+            ("journal", "part NOT IN (SELECT row FROM part)"),
+            ("unindexed", "part NOT IN (SELECT row FROM part)"),
+            ("agent", "part NOT IN (SELECT row FROM part)"),
+            ("agent", "parent NOT IN (SELECT row FROM session)"),
+            ("tag", "session NOT IN (SELECT row FROM session)"),
+            ("source", "session NOT IN (SELECT row FROM session)"),
+            ("cursor", "session NOT IN (SELECT row FROM session)"),
+            ("warning", "session IS NOT NULL AND session NOT IN (SELECT row FROM session)"),
+            ("session_snapshot", "session NOT IN (SELECT row FROM session)"),
+            ("snapshot", "sha256 NOT IN (SELECT sha256 FROM session_snapshot)"),
+            ("chunk", "session IS NOT NULL AND session NOT IN (SELECT row FROM session)"),
+            ("chunk", "session IS NULL AND row NOT IN (SELECT chunk FROM content)"),
+            ("content", "row NOT IN (SELECT content FROM part WHERE content IS NOT NULL)"),
+            ("word_block", "segment NOT IN (SELECT row FROM segment)"),
+            ("word_runs", "segment NOT IN (SELECT row FROM segment)"),
+        ];
+        let left = orphans.iter().filter_map(|(table, condition)| {
+            let sql = format!("SELECT count(*) FROM {table} WHERE {condition}");
+            let count: i64 = connection.query_row(&sql, [], |row| row.get(0)).unwrap();
+            (count > 0).then(|| format!("{count} of {table} where {condition}"))
+        });
+        left.collect()
+    }
+}
+
+impl SqliteTestArchive {
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub fn path(&self) -> PathBuf {
+        self.folder.path().join("archive.db")
+    }
+
+    /// A raw connection, for user queries and for damaging the file.
+    pub fn raw(&self) -> Connection {
+        Connection::open(self.path()).unwrap()
+    }
+}
