@@ -14,7 +14,9 @@ use unspool_core::session::Turn;
 use unspool_core::summary::Summary;
 use unspool_render::flow::FlowRun;
 use unspool_render::project::thoughtflow::Flow;
-use unspool_render::project::{Library, Options, ProjectError, Projection, Story, Way};
+use unspool_render::project::{
+    Options, ProjectError, Projection, SessionLookup, SessionStream, WriteMethod,
+};
 use unspool_store::blocking::block_on;
 use unspool_store::store::{Store, StoreError, StoredSession, TurnWindow};
 
@@ -41,12 +43,12 @@ pub fn write<S: Store>(
     rules: Option<&Rules>,
     out: &mut dyn io::Write,
 ) -> Result<Report, ExportError> {
-    let tell = match projection.way {
-        Way::Stored => {
+    let tell = match projection.method {
+        WriteMethod::Stored => {
             exchange::export(store, stored, out)?;
             return Ok(Report::default());
         }
-        Way::Told(tell) => tell,
+        WriteMethod::Projected(tell) => tell,
     };
     let shelf = Shelf { store, redactor: rules.map(|rules| RefCell::new(Redactor::new(rules))) };
     shelf.collect_secrets(stored)?;
@@ -102,12 +104,12 @@ struct Shelf<'a, S> {
 }
 
 impl<S: Store> Shelf<'_, S> {
-    fn tell(&self, stored: &StoredSession) -> Story<'_> {
+    fn tell(&self, stored: &StoredSession) -> SessionStream<'_> {
         self.tell_from(stored, 0)
     }
 
     /// Starts at the turn with this number.
-    fn tell_from(&self, stored: &StoredSession, from: u32) -> Story<'_> {
+    fn tell_from(&self, stored: &StoredSession, from: u32) -> SessionStream<'_> {
         let turns = Turns { next: from, ..self.turns(stored) };
         let turns = turns.map(|turn| {
             let mut turn = turn?;
@@ -116,7 +118,7 @@ impl<S: Store> Shelf<'_, S> {
             }
             Ok(turn)
         });
-        Story::new(self.head(&stored.summary), turns, self)
+        SessionStream::new(self.head(&stored.summary), turns, self)
     }
 
     fn turns(&self, stored: &StoredSession) -> Turns<'_, S> {
@@ -144,8 +146,8 @@ impl<S: Store> Shelf<'_, S> {
     }
 }
 
-impl<S: Store> Library for Shelf<'_, S> {
-    fn open(&self, session: SessionId) -> Result<Option<Story<'_>>, ProjectError> {
+impl<S: Store> SessionLookup for Shelf<'_, S> {
+    fn open(&self, session: SessionId) -> Result<Option<SessionStream<'_>>, ProjectError> {
         let found = block_on(self.store.find(session.to_string())).map_err(unread)?;
         let stored = found.iter().find(|stored| stored.summary.session.id == session);
         Ok(stored.map(|stored| self.tell(stored)))

@@ -5,7 +5,7 @@ mod layout;
 
 use maud::{Markup, html};
 
-use crate::project::thoughtflow::{Conversation, FlowStep, Label, Words, first_sentence};
+use crate::project::thoughtflow::{Conversation, FlowStep, Label, StepText, first_sentence};
 use crate::text::safe;
 use layout::{BOX_HEIGHT, BOX_WIDTH, Lane, PADDING, StepBox, layout};
 
@@ -88,17 +88,17 @@ fn address(session: &str, run: &FlowRun, step: &FlowStep) -> String {
 }
 
 fn draw_step(step: &FlowStep, place: &StepBox, target: &str) -> Markup {
-    let words = Words::of(step);
+    let words = StepText::of(step);
     let label = Label::of_name(&step.label);
     let (class, name) = class_and_name(step, label);
     let failed = failed(step);
     // The kind is already shown above the title.
     let title = words.title.strip_prefix(&format!("{name}: ")).unwrap_or(&words.title);
-    let hint: String = words.behind.chars().take(MAX_HINT_CHARS).collect();
+    let hint: String = words.tooltip.chars().take(MAX_HINT_CHARS).collect();
     html! {
         a.flow-step.(class).failed[failed] href=(target) data-step=(safe(&step.step_id))
             transform={ "translate(" (place.x) " " (place.y) ")" } {
-            title { (name) "\n" (hint) @if hint.len() < words.behind.len() { "…" } }
+            title { (name) "\n" (hint) @if hint.len() < words.tooltip.len() { "…" } }
             rect x="0" y="0" width=(BOX_WIDTH) height=(BOX_HEIGHT) rx="7" {}
             g clip-path="url(#flow-box)" {
                 text.flow-kind x="12" y="19" { (name) @if let Some(duration_label) = duration_label(step) { " · " (duration_label) } }
@@ -111,7 +111,7 @@ fn draw_step(step: &FlowStep, place: &StepBox, target: &str) -> Markup {
 /// The duration of a step, if at least 100 ms.
 fn duration_label(step: &FlowStep) -> Option<String> {
     let long = step.duration_ms.filter(|duration| *duration >= 100)?;
-    Some(crate::project::thoughtflow::lasted(long))
+    Some(crate::project::thoughtflow::format_duration(long))
 }
 
 /// True if the call failed, was denied or was interrupted.

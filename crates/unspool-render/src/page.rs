@@ -12,17 +12,18 @@ mod welcome;
 
 use maud::{DOCTYPE, Markup, html};
 
-pub use filters::{Choices, Offered, since_label};
+pub use filters::{FilterMenu, FilterOption, since_label};
 pub use login::login;
-pub use raw::{Record, raw};
-pub use search::{Found, Search, found, search};
+pub use raw::{RawRecord, raw};
+pub use search::{HitRow, SearchPage, found, search};
 pub use session::{
-    Choice, Prompt, Session, Window, inline, outline_entry, session, session_head, tasks, window,
+    Choice, Prompt, SessionPage, TranscriptWindow, inline, outline_entry, session, session_head,
+    tasks, window,
 };
-pub use sessions::{Project, Row, Sessions, Sum, more, row, sessions, suggestions};
-pub use stats::{Bar, Call, Failure, Spent, Stats, Tool, Totals, stats};
+pub use sessions::{Project, Row, SessionsPage, Sum, more, row, sessions, suggestions};
+pub use stats::{FailureRow, SlowCall, Spent, StatsPage, ToolStats, Totals, UsageBar, stats};
 pub use thoughtflow::{Flow, thoughtflow};
-pub use welcome::{Demo, Looked, Welcome, demo, welcome};
+pub use welcome::{Demo, SearchedFolder, WelcomePage, demo, welcome};
 
 /// A complete page around its main content.
 pub fn shell(title: &str, module: &str, main: Markup) -> Markup {

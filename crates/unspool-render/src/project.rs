@@ -9,10 +9,10 @@ mod html;
 mod json;
 mod markdown;
 mod otel;
-mod shown;
-pub mod story;
+pub mod session_stream;
 mod text;
 pub mod thoughtflow;
+mod turn_views;
 pub mod uimessage;
 
 use std::error::Error;
@@ -21,7 +21,7 @@ use std::io;
 use thiserror::Error;
 use unspool_core::price::Prices;
 
-pub use story::{Library, Story};
+pub use session_stream::{SessionLookup, SessionStream};
 
 /// An export format.
 pub struct Projection {
@@ -34,19 +34,20 @@ pub struct Projection {
     pub media_type: &'static str,
     /// One line for help, menus and docs.
     pub about: &'static str,
-    pub way: Way,
+    pub method: WriteMethod,
 }
 
 /// How a projection is written.
 #[derive(Clone, Copy)]
-pub enum Way {
+pub enum WriteMethod {
     /// Written from the redacted session.
-    Told(Tell),
+    Projected(WriteProjection),
     /// Written by the engine from the archive's own rows.
     Stored,
 }
 
-type Tell = fn(Story<'_>, &Options, &mut dyn io::Write) -> Result<(), ProjectError>;
+type WriteProjection =
+    fn(SessionStream<'_>, &Options, &mut dyn io::Write) -> Result<(), ProjectError>;
 
 /// All projections, in display order.
 pub const ALL: &[Projection] = &[
@@ -80,7 +81,7 @@ const STORED: Projection = Projection {
     extension: "jsonl",
     media_type: "application/x-ndjson",
     about: "everything that is stored, never redacted; re-import it with `unspool import`",
-    way: Way::Stored,
+    method: WriteMethod::Stored,
 };
 
 impl Projection {

@@ -20,36 +20,36 @@ use unspool_store::blocking::block_on;
 use unspool_store::store::{Store, StoredSession};
 
 use crate::App;
-use crate::news::News;
+use crate::update::Update;
 
 /// A session without updates for this long is idle, unless a turn is running.
-const REST: Duration = Duration::from_millis(700);
+const QUIET_PERIOD: Duration = Duration::from_millis(700);
 /// Sessions that ended longer ago were imported, not observed live: no artifacts.
-const LATELY: SignedDuration = SignedDuration::from_mins(2);
+const MAX_AGE: SignedDuration = SignedDuration::from_mins(2);
 
 /// A session whose artifacts changed, and the message for its subscribers.
-pub type Drawn = (SessionId, Utf8Bytes);
+pub type ArtifactNotice = (SessionId, Utf8Bytes);
 
 /// Runs as long as the server does.
-pub async fn keep<S: Store>(app: Arc<App<S>>, folder: PathBuf) {
-    let mut news = app.news.subscribe();
+pub async fn run<S: Store>(app: Arc<App<S>>, folder: PathBuf) {
+    let mut updates = app.updates.subscribe();
     let mut waiting: FxHashSet<SessionId> = FxHashSet::default();
     loop {
-        let told = match waiting.is_empty() {
-            true => Some(news.recv().await),
-            false => tokio::time::timeout(REST, news.recv()).await.ok(),
+        let message = match waiting.is_empty() {
+            true => Some(updates.recv().await),
+            false => tokio::time::timeout(QUIET_PERIOD, updates.recv()).await.ok(),
         };
-        match told {
-            Some(Ok(News::Written(written))) => {
+        match message {
+            Some(Ok(Update::Written(written))) => {
                 waiting.insert(written.session);
             }
-            Some(Ok(News::Missed) | Err(RecvError::Lagged(_))) => {}
+            Some(Ok(Update::Missed) | Err(RecvError::Lagged(_))) => {}
             Some(Err(RecvError::Closed)) => return,
             None => {
                 for session in waiting.drain() {
                     let (app, folder) = (app.clone(), folder.clone());
-                    let drawn = move || draw(&app, session, &folder);
-                    if let Ok(Err(error)) = tokio::task::spawn_blocking(drawn).await {
+                    let artifacts = move || draw(&app, session, &folder);
+                    if let Ok(Err(error)) = tokio::task::spawn_blocking(artifacts).await {
                         eprintln!(
                             "unspool: cannot write the artifacts of session {session}: {error}"
                         );
@@ -66,7 +66,7 @@ fn draw<S: Store>(app: &App<S>, session: SessionId, folder: &Path) -> io::Result
     let Some(stored) = found.into_iter().find(|one| one.summary.session.id == session) else {
         return Ok(());
     };
-    let lately = |ended: Timestamp| Timestamp::now().duration_since(ended) < LATELY;
+    let lately = |ended: Timestamp| Timestamp::now().duration_since(ended) < MAX_AGE;
     if stored.summary.running || !stored.summary.ended.is_some_and(lately) {
         return Ok(());
     }
@@ -77,7 +77,7 @@ fn draw<S: Store>(app: &App<S>, session: SessionId, folder: &Path) -> io::Result
     }
     if changed {
         // Fails only when there is no subscriber.
-        let _ = app.drawn.send((session, told(app, session)));
+        let _ = app.artifacts.send((session, message(app, session)));
     }
     Ok(())
 }
@@ -86,16 +86,16 @@ fn draw<S: Store>(app: &App<S>, session: SessionId, folder: &Path) -> io::Result
 const FORMS: [(&str, &str); 2] = [("thoughtflow", "json"), ("d2", "d2")];
 
 /// The notice for subscribers of the session, with absolute URLs (R-002-30).
-fn told<S: Store>(app: &App<S>, session: SessionId) -> Utf8Bytes {
-    let origin = app.door.origin();
+fn message<S: Store>(app: &App<S>, session: SessionId) -> Utf8Bytes {
+    let origin = app.auth.origin();
     let address = |extension: &str| format!("{origin}/thoughtflow/{session}.{extension}");
-    let told = json!({
+    let message = json!({
         "type": "thoughtflow.artifacts",
         "session": session,
         "json": address("json"),
         "d2": address("d2"),
     });
-    told.to_string().into()
+    message.to_string().into()
 }
 
 /// Writes one projection atomically. Returns true if the content changed.

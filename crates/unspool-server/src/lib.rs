@@ -5,15 +5,15 @@
 
 mod api;
 pub mod artifacts;
-mod asked;
-pub mod dialect;
-mod door;
-mod feed;
+mod auth;
+pub mod frames_encoder;
+mod list_hub;
 mod live;
-mod news;
 mod pages;
 mod problem;
-mod room;
+mod query_params;
+mod session_hub;
+mod update;
 
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
@@ -30,18 +30,18 @@ use unspool_core::redact::Rules;
 use unspool_store::store::Store;
 
 pub use api::{openapi, session_schema, table};
-pub use door::{Door, hash_password, is_password_hash};
-pub use news::News;
-pub use pages::{Guide, OpenDemo};
-pub use unspool_render::page::Looked;
+pub use auth::{Auth, hash_password, is_password_hash};
+pub use pages::{Onboarding, OpenDemo};
+pub use unspool_render::page::SearchedFolder;
+pub use update::Update;
 
-use crate::feed::Feed;
-use crate::room::Rooms;
+use crate::list_hub::ListHub;
+use crate::session_hub::Hubs;
 
 /// A subscriber may lag this many updates before it must reload.
-const BACKLOG: usize = 4096;
+const UPDATE_BACKLOG: usize = 4096;
 /// A subscriber may lag this many artifact notices.
-const DRAWN: usize = 64;
+const ARTIFACT_BACKLOG: usize = 64;
 
 /// State shared by all request handlers.
 pub struct App<S: Store> {
@@ -49,43 +49,43 @@ pub struct App<S: Store> {
     pub prices: Prices,
     /// Redaction rules for everything that is exported.
     pub rules: Rules,
-    pub door: Door,
-    news: broadcast::Sender<News>,
+    pub auth: Auth,
+    updates: broadcast::Sender<Update>,
     /// Signalled at shutdown: open streams end, so that graceful shutdown can finish.
-    over: watch::Sender<()>,
+    shutdown: watch::Sender<()>,
     /// Notices of ThoughtFlow artifacts written for idle sessions.
-    drawn: broadcast::Sender<artifacts::Drawn>,
-    rooms: Rooms,
-    feed: Feed,
-    guide: OnceLock<Guide>,
+    artifacts: broadcast::Sender<artifacts::ArtifactNotice>,
+    hubs: Hubs,
+    list_hub: ListHub,
+    onboarding: OnceLock<Onboarding>,
 }
 
 impl<S: Store> App<S> {
-    pub fn new(store: S, prices: Prices, rules: Rules, door: Door) -> Arc<App<S>> {
-        let news = broadcast::channel(BACKLOG).0;
+    pub fn new(store: S, prices: Prices, rules: Rules, auth: Auth) -> Arc<App<S>> {
+        let updates = broadcast::channel(UPDATE_BACKLOG).0;
         Arc::new(App {
             store,
             prices,
             rules,
-            door,
-            news,
-            over: watch::Sender::default(),
-            drawn: broadcast::channel(DRAWN).0,
-            rooms: Rooms::default(),
-            feed: Feed::default(),
-            guide: OnceLock::new(),
+            auth,
+            updates,
+            shutdown: watch::Sender::default(),
+            artifacts: broadcast::channel(ARTIFACT_BACKLOG).0,
+            hubs: Hubs::default(),
+            list_hub: ListHub::default(),
+            onboarding: OnceLock::new(),
         })
     }
 
     /// Sets the content of the empty-archive page. Only the first call has an effect.
-    pub fn guide(&self, guide: Guide) {
-        let _ = self.guide.set(guide);
+    pub fn onboarding(&self, onboarding: Onboarding) {
+        let _ = self.onboarding.set(onboarding);
     }
 
     /// Sends an update to all subscribers. Called by the recorder, or by its follower.
-    pub fn tell(&self, news: News) {
+    pub fn publish(&self, updates: Update) {
         // Fails only when there is no subscriber.
-        let _ = self.news.send(news);
+        let _ = self.updates.send(updates);
     }
 }
 
@@ -93,17 +93,17 @@ impl<S: Store> App<S> {
 pub async fn serve<S: Store>(
     app: Arc<App<S>>,
     listener: TcpListener,
-    over: impl Future<Output = ()> + Send + 'static,
+    shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> std::io::Result<()> {
     // Loading the syntax definitions takes a while: do it before the first page needs them.
     thread::spawn(unspool_render::highlight::warm_up);
     let ending = app.clone();
-    let over = async move {
-        over.await;
-        ending.over.send_replace(());
+    let shutdown = async move {
+        shutdown.await;
+        ending.shutdown.send_replace(());
     };
     let service = router(app).into_make_service_with_connect_info::<SocketAddr>();
-    axum::serve(listener, service).with_graceful_shutdown(over).await
+    axum::serve(listener, service).with_graceful_shutdown(shutdown).await
 }
 
 fn router<S: Store>(app: Arc<App<S>>) -> Router {
@@ -111,7 +111,7 @@ fn router<S: Store>(app: Arc<App<S>>) -> Router {
         .route("/", get(pages::sessions))
         .route("/rows", get(pages::rows))
         .route("/found", get(pages::found))
-        .route("/suggested", get(pages::suggested))
+        .route("/suggested", get(pages::suggestions))
         .route("/stats", get(pages::stats))
         .route("/demo", post(pages::demo))
         .route("/s/{id}", get(pages::session))
@@ -120,15 +120,15 @@ fn router<S: Store>(app: Arc<App<S>>) -> Router {
         .route("/s/{id}/find", get(pages::find))
         .route("/s/{id}/tools", get(pages::tools))
         .route("/s/{id}/raw", get(pages::raw))
-        .route("/s/{id}/markdown", get(pages::copied))
+        .route("/s/{id}/markdown", get(pages::copy_markdown))
         .route("/s/{id}/thoughtflow", get(pages::thoughtflow))
         .route("/thoughtflow/{file}", get(pages::artifact))
         .route("/assets/{name}", get(pages::asset))
-        .route("/login", get(door::login::form).post(door::login::enter))
+        .route("/login", get(auth::login::form).post(auth::login::submit))
         .merge(api::router())
-        .fallback(pages::nothing)
-        .method_not_allowed_fallback(problem::only_get)
-        .layer(from_fn_with_state(app.clone(), door::guard))
+        .fallback(pages::not_found)
+        .method_not_allowed_fallback(problem::method_not_allowed)
+        .layer(from_fn_with_state(app.clone(), auth::guard))
         .layer(CompressionLayer::new())
         .with_state(app)
 }

@@ -1,11 +1,11 @@
 //! The WebSocket for everything live. The first message selects a session, a start and a form; the
-//! server then streams from there without gaps or repeats. `{"read": true}` starts the query
+//! server then streams from there without gaps or repeats. `{"reader": true}` starts the query
 //! protocol of the remote terminal (`live/reader.rs`).
 
 mod changes;
 mod frames;
 mod html;
-mod read;
+mod reader;
 
 use std::sync::Arc;
 
@@ -18,13 +18,13 @@ use unspool_core::id::SessionId;
 use unspool_engine::reader::wire::LONGEST_WISH;
 use unspool_store::store::Store;
 
-use crate::{App, api, feed};
+use crate::{App, api, list_hub};
 
 /// Read buffer per socket in bytes: small, since there may be thousands of sockets.
-const READ: usize = 4 * 1024;
+const READ_BUFFER_BYTES: usize = 4 * 1024;
 
 #[derive(Debug, Deserialize)]
-struct Wish {
+struct SubscribeRequest {
     /// Start the query protocol; the other fields are ignored then.
     #[serde(default)]
     read: bool,
@@ -48,50 +48,52 @@ enum Form {
 
 pub async fn connect<S: Store>(State(app): State<Arc<App<S>>>, up: WebSocketUpgrade) -> Response {
     let up = up.max_message_size(LONGEST_WISH).max_frame_size(LONGEST_WISH);
-    up.read_buffer_size(READ).write_buffer_size(0).on_upgrade(move |socket| async move {
-        // A disconnected client is not an error.
-        let _ = talk(app, socket).await;
-    })
+    up.read_buffer_size(READ_BUFFER_BYTES).write_buffer_size(0).on_upgrade(
+        move |socket| async move {
+            // A disconnected client is not an error.
+            let _ = run(app, socket).await;
+        },
+    )
 }
 
-async fn talk<S: Store>(app: Arc<App<S>>, mut socket: WebSocket) -> Result<(), axum::Error> {
-    let Some(wish) = hear(&mut socket).await else { return Ok(()) };
-    let text = wish;
-    let wish: Wish = match serde_json::from_str(&text) {
-        Ok(wish) => wish,
-        Err(error) => return misunderstand(&mut socket, &error.to_string()).await,
+async fn run<S: Store>(app: Arc<App<S>>, mut socket: WebSocket) -> Result<(), axum::Error> {
+    let Some(request) = recv_text(&mut socket).await else { return Ok(()) };
+    let text = request;
+    let request: SubscribeRequest = match serde_json::from_str(&text) {
+        Ok(request) => request,
+        Err(error) => return reject(&mut socket, &error.to_string()).await,
     };
-    if wish.read {
-        return read::tell(app, socket).await;
+    if request.read {
+        return reader::serve(app, socket).await;
     }
-    let Some(subscribe) = wish.subscribe else {
-        return misunderstand(&mut socket, "`subscribe` is missing").await;
+    let Some(subscribe) = request.subscribe else {
+        return reject(&mut socket, "`subscribe` is missing").await;
     };
     if subscribe == "sessions" {
-        return feed::tell(app, socket, &text).await;
+        return list_hub::serve(app, socket, &text).await;
     }
     let stored = match api::find(&app, &subscribe).await {
         Ok(stored) => stored,
         Err(problem) => {
             let what = json!({ "type": "error", "detail": problem.detail() });
-            return say(&mut socket, what).await;
+            return send_json(&mut socket, what).await;
         }
     };
     let id = stored.summary.session.id;
-    match wish.form {
-        Form::Html => html::tell(app, socket, id).await,
-        Form::Json => changes::tell(app, socket, id, wish.since).await,
-        Form::Frames => frames::tell(app, socket, id).await,
+    match request.form {
+        Form::Html => html::serve(app, socket, id).await,
+        Form::Json => changes::serve(app, socket, id, request.since).await,
+        Form::Frames => frames::serve(app, socket, id).await,
     }
 }
 
-async fn misunderstand(socket: &mut WebSocket, why: &str) -> Result<(), axum::Error> {
+async fn reject(socket: &mut WebSocket, why: &str) -> Result<(), axum::Error> {
     let what = format!("{why}; send {{\"subscribe\": SESSION, \"form\": \"json\"}}");
-    say(socket, json!({ "type": "error", "detail": what })).await
+    send_json(socket, json!({ "type": "error", "detail": what })).await
 }
 
 /// The next text message. None when the socket closes.
-async fn hear(socket: &mut WebSocket) -> Option<Utf8Bytes> {
+async fn recv_text(socket: &mut WebSocket) -> Option<Utf8Bytes> {
     loop {
         match socket.recv().await?.ok()? {
             Message::Text(text) => return Some(text),
@@ -101,15 +103,15 @@ async fn hear(socket: &mut WebSocket) -> Option<Utf8Bytes> {
     }
 }
 
-async fn say(socket: &mut WebSocket, what: serde_json::Value) -> Result<(), axum::Error> {
+async fn send_json(socket: &mut WebSocket, what: serde_json::Value) -> Result<(), axum::Error> {
     socket.send(Message::Text(what.to_string().into())).await
 }
 
 /// False if the received message means that the client is gone.
-fn is_there(heard: Option<&Result<Message, axum::Error>>) -> bool {
-    !matches!(heard, None | Some(Err(_) | Ok(Message::Close(_))))
+fn is_connected(received: Option<&Result<Message, axum::Error>>) -> bool {
+    !matches!(received, None | Some(Err(_) | Ok(Message::Close(_))))
 }
 
-async fn current<S: Store>(app: &App<S>, id: SessionId) -> Option<u64> {
+async fn current_seq<S: Store>(app: &App<S>, id: SessionId) -> Option<u64> {
     app.store.find(id.to_string()).await.ok()?.pop().map(|stored| stored.seq)
 }

@@ -15,15 +15,15 @@ impl Problem {
         Problem { status, detail: detail.into() }
     }
 
-    pub fn bad(detail: impl Into<String>) -> Problem {
+    pub fn bad_request(detail: impl Into<String>) -> Problem {
         Problem::new(StatusCode::BAD_REQUEST, detail)
     }
 
-    pub fn missing(detail: impl Into<String>) -> Problem {
+    pub fn not_found(detail: impl Into<String>) -> Problem {
         Problem::new(StatusCode::NOT_FOUND, detail)
     }
 
-    pub fn ours(detail: impl Into<String>) -> Problem {
+    pub fn internal(detail: impl Into<String>) -> Problem {
         Problem::new(StatusCode::INTERNAL_SERVER_ERROR, detail)
     }
 
@@ -42,7 +42,7 @@ impl Problem {
 }
 
 /// The answer to a method that a route does not support.
-pub async fn only_get(method: Method) -> Response {
+pub async fn method_not_allowed(method: Method) -> Response {
     let what = format!("{method} is not allowed here: the server is read-only; use GET or HEAD");
     let problem = Problem::new(StatusCode::METHOD_NOT_ALLOWED, what);
     ([(ALLOW, "GET, HEAD")], problem).into_response()

@@ -9,7 +9,7 @@ use crate::url_query::UrlQuery;
 
 /// One value of a filter and its count.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Offered {
+pub struct FilterOption {
     pub value: String,
     pub label: String,
     pub count: Option<u64>,
@@ -17,12 +17,12 @@ pub struct Offered {
 
 /// The menu of one query parameter.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Choices {
+pub struct FilterMenu {
     pub name: &'static str,
     pub label: &'static str,
     /// The label of "no filter".
     pub any: &'static str,
-    pub list: Vec<Offered>,
+    pub list: Vec<FilterOption>,
 }
 
 /// A filter that is on or off.
@@ -33,10 +33,15 @@ pub struct Switch {
 }
 
 /// Values per menu; longer menus are not usable.
-const MOST: usize = 60;
+const MAX_OPTIONS: usize = 60;
 
 /// The form. Parameters it has no field for are passed on as hidden inputs.
-pub fn form(action: &str, chosen: &UrlQuery, choices: &[Choices], switches: &[Switch]) -> Markup {
+pub fn form(
+    action: &str,
+    chosen: &UrlQuery,
+    choices: &[FilterMenu],
+    switches: &[Switch],
+) -> Markup {
     let asked = |name: &str| {
         choices.iter().any(|choices| choices.name == name)
             || switches.iter().any(|switch| switch.name == name)
@@ -63,18 +68,18 @@ pub fn form(action: &str, chosen: &UrlQuery, choices: &[Choices], switches: &[Sw
     }
 }
 
-fn select(chosen: &UrlQuery, choices: &Choices) -> Markup {
+fn select(chosen: &UrlQuery, choices: &FilterMenu) -> Markup {
     let now = chosen.get(choices.name);
-    let known = now.is_none_or(|now| choices.list.iter().any(|choice| choice.value == now));
+    let is_listed = now.is_none_or(|now| choices.list.iter().any(|choice| choice.value == now));
     html! {
         label {
             span.visually-hidden { (choices.label) }
             select name=(choices.name) {
                 option value="" { (choices.any) }
-                @if let Some(now) = now && !known {
+                @if let Some(now) = now && !is_listed {
                     option value=(safe(now)) selected { (safe(now)) }
                 }
-                @for choice in choices.list.iter().take(MOST) {
+                @for choice in choices.list.iter().take(MAX_OPTIONS) {
                     option value=(safe(&choice.value)) selected[now == Some(choice.value.as_str())] {
                         (safe(&choice.label))
                         @if let Some(count) = choice.count { " (" (format::number(count)) ")" }
@@ -102,7 +107,7 @@ pub fn chips(path: &str, chosen: &UrlQuery, labels: &[(&'static str, &str)]) -> 
                     li {
                         a.chip href=(chosen.without(name).at(path)) data-without=(name) {
                             span.name { (label) }
-                            @if *value != "1" { span.value { (safe(&worded(name, value))) } }
+                            @if *value != "1" { span.value { (safe(&chip_value(name, value))) } }
                             span.off aria-hidden="true" { "×" }
                             span.visually-hidden { "remove" }
                         }
@@ -114,10 +119,10 @@ pub fn chips(path: &str, chosen: &UrlQuery, labels: &[(&'static str, &str)]) -> 
     }
 }
 
-fn worded(name: &str, value: &str) -> String {
+fn chip_value(name: &str, value: &str) -> String {
     match name {
         "since" => since_label(value),
-        "project" => end_of(value).to_owned(),
+        "project" => last_segment(value).to_owned(),
         _ => value.to_owned(),
     }
 }
@@ -133,6 +138,6 @@ pub fn since_label(value: &str) -> String {
 }
 
 /// The last segment of a path.
-pub fn end_of(path: &str) -> &str {
+pub fn last_segment(path: &str) -> &str {
     path.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).next().unwrap_or(path)
 }

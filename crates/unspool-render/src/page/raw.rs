@@ -6,7 +6,7 @@ use unspool_core::present::{format, json};
 use crate::text::safe;
 
 /// One record.
-pub struct Record<'a> {
+pub struct RawRecord<'a> {
     pub file: Option<String>,
     /// Byte offset in the file.
     pub offset: u64,
@@ -15,7 +15,7 @@ pub struct Record<'a> {
 }
 
 /// The content of the dialog.
-pub fn raw(records: &[Record<'_>], left_out: usize) -> Markup {
+pub fn raw(records: &[RawRecord<'_>], left_out: usize) -> Markup {
     html! {
         h2 { "Raw records" }
         @for record in records {

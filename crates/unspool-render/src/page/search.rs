@@ -6,13 +6,13 @@ use jiff::Timestamp;
 use maud::{Markup, html};
 use unspool_core::present::format;
 
-use super::filters::{Choices, chips, end_of, form};
+use super::filters::{FilterMenu, chips, form, last_segment};
 use super::shell_with;
 use crate::text::safe;
 use crate::url_query::UrlQuery;
 
 /// One hit.
-pub struct Found<'a> {
+pub struct HitRow<'a> {
     pub session: String,
     pub agent: &'a str,
     pub project: Option<&'a str>,
@@ -29,21 +29,21 @@ pub struct Found<'a> {
 }
 
 /// The data of the page.
-pub struct Search<'a> {
+pub struct SearchPage<'a> {
     pub query: &'a str,
-    pub found: Vec<Found<'a>>,
+    pub found: Vec<HitRow<'a>>,
     /// There may be more hits.
     pub more: bool,
     /// A remark on how the hits were found.
     pub note: Option<&'a str>,
     pub chosen: &'a UrlQuery,
-    pub choices: &'a [Choices],
+    pub choices: &'a [FilterMenu],
 }
 
 const LABELS: &[(&str, &str)] =
     &[("agent", "agent"), ("project", "project"), ("kind", "kind"), ("since", "")];
 
-pub fn search(page: &Search<'_>) -> Markup {
+pub fn search(page: &SearchPage<'_>) -> Markup {
     let main = html! {
         div.sessions.results data-list data-query=(page.chosen.text()) {
             h1.visually-hidden { "Search" }
@@ -56,8 +56,8 @@ pub fn search(page: &Search<'_>) -> Markup {
 }
 
 /// The hits as a fragment, for search while the user types.
-pub fn found(page: &Search<'_>) -> Markup {
-    let mut sessions: Vec<(&str, Vec<&Found<'_>>)> = Vec::new();
+pub fn found(page: &SearchPage<'_>) -> Markup {
+    let mut sessions: Vec<(&str, Vec<&HitRow<'_>>)> = Vec::new();
     for hit in &page.found {
         match sessions.iter_mut().find(|(id, _)| *id == hit.session) {
             Some((_, hits)) => hits.push(hit),
@@ -110,9 +110,9 @@ fn nothing(query: &str, narrowed: bool) -> Markup {
     }
 }
 
-fn group(hits: &[&Found<'_>]) -> Markup {
+fn group(hits: &[&HitRow<'_>]) -> Markup {
     let Some(first) = hits.first() else { return Markup::default() };
-    let project = end_of(first.project.unwrap_or_default());
+    let project = last_segment(first.project.unwrap_or_default());
     html! {
         section.group {
             h2 {
@@ -126,7 +126,7 @@ fn group(hits: &[&Found<'_>]) -> Markup {
     }
 }
 
-fn row(hit: &Found<'_>) -> Markup {
+fn row(hit: &HitRow<'_>) -> Markup {
     let place = match (hit.turn, &hit.part) {
         (Some(turn), Some(part)) => {
             format!("/s/{}?turn={turn}&part={part}#p-{part}", hit.session)

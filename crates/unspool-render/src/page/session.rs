@@ -17,19 +17,19 @@ use crate::text::safe;
 use crate::turn::{Gap, gap, turn, turn_id};
 
 /// The data of the page.
-pub struct Session<'a> {
+pub struct SessionPage<'a> {
     pub summary: &'a Summary,
     pub prices: &'a Prices,
     /// The seq it was read at.
     pub seq: u64,
-    pub window: Window<'a>,
+    pub window: TranscriptWindow<'a>,
     /// The agent's command that resumes the session.
     pub resume: Option<String>,
     pub tasks: &'a Tasks,
 }
 
 /// The loaded turns of a session.
-pub struct Window<'a> {
+pub struct TranscriptWindow<'a> {
     pub turns: &'a [TurnView],
     /// The position where earlier turns end.
     pub earlier: Option<String>,
@@ -53,7 +53,7 @@ pub struct Choice<'a> {
     pub only: Option<&'a str>,
 }
 
-pub fn session(page: &Session<'_>, choice: &Choice<'_>) -> Markup {
+pub fn session(page: &SessionPage<'_>, choice: &Choice<'_>) -> Markup {
     let summary = page.summary;
     let id = summary.session.id.to_string();
     let title = summary.title.as_deref().unwrap_or(&summary.session.agent_session_id);
@@ -87,7 +87,7 @@ fn version(pieces: &[&Markup]) -> String {
 }
 
 /// The turns, with links to those around them.
-fn turns(session: &str, window: &Window<'_>) -> Markup {
+fn turns(session: &str, window: &TranscriptWindow<'_>) -> Markup {
     // A partially loaded turn has its own gap element, so omit the outer one at that end.
     let cut = |item: &Item| match item {
         Item::Part(part) => part.before > 0,
@@ -107,9 +107,9 @@ fn turns(session: &str, window: &Window<'_>) -> Markup {
 }
 
 /// The outline. Loaded turns also show their marks.
-fn outline(window: &Window<'_>) -> Markup {
+fn outline(window: &TranscriptWindow<'_>) -> Markup {
     let loaded = |id: TurnId| window.turns.iter().find(|view| view.id == id);
-    let known = |view: &&TurnView| window.prompts.iter().any(|prompt| prompt.turn == view.id);
+    let is_listed = |view: &&TurnView| window.prompts.iter().any(|prompt| prompt.turn == view.id);
     html! {
         ol {
             @for prompt in window.prompts {
@@ -118,7 +118,7 @@ fn outline(window: &Window<'_>) -> Markup {
                     None => (entry(prompt)),
                 }
             }
-            @for view in window.turns.iter().filter(|view| !known(view)) { (outline_entry(view)) }
+            @for view in window.turns.iter().filter(|view| !is_listed(view)) { (outline_entry(view)) }
         }
     }
 }
@@ -148,7 +148,7 @@ pub fn session_head(summary: &Summary, prices: &Prices) -> Markup {
 }
 
 /// The part filters besides single tools.
-const ALONE: [(&str, &str); 8] = [
+const PART_FILTERS: [(&str, &str); 8] = [
     ("errors", "Errors"),
     ("edits", "Edits"),
     ("kind:text", "Replies"),
@@ -159,7 +159,7 @@ const ALONE: [(&str, &str); 8] = [
     ("kind:compaction", "Compactions"),
 ];
 
-fn actions(page: &Session<'_>, choice: &Choice<'_>) -> Markup {
+fn actions(page: &SessionPage<'_>, choice: &Choice<'_>) -> Markup {
     let id = page.summary.session.id;
     let is_chosen = |value: &str| choice.only == Some(value);
     html! {
@@ -173,7 +173,7 @@ fn actions(page: &Session<'_>, choice: &Choice<'_>) -> Markup {
                 span.visually-hidden { "Show only" }
                 select name="only" {
                     option value="" selected[choice.only.is_none()] { "Everything" }
-                    @for (value, name) in ALONE {
+                    @for (value, name) in PART_FILTERS {
                         option value=(value) selected[is_chosen(value)] { (name) }
                     }
                     // The other tools are loaded when the menu opens.
@@ -259,7 +259,7 @@ fn line(id: &str, number: u32, said: &str, marks: &[(usize, &str, &str, &str)]) 
 }
 
 /// A window as a fragment for an open page, and its version.
-pub fn window(page: &Session<'_>) -> (Markup, String) {
+pub fn window(page: &SessionPage<'_>) -> (Markup, String) {
     let id = page.summary.session.id.to_string();
     let turns = turns(&id, &page.window);
     let head = session_head(page.summary, page.prices);
@@ -276,7 +276,7 @@ pub fn window(page: &Session<'_>) -> (Markup, String) {
 }
 
 /// A sub-agent's session as a fragment inside the page of its parent.
-pub fn inline(page: &Session<'_>) -> Markup {
+pub fn inline(page: &SessionPage<'_>) -> Markup {
     let id = page.summary.session.id.to_string();
     let turns = turns(&id, &page.window);
     html! {

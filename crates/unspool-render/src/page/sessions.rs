@@ -8,7 +8,7 @@ use unspool_core::price::Prices;
 use unspool_core::session::{SessionState, Usage};
 use unspool_core::summary::Summary;
 
-use super::filters::{Choices, Switch, chips, end_of, form};
+use super::filters::{FilterMenu, Switch, chips, form, last_segment};
 use super::shell;
 use crate::text::safe;
 use crate::url_query::UrlQuery;
@@ -41,7 +41,7 @@ pub struct Sum {
 }
 
 /// The data of the page.
-pub struct Sessions<'a> {
+pub struct SessionsPage<'a> {
     pub live: Vec<Row<'a>>,
     pub rows: Vec<Row<'a>>,
     /// Replaces `rows` in the view by project.
@@ -49,7 +49,7 @@ pub struct Sessions<'a> {
     /// The query of the next page.
     pub next: Option<String>,
     pub chosen: &'a UrlQuery,
-    pub choices: &'a [Choices],
+    pub choices: &'a [FilterMenu],
     pub sum: Sum,
     pub prices: &'a Prices,
 }
@@ -66,7 +66,7 @@ const LABELS: &[(&str, &str)] = &[
     ("agents", "with sub-agents"),
 ];
 
-pub fn sessions(page: &Sessions<'_>) -> Markup {
+pub fn sessions(page: &SessionsPage<'_>) -> Markup {
     let chosen = page.chosen;
     let switches = [
         Switch { name: "errors", label: "Errors", count: page.sum.errors },
@@ -169,7 +169,7 @@ fn of_project(project: &Project<'_>, chosen: &UrlQuery, prices: &Prices) -> Mark
     let all = chosen.without("by").with("project", Some(project.path)).at("/");
     html! {
         section.group {
-            h2 title=(safe(project.path)) { a href=(all) { (safe(end_of(project.path))) } }
+            h2 title=(safe(project.path)) { a href=(all) { (safe(last_segment(project.path))) } }
             p.facts { span.path { (safe(project.path)) } }
             ol.rows { @for one in &project.rows { (row(one, prices)) } }
             @if project.sessions > project.rows.len() as u64 {
@@ -201,7 +201,7 @@ pub fn row(row: &Row<'_>, prices: &Prices) -> Markup {
                 span.facts {
                     span.agent-name data-agent=(safe(&session.agent)) { (safe(&session.agent)) }
                     @if !project.is_empty() {
-                        span.project title=(safe(project)) { (safe(end_of(project))) }
+                        span.project title=(safe(project)) { (safe(last_segment(project))) }
                     }
                     @if let Some(model) = summary.models.first() { span.model { (safe(model)) } }
                     span { (format::count(summary.turns as usize, "turn")) }
@@ -245,7 +245,7 @@ pub fn suggestions(list: &[Row<'_>]) -> Markup {
             a href={ "/s/" (session.id) } {
                 span.title { (safe(&format::first_line(title, 120))) }
                 span.dim {
-                    (safe(&session.agent)) " " (safe(end_of(session.facts.project.as_deref().unwrap_or_default())))
+                    (safe(&session.agent)) " " (safe(last_segment(session.facts.project.as_deref().unwrap_or_default())))
                     @if let Some(at) = one.summary.started { " " (at.strftime("%-d %b %Y")) }
                 }
             }

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use unspool_core::present::format;
 use unspool_core::session::Usage;
 
-use super::filters::{Choices, chips, end_of, form};
+use super::filters::{FilterMenu, chips, form, last_segment};
 use super::shell;
 use crate::chart::{self, ChartBar, Series, compact, dollars};
 use crate::text::safe;
@@ -36,7 +36,7 @@ impl Spent {
 }
 
 /// A day, an agent, a model or a project.
-pub struct Bar {
+pub struct UsageBar {
     pub name: Option<String>,
     pub sessions: u64,
     pub turns: u64,
@@ -44,7 +44,7 @@ pub struct Bar {
     pub spent: Spent,
 }
 
-pub struct Tool {
+pub struct ToolStats {
     pub name: String,
     pub calls: u64,
     pub failed: u64,
@@ -55,7 +55,7 @@ pub struct Tool {
 }
 
 /// A slow call, with a link to it.
-pub struct Call {
+pub struct SlowCall {
     pub tool: String,
     pub what: String,
     pub duration_ms: u64,
@@ -63,7 +63,7 @@ pub struct Call {
     pub title: String,
 }
 
-pub struct Failure {
+pub struct FailureRow {
     pub tool: String,
     pub error: String,
     pub count: u64,
@@ -82,28 +82,28 @@ pub struct Totals {
     pub reasoning_share: Option<f64>,
 }
 
-pub struct Stats<'a> {
+pub struct StatsPage<'a> {
     pub totals: Totals,
     pub spent: Spent,
     /// One bar per day from the first to the last, or per week or month where there are many.
-    pub stretches: Vec<Bar>,
+    pub periods: Vec<UsageBar>,
     /// `day`, `week` or `month`.
-    pub stretch: &'static str,
-    pub days: Vec<Bar>,
-    pub agents: Vec<Bar>,
-    pub models: Vec<Bar>,
-    pub projects: Vec<Bar>,
-    pub tools: Vec<Tool>,
-    pub slowest: Vec<Call>,
-    pub failures: Vec<Failure>,
+    pub period: &'static str,
+    pub days: Vec<UsageBar>,
+    pub agents: Vec<UsageBar>,
+    pub models: Vec<UsageBar>,
+    pub projects: Vec<UsageBar>,
+    pub tools: Vec<ToolStats>,
+    pub slowest: Vec<SlowCall>,
+    pub failures: Vec<FailureRow>,
     pub chosen: &'a UrlQuery,
-    pub choices: &'a [Choices],
+    pub choices: &'a [FilterMenu],
 }
 
 const LABELS: &[(&str, &str)] = &[("agent", "agent"), ("project", "project"), ("since", "")];
 
 /// Visible rows; the rest is behind a `details`.
-const OPEN: usize = 12;
+const VISIBLE_ROWS: usize = 12;
 
 const KINDS: [Series; 4] = [
     Series { name: "Cache read", class: "kind-read" },
@@ -116,7 +116,7 @@ fn by_kind(usage: &Usage) -> [u64; 4] {
     [usage.cache_read, usage.cache_write, usage.input, usage.output]
 }
 
-pub fn stats(page: &Stats<'_>) -> Markup {
+pub fn stats(page: &StatsPage<'_>) -> Markup {
     let main = html! {
         div.stats {
             header.stats-head {
@@ -158,7 +158,7 @@ fn figure(name: &str, key: &str, value: u64, text: String, note: Option<String>)
     }
 }
 
-fn totals(page: &Stats<'_>) -> Markup {
+fn totals(page: &StatsPage<'_>) -> Markup {
     let Totals { sessions, sub_agents, turns, steps, tool_calls, errors, reasoning_share } =
         page.totals;
     let number = |count: u64| format::number(count);
@@ -190,10 +190,10 @@ fn totals(page: &Stats<'_>) -> Markup {
     }
 }
 
-fn by_time(page: &Stats<'_>) -> Markup {
-    let label = |bar: &Bar| bar.name.clone().unwrap_or_else(|| "no date".to_owned());
+fn by_time(page: &StatsPage<'_>) -> Markup {
+    let label = |bar: &UsageBar| bar.name.clone().unwrap_or_else(|| "no date".to_owned());
     let tokens: Vec<ChartBar> = page
-        .stretches
+        .periods
         .iter()
         .map(|bar| ChartBar {
             label: label(bar),
@@ -207,7 +207,7 @@ fn by_time(page: &Stats<'_>) -> Markup {
         })
         .collect();
     let costs: Vec<ChartBar> = page
-        .stretches
+        .periods
         .iter()
         .map(|bar| ChartBar {
             label: label(bar),
@@ -218,8 +218,8 @@ fn by_time(page: &Stats<'_>) -> Markup {
     let cost = [Series { name: "Cost", class: "kind-cost" }];
     html! {
         section aria-label="By day" {
-            (chart::columns("tokens-by-day", &format!("Tokens by {}", page.stretch), &KINDS, &tokens, compact))
-            (chart::columns("cost-by-day", &format!("Cost by {}", page.stretch), &cost, &costs, dollars))
+            (chart::columns("tokens-by-day", &format!("Tokens by {}", page.period), &KINDS, &tokens, compact))
+            (chart::columns("cost-by-day", &format!("Cost by {}", page.period), &cost, &costs, dollars))
             details.table {
                 summary { "As a table" }
                 (table("Day", &page.days, None))
@@ -232,20 +232,21 @@ fn by_time(page: &Stats<'_>) -> Markup {
 fn groups(
     title: &str,
     kind: &'static str,
-    bars: &[Bar],
+    bars: &[UsageBar],
     name: Option<&'static str>,
     chosen: &UrlQuery,
 ) -> Markup {
     let most = bars.iter().map(|bar| bar.spent.tokens.total()).max().unwrap_or(0);
-    let address = |bar: &Bar| {
+    let address = |bar: &UsageBar| {
         let (name, value) = (name?, bar.name.as_deref()?);
         let since = chosen.get("since");
         Some(UrlQuery::default().with(name, Some(value)).with("since", since).at("/"))
     };
-    let row = |bar: &Bar| {
+    let row = |bar: &UsageBar| {
         let shown = bar.name.as_deref().unwrap_or("not said");
-        let end = end_of(shown);
-        let same = |other: &&Bar| other.name.as_deref().is_some_and(|name| end_of(name) == end);
+        let end = last_segment(shown);
+        let same =
+            |other: &&UsageBar| other.name.as_deref().is_some_and(|name| last_segment(name) == end);
         let short =
             if kind == "project" && bars.iter().filter(same).count() == 1 { end } else { shown };
         html! {
@@ -269,11 +270,11 @@ fn groups(
     html! {
         section.groups data-kind=(kind) {
             h2 { (title) }
-            table.bars { (head) tbody { @for bar in bars.iter().take(OPEN) { (row(bar)) } } }
-            @if bars.len() > OPEN {
+            table.bars { (head) tbody { @for bar in bars.iter().take(VISIBLE_ROWS) { (row(bar)) } } }
+            @if bars.len() > VISIBLE_ROWS {
                 details.table {
-                    summary { (format::number((bars.len() - OPEN) as u64)) " more" }
-                    table.bars { (head) tbody { @for bar in bars.iter().skip(OPEN) { (row(bar)) } } }
+                    summary { (format::number((bars.len() - VISIBLE_ROWS) as u64)) " more" }
+                    table.bars { (head) tbody { @for bar in bars.iter().skip(VISIBLE_ROWS) { (row(bar)) } } }
                 }
             }
         }
@@ -281,7 +282,7 @@ fn groups(
 }
 
 /// All figures as a table.
-fn table(title: &str, bars: &[Bar], limit: Option<usize>) -> Markup {
+fn table(title: &str, bars: &[UsageBar], limit: Option<usize>) -> Markup {
     html! {
         div.scroll tabindex="0" role="region" aria-label=(title) {
             table.figures-table {
@@ -312,10 +313,10 @@ fn table(title: &str, bars: &[Bar], limit: Option<usize>) -> Markup {
     }
 }
 
-fn tools(tools: &[Tool]) -> Markup {
+fn tools(tools: &[ToolStats]) -> Markup {
     let most = tools.iter().map(|tool| tool.calls).max().unwrap_or(0);
     let duration = |ms: Option<u64>| ms.map(format::duration).unwrap_or_default();
-    let rows = |tools: &[Tool]| {
+    let rows = |tools: &[ToolStats]| {
         html! {
             @for tool in tools {
                 tr {
@@ -341,7 +342,7 @@ fn tools(tools: &[Tool]) -> Markup {
             }
         }
     };
-    let (open, rest) = tools.split_at(tools.len().min(OPEN));
+    let (open, rest) = tools.split_at(tools.len().min(VISIBLE_ROWS));
     html! {
         @if !tools.is_empty() {
             section.groups data-kind="tool" {
@@ -367,7 +368,7 @@ fn percent(share: f64) -> String {
     }
 }
 
-fn slowest(calls: &[Call]) -> Markup {
+fn slowest(calls: &[SlowCall]) -> Markup {
     html! {
         @if !calls.is_empty() {
             section.calls {
@@ -388,7 +389,7 @@ fn slowest(calls: &[Call]) -> Markup {
     }
 }
 
-fn failures(failures: &[Failure]) -> Markup {
+fn failures(failures: &[FailureRow]) -> Markup {
     html! {
         @if !failures.is_empty() {
             section.calls {

@@ -7,7 +7,7 @@ use crate::text::safe;
 
 /// A folder that is searched for sessions of an agent.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Looked {
+pub struct SearchedFolder {
     pub agent: String,
     pub folder: String,
     pub exists: bool,
@@ -20,12 +20,12 @@ pub enum Demo {
     None,
 }
 
-pub struct Welcome {
-    pub looked: Vec<Looked>,
+pub struct WelcomePage {
+    pub looked: Vec<SearchedFolder>,
     pub demo: Demo,
 }
 
-pub fn welcome(page: &Welcome) -> Markup {
+pub fn welcome(page: &WelcomePage) -> Markup {
     let main = html! {
         div.welcome data-list data-query="" {
             h1 { "Nothing here yet" }

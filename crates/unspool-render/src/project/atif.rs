@@ -20,7 +20,7 @@ use unspool_core::session::Usage;
 use unspool_core::summary::Summary;
 
 use super::calls::prompt_tokens;
-use super::{Options, ProjectError, Projection, Story, Way};
+use super::{Options, ProjectError, Projection, SessionStream, WriteMethod};
 use schema::{Extra, FinalMetrics, Step};
 
 pub const PROJECTION: Projection = Projection {
@@ -29,16 +29,20 @@ pub const PROJECTION: Projection = Projection {
     extension: "json",
     media_type: "application/json",
     about: "a trajectory in the interchange format ATIF v1.8 of Harbor, with its sub-agents inside",
-    way: Way::Told(write),
+    method: WriteMethod::Projected(write),
 };
 
 /// The deepest nesting of sub-agents. Deeper ones are named but not included.
-const DEPTH: usize = 8;
+const MAX_AGENT_DEPTH: usize = 8;
 
-fn write(mut story: Story<'_>, options: &Options, out: &mut dyn Write) -> Result<(), ProjectError> {
-    let mut known = FxHashSet::from_iter([story.head.session.id]);
-    let mut writer = Writer { out, prices: &options.prices, known: &mut known };
-    writer.trajectory(&mut story, 0)?;
+fn write(
+    mut stream: SessionStream<'_>,
+    options: &Options,
+    out: &mut dyn Write,
+) -> Result<(), ProjectError> {
+    let mut seen = FxHashSet::from_iter([stream.head.session.id]);
+    let mut writer = Writer { out, prices: &options.prices, seen: &mut seen };
+    writer.trajectory(&mut stream, 0)?;
     out.write_all(b"\n")?;
     Ok(())
 }
@@ -47,7 +51,7 @@ struct Writer<'a> {
     out: &'a mut dyn Write,
     prices: &'a Prices,
     /// Sessions that are or will be in the document. Each is written once, so cycles of agents end.
-    known: &'a mut FxHashSet<SessionId>,
+    seen: &'a mut FxHashSet<SessionId>,
 }
 
 /// Totals of the written steps.
@@ -58,21 +62,25 @@ struct Sums {
 }
 
 impl Writer<'_> {
-    fn trajectory(&mut self, story: &mut Story<'_>, depth: usize) -> Result<(), ProjectError> {
-        let session = &story.head.session;
+    fn trajectory(
+        &mut self,
+        stream: &mut SessionStream<'_>,
+        depth: usize,
+    ) -> Result<(), ProjectError> {
+        let session = &stream.head.session;
         self.out.write_all(b"{\"schema_version\":\"ATIF-v1.8\",\"session_id\":")?;
         self.put(&session.agent_session_id)?;
         self.out.write_all(b",\"trajectory_id\":")?;
         self.put(&session.id)?;
         self.out.write_all(b",\"agent\":")?;
-        self.put(&agent(&story.head))?;
+        self.put(&agent(&stream.head))?;
         self.out.write_all(b",\n\"steps\":[")?;
         let mut sums = Sums::default();
         // The sub-agents whose trajectories follow, by their own ids.
         let mut started: Vec<String> = Vec::new();
-        while let Some(turn) = story.next_turn()? {
-            let agents = self.agents(story, &turn, depth, &mut started)?;
-            for step in steps::of_turn(&story.head.session, &turn, &agents, self.prices) {
+        while let Some(turn) = stream.next_turn()? {
+            let agents = self.agents(stream, &turn, depth, &mut started)?;
+            for step in steps::of_turn(&stream.head.session, &turn, &agents, self.prices) {
                 self.step(step, &mut sums)?;
             }
         }
@@ -82,12 +90,12 @@ impl Writer<'_> {
             self.step(Step::new("system", message, Extra::default()), &mut sums)?;
         }
         self.out.write_all(b"\n],\"final_metrics\":")?;
-        self.put(&final_metrics(&story.head, &sums, self.prices))?;
+        self.put(&final_metrics(&stream.head, &sums, self.prices))?;
         self.out.write_all(b",\"extra\":")?;
-        self.put(&facts(&story.head))?;
+        self.put(&facts(&stream.head))?;
         let mut between = ",\n\"subagent_trajectories\":[\n";
         for id in &started {
-            if let Some(mut agent) = story.sub_agent(id)? {
+            if let Some(mut agent) = stream.sub_agent(id)? {
                 self.out.write_all(between.as_bytes())?;
                 self.trajectory(&mut agent, depth + 1)?;
                 between = ",\n";
@@ -103,28 +111,28 @@ impl Writer<'_> {
     /// The sub-agents of a turn whose trajectories are nested in this one.
     fn agents(
         &mut self,
-        story: &Story<'_>,
+        stream: &SessionStream<'_>,
         turn: &unspool_core::session::Turn,
         depth: usize,
         started: &mut Vec<String>,
     ) -> Result<FxHashSet<String>, ProjectError> {
-        let mut held = FxHashSet::default();
+        let mut included = FxHashSet::default();
         for id in steps::agent_ids(turn) {
-            if depth >= DEPTH || held.contains(id) {
+            if depth >= MAX_AGENT_DEPTH || included.contains(id) {
                 continue;
             }
-            let here = started.iter().any(|known| known == id);
+            let here = started.iter().any(|seen| seen == id);
             if !here {
-                let Some(agent) = story.sub_agent(id)? else { continue };
+                let Some(agent) = stream.sub_agent(id)? else { continue };
                 // It is nested elsewhere in the document, where references cannot reach it.
-                if !self.known.insert(agent.head.session.id) {
+                if !self.seen.insert(agent.head.session.id) {
                     continue;
                 }
                 started.push(id.to_owned());
             }
-            held.insert(id.to_owned());
+            included.insert(id.to_owned());
         }
-        Ok(held)
+        Ok(included)
     }
 
     fn step(&mut self, mut step: Step, sums: &mut Sums) -> Result<(), ProjectError> {
@@ -165,7 +173,7 @@ fn final_metrics(head: &Summary, sums: &Sums, prices: &Prices) -> FinalMetrics {
         // Only the cost that the agent reported.
         total_cost_usd: head.spending_with_agents.reported_usd.filter(|cost| cost.is_finite()),
         total_steps: sums.steps,
-        extra: schema::beside(usage, estimated),
+        extra: schema::extra_metrics(usage, estimated),
     }
 }
 

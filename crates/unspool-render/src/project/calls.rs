@@ -12,7 +12,7 @@ use unspool_core::session::{Session, Step, Trigger, Turn, Usage};
 use unspool_core::telling::Name;
 
 /// One model call, or one segment of a call that other parts interrupted.
-pub struct Call<'a> {
+pub struct ModelCall<'a> {
     /// None if the source does not separate calls.
     pub step: Option<&'a Step>,
     /// A later segment: usage is counted in the first one.
@@ -22,8 +22,8 @@ pub struct Call<'a> {
 
 /// The calls of a turn in the order of their parts. A call without parts but with usage keeps its
 /// position in the source.
-pub fn calls(turn: &Turn) -> Vec<Call<'_>> {
-    let mut calls: Vec<Call<'_>> = Vec::with_capacity(turn.steps.len() + 1);
+pub fn calls(turn: &Turn) -> Vec<ModelCall<'_>> {
+    let mut calls: Vec<ModelCall<'_>> = Vec::with_capacity(turn.steps.len() + 1);
     let with_parts: FxHashSet<StepId> = turn.parts.iter().filter_map(|part| part.step).collect();
     let mut silent = turn
         .steps
@@ -39,11 +39,11 @@ pub fn calls(turn: &Turn) -> Vec<Call<'_>> {
         if calls.is_empty() || (part.step.is_some() && part.step != current) {
             let at = part.step.and_then(|id| places.get(&id).copied());
             while let Some((_, step)) = silent.next_if(|(before, _)| Some(*before) < at) {
-                calls.push(Call { step: Some(step), continues: false, parts: Vec::new() });
+                calls.push(ModelCall { step: Some(step), continues: false, parts: Vec::new() });
             }
             let continues = part.step.is_some_and(|id| !begun.insert(id));
             let step = at.and_then(|at| turn.steps.get(at));
-            calls.push(Call { step, continues, parts: Vec::new() });
+            calls.push(ModelCall { step, continues, parts: Vec::new() });
         }
         current = part.step.or(current);
         if let Some(call) = calls.last_mut() {
@@ -51,12 +51,16 @@ pub fn calls(turn: &Turn) -> Vec<Call<'_>> {
         }
     }
     let rest = silent.map(|(_, step)| step);
-    calls.extend(rest.map(|step| Call { step: Some(step), continues: false, parts: Vec::new() }));
+    calls.extend(rest.map(|step| ModelCall {
+        step: Some(step),
+        continues: false,
+        parts: Vec::new(),
+    }));
     calls
 }
 
 /// The role of a turn's prompt. For a sub-agent, its parent is the user.
-pub fn asker(session: &Session, turn: &Turn) -> &'static str {
+pub fn prompt_role(session: &Session, turn: &Turn) -> &'static str {
     match turn.trigger {
         Trigger::User | Trigger::Command => "user",
         Trigger::Agent if session.parent.is_some() => "user",
@@ -71,7 +75,7 @@ pub fn prompt_tokens(usage: Usage) -> u64 {
 
 /// The tool output that the model saw, as text. AI SDK applications pass `result` to the model;
 /// coding agents keep more in `result` than they pass on, so `output` is used for them.
-pub fn told(session: &Session, tool: &Tool) -> Option<String> {
+pub fn model_output(session: &Session, tool: &Tool) -> Option<String> {
     let own = tool.result.as_ref().filter(|_| session.agent == "ai-sdk" || tool.output.is_none());
     match own {
         Some(result) => Some(match result.value() {
@@ -117,7 +121,8 @@ pub fn call_id(part: &Part, tool: &Tool) -> String {
 }
 
 /// Agents whose step names are not provider response ids.
-const NAME_CALLS: [&str; 6] = ["codex", "opencode", "copilot", "gemini", "ai-sdk", "rows"];
+const AGENTS_WITH_OWN_CALL_IDS: [&str; 6] =
+    ["codex", "opencode", "copilot", "gemini", "ai-sdk", "rows"];
 
 /// The provider's response id, where it is known: Claude Code names calls by it, and ThoughtFlow
 /// documents contain it.
@@ -126,10 +131,10 @@ pub fn response_id<'s>(session: &Session, step: &'s Step) -> Option<&'s str> {
     // A message that Claude Code wrote itself has the UUID of its record; a name with a space was
     // composed by a decoder.
     let made = id.contains([' ', '/']) || id.len() == 36 && id.split('-').count() == 5;
-    Some(&**id).filter(|_| !made && !NAME_CALLS.contains(&session.agent.as_str()))
+    Some(&**id).filter(|_| !made && !AGENTS_WITH_OWN_CALL_IDS.contains(&session.agent.as_str()))
 }
 
 /// The start of a part, or its end if the start is not recorded.
-pub fn began(part: &Part) -> Option<Timestamp> {
+pub fn start_time(part: &Part) -> Option<Timestamp> {
     part.started.or(part.ended)
 }

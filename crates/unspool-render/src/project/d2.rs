@@ -9,9 +9,9 @@ mod write;
 
 use std::io::Write;
 
-use super::thoughtflow::{Conversation, Document, Flow, Head, Label, Status, Words};
-use super::{Options, ProjectError, Projection, Story, Way};
-use write::{Keys, hint, quoted, remark};
+use super::thoughtflow::{Conversation, Document, Flow, Head, Label, Status, StepText};
+use super::{Options, ProjectError, Projection, SessionStream, WriteMethod};
+use write::{Keys, comment_text, quoted, tooltip_string};
 
 pub const PROJECTION: Projection = Projection {
     name: "d2",
@@ -19,11 +19,11 @@ pub const PROJECTION: Projection = Projection {
     extension: "d2",
     media_type: "text/plain; charset=utf-8",
     about: "diagrams in D2: the runs of a session as swimlanes, and the steps of each run",
-    way: Way::Told(write),
+    method: WriteMethod::Projected(write),
 };
 
-fn write(story: Story<'_>, _: &Options, out: &mut dyn Write) -> Result<(), ProjectError> {
-    let mut flow = Flow::new(story);
+fn write(stream: SessionStream<'_>, _: &Options, out: &mut dyn Write) -> Result<(), ProjectError> {
+    let mut flow = Flow::new(stream);
     let head = flow.head.clone();
     draw(&head, || flow.next_run(), out)
 }
@@ -39,7 +39,7 @@ fn draw(
     mut next: impl FnMut() -> Result<Option<Conversation>, ProjectError>,
     out: &mut dyn Write,
 ) -> Result<(), ProjectError> {
-    writeln!(out, "# ThoughtFlow of session {}", remark(&head.session_id))?;
+    writeln!(out, "# ThoughtFlow of session {}", comment_text(&head.session_id))?;
     writeln!(out, "direction: down")?;
     write::classes(out)?;
     let mut lanes = Vec::new();
@@ -77,13 +77,13 @@ fn board(run: &Conversation, number: usize, out: &mut dyn Write) -> Result<(), P
     writeln!(out, "    {back}: {heading} {{ class: \"back\"; link: \"_\" }}")?;
     let named: Vec<String> = run.steps.iter().map(|step| keys.key(&step.step_id)).collect();
     for (step, key) in run.steps.iter().zip(&named) {
-        let words = Words::of(step);
+        let words = StepText::of(step);
         let class = Label::of_name(&step.label).name();
         let times = [&step.started_at, &step.ended_at].into_iter().flatten();
         let times: Vec<&str> = times.map(String::as_str).collect();
         let tooltip = format!("{} {}\n{}", step.label, step.step_id, times.join(" – "));
-        let tooltip = format!("{}\n{}", tooltip.trim_end(), words.behind);
-        let (label, tooltip) = (quoted(&words.title), hint(&tooltip));
+        let tooltip = format!("{}\n{}", tooltip.trim_end(), words.tooltip);
+        let (label, tooltip) = (quoted(&words.title), tooltip_string(&tooltip));
         writeln!(out, "    {key}: {label} {{ class: \"{class}\"; tooltip: {tooltip} }}")?;
     }
     if run.steps.is_empty() {
@@ -96,7 +96,7 @@ fn board(run: &Conversation, number: usize, out: &mut dyn Write) -> Result<(), P
         }
     }
     for unknown in run.unknown_steps() {
-        let (step, on) = (remark(unknown.step), remark(unknown.depends_on));
+        let (step, on) = (comment_text(unknown.step), comment_text(unknown.depends_on));
         writeln!(out, "    # {step} depends on {on}, which is not in this run")?;
     }
     writeln!(out, "  }}")?;
@@ -108,9 +108,9 @@ struct Lane {
     number: usize,
     heading: String,
     status: Status,
-    asked: Option<Words>,
-    worked: Option<String>,
-    answered: Option<Words>,
+    prompt: Option<StepText>,
+    work: Option<String>,
+    reply: Option<StepText>,
 }
 
 impl Lane {
@@ -119,23 +119,23 @@ impl Lane {
         let count = |label: Label| run.steps.iter().filter(is(label)).count();
         let (calls, tools) = (count(Label::AssistantCall), count(Label::ToolCall));
         let failed = count(Label::ToolError);
-        let mut worked = Vec::new();
+        let mut work = Vec::new();
         if calls > 0 {
-            worked.push(plural(calls, "model call"));
+            work.push(plural(calls, "model call"));
         }
         if tools > 0 {
-            worked.push(plural(tools, "tool call"));
+            work.push(plural(tools, "tool call"));
         }
         if failed > 0 {
-            worked.push(format!("{failed} failed"));
+            work.push(format!("{failed} failed"));
         }
         Lane {
             number,
             heading: run.heading(number),
             status: run.status,
-            asked: run.steps.iter().find(is(Label::UserMessage)).map(Words::of),
-            worked: (!worked.is_empty()).then(|| worked.join(" · ")),
-            answered: run.steps.iter().rfind(is(Label::AssistantMessage)).map(Words::of),
+            prompt: run.steps.iter().find(is(Label::UserMessage)).map(StepText::of),
+            work: (!work.is_empty()).then(|| work.join(" · ")),
+            reply: run.steps.iter().rfind(is(Label::AssistantMessage)).map(StepText::of),
         }
     }
 
@@ -144,21 +144,21 @@ impl Lane {
         writeln!(out, "\"run-{number}\": {} {{", quoted(heading))?;
         writeln!(out, "  class: \"run-{}\"", self.status.name())?;
         writeln!(out, "  link: \"layers.run-{number}\"")?;
-        let said = |words: &Option<Words>| {
-            words.as_ref().map(|words| (words.title.clone(), words.behind.clone()))
+        let said = |words: &Option<StepText>| {
+            words.as_ref().map(|words| (words.title.clone(), words.tooltip.clone()))
         };
-        let worked = self.worked.clone().map(|worked| (worked.clone(), worked));
+        let work = self.work.clone().map(|work| (work.clone(), work));
         let nodes = [
-            ("asked", Label::UserMessage, said(&self.asked)),
-            ("worked", Label::AssistantCall, worked),
-            ("answered", Label::AssistantMessage, said(&self.answered)),
+            ("asked", Label::UserMessage, said(&self.prompt)),
+            ("worked", Label::AssistantCall, work),
+            ("answered", Label::AssistantMessage, said(&self.reply)),
         ];
         let mut before = None;
         for (key, label, words) in nodes {
-            let Some((title, behind)) = words else { continue };
-            let (title, behind) = (quoted(&title), hint(&behind));
+            let Some((title, tooltip)) = words else { continue };
+            let (title, tooltip) = (quoted(&title), tooltip_string(&tooltip));
             let class = label.name();
-            writeln!(out, "  \"{key}\": {title} {{ class: \"{class}\"; tooltip: {behind} }}")?;
+            writeln!(out, "  \"{key}\": {title} {{ class: \"{class}\"; tooltip: {tooltip} }}")?;
             if let Some(before) = before {
                 writeln!(out, "  \"{before}\" -> \"{key}\"")?;
             }

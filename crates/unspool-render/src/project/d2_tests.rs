@@ -1,17 +1,17 @@
-use super::write::{Keys, hint, quoted, remark};
+use super::write::{Keys, comment_text, quoted, tooltip_string};
 
 #[test]
 fn a_string_stays_what_it_is() {
     assert_eq!(quoted("a\"b\\c$d\ne\tf|g"), r#""a\"b\\c\$d\ne\tf|g""#);
     assert_eq!(quoted("\u{0}\u{1b}\r\n\u{202e}"), "\"␀␛\\n‹U+202E›\"");
     assert_eq!(quoted("\u{ffff}\u{fffe}"), "\"\u{fffd}\u{fffd}\"");
-    assert_eq!(remark("a\nb\u{7}"), "a b␇");
+    assert_eq!(comment_text("a\nb\u{7}"), "a b␇");
 }
 
 #[test]
 fn a_tooltip_has_no_tags() {
-    assert_eq!(hint("&#xFFFF; &amp;"), "\"&\u{200b}#xFFFF; &amp;\"");
-    assert_eq!(hint("a < b <c> </d> <"), "\"a < b <\u{200b}c> <\u{200b}/d> <\"");
+    assert_eq!(tooltip_string("&#xFFFF; &amp;"), "\"&\u{200b}#xFFFF; &amp;\"");
+    assert_eq!(tooltip_string("a < b <c> </d> <"), "\"a < b <\u{200b}c> <\u{200b}/d> <\"");
 }
 
 #[test]

@@ -5,9 +5,9 @@ use std::io::Write;
 
 use serde::Serialize;
 
-use super::uimessage::stream::{Chunk, whole};
+use super::uimessage::stream::{Chunk, encode_whole};
 use super::uimessage::{UiMessage, messages};
-use super::{Options, ProjectError, Projection, Story, Way};
+use super::{Options, ProjectError, Projection, SessionStream, WriteMethod};
 
 pub const PROJECTION: Projection = Projection {
     name: "fixture",
@@ -15,11 +15,11 @@ pub const PROJECTION: Projection = Projection {
     extension: "fixture.json",
     media_type: "application/json",
     about: "a test recording: each turn's prompt, its stream chunk by chunk, and the resulting message",
-    way: Way::Told(write),
+    method: WriteMethod::Projected(write),
 };
 
 #[derive(Serialize)]
-struct Recorded {
+struct RecordedTurn {
     turn: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     prompt: Option<UiMessage>,
@@ -29,20 +29,24 @@ struct Recorded {
     message: Option<UiMessage>,
 }
 
-fn write(mut story: Story<'_>, options: &Options, out: &mut dyn Write) -> Result<(), ProjectError> {
-    let head = &story.head.session;
+fn write(
+    mut stream: SessionStream<'_>,
+    options: &Options,
+    out: &mut dyn Write,
+) -> Result<(), ProjectError> {
+    let head = &stream.head.session;
     writeln!(out, "{{\"fixture\":1,")?;
     writeln!(out, "\"agent\":{},", serde_json::Value::from(head.agent.as_str()))?;
     writeln!(out, "\"session\":{},", serde_json::Value::from(head.agent_session_id.as_str()))?;
     write!(out, "\"turns\":[")?;
     let mut between = "\n";
-    while let Some(turn) = story.next_turn()? {
-        let mut told = messages(&story.head.session, &turn, options.sdk);
-        let message = told.pop_if(|last| last.role == "assistant");
-        let chunks = message.clone().map(|message| whole(message, options.sdk));
-        let recorded = Recorded {
+    while let Some(turn) = stream.next_turn()? {
+        let mut projected = messages(&stream.head.session, &turn, options.sdk);
+        let message = projected.pop_if(|last| last.role == "assistant");
+        let chunks = message.clone().map(|message| encode_whole(message, options.sdk));
+        let recorded = RecordedTurn {
             turn: turn.number,
-            prompt: told.pop(),
+            prompt: projected.pop(),
             chunks: chunks.unwrap_or_default(),
             message,
         };

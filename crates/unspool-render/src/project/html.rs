@@ -9,8 +9,8 @@ use unspool_core::id::SessionId;
 use unspool_core::present::{Item, format};
 use unspool_core::summary::Summary;
 
-use super::shown::Shown;
-use super::{Options, ProjectError, Projection, Story, Way};
+use super::turn_views::TurnViews;
+use super::{Options, ProjectError, Projection, SessionStream, WriteMethod};
 use crate::page::session_head;
 use crate::text::safe;
 use crate::{assets, turn};
@@ -21,20 +21,24 @@ pub const PROJECTION: Projection = Projection {
     extension: "html",
     media_type: "text/html; charset=utf-8",
     about: "the page as one self-contained HTML file, sub-agents included",
-    way: Way::Told(write),
+    method: WriteMethod::Projected(write),
 };
 
 /// Parts in the initial DOM.
-const AT_ONCE: usize = 1500;
+const INLINE_PARTS: usize = 1500;
 /// Deferred parts are inserted in chunks of this size.
-const LATER: usize = 60;
+const DEFERRED_CHUNK_PARTS: usize = 60;
 /// Sub-agents that are included.
-const MOST_AGENTS: usize = 500;
+const MAX_AGENTS: usize = 500;
 
 const SCRIPT: &str = include_str!("../../assets/saved.js");
 
-fn write(story: Story<'_>, options: &Options, out: &mut dyn Write) -> Result<(), ProjectError> {
-    let title = title(&story.head);
+fn write(
+    stream: SessionStream<'_>,
+    options: &Options,
+    out: &mut dyn Write,
+) -> Result<(), ProjectError> {
+    let title = title(&stream.head);
     let style = assets::find("style.css").map_or("", |style| style.content.as_str());
     // Only the inline script may run, and nothing may be loaded.
     let policy = format!(
@@ -57,11 +61,11 @@ fn write(story: Story<'_>, options: &Options, out: &mut dyn Write) -> Result<(),
     out.write_all(head.into_string().as_bytes())?;
     out.write_all(b"<body class=\"saved\"><main id=\"main\">")?;
     let mut page = Page { options, out, written: 0 };
-    let mut known = vec![story.head.session.id];
-    let mut waiting = page.session(story, &mut known)?;
+    let mut seen = vec![stream.head.session.id];
+    let mut waiting = page.session(stream, &mut seen)?;
     while !waiting.is_empty() {
         let agent = waiting.remove(0);
-        waiting.extend(page.session(agent, &mut known)?);
+        waiting.extend(page.session(agent, &mut seen)?);
     }
     let out = page.out;
     writeln!(out, "</main><script>{SCRIPT}</script></body></html>")?;
@@ -84,46 +88,46 @@ impl Page<'_> {
     /// Writes a session. Returns the sub-agents it started that are not included yet.
     fn session<'a>(
         &mut self,
-        story: Story<'a>,
-        known: &mut Vec<SessionId>,
-    ) -> Result<Vec<Story<'a>>, ProjectError> {
-        let id = story.head.session.id;
-        let head = session_head(&story.head, &self.options.prices).into_string();
+        stream: SessionStream<'a>,
+        seen: &mut Vec<SessionId>,
+    ) -> Result<Vec<SessionStream<'a>>, ProjectError> {
+        let id = stream.head.session.id;
+        let head = session_head(&stream.head, &self.options.prices).into_string();
         // The id may occur once per page, and sub-agents follow.
         let head = head.replacen(" id=\"session-head\"", "", 1);
         write!(
             self.out,
             "<article class=\"transcript\" id=\"s-{id}\">{head}<div class=\"turns\">"
         )?;
-        let mut shown = Shown { story };
+        let mut views = TurnViews { stream };
         let mut agents = Vec::new();
-        while let Some((view, started)) = shown.next_with_agents()? {
+        while let Some((view, started)) = views.next_with_agents()? {
             for id in started {
-                let Some(agent) = shown.story.sub_agent(&id)? else { continue };
+                let Some(agent) = views.stream.sub_agent(&id)? else { continue };
                 let session = agent.head.session.id;
-                if known.len() <= MOST_AGENTS && !known.contains(&session) {
-                    known.push(session);
+                if seen.len() <= MAX_AGENTS && !seen.contains(&session) {
+                    seen.push(session);
                     agents.push(agent);
                 }
             }
             let (id, label) = (turn::turn_id(&view), view.header.label());
             write!(self.out, "<section class=\"turn\" id=\"{id}\" aria-label=\"{label}\">")?;
             self.put(&turn::opening(&view))?;
-            let mut some = String::new();
+            let mut chunk = String::new();
             let mut count = 0;
             for item in &view.items {
-                some.push_str(&turn::item(&view, item).into_string());
+                chunk.push_str(&turn::item(&view, item).into_string());
                 count += match item {
                     Item::Part(_) => 1,
                     Item::Reasoning(block) => block.parts.len(),
                 };
-                if count >= LATER {
-                    self.parts(&some, count)?;
-                    some.clear();
+                if count >= DEFERRED_CHUNK_PARTS {
+                    self.parts(&chunk, count)?;
+                    chunk.clear();
                     count = 0;
                 }
             }
-            self.parts(&some, count)?;
+            self.parts(&chunk, count)?;
             self.out.write_all(b"</section>")?;
         }
         self.out.write_all(b"</div></article>\n")?;
@@ -133,7 +137,7 @@ impl Page<'_> {
     /// Writes parts directly, or deferred.
     fn parts(&mut self, html: &str, count: usize) -> Result<(), ProjectError> {
         self.written += count;
-        if self.written <= AT_ONCE {
+        if self.written <= INLINE_PARTS {
             return self.put(html);
         }
         // The text must not close the script element that holds it.
@@ -164,13 +168,13 @@ fn digest(text: &str) -> Vec<u8> {
 }
 
 fn base64(bytes: &[u8]) -> String {
-    const SIGNS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut out = String::new();
     for three in bytes.chunks(3) {
         let bits = three.iter().fold(0, |bits, byte| bits << 8 | u32::from(*byte));
         let bits = bits << (8 * (3 - three.len()));
         for nth in 0..4 {
-            let sign = SIGNS[(bits >> (18 - 6 * nth) & 63) as usize];
+            let sign = ALPHABET[(bits >> (18 - 6 * nth) & 63) as usize];
             out.push(if nth <= three.len() { char::from(sign) } else { '=' });
         }
     }

@@ -6,7 +6,7 @@ use std::io::Write;
 use unspool_core::document::{SessionDocument, TurnDocument};
 use unspool_core::json::mended;
 
-use super::{Options, ProjectError, Projection, Story, Way};
+use super::{Options, ProjectError, Projection, SessionStream, WriteMethod};
 
 pub const PROJECTION: Projection = Projection {
     name: "json",
@@ -14,19 +14,23 @@ pub const PROJECTION: Projection = Projection {
     extension: "json",
     media_type: "application/json",
     about: "the session and its turns, as in `show --json`; schema: docs/session.schema.json",
-    way: Way::Told(write),
+    method: WriteMethod::Projected(write),
 };
 
-fn write(mut story: Story<'_>, options: &Options, out: &mut dyn Write) -> Result<(), ProjectError> {
+fn write(
+    mut stream: SessionStream<'_>,
+    options: &Options,
+    out: &mut dyn Write,
+) -> Result<(), ProjectError> {
     let prices = &options.prices;
     out.write_all(b"{\"session\":")?;
-    let session = SessionDocument { summary: &story.head, prices };
+    let session = SessionDocument { summary: &stream.head, prices };
     serde_json::to_writer(&mut *out, &session).map_err(std::io::Error::from)?;
     out.write_all(b",\n\"turns\":[")?;
     let mut between = "\n";
-    while let Some(turn) = story.next_turn()? {
+    while let Some(turn) = stream.next_turn()? {
         out.write_all(between.as_bytes())?;
-        let agent = &story.head.session.agent;
+        let agent = &stream.head.session.agent;
         let document = TurnDocument { agent, turn: &turn, prices };
         let text = serde_json::to_string(&document).map_err(std::io::Error::from)?;
         // Readers reject lone surrogates.

@@ -5,8 +5,8 @@ use std::io::Write;
 
 use unspool_core::present;
 
-use super::shown::Shown;
-use super::{Options, ProjectError, Projection, Story, Way};
+use super::turn_views::TurnViews;
+use super::{Options, ProjectError, Projection, SessionStream, WriteMethod};
 use crate::markdown;
 
 pub const PROJECTION: Projection = Projection {
@@ -15,15 +15,19 @@ pub const PROJECTION: Projection = Projection {
     extension: "md",
     media_type: "text/markdown; charset=utf-8",
     about: "Markdown to be read in a pull request, with reasoning and tool output folded",
-    way: Way::Told(write),
+    method: WriteMethod::Projected(write),
 };
 
-fn write(story: Story<'_>, options: &Options, out: &mut dyn Write) -> Result<(), ProjectError> {
-    let head = present::session(&story.head, &options.prices);
+fn write(
+    stream: SessionStream<'_>,
+    options: &Options,
+    out: &mut dyn Write,
+) -> Result<(), ProjectError> {
+    let head = present::session(&stream.head, &options.prices);
     out.write_all(markdown::session(&head).as_bytes())?;
     out.write_all(b"\n\n")?;
-    let mut shown = Shown { story };
-    while let Some(view) = shown.next_turn()? {
+    let mut views = TurnViews { stream };
+    while let Some(view) = views.next_turn()? {
         out.write_all(markdown::turn(&view).as_bytes())?;
         out.write_all(b"\n")?;
     }

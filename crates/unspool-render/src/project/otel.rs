@@ -19,9 +19,9 @@ use serde_json::json;
 use unspool_core::id::{SessionId, sha256};
 use unspool_core::summary::Summary;
 
-use super::{Options, ProjectError, Projection, Story, Way};
+use super::{Options, ProjectError, Projection, SessionStream, WriteMethod};
 use clock::nanos;
-use spans::{Above, Delegation, Telling};
+use spans::{Delegation, ParentSpan, SpanBuilder};
 use value::Attributes;
 
 pub const PROJECTION: Projection = Projection {
@@ -30,23 +30,27 @@ pub const PROJECTION: Projection = Projection {
     extension: "json",
     media_type: "application/json",
     about: "a trace of OpenTelemetry (OTLP/JSON, conventions for generative AI), with its sub-agents",
-    way: Way::Told(write),
+    method: WriteMethod::Projected(write),
 };
 
 /// The deepest nesting of sub-agents. Deeper ones are named but not included.
-const DEPTH: usize = 8;
+const MAX_AGENT_DEPTH: usize = 8;
 /// The last release of the conventions that still contained generative AI.
 const SCHEMA: &str = "https://opentelemetry.io/schemas/1.41.0";
 
-fn write(mut story: Story<'_>, _: &Options, out: &mut dyn Write) -> Result<(), ProjectError> {
-    let session = &story.head.session;
-    let resource = json!({ "attributes": resource(&story.head).into_values() });
+fn write(
+    mut stream: SessionStream<'_>,
+    _: &Options,
+    out: &mut dyn Write,
+) -> Result<(), ProjectError> {
+    let session = &stream.head.session;
+    let resource = json!({ "attributes": resource(&stream.head).into_values() });
     write!(out, "{{\"resourceSpans\":[{{\"resource\":{resource},\n\"scopeSpans\":[")?;
     write!(out, "{{\"scope\":{{\"name\":\"unspool\"}},\"spans\":[")?;
     let trace = sha256(session.id.to_string().as_bytes()).chars().take(32).collect();
-    let known = FxHashSet::from_iter([session.id]);
-    let mut writer = Writer { out, trace, known, between: "\n" };
-    writer.session(&mut story, None, 0)?;
+    let seen = FxHashSet::from_iter([session.id]);
+    let mut writer = Writer { out, trace, seen, between: "\n" };
+    writer.session(&mut stream, None, 0)?;
     writeln!(out, "\n],\"schemaUrl\":\"{SCHEMA}\"}}]}}]}}")?;
     Ok(())
 }
@@ -68,35 +72,37 @@ struct Writer<'a> {
     out: &'a mut dyn Write,
     trace: String,
     /// Sessions in the trace. Each is written once, so cycles of agents end.
-    known: FxHashSet<SessionId>,
+    seen: FxHashSet<SessionId>,
     between: &'static str,
 }
 
 impl Writer<'_> {
     fn session(
         &mut self,
-        story: &mut Story<'_>,
-        above: Option<Above>,
+        stream: &mut SessionStream<'_>,
+        parent_span: Option<ParentSpan>,
         depth: usize,
     ) -> Result<(), ProjectError> {
-        let begin = story.head.started.and_then(nanos);
-        let begin = begin.or(above.as_ref().map(|above| above.begin)).unwrap_or(0);
-        let mut telling = Telling::new(&story.head.session, self.trace.clone(), above, begin);
-        while let Some(turn) = story.next_turn()? {
-            let told = telling.turn(&turn);
-            for span in told.spans {
+        let begin = stream.head.started.and_then(nanos);
+        let begin =
+            begin.or(parent_span.as_ref().map(|parent_span| parent_span.begin)).unwrap_or(0);
+        let mut builder =
+            SpanBuilder::new(&stream.head.session, self.trace.clone(), parent_span, begin);
+        while let Some(turn) = stream.next_turn()? {
+            let turn_spans = builder.turn(&turn);
+            for span in turn_spans.spans {
                 self.out.write_all(self.between.as_bytes())?;
                 serde_json::to_writer(&mut *self.out, &span).map_err(io::Error::from)?;
                 self.between = ",\n";
             }
-            for Delegation { agent, above } in told.delegations {
-                if depth >= DEPTH {
+            for Delegation { agent, parent_span } in turn_spans.delegations {
+                if depth >= MAX_AGENT_DEPTH {
                     continue;
                 }
-                if let Some(mut sub_agent) = story.sub_agent(&agent)?
-                    && self.known.insert(sub_agent.head.session.id)
+                if let Some(mut sub_agent) = stream.sub_agent(&agent)?
+                    && self.seen.insert(sub_agent.head.session.id)
                 {
-                    self.session(&mut sub_agent, Some(above), depth + 1)?;
+                    self.session(&mut sub_agent, Some(parent_span), depth + 1)?;
                 }
             }
         }

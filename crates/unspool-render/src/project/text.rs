@@ -5,8 +5,8 @@ use std::io::Write;
 use unspool_core::lines::{LineOptions, MAX_LINE_WIDTH, layout, turn_lines};
 use unspool_core::{plain, present};
 
-use super::shown::Shown;
-use super::{Options, ProjectError, Projection, Story, Way};
+use super::turn_views::TurnViews;
+use super::{Options, ProjectError, Projection, SessionStream, WriteMethod};
 
 pub const PROJECTION: Projection = Projection {
     name: "text",
@@ -14,15 +14,20 @@ pub const PROJECTION: Projection = Projection {
     extension: "txt",
     media_type: "text/plain; charset=utf-8",
     about: "plain text, everything unfolded",
-    way: Way::Told(write),
+    method: WriteMethod::Projected(write),
 };
 
-fn write(story: Story<'_>, options: &Options, out: &mut dyn Write) -> Result<(), ProjectError> {
+fn write(
+    stream: SessionStream<'_>,
+    options: &Options,
+    out: &mut dyn Write,
+) -> Result<(), ProjectError> {
     let everything = LineOptions::everything();
-    let head = layout(&present::session(&story.head, &options.prices), MAX_LINE_WIDTH, &everything);
+    let head =
+        layout(&present::session(&stream.head, &options.prices), MAX_LINE_WIDTH, &everything);
     out.write_all(plain::paint(&head).as_bytes())?;
-    let mut shown = Shown { story };
-    while let Some(view) = shown.next_turn()? {
+    let mut views = TurnViews { stream };
+    while let Some(view) = views.next_turn()? {
         out.write_all(b"\n")?;
         out.write_all(plain::paint(&turn_lines(&view, MAX_LINE_WIDTH, &everything)).as_bytes())?;
     }

@@ -5,7 +5,7 @@ mod document;
 mod payload;
 mod prompt;
 mod run;
-mod words;
+mod step_text;
 
 use std::io::{self, Write};
 
@@ -17,9 +17,11 @@ use unspool_core::json::Json;
 use unspool_core::part::{Body, Part};
 use unspool_core::session::{Session, Turn};
 
-use super::{Options, ProjectError, Projection, Story, Way};
+use super::{Options, ProjectError, Projection, SessionStream, WriteMethod};
 pub use document::{Conversation, Depends, Document, FlowStep, Head, Label, Status, UnknownStep};
-pub use words::{BEHIND, TITLE, Words, first_sentence, lasted};
+pub use step_text::{
+    MAX_TITLE_CHARS, MAX_TOOLTIP_CHARS, StepText, first_sentence, format_duration,
+};
 
 pub const PROJECTION: Projection = Projection {
     name: "thoughtflow",
@@ -27,64 +29,64 @@ pub const PROJECTION: Projection = Projection {
     extension: "json",
     media_type: "application/json",
     about: "runs, their steps and dependencies, as ThoughtFlow's consolidated JSON",
-    way: Way::Told(write),
+    method: WriteMethod::Projected(write),
 };
 
 /// The agent of sessions imported from ThoughtFlow, and the kind of the data part with their
 /// session-level fields.
 const AGENT: &str = "thoughtflow";
-const KEPT: &str = "thoughtflow-session";
+const SESSION_DATA_KIND: &str = "thoughtflow-session";
 /// The same for conversation-level fields.
-const REST: &str = "thoughtflow-conversation";
+const CONVERSATION_DATA_KIND: &str = "thoughtflow-conversation";
 
 /// The runs of a session, one at a time.
 pub struct Flow<'a> {
     pub head: Head,
     session: Session,
-    story: Story<'a>,
+    stream: SessionStream<'a>,
     /// The turn number of the last run.
     number: u32,
     /// Cache of snapshot contents by digest.
-    known: FxHashMap<String, Option<Json>>,
+    snapshots: FxHashMap<String, Option<Json>>,
 }
 
 impl<'a> Flow<'a> {
-    pub fn new(story: Story<'a>) -> Flow<'a> {
+    pub fn new(stream: SessionStream<'a>) -> Flow<'a> {
         let head = Head {
-            session_id: story.head.session.id.to_string(),
-            started_at: time(story.head.started),
-            ended_at: time(story.head.ended),
+            session_id: stream.head.session.id.to_string(),
+            started_at: time(stream.head.started),
+            ended_at: time(stream.head.ended),
         };
         Flow {
             head,
-            session: story.head.session.clone(),
-            story,
+            session: stream.head.session.clone(),
+            stream,
             number: 0,
-            known: FxHashMap::default(),
+            snapshots: FxHashMap::default(),
         }
     }
 
     pub fn next_run(&mut self) -> Result<Option<Conversation>, ProjectError> {
-        let Some(mut turn) = self.story.next_turn()? else { return Ok(None) };
+        let Some(mut turn) = self.stream.next_turn()? else { return Ok(None) };
         if self.session.agent == AGENT && turn.number == 0 {
-            self.take_back(&mut turn);
+            self.restore_session(&mut turn);
             if turn.parts.is_empty() && turn.steps.is_empty() && turn.user.is_empty() {
                 return self.next_run();
             }
         }
         let channel = channel(&mut turn);
         self.number = turn.number;
-        let Flow { session, story, known, .. } = self;
+        let Flow { session, stream, snapshots, .. } = self;
         let mut failed = None;
         let mut content = |sha256: &str| {
-            if let Some(content) = known.get(sha256) {
+            if let Some(content) = snapshots.get(sha256) {
                 return content.clone();
             }
-            let content = story.snapshot(sha256).unwrap_or_else(|error| {
+            let content = stream.snapshot(sha256).unwrap_or_else(|error| {
                 failed = Some(error);
                 None
             });
-            known.insert(sha256.to_owned(), content.clone());
+            snapshots.insert(sha256.to_owned(), content.clone());
             content
         };
         let conversation = run::conversation(session, channel, &turn, &mut content);
@@ -93,11 +95,11 @@ impl<'a> Flow<'a> {
 
     /// An imported document keeps its agent name in a data part before the first prompt. Restores
     /// the name, and drops the part unless it holds more.
-    fn take_back(&mut self, turn: &mut Turn) {
+    fn restore_session(&mut self, turn: &mut Turn) {
         turn.parts.retain(|part| {
             let Body::Data(data) = &part.body else { return true };
             let kept: Option<serde_json::Map<String, Value>> = data.payload.read();
-            let Some(kept) = kept.filter(|_| data.kind == KEPT) else { return true };
+            let Some(kept) = kept.filter(|_| data.kind == SESSION_DATA_KIND) else { return true };
             let name = kept.get("name").and_then(Value::as_str);
             name.map(|name| self.session.agent = name.to_owned()).is_none() || kept.len() > 1
         });
@@ -118,20 +120,20 @@ impl<'a> Flow<'a> {
 }
 
 /// Writes one line per step, so that documents can be compared with a line diff.
-fn write(story: Story<'_>, _: &Options, out: &mut dyn Write) -> Result<(), ProjectError> {
-    let mut flow = Flow::new(story);
-    opened(out, &flow.head, "conversations")?;
+fn write(stream: SessionStream<'_>, _: &Options, out: &mut dyn Write) -> Result<(), ProjectError> {
+    let mut flow = Flow::new(stream);
+    write_list_start(out, &flow.head, "conversations")?;
     let mut between = "\n";
     while let Some(mut run) = flow.next_run()? {
         let steps = std::mem::take(&mut run.steps);
         out.write_all(between.as_bytes())?;
         between = ",\n";
-        let head = written(&run)?;
+        let head = to_json(&run)?;
         // `steps` is the last field and empty here: strip its end and append the steps.
         out.write_all(head.strip_suffix("]}").unwrap_or(&head).as_bytes())?;
         for (nth, step) in steps.iter().enumerate() {
             out.write_all(if nth == 0 { b"\n" } else { b",\n" })?;
-            out.write_all(written(step)?.as_bytes())?;
+            out.write_all(to_json(step)?.as_bytes())?;
         }
         out.write_all(b"]}")?;
     }
@@ -140,26 +142,30 @@ fn write(story: Story<'_>, _: &Options, out: &mut dyn Write) -> Result<(), Proje
 }
 
 /// Writes an object up to its last field, the opened list.
-fn opened(out: &mut dyn Write, head: &impl Serialize, list: &str) -> Result<(), ProjectError> {
-    let head = written(head)?;
+fn write_list_start(
+    out: &mut dyn Write,
+    head: &impl Serialize,
+    list: &str,
+) -> Result<(), ProjectError> {
+    let head = to_json(head)?;
     let head = head.strip_suffix('}').unwrap_or(&head);
     Ok(write!(out, "{head},\"{list}\":[")?)
 }
 
-fn written(value: &impl Serialize) -> Result<String, ProjectError> {
+fn to_json(value: &impl Serialize) -> Result<String, ProjectError> {
     Ok(serde_json::to_string(value).map_err(io::Error::from)?)
 }
 
 /// The channel between user and agent. Only imported ThoughtFlow documents have another one than
 /// `text`: it is moved from the data part back into its own field.
 fn channel(turn: &mut Turn) -> String {
-    let told = turn.parts.iter().enumerate().rev().find_map(|(at, part)| {
+    let found = turn.parts.iter().enumerate().rev().find_map(|(at, part)| {
         let Body::Data(data) = &part.body else { return None };
-        let kept = Some(data.payload.value()).filter(|_| data.kind == REST)?;
+        let kept = Some(data.payload.value()).filter(|_| data.kind == CONVERSATION_DATA_KIND)?;
         let channel = kept["fields"]["channel"].as_str()?.to_owned();
         Some((at, kept, channel))
     });
-    let Some((at, mut kept, channel)) = told else { return "text".to_owned() };
+    let Some((at, mut kept, channel)) = found else { return "text".to_owned() };
     if let Value::Object(fields) = &mut kept["fields"] {
         fields.remove("channel");
         if fields.is_empty() {

@@ -13,7 +13,7 @@ use unspool_core::summary::Completeness;
 use unspool_core::telling::{Name, Origin, Positions};
 
 use super::*;
-use crate::project::story::Library;
+use crate::project::session_stream::SessionLookup;
 
 fn id(name: &str) -> Id {
     Id::derive([name.as_bytes()])
@@ -92,9 +92,9 @@ fn session(turns: Vec<Turn>) -> Transcript {
 
 fn document(transcript: &Transcript) -> Value {
     let mut out = Vec::new();
-    write(Story::of(transcript), &Options::default(), &mut out).unwrap();
+    write(SessionStream::of(transcript), &Options::default(), &mut out).unwrap();
     let read: Document = serde_json::from_slice(&out).unwrap();
-    assert_eq!(read, Flow::new(Story::of(transcript)).document().unwrap());
+    assert_eq!(read, Flow::new(SessionStream::of(transcript)).document().unwrap());
     serde_json::from_slice(&out).unwrap()
 }
 
@@ -132,16 +132,19 @@ fn provenance() -> Provenance {
 
 // R-002-15, R-002-16, R-002-17, R-002-18
 #[test]
-fn a_prompt_is_told_with_the_spans_that_are_true() {
+fn prompt_payload_has_only_valid_spans() {
     let parts = vec![part("a", Some("s1"), text("because"))];
-    let told = document(&session(vec![turn(1, vec![step("s1", Some(provenance()))], parts)]));
-    let call = &labelled(&told, "assistant_call")[0];
+    let written = document(&session(vec![turn(1, vec![step("s1", Some(provenance()))], parts)]));
+    let call = &labelled(&written, "assistant_call")[0];
     let own = &call["payload_started"]["prompt_provenance"];
     let prompt: Vec<char> = own["final_prompt"].as_str().unwrap().chars().collect();
     assert_eq!(own["final_prompt"].as_str(), provenance().final_prompt.as_deref());
     let pieces = provenance().pieces;
-    for (told, piece) in own["parts"].as_array().unwrap().iter().zip(&pieces) {
-        assert_eq!((&told["type"], &told["value"]), (&json!(piece.kind), &json!(piece.value)));
+    for (written, piece) in own["parts"].as_array().unwrap().iter().zip(&pieces) {
+        assert_eq!(
+            (&written["type"], &written["value"]),
+            (&json!(piece.kind), &json!(piece.value))
+        );
     }
     let assembly = own["assembly"].as_array().unwrap();
     let named: Vec<u64> = assembly.iter().map(|span| span["part"].as_u64().unwrap()).collect();
@@ -160,8 +163,8 @@ fn a_prompt_is_told_with_the_spans_that_are_true() {
 
 struct Snapshots;
 
-impl Library for Snapshots {
-    fn open(&self, _: SessionId) -> Result<Option<Story<'_>>, ProjectError> {
+impl SessionLookup for Snapshots {
+    fn open(&self, _: SessionId) -> Result<Option<SessionStream<'_>>, ProjectError> {
         Ok(None)
     }
 
@@ -185,10 +188,10 @@ fn snapshots_stand_once_in_a_run_and_by_their_digest() {
             part(&format!("{name} b"), Some("s2"), text("two")),
         ]
     };
-    let told = session(vec![turn(1, calls(), parts("1")), turn(2, calls(), parts("2"))]);
-    let head = told.summary(Completeness::Full, &[]);
-    let story = Story::new(head, told.turns.iter().cloned().map(Ok), &Snapshots);
-    let document = Flow::new(story).document().unwrap();
+    let written = session(vec![turn(1, calls(), parts("1")), turn(2, calls(), parts("2"))]);
+    let head = written.summary(Completeness::Full, &[]);
+    let stream = SessionStream::new(head, written.turns.iter().cloned().map(Ok), &Snapshots);
+    let document = Flow::new(stream).document().unwrap();
     let of_run = |run: usize| {
         let steps = document.conversations[run].steps.iter();
         let ids = steps.filter(|step| step.step_id.starts_with("snp_"));
@@ -223,16 +226,16 @@ fn snapshots_stand_once_in_a_run_and_by_their_digest() {
 
 // R-002-13
 #[test]
-fn adaptations_are_told_when_there_are_none_and_not_when_nobody_recorded_them() {
+fn adaptations_step_is_written_only_for_a_recorded_prompt() {
     let none = Provenance { final_prompt: Some("Help.".to_owned()), ..Provenance::default() };
     let parts = || vec![part("a", Some("s1"), text("so"))];
-    let told = document(&session(vec![turn(1, vec![step("s1", Some(none))], parts())]));
-    let adapted = &labelled(&told, "prompt.adaptations")[0]["payload_started"];
+    let written = document(&session(vec![turn(1, vec![step("s1", Some(none))], parts())]));
+    let adapted = &labelled(&written, "prompt.adaptations")[0]["payload_started"];
     assert_eq!(adapted["content_length"], 0);
     assert_eq!(adapted["included_ids"], json!([]));
-    let told = document(&session(vec![turn(1, vec![step("s1", None)], parts())]));
-    assert!(labelled(&told, "prompt.adaptations").is_empty());
-    let call = &labelled(&told, "assistant_call")[0]["payload_started"];
+    let written = document(&session(vec![turn(1, vec![step("s1", None)], parts())]));
+    assert!(labelled(&written, "prompt.adaptations").is_empty());
+    let call = &labelled(&written, "assistant_call")[0]["payload_started"];
     assert_eq!(call["arguments"]["tools_count"], Value::Null);
     assert_eq!(call.get("prompt_provenance"), None);
 }
@@ -250,9 +253,9 @@ fn a_run_ends_as_it_was_seen_to_end() {
     for (state, status) in states {
         let parts = vec![part("a", Some("s1"), text("so"))];
         let turn = Turn { state, ..turn(1, vec![step("s1", None)], parts) };
-        let told = document(&session(vec![turn]));
-        assert_eq!(told["conversations"][0]["status"], status);
-        let call = &labelled(&told, "assistant_call")[0];
+        let written = document(&session(vec![turn]));
+        assert_eq!(written["conversations"][0]["status"], status);
+        let call = &labelled(&written, "assistant_call")[0];
         let cancelled = call["payload_completed"]["status"] == "canceled";
         assert_eq!(cancelled, state == TurnState::Interrupted);
     }
@@ -264,16 +267,16 @@ fn times_are_utc_with_milliseconds_and_durations_never_negative() {
     let at = |text: &str| Some(text.parse::<Timestamp>().unwrap());
     let mut turn = turn(1, Vec::new(), vec![part("a", None, text("so"))]);
     turn.started = at("2026-01-02T03:04:05.6789+02:00");
-    let told = document(&session(vec![turn.clone()]));
-    let run = &told["conversations"][0];
+    let written = document(&session(vec![turn.clone()]));
+    let run = &written["conversations"][0];
     assert_eq!(run["started_at"], "2026-01-02T01:04:05.678Z");
     assert_eq!((&run["ended_at"], run.get("duration_ms")), (&Value::Null, None));
     turn.ended = at("2026-01-02T01:04:06Z");
-    let told = document(&session(vec![turn.clone()]));
-    assert_eq!(told["conversations"][0]["duration_ms"], 322);
+    let written = document(&session(vec![turn.clone()]));
+    assert_eq!(written["conversations"][0]["duration_ms"], 322);
     turn.ended = at("2026-01-02T01:04:05Z");
-    let told = document(&session(vec![turn]));
-    assert_eq!(told["conversations"][0]["duration_ms"], 0);
+    let written = document(&session(vec![turn]));
+    assert_eq!(written["conversations"][0]["duration_ms"], 0);
 }
 
 // R-002-09, R-002-19, R-002-44
@@ -285,13 +288,14 @@ fn what_a_tool_gave_back_depends_on_its_call() {
         part("c", Some("s1"), tool("c3", ToolState::Running, None)),
         part("d", Some("s2"), text("so")),
     ];
-    let told = document(&session(vec![turn(1, vec![step("s1", None), step("s2", None)], parts)]));
+    let written =
+        document(&session(vec![turn(1, vec![step("s1", None), step("s2", None)], parts)]));
     let labels: Vec<String> =
-        steps(&told).iter().map(|step| step["label"].as_str().unwrap().to_owned()).collect();
+        steps(&written).iter().map(|step| step["label"].as_str().unwrap().to_owned()).collect();
     let wanted = "user_message assistant_call tool_call tool_output tool_call tool_error tool_call \
                   assistant_call assistant_message";
     assert_eq!(labels.join(" "), wanted);
-    let all = steps(&told);
+    let all = steps(&written);
     assert_eq!(all[3]["depends_on"], all[2]["step_id"]);
     assert_eq!(all[5]["depends_on"], all[4]["step_id"]);
     assert_eq!(all[8]["depends_on"], all[7]["step_id"]);
@@ -302,7 +306,7 @@ fn what_a_tool_gave_back_depends_on_its_call() {
 
 // R-002-03
 #[test]
-fn dependencies_are_read_in_either_form_and_unknown_ones_are_told() {
+fn dependencies_parse_in_either_form_and_unknown_ones_are_reported() {
     let text = r#"{"session_id":"s","conversations":[{"conversation_id":"c","steps":[
         {"step_id":"a","label":"user_message"},
         {"step_id":"b","label":"nlp.intent","depends_on":"a"},
@@ -325,10 +329,10 @@ fn what_is_no_text_and_what_is_nested_deep_breaks_nothing() {
     call.input = Some(Json::checked(&hostile));
     call.state = ToolState::Completed;
     call.output = Some("\u{0}\u{1b}[31m\u{202e}</script>".to_owned());
-    let told =
+    let written =
         session(vec![turn(1, Vec::new(), vec![part("a", None, Body::Tool(Box::new(call)))])]);
     let mut out = Vec::new();
-    write(Story::of(&told), &Options::default(), &mut out).unwrap();
+    write(SessionStream::of(&written), &Options::default(), &mut out).unwrap();
     let read: Document = serde_json::from_slice(&out).unwrap();
     let [_, call, output] = read.conversations[0].steps.as_slice() else { panic!("three steps") };
     let arguments = call.payload_started.as_ref().unwrap().text();
@@ -340,6 +344,6 @@ fn what_is_no_text_and_what_is_nested_deep_breaks_nothing() {
 // R-002-27
 #[test]
 fn a_session_without_a_turn_is_a_document_without_a_run() {
-    let told = document(&session(Vec::new()));
-    assert_eq!(told["conversations"], json!([]));
+    let written = document(&session(Vec::new()));
+    assert_eq!(written["conversations"], json!([]));
 }

@@ -5,7 +5,7 @@
 //! No field is written that a validator would strip: by default only the common subset of versions
 //! 5, 6 and 7.
 
-mod kept;
+mod original;
 mod part;
 mod partial;
 pub mod stream;
@@ -19,7 +19,7 @@ use serde_json::{Map, Value, json};
 use unspool_core::part::Body;
 use unspool_core::session::{Session, Turn, TurnState, Usage};
 
-use super::{Options, ProjectError, Projection, Sdk, Story, Way};
+use super::{Options, ProjectError, Projection, Sdk, SessionStream, WriteMethod};
 pub use part::UiPart;
 
 pub const PROJECTION: Projection = Projection {
@@ -28,7 +28,7 @@ pub const PROJECTION: Projection = Projection {
     extension: "json",
     media_type: "application/json",
     about: "messages of the Vercel AI SDK 5, 6 and 7 (`--sdk 7` adds fields that only version 7 reads)",
-    way: Way::Told(write),
+    method: WriteMethod::Projected(write),
 };
 
 #[derive(Serialize, Clone, PartialEq, Debug)]
@@ -40,10 +40,14 @@ pub struct UiMessage {
     pub parts: Vec<UiPart>,
 }
 
-fn write(mut story: Story<'_>, options: &Options, out: &mut dyn Write) -> Result<(), ProjectError> {
+fn write(
+    mut stream: SessionStream<'_>,
+    options: &Options,
+    out: &mut dyn Write,
+) -> Result<(), ProjectError> {
     let mut between = "[\n";
-    while let Some(turn) = story.next_turn()? {
-        for message in messages(&story.head.session, &turn, options.sdk) {
+    while let Some(turn) = stream.next_turn()? {
+        for message in messages(&stream.head.session, &turn, options.sdk) {
             out.write_all(between.as_bytes())?;
             serde_json::to_writer(&mut *out, &message).map_err(std::io::Error::from)?;
             between = ",\n";
@@ -58,12 +62,14 @@ fn write(mut story: Story<'_>, options: &Options, out: &mut dyn Write) -> Result
 
 /// The messages of a turn: system messages, the user's message, the reply.
 pub fn messages(session: &Session, turn: &Turn, sdk: Sdk) -> Vec<UiMessage> {
-    let mut messages = kept::system(session, turn);
-    let parts: Vec<UiPart> = part::said(session, turn);
+    let mut messages = original::system(session, turn);
+    let parts: Vec<UiPart> = part::user_parts(session, turn);
     if !parts.is_empty() {
-        let id = kept::asked(session, turn).unwrap_or_else(|| format!("{}-user", turn.id));
-        let message = UiMessage { id, role: "user", metadata: asked(session, turn), parts };
-        messages.push(kept::restored(session, turn.user.iter(), message));
+        let id =
+            original::user_message_id(session, turn).unwrap_or_else(|| format!("{}-user", turn.id));
+        let message =
+            UiMessage { id, role: "user", metadata: common_metadata(session, turn), parts };
+        messages.push(original::restore_original(session, turn.user.iter(), message));
     }
     let reply = reply(session, turn, sdk);
     if !reply.parts.is_empty() {
@@ -75,16 +81,16 @@ pub fn messages(session: &Session, turn: &Turn, sdk: Sdk) -> Vec<UiMessage> {
 /// The assistant's message of a turn.
 pub fn reply(session: &Session, turn: &Turn, sdk: Sdk) -> UiMessage {
     let message = UiMessage {
-        id: kept::answered(session, turn).unwrap_or_else(|| turn.id.to_string()),
+        id: original::reply_message_id(session, turn).unwrap_or_else(|| turn.id.to_string()),
         role: "assistant",
         metadata: metadata(session, turn),
-        parts: part::told(session, turn, sdk),
+        parts: part::content(session, turn, sdk),
     };
-    kept::restored(session, turn.parts.iter().map(|part| &part.body), message)
+    original::restore_original(session, turn.parts.iter().map(|part| &part.body), message)
 }
 
 /// Metadata of every message: where it comes from (R-001-24).
-fn asked(session: &Session, turn: &Turn) -> Value {
+fn common_metadata(session: &Session, turn: &Turn) -> Value {
     let facts = &session.facts;
     let mut all = Map::new();
     let mut put = |name: &str, value: Option<Value>| {
@@ -106,7 +112,7 @@ fn asked(session: &Session, turn: &Turn) -> Value {
 }
 
 fn metadata(session: &Session, turn: &Turn) -> Value {
-    let mut all = asked(session, turn);
+    let mut all = common_metadata(session, turn);
     let failed = turn.parts.iter().any(|part| matches!(part.body, Body::Error(_)));
     all["state"] = json!(turn.state.name());
     if failed || turn.state == TurnState::Failed {
@@ -134,13 +140,13 @@ fn metadata(session: &Session, turn: &Turn) -> Value {
     }
     let usage = turn.usage();
     if usage != Usage::default() {
-        all["totalUsage"] = told_usage(usage);
+        all["totalUsage"] = usage_metadata(usage);
     }
     all
 }
 
 /// As version 6 and later count: input tokens include cached ones.
-fn told_usage(usage: Usage) -> Value {
+fn usage_metadata(usage: Usage) -> Value {
     let input = usage.input.saturating_add(usage.cache_read).saturating_add(usage.cache_write);
     json!({
         "inputTokens": input,

@@ -12,60 +12,63 @@ use unspool_core::id::SessionId;
 use unspool_core::redact::{Redactor, Rules};
 use unspool_core::session::{Turn, TurnState};
 use unspool_render::project::Sdk;
-use unspool_render::project::uimessage::stream::{Chunk, DONE, Teller, whole};
+use unspool_render::project::uimessage::stream::{Chunk, ChunkEncoder, DONE, encode_whole};
 use unspool_render::project::uimessage::{UiMessage, reply};
 use unspool_store::store::{Store, StoredSession, TurnWindow};
 
-use super::answer::Answer;
-use super::asked::Asked;
 use super::find;
-use super::stream::{Piece, pieces};
+use super::request_params::RequestParams;
+use super::response::ApiResponse;
+use super::stream::{BodyChunk, body_channel};
 use super::turns::no_turn;
 use crate::App;
-use crate::news::News;
 use crate::problem::Problem;
-use crate::room::settle;
+use crate::session_hub::settle;
+use crate::update::Update;
 
 /// The turn is re-read at most this often.
-const PACE: Duration = Duration::from_millis(100);
+const TEXT_INTERVAL: Duration = Duration::from_millis(100);
 /// A comment is sent after this long without data, to keep the connection open.
-const SILENCE: Duration = Duration::from_secs(15);
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(15);
 
 /// The SDK version from the `sdk` parameter.
-pub fn sdk(asked: &Asked) -> Sdk {
-    if asked.text("sdk") == Some("7") { Sdk::Seven } else { Sdk::Common }
+pub fn sdk(params: &RequestParams) -> Sdk {
+    if params.text("sdk") == Some("7") { Sdk::Seven } else { Sdk::Common }
 }
 
-pub async fn stream<S: Store>(app: &Arc<App<S>>, asked: &Asked) -> Result<Answer, Problem> {
+pub async fn stream<S: Store>(
+    app: &Arc<App<S>>,
+    params: &RequestParams,
+) -> Result<ApiResponse, Problem> {
     // Subscribe before loading, so that no update is lost in between.
-    let news = app.news.subscribe();
-    let stored = find(app, asked.in_path("id")).await?;
-    let number = match asked.number("turn").and_then(|number| u32::try_from(number).ok()) {
+    let updates = app.updates.subscribe();
+    let stored = find(app, params.path_param("id")).await?;
+    let number = match params.number("turn").and_then(|number| u32::try_from(number).ok()) {
         Some(number) => number,
         // A reconnecting client wants the running turn, if there is one.
         None => match app.store.sizes(stored.row).await?.pop() {
             Some(last) => last.number,
-            None => return Ok(Answer::Nothing),
+            None => return Ok(ApiResponse::NoContent),
         },
     };
     let turn = load(app, &stored, number).await?.ok_or_else(|| no_turn(&stored, number))?;
-    let going = turn.state == TurnState::Running;
-    if asked.text("turn").is_none() && !going {
-        return Ok(Answer::Nothing);
+    let is_running = turn.state == TurnState::Running;
+    if params.text("turn").is_none() && !is_running {
+        return Ok(ApiResponse::NoContent);
     }
-    let sdk = sdk(asked);
-    let rules = asked.flag("redact").unwrap_or(true).then(|| app.rules.clone());
+    let sdk = sdk(params);
+    let rules = params.flag("redact").unwrap_or(true).then(|| app.rules.clone());
     let message = message(&stored, turn, sdk, rules.as_ref());
-    let (out, body) = pieces();
-    if going {
+    let (out, body) = body_channel();
+    if is_running {
         let session = stored.summary.session.id;
-        let following = Following { app: app.clone(), session, number, rules, out };
-        tokio::spawn(following.tell(news, Teller::new(sdk), message));
+        let turn_stream = TurnStream { app: app.clone(), session, number, rules, out };
+        tokio::spawn(turn_stream.emit(updates, ChunkEncoder::new(sdk), message));
     } else {
         // One chunk fits the channel, so this never blocks.
-        let _ = out.try_send(Ok(events(&whole(message, sdk), DONE)));
+        let _ = out.try_send(Ok(events(&encode_whole(message, sdk), DONE)));
     }
-    Ok(Answer::Events(body))
+    Ok(ApiResponse::Events(body))
 }
 
 async fn load<S: Store>(
@@ -97,68 +100,70 @@ fn events(chunks: &[Chunk], end: &str) -> Bytes {
 }
 
 /// A running turn and the client that follows it.
-struct Following<S: Store> {
+struct TurnStream<S: Store> {
     app: Arc<App<S>>,
     session: SessionId,
     number: u32,
     rules: Option<Rules>,
-    out: mpsc::Sender<Piece>,
+    out: mpsc::Sender<BodyChunk>,
 }
 
-impl<S: Store> Following<S> {
-    async fn tell(
+impl<S: Store> TurnStream<S> {
+    async fn emit(
         self,
-        mut news: tokio::sync::broadcast::Receiver<News>,
-        mut teller: Teller,
+        mut updates: tokio::sync::broadcast::Receiver<Update>,
+        mut encoder: ChunkEncoder,
         first: UiMessage,
     ) {
-        let sdk = teller.sdk();
+        let sdk = encoder.sdk();
         let mut next = Some(first);
-        let mut over = self.app.over.subscribe();
+        let mut shutdown = self.app.shutdown.subscribe();
         loop {
             if let Some(message) = next.take() {
                 let running = message.metadata["state"] == TurnState::Running.name();
                 // Earlier content changed: abort, so that the client reconnects and reloads.
-                let Ok(chunks) = teller.tell(message) else { return self.cut().await };
-                let piece = match running {
+                let Ok(chunks) = encoder.emit(message) else { return self.abort().await };
+                let event_bytes = match running {
                     true if chunks.is_empty() => Bytes::new(),
                     true => events(&chunks, ""),
-                    false => events(&[chunks, teller.end()].concat(), DONE),
+                    false => events(&[chunks, encoder.end()].concat(), DONE),
                 };
-                if !piece.is_empty() && self.out.send(Ok(piece)).await.is_err() || !running {
+                if !event_bytes.is_empty() && self.out.send(Ok(event_bytes)).await.is_err()
+                    || !running
+                {
                     return;
                 }
             }
             tokio::select! {
-                told = news.recv() => match told {
-                    Ok(News::Written(told)) if told.session != self.session => continue,
+                update = updates.recv() => match update {
+                    Ok(Update::Written(update)) if update.session != self.session => continue,
                     Ok(_) | Err(RecvError::Lagged(_)) => {
-                        sleep(PACE).await;
+                        sleep(TEXT_INTERVAL).await;
                         // Updates received meanwhile are covered by the next load.
-                        news = self.app.news.subscribe();
+                        updates = self.app.updates.subscribe();
                     }
                     Err(RecvError::Closed) => return,
                 },
-                () = sleep(SILENCE) => {
+                () = sleep(KEEPALIVE_INTERVAL) => {
                     let alive = Bytes::from_static(b": still there\n\n");
                     if self.out.send(Ok(alive)).await.is_err() {
                         return;
                     }
                 }
                 () = self.out.closed() => return,
-                _ = over.changed() => return self.cut().await,
+                _ = shutdown.changed() => return self.abort().await,
             }
             let Ok(stored) = find(&self.app, &self.session.to_string()).await else { return };
             let Ok(Some(turn)) = load(&self.app, &stored, self.number).await else {
-                return self.cut().await;
+                return self.abort().await;
             };
             next = Some(message(&stored, turn, sdk, self.rules.as_ref()));
         }
     }
 
     /// Resets the connection, so that the message does not look complete.
-    async fn cut(&self) {
-        let cut = std::io::Error::from(std::io::ErrorKind::ConnectionReset);
-        let _ = self.out.send(Err(cut)).await;
+    async fn abort(&self) {
+        let abort = std::io::Error::from(std::io::ErrorKind::ConnectionReset);
+        let _ = self.out.send(Err(abort)).await;
     }
 }

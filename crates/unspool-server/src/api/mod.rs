@@ -3,16 +3,16 @@
 //! `route` is the table of all routes, `request_params` validates a request against it, `response`
 //! is what handlers return. The other files are the handlers.
 
-mod answer;
-mod asked;
+mod archive;
 mod chat;
 mod openapi;
+mod request_params;
+mod response;
 mod route;
 mod schema;
 mod sessions;
 mod stream;
 mod turns;
-mod whole;
 
 use std::sync::Arc;
 
@@ -28,14 +28,14 @@ use unspool_store::store::{Store, StoredSession};
 use crate::App;
 use crate::live;
 use crate::problem::Problem;
-use asked::Asked;
+use request_params::RequestParams;
 use route::{Endpoint, ROUTES, Route};
 
-pub use answer::Answer;
-pub use asked::{escaped, is_known};
 pub use openapi::{openapi, table};
+pub use request_params::{etag_matches, percent_encode};
+pub use response::ApiResponse;
 pub use schema::session_schema;
-pub use sessions::exported;
+pub use sessions::export_response;
 
 /// A route for every row of the table; everything else is 404.
 pub fn router<S: Store>() -> Router<Arc<App<S>>> {
@@ -56,42 +56,42 @@ pub fn router<S: Store>() -> Router<Arc<App<S>>> {
             | Endpoint::Stats
             | Endpoint::Document => {
                 get(async move |State(app): State<Arc<App<S>>>, request: Request| {
-                    answer(route, app, request).await
+                    respond(route, app, request).await
                 })
             }
         };
         router = router.route(route.path, handler);
     }
     router
-        .route("/api", any(nothing))
-        .route("/api/", any(nothing))
-        .route("/api/{*rest}", any(nothing))
+        .route("/api", any(not_found))
+        .route("/api/", any(not_found))
+        .route("/api/{*rest}", any(not_found))
 }
 
-async fn nothing() -> Problem {
-    Problem::missing("nothing here; /api/openapi.json lists all routes")
+async fn not_found() -> Problem {
+    Problem::not_found("nothing here; /api/openapi.json lists all routes")
 }
 
-async fn answer<S: Store>(
+async fn respond<S: Store>(
     route: &'static Route,
     app: Arc<App<S>>,
     request: Request,
-) -> Result<Answer, Problem> {
+) -> Result<ApiResponse, Problem> {
     let (parts, _) = request.into_parts();
-    let asked = &Asked::of(route, parts).await?;
+    let params = &RequestParams::of(route, parts).await?;
     match route.endpoint {
-        Endpoint::Sessions => sessions::list(&app, asked).await,
-        Endpoint::Session => sessions::one(&app, asked).await,
-        Endpoint::Turns => turns::list(&app, asked).await,
-        Endpoint::Turn => turns::one(&app, asked).await,
-        Endpoint::TurnParts => turns::parts(&app, asked).await,
-        Endpoint::Part => turns::part(&app, asked).await,
-        Endpoint::Messages => turns::messages(&app, asked).await,
-        Endpoint::Export => sessions::export(&app, asked).await,
-        Endpoint::Chat => chat::stream(&app, asked).await,
-        Endpoint::Search => whole::search(&app, asked).await,
-        Endpoint::Stats => whole::stats(&app, asked).await,
-        Endpoint::Document | Endpoint::Live => Answer::json(asked, &openapi()),
+        Endpoint::Sessions => sessions::list(&app, params).await,
+        Endpoint::Session => sessions::one(&app, params).await,
+        Endpoint::Turns => turns::list(&app, params).await,
+        Endpoint::Turn => turns::one(&app, params).await,
+        Endpoint::TurnParts => turns::parts(&app, params).await,
+        Endpoint::Part => turns::part(&app, params).await,
+        Endpoint::Messages => turns::messages(&app, params).await,
+        Endpoint::Export => sessions::export(&app, params).await,
+        Endpoint::Chat => chat::stream(&app, params).await,
+        Endpoint::Search => archive::search(&app, params).await,
+        Endpoint::Stats => archive::stats(&app, params).await,
+        Endpoint::Document | Endpoint::Live => ApiResponse::json(params, &openapi()),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::route::{Gives, Parameter, ROUTES, Route, path_parameter};
+use super::route::{Parameter, ROUTES, ResponseKind, Route, path_parameter};
 use super::schema::{self, named};
 
 /// What is served under `/api`, as an OpenAPI 3.1 document.
@@ -49,11 +49,11 @@ fn operation(route: &Route) -> Value {
         "operationId": format!("{:?}", route.endpoint),
         "summary": route.summary,
         "parameters": parameters,
-        "responses": responses(route.answer),
+        "responses": responses(route.response),
     })
 }
 
-fn responses(gives: Gives) -> Value {
+fn responses(response: ResponseKind) -> Value {
     let problem = json!({
         "description": "The request failed; `detail` says why and what to do next",
         "content": { "application/problem+json": { "schema": named("Problem") } },
@@ -67,11 +67,11 @@ fn responses(gives: Gives) -> Value {
             "content": { "application/json": { "schema": schema } },
         })
     };
-    match gives {
-        Gives::One(schema) => json!({
+    match response {
+        ResponseKind::One(schema) => json!({
             "200": document(named(schema), tagged), "304": unchanged, "default": problem,
         }),
-        Gives::Many(schema) => {
+        ResponseKind::Many(schema) => {
             let mut headers = tagged;
             headers["Link"] = json!({
                 "description": "The URL of the next page, with rel=\"next\"",
@@ -80,18 +80,18 @@ fn responses(gives: Gives) -> Value {
             let list = json!({ "type": "array", "items": named(schema) });
             json!({ "200": document(list, headers), "304": unchanged, "default": problem })
         }
-        Gives::File => {
+        ResponseKind::File => {
             let forms = unspool_render::project::ALL.iter();
             let forms = forms.map(|form| (form.media_type.to_owned(), json!({})));
             let content: Map<String, Value> = forms.collect();
             json!({ "200": { "description": "A file", "content": content }, "default": problem })
         }
-        Gives::Events => json!({
+        ResponseKind::Events => json!({
             "200": { "description": "A UI message stream", "content": { "text/event-stream": {} } },
             "204": { "description": "No turn is running" },
             "default": problem,
         }),
-        Gives::Socket => json!({
+        ResponseKind::Socket => json!({
             "101": { "description": "A WebSocket" }, "default": problem,
         }),
     }

@@ -11,7 +11,7 @@ pub struct Route {
     pub summary: &'static str,
     /// The query parameters.
     pub parameters: &'static [Parameter],
-    pub answer: Gives,
+    pub response: ResponseKind,
 }
 
 /// Selects the handler.
@@ -36,22 +36,22 @@ pub enum Endpoint {
 #[derive(Debug)]
 pub struct Parameter {
     pub name: &'static str,
-    pub kind: Kind,
+    pub kind: ParameterKind,
     pub required: bool,
     pub what: &'static str,
 }
 
 /// The type of a parameter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum ParameterKind {
     Text,
     /// `2026-05-31`, `2026-05-31T12:00:00Z`, `36h`, `7d`, `2w`.
     Time,
     /// `1`, `true`, `0` or `false`.
     Flag,
     Number {
-        least: u64,
-        most: u64,
+        min: u64,
+        max: u64,
     },
     OneOf(&'static [&'static str]),
     /// `3`, or `3-7`.
@@ -64,7 +64,7 @@ pub enum Kind {
 
 /// What a route returns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Gives {
+pub enum ResponseKind {
     /// An object of this schema.
     One(&'static str),
     /// An array of such objects.
@@ -77,45 +77,54 @@ pub enum Gives {
     Socket,
 }
 
-const fn may(name: &'static str, kind: Kind, what: &'static str) -> Parameter {
+const fn optional(name: &'static str, kind: ParameterKind, what: &'static str) -> Parameter {
     Parameter { name, kind, required: false, what }
 }
 
-const fn must(name: &'static str, kind: Kind, what: &'static str) -> Parameter {
+const fn required(name: &'static str, kind: ParameterKind, what: &'static str) -> Parameter {
     Parameter { name, kind, required: true, what }
 }
 
-const SDK: Parameter = may(
+const SDK: Parameter = optional(
     "sdk",
-    Kind::OneOf(&["5", "6", "7"]),
+    ParameterKind::OneOf(&["5", "6", "7"]),
     "the AI SDK version of the client: 7 receives fields that older versions reject",
 );
-const REDACT: Parameter =
-    may("redact", Kind::Flag, "0 keeps what looks like a secret; the archive is never redacted");
+const REDACT: Parameter = optional(
+    "redact",
+    ParameterKind::Flag,
+    "0 keeps what looks like a secret; the archive is never redacted",
+);
 const AGENT: Parameter =
-    may("agent", Kind::Text, "only sessions of this agent: claude-code, codex, …");
-const PROJECT: Parameter = may("project", Kind::Text, "only projects whose path contains this");
-const SINCE: Parameter = may("since", Kind::Time, "only activity at or after this time");
-const UNTIL: Parameter = may("until", Kind::Time, "only what started before this time");
+    optional("agent", ParameterKind::Text, "only sessions of this agent: claude-code, codex, …");
+const PROJECT: Parameter =
+    optional("project", ParameterKind::Text, "only projects whose path contains this");
+const SINCE: Parameter =
+    optional("since", ParameterKind::Time, "only activity at or after this time");
+const UNTIL: Parameter =
+    optional("until", ParameterKind::Time, "only what started before this time");
 
 /// The largest page of sessions, turns, messages or hits.
-pub const MOST: u64 = 1000;
+pub const MAX_PAGE_SIZE: u64 = 1000;
 /// The default page of turns.
-pub const TURNS: u64 = 100;
+pub const DEFAULT_TURNS: u64 = 100;
 /// The default page of messages: each contains all of its parts.
-pub const MESSAGES: u64 = 100;
+pub const DEFAULT_MESSAGES: u64 = 100;
 /// The largest page of parts.
-pub const PARTS: u64 = 5000;
+pub const MAX_PARTS: u64 = 5000;
 /// The default number of hits.
-pub const HITS: u64 = 20;
+pub const DEFAULT_HITS: u64 = 20;
 
-const fn limit(most: u64, what: &'static str) -> Parameter {
-    may("limit", Kind::Number { least: 1, most }, what)
+const fn limit(max: u64, what: &'static str) -> Parameter {
+    optional("limit", ParameterKind::Number { min: 1, max }, what)
 }
 
-const LIMIT: Parameter = limit(MOST, "the page size");
-const AFTER_TURN: Parameter =
-    may("after", Kind::Number { least: 0, most: u32::MAX as u64 }, "only turns after this number");
+const LIMIT: Parameter = limit(MAX_PAGE_SIZE, "the page size");
+const AFTER_TURN: Parameter = optional(
+    "after",
+    ParameterKind::Number { min: 0, max: u32::MAX as u64 },
+    "only turns after this number",
+);
 
 /// All routes.
 pub const ROUTES: &[Route] = &[
@@ -126,146 +135,158 @@ pub const ROUTES: &[Route] = &[
         parameters: &[
             AGENT,
             PROJECT,
-            may("tag", Kind::Text, "only sessions with this tag"),
-            may("model", Kind::Text, "only sessions with this model (full name)"),
-            may("errors", Kind::Flag, "only sessions with errors"),
+            optional("tag", ParameterKind::Text, "only sessions with this tag"),
+            optional("model", ParameterKind::Text, "only sessions with this model (full name)"),
+            optional("errors", ParameterKind::Flag, "only sessions with errors"),
             SINCE,
             UNTIL,
-            may("after", Kind::Cursor, "cursor from a Link header"),
+            optional("after", ParameterKind::Cursor, "cursor from a Link header"),
             LIMIT,
         ],
-        answer: Gives::Many("Session"),
+        response: ResponseKind::Many("Session"),
     },
     Route {
         path: "/api/sessions/{id}",
         endpoint: Endpoint::Session,
         summary: "One session: what `unspool show --json` writes, and its `seq`",
         parameters: &[
-            may("turns", Kind::Span, "only these turns, by their numbers: 3, or 3-7"),
+            optional("turns", ParameterKind::Span, "only these turns, by their numbers: 3, or 3-7"),
             AFTER_TURN,
-            limit(MOST, "the page size; all turns unless `after` or `limit` is given"),
+            limit(MAX_PAGE_SIZE, "the page size; all turns unless `after` or `limit` is given"),
         ],
-        answer: Gives::One("SessionWithTurns"),
+        response: ResponseKind::One("SessionWithTurns"),
     },
     Route {
         path: "/api/sessions/{id}/turns",
         endpoint: Endpoint::Turns,
         summary: "The turns of a session, in order",
-        parameters: &[AFTER_TURN, limit(MOST, "the page size; default 100")],
-        answer: Gives::Many("Turn"),
+        parameters: &[AFTER_TURN, limit(MAX_PAGE_SIZE, "the page size; default 100")],
+        response: ResponseKind::Many("Turn"),
     },
     Route {
         path: "/api/sessions/{id}/turns/{number}",
         endpoint: Endpoint::Turn,
         summary: "One turn by number; 0 is what came before the first prompt",
         parameters: &[],
-        answer: Gives::One("Turn"),
+        response: ResponseKind::One("Turn"),
     },
     Route {
         path: "/api/sessions/{id}/turns/{number}/parts",
         endpoint: Endpoint::TurnParts,
         summary: "The parts of one turn, in order",
         parameters: &[
-            may("kind", Kind::OneOf(unspool_engine::asked::PART_KINDS), "only parts of this kind"),
-            may("tool", Kind::Text, "only calls of this tool"),
-            may(
+            optional(
+                "kind",
+                ParameterKind::OneOf(unspool_engine::asked::PART_KINDS),
+                "only parts of this kind",
+            ),
+            optional("tool", ParameterKind::Text, "only calls of this tool"),
+            optional(
                 "state",
-                Kind::OneOf(unspool_engine::asked::TOOL_STATES),
+                ParameterKind::OneOf(unspool_engine::asked::TOOL_STATES),
                 "only calls in this state",
             ),
-            may("after", Kind::Id, "only parts after this one"),
-            limit(PARTS, "the page size"),
+            optional("after", ParameterKind::Id, "only parts after this one"),
+            limit(MAX_PARTS, "the page size"),
         ],
-        answer: Gives::Many("Part"),
+        response: ResponseKind::Many("Part"),
     },
     Route {
         path: "/api/sessions/{id}/parts/{part}",
         endpoint: Endpoint::Part,
         summary: "One part, optionally with the agent's records that it was read from",
-        parameters: &[may(
+        parameters: &[optional(
             "raw",
-            Kind::Flag,
+            ParameterKind::Flag,
             "include the records from the agent's own file, or why they are not available",
         )],
-        answer: Gives::One("PartInTurn"),
+        response: ResponseKind::One("PartInTurn"),
     },
     Route {
         path: "/api/sessions/{id}/messages",
         endpoint: Endpoint::Messages,
         summary: "The user and assistant message of each turn with their `parts`; `content` is derived from them",
         parameters: &[
-            may("role", Kind::OneOf(&["user", "assistant"]), "only messages of this role"),
-            may(
+            optional(
+                "role",
+                ParameterKind::OneOf(&["user", "assistant"]),
+                "only messages of this role",
+            ),
+            optional(
                 "has_tool_calls",
-                Kind::Flag,
+                ParameterKind::Flag,
                 "only messages with tool calls, or only those without",
             ),
-            may("tool_name", Kind::Text, "only messages with a call of this tool"),
-            may("execution", Kind::Id, "only messages of the turn with this id"),
-            may(
+            optional("tool_name", ParameterKind::Text, "only messages with a call of this tool"),
+            optional("execution", ParameterKind::Id, "only messages of the turn with this id"),
+            optional(
                 "after",
-                Kind::Number { least: 0, most: u64::MAX >> 1 },
+                ParameterKind::Number { min: 0, max: u64::MAX >> 1 },
                 "only messages after this `sequence`",
             ),
-            limit(MOST, "the page size; default 100"),
+            limit(MAX_PAGE_SIZE, "the page size; default 100"),
         ],
-        answer: Gives::Many("Message"),
+        response: ResponseKind::Many("Message"),
     },
     Route {
         path: "/api/sessions/{id}/export",
         endpoint: Endpoint::Export,
         summary: "One session as a file: what `unspool export` writes",
         parameters: &[
-            must(
+            required(
                 "to",
-                Kind::OneOf(unspool_render::project::NAMES),
+                ParameterKind::OneOf(unspool_render::project::NAMES),
                 "the format; jsonl has everything that is stored and can be re-imported with `unspool import`",
             ),
             SDK,
             REDACT,
         ],
-        answer: Gives::File,
+        response: ResponseKind::File,
     },
     Route {
         path: "/api/chat/{id}/stream",
         endpoint: Endpoint::Chat,
         summary: "The running turn as a stream for clients of the AI SDK: its content so far, then its deltas; 204 if no turn is running",
         parameters: &[
-            may(
+            optional(
                 "turn",
-                Kind::Number { least: 0, most: u32::MAX as u64 },
+                ParameterKind::Number { min: 0, max: u32::MAX as u64 },
                 "the turn with this number instead, running or not",
             ),
             SDK,
             REDACT,
         ],
-        answer: Gives::Events,
+        response: ResponseKind::Events,
     },
     Route {
         path: "/api/search",
         endpoint: Endpoint::Search,
         summary: "Search hits, one per part: what `unspool search --json` writes",
         parameters: &[
-            must("q", Kind::Text, "words, `begin*`, `\"an exact phrase\"`, `-not`"),
+            required("q", ParameterKind::Text, "words, `begin*`, `\"an exact phrase\"`, `-not`"),
             AGENT,
             PROJECT,
-            may(
+            optional(
                 "kind",
-                Kind::OneOf(unspool_engine::asked::SEARCH_KINDS),
+                ParameterKind::OneOf(unspool_engine::asked::SEARCH_KINDS),
                 "only in parts of this kind",
             ),
-            may("tool", Kind::Text, "only in calls of this tool"),
-            may(
+            optional("tool", ParameterKind::Text, "only in calls of this tool"),
+            optional(
                 "state",
-                Kind::OneOf(unspool_engine::asked::TOOL_STATES),
+                ParameterKind::OneOf(unspool_engine::asked::TOOL_STATES),
                 "only in calls in this state",
             ),
-            may("model", Kind::Text, "only output of models whose name contains this"),
+            optional(
+                "model",
+                ParameterKind::Text,
+                "only output of models whose name contains this",
+            ),
             SINCE,
             UNTIL,
-            limit(MOST, "the number of hits; default 20"),
+            limit(MAX_PAGE_SIZE, "the number of hits; default 20"),
         ],
-        answer: Gives::Many("Hit"),
+        response: ResponseKind::Many("Hit"),
     },
     Route {
         path: "/api/stats",
@@ -278,21 +299,21 @@ pub const ROUTES: &[Route] = &[
             UNTIL,
             limit(100_000, "the number of rows of each table"),
         ],
-        answer: Gives::One("Stats"),
+        response: ResponseKind::One("Stats"),
     },
     Route {
         path: "/api/live",
         endpoint: Endpoint::Live,
         summary: "A WebSocket: live sessions, the live list, and the query protocol of the remote terminal",
         parameters: &[],
-        answer: Gives::Socket,
+        response: ResponseKind::Socket,
     },
     Route {
         path: "/api/openapi.json",
         endpoint: Endpoint::Document,
         summary: "This interface as an OpenAPI 3.1 document",
         parameters: &[],
-        answer: Gives::One("Document"),
+        response: ResponseKind::One("Document"),
     },
 ];
 
@@ -305,13 +326,16 @@ impl Route {
 }
 
 /// The kind and description of a path parameter.
-pub fn path_parameter(name: &str) -> (Kind, &'static str) {
+pub fn path_parameter(name: &str) -> (ParameterKind, &'static str) {
     match name {
         "number" => {
-            let kind = Kind::Number { least: 0, most: u32::MAX as u64 };
+            let kind = ParameterKind::Number { min: 0, max: u32::MAX as u64 };
             (kind, "the number of a turn")
         }
-        "part" => (Kind::Id, "the id of a part"),
-        _ => (Kind::Text, "our session id, a unique prefix of it, or the agent's own session id"),
+        "part" => (ParameterKind::Id, "the id of a part"),
+        _ => (
+            ParameterKind::Text,
+            "our session id, a unique prefix of it, or the agent's own session id",
+        ),
     }
 }

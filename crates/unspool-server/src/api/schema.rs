@@ -8,7 +8,7 @@ fn is(kind: &str) -> Value {
     json!({ "type": kind })
 }
 
-fn maybe(kind: &str) -> Value {
+fn nullable(kind: &str) -> Value {
     json!({ "type": [kind, "null"] })
 }
 
@@ -20,7 +20,7 @@ fn count() -> Value {
     json!({ "type": "integer", "minimum": 0 })
 }
 
-fn maybe_count() -> Value {
+fn nullable_count() -> Value {
     json!({ "type": ["integer", "null"], "minimum": 0 })
 }
 
@@ -133,22 +133,22 @@ pub fn session_schema() -> Value {
     schema["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
     schema["title"] = json!("A session of Unspool");
     schema["$defs"] = schemas;
-    rename(&mut schema);
+    point_refs_at_defs(&mut schema);
     schema
 }
 
 /// OpenAPI keeps schemas under `components`, JSON Schema under `$defs`.
-fn rename(value: &mut Value) {
+fn point_refs_at_defs(value: &mut Value) {
     match value {
         Value::Object(fields) => {
             for (name, field) in fields {
                 match field.as_str().filter(|_| name == "$ref") {
                     Some(text) => *field = text.replace("#/components/schemas/", "#/$defs/").into(),
-                    None => rename(field),
+                    None => point_refs_at_defs(field),
                 }
             }
         }
-        Value::Array(items) => items.iter_mut().for_each(rename),
+        Value::Array(items) => items.iter_mut().for_each(point_refs_at_defs),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
@@ -157,7 +157,7 @@ fn usage(more: impl IntoIterator<Item = Field>) -> Value {
     let counts = ["input", "output", "cache_read", "cache_write", "cache_write_1h", "reasoning"];
     let costs = ["cost_usd", "estimated_cost_usd"];
     let counts = counts.into_iter().map(|name| (name, count()));
-    let costs = costs.into_iter().map(|name| (name, maybe("number")));
+    let costs = costs.into_iter().map(|name| (name, nullable("number")));
     object(counts.chain(costs).chain(more))
 }
 
@@ -166,10 +166,10 @@ fn session() -> Value {
         ("id", text()),
         ("agent", text()),
         ("agent_session_id", text()),
-        ("project", maybe("string")),
-        ("branch", maybe("string")),
-        ("version", maybe("string")),
-        ("title", maybe("string")),
+        ("project", nullable("string")),
+        ("branch", nullable("string")),
+        ("version", nullable("string")),
+        ("title", nullable("string")),
         ("tags", list(text())),
         ("models", list(text())),
         ("state", one_of(&["live", "idle", "ended"])),
@@ -177,10 +177,16 @@ fn session() -> Value {
         ("started_at", time()),
         ("ended_at", time()),
     ];
-    let parent =
-        object([("session", text()), ("call_id", maybe("string")), ("kind", maybe("string"))]);
+    let parent = object([
+        ("session", text()),
+        ("call_id", nullable("string")),
+        ("kind", nullable("string")),
+    ]);
     fields.push(("parent", or_null(parent)));
-    fields.push(("forked_from", or_null(object([("session", text()), ("turn", maybe("string"))]))));
+    fields.push((
+        "forked_from",
+        or_null(object([("session", text()), ("turn", nullable("string"))])),
+    ));
     fields.extend(["turns", "parts", "tools", "errors"].map(|name| (name, count())));
     fields.extend(["usage", "usage_with_agents"].map(|name| (name, named("Usage"))));
     object(fields)
@@ -222,7 +228,7 @@ fn bodies(reply: bool) -> Value {
         let mut fields: Vec<Field> = vec![("kind", json!({ "const": kind }))];
         if reply {
             fields.push(("id", text()));
-            fields.push(("step", maybe_count()));
+            fields.push(("step", nullable_count()));
             fields.extend(["started_at", "ended_at"].map(|name| (name, time())));
         }
         let (more, optional) = body(kind);
@@ -234,15 +240,15 @@ fn bodies(reply: bool) -> Value {
 
 /// The required and the optional fields of a kind.
 fn body(kind: &str) -> (Vec<Field>, Vec<Field>) {
-    let maybe_text = || maybe("string");
+    let nullable_text = || nullable("string");
     let fields = match kind {
         "text" => return (vec![("text", text())], vec![("citations", list(anything()))]),
         "reasoning" => {
             let fields = vec![
                 ("text", text()),
-                ("duration_ms", maybe_count()),
+                ("duration_ms", nullable_count()),
                 ("redacted", is("boolean")),
-                ("signature", maybe_text()),
+                ("signature", nullable_text()),
             ];
             return (fields, vec![("signer", text())]);
         }
@@ -251,27 +257,27 @@ fn body(kind: &str) -> (Vec<Field>, Vec<Field>) {
         "interjection" => vec![("text", text())],
         "task-list" => {
             let states = ["pending", "running", "completed", "cancelled"];
-            let item = [("id", maybe_text()), ("text", text()), ("state", one_of(&states))];
+            let item = [("id", nullable_text()), ("text", text()), ("state", one_of(&states))];
             vec![("items", list(object(item)))]
         }
-        "skill-load" => vec![("name", text()), ("call_id", maybe_text()), ("text", text())],
+        "skill-load" => vec![("name", text()), ("call_id", nullable_text()), ("text", text())],
         "mcp-snapshot" => {
-            let server = [("name", text()), ("status", maybe_text()), ("tools", list(text()))];
+            let server = [("name", text()), ("status", nullable_text()), ("tools", list(text()))];
             vec![("servers", list(object(server)))]
         }
         "context-info" => vec![("title", text()), ("text", text())],
         "compaction" => vec![
-            ("trigger", maybe_text()),
-            ("tokens_before", maybe_count()),
-            ("tokens_after", maybe_count()),
-            ("duration_ms", maybe_count()),
+            ("trigger", nullable_text()),
+            ("tokens_before", nullable_count()),
+            ("tokens_after", nullable_count()),
+            ("duration_ms", nullable_count()),
             ("summary", text()),
         ],
-        "file" => ["name", "media_type", "url", "text"].map(|name| (name, maybe_text())).into(),
-        "source" => ["url", "title", "quote"].map(|name| (name, maybe_text())).into(),
-        "patch" => vec![("path", maybe_text()), ("diff", text()), ("call_id", maybe_text())],
+        "file" => ["name", "media_type", "url", "text"].map(|name| (name, nullable_text())).into(),
+        "source" => ["url", "title", "quote"].map(|name| (name, nullable_text())).into(),
+        "patch" => vec![("path", nullable_text()), ("diff", text()), ("call_id", nullable_text())],
         "notice" => vec![("code", text()), ("text", text())],
-        "error" => vec![("code", maybe_text()), ("status", maybe_count()), ("text", text())],
+        "error" => vec![("code", nullable_text()), ("status", nullable_count()), ("text", text())],
         // "data", and any new kind: a test finds a kind that has no fields here.
         _ => vec![("data_kind", text()), ("payload", anything())],
     };
@@ -279,15 +285,15 @@ fn body(kind: &str) -> (Vec<Field>, Vec<Field>) {
 }
 
 fn tool() -> Vec<Field> {
-    let option = object([("label", text()), ("description", maybe("string"))]);
+    let option = object([("label", text()), ("description", nullable("string"))]);
     let item = object([
-        ("header", maybe("string")),
+        ("header", nullable("string")),
         ("question", text()),
         ("options", list(option)),
         ("multi_select", is("boolean")),
     ]);
     let question = object([
-        ("request_id", maybe("string")),
+        ("request_id", nullable("string")),
         ("kind", one_of(&["permission", "choice", "text"])),
         ("items", list(item)),
     ]);
@@ -299,15 +305,15 @@ fn tool() -> Vec<Field> {
     ]);
     vec![
         ("call_id", text()),
-        ("parent_call_id", maybe("string")),
+        ("parent_call_id", nullable("string")),
         ("name", text()),
-        ("title", maybe("string")),
+        ("title", nullable("string")),
         ("input", anything()),
         ("state", one_of(TOOL_STATES)),
-        ("output", maybe("string")),
+        ("output", nullable("string")),
         ("result", anything()),
-        ("exit_code", maybe("integer")),
-        ("duration_ms", maybe_count()),
+        ("exit_code", nullable("integer")),
+        ("duration_ms", nullable_count()),
         ("question", or_null(question)),
         ("answer", or_null(answer)),
         ("provider_executed", is("boolean")),
@@ -322,8 +328,8 @@ fn agent() -> Value {
         ("task", text()),
         ("state", one_of(&states)),
         ("background", is("boolean")),
-        ("activity", maybe("string")),
-        ("session", maybe("string")),
+        ("activity", nullable("string")),
+        ("session", nullable("string")),
     ])
 }
 
@@ -335,12 +341,12 @@ fn raw() -> Value {
         .collect();
     let record = object([
         ("telling", one_of(&["log", "stream", "hooks"])),
-        ("file", maybe("string")),
+        ("file", nullable("string")),
         ("offset", count()),
         ("length", count()),
-        ("text", described(maybe("string"), "the record, exactly as in the agent's file")),
+        ("text", described(nullable("string"), "the record, exactly as in the agent's file")),
         ("absent", json!({ "enum": names, "description": "why there is no text" })),
-        ("why", described(maybe("string"), "the same for people")),
+        ("why", described(nullable("string"), "the same for people")),
     ]);
     let left_out = described(count(), "the number of further records of this part");
     object([("records", list(record)), ("left_out", left_out)])
@@ -367,15 +373,15 @@ fn message() -> Value {
 fn hit() -> Value {
     object([
         ("session", text()),
-        ("turn", maybe_count()),
-        ("part", maybe("string")),
+        ("turn", nullable_count()),
+        ("part", nullable("string")),
         ("kind", one_of(unspool_engine::asked::SEARCH_KINDS)),
         ("snippet", text()),
         ("agent", text()),
-        ("project", maybe("string")),
-        ("title", maybe("string")),
-        ("tool", maybe("string")),
-        ("state", maybe("string")),
+        ("project", nullable("string")),
+        ("title", nullable("string")),
+        ("tool", nullable("string")),
+        ("state", nullable("string")),
         ("at", time()),
     ])
 }
@@ -395,13 +401,13 @@ fn stats() -> Value {
         "sessions_with_cost",
     ];
     let totals = counts.into_iter().map(|name| (name, count())).chain([
-        ("reasoning_share", maybe("number")),
+        ("reasoning_share", nullable("number")),
         ("usage", spent()),
         ("first_at", time()),
         ("last_at", time()),
     ]);
     let group = object([
-        ("name", maybe("string")),
+        ("name", nullable("string")),
         ("sessions", count()),
         ("turns", count()),
         ("steps", count()),
@@ -409,14 +415,14 @@ fn stats() -> Value {
     ]);
     let duration = object([
         ("known", count()),
-        ("median_ms", maybe_count()),
-        ("p95_ms", maybe_count()),
+        ("median_ms", nullable_count()),
+        ("p95_ms", nullable_count()),
         ("total_ms", count()),
     ]);
     let calls = ["calls", "completed", "failed", "denied", "interrupted", "running"];
     let tool = calls.into_iter().map(|name| (name, count())).chain([
         ("name", text()),
-        ("error_rate", maybe("number")),
+        ("error_rate", nullable("number")),
         ("duration", duration),
     ]);
     let groups = ["by_day", "by_model", "by_agent", "by_project"];
@@ -424,7 +430,7 @@ fn stats() -> Value {
     let place = || {
         [
             ("session", text()),
-            ("title", maybe("string")),
+            ("title", nullable("string")),
             ("turn", count()),
             ("part", text()),
             ("at", time()),

@@ -14,28 +14,28 @@ use unspool_store::store::{
     ListPosition, SessionFilter, Store, StoreError, StoredSession, StoredWarning, TurnWindow,
 };
 
-use super::answer::{Answer, tag, written};
-use super::asked::Asked;
 use super::chat::sdk;
 use super::find;
-use super::route::MOST;
+use super::request_params::RequestParams;
+use super::response::{ApiResponse, tag, to_json};
+use super::route::MAX_PAGE_SIZE;
 use crate::App;
 use crate::problem::Problem;
 
 /// Attempts to read a consistent session while it is being written.
-const TRIES: usize = 20;
+const MAX_TRIES: usize = 20;
 
-pub async fn list<S: Store>(app: &App<S>, asked: &Asked) -> Result<Answer, Problem> {
-    let limit = asked.limit(MOST);
-    let after = asked.text("after").map(place).transpose()?;
+pub async fn list<S: Store>(app: &App<S>, params: &RequestParams) -> Result<ApiResponse, Problem> {
+    let limit = params.limit(MAX_PAGE_SIZE);
+    let after = params.text("after").map(parse_cursor).transpose()?;
     let filter = SessionFilter {
-        agent: asked.owned("agent"),
-        project: asked.owned("project"),
-        tag: asked.owned("tag"),
-        model: asked.owned("model"),
-        with_errors: asked.flag("errors").unwrap_or_default(),
-        since: asked.time("since"),
-        until: asked.time("until"),
+        agent: params.owned("agent"),
+        project: params.owned("project"),
+        tag: params.owned("tag"),
+        model: params.owned("model"),
+        with_errors: params.flag("errors").unwrap_or_default(),
+        since: params.time("since"),
+        until: params.time("until"),
         after,
         // Fetch limit+1 rows to detect another page.
         limit: Some(limit + 1),
@@ -49,8 +49,8 @@ pub async fn list<S: Store>(app: &App<S>, asked: &Asked) -> Result<Answer, Probl
         .iter()
         .map(|StoredSession { summary, .. }| SessionDocument { summary, prices })
         .collect();
-    let next = found.last().filter(|_| more).map(|last| asked.next(&cursor(last)));
-    Answer::page(asked, &documents, next)
+    let next = found.last().filter(|_| more).map(|last| params.next(&cursor(last)));
+    ApiResponse::page(params, &documents, next)
 }
 
 /// The cursor after this session.
@@ -60,10 +60,10 @@ fn cursor(last: &StoredSession) -> String {
     format!("{started}.{}", last.summary.session.id)
 }
 
-fn place(cursor: &str) -> Result<ListPosition, Problem> {
+fn parse_cursor(cursor: &str) -> Result<ListPosition, Problem> {
     let wrong = || {
         let what = "invalid cursor in `after`; take it from a Link header, or leave it out";
-        Problem::bad(what)
+        Problem::bad_request(what)
     };
     let (started, id) = cursor.rsplit_once('.').ok_or_else(wrong)?;
     let id = SessionId(id.parse::<Id>().map_err(|_| wrong())?);
@@ -89,45 +89,45 @@ struct Warning<'a> {
     what: &'a str,
 }
 
-pub async fn one<S: Store>(app: &App<S>, asked: &Asked) -> Result<Answer, Problem> {
-    let stretch = Stretch::of(asked)?;
+pub async fn one<S: Store>(app: &App<S>, params: &RequestParams) -> Result<ApiResponse, Problem> {
+    let range = TurnRange::of(params)?;
     let prices = &app.prices;
     let mut tries = 0;
     loop {
-        let stored = find(app, asked.in_path("id")).await?;
+        let stored = find(app, params.path_param("id")).await?;
         let session = SessionDocument { summary: &stored.summary, prices };
         // Tags and sub-agent usage change without a new seq, so the summary is part of the ETag.
-        let tag = tag([digest(&written(&session)?), stored.seq, asked.digest()]);
-        if asked.knows(&tag) {
-            return Ok(Answer::Known { tag });
+        let tag = tag([digest(&to_json(&session)?), stored.seq, params.digest()]);
+        if params.has_etag(&tag) {
+            return Ok(ApiResponse::NotModified { tag });
         }
-        let (turns, more) = stretch.load(app, &stored).await?;
+        let (turns, more) = range.load(app, &stored).await?;
         let records = app.store.records(stored.row).await?;
         let warnings = app.store.warnings(stored.row).await?;
         tries += 1;
         // Retry if something was written while reading: the turns may be inconsistent.
-        if find(app, asked.in_path("id")).await?.seq != stored.seq && tries < TRIES {
+        if find(app, params.path_param("id")).await?.seq != stored.seq && tries < MAX_TRIES {
             continue;
         }
-        let next = turns.last().filter(|_| more).map(|last| asked.next(&last.number.to_string()));
+        let next = turns.last().filter(|_| more).map(|last| params.next(&last.number.to_string()));
         let agent = &stored.summary.session.agent;
-        let body = written(&Document {
+        let body = to_json(&Document {
             session,
             turns: turns.iter().map(|turn| TurnDocument { agent, turn, prices }).collect(),
             records: &records,
             warnings: warnings.iter().map(warning).collect(),
             seq: stored.seq,
         })?;
-        return Ok(Answer::Json { body, tag, next });
+        return Ok(ApiResponse::Json { body, tag, next });
     }
 }
 
-fn warning(told: &StoredWarning) -> Warning<'_> {
-    Warning { file: &told.file, line: told.line, what: &told.what }
+fn warning(stored: &StoredWarning) -> Warning<'_> {
+    Warning { file: &stored.file, line: stored.line, what: &stored.what }
 }
 
 /// Which turns of a session to load.
-pub enum Stretch {
+pub enum TurnRange {
     All,
     /// From the first to the last of these numbers.
     Span(u32, u32),
@@ -135,24 +135,24 @@ pub enum Stretch {
     From(u32, u64),
 }
 
-impl Stretch {
-    fn of(asked: &Asked) -> Result<Stretch, Problem> {
-        let (after, limit) = (asked.number("after"), asked.number("limit"));
-        match (asked.span("turns"), after, limit) {
-            (Some((first, last)), None, None) => Ok(Stretch::Span(first, last)),
-            (Some(_), _, _) => Err(Problem::bad(
+impl TurnRange {
+    fn of(params: &RequestParams) -> Result<TurnRange, Problem> {
+        let (after, limit) = (params.number("after"), params.number("limit"));
+        match (params.span("turns"), after, limit) {
+            (Some((first, last)), None, None) => Ok(TurnRange::Span(first, last)),
+            (Some(_), _, _) => Err(Problem::bad_request(
                 "turns cannot be combined with after and limit; leave out one or the other",
             )),
-            (None, None, None) => Ok(Stretch::All),
-            (None, after, limit) => Ok(Stretch::behind(after, limit.unwrap_or(MOST))),
+            (None, None, None) => Ok(TurnRange::All),
+            (None, after, limit) => Ok(TurnRange::following(after, limit.unwrap_or(MAX_PAGE_SIZE))),
         }
     }
 
     /// `limit` turns after a turn.
-    pub fn behind(after: Option<u64>, limit: u64) -> Stretch {
+    pub fn following(after: Option<u64>, limit: u64) -> TurnRange {
         let first =
             after.map_or(0, |after| u32::try_from(after).unwrap_or(u32::MAX).saturating_add(1));
-        Stretch::From(first, limit)
+        TurnRange::From(first, limit)
     }
 
     /// The turns, and whether there are more.
@@ -162,15 +162,15 @@ impl Stretch {
         stored: &StoredSession,
     ) -> Result<(Vec<Turn>, bool), StoreError> {
         match *self {
-            Stretch::All => Ok((app.store.turns(stored.row, TurnWindow::All).await?, false)),
-            Stretch::Span(first, last) => {
+            TurnRange::All => Ok((app.store.turns(stored.row, TurnWindow::All).await?, false)),
+            TurnRange::Span(first, last) => {
                 let count = (last - first).saturating_add(1);
                 let window = TurnWindow::From { number: first, count };
                 let mut turns = app.store.turns(stored.row, window).await?;
                 turns.retain(|turn| turn.number <= last);
                 Ok((turns, false))
             }
-            Stretch::From(first, limit) => {
+            TurnRange::From(first, limit) => {
                 let count = u32::try_from(limit).unwrap_or(u32::MAX);
                 // Fetch limit+1 turns to detect another page.
                 let window = TurnWindow::From { number: first, count: count.saturating_add(1) };
@@ -183,29 +183,33 @@ impl Stretch {
     }
 }
 
-pub async fn export<S: Store>(app: &Arc<App<S>>, asked: &Asked) -> Result<Answer, Problem> {
-    let stored = find(app, asked.in_path("id")).await?;
-    let projection = asked.text("to").and_then(Projection::named);
-    let projection = projection.ok_or_else(|| Problem::bad("unknown export form in `to`"))?;
-    let options = Options { sdk: sdk(asked), prices: app.prices.clone() };
-    let rules = asked.flag("redact").unwrap_or(true).then(|| app.rules.clone());
-    Ok(exported(app, stored, projection, options, rules))
+pub async fn export<S: Store>(
+    app: &Arc<App<S>>,
+    params: &RequestParams,
+) -> Result<ApiResponse, Problem> {
+    let stored = find(app, params.path_param("id")).await?;
+    let projection = params.text("to").and_then(Projection::named);
+    let projection =
+        projection.ok_or_else(|| Problem::bad_request("unknown export form in `to`"))?;
+    let options = Options { sdk: sdk(params), prices: app.prices.clone() };
+    let rules = params.flag("redact").unwrap_or(true).then(|| app.rules.clone());
+    Ok(export_response(app, stored, projection, options, rules))
 }
 
 /// An export as a streamed download.
-pub fn exported<S: Store>(
+pub fn export_response<S: Store>(
     app: &Arc<App<S>>,
     stored: StoredSession,
     projection: &'static Projection,
     options: Options,
     rules: Option<Rules>,
-) -> Answer {
+) -> ApiResponse {
     let name = format!("unspool-{}.{}", stored.summary.session.id, projection.extension);
     let store = app.store.clone();
-    let body = super::stream::written_by(move |out| {
+    let body = super::stream::body_written_by(move |out| {
         export::write(&store, &stored, projection, &options, rules.as_ref(), out)
             .map(drop)
             .map_err(std::io::Error::other)
     });
-    Answer::File { name, media_type: projection.media_type, body }
+    ApiResponse::File { name, media_type: projection.media_type, body }
 }

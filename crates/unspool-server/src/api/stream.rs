@@ -10,15 +10,17 @@ use http_body::Frame;
 use tokio::sync::mpsc;
 
 /// Chunks queued before the writer blocks.
-const WAITING: usize = 4;
-const PIECE: usize = 64 * 1024;
+const QUEUED_CHUNKS: usize = 4;
+const CHUNK_BYTES: usize = 64 * 1024;
 
 /// Runs the writer on a blocking thread. If it fails, the connection is reset, so that a partial
 /// body does not look complete.
-pub fn written_by(write: impl FnOnce(&mut dyn Write) -> io::Result<()> + Send + 'static) -> Body {
-    let (out, body) = pieces();
+pub fn body_written_by(
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()> + Send + 'static,
+) -> Body {
+    let (out, body) = body_channel();
     tokio::task::spawn_blocking(move || {
-        let mut writer = BufWriter::with_capacity(PIECE, Pieces(out.clone()));
+        let mut writer = BufWriter::with_capacity(CHUNK_BYTES, ChunkWriter(out.clone()));
         let outcome = write(&mut writer).and_then(|()| writer.flush());
         if let Err(error) = outcome {
             // Fails only when the client is gone.
@@ -29,20 +31,20 @@ pub fn written_by(write: impl FnOnce(&mut dyn Write) -> io::Result<()> + Send + 
 }
 
 /// A body and the sender of its chunks.
-pub fn pieces() -> (mpsc::Sender<Piece>, Body) {
-    let (out, pieces) = mpsc::channel(WAITING);
-    (out, Body::new(Written(pieces)))
+pub fn body_channel() -> (mpsc::Sender<BodyChunk>, Body) {
+    let (out, body_channel) = mpsc::channel(QUEUED_CHUNKS);
+    (out, Body::new(ChunkBody(body_channel)))
 }
 
-pub type Piece = io::Result<Bytes>;
+pub type BodyChunk = io::Result<Bytes>;
 
-struct Pieces(mpsc::Sender<Piece>);
+struct ChunkWriter(mpsc::Sender<BodyChunk>);
 
-impl Write for Pieces {
+impl Write for ChunkWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let piece = Bytes::copy_from_slice(bytes);
+        let chunk = Bytes::copy_from_slice(bytes);
         let gone = |_| io::Error::from(io::ErrorKind::BrokenPipe);
-        self.0.blocking_send(Ok(piece)).map_err(gone)?;
+        self.0.blocking_send(Ok(chunk)).map_err(gone)?;
         Ok(bytes.len())
     }
 
@@ -51,9 +53,9 @@ impl Write for Pieces {
     }
 }
 
-struct Written(mpsc::Receiver<Piece>);
+struct ChunkBody(mpsc::Receiver<BodyChunk>);
 
-impl HttpBody for Written {
+impl HttpBody for ChunkBody {
     type Data = Bytes;
     type Error = io::Error;
 
@@ -61,6 +63,6 @@ impl HttpBody for Written {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
-        self.0.poll_recv(context).map(|piece| piece.map(|piece| piece.map(Frame::data)))
+        self.0.poll_recv(context).map(|chunk| chunk.map(|chunk| chunk.map(Frame::data)))
     }
 }

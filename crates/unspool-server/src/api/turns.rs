@@ -11,109 +11,110 @@ use unspool_core::skeleton::{Bone, Skeleton};
 use unspool_engine::raw::{Raw, raw_of};
 use unspool_store::store::{MessageFilter, Store, StoredMessage, StoredSession, TurnWindow};
 
-use super::answer::{Answer, tag};
-use super::asked::Asked;
 use super::find;
-use super::route::{MESSAGES, PARTS, TURNS};
-use super::sessions::Stretch;
+use super::request_params::RequestParams;
+use super::response::{ApiResponse, tag};
+use super::route::{DEFAULT_MESSAGES, DEFAULT_TURNS, MAX_PARTS};
+use super::sessions::TurnRange;
 use crate::App;
 use crate::problem::Problem;
 
-pub async fn list<S: Store>(app: &App<S>, asked: &Asked) -> Result<Answer, Problem> {
-    let stored = find(app, asked.in_path("id")).await?;
-    if let Some(known) = known(asked, &stored) {
-        return Ok(known);
+pub async fn list<S: Store>(app: &App<S>, params: &RequestParams) -> Result<ApiResponse, Problem> {
+    let stored = find(app, params.path_param("id")).await?;
+    if let Some(not_modified) = not_modified(params, &stored) {
+        return Ok(not_modified);
     }
-    let stretch = Stretch::behind(asked.number("after"), asked.limit(TURNS));
-    let (turns, more) = stretch.load(app, &stored).await?;
-    let next = turns.last().filter(|_| more).map(|last| asked.next(&last.number.to_string()));
+    let range = TurnRange::following(params.number("after"), params.limit(DEFAULT_TURNS));
+    let (turns, more) = range.load(app, &stored).await?;
+    let next = turns.last().filter(|_| more).map(|last| params.next(&last.number.to_string()));
     let (agent, prices) = (&stored.summary.session.agent, &app.prices);
     let documents: Vec<TurnDocument<'_>> =
         turns.iter().map(|turn| TurnDocument { agent, turn, prices }).collect();
-    of_session(asked, &stored, &documents, next)
+    session_response(params, &stored, &documents, next)
 }
 
 /// The ETag of turn responses: they change only with the seq of the session.
-fn mark(asked: &Asked, stored: &StoredSession) -> String {
+fn etag(params: &RequestParams, stored: &StoredSession) -> String {
     let id = digest(stored.summary.session.id.to_string().as_bytes());
-    tag([id, stored.seq, asked.digest()])
+    tag([id, stored.seq, params.digest()])
 }
 
-fn known(asked: &Asked, stored: &StoredSession) -> Option<Answer> {
-    let tag = mark(asked, stored);
-    asked.knows(&tag).then_some(Answer::Known { tag })
+fn not_modified(params: &RequestParams, stored: &StoredSession) -> Option<ApiResponse> {
+    let tag = etag(params, stored);
+    params.has_etag(&tag).then_some(ApiResponse::NotModified { tag })
 }
 
-fn of_session(
-    asked: &Asked,
+fn session_response(
+    params: &RequestParams,
     stored: &StoredSession,
     document: &impl Serialize,
     next: Option<String>,
-) -> Result<Answer, Problem> {
-    let body = super::answer::written(document)?;
-    Ok(Answer::Json { body, tag: mark(asked, stored), next })
+) -> Result<ApiResponse, Problem> {
+    let body = super::response::to_json(document)?;
+    Ok(ApiResponse::Json { body, tag: etag(params, stored), next })
 }
 
 /// The turn number in the path.
-fn number(asked: &Asked) -> u32 {
-    asked.in_path("number").parse().unwrap_or(u32::MAX)
+fn number(params: &RequestParams) -> u32 {
+    params.path_param("number").parse().unwrap_or(u32::MAX)
 }
 
 pub fn no_turn(stored: &StoredSession, number: u32) -> Problem {
     let id = stored.summary.session.id;
     let what = format!("session {id} has no turn {number}; /api/sessions/{id}/turns lists them");
-    Problem::missing(what)
+    Problem::not_found(what)
 }
 
-pub async fn one<S: Store>(app: &App<S>, asked: &Asked) -> Result<Answer, Problem> {
-    let stored = find(app, asked.in_path("id")).await?;
-    if let Some(known) = known(asked, &stored) {
-        return Ok(known);
+pub async fn one<S: Store>(app: &App<S>, params: &RequestParams) -> Result<ApiResponse, Problem> {
+    let stored = find(app, params.path_param("id")).await?;
+    if let Some(not_modified) = not_modified(params, &stored) {
+        return Ok(not_modified);
     }
-    let number = number(asked);
+    let number = number(params);
     let mut turns = app.store.turns(stored.row, TurnWindow::Turn(number)).await?;
     let turn = turns.pop().ok_or_else(|| no_turn(&stored, number))?;
     let agent = &stored.summary.session.agent;
     let document = TurnDocument { agent, turn: &turn, prices: &app.prices };
-    of_session(asked, &stored, &document, None)
+    session_response(params, &stored, &document, None)
 }
 
-pub async fn parts<S: Store>(app: &App<S>, asked: &Asked) -> Result<Answer, Problem> {
-    let stored = find(app, asked.in_path("id")).await?;
-    if let Some(known) = known(asked, &stored) {
-        return Ok(known);
+pub async fn parts<S: Store>(app: &App<S>, params: &RequestParams) -> Result<ApiResponse, Problem> {
+    let stored = find(app, params.path_param("id")).await?;
+    if let Some(not_modified) = not_modified(params, &stored) {
+        return Ok(not_modified);
     }
-    let number = number(asked);
+    let number = number(params);
     let found = app.store.skeleton(stored.row, number).await?;
     let Skeleton { turn, parts } = found.ok_or_else(|| no_turn(&stored, number))?;
-    let behind = match asked.id("after").map(PartId) {
+    let behind = match params.id("after").map(PartId) {
         None => 0,
         Some(after) => match parts.iter().position(|bone| bone.id == after) {
             Some(at) => at + 1,
             None => {
                 let what = format!("turn {number} has no part {after}; leave after out");
-                return Err(Problem::bad(what));
+                return Err(Problem::bad_request(what));
             }
         },
     };
-    let limit = usize::try_from(asked.limit(PARTS)).unwrap_or(usize::MAX);
-    let wanted = parts.iter().skip(behind).filter(|bone| is_wanted(asked, bone));
+    let limit = usize::try_from(params.limit(MAX_PARTS)).unwrap_or(usize::MAX);
+    let wanted = parts.iter().skip(behind).filter(|bone| matches_filter(params, bone));
     let mut wanted: Vec<&Bone> = wanted.take(limit.saturating_add(1)).collect();
     let more = wanted.len() > limit;
     wanted.truncate(limit);
-    let next = wanted.last().filter(|_| more).map(|last| asked.next(&last.id.to_string()));
+    let next = wanted.last().filter(|_| more).map(|last| params.next(&last.id.to_string()));
     // Load only the parts of this page.
     let places = wanted.iter().map(|bone| bone.place).collect();
     let found = app.store.parts(stored.row, number, places).await?;
     let agent = &stored.summary.session.agent;
     let documents: Vec<PartDocument<'_>> =
         found.iter().map(|part| PartDocument { agent, turn: &turn, part }).collect();
-    of_session(asked, &stored, &documents, next)
+    session_response(params, &stored, &documents, next)
 }
 
-fn is_wanted(asked: &Asked, bone: &Bone) -> bool {
-    let is =
-        |name: &str, held: Option<&str>| asked.text(name).is_none_or(|told| held == Some(told));
+fn matches_filter(params: &RequestParams, bone: &Bone) -> bool {
+    let is = |name: &str, held: Option<&str>| {
+        params.text(name).is_none_or(|wanted| held == Some(wanted))
+    };
     is("kind", Some(bone.kind.name()))
         && is("tool", bone.tool.as_deref())
         && is("state", bone.state.map(ToolState::name))
@@ -127,12 +128,15 @@ struct PartInTurn<'a> {
     raw: Option<Raw>,
 }
 
-pub async fn part<S: Store>(app: &Arc<App<S>>, asked: &Asked) -> Result<Answer, Problem> {
-    let stored = find(app, asked.in_path("id")).await?;
+pub async fn part<S: Store>(
+    app: &Arc<App<S>>,
+    params: &RequestParams,
+) -> Result<ApiResponse, Problem> {
+    let stored = find(app, params.path_param("id")).await?;
     let session = stored.summary.session.id;
-    let id = asked.in_path("part");
+    let id = params.path_param("part");
     let missing = || {
-        Problem::missing(format!(
+        Problem::not_found(format!(
             "session {session} has no part {id}; /api/sessions/{session}/turns has them all"
         ))
     };
@@ -143,14 +147,14 @@ pub async fn part<S: Store>(app: &Arc<App<S>>, asked: &Asked) -> Result<Answer, 
     // User parts have ids for search only; they are returned with their turn.
     let part = parts.first().filter(|part| part.id == id).ok_or_else(missing)?;
     let agent = stored.summary.session.agent.clone();
-    let raw = match asked.flag("raw") {
+    let raw = match params.flag("raw") {
         Some(true) => Some(records(app, stored, part.clone()).await?),
         Some(false) | None => None,
     };
     let part = PartDocument { agent: &agent, turn: &turn, part };
     let document = PartInTurn { session: session.to_string(), turn: turn.number, part, raw };
     // The agent's file may change without the session, so the ETag covers the content.
-    Answer::json(asked, &document)
+    ApiResponse::json(params, &document)
 }
 
 /// Reads the records on a blocking thread.
@@ -163,7 +167,9 @@ async fn records<S: Store>(
     let reading = tokio::task::spawn_blocking(move || raw_of(&store, &stored, &part));
     match reading.await {
         Ok(raw) => Ok(raw?),
-        Err(error) => Err(Problem::ours(format!("cannot read the records ({error}); try again"))),
+        Err(error) => {
+            Err(Problem::internal(format!("cannot read the records ({error}); try again")))
+        }
     }
 }
 
@@ -178,7 +184,7 @@ struct MessageDocument<'a> {
     has_tool_calls: bool,
     has_reasoning: bool,
     has_files: bool,
-    parts: Vec<Side<'a>>,
+    parts: Vec<MessagePart<'a>>,
     content: &'a str,
     text_preview: &'a str,
 }
@@ -186,23 +192,26 @@ struct MessageDocument<'a> {
 /// A user part or a reply part.
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Side<'a> {
+enum MessagePart<'a> {
     User(BodyDocument<'a>),
     Reply(PartDocument<'a>),
 }
 
-pub async fn messages<S: Store>(app: &App<S>, asked: &Asked) -> Result<Answer, Problem> {
-    let stored = find(app, asked.in_path("id")).await?;
-    if let Some(known) = known(asked, &stored) {
-        return Ok(known);
+pub async fn messages<S: Store>(
+    app: &App<S>,
+    params: &RequestParams,
+) -> Result<ApiResponse, Problem> {
+    let stored = find(app, params.path_param("id")).await?;
+    if let Some(not_modified) = not_modified(params, &stored) {
+        return Ok(not_modified);
     }
-    let limit = asked.limit(MESSAGES);
+    let limit = params.limit(DEFAULT_MESSAGES);
     let filter = MessageFilter {
-        role: asked.owned("role"),
-        has_tool_calls: asked.flag("has_tool_calls"),
-        tool_name: asked.owned("tool_name"),
-        execution: asked.id("execution").map(TurnId),
-        after: asked.number("after"),
+        role: params.owned("role"),
+        has_tool_calls: params.flag("has_tool_calls"),
+        tool_name: params.owned("tool_name"),
+        execution: params.id("execution").map(TurnId),
+        after: params.number("after"),
         // Fetch limit+1 rows to detect another page.
         limit: Some(limit + 1),
     };
@@ -226,8 +235,8 @@ pub async fn messages<S: Store>(app: &App<S>, asked: &Asked) -> Result<Answer, P
             document(&session.agent, session.id.to_string(), message, turn)
         })
         .collect();
-    let next = found.last().filter(|_| more).map(|last| asked.next(&last.sequence.to_string()));
-    of_session(asked, &stored, &documents, next)
+    let next = found.last().filter(|_| more).map(|last| params.next(&last.sequence.to_string()));
+    session_response(params, &stored, &documents, next)
 }
 
 fn document<'a>(
@@ -239,11 +248,13 @@ fn document<'a>(
     let parts = match (turn, message.role.as_str()) {
         (None, _) => Vec::new(),
         (Some(turn), "user") => {
-            turn.user.iter().map(|body| Side::User(BodyDocument { agent, body })).collect()
+            turn.user.iter().map(|body| MessagePart::User(BodyDocument { agent, body })).collect()
         }
-        (Some(turn), _) => {
-            turn.parts.iter().map(|part| Side::Reply(PartDocument { agent, turn, part })).collect()
-        }
+        (Some(turn), _) => turn
+            .parts
+            .iter()
+            .map(|part| MessagePart::Reply(PartDocument { agent, turn, part }))
+            .collect(),
     };
     let created = message.created_at.and_then(|at| jiff::Timestamp::from_millisecond(at).ok());
     MessageDocument {

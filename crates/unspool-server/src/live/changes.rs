@@ -11,70 +11,70 @@ use unspool_core::document::{SessionDocument, TurnDocument};
 use unspool_core::id::SessionId;
 use unspool_store::store::{Store, StoredSession, TurnSize, TurnWindow};
 
-use super::{current, is_there, say};
-use crate::news::{News, Written};
+use super::{current_seq, is_connected, send_json};
+use crate::update::{Update, Written};
 use crate::{App, api};
 
 /// A snapshot message holds about this many parts.
-const PARTS: u64 = 1000;
+const SNAPSHOT_PARTS: u64 = 1000;
 /// Changes are joined up to this many bytes. Every subscriber may buffer that much.
-const TOGETHER: usize = 32 * 1024;
+const MAX_BATCH_BYTES: usize = 32 * 1024;
 
-pub async fn tell<S: Store>(
+pub async fn serve<S: Store>(
     app: Arc<App<S>>,
     mut socket: WebSocket,
     id: SessionId,
     since: Option<u64>,
 ) -> Result<(), axum::Error> {
     // Subscribe before loading, so that no update is lost in between.
-    let mut news = app.news.subscribe();
-    let mut drawn = app.drawn.subscribe();
+    let mut updates = app.updates.subscribe();
+    let mut artifacts = app.artifacts.subscribe();
     let mut seq = match since {
-        Some(since) if current(&app, id).await == Some(since) => since,
+        Some(since) if current_seq(&app, id).await == Some(since) => since,
         Some(_) | None => snapshot(&app, &mut socket, id).await?,
     };
     loop {
-        let told = tokio::select! {
-            told = news.recv() => told,
-            told = drawn.recv() => {
-                if let Ok((session, what)) = told && session == id {
+        let update = tokio::select! {
+            update = updates.recv() => update,
+            update = artifacts.recv() => {
+                if let Ok((session, what)) = update && session == id {
                     socket.send(Message::Text(what)).await?;
                 }
                 continue
             }
-            heard = socket.recv() => {
-                if is_there(heard.as_ref()) { continue } else { return Ok(()) }
+            received = socket.recv() => {
+                if is_connected(received.as_ref()) { continue } else { return Ok(()) }
             }
         };
-        let mut gathered = Gathered { id, from: seq, seq, changes: String::new() };
-        let mut taken = match told {
-            Ok(told) => gathered.take(&told),
-            Err(RecvError::Lagged(_)) => Taken::Gap,
+        let mut batch = ChangeBatch { id, from: seq, seq, changes: String::new() };
+        let mut continuity = match update {
+            Ok(update) => batch.take(&update),
+            Err(RecvError::Lagged(_)) => Continuity::Gap,
             Err(RecvError::Closed) => return Ok(()),
         };
         // Join what arrived while the last message was sent.
-        while taken == Taken::All && gathered.changes.len() < TOGETHER {
-            taken = match news.try_recv() {
-                Ok(told) => gathered.take(&told),
+        while continuity == Continuity::All && batch.changes.len() < MAX_BATCH_BYTES {
+            continuity = match updates.try_recv() {
+                Ok(update) => batch.take(&update),
                 Err(TryRecvError::Empty | TryRecvError::Closed) => break,
-                Err(TryRecvError::Lagged(_)) => Taken::Gap,
+                Err(TryRecvError::Lagged(_)) => Continuity::Gap,
             };
         }
-        if gathered.seq > seq {
-            seq = gathered.seq;
-            socket.send(Message::Text(gathered.frame().into())).await?;
+        if batch.seq > seq {
+            seq = batch.seq;
+            socket.send(Message::Text(batch.frame().into())).await?;
         }
-        if taken == Taken::Gap {
-            say(&mut socket, json!({ "type": "behind", "session": id, "seq": seq })).await?;
+        if continuity == Continuity::Gap {
+            send_json(&mut socket, json!({ "type": "behind", "session": id, "seq": seq })).await?;
             // Queued updates are part of the snapshot that follows: drop them.
-            news = app.news.subscribe();
+            updates = app.updates.subscribe();
             seq = snapshot(&app, &mut socket, id).await?;
         }
     }
 }
 
 /// A batch of consecutive changes.
-struct Gathered {
+struct ChangeBatch {
     id: SessionId,
     from: u64,
     seq: u64,
@@ -83,34 +83,34 @@ struct Gathered {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Taken {
+enum Continuity {
     All,
     /// Changes before this update are missing.
     Gap,
 }
 
-impl Gathered {
-    fn take(&mut self, news: &News) -> Taken {
-        let written: &Written = match news {
-            News::Written(written) => written,
-            News::Missed => return Taken::Gap,
+impl ChangeBatch {
+    fn take(&mut self, updates: &Update) -> Continuity {
+        let written: &Written = match updates {
+            Update::Written(written) => written,
+            Update::Missed => return Continuity::Gap,
         };
         if written.session != self.id || written.seq <= self.seq {
-            return Taken::All;
+            return Continuity::All;
         }
         let Some(changes) = written.changes_json().filter(|_| written.from_seq == self.seq) else {
-            return Taken::Gap;
+            return Continuity::Gap;
         };
         if !self.changes.is_empty() && !changes.is_empty() {
             self.changes.push(',');
         }
         self.changes.push_str(changes);
         self.seq = written.seq;
-        Taken::All
+        Continuity::All
     }
 
     fn frame(&self) -> String {
-        let Gathered { id, from, seq, changes } = self;
+        let ChangeBatch { id, from, seq, changes } = self;
         format!(
             r#"{{"type":"changes","session":"{id}","from_seq":{from},"seq":{seq},"changes":[{changes}]}}"#
         )
@@ -126,29 +126,29 @@ async fn snapshot<S: Store>(
     loop {
         let Ok(stored) = api::find(app, &id.to_string()).await else { return Ok(0) };
         let Ok(sizes) = app.store.sizes(stored.row).await else { return Ok(0) };
-        let mut stretches = stretches(&sizes).into_iter().peekable();
+        let mut turn_ranges = turn_ranges(&sizes).into_iter().peekable();
         let mut first = true;
-        while first || stretches.peek().is_some() {
-            let (number, count) = stretches.next().unwrap_or((0, 0));
-            let more = stretches.peek().is_some();
+        while first || turn_ranges.peek().is_some() {
+            let (number, count) = turn_ranges.next().unwrap_or((0, 0));
+            let more = turn_ranges.peek().is_some();
             let frame =
-                stretch(app, &stored, TurnWindow::From { number, count }, first, more).await;
-            say(socket, frame).await?;
+                snapshot_frame(app, &stored, TurnWindow::From { number, count }, first, more).await;
+            send_json(socket, frame).await?;
             first = false;
         }
         // If something was written while reading, the turns may be inconsistent: start over.
-        if current(app, id).await == Some(stored.seq) {
+        if current_seq(app, id).await == Some(stored.seq) {
             return Ok(stored.seq);
         }
     }
 }
 
 /// First turn and number of turns of each snapshot message.
-fn stretches(sizes: &[TurnSize]) -> Vec<(u32, u32)> {
+fn turn_ranges(sizes: &[TurnSize]) -> Vec<(u32, u32)> {
     let mut found: Vec<(u32, u32)> = Vec::new();
-    let mut parts = PARTS;
+    let mut parts = SNAPSHOT_PARTS;
     for size in sizes {
-        match found.last_mut().filter(|_| parts + size.parts <= PARTS) {
+        match found.last_mut().filter(|_| parts + size.parts <= SNAPSHOT_PARTS) {
             Some((_, count)) => *count += 1,
             None => {
                 found.push((size.number, 1));
@@ -160,7 +160,7 @@ fn stretches(sizes: &[TurnSize]) -> Vec<(u32, u32)> {
     found
 }
 
-async fn stretch<S: Store>(
+async fn snapshot_frame<S: Store>(
     app: &App<S>,
     stored: &StoredSession,
     window: TurnWindow,

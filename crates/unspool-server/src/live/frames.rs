@@ -7,64 +7,64 @@ use tokio::sync::broadcast::error::RecvError;
 use unspool_core::id::SessionId;
 use unspool_store::store::{Store, TurnWindow};
 
-use super::{current, is_there, say};
-use crate::dialect::Dialect;
-use crate::news::News;
+use super::{current_seq, is_connected, send_json};
+use crate::frames_encoder::FramesEncoder;
+use crate::update::Update;
 use crate::{App, api};
 
-pub async fn tell<S: Store>(
+pub async fn serve<S: Store>(
     app: Arc<App<S>>,
     mut socket: WebSocket,
     id: SessionId,
 ) -> Result<(), axum::Error> {
     // Subscribe before loading, so that no update is lost in between.
-    let mut news = app.news.subscribe();
-    let mut drawn = app.drawn.subscribe();
-    let Some((mut seq, mut dialect)) = load(&app, id).await else { return Ok(()) };
-    for frame in dialect.snapshot() {
-        say(&mut socket, frame).await?;
+    let mut updates = app.updates.subscribe();
+    let mut artifacts = app.artifacts.subscribe();
+    let Some((mut seq, mut encoder)) = load(&app, id).await else { return Ok(()) };
+    for frame in encoder.snapshot() {
+        send_json(&mut socket, frame).await?;
     }
     loop {
-        let told = tokio::select! {
-            told = news.recv() => told,
-            told = drawn.recv() => {
-                if let Ok((session, what)) = told && session == id {
+        let update = tokio::select! {
+            update = updates.recv() => update,
+            update = artifacts.recv() => {
+                if let Ok((session, what)) = update && session == id {
                     socket.send(Message::Text(what)).await?;
                 }
                 continue
             }
-            heard = socket.recv() => {
-                if is_there(heard.as_ref()) { continue } else { return Ok(()) }
+            received = socket.recv() => {
+                if is_connected(received.as_ref()) { continue } else { return Ok(()) }
             }
         };
-        let frames = match told {
-            Ok(News::Written(told)) if told.session != id || told.seq <= seq => continue,
-            Ok(News::Written(told)) if told.from_seq == seq && told.changes.is_some() => {
-                seq = told.seq;
-                dialect.frames(told.changes.as_deref().map_or(&[][..], Vec::as_slice))
+        let frames = match update {
+            Ok(Update::Written(update)) if update.session != id || update.seq <= seq => continue,
+            Ok(Update::Written(update)) if update.from_seq == seq && update.changes.is_some() => {
+                seq = update.seq;
+                encoder.frames(update.changes.as_deref().map_or(&[][..], Vec::as_slice))
             }
             Ok(_) | Err(RecvError::Lagged(_)) => {
-                news = app.news.subscribe();
+                updates = app.updates.subscribe();
                 let Some((now, stored)) = load(&app, id).await else { return Ok(()) };
                 seq = now;
-                dialect.restart(stored)
+                encoder.restart(stored)
             }
             Err(RecvError::Closed) => return Ok(()),
         };
         for frame in frames {
-            say(&mut socket, frame).await?;
+            send_json(&mut socket, frame).await?;
         }
     }
 }
 
 /// Loads the session, and the seq it was read at.
-async fn load<S: Store>(app: &App<S>, id: SessionId) -> Option<(u64, Dialect)> {
+async fn load<S: Store>(app: &App<S>, id: SessionId) -> Option<(u64, FramesEncoder)> {
     loop {
         let stored = api::find(app, &id.to_string()).await.ok()?;
         let turns = app.store.whole_turns(stored.row, TurnWindow::All).await.ok()?;
         // Retry if something was written while reading: the turns may be inconsistent.
-        if current(app, id).await == Some(stored.seq) {
-            return Some((stored.seq, Dialect::new(stored.summary.session, turns)));
+        if current_seq(app, id).await == Some(stored.seq) {
+            return Some((stored.seq, FramesEncoder::new(stored.summary.session, turns)));
         }
     }
 }

@@ -8,33 +8,33 @@ use tokio::sync::broadcast::error::RecvError;
 use unspool_core::id::SessionId;
 use unspool_store::store::Store;
 
-use super::{is_there, say};
+use super::{is_connected, send_json};
 use crate::App;
-use crate::room::{self, Joined};
+use crate::session_hub::{self, HubSubscription};
 
-pub async fn tell<S: Store>(
+pub async fn serve<S: Store>(
     app: Arc<App<S>>,
     mut socket: WebSocket,
     id: SessionId,
 ) -> Result<(), axum::Error> {
-    let joining = tokio::task::spawn_blocking(move || room::join(&app, id));
-    let Ok(Ok(Some(Joined { seq, mut then }))) = joining.await else {
+    let joining = tokio::task::spawn_blocking(move || session_hub::join(&app, id));
+    let Ok(Ok(Some(HubSubscription { seq, mut messages }))) = joining.await else {
         let what = "the session cannot be read at the moment; try again";
-        return say(&mut socket, json!({ "type": "error", "detail": what })).await;
+        return send_json(&mut socket, json!({ "type": "error", "detail": what })).await;
     };
     // On `ready` the page reloads its window; the messages that follow build on that.
-    say(&mut socket, json!({ "type": "ready", "session": id, "seq": seq })).await?;
+    send_json(&mut socket, json!({ "type": "ready", "session": id, "seq": seq })).await?;
     loop {
         tokio::select! {
-            told = then.recv() => match told {
+            message = messages.recv() => match message {
                 Ok(text) => socket.send(Message::Text(text)).await?,
                 // The page lagged: on `behind` it reloads its window and continues from there.
                 Err(RecvError::Lagged(_)) => {
-                    say(&mut socket, json!({ "type": "behind", "session": id })).await?;
+                    send_json(&mut socket, json!({ "type": "behind", "session": id })).await?;
                 }
                 Err(RecvError::Closed) => return Ok(()),
             },
-            heard = socket.recv() => if !is_there(heard.as_ref()) { return Ok(()) },
+            received = socket.recv() => if !is_connected(received.as_ref()) { return Ok(()) },
         }
     }
 }

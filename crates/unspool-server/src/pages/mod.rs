@@ -15,29 +15,29 @@ use axum::response::{Html, IntoResponse, Response};
 use maud::Markup;
 use unspool_render::{assets, page};
 
-use crate::api::is_known;
+use crate::api::etag_matches;
 use crate::problem::Problem;
 
-pub use part::{copied, find, raw};
+pub use part::{copy_markdown, find, raw};
 pub use search::found;
 pub use session::{inline, session, tools, window};
-pub use sessions::{rows, sessions, suggested};
+pub use sessions::{rows, sessions, suggestions};
 pub use stats::stats;
 pub use thoughtflow::{artifact, thoughtflow};
-pub use welcome::{Guide, OpenDemo, demo};
+pub use welcome::{Onboarding, OpenDemo, demo};
 
 /// A page, or an error page.
-type Page = Result<Html<String>, Trouble>;
+type Page = Result<Html<String>, ErrorPage>;
 
-pub struct Trouble(Problem);
+pub struct ErrorPage(Problem);
 
-impl<E: Into<Problem>> From<E> for Trouble {
-    fn from(error: E) -> Trouble {
-        Trouble(error.into())
+impl<E: Into<Problem>> From<E> for ErrorPage {
+    fn from(error: E) -> ErrorPage {
+        ErrorPage(error.into())
     }
 }
 
-impl IntoResponse for Trouble {
+impl IntoResponse for ErrorPage {
     fn into_response(self) -> Response {
         let title = self.0.status().canonical_reason().unwrap_or("Error");
         let next = "Go back to the list, or run `unspool doctor`.";
@@ -55,12 +55,12 @@ pub async fn asset(Path(name): Path<String>, headers: HeaderMap) -> Response {
             .into_response();
     };
     let digest = [(ETAG, asset.digest.as_str()), (CACHE_CONTROL, "no-cache")];
-    if is_known(&headers, &asset.digest) {
+    if etag_matches(&headers, &asset.digest) {
         return (StatusCode::NOT_MODIFIED, digest).into_response();
     }
     (digest, [(CONTENT_TYPE, asset.media_type)], asset.content.as_str()).into_response()
 }
 
-pub async fn nothing() -> Response {
+pub async fn not_found() -> Response {
     Problem::new(StatusCode::NOT_FOUND, "nothing here; / lists all sessions").into_response()
 }

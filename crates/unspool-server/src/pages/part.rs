@@ -17,23 +17,23 @@ use unspool_render::{markdown, page};
 use unspool_store::search::SearchRequest;
 use unspool_store::store::{Store, TurnWindow};
 
-use super::{Page, Trouble, html};
+use super::{ErrorPage, Page, html};
 use crate::App;
 use crate::api::find as find_session;
 use crate::problem::Problem;
 
 /// Hits of find in session.
-const FOUND: usize = 500;
+const MAX_HITS: usize = 500;
 /// The largest Markdown copy, in bytes.
-const COPIED: usize = 4 * 1024 * 1024;
+const MAX_COPY_BYTES: usize = 4 * 1024 * 1024;
 
 #[derive(Debug, Deserialize)]
-pub struct Asked {
+pub struct PartParams {
     part: Option<String>,
     turn: Option<u32>,
 }
 
-impl Asked {
+impl PartParams {
     fn part(&self) -> Result<Option<PartId>, Problem> {
         let refuse = |_| Problem::new(StatusCode::BAD_REQUEST, "invalid part id");
         let id = self.part.as_deref().map(str::parse::<Id>).transpose().map_err(refuse)?;
@@ -46,16 +46,16 @@ fn no_part() -> Problem {
 }
 
 /// A part, a turn or the whole session, as Markdown.
-pub async fn copied<S: Store>(
+pub async fn copy_markdown<S: Store>(
     State(app): State<Arc<App<S>>>,
     Path(id): Path<String>,
-    Query(asked): Query<Asked>,
-) -> Result<Response, Trouble> {
+    Query(params): Query<PartParams>,
+) -> Result<Response, ErrorPage> {
     let stored = find_session(&app, &id).await?;
-    let text = match (asked.part()?, asked.turn) {
+    let text = match (params.part()?, params.turn) {
         (Some(part), _) => {
             let found =
-                app.store.locate(stored.row, asked.turn, part).await?.ok_or_else(no_part)?;
+                app.store.locate(stored.row, params.turn, part).await?.ok_or_else(no_part)?;
             let place = Position { turn: found.0, place: found.1 };
             let ask = Wanted::Between(place, place).into();
             let shown = window::window(&app.store, &stored, ask, |_: &mut [Turn]| {}).await?;
@@ -81,7 +81,7 @@ pub async fn copied<S: Store>(
                     text.push_str(&markdown::turn(&present::turn(turn, &options)));
                     text.push('\n');
                 }
-                if text.len() > COPIED {
+                if text.len() > MAX_COPY_BYTES {
                     text.push_str("*Truncated: the session is too long to copy.*\n");
                     break;
                 }
@@ -96,18 +96,18 @@ pub async fn copied<S: Store>(
 pub async fn raw<S: Store>(
     State(app): State<Arc<App<S>>>,
     Path(id): Path<String>,
-    Query(asked): Query<Asked>,
+    Query(params): Query<PartParams>,
 ) -> Page {
     let stored = find_session(&app, &id).await?;
-    let part = asked.part()?.ok_or_else(no_part)?;
+    let part = params.part()?.ok_or_else(no_part)?;
     let reading = tokio::task::spawn_blocking(move || read_raw(&app.store, &stored, part)).await;
     let lost =
         |_| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "cannot read the records; try again");
     let found = reading.map_err(lost)??.ok_or_else(no_part)?;
-    let records: Vec<page::Record> = found
+    let records: Vec<page::RawRecord> = found
         .records
         .iter()
-        .map(|record| page::Record {
+        .map(|record| page::RawRecord {
             file: record.file.clone(),
             offset: record.offset,
             text: record.text.as_ref().map(String::as_str).map_err(|absent| absent.say(record)),
@@ -117,12 +117,12 @@ pub async fn raw<S: Store>(
 }
 
 #[derive(Debug, Deserialize)]
-pub struct Words {
+pub struct FindParams {
     q: String,
 }
 
 #[derive(Serialize)]
-struct Place {
+struct HitPlace {
     turn: u32,
     turn_id: String,
     /// None in the user's message.
@@ -131,8 +131,8 @@ struct Place {
 }
 
 #[derive(Serialize)]
-struct Found {
-    hits: Vec<Place>,
+struct FindResult {
+    hits: Vec<HitPlace>,
     /// The matched texts, in lower case.
     words: BTreeSet<String>,
     more: bool,
@@ -142,12 +142,12 @@ struct Found {
 pub async fn find<S: Store>(
     State(app): State<Arc<App<S>>>,
     Path(id): Path<String>,
-    Query(words): Query<Words>,
+    Query(words): Query<FindParams>,
 ) -> Result<Response, Problem> {
     let stored = find_session(&app, &id).await?;
     let request = SearchRequest {
         session: Some(stored.summary.session.id),
-        limit: FOUND,
+        limit: MAX_HITS,
         ..SearchRequest::new(&words.q)
     };
     let findings = app.store.search(request).await?;
@@ -156,17 +156,17 @@ pub async fn find<S: Store>(
         ranges.filter_map(|range| hit.snippet.text.get(range.clone())).map(str::to_lowercase)
     });
     let words = texts.filter(|text| !text.is_empty()).collect();
-    let mut places: Vec<(u32, i64, Place)> = Vec::new();
+    let mut places: Vec<(u32, i64, HitPlace)> = Vec::new();
     for hit in &findings.hits {
         let (Some(turn), Some(turn_id), Some(place)) = (hit.turn, hit.turn_id, hit.place) else {
             continue;
         };
         let part = hit.part.filter(|_| place.0 >= 0).map(|part| part.to_string());
         let (turn_id, at) = (turn_id.to_string(), format!("{turn}.{}", place.0));
-        places.push((turn, place.0, Place { turn, turn_id, part, at }));
+        places.push((turn, place.0, HitPlace { turn, turn_id, part, at }));
     }
     places.sort_by_key(|(turn, place, _)| (*turn, *place));
     let hits = places.into_iter().map(|(_, _, place)| place).collect();
-    let found = Found { hits, words, more: findings.more };
+    let found = FindResult { hits, words, more: findings.more };
     Ok(axum::Json(found).into_response())
 }

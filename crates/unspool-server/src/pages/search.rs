@@ -5,22 +5,22 @@ use std::sync::Arc;
 use axum::extract::{Query, State};
 use jiff::Timestamp;
 use maud::Markup;
-use unspool_render::page::{self, Choices, Offered};
+use unspool_render::page::{self, FilterMenu, FilterOption};
 use unspool_store::search::SearchRequest;
 use unspool_store::store::Store;
 
-use super::sessions::plain_choices;
-use super::{Page, Trouble, html};
+use super::sessions::uncounted_filters;
+use super::{ErrorPage, Page, html};
 use crate::App;
-use crate::asked::Asked;
+use crate::query_params::ListParams;
 
 /// Hits on the search page.
-const FOUND: usize = 100;
+const MAX_HITS: usize = 100;
 /// Hits while the user types.
-const AT_ONCE: usize = 30;
+const MAX_INSTANT_HITS: usize = 30;
 
 /// The values of the kind filter and their labels.
-const KINDS: &[(&str, &str)] = &[
+const KIND_OPTIONS: &[(&str, &str)] = &[
     ("user", "Prompts"),
     ("text", "Answers"),
     ("reasoning", "Reasoning"),
@@ -29,34 +29,38 @@ const KINDS: &[(&str, &str)] = &[
     ("title", "Titles"),
 ];
 
-pub async fn search<S: Store>(app: &App<S>, words: &str, asked: &Asked) -> Page {
-    let mut choices = plain_choices(app).await?;
-    let kinds = KINDS.iter().map(|(value, label)| Offered {
+pub async fn search<S: Store>(app: &App<S>, words: &str, params: &ListParams) -> Page {
+    let mut choices = uncounted_filters(app).await?;
+    let kinds = KIND_OPTIONS.iter().map(|(value, label)| FilterOption {
         value: (*value).to_owned(),
         label: (*label).to_owned(),
         count: None,
     });
-    let kinds = Choices { name: "kind", label: "Kind", any: "Everything", list: kinds.collect() };
+    let kinds =
+        FilterMenu { name: "kind", label: "Kind", any: "Everything", list: kinds.collect() };
     choices.push(kinds);
-    look(app, words, asked, FOUND, &choices, page::search).await
+    run_search(app, words, params, MAX_HITS, &choices, page::search).await
 }
 
 /// The hits as a fragment, while the user types.
-pub async fn found<S: Store>(State(app): State<Arc<App<S>>>, Query(asked): Query<Asked>) -> Page {
-    let words = asked.words().unwrap_or_default();
-    look(&app, words, &asked, AT_ONCE, &[], page::found).await
+pub async fn found<S: Store>(
+    State(app): State<Arc<App<S>>>,
+    Query(params): Query<ListParams>,
+) -> Page {
+    let words = params.words().unwrap_or_default();
+    run_search(&app, words, &params, MAX_INSTANT_HITS, &[], page::found).await
 }
 
-async fn look<S: Store>(
+async fn run_search<S: Store>(
     app: &App<S>,
     words: &str,
-    asked: &Asked,
+    params: &ListParams,
     limit: usize,
-    choices: &[Choices],
-    paint: fn(&page::Search<'_>) -> Markup,
-) -> Result<axum::response::Html<String>, Trouble> {
-    let narrowed = asked.filter(Timestamp::now(), 0);
-    let kind = asked.kind.clone().filter(|kind| !kind.is_empty());
+    choices: &[FilterMenu],
+    paint: fn(&page::SearchPage<'_>) -> Markup,
+) -> Result<axum::response::Html<String>, ErrorPage> {
+    let narrowed = params.filter(Timestamp::now(), 0);
+    let kind = params.kind.clone().filter(|kind| !kind.is_empty());
     let request = SearchRequest {
         agent: narrowed.agent,
         project: narrowed.project,
@@ -69,7 +73,7 @@ async fn look<S: Store>(
         ..SearchRequest::new(words)
     };
     let findings = app.store.search(request).await?;
-    let found = findings.hits.iter().map(|hit| page::Found {
+    let found = findings.hits.iter().map(|hit| page::HitRow {
         session: hit.session.to_string(),
         agent: &hit.agent,
         project: hit.project.as_deref(),
@@ -89,12 +93,12 @@ async fn look<S: Store>(
     } else {
         None
     };
-    let page = page::Search {
+    let page = page::SearchPage {
         query: words,
         found: found.collect(),
         more: findings.more || findings.hits.len() == limit,
         note,
-        chosen: &asked.query(),
+        chosen: &params.query(),
         choices,
     };
     Ok(html(&paint(&page)))

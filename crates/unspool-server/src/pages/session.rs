@@ -15,15 +15,15 @@ use unspool_engine::window::{Ask, Only, Position, Shown, Size, Wanted, window as
 use unspool_render::page;
 use unspool_store::store::{Store, StoredSession};
 
-use super::{Page, Trouble, html};
+use super::{ErrorPage, Page, html};
 use crate::App;
-use crate::api::{find, is_known};
+use crate::api::{etag_matches, find};
 use crate::problem::Problem;
-use crate::room::settle;
+use crate::session_hub::settle;
 
 /// Selects a window of the session; its end by default.
 #[derive(Debug, Default, Deserialize)]
-pub struct Asked {
+pub struct WindowParams {
     /// From this turn on.
     turn: Option<u32>,
     /// Around this part.
@@ -40,14 +40,14 @@ pub struct Asked {
     only: Option<String>,
 }
 
-fn refused(what: &'static str) -> Problem {
+fn bad_request(what: &'static str) -> Problem {
     Problem::new(StatusCode::BAD_REQUEST, what)
 }
 
-impl Asked {
+impl WindowParams {
     fn only(&self) -> Result<Option<Only>, Problem> {
-        let asked = self.only.as_deref().filter(|only| !only.is_empty());
-        asked.map(str::parse).transpose().map_err(refused)
+        let requested = self.only.as_deref().filter(|only| !only.is_empty());
+        requested.map(str::parse).transpose().map_err(bad_request)
     }
 
     async fn wanted<S: Store>(
@@ -55,8 +55,8 @@ impl Asked {
         app: &App<S>,
         stored: &StoredSession,
     ) -> Result<Wanted, Problem> {
-        let position = |text: &String| text.parse::<Position>().map_err(refused);
-        let one = |asked: &Option<String>| asked.as_ref().map(position).transpose();
+        let position = |text: &String| text.parse::<Position>().map_err(bad_request);
+        let one = |requested: &Option<String>| requested.as_ref().map(position).transpose();
         if let Some(part) = self.part.as_deref().and_then(|part| part.parse::<Id>().ok())
             && let Some((turn, place)) =
                 app.store.locate(stored.row, self.turn, PartId(part)).await?
@@ -77,10 +77,10 @@ impl Asked {
 async fn load<S: Store>(
     app: &App<S>,
     stored: &StoredSession,
-    asked: &Asked,
+    requested: &WindowParams,
 ) -> Result<Shown, Problem> {
-    let wanted = asked.wanted(app, stored).await?;
-    let (only, ended) = (asked.only()?, stored.summary.ended);
+    let wanted = requested.wanted(app, stored).await?;
+    let (only, ended) = (requested.only()?, stored.summary.ended);
     let settled = |turns: &mut [Turn]| settle(turns, ended);
     let size = match wanted {
         Wanted::Before(_) | Wanted::After(_) | Wanted::Inside(_) => Size::MORE,
@@ -96,19 +96,19 @@ async fn tasks<S: Store>(app: &App<S>, stored: &StoredSession) -> Result<Tasks, 
 }
 
 /// Paints a loaded window.
-fn lay<S: Store, T>(
+fn with_page<S: Store, T>(
     app: &App<S>,
     stored: &StoredSession,
     shown: &Shown,
     prompts: &[page::Prompt],
     tasks: &Tasks,
-    paint: impl FnOnce(&page::Session<'_>) -> T,
+    paint: impl FnOnce(&page::SessionPage<'_>) -> T,
 ) -> T {
-    paint(&page::Session {
+    paint(&page::SessionPage {
         summary: &stored.summary,
         prices: &app.prices,
         seq: stored.seq,
-        window: page::Window {
+        window: page::TranscriptWindow {
             turns: &shown.turns,
             earlier: shown.earlier.map(|position| position.to_string()),
             later: shown.later.map(|position| position.to_string()),
@@ -122,10 +122,10 @@ fn lay<S: Store, T>(
 pub async fn session<S: Store>(
     State(app): State<Arc<App<S>>>,
     Path(id): Path<String>,
-    Query(asked): Query<Asked>,
+    Query(requested): Query<WindowParams>,
 ) -> Page {
     let stored = find(&app, &id).await?;
-    let shown = load(&app, &stored, &asked).await?;
+    let shown = load(&app, &stored, &requested).await?;
     let prompts: Vec<page::Prompt> = app
         .store
         .prompts(stored.row)
@@ -138,8 +138,8 @@ pub async fn session<S: Store>(
             errors: prompt.errors,
         })
         .collect();
-    let choice = page::Choice { only: asked.only.as_deref() };
-    Ok(html(&lay(&app, &stored, &shown, &prompts, &tasks(&app, &stored).await?, |page| {
+    let choice = page::Choice { only: requested.only.as_deref() };
+    Ok(html(&with_page(&app, &stored, &shown, &prompts, &tasks(&app, &stored).await?, |page| {
         page::session(page, &choice)
     })))
 }
@@ -159,19 +159,19 @@ pub async fn tools<S: Store>(
 pub async fn window<S: Store>(
     State(app): State<Arc<App<S>>>,
     Path(id): Path<String>,
-    Query(asked): Query<Asked>,
+    Query(requested): Query<WindowParams>,
     headers: HeaderMap,
-) -> Result<Response, Trouble> {
+) -> Result<Response, ErrorPage> {
     let stored = find(&app, &id).await?;
-    let shown = load(&app, &stored, &asked).await?;
+    let shown = load(&app, &stored, &requested).await?;
     // Only a reload needs the tasks: a page that loads more turns has them.
-    let tasks = match asked.to.is_some() {
+    let tasks = match requested.to.is_some() {
         true => tasks(&app, &stored).await?,
         false => Tasks::default(),
     };
-    let (painted, version) = lay(&app, &stored, &shown, &[], &tasks, page::window);
+    let (painted, version) = with_page(&app, &stored, &shown, &[], &tasks, page::window);
     let tag = format!("W/\"{version}\"");
-    if is_known(&headers, &tag) {
+    if etag_matches(&headers, &tag) {
         return Ok((StatusCode::NOT_MODIFIED, [(ETAG, tag)]).into_response());
     }
     Ok(([(ETAG, tag)], html(&painted)).into_response())
@@ -180,7 +180,7 @@ pub async fn window<S: Store>(
 /// A sub-agent's session as a fragment, for the page of its parent.
 pub async fn inline<S: Store>(State(app): State<Arc<App<S>>>, Path(id): Path<String>) -> Page {
     let stored = find(&app, &id).await?;
-    let asked = Asked { turn: Some(0), ..Asked::default() };
-    let shown = load(&app, &stored, &asked).await?;
-    Ok(html(&lay(&app, &stored, &shown, &[], &Tasks::default(), page::inline)))
+    let requested = WindowParams { turn: Some(0), ..WindowParams::default() };
+    let shown = load(&app, &stored, &requested).await?;
+    Ok(html(&with_page(&app, &stored, &shown, &[], &Tasks::default(), page::inline)))
 }

@@ -9,32 +9,32 @@ use unspool_core::live::SILENCE;
 use unspool_core::present::activity::Activity;
 use unspool_core::session::SessionState;
 use unspool_engine::reader::activity;
-use unspool_render::page::{self, Choices, Offered};
-use unspool_store::facets::{Facets as Counted, FacetsRequest};
+use unspool_render::page::{self, FilterMenu, FilterOption};
+use unspool_store::facets::{Facets as FacetCounts, FacetsRequest};
 use unspool_store::search::SearchRequest;
 use unspool_store::store::{SessionFilter, Store, StoreError, StoredSession};
 
 use super::{Page, html, search, welcome};
 use crate::App;
-use crate::asked::{Asked, since, written};
+use crate::query_params::{ListParams, encode_cursor, since};
 
 /// Sessions per page.
-const LISTED: u64 = 200;
+const PAGE_SIZE: u64 = 200;
 /// Limits of the view by project.
-const OF_PROJECT: u64 = 5;
-const PROJECTS: usize = 40;
+const SESSIONS_PER_PROJECT: u64 = 5;
+const MAX_PROJECTS: usize = 40;
 /// Suggestions in the command palette.
-const SUGGESTED: usize = 8;
+const MAX_SUGGESTIONS: usize = 8;
 /// The values of the time filter.
-pub const TIMES: [&str; 3] = ["today", "7d", "30d"];
+pub const SINCE_OPTIONS: [&str; 3] = ["today", "7d", "30d"];
 
 /// A session and its current activity.
-struct Shown {
+struct ListedSession {
     stored: StoredSession,
     activity: Option<Activity>,
 }
 
-impl Shown {
+impl ListedSession {
     fn row(&self) -> page::Row<'_> {
         page::Row {
             summary: &self.stored.summary,
@@ -44,14 +44,14 @@ impl Shown {
     }
 }
 
-async fn dressed<S: Store>(
+async fn with_activity<S: Store>(
     app: &App<S>,
     found: Vec<StoredSession>,
-) -> Result<Vec<Shown>, StoreError> {
+) -> Result<Vec<ListedSession>, StoreError> {
     let mut shown = Vec::with_capacity(found.len());
     for stored in found {
         let activity = activity(&app.store, &stored).await?;
-        shown.push(Shown { stored, activity });
+        shown.push(ListedSession { stored, activity });
     }
     Ok(shown)
 }
@@ -62,7 +62,7 @@ async fn live<S: Store>(
     app: &App<S>,
     filter: &SessionFilter,
     now: Timestamp,
-) -> Result<Vec<Shown>, StoreError> {
+) -> Result<Vec<ListedSession>, StoreError> {
     let lately = (now - SILENCE).as_millisecond();
     let filter = SessionFilter {
         since: Some(filter.since.map_or(lately, |since| since.max(lately))),
@@ -72,46 +72,46 @@ async fn live<S: Store>(
     };
     let mut found = app.store.sessions(filter).await?;
     found.retain(|stored| stored.summary.session.state == SessionState::Live);
-    dressed(app, found).await
+    with_activity(app, found).await
 }
 
 pub async fn sessions<S: Store>(
     State(app): State<Arc<App<S>>>,
-    Query(asked): Query<Asked>,
+    Query(params): Query<ListParams>,
 ) -> Page {
-    if let Some(words) = asked.words() {
-        return search::search(&app, words, &asked).await;
+    if let Some(words) = params.words() {
+        return search::search(&app, words, &params).await;
     }
     let now = Timestamp::now();
-    let filter = asked.filter(now, LISTED);
-    let (counted, choices) = choices(&app, &filter, now).await?;
-    if counted.all == 0 {
+    let filter = params.filter(now, PAGE_SIZE);
+    let (facets, choices) = choices(&app, &filter, now).await?;
+    if facets.all == 0 {
         return Ok(html(&page::welcome(&welcome::page(&app))));
     }
-    let chosen = asked.query();
+    let chosen = params.query();
     let live = live(&app, &filter, now).await?;
     let mut projects = None;
     let mut listed = Vec::new();
     let mut next = None;
-    if asked.by_project() {
-        projects = Some(by_project(&app, &filter, &counted).await?);
+    if params.by_project() {
+        projects = Some(by_project(&app, &filter, &facets).await?);
     } else {
         let found = app.store.sessions(filter).await?;
-        next = behind(&found).map(|after| chosen.clone().with("after", Some(&after)).text());
+        next = next_cursor(&found).map(|after| chosen.clone().with("after", Some(&after)).text());
         listed = found;
         listed.retain(|stored| stored.summary.session.state != SessionState::Live);
     }
-    let listed = dressed(&app, listed).await?;
-    let shown = page::Sessions {
-        live: live.iter().map(Shown::row).collect(),
-        rows: listed.iter().map(Shown::row).collect(),
+    let listed = with_activity(&app, listed).await?;
+    let shown = page::SessionsPage {
+        live: live.iter().map(ListedSession::row).collect(),
+        rows: listed.iter().map(ListedSession::row).collect(),
         projects: projects.as_ref().map(|projects| {
             projects
                 .iter()
                 .map(|(path, sessions, rows)| page::Project {
                     path,
                     sessions: *sessions,
-                    rows: rows.iter().map(Shown::row).collect(),
+                    rows: rows.iter().map(ListedSession::row).collect(),
                 })
                 .collect()
         }),
@@ -119,69 +119,72 @@ pub async fn sessions<S: Store>(
         chosen: &chosen,
         choices: &choices,
         sum: page::Sum {
-            sessions: counted.sessions,
-            sub_agents: counted.sub_agents,
-            errors: counted.errors,
-            usage: counted.usage,
-            cost_usd: counted.cost_usd,
-            is_estimated: counted.is_estimated,
+            sessions: facets.sessions,
+            sub_agents: facets.sub_agents,
+            errors: facets.errors,
+            usage: facets.usage,
+            cost_usd: facets.cost_usd,
+            is_estimated: facets.is_estimated,
         },
         prices: &app.prices,
     };
     Ok(html(&page::sessions(&shown)))
 }
 
-type OfProject = (String, u64, Vec<Shown>);
+type ProjectSessions = (String, u64, Vec<ListedSession>);
 
 /// The newest sessions of the most recently active projects.
 async fn by_project<S: Store>(
     app: &App<S>,
     filter: &SessionFilter,
-    counted: &Counted,
-) -> Result<Vec<OfProject>, StoreError> {
-    let mut projects: Vec<_> = counted.projects.iter().collect();
+    facets: &FacetCounts,
+) -> Result<Vec<ProjectSessions>, StoreError> {
+    let mut projects: Vec<_> = facets.projects.iter().collect();
     projects.retain(|project| {
-        filter.project.as_ref().is_none_or(|asked| project.path.contains(asked.as_str()))
+        filter.project.as_ref().is_none_or(|params| project.path.contains(params.as_str()))
     });
     projects.sort_by_key(|project| std::cmp::Reverse(project.last));
     let mut found = Vec::new();
-    for project in projects.into_iter().take(PROJECTS) {
+    for project in projects.into_iter().take(MAX_PROJECTS) {
         let filter = SessionFilter {
             project: Some(project.path.clone()),
-            limit: Some(OF_PROJECT),
+            limit: Some(SESSIONS_PER_PROJECT),
             ..filter.clone()
         };
-        let rows = dressed(app, app.store.sessions(filter).await?).await?;
+        let rows = with_activity(app, app.store.sessions(filter).await?).await?;
         found.push((project.path.clone(), project.sessions, rows));
     }
     Ok(found)
 }
 
 /// The cursor after a full page.
-fn behind(found: &[StoredSession]) -> Option<String> {
-    let last = found.last().filter(|_| found.len() as u64 == LISTED)?;
+fn next_cursor(found: &[StoredSession]) -> Option<String> {
+    let last = found.last().filter(|_| found.len() as u64 == PAGE_SIZE)?;
     let started = last.summary.started.map(Timestamp::as_millisecond);
-    Some(written(&(started, last.summary.session.id)))
+    Some(encode_cursor(&(started, last.summary.session.id)))
 }
 
 /// The next rows, for an open page.
-pub async fn rows<S: Store>(State(app): State<Arc<App<S>>>, Query(asked): Query<Asked>) -> Page {
-    let filter = asked.filter(Timestamp::now(), LISTED);
+pub async fn rows<S: Store>(
+    State(app): State<Arc<App<S>>>,
+    Query(params): Query<ListParams>,
+) -> Page {
+    let filter = params.filter(Timestamp::now(), PAGE_SIZE);
     let before = filter.after.and_then(|(started, _)| Timestamp::from_millisecond(started?).ok());
     let found = app.store.sessions(filter).await?;
-    let next = behind(&found).map(|after| asked.query().with("after", Some(&after)).text());
-    let shown = dressed(&app, found).await?;
-    let rows: Vec<page::Row<'_>> = shown.iter().map(Shown::row).collect();
+    let next = next_cursor(&found).map(|after| params.query().with("after", Some(&after)).text());
+    let shown = with_activity(&app, found).await?;
+    let rows: Vec<page::Row<'_>> = shown.iter().map(ListedSession::row).collect();
     Ok(html(&page::more(&rows, &app.prices, before, next.as_deref())))
 }
 
 /// Sessions whose title matches the words typed so far; the newest ones without words.
-pub async fn suggested<S: Store>(
+pub async fn suggestions<S: Store>(
     State(app): State<Arc<App<S>>>,
-    Query(asked): Query<Asked>,
+    Query(params): Query<ListParams>,
 ) -> Page {
     let mut found = Vec::new();
-    if let Some(words) = asked.words() {
+    if let Some(words) = params.words() {
         let begun: Vec<String> = words
             .split(|c: char| !c.is_alphanumeric())
             .filter(|word| !word.is_empty())
@@ -189,14 +192,14 @@ pub async fn suggested<S: Store>(
             .collect();
         let request = SearchRequest {
             kind: Some("title".to_owned()),
-            limit: SUGGESTED,
+            limit: MAX_SUGGESTIONS,
             ..SearchRequest::new(&begun.join(" "))
         };
         for hit in app.store.search(request).await?.hits {
             found.extend(app.store.find(hit.session.to_string()).await?.pop());
         }
     } else {
-        let limit = Some(SUGGESTED as u64);
+        let limit = Some(MAX_SUGGESTIONS as u64);
         let newest = SessionFilter { limit, without_agents: true, ..SessionFilter::default() };
         found = app.store.sessions(newest).await?;
     }
@@ -212,44 +215,54 @@ async fn choices<S: Store>(
     app: &App<S>,
     filter: &SessionFilter,
     now: Timestamp,
-) -> Result<(Counted, Vec<Choices>), StoreError> {
+) -> Result<(FacetCounts, Vec<FilterMenu>), StoreError> {
     let request = FacetsRequest {
         filter: filter.clone(),
-        times: TIMES.iter().filter_map(|time| since(time, now)).collect(),
+        times: SINCE_OPTIONS.iter().filter_map(|time| since(time, now)).collect(),
         prices: app.prices.clone(),
     };
-    let counted = app.store.facets(request).await?;
-    let plain = |list: &[(String, u64)]| -> Vec<Offered> {
+    let facets = app.store.facets(request).await?;
+    let plain = |list: &[(String, u64)]| -> Vec<FilterOption> {
         list.iter()
-            .map(|(value, count)| Offered {
+            .map(|(value, count)| FilterOption {
                 value: value.clone(),
                 label: value.clone(),
                 count: Some(*count),
             })
             .collect()
     };
-    let times = TIMES.iter().zip(&counted.times).map(|(time, count)| Offered {
+    let times = SINCE_OPTIONS.iter().zip(&facets.times).map(|(time, count)| FilterOption {
         value: (*time).to_owned(),
         label: page::since_label(time),
         count: Some(*count),
     });
     let choices = vec![
-        Choices { name: "agent", label: "Agent", any: "All agents", list: plain(&counted.agents) },
-        Choices {
+        FilterMenu {
+            name: "agent",
+            label: "Agent",
+            any: "All agents",
+            list: plain(&facets.agents),
+        },
+        FilterMenu {
             name: "project",
             label: "Project",
             any: "All projects",
-            list: counted.projects.iter().map(project).collect(),
+            list: facets.projects.iter().map(project).collect(),
         },
-        Choices { name: "model", label: "Model", any: "All models", list: plain(&counted.models) },
-        Choices { name: "since", label: "Time", any: "Any time", list: times.collect() },
-        Choices { name: "tag", label: "Tag", any: "All tags", list: plain(&counted.tags) },
+        FilterMenu {
+            name: "model",
+            label: "Model",
+            any: "All models",
+            list: plain(&facets.models),
+        },
+        FilterMenu { name: "since", label: "Time", any: "Any time", list: times.collect() },
+        FilterMenu { name: "tag", label: "Tag", any: "All tags", list: plain(&facets.tags) },
     ];
-    Ok((counted, choices))
+    Ok((facets, choices))
 }
 
-fn project(project: &unspool_store::facets::ProjectFacet) -> Offered {
-    Offered {
+fn project(project: &unspool_store::facets::ProjectFacet) -> FilterOption {
+    FilterOption {
         value: project.path.clone(),
         label: project.path.clone(),
         count: Some(project.sessions),
@@ -257,27 +270,28 @@ fn project(project: &unspool_store::facets::ProjectFacet) -> Offered {
 }
 
 /// The filter menus without counts, for the search and stats pages.
-pub async fn plain_choices<S: Store>(app: &App<S>) -> Result<Vec<Choices>, StoreError> {
-    let counted = app.store.facets(FacetsRequest::default()).await?;
-    let bare = |value: &String| Offered { value: value.clone(), label: value.clone(), count: None };
-    let times = TIMES.iter().map(|time| Offered {
+pub async fn uncounted_filters<S: Store>(app: &App<S>) -> Result<Vec<FilterMenu>, StoreError> {
+    let facets = app.store.facets(FacetsRequest::default()).await?;
+    let bare =
+        |value: &String| FilterOption { value: value.clone(), label: value.clone(), count: None };
+    let times = SINCE_OPTIONS.iter().map(|time| FilterOption {
         value: (*time).to_owned(),
         label: page::since_label(time),
         count: None,
     });
     Ok(vec![
-        Choices {
+        FilterMenu {
             name: "agent",
             label: "Agent",
             any: "All agents",
-            list: counted.agents.iter().map(|(agent, _)| bare(agent)).collect(),
+            list: facets.agents.iter().map(|(agent, _)| bare(agent)).collect(),
         },
-        Choices {
+        FilterMenu {
             name: "project",
             label: "Project",
             any: "All projects",
-            list: counted.projects.iter().map(|project| bare(&project.path)).collect(),
+            list: facets.projects.iter().map(|project| bare(&project.path)).collect(),
         },
-        Choices { name: "since", label: "Time", any: "Any time", list: times.collect() },
+        FilterMenu { name: "since", label: "Time", any: "Any time", list: times.collect() },
     ])
 }

@@ -5,20 +5,23 @@ use std::sync::Arc;
 use axum::extract::{Query, State};
 use jiff::civil::Date;
 use jiff::{Timestamp, ToSpan};
-use unspool_render::page::{self, Bar};
+use unspool_render::page::{self, UsageBar};
 use unspool_store::stats::{CallLocation, GroupFigures, StatsRequest, UsageFigures};
 use unspool_store::store::Store;
 
-use super::sessions::plain_choices;
+use super::sessions::uncounted_filters;
 use super::{Page, html};
 use crate::App;
-use crate::asked::Asked;
+use crate::query_params::ListParams;
 
 /// More days than this are grouped by week, and more weeks by month.
-const MOST_BARS: usize = 120;
+const MAX_BARS: usize = 120;
 
-pub async fn stats<S: Store>(State(app): State<Arc<App<S>>>, Query(asked): Query<Asked>) -> Page {
-    let filter = asked.filter(Timestamp::now(), 0);
+pub async fn stats<S: Store>(
+    State(app): State<Arc<App<S>>>,
+    Query(params): Query<ListParams>,
+) -> Page {
+    let filter = params.filter(Timestamp::now(), 0);
     let request = StatsRequest {
         agent: filter.agent,
         project: filter.project,
@@ -27,11 +30,11 @@ pub async fn stats<S: Store>(State(app): State<Arc<App<S>>>, Query(asked): Query
         prices: app.prices.clone(),
     };
     let figures = app.store.stats(request).await?;
-    let choices = plain_choices(&app).await?;
-    let bars = |groups: &[GroupFigures]| groups.iter().map(bar).collect::<Vec<Bar>>();
-    let (stretches, stretch) = stretches(&figures.by_day);
+    let choices = uncounted_filters(&app).await?;
+    let bars = |groups: &[GroupFigures]| groups.iter().map(bar).collect::<Vec<UsageBar>>();
+    let (periods, period) = periods(&figures.by_day);
     let totals = &figures.totals;
-    let shown = page::Stats {
+    let shown = page::StatsPage {
         totals: page::Totals {
             sessions: totals.sessions,
             sub_agents: totals.sub_agents,
@@ -42,8 +45,8 @@ pub async fn stats<S: Store>(State(app): State<Arc<App<S>>>, Query(asked): Query
             reasoning_share: totals.reasoning_share,
         },
         spent: spent(&totals.usage),
-        stretches,
-        stretch,
+        periods,
+        period,
         days: bars(&figures.by_day),
         agents: bars(&figures.by_agent),
         models: bars(&figures.by_model),
@@ -51,7 +54,7 @@ pub async fn stats<S: Store>(State(app): State<Arc<App<S>>>, Query(asked): Query
         tools: figures
             .tools
             .into_iter()
-            .map(|tool| page::Tool {
+            .map(|tool| page::ToolStats {
                 name: tool.name,
                 calls: tool.calls,
                 failed: tool.failed,
@@ -64,7 +67,7 @@ pub async fn stats<S: Store>(State(app): State<Arc<App<S>>>, Query(asked): Query
         slowest: figures
             .slowest
             .into_iter()
-            .map(|call| page::Call {
+            .map(|call| page::SlowCall {
                 address: address(&call.place),
                 tool: call.tool,
                 what: call.what,
@@ -75,7 +78,7 @@ pub async fn stats<S: Store>(State(app): State<Arc<App<S>>>, Query(asked): Query
         failures: figures
             .failures
             .into_iter()
-            .map(|failure| page::Failure {
+            .map(|failure| page::FailureRow {
                 address: address(&failure.last),
                 tool: failure.tool,
                 error: failure.error,
@@ -83,7 +86,7 @@ pub async fn stats<S: Store>(State(app): State<Arc<App<S>>>, Query(asked): Query
                 sessions: failure.sessions,
             })
             .collect(),
-        chosen: &asked.query(),
+        chosen: &params.query(),
         choices: &choices,
     };
     Ok(html(&page::stats(&shown)))
@@ -102,8 +105,8 @@ fn spent(spent: &UsageFigures) -> page::Spent {
     }
 }
 
-fn bar(group: &GroupFigures) -> Bar {
-    Bar {
+fn bar(group: &GroupFigures) -> UsageBar {
+    UsageBar {
         name: group.name.clone(),
         sessions: group.sessions,
         turns: group.turns,
@@ -114,7 +117,7 @@ fn bar(group: &GroupFigures) -> Bar {
 
 /// One bar per day from the first to the last, empty days included; per week or month where there
 /// are too many days.
-fn stretches(days: &[GroupFigures]) -> (Vec<Bar>, &'static str) {
+fn periods(days: &[GroupFigures]) -> (Vec<UsageBar>, &'static str) {
     let dated: Vec<(Date, &GroupFigures)> = days
         .iter()
         .filter_map(|group| Some((group.name.as_deref()?.parse::<Date>().ok()?, group)))
@@ -123,9 +126,9 @@ fn stretches(days: &[GroupFigures]) -> (Vec<Bar>, &'static str) {
         return (Vec::new(), "day");
     };
     let span = first.until(*last).map_or(0, |span| span.get_days()).unsigned_abs() as usize + 1;
-    let (stretch, begin): (&str, fn(Date) -> Date) = if span <= MOST_BARS {
+    let (period, begin): (&str, fn(Date) -> Date) = if span <= MAX_BARS {
         ("day", |date| date)
-    } else if span <= MOST_BARS * 7 {
+    } else if span <= MAX_BARS * 7 {
         ("week", |date| {
             let back = i64::from(date.weekday().to_monday_zero_offset());
             date.checked_sub(back.days()).unwrap_or(date)
@@ -134,19 +137,19 @@ fn stretches(days: &[GroupFigures]) -> (Vec<Bar>, &'static str) {
         ("month", |date| date.first_of_month())
     };
     let next = |date: Date| {
-        let step = match stretch {
+        let step = match period {
             "day" => 1.day(),
             "week" => 7.days(),
             _ => 1.month(),
         };
         date.checked_add(step).ok()
     };
-    let mut bars: Vec<Bar> = Vec::new();
+    let mut bars: Vec<UsageBar> = Vec::new();
     let mut at = Some(begin(*first));
     let mut left = dated.as_slice();
     while let Some(date) = at.filter(|date| *date <= *last) {
-        let mut bar = Bar {
-            name: Some(if stretch == "month" {
+        let mut bar = UsageBar {
+            name: Some(if period == "month" {
                 date.strftime("%B %Y").to_string()
             } else {
                 date.strftime("%-d %b %Y").to_string()
@@ -171,7 +174,7 @@ fn stretches(days: &[GroupFigures]) -> (Vec<Bar>, &'static str) {
         bars.push(bar);
         at = next(date);
     }
-    (bars, stretch)
+    (bars, period)
 }
 
 fn add(sum: Option<f64>, one: Option<f64>) -> Option<f64> {
@@ -193,24 +196,24 @@ mod tests {
         GroupFigures { name: Some(day.to_owned()), turns: 1, usage, ..GroupFigures::default() }
     }
 
-    fn told(days: &[GroupFigures]) -> (&'static str, Vec<(String, u64)>) {
-        let (bars, stretch) = stretches(days);
-        let told =
+    fn labelled(days: &[GroupFigures]) -> (&'static str, Vec<(String, u64)>) {
+        let (bars, period) = periods(days);
+        let labelled =
             bars.into_iter().map(|bar| (bar.name.unwrap_or_default(), bar.spent.tokens.input));
-        (stretch, told.collect())
+        (period, labelled.collect())
     }
 
     #[test]
     fn days_on_which_nothing_was_done_are_days_too() {
-        let (stretch, bars) =
-            told(&[on("2026-02-27", 5), on("2026-03-01", 7), GroupFigures::default()]);
-        assert_eq!(stretch, "day");
+        let (period, bars) =
+            labelled(&[on("2026-02-27", 5), on("2026-03-01", 7), GroupFigures::default()]);
+        assert_eq!(period, "day");
         let named = |name: &str, count| (name.to_owned(), count);
         assert_eq!(
             bars,
             [named("27 Feb 2026", 5), named("28 Feb 2026", 0), named("1 Mar 2026", 7)]
         );
-        assert!(told(&[]).1.is_empty() && told(&[GroupFigures::default()]).1.is_empty());
+        assert!(labelled(&[]).1.is_empty() && labelled(&[GroupFigures::default()]).1.is_empty());
     }
 
     #[test]
@@ -218,12 +221,12 @@ mod tests {
         // A Wednesday, the Sunday of its week, the Monday after it.
         let days =
             [on("2026-01-07", 1), on("2026-01-11", 2), on("2026-01-12", 4), on("2026-07-01", 8)];
-        let (stretch, bars) = told(&days);
-        assert_eq!((stretch, bars.len()), ("week", 26));
+        let (period, bars) = labelled(&days);
+        assert_eq!((period, bars.len()), ("week", 26));
         assert_eq!(bars[0], ("5 Jan 2026".to_owned(), 3));
         assert_eq!(bars[1], ("12 Jan 2026".to_owned(), 4));
-        let (stretch, bars) = told(&[on("2020-01-31", 1), on("2026-07-01", 8)]);
-        assert_eq!((stretch, bars.len()), ("month", 79));
+        let (period, bars) = labelled(&[on("2020-01-31", 1), on("2026-07-01", 8)]);
+        assert_eq!((period, bars.len()), ("month", 79));
         assert_eq!(bars.iter().map(|(_, count)| count).sum::<u64>(), 9, "nothing is lost");
     }
 }

@@ -12,15 +12,15 @@ use unspool_store::store::Store;
 
 use super::{Page, html};
 use crate::App;
-use crate::api::{Answer, exported, find};
+use crate::api::{ApiResponse, export_response, find};
 use crate::problem::Problem;
 
 /// Steps drawn on one page.
-const STEPS: usize = 2000;
+const MAX_STEPS: usize = 2000;
 
 /// Where the picture starts.
 #[derive(Debug, Default, Deserialize)]
-pub struct Asked {
+pub struct FlowParams {
     turn: Option<u32>,
     step: Option<usize>,
 }
@@ -28,17 +28,17 @@ pub struct Asked {
 pub async fn thoughtflow<S: Store>(
     State(app): State<Arc<App<S>>>,
     Path(id): Path<String>,
-    Query(asked): Query<Asked>,
+    Query(params): Query<FlowParams>,
 ) -> Page {
     let stored = find(&app, &id).await?;
-    let (turn, step) = (asked.turn.unwrap_or(0), asked.step.unwrap_or(0));
+    let (turn, step) = (params.turn.unwrap_or(0), params.step.unwrap_or(0));
     let drawing = tokio::task::spawn_blocking(move || {
-        let stretch = export::runs(&app.store, &stored, turn, step, STEPS)?;
+        let window = export::runs(&app.store, &stored, turn, step, MAX_STEPS)?;
         let flow = page::Flow {
             summary: &stored.summary,
-            runs: &stretch.runs,
+            runs: &window.runs,
             earlier: turn > 0 || step > 0,
-            later: stretch.later,
+            later: window.later,
         };
         Ok::<_, export::ExportError>(html(&page::thoughtflow(&flow)))
     });
@@ -51,10 +51,10 @@ pub async fn thoughtflow<S: Store>(
 pub async fn artifact<S: Store>(
     State(app): State<Arc<App<S>>>,
     Path(file): Path<String>,
-) -> Result<Answer, Problem> {
+) -> Result<ApiResponse, Problem> {
     let nothing = || {
         let what = format!("no file {file}; available are <session>.json and <session>.d2");
-        Problem::missing(what)
+        Problem::not_found(what)
     };
     let (id, form) = file.rsplit_once('.').ok_or_else(nothing)?;
     let form = match form {
@@ -69,5 +69,5 @@ pub async fn artifact<S: Store>(
     let options = Options { prices: app.prices.clone(), ..Options::default() };
     let stored = find(&app, id).await?;
     let rules = Some(app.rules.clone());
-    Ok(exported(&app, stored, projection, options, rules))
+    Ok(export_response(&app, stored, projection, options, rules))
 }

@@ -9,7 +9,7 @@ use axum::http::HeaderMap;
 use axum::http::StatusCode;
 use axum::http::header::ACCEPT;
 use axum::response::{IntoResponse, Response};
-use unspool_render::page::{self, Demo, Looked, Welcome};
+use unspool_render::page::{self, Demo, SearchedFolder, WelcomePage};
 use unspool_store::store::Store;
 
 use super::html;
@@ -22,16 +22,16 @@ pub type OpenDemo =
 
 /// What the binary provides for the empty-archive page: the searched folders, and how to open the
 /// demo. The demo has its own archive, port and token, so it never mixes with this archive.
-pub struct Guide {
-    pub looked: Box<dyn Fn() -> Vec<Looked> + Send + Sync>,
+pub struct Onboarding {
+    pub looked: Box<dyn Fn() -> Vec<SearchedFolder> + Send + Sync>,
     pub demo: Option<OpenDemo>,
 }
 
-pub fn page<S: Store>(app: &App<S>) -> Welcome {
-    let guide = app.guide.get();
-    let demo = guide.is_some_and(|guide| guide.demo.is_some());
-    Welcome {
-        looked: guide.map(|guide| (guide.looked)()).unwrap_or_default(),
+pub fn page<S: Store>(app: &App<S>) -> WelcomePage {
+    let onboarding = app.onboarding.get();
+    let demo = onboarding.is_some_and(|onboarding| onboarding.demo.is_some());
+    WelcomePage {
+        looked: onboarding.map(|onboarding| (onboarding.looked)()).unwrap_or_default(),
         demo: if demo { Demo::Offered } else { Demo::None },
     }
 }
@@ -39,7 +39,7 @@ pub fn page<S: Store>(app: &App<S>) -> Welcome {
 /// Opens the demo. Scripts receive its URL as JSON. Without scripts the browser gets a page with a
 /// link, since `form-action` forbids a redirect to another origin.
 pub async fn demo<S: Store>(State(app): State<Arc<App<S>>>, headers: HeaderMap) -> Response {
-    let Some(open) = app.guide.get().and_then(|guide| guide.demo.as_ref()) else {
+    let Some(open) = app.onboarding.get().and_then(|onboarding| onboarding.demo.as_ref()) else {
         return Problem::new(StatusCode::NOT_FOUND, "no demo is available here").into_response();
     };
     let wants_json = headers

@@ -151,7 +151,7 @@ fn every_part_of_every_fixture_comes_back() {
     // Law 4
     let mut parts = 0;
     for (name, script) in fixtures() {
-        for turn in writer(script).builder.rows().turns {
+        for turn in fold(script).mirror.rows().turns {
             for part in turn.parts {
                 assert!(there_and_back(&part) == part, "{name}: {}", part.id);
                 parts += 1;

@@ -12,7 +12,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use unspool_core::id::SessionId;
 use unspool_core::redact::{RedactionReport, Rules};
 use unspool_engine::export;
-use unspool_render::project::{ALL, Options, Projection, Sdk, Way};
+use unspool_render::project::{ALL, Options, Projection, Sdk, WriteMethod};
 use unspool_store::blocking::block_on;
 use unspool_store::sqlite::Sqlite;
 use unspool_store::store::{SessionFilter, Store, StoredSession};
@@ -79,7 +79,7 @@ impl Export {
             replaced: Vec::new(),
         };
         if self.dry_run {
-            if matches!(self.to.way, Way::Stored) {
+            if matches!(self.to.method, WriteMethod::Stored) {
                 let name = self.to.name;
                 bail!("{name} is the lossless format: nothing of it is replaced");
             }
@@ -88,7 +88,8 @@ impl Export {
         }
         // Only JSON lines can be concatenated; other formats are one file per session. --all always
         // writes a folder, even if there is only one session today.
-        let together = matches!(self.to.way, Way::Stored) || sessions.len() == 1 && !self.all;
+        let together =
+            matches!(self.to.method, WriteMethod::Stored) || sessions.len() == 1 && !self.all;
         match self.output {
             Some(path) if together && !path.is_dir() => {
                 writing.file(&path, &sessions)?;

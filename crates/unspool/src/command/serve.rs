@@ -1,7 +1,7 @@
 //! `unspool serve`: the web application over this machine's archive.
 
 mod demo;
-mod guide;
+mod onboarding;
 mod password;
 mod secret;
 
@@ -14,7 +14,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use tokio::net::TcpListener;
 use unspool_engine::lock::DataFolder;
-use unspool_server::{App, Door, News};
+use unspool_server::{App, Auth, Update};
 use unspool_store::sqlite::Sqlite;
 
 use crate::archive::Archive;
@@ -79,13 +79,13 @@ impl Serve {
     }
 
     /// True if other machines can connect.
-    fn is_elsewhere(&self) -> bool {
+    fn is_remote(&self) -> bool {
         self.listen.is_some_and(|address| !address.is_loopback()) || !self.name.is_empty()
     }
 
     /// The password hash, if a password is needed.
     fn password(&self, folder: &DataFolder) -> Result<Option<String>> {
-        if !self.is_elsewhere() {
+        if !self.is_remote() {
             return Ok(None);
         }
         match password::kept(folder)? {
@@ -102,21 +102,21 @@ impl Serve {
         let at = listener.local_addr()?;
         let token = secret::token(&keeper.folder()?)?;
         let here = password.is_none();
-        let door = match password {
-            None => Door::new(token, at.port()),
+        let auth = match password {
+            None => Auth::new(token, at.port()),
             Some(password) => {
                 warn(at);
-                Door::elsewhere(token, at, self.name, password)
+                Auth::remote(token, at, self.name, password)
             }
         };
-        let address = door.address();
-        let app = App::new(keeper.read()?, config::prices()?, config::redaction()?, door);
+        let address = auth.address();
+        let app = App::new(keeper.read()?, config::prices()?, config::redaction()?, auth);
         if !self.demo {
             let folder = keeper.folder()?;
-            app.guide(guide::guide(folder.path(), keeper.environment(), here));
+            app.onboarding(onboarding::onboarding(folder.path(), keeper.environment(), here));
         }
         let drawings = keeper.folder()?.path().join("thoughtflow");
-        tokio::spawn(unspool_server::artifacts::keep(app.clone(), drawings));
+        tokio::spawn(unspool_server::artifacts::run(app.clone(), drawings));
         keep(keeper, &app);
         writeln!(io::stdout(), "{address}")?;
         io::stdout().flush()?;
@@ -131,8 +131,8 @@ impl Serve {
 fn keep(keeper: Keeper, app: &Arc<App<Sqlite>>) {
     let app = Arc::clone(app);
     keeper.keep(move |heard| match heard {
-        Heard::Written(published) => app.tell(News::written(published)),
-        Heard::Missed => app.tell(News::Missed),
+        Heard::Written(published) => app.publish(Update::written(published)),
+        Heard::Missed => app.publish(Update::Missed),
         Heard::Failed(error) => eprintln!("unspool: {error:#}"),
     });
 }

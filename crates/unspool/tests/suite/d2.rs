@@ -4,7 +4,7 @@
 mod grammar;
 
 use unspool_render::project::d2::draw_document;
-use unspool_render::project::thoughtflow::{BEHIND, Document, TITLE};
+use unspool_render::project::thoughtflow::{Document, MAX_TITLE_CHARS, MAX_TOOLTIP_CHARS};
 
 use crate::case::all_cases;
 use crate::thoughtflow::{export, transcripts};
@@ -33,10 +33,13 @@ fn held(document: &Document, text: &str) -> Result<Map, String> {
         for shape in shapes.values() {
             // R-002-25
             let title = shape.text.as_deref().unwrap();
-            assert!(title.contains("all runs") || title.chars().count() <= TITLE + 8, "{title}");
+            assert!(
+                title.contains("all runs") || title.chars().count() <= MAX_TITLE_CHARS + 8,
+                "{title}"
+            );
             let tooltip = shape.map.as_ref().and_then(|map| map.bare("tooltip"));
             let tooltip = tooltip.and_then(|tooltip| tooltip.text.as_deref()).unwrap_or_default();
-            assert!(tooltip.chars().count() < 8 * BEHIND);
+            assert!(tooltip.chars().count() < 8 * MAX_TOOLTIP_CHARS);
         }
         // R-002-24
         let plain = |id: &str| !id.is_empty() && id.chars().all(|c| c.is_ascii_alphanumeric());

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use unspool_render::project::{ALL, Way};
+use unspool_render::project::{ALL, WriteMethod};
 
 use crate::case::{all_cases, assert_none, root};
 use crate::projections_trace::shelf::{Shelf, told};
@@ -51,7 +51,8 @@ fn first_line_that_differs(expected: &str, found: &str) -> String {
 #[test]
 fn projections_are_as_they_were() {
     let bless = std::env::var_os("UNSPOOL_BLESS").is_some();
-    let forms: Vec<_> = ALL.iter().filter(|form| matches!(form.way, Way::Told(_))).collect();
+    let forms: Vec<_> =
+        ALL.iter().filter(|form| matches!(form.method, WriteMethod::Projected(_))).collect();
     let mut wrong = Vec::new();
     let mut wanted = BTreeSet::new();
     for case in all_cases() {

@@ -7,7 +7,7 @@ use unspool_core::lines::{LineOptions, layout};
 use unspool_core::part::{Body, Part, Text};
 use unspool_core::session::Transcript;
 use unspool_core::{plain, present};
-use unspool_render::project::{self, ALL, Options, Projection, Sdk, Story, Way};
+use unspool_render::project::{self, ALL, Options, Projection, Sdk, SessionStream, WriteMethod};
 
 use crate::case::{all_cases, assert_none, captures, fold_in, name, root, told_sessions};
 
@@ -17,14 +17,16 @@ const SHORT: [&str; 3] = ["d2", "atif", "otel"];
 const TYPESET: [&str; 3] = ["markdown", "html", "text"];
 
 pub fn projected(projection: &Projection, transcript: &Transcript, options: &Options) -> String {
-    let Way::Told(tell) = projection.way else { panic!("{} is stored", projection.name) };
+    let WriteMethod::Projected(tell) = projection.method else {
+        panic!("{} is stored", projection.name)
+    };
     let mut out = Vec::new();
-    tell(Story::of(transcript), options, &mut out).unwrap();
+    tell(SessionStream::of(transcript), options, &mut out).unwrap();
     String::from_utf8(out).unwrap()
 }
 
 fn told() -> impl Iterator<Item = &'static Projection> {
-    ALL.iter().filter(|projection| matches!(projection.way, Way::Told(_)))
+    ALL.iter().filter(|projection| matches!(projection.method, WriteMethod::Projected(_)))
 }
 
 fn letters(text: &str) -> String {

@@ -19,7 +19,7 @@ use unspool_core::redact::Rules;
 use unspool_engine::reader::{Answer, Growth, Wish, answer};
 use unspool_engine::request::Request;
 use unspool_engine::window::{Only, Position, Size, Wanted};
-use unspool_server::{App, Door, News};
+use unspool_server::{App, Auth, Update};
 use unspool_store::blocking::block_on;
 use unspool_store::recorder::ChangeSet;
 use unspool_store::sqlite::Sqlite;
@@ -419,8 +419,8 @@ fn who_does_not_listen_is_told_that_something_was_missed() {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
     let at = listener.local_addr().unwrap();
-    let door = Door::new("token".to_owned(), at.port());
-    let app = App::new(archive, Prices::with(BTreeMap::new()), Rules::standard(), door);
+    let auth = Auth::new("token".to_owned(), at.port());
+    let app = App::new(archive, Prices::with(BTreeMap::new()), Rules::standard(), auth);
     runtime.spawn(unspool_server::serve(Arc::clone(&app), listener, std::future::pending()));
     let stream = TcpStream::connect(at).unwrap();
     stream.set_read_timeout(Some(DEADLINE)).unwrap();
@@ -433,7 +433,7 @@ fn who_does_not_listen_is_told_that_something_was_missed() {
     let id = hear(&mut socket)["answer"]["list"]["sessions"][0]["id"].take();
     let session = SessionId(id.as_str().unwrap().parse().unwrap());
     let tell = || {
-        app.tell(News::written(ChangeSet {
+        app.publish(Update::written(ChangeSet {
             session,
             agent: String::new(),
             agent_session_id: String::new(),

@@ -291,7 +291,7 @@ fn streams_of_messages_come_back_as_the_messages_do() {
                 for sdk in [Sdk::Common, Sdk::Seven] {
                     let message = uimessage::reply(&transcript.session, turn, sdk);
                     let document = serde_json::to_string(&[&message]).unwrap();
-                    let chunks = stream::whole(message, sdk);
+                    let chunks = stream::encode_whole(message, sdk);
                     let mut events: String = chunks.iter().map(stream::Chunk::event).collect();
                     events.push_str(stream::DONE);
                     let kept = returned(&document, "chat.json");

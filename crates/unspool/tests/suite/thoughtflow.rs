@@ -9,7 +9,7 @@ use unspool_core::json::mended;
 use unspool_core::part::{Body, Tool};
 use unspool_core::session::{Transcript, Turn};
 use unspool_render::project::thoughtflow::{Conversation, Document, FlowStep, Label};
-use unspool_render::project::{Options, Projection, Story, Way};
+use unspool_render::project::{Options, Projection, SessionStream, WriteMethod};
 
 use crate::case::{all_cases, assert_none, captures, fold_in, root, told_sessions};
 use crate::home::Machine;
@@ -17,9 +17,9 @@ use crate::served::Server;
 
 pub fn export(name: &str, transcript: &Transcript) -> String {
     let projection = Projection::named(name).unwrap();
-    let Way::Told(tell) = projection.way else { panic!("{name} is told") };
+    let WriteMethod::Projected(tell) = projection.method else { panic!("{name} is told") };
     let mut out = Vec::new();
-    tell(Story::of(transcript), &Options::default(), &mut out).unwrap();
+    tell(SessionStream::of(transcript), &Options::default(), &mut out).unwrap();
     String::from_utf8(out).unwrap()
 }
 

@@ -12,7 +12,7 @@ use unspool_core::session::{SessionState, Transcript};
 use unspool_core::summary::{Completeness, Summary};
 use unspool_render::flow::FlowRun;
 use unspool_render::page;
-use unspool_render::project::Story;
+use unspool_render::project::SessionStream;
 use unspool_render::project::thoughtflow::Flow;
 use unspool_render::url_query::UrlQuery;
 
@@ -225,11 +225,11 @@ fn render(transcript: &Transcript) -> String {
     let turns: Vec<_> = transcript.turns.iter().map(|turn| present::turn(turn, &options)).collect();
     let prices = Prices::listed();
     let tasks: Tasks = transcript.turns.iter().flat_map(|turn| &turn.parts).collect();
-    let page = page::Session {
+    let page = page::SessionPage {
         summary: &summary,
         prices: &prices,
         seq: 0,
-        window: page::Window { turns: &turns, earlier: None, later: None, prompts: &[] },
+        window: page::TranscriptWindow { turns: &turns, earlier: None, later: None, prompts: &[] },
         resume: None,
         tasks: &tasks,
     };
@@ -270,7 +270,7 @@ fn check(html: &str, whose: &str) {
 /// The flow page of a session's runs.
 fn drawn(transcript: &Transcript) -> String {
     let summary = transcript.summary(Completeness::Full, &[]);
-    let document = Flow::new(Story::of(transcript)).document().unwrap();
+    let document = Flow::new(SessionStream::of(transcript)).document().unwrap();
     let numbered = transcript.turns.iter().zip(document.conversations);
     let runs: Vec<FlowRun> = numbered
         .map(|(turn, conversation)| FlowRun { number: turn.number, conversation, before: 0 })
@@ -368,10 +368,10 @@ fn attacked_query() -> UrlQuery {
         .fold(UrlQuery::default(), |query, name| query.with(name, Some(&attacks)))
 }
 
-fn attacked_choices() -> Vec<page::Choices> {
+fn attacked_choices() -> Vec<page::FilterMenu> {
     let value = ATTACKS.concat();
-    let list = vec![page::Offered { label: value.clone(), value, count: Some(3) }];
-    vec![page::Choices { name: "agent", label: "Agent", any: "All agents", list }]
+    let list = vec![page::FilterOption { label: value.clone(), value, count: Some(3) }];
+    vec![page::FilterMenu { name: "agent", label: "Agent", any: "All agents", list }]
 }
 
 #[test]
@@ -385,7 +385,7 @@ fn law_8_no_attack_becomes_markup_in_a_list() {
     let question = ATTACKS.concat();
     let row = |summary, activity| page::Row { summary, sub_agent: true, activity };
     let (chosen, choices) = (attacked_query(), attacked_choices());
-    let list = page::Sessions {
+    let list = page::SessionsPage {
         live: vec![row(&first, Some(Activity::Waiting { question: question.clone() }))],
         rows: vec![row(&second, Some(Activity::Working { what: question.clone() }))],
         projects: None,
@@ -400,7 +400,7 @@ fn law_8_no_attack_becomes_markup_in_a_list() {
     assert!(html.contains("Waits for an answer") && html.contains("&lt;img src=x onerror"));
     let rows = vec![row(&third, None)];
     let projects = Some(vec![page::Project { path: &question, sessions: 9, rows }]);
-    let by = page::Sessions { live: Vec::new(), rows: Vec::new(), projects, ..list };
+    let by = page::SessionsPage { live: Vec::new(), rows: Vec::new(), projects, ..list };
     check(&page::sessions(&by).into_string(), "projects");
     check(&page::suggestions(&[row(&third, None)]).into_string(), "suggestions");
 }
@@ -409,7 +409,7 @@ fn law_8_no_attack_becomes_markup_in_a_list() {
 fn law_8_no_attack_becomes_markup_in_a_search() {
     let text = ATTACKS.concat();
     let (chosen, choices) = (attacked_query(), attacked_choices());
-    let hit = || page::Found {
+    let hit = || page::HitRow {
         session: SessionId::of("codex", "x").to_string(),
         agent: &text,
         project: Some(&text),
@@ -423,7 +423,7 @@ fn law_8_no_attack_becomes_markup_in_a_search() {
         ranges: &[0..7, 8..12],
     };
     for found in [vec![hit()], Vec::new()] {
-        let page = page::Search {
+        let page = page::SearchPage {
             query: &text,
             found,
             more: true,
@@ -441,18 +441,18 @@ fn law_8_no_attack_becomes_markup_in_figures() {
     let (chosen, choices) = (attacked_query(), attacked_choices());
     let bars = || {
         let spent = page::Spent { estimated_usd: Some(1.0), ..page::Spent::default() };
-        vec![page::Bar { name: Some(text.clone()), sessions: 1, turns: 1, steps: 1, spent }]
+        vec![page::UsageBar { name: Some(text.clone()), sessions: 1, turns: 1, steps: 1, spent }]
     };
-    let stats = page::Stats {
+    let stats = page::StatsPage {
         totals: page::Totals { sessions: 1, ..page::Totals::default() },
         spent: page::Spent::default(),
-        stretches: bars(),
-        stretch: "day",
+        periods: bars(),
+        period: "day",
         days: bars(),
         agents: bars(),
         models: bars(),
         projects: bars(),
-        tools: vec![page::Tool {
+        tools: vec![page::ToolStats {
             name: text.clone(),
             calls: 1,
             failed: 1,
@@ -461,14 +461,14 @@ fn law_8_no_attack_becomes_markup_in_figures() {
             p95_ms: None,
             total_ms: 1,
         }],
-        slowest: vec![page::Call {
+        slowest: vec![page::SlowCall {
             tool: text.clone(),
             what: text.clone(),
             duration_ms: 1,
             address: "/s/x".to_owned(),
             title: text.clone(),
         }],
-        failures: vec![page::Failure {
+        failures: vec![page::FailureRow {
             tool: text.clone(),
             error: text.clone(),
             count: 3,
@@ -479,8 +479,8 @@ fn law_8_no_attack_becomes_markup_in_figures() {
         choices: &choices,
     };
     check(&page::stats(&stats).into_string(), "stats");
-    let looked = page::Looked { agent: text.clone(), folder: text.clone(), exists: true };
-    let welcome = page::Welcome { looked: vec![looked], demo: page::Demo::Offered };
+    let looked = page::SearchedFolder { agent: text.clone(), folder: text.clone(), exists: true };
+    let welcome = page::WelcomePage { looked: vec![looked], demo: page::Demo::Offered };
     check(&page::welcome(&welcome).into_string(), "welcome");
 }
 

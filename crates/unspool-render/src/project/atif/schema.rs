@@ -28,7 +28,7 @@ pub struct Step {
     pub is_copied_context: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub llm_call_count: Option<u64>,
-    pub extra: Own,
+    pub extra: UnspoolExtra,
     /// For the sums.
     #[serde(skip)]
     pub usage: Usage,
@@ -48,14 +48,14 @@ impl Step {
             metrics: None,
             is_copied_context: None,
             llm_call_count: None,
-            extra: Own { unspool: extra },
+            extra: UnspoolExtra { unspool: extra },
             usage: Usage::default(),
         }
     }
 }
 
 #[derive(Serialize)]
-pub struct Own {
+pub struct UnspoolExtra {
     pub unspool: Extra,
 }
 
@@ -134,7 +134,7 @@ impl Metrics {
             prompt_tokens: prompt_tokens(usage),
             completion_tokens: usage.output,
             cached_tokens: usage.cache_read,
-            extra: beside(usage, estimated),
+            extra: extra_metrics(usage, estimated),
         })
     }
 }
@@ -156,7 +156,7 @@ pub struct FinalMetrics {
 
 /// Counts that the format has no field for, and the estimated cost: an estimate must not appear as
 /// a reported cost.
-pub fn beside(usage: Usage, estimated: Option<f64>) -> Option<Value> {
+pub fn extra_metrics(usage: Usage, estimated: Option<f64>) -> Option<Value> {
     let mut own = Map::new();
     if usage.cache_write > 0 {
         own.insert("cache_write_tokens".to_owned(), json!(usage.cache_write));

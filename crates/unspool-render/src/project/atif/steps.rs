@@ -13,17 +13,17 @@ use unspool_core::price::{Prices, Spending};
 use unspool_core::session::{Session, Turn};
 
 use super::schema::{Extra, Metrics, Reference, Step, ToolCall, ToolResult};
-use crate::project::calls::{self, Call, asker, began, calls, document};
+use crate::project::calls::{self, ModelCall, calls, document, prompt_role, start_time};
 
 /// Separates the texts, or the reasoning parts, of one step.
-const BETWEEN: &str = "\n\n";
+const SEPARATOR: &str = "\n\n";
 
 /// The ids of the sub-agents in a turn.
 pub fn agent_ids(turn: &Turn) -> impl Iterator<Item = &str> {
-    let told = turn.parts.iter().filter_map(|part| {
+    let recorded = turn.parts.iter().filter_map(|part| {
         if let Body::Agent(agents) = &part.body { Some(&agents.agents) } else { None }
     });
-    told.flatten().map(|agent| agent.id.as_str())
+    recorded.flatten().map(|agent| agent.id.as_str())
 }
 
 /// The steps of a turn, not yet numbered. `held` are the sub-agents whose trajectories can be
@@ -34,13 +34,13 @@ pub fn of_turn(
     held: &FxHashSet<String>,
     prices: &Prices,
 ) -> Vec<Step> {
-    let mut telling = Telling { session, turn, held, prices, steps: Vec::new(), open: None };
-    telling.asked();
+    let mut builder = StepBuilder { session, turn, held, prices, steps: Vec::new(), open: None };
+    builder.push_prompt();
     for call in calls(turn) {
-        telling.call(&call);
+        builder.call(&call);
     }
-    telling.close();
-    let mut steps = telling.steps;
+    builder.close();
+    let mut steps = builder.steps;
     if let Some(first) = steps.first_mut() {
         first.extra.unspool.trigger = Some(turn.trigger.name());
         first.extra.unspool.turn_state = Some(turn.state.name());
@@ -48,7 +48,7 @@ pub fn of_turn(
     steps
 }
 
-struct Telling<'a> {
+struct StepBuilder<'a> {
     session: &'a Session,
     turn: &'a Turn,
     held: &'a FxHashSet<String>,
@@ -58,22 +58,22 @@ struct Telling<'a> {
     open: Option<Step>,
 }
 
-impl Telling<'_> {
+impl StepBuilder<'_> {
     fn step(&self, source: &'static str, at: Option<Timestamp>) -> Step {
         let turn = self.turn;
         let extra =
             Extra { turn: Some(turn.number), abandoned: turn.abandoned, ..Extra::default() };
         let mut step = Step::new(source, String::new(), extra);
-        step.timestamp = at.and_then(told_time);
+        step.timestamp = at.and_then(format_time);
         step.is_copied_context = turn.inherited.then_some(true);
         step
     }
 
-    fn asked(&mut self) {
+    fn push_prompt(&mut self) {
         if self.turn.user.is_empty() {
             return;
         }
-        let mut step = self.step(asker(self.session, self.turn), self.turn.started);
+        let mut step = self.step(prompt_role(self.session, self.turn), self.turn.started);
         step.extra.unspool.prompt = true;
         for body in &self.turn.user {
             // A turn started by a background report has only that notice as its prompt.
@@ -93,78 +93,90 @@ impl Telling<'_> {
         self.steps.extend(self.open.take());
     }
 
-    fn call(&mut self, call: &Call<'_>) {
+    fn call(&mut self, call: &ModelCall<'_>) {
         self.close();
         let mut begun = call.continues;
         let used = call.step.is_some_and(|step| step.usage != Default::default());
         if used && !begun {
-            self.begin(call, &mut begun, call.parts.first().copied());
+            self.agent_step(call, &mut begun, call.parts.first().copied());
         }
         for part in &call.parts {
             match &part.body {
-                Body::Text(text) => self.begin(call, &mut begun, Some(part)).say(&part.body, text),
-                Body::Reasoning(thought) => self.begin(call, &mut begun, Some(part)).think(thought),
+                Body::Text(text) => {
+                    self.agent_step(call, &mut begun, Some(part)).push_text(&part.body, text)
+                }
+                Body::Reasoning(thought) => {
+                    self.agent_step(call, &mut begun, Some(part)).push_reasoning(thought)
+                }
                 Body::Tool(tool) => {
-                    let result = calls::told(self.session, tool);
+                    let result = calls::model_output(self.session, tool);
                     let id = calls::call_id(part, tool);
-                    self.begin(call, &mut begun, Some(part)).act(&id, tool, result);
+                    self.agent_step(call, &mut begun, Some(part)).push_tool_call(&id, tool, result);
                 }
                 Body::Agent(agents) => self.delegate(part, agents),
-                Body::Interjection(said) => self.happen("user", part, &said.text),
-                Body::Compaction(compaction) => self.happen("system", part, &compaction.summary),
-                Body::ContextInfo(info) => self.happen("system", part, &info.text),
-                Body::SkillLoad(skill) => self.happen("system", part, &skill.text),
-                Body::Notice(notice) => self.happen("system", part, &notice.text),
-                Body::Error(failure) => self.happen("system", part, &failure.text),
+                Body::Interjection(said) => self.push_event("user", part, &said.text),
+                Body::Compaction(compaction) => {
+                    self.push_event("system", part, &compaction.summary)
+                }
+                Body::ContextInfo(info) => self.push_event("system", part, &info.text),
+                Body::SkillLoad(skill) => self.push_event("system", part, &skill.text),
+                Body::Notice(notice) => self.push_event("system", part, &notice.text),
+                Body::Error(failure) => self.push_event("system", part, &failure.text),
                 Body::TaskList(_)
                 | Body::McpSnapshot(_)
                 | Body::File(_)
                 | Body::Source(_)
                 | Body::Patch(_)
-                | Body::Data(_) => self.keep(part),
+                | Body::Data(_) => self.push_unsupported(part),
             }
         }
     }
 
     /// The agent step of a call: the open one, or a new one.
-    fn begin(&mut self, call: &Call<'_>, begun: &mut bool, part: Option<&Part>) -> &mut Step {
+    fn agent_step(
+        &mut self,
+        call: &ModelCall<'_>,
+        begun: &mut bool,
+        part: Option<&Part>,
+    ) -> &mut Step {
         let open = self.open.take();
-        let step = open.unwrap_or_else(|| self.another(call, std::mem::replace(begun, true), part));
+        let step =
+            open.unwrap_or_else(|| self.new_step(call, std::mem::replace(begun, true), part));
         self.open.insert(step)
     }
 
-    fn another(&self, call: &Call<'_>, continues: bool, part: Option<&Part>) -> Step {
-        let mut step = self.step("agent", part.and_then(began));
-        let Some(told) = call.step else { return step };
-        step.model_name = told.model.as_deref().map(str::to_owned);
+    fn new_step(&self, call: &ModelCall<'_>, continues: bool, part: Option<&Part>) -> Step {
+        let mut step = self.step("agent", part.and_then(start_time));
+        let Some(recorded) = call.step else { return step };
+        step.model_name = recorded.model.as_deref().map(str::to_owned);
         step.extra.unspool.continues = continues;
         if !continues {
-            let spent = Spending::of_session([(told.model.as_deref(), told.usage)], None);
-            step.metrics = Metrics::of(told.usage, spent.estimated_usd(self.prices));
-            step.usage = told.usage;
+            let spent = Spending::of_session([(recorded.model.as_deref(), recorded.usage)], None);
+            step.metrics = Metrics::of(recorded.usage, spent.estimated_usd(self.prices));
+            step.usage = recorded.usage;
             step.llm_call_count = Some(1);
-            step.extra.unspool.stop_reason = told.stop_reason.as_deref().map(str::to_owned);
+            step.extra.unspool.stop_reason = recorded.stop_reason.as_deref().map(str::to_owned);
         }
         step
     }
 
     /// A part that becomes a step of its own.
-    fn happen(&mut self, source: &'static str, part: &Part, text: &str) {
+    fn push_event(&mut self, source: &'static str, part: &Part, text: &str) {
         self.close();
-        let mut step = self.step(source, began(part));
+        let mut step = self.step(source, start_time(part));
         step.message = text.to_owned();
         step.extra.unspool.parts.push(entry(&part.body, text));
         self.steps.push(step);
     }
 
     /// A part that the format does not have: kept whole in `extra` of the current step.
-    fn keep(&mut self, part: &Part) {
+    fn push_unsupported(&mut self, part: &Part) {
         let whole = document(self.session, &part.body);
         if let Some(step) = &mut self.open {
             step.extra.unspool.parts.push(whole);
             return;
         }
-        let mut step = self.step("system", began(part));
+        let mut step = self.step("system", start_time(part));
         step.message = format!("[{}]", part.body.kind().name());
         step.extra.unspool.parts.push(whole);
         self.steps.push(step);
@@ -172,7 +184,7 @@ impl Telling<'_> {
 
     /// References the sub-agents from the result of the call that started them.
     fn delegate(&mut self, part: &Part, agents: &Agents) {
-        self.keep(part);
+        self.push_unsupported(part);
         let references: Vec<Reference> = agents
             .agents
             .iter()
@@ -196,8 +208,9 @@ impl Telling<'_> {
         };
         let Some(step) = step else { return };
         let results = &mut step.observation.get_or_insert_default().results;
-        let known = results.iter_mut().find(|result| result.source_call_id.as_deref() == source);
-        match known {
+        let result_of_call =
+            results.iter_mut().find(|result| result.source_call_id.as_deref() == source);
+        match result_of_call {
             Some(result) => result.subagent_trajectory_ref.extend(references),
             None => results.push(ToolResult {
                 source_call_id: source.map(str::to_owned),
@@ -209,12 +222,12 @@ impl Telling<'_> {
 }
 
 impl Step {
-    fn say(&mut self, body: &Body, text: &Text) {
+    fn push_text(&mut self, body: &Body, text: &Text) {
         join(&mut self.message, &text.text);
         self.extra.unspool.parts.push(entry(body, &text.text));
     }
 
-    fn think(&mut self, reasoning: &Reasoning) {
+    fn push_reasoning(&mut self, reasoning: &Reasoning) {
         if !reasoning.text.is_empty() {
             join(self.reasoning_content.get_or_insert_default(), &reasoning.text);
         }
@@ -231,13 +244,13 @@ impl Step {
         self.extra.unspool.parts.push(Json::from(own));
     }
 
-    fn act(&mut self, call_id: &str, tool: &Tool, result: Option<String>) {
+    fn push_tool_call(&mut self, call_id: &str, tool: &Tool, result: Option<String>) {
         let entry = json!({ "kind": "tool", "call_id": call_id });
         self.extra.unspool.parts.push(Json::from(entry));
         let mut own = json!({ "state": tool.state.name() });
-        let (arguments, oddity) = arguments(tool);
-        if let Some(oddity) = oddity {
-            own["input"] = json!(oddity);
+        let (arguments, input_note) = arguments(tool);
+        if let Some(input_note) = input_note {
+            own["input"] = json!(input_note);
         }
         let mut put = |name: &str, value: Option<Value>| {
             if let Some(value) = value {
@@ -296,11 +309,11 @@ fn entry(body: &Body, text: &str) -> Json {
         Body::Text(text) if !text.citations.is_empty() => {
             put("citations", text.citations.iter().map(Json::value).collect());
         }
-        Body::Compaction(told) => {
-            put("trigger", json!(told.trigger));
-            put("tokens_before", json!(told.tokens_before));
-            put("tokens_after", json!(told.tokens_after));
-            put("duration_ms", json!(told.duration_ms));
+        Body::Compaction(recorded) => {
+            put("trigger", json!(recorded.trigger));
+            put("tokens_before", json!(recorded.tokens_before));
+            put("tokens_after", json!(recorded.tokens_after));
+            put("duration_ms", json!(recorded.duration_ms));
         }
         Body::ContextInfo(info) => put("title", json!(info.title)),
         Body::SkillLoad(skill) => {
@@ -329,13 +342,13 @@ fn entry(body: &Body, text: &str) -> Json {
 
 fn join(all: &mut String, text: &str) {
     if !all.is_empty() && !text.is_empty() {
-        all.push_str(BETWEEN);
+        all.push_str(SEPARATOR);
     }
     all.push_str(text);
 }
 
 /// A time in the format's notation. None before the year 1, which its readers reject.
-fn told_time(at: Timestamp) -> Option<String> {
+fn format_time(at: Timestamp) -> Option<String> {
     const YEAR_1: i64 = -62_135_596_800;
     (at.as_second() >= YEAR_1).then(|| format!("{at:.3}"))
 }

@@ -8,7 +8,7 @@ use crate::project::thoughtflow::{Label, Status};
 use crate::text::safe;
 
 /// The compiler rejects much longer keys.
-const KEY: usize = 200;
+const MAX_KEY_CHARS: usize = 200;
 
 /// A string in double quotes (R-002-26). `$` starts a substitution, even in quotes.
 pub fn quoted(text: &str) -> String {
@@ -34,7 +34,7 @@ pub fn quoted(text: &str) -> String {
 /// A tooltip. The compiler shows it verbatim, but rejects text that would be broken markup in
 /// Markdown (seen in 0.7): a zero-width space after `<` and `&` prevents tags and character
 /// references.
-pub fn hint(text: &str) -> String {
+pub fn tooltip_string(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text.chars().peekable();
     while let Some(c) = rest.next() {
@@ -52,8 +52,8 @@ pub fn hint(text: &str) -> String {
 }
 
 /// Text for a comment, on one line.
-pub fn remark(text: &str) -> String {
-    let line = text.chars().take(KEY).collect::<String>();
+pub fn comment_text(text: &str) -> String {
+    let line = text.chars().take(MAX_KEY_CHARS).collect::<String>();
     safe(&line).replace(['\n', '\t'], " ")
 }
 
@@ -66,7 +66,7 @@ pub struct Keys {
 impl Keys {
     /// A key, in quotes.
     pub fn key(&mut self, id: &str) -> String {
-        let short: String = id.chars().take(KEY).collect();
+        let short: String = id.chars().take(MAX_KEY_CHARS).collect();
         // `_` refers to the parent board, and an empty key is invalid.
         let base = if short.trim_matches(['_', ' ']).is_empty() { "step" } else { &short };
         let mut key = base.to_owned();
@@ -84,7 +84,7 @@ impl Keys {
 pub fn classes(out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "classes: {{")?;
     for label in Label::ALL {
-        let (shape, fill, stroke) = look(label);
+        let (shape, fill, stroke) = shape_style(label);
         let style = format!("style: {{ fill: \"{fill}\"; stroke: \"{stroke}\"; font-size: 16 }}");
         writeln!(out, "  \"{}\": {{ shape: {shape}; width: 360; {style} }}", label.name())?;
     }
@@ -104,7 +104,7 @@ pub fn classes(out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// The shape, the fill and the stroke of a step.
-fn look(label: Label) -> (&'static str, &'static str, &'static str) {
+fn shape_style(label: Label) -> (&'static str, &'static str, &'static str) {
     match label {
         Label::UserMessage => ("rectangle", "#f1e9fc", "#7a2fd0"),
         Label::AssistantMessage => ("rectangle", "#e4f3f4", "#0d696f"),

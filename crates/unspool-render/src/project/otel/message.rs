@@ -6,7 +6,7 @@ use unspool_core::part::{Body, File, Tool};
 use unspool_core::session::{Session, Turn};
 
 use super::value::{flag, list, object, of_json, text};
-use crate::project::calls::{self, asker, document};
+use crate::project::calls::{self, document, prompt_role};
 
 pub fn message(role: &str, parts: Vec<Value>) -> Value {
     object([("role", text(role)), ("parts", list(parts))])
@@ -21,29 +21,29 @@ pub fn answer(parts: Vec<Value>, stop_reason: Option<&str>) -> Value {
 }
 
 /// Maps vendors' stop reasons to those of the conventions.
-fn finish_reason(told: &str) -> &str {
-    match told.to_ascii_lowercase().as_str() {
+fn finish_reason(content: &str) -> &str {
+    match content.to_ascii_lowercase().as_str() {
         "stop" | "end_turn" | "stop_sequence" => "stop",
         "length" | "max_tokens" | "max_output_tokens" => "length",
         "tool_use" | "tool_calls" | "tool-calls" | "tool_call" => "tool_call",
         "refusal" | "content_filter" | "content-filter" | "safety" => "content_filter",
-        _ => told,
+        _ => content,
     }
 }
 
 /// The prompt of a turn, from the user or another trigger.
-pub fn asked(session: &Session, turn: &Turn) -> Option<Value> {
+pub fn prompt_message(session: &Session, turn: &Turn) -> Option<Value> {
     let parts = turn.user.iter().map(|body| spoken(session, body));
-    (!turn.user.is_empty()).then(|| message(asker(session, turn), parts.collect()))
+    (!turn.user.is_empty()).then(|| message(prompt_role(session, turn), parts.collect()))
 }
 
 /// A message part other than a call.
 pub fn spoken(session: &Session, body: &Body) -> Value {
     match body {
-        Body::Text(told) => {
-            let mut fields = vec![("type", text("text")), ("content", text(&told.text))];
-            if !told.citations.is_empty() {
-                fields.push(("citations", list(told.citations.iter().map(of_json))));
+        Body::Text(content) => {
+            let mut fields = vec![("type", text("text")), ("content", text(&content.text))];
+            if !content.citations.is_empty() {
+                fields.push(("citations", list(content.citations.iter().map(of_json))));
             }
             object(fields)
         }
@@ -58,8 +58,8 @@ pub fn spoken(session: &Session, body: &Body) -> Value {
             object(fields)
         }
         Body::File(file) => attached(file).unwrap_or_else(|| whole(session, body)),
-        Body::Compaction(told) => {
-            object([("type", text("compaction")), ("content", text(&told.summary))])
+        Body::Compaction(content) => {
+            object([("type", text("compaction")), ("content", text(&content.summary))])
         }
         Body::Interjection(said) => object([("type", text("text")), ("content", text(&said.text))]),
         Body::Source(_)
@@ -94,7 +94,7 @@ fn attached(file: &File) -> Option<Value> {
     };
     let media_type = file.media_type.as_deref().or(own_type);
     let modality = match media_type.and_then(|media_type| media_type.split('/').next()) {
-        Some(known @ ("image" | "audio" | "video")) => known,
+        Some(media @ ("image" | "audio" | "video")) => media,
         Some(_) | None => "document",
     };
     let mut fields = vec![("type", text(kind)), ("modality", text(modality)), (key, text(content))];
@@ -123,20 +123,20 @@ pub fn call(call_id: &str, tool: &Tool) -> Value {
 
 /// The result of a call as a message part, if there is one.
 pub fn response(session: &Session, call_id: &str, tool: &Tool) -> Option<Value> {
-    let told = result(session, tool)?;
+    let content = result(session, tool)?;
     let id = ("id", text(call_id));
     if tool.provider_executed {
-        let own = object([("type", text(&tool.name)), ("response", told)]);
+        let own = object([("type", text(&tool.name)), ("response", content)]);
         let kind = ("type", text("server_tool_call_response"));
         return Some(object([kind, id, ("server_tool_call_response", own)]));
     }
-    Some(object([("type", text("tool_call_response")), id, ("response", told)]))
+    Some(object([("type", text("tool_call_response")), id, ("response", content)]))
 }
 
 /// The result of a call: text, or the value that an application returned.
 pub fn result(session: &Session, tool: &Tool) -> Option<Value> {
-    let told = calls::told(session, tool)?;
+    let content = calls::model_output(session, tool)?;
     let structured = session.agent == "ai-sdk" && tool.result.is_some();
-    let value = structured.then(|| Json::parse(&told)).flatten();
-    Some(value.map_or_else(|| text(&told), |value| of_json(&value)))
+    let value = structured.then(|| Json::parse(&content)).flatten();
+    Some(value.map_or_else(|| text(&content), |value| of_json(&value)))
 }

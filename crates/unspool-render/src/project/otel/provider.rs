@@ -18,7 +18,7 @@ fn of_model(model: &str) -> Option<&'static str> {
         return Some("aws.bedrock");
     }
     let name = model.rsplit('/').next().unwrap_or(&model);
-    let known = [
+    let prefixes = [
         ("claude", "anthropic"),
         ("gpt-", "openai"),
         ("chatgpt", "openai"),
@@ -32,5 +32,5 @@ fn of_model(model: &str) -> Option<&'static str> {
         ("grok", "x_ai"),
         ("command", "cohere"),
     ];
-    known.into_iter().find(|(start, _)| name.starts_with(start)).map(|(_, provider)| provider)
+    prefixes.into_iter().find(|(start, _)| name.starts_with(start)).map(|(_, provider)| provider)
 }

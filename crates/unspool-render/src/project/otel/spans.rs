@@ -9,10 +9,10 @@ use unspool_core::json::Json;
 use unspool_core::part::{Agents, Body, Part, Tool, ToolState};
 use unspool_core::session::{Session, Turn, TurnState, Usage};
 
-use super::clock::{Stretch, nanos};
+use super::clock::{TimeRange, nanos};
 use super::value::{Attributes, int, list, of_json, text};
 use super::{message, provider};
-use crate::project::calls::{self, Call, began, calls, document, prompt_tokens};
+use crate::project::calls::{self, ModelCall, calls, document, prompt_tokens, start_time};
 
 const INTERNAL: u8 = 1;
 const CLIENT: u8 = 3;
@@ -36,7 +36,7 @@ pub struct Span {
 }
 
 /// The parent span of a sub-agent's turns.
-pub struct Above {
+pub struct ParentSpan {
     span: String,
     name: String,
     id: String,
@@ -47,20 +47,20 @@ pub struct Above {
 /// A sub-agent that a turn started, by its own id.
 pub struct Delegation {
     pub agent: String,
-    pub above: Above,
+    pub parent_span: ParentSpan,
 }
 
 #[derive(Default)]
-pub struct Told {
+pub struct TurnSpans {
     pub spans: Vec<Span>,
     pub delegations: Vec<Delegation>,
 }
 
 /// Builds the spans of a session; keeps state between turns.
-pub struct Telling {
+pub struct SpanBuilder {
     session: Session,
     trace: String,
-    above: Option<Above>,
+    parent_span: Option<ParentSpan>,
     /// The last known time, used where a time is missing.
     now: u64,
     /// Input messages that are new for the next model call.
@@ -68,10 +68,10 @@ pub struct Telling {
 }
 
 /// The turn being built.
-struct Running<'a> {
+struct TurnProgress<'a> {
     turn: &'a Turn,
     span: String,
-    told: Told,
+    turn_spans: TurnSpans,
     events: Vec<Value>,
     /// Parts so far.
     parts: u64,
@@ -83,37 +83,42 @@ struct Running<'a> {
     tools: FxHashMap<&'a str, (String, u64)>,
 }
 
-impl Telling {
-    pub fn new(session: &Session, trace: String, above: Option<Above>, now: u64) -> Telling {
-        Telling { session: session.clone(), trace, above, now, incoming: Vec::new() }
+impl SpanBuilder {
+    pub fn new(
+        session: &Session,
+        trace: String,
+        parent_span: Option<ParentSpan>,
+        now: u64,
+    ) -> SpanBuilder {
+        SpanBuilder { session: session.clone(), trace, parent_span, now, incoming: Vec::new() }
     }
 
-    pub fn turn(&mut self, turn: &Turn) -> Told {
-        let stretch = Stretch::of_turn(turn, self.now);
-        self.now = stretch.start;
-        let asked = message::asked(&self.session, turn);
-        self.incoming.extend(asked.clone());
-        let mut running = Running {
+    pub fn turn(&mut self, turn: &Turn) -> TurnSpans {
+        let range = TimeRange::of_turn(turn, self.now);
+        self.now = range.start;
+        let prompt = message::prompt_message(&self.session, turn);
+        self.incoming.extend(prompt.clone());
+        let mut progress = TurnProgress {
             turn,
             span: self.span_id(&["turn", &turn.id.to_string()]),
-            told: Told::default(),
+            turn_spans: TurnSpans::default(),
             events: Vec::new(),
             parts: 0,
             over: 0,
-            end: stretch.end,
+            end: range.end,
             tools: FxHashMap::default(),
         };
         for (nth, call) in calls(turn).iter().enumerate() {
-            self.call(&mut running, call, nth);
+            self.call(&mut progress, call, nth);
         }
-        let Running { span, mut told, events, .. } = running;
-        let own = self.invocation(turn, stretch, span, asked, events);
-        told.spans.insert(0, own);
-        self.now = self.now.max(stretch.end);
+        let TurnProgress { span, mut turn_spans, events, .. } = progress;
+        let own = self.invocation(turn, range, span, prompt, events);
+        turn_spans.spans.insert(0, own);
+        self.now = self.now.max(range.end);
         if turn.abandoned {
             self.incoming.clear();
         }
-        told
+        turn_spans
     }
 
     fn span_id(&self, fields: &[&str]) -> String {
@@ -128,7 +133,7 @@ impl Telling {
         (span_id, parent): (String, Option<String>),
         kind: u8,
         (operation, subject): (&str, &str),
-        stretch: Stretch,
+        range: TimeRange,
     ) -> Span {
         let name = if subject.is_empty() { "" } else { " " };
         Span {
@@ -137,8 +142,8 @@ impl Telling {
             parent_span_id: parent,
             name: format!("{operation}{name}{subject}"),
             kind,
-            start_time_unix_nano: stretch.start.to_string(),
-            end_time_unix_nano: stretch.end.to_string(),
+            start_time_unix_nano: range.start.to_string(),
+            end_time_unix_nano: range.end.to_string(),
             attributes: Vec::new(),
             events: Vec::new(),
             status: None,
@@ -146,18 +151,21 @@ impl Telling {
     }
 
     /// The attributes common to all spans of an operation.
-    fn attributes(&self, operation: &str, stretch: Stretch) -> Attributes {
+    fn attributes(&self, operation: &str, range: TimeRange) -> Attributes {
         let mut all = Attributes::default();
         all.text("gen_ai.operation.name", operation);
         all.text("gen_ai.conversation.id", &self.session.agent_session_id);
         all.text("gen_ai.agent.name", self.agent_name());
-        all.maybe_text("gen_ai.agent.id", self.above.as_ref().map(|above| above.id.as_str()));
-        all.mark("unspool.time.estimated", stretch.estimated);
+        all.maybe_text(
+            "gen_ai.agent.id",
+            self.parent_span.as_ref().map(|parent_span| parent_span.id.as_str()),
+        );
+        all.mark("unspool.time.estimated", range.estimated);
         all
     }
 
     fn agent_name(&self) -> &str {
-        let own = self.above.as_ref().map(|above| above.name.as_str());
+        let own = self.parent_span.as_ref().map(|parent_span| parent_span.name.as_str());
         let kind = self.session.parent.as_ref().and_then(|parent| parent.kind.as_deref());
         own.filter(|name| !name.is_empty()).or(kind).unwrap_or(&self.session.agent)
     }
@@ -165,29 +173,29 @@ impl Telling {
     fn invocation(
         &self,
         turn: &Turn,
-        stretch: Stretch,
+        range: TimeRange,
         span_id: String,
-        asked: Option<Value>,
+        prompt: Option<Value>,
         events: Vec<Value>,
     ) -> Span {
-        let above = self.above.as_ref().map(|above| above.span.clone());
+        let parent_span = self.parent_span.as_ref().map(|parent_span| parent_span.span.clone());
         // Parts before the first prompt are not an agent invocation.
-        let preamble = turn.number == 0 && turn.steps.is_empty() && asked.is_none();
+        let preamble = turn.number == 0 && turn.steps.is_empty() && prompt.is_none();
         let (operation, subject) =
             if preamble { ("preamble", "") } else { ("invoke_agent", self.agent_name()) };
-        let mut span = self.span((span_id, above), INTERNAL, (operation, subject), stretch);
-        let mut all = self.attributes(operation, stretch);
+        let mut span = self.span((span_id, parent_span), INTERNAL, (operation, subject), range);
+        let mut all = self.attributes(operation, range);
         if preamble {
             all = Attributes::default();
             all.text("gen_ai.conversation.id", &self.session.agent_session_id);
-            all.mark("unspool.time.estimated", stretch.estimated);
+            all.mark("unspool.time.estimated", range.estimated);
         } else {
             let model = turn.models().first().copied();
             all.text("gen_ai.provider.name", provider::of(model, &self.session.agent));
             all.maybe_text("gen_ai.request.model", model);
             usage(&mut all, turn.usage());
-            if let Some(asked) = asked {
-                all.put("gen_ai.input.messages", list([asked]));
+            if let Some(prompt) = prompt {
+                all.put("gen_ai.input.messages", list([prompt]));
             }
         }
         all.text("unspool.turn.id", &turn.id.to_string());
@@ -214,21 +222,21 @@ impl Telling {
         span
     }
 
-    fn call<'a>(&mut self, running: &mut Running<'a>, call: &Call<'a>, nth: usize) {
-        let stretch = Stretch::of_call(&call.parts, self.now);
-        self.now = self.now.max(stretch.start);
+    fn call<'a>(&mut self, progress: &mut TurnProgress<'a>, call: &ModelCall<'a>, nth: usize) {
+        let range = TimeRange::of_call(&call.parts, self.now);
+        self.now = self.now.max(range.start);
         // The index of the model's own span, inserted when its output is complete.
-        let place = running.told.spans.len();
+        let place = progress.turn_spans.spans.len();
         let incoming = self.incoming.len();
         let mut answer: Vec<Value> = Vec::new();
         let mut responses: Vec<Value> = Vec::new();
         let mut later: Vec<Value> = Vec::new();
         for part in &call.parts {
-            running.parts += 1;
+            progress.parts += 1;
             match &part.body {
                 Body::Text(_) | Body::Reasoning(_) | Body::File(_) | Body::Source(_) => {
                     let over = part.ended.and_then(nanos).unwrap_or(0);
-                    running.over = running.over.max(over.min(running.end));
+                    progress.over = progress.over.max(over.min(progress.end));
                     answer.push(message::spoken(&self.session, &part.body));
                 }
                 Body::Tool(tool) => {
@@ -237,23 +245,23 @@ impl Telling {
                     let response = message::response(&self.session, &id, tool);
                     if tool.provider_executed { &mut answer } else { &mut responses }
                         .extend(response);
-                    self.tool(running, part, tool);
+                    self.tool(progress, part, tool);
                 }
                 Body::Agent(agents) => {
-                    self.event(running, part);
-                    running.delegate(agents, self.now);
+                    self.event(progress, part);
+                    progress.delegate(agents, self.now);
                 }
                 Body::Interjection(_) => {
                     later.push(message::message(
                         "user",
                         vec![message::spoken(&self.session, &part.body)],
                     ));
-                    self.event(running, part);
+                    self.event(progress, part);
                 }
                 Body::Compaction(_) => {
                     let parts = vec![message::spoken(&self.session, &part.body)];
                     later.push(message::message("system", parts));
-                    self.event(running, part);
+                    self.event(progress, part);
                 }
                 Body::TaskList(_)
                 | Body::SkillLoad(_)
@@ -262,35 +270,35 @@ impl Telling {
                 | Body::Patch(_)
                 | Body::Notice(_)
                 | Body::Error(_)
-                | Body::Data(_) => self.event(running, part),
+                | Body::Data(_) => self.event(progress, part),
             }
         }
         let used = !call.continues && call.step.is_some_and(|step| step.usage != Usage::default());
         if !answer.is_empty() || used {
             let incoming = self.incoming.drain(..incoming).collect();
-            let span_id = self.span_id(&["call", &running.turn.id.to_string(), &nth.to_string()]);
-            let ids = (span_id, Some(running.span.clone()));
-            let span = self.chat(ids, call, stretch, incoming, answer);
-            running.told.spans.insert(place, span);
+            let span_id = self.span_id(&["call", &progress.turn.id.to_string(), &nth.to_string()]);
+            let ids = (span_id, Some(progress.span.clone()));
+            let span = self.chat(ids, call, range, incoming, answer);
+            progress.turn_spans.spans.insert(place, span);
         }
         if !responses.is_empty() {
             self.incoming.push(message::message("tool", responses));
         }
         self.incoming.extend(later);
-        self.now = self.now.max(stretch.end);
+        self.now = self.now.max(range.end);
     }
 
     fn chat(
         &self,
         ids: (String, Option<String>),
-        call: &Call<'_>,
-        stretch: Stretch,
+        call: &ModelCall<'_>,
+        range: TimeRange,
         incoming: Vec<Value>,
         answer: Vec<Value>,
     ) -> Span {
         let model = call.step.and_then(|step| step.model.as_deref());
-        let mut span = self.span(ids, CLIENT, ("chat", model.unwrap_or("")), stretch);
-        let mut all = self.attributes("chat", stretch);
+        let mut span = self.span(ids, CLIENT, ("chat", model.unwrap_or("")), range);
+        let mut all = self.attributes("chat", range);
         all.text("gen_ai.provider.name", provider::of(model, &self.session.agent));
         all.maybe_text("gen_ai.request.model", model);
         all.maybe_text("gen_ai.response.model", model);
@@ -317,14 +325,14 @@ impl Telling {
         span
     }
 
-    fn tool<'a>(&mut self, running: &mut Running<'a>, part: &Part, tool: &'a Tool) {
-        let stretch = Stretch::of_tool(part, tool.duration_ms, self.now);
-        let parent = tool.parent_call_id.as_deref().and_then(|call| running.tools.get(call));
-        let parent = parent.map_or_else(|| running.span.clone(), |(span, _)| span.clone());
+    fn tool<'a>(&mut self, progress: &mut TurnProgress<'a>, part: &Part, tool: &'a Tool) {
+        let range = TimeRange::of_tool(part, tool.duration_ms, self.now);
+        let parent = tool.parent_call_id.as_deref().and_then(|call| progress.tools.get(call));
+        let parent = parent.map_or_else(|| progress.span.clone(), |(span, _)| span.clone());
         let span_id = self.span_id(&["part", &part.id.to_string()]);
         let ids = (span_id.clone(), Some(parent));
-        let mut span = self.span(ids, INTERNAL, ("execute_tool", &tool.name), stretch);
-        let mut all = self.attributes("execute_tool", stretch);
+        let mut span = self.span(ids, INTERNAL, ("execute_tool", &tool.name), range);
+        let mut all = self.attributes("execute_tool", range);
         all.text("gen_ai.tool.name", &tool.name);
         all.text("gen_ai.tool.call.id", &calls::call_id(part, tool));
         all.text("gen_ai.tool.type", if tool.provider_executed { "extension" } else { "function" });
@@ -354,37 +362,37 @@ impl Telling {
             }
         };
         span.attributes = all.into_values();
-        running.told.spans.push(span);
-        running.tools.entry(&tool.call_id).or_insert((span_id, stretch.start));
-        self.now = self.now.max(stretch.start);
-        running.over = running.over.max(stretch.end.min(running.end));
+        progress.turn_spans.spans.push(span);
+        progress.tools.entry(&tool.call_id).or_insert((span_id, range.start));
+        self.now = self.now.max(range.start);
+        progress.over = progress.over.max(range.end.min(progress.end));
     }
 
     /// A part that is in no message, as an event at its time; without a time, at the end of the
     /// part before it.
-    fn event(&self, running: &mut Running<'_>, part: &Part) {
-        let told = began(part).and_then(nanos);
+    fn event(&self, progress: &mut TurnProgress<'_>, part: &Part) {
+        let turn_spans = start_time(part).and_then(nanos);
         let mut all = Attributes::default();
-        all.put("unspool.part.number", int(running.parts));
+        all.put("unspool.part.number", int(progress.parts));
         all.put("unspool.part", of_json(&document(&self.session, &part.body)));
-        all.mark("unspool.time.estimated", told.is_none());
-        running.events.push(json!({
-            "timeUnixNano": told.unwrap_or(self.now.max(running.over)).to_string(),
+        all.mark("unspool.time.estimated", turn_spans.is_none());
+        progress.events.push(json!({
+            "timeUnixNano": turn_spans.unwrap_or(self.now.max(progress.over)).to_string(),
             "name": format!("unspool.{}", part.body.kind().name()),
             "attributes": all.into_values(),
         }));
     }
 }
 
-impl Running<'_> {
+impl TurnProgress<'_> {
     /// Queues the sub-agents of a call as children of its span.
     fn delegate(&mut self, agents: &Agents, now: u64) {
         let started = self.tools.get(agents.call_id.as_str()).cloned();
         let (span, begin) = started.unwrap_or_else(|| (self.span.clone(), now));
         for agent in &agents.agents {
             let (name, id) = (agent.name.clone(), agent.id.clone());
-            let above = Above { span: span.clone(), name, id, begin };
-            self.told.delegations.push(Delegation { agent: agent.id.clone(), above });
+            let parent_span = ParentSpan { span: span.clone(), name, id, begin };
+            self.turn_spans.delegations.push(Delegation { agent: agent.id.clone(), parent_span });
         }
     }
 }

@@ -5,7 +5,7 @@ use unspool_core::json::Json;
 
 /// Deeper values are written as text: protobuf readers allow 100 nested messages, and each level of
 /// a value takes three.
-const DEPTH: usize = 20;
+const MAX_VALUE_DEPTH: usize = 20;
 
 pub fn text(text: &str) -> Value {
     json!({ "stringValue": text })
@@ -36,7 +36,7 @@ pub fn of_json(json: &Json) -> Value {
     match (json.value(), json.text().trim()) {
         // Nested too deep for the parser.
         (Value::Null, whole) if whole != "null" => text(json.text()),
-        (value, _) => of(&value, DEPTH),
+        (value, _) => of(&value, MAX_VALUE_DEPTH),
     }
 }
 

@@ -152,7 +152,7 @@ impl Depends {
 
     /// Adds a step id if it is not present.
     pub fn add(&mut self, id: &str) {
-        if !self.0.iter().any(|known| known == id) {
+        if !self.0.iter().any(|existing| existing == id) {
             self.0.push(id.to_owned());
         }
     }
@@ -171,15 +171,15 @@ impl<'de> Deserialize<'de> for Depends {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Depends, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged)]
-        enum Told {
+        enum OneOrMany {
             None(()),
             One(String),
             Several(Vec<String>),
         }
-        Ok(Depends(match Told::deserialize(deserializer)? {
-            Told::None(()) => Vec::new(),
-            Told::One(id) => vec![id],
-            Told::Several(ids) => ids,
+        Ok(Depends(match OneOrMany::deserialize(deserializer)? {
+            OneOrMany::None(()) => Vec::new(),
+            OneOrMany::One(id) => vec![id],
+            OneOrMany::Several(ids) => ids,
         }))
     }
 }
@@ -193,11 +193,12 @@ pub struct UnknownStep<'a> {
 
 impl Conversation {
     pub fn unknown_steps(&self) -> Vec<UnknownStep<'_>> {
-        let known: FxHashSet<&str> = self.steps.iter().map(|step| step.step_id.as_str()).collect();
+        let existing: FxHashSet<&str> =
+            self.steps.iter().map(|step| step.step_id.as_str()).collect();
         let all = self.steps.iter().flat_map(|step| {
             step.depends_on.0.iter().map(|on| UnknownStep { step: &step.step_id, depends_on: on })
         });
-        all.filter(|unknown| !known.contains(unknown.depends_on)).collect()
+        all.filter(|unknown| !existing.contains(unknown.depends_on)).collect()
     }
 }
 

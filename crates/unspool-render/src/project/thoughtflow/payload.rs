@@ -27,7 +27,7 @@ impl Fields {
         self
     }
 
-    pub fn put_known(self, name: &str, value: Option<&(impl Serialize + ?Sized)>) -> Fields {
+    pub fn put_some(self, name: &str, value: Option<&(impl Serialize + ?Sized)>) -> Fields {
         match value {
             Some(value) => self.put(name, value),
             None => self,
@@ -35,7 +35,7 @@ impl Fields {
     }
 
     /// None if there are no fields.
-    pub fn known(self) -> Option<Json> {
+    pub fn into_json(self) -> Option<Json> {
         (!self.0.is_empty()).then(|| self.json())
     }
 
@@ -51,11 +51,11 @@ pub fn body(session: &Session, body: &Body) -> Json {
     Json::checked(&mended(&written.unwrap_or_else(|_| "{}".to_owned())))
 }
 
-pub fn said(text: &Text) -> Json {
+pub fn text(text: &Text) -> Json {
     Fields::default()
         .put("text", &text.text)
-        .put_known("citations", Some(&text.citations).filter(|all| !all.is_empty()))
-        .put_known("open", text.open.then_some(&true))
+        .put_some("citations", Some(&text.citations).filter(|all| !all.is_empty()))
+        .put_some("open", text.open.then_some(&true))
         .json()
 }
 
@@ -65,31 +65,31 @@ fn call_id(tool: &Tool) -> Option<&String> {
 }
 
 /// The start payload of a tool call.
-pub fn called(tool: &Tool) -> Json {
+pub fn call(tool: &Tool) -> Json {
     let unfinished = Some(&tool.input_text).filter(|text| tool.input.is_none() && !text.is_empty());
     Fields::default()
         .put("name", &tool.name)
-        .put_known("call_id", call_id(tool))
-        .put_known("parent_call_id", tool.parent_call_id.as_ref())
-        .put_known("title", tool.title.as_ref())
-        .put_known("arguments", tool.input.as_ref())
+        .put_some("call_id", call_id(tool))
+        .put_some("parent_call_id", tool.parent_call_id.as_ref())
+        .put_some("title", tool.title.as_ref())
+        .put_some("arguments", tool.input.as_ref())
         // Partial input of a call that never completed.
-        .put_known("arguments_text", unfinished)
-        .put_known("question", tool.question.as_ref().map(QuestionDocument).as_ref())
-        .put_known("provider_executed", tool.provider_executed.then_some(&true))
+        .put_some("arguments_text", unfinished)
+        .put_some("question", tool.question.as_ref().map(QuestionDocument).as_ref())
+        .put_some("provider_executed", tool.provider_executed.then_some(&true))
         .json()
 }
 
 /// The completion payload of a tool call: its state and the answer to its question.
-pub fn came(tool: &Tool) -> Json {
+pub fn outcome(tool: &Tool) -> Json {
     Fields::default()
         .put("state", tool.state.name())
-        .put_known("answer", tool.answer.as_ref().map(AnswerDocument).as_ref())
+        .put_some("answer", tool.answer.as_ref().map(AnswerDocument).as_ref())
         .json()
 }
 
 /// The payload of a tool result.
-pub fn gave(tool: &Tool) -> Json {
+pub fn result(tool: &Tool) -> Json {
     // Some results only repeat the output.
     let repeats = |result: &Json| {
         tool.output.as_deref().is_some_and(|output| result.value().as_str() == Some(output))
@@ -97,21 +97,21 @@ pub fn gave(tool: &Tool) -> Json {
     let result = tool.result.as_ref().filter(|result| !repeats(result));
     Fields::default()
         .put("name", &tool.name)
-        .put_known("call_id", call_id(tool))
+        .put_some("call_id", call_id(tool))
         .put("state", tool.state.name())
-        .put_known("output", tool.output.as_ref())
-        .put_known("result", result)
-        .put_known("exit_code", tool.exit_code.as_ref())
-        .put_known("duration_ms", tool.duration_ms.as_ref())
+        .put_some("output", tool.output.as_ref())
+        .put_some("result", result)
+        .put_some("exit_code", tool.exit_code.as_ref())
+        .put_some("duration_ms", tool.duration_ms.as_ref())
         .json()
 }
 
 /// The completion payload of a model call; `canceled` if the user stopped it (R-002-41).
-pub fn answered(session: &Session, step: &Step, cancelled: bool) -> Option<Json> {
+pub fn response(session: &Session, step: &Step, cancelled: bool) -> Option<Json> {
     Fields::default()
-        .put_known("status", cancelled.then_some("canceled"))
-        .put_known("response_id", response_id(session, step))
-        .put_known("stop_reason", step.stop_reason.as_ref())
-        .put_known("usage", Some(&step.usage).filter(|usage| **usage != Usage::default()))
-        .known()
+        .put_some("status", cancelled.then_some("canceled"))
+        .put_some("response_id", response_id(session, step))
+        .put_some("stop_reason", step.stop_reason.as_ref())
+        .put_some("usage", Some(&step.usage).filter(|usage| **usage != Usage::default()))
+        .into_json()
 }

@@ -11,7 +11,7 @@ use super::document::{FlowStep, Label};
 use super::payload::Fields;
 
 /// Characters of content shown in a preview.
-const PREVIEW: usize = 200;
+const PREVIEW_CHARS: usize = 200;
 
 /// The agent and channel of a run.
 pub struct Scope<'a> {
@@ -35,7 +35,7 @@ pub struct Span {
 }
 
 /// The `prompt_provenance` of a call (R-002-15 to R-002-18).
-pub fn told(provenance: &Provenance) -> Json {
+pub fn provenance_payload(provenance: &Provenance) -> Json {
     let parts: Vec<Part<'_>> = provenance
         .pieces
         .iter()
@@ -43,7 +43,7 @@ pub fn told(provenance: &Provenance) -> Json {
         .collect();
     Fields::default()
         .put("parts", &parts)
-        .put_known("final_prompt", provenance.final_prompt.as_ref())
+        .put_some("final_prompt", provenance.final_prompt.as_ref())
         .put("assembly", &spans(provenance))
         .json()
 }
@@ -68,22 +68,22 @@ pub fn spans(provenance: &Provenance) -> Vec<Span> {
 
 /// The first characters of a text.
 pub fn preview(text: &str) -> String {
-    text.chars().take(PREVIEW).collect()
+    text.chars().take(PREVIEW_CHARS).collect()
 }
 
 /// Looks up the content of a snapshot by digest.
 pub type Content<'a> = dyn FnMut(&str) -> Option<Json> + 'a;
 
 /// The steps for the snapshots, preambles and adaptations of a prompt.
-pub fn used(
+pub fn prompt_steps(
     provenance: &Provenance,
     scope: &Scope<'_>,
     content: &mut Content<'_>,
 ) -> Vec<FlowStep> {
     let mut steps: Vec<FlowStep> = Vec::new();
     for snapshot in &provenance.snapshots {
-        let says = content(&snapshot.sha256);
-        steps.push(recorded(snapshot, says.as_ref(), scope));
+        let snapshot_content = content(&snapshot.sha256);
+        steps.push(snapshot_step(snapshot, snapshot_content.as_ref(), scope));
     }
     for piece in &provenance.pieces {
         let kind = match piece.kind.as_str() {
@@ -92,9 +92,9 @@ pub fn used(
             _ => continue,
         };
         let snapshot = SnapshotUse { kind: kind.into(), sha256: sha256(piece.value.as_bytes()) };
-        let says = Json::string(&piece.value);
-        let step = recorded(&snapshot, Some(&says), scope);
-        if !steps.iter().any(|known| known.step_id == step.step_id) {
+        let snapshot_content = Json::string(&piece.value);
+        let step = snapshot_step(&snapshot, Some(&snapshot_content), scope);
+        if !steps.iter().any(|existing| existing.step_id == step.step_id) {
             steps.push(step);
         }
     }
@@ -123,10 +123,15 @@ fn adaptations(provenance: &Provenance, scope: &Scope<'_>) -> FlowStep {
 }
 
 /// The step of a snapshot. Its id is the content digest, so equal content is one step (R-002-11).
-fn recorded(snapshot: &SnapshotUse, says: Option<&Json>, scope: &Scope<'_>) -> FlowStep {
+fn snapshot_step(
+    snapshot: &SnapshotUse,
+    snapshot_content: Option<&Json>,
+    scope: &Scope<'_>,
+) -> FlowStep {
     let SnapshotUse { kind, sha256 } = snapshot;
-    let value = says.map(Json::value).unwrap_or_default();
-    let text = says.map(|says| value.as_str().unwrap_or(says.text()));
+    let value = snapshot_content.map(Json::value).unwrap_or_default();
+    let text =
+        snapshot_content.map(|snapshot_content| value.as_str().unwrap_or(snapshot_content.text()));
     let shown = text.map(preview);
     let head = Fields::default().put("version", sha256);
     let (label, short, fields) = match kind.as_str() {
@@ -136,7 +141,7 @@ fn recorded(snapshot: &SnapshotUse, says: Option<&Json>, scope: &Scope<'_>) -> F
             (Label::PolicySnapshot, "policy", fields)
         }
         "tools" | "tool-schemas" => {
-            let names = says.map(|_| tool_names(&value));
+            let names = snapshot_content.map(|_| tool_names(&value));
             let fields = head
                 .put("count", &names.as_ref().map(Vec::len))
                 .put("names", &names)

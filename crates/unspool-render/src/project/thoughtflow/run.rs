@@ -23,8 +23,8 @@ pub fn conversation(
     turn: &Turn,
     content: &mut Content<'_>,
 ) -> Conversation {
-    let mut run = Run::new(session, channel, turn);
-    run.asked();
+    let mut run = RunBuilder::new(session, channel, turn);
+    run.prompt_steps();
     let mut next = 0;
     let places: FxHashMap<StepId, usize> =
         turn.steps.iter().enumerate().map(|(at, step)| (step.id, at)).collect();
@@ -69,45 +69,45 @@ fn duration(started: Option<Timestamp>, ended: Option<Timestamp>) -> Option<u64>
 }
 
 /// Builds the steps of a run.
-struct Run<'a> {
+struct RunBuilder<'a> {
     session: &'a Session,
     channel: String,
     turn: &'a Turn,
     steps: Vec<FlowStep>,
     /// The steps of the prompt.
-    asked: Vec<String>,
+    prompt_steps: Vec<String>,
     /// Snapshots that have a step already: one each (R-002-11).
     snapshots: FxHashSet<String>,
     model_calls: FxHashMap<StepId, String>,
     tool_calls: FxHashMap<&'a str, String>,
     /// Tool results and interjections since the last model call: inputs of the next one.
-    given: Vec<String>,
+    results: Vec<String>,
 }
 
-impl<'a> Run<'a> {
-    fn new(session: &'a Session, channel: String, turn: &'a Turn) -> Run<'a> {
-        Run {
+impl<'a> RunBuilder<'a> {
+    fn new(session: &'a Session, channel: String, turn: &'a Turn) -> RunBuilder<'a> {
+        RunBuilder {
             session,
             channel,
             turn,
             steps: Vec::new(),
-            asked: Vec::new(),
+            prompt_steps: Vec::new(),
             snapshots: FxHashSet::default(),
             model_calls: FxHashMap::default(),
             tool_calls: FxHashMap::default(),
-            given: Vec::new(),
+            results: Vec::new(),
         }
     }
 
     /// The steps of the prompt, or of another trigger (R-002-01).
-    fn asked(&mut self) {
+    fn prompt_steps(&mut self) {
         let turn = self.turn;
         let trigger = (turn.trigger != Trigger::User).then(|| turn.trigger.name());
         for (nth, body) in turn.user.iter().enumerate() {
             let (label, payload) = match body {
                 Body::Text(text) => {
                     let said = Fields::default().put("text", &text.text);
-                    (Label::UserMessage, said.put_known("trigger", trigger).json())
+                    (Label::UserMessage, said.put_some("trigger", trigger).json())
                 }
                 Body::Reasoning(_)
                 | Body::Tool(_)
@@ -125,16 +125,16 @@ impl<'a> Run<'a> {
                 | Body::Error(_)
                 | Body::Data(_) => (Label::Generic, payload::body(self.session, body)),
             };
-            self.ask(format!("{}-user-{nth}", turn.id), label, payload);
+            self.push_prompt(format!("{}-user-{nth}", turn.id), label, payload);
         }
         if let (true, Some(trigger)) = (turn.user.is_empty(), trigger) {
             let payload = Fields::default().put("kind", "trigger").put("trigger", trigger).json();
-            self.ask(format!("{}-trigger", turn.id), Label::Generic, payload);
+            self.push_prompt(format!("{}-trigger", turn.id), Label::Generic, payload);
         }
     }
 
-    fn ask(&mut self, step_id: String, label: Label, payload: Json) {
-        self.asked.push(step_id.clone());
+    fn push_prompt(&mut self, step_id: String, label: Label, payload: Json) {
+        self.prompt_steps.push(step_id.clone());
         self.steps.push(FlowStep {
             step_id,
             label: label.name().to_owned(),
@@ -147,10 +147,10 @@ impl<'a> Run<'a> {
     /// A model call, preceded by the snapshots of its prompt.
     fn call(&mut self, at: usize, content: &mut Content<'_>) {
         let Some(step) = self.turn.steps.get(at) else { return };
-        let mut depends_on = Depends(self.asked.clone());
+        let mut depends_on = Depends(self.prompt_steps.clone());
         if let Some(provenance) = &step.provenance {
             let scope = Scope { agent: &self.session.agent, channel: &self.channel };
-            for used in prompt::used(provenance, &scope, content) {
+            for used in prompt::prompt_steps(provenance, &scope, content) {
                 depends_on.add(&used.step_id);
                 if self.snapshots.insert(used.step_id.clone()) {
                     self.steps.push(used);
@@ -158,9 +158,9 @@ impl<'a> Run<'a> {
             }
         }
         // A later call depends on the results of the one before it.
-        let given = std::mem::take(&mut self.given);
-        given.iter().for_each(|id| depends_on.add(id));
-        if given.is_empty()
+        let results = std::mem::take(&mut self.results);
+        results.iter().for_each(|id| depends_on.add(id));
+        if results.is_empty()
             && let Some(last) = self.steps.last().filter(|_| !self.model_calls.is_empty())
             && !self.snapshots.contains(&last.step_id)
         {
@@ -175,7 +175,7 @@ impl<'a> Run<'a> {
             label: Label::AssistantCall.name().to_owned(),
             depends_on,
             payload_started: Some(request(self.session, step, content)),
-            payload_completed: payload::answered(self.session, step, cancelled),
+            payload_completed: payload::response(self.session, step, cancelled),
             ..FlowStep::default()
         });
     }
@@ -190,10 +190,10 @@ impl<'a> Run<'a> {
     }
 
     fn part(&mut self, part: &'a Part) {
-        let depends_on = self.led_to(part);
+        let depends_on = self.dependencies(part);
         let id = part.id.to_string();
         let (label, payload) = match &part.body {
-            Body::Text(text) => (Label::AssistantMessage, payload::said(text)),
+            Body::Text(text) => (Label::AssistantMessage, payload::text(text)),
             Body::Tool(tool) => return self.tool(part, tool, id, depends_on),
             Body::Interjection(said) => {
                 let said = Fields::default().put("text", &said.text).put("kind", "interjection");
@@ -216,7 +216,7 @@ impl<'a> Run<'a> {
         // User text exists from its start; a model's part when it is complete.
         let (mut payload_started, mut payload_completed) = (None, Some(payload));
         if label == Label::UserMessage {
-            self.given.push(id.clone());
+            self.results.push(id.clone());
             std::mem::swap(&mut payload_started, &mut payload_completed);
         }
         self.steps.push(FlowStep {
@@ -250,27 +250,27 @@ impl<'a> Run<'a> {
             started_at: time(part.started),
             ended_at: time(part.ended),
             duration_ms: duration(part.started, part.ended),
-            payload_started: Some(payload::called(tool)),
-            payload_completed: Some(payload::came(tool)),
+            payload_started: Some(payload::call(tool)),
+            payload_completed: Some(payload::outcome(tool)),
         });
         let Some((label, suffix)) = outcome else {
-            self.given.push(id);
+            self.results.push(id);
             return;
         };
         let step_id = format!("{id}-{suffix}");
-        self.given.push(step_id.clone());
+        self.results.push(step_id.clone());
         self.steps.push(FlowStep {
             step_id,
             label: label.name().to_owned(),
             depends_on: Depends(vec![id]),
             ended_at: time(part.ended),
-            payload_completed: Some(payload::gave(tool)),
+            payload_completed: Some(payload::result(tool)),
             ..FlowStep::default()
         });
     }
 
     /// What a part depends on: its tool call, the model call that made it, or the previous step.
-    fn led_to(&self, part: &Part) -> Depends {
+    fn dependencies(&self, part: &Part) -> Depends {
         let call = match &part.body {
             Body::Tool(tool) => tool.parent_call_id.as_deref(),
             Body::Agent(agents) => Some(agents.call_id.as_str()),
@@ -301,9 +301,12 @@ impl<'a> Run<'a> {
 /// The request payload of a model call.
 fn request(session: &Session, step: &Step, content: &mut Content<'_>) -> Json {
     let provenance = step.provenance.as_ref();
-    let instructions = provenance.and_then(|known| known.final_prompt.as_deref());
-    let schemas = provenance.and_then(|known| {
-        known.snapshots.iter().find(|used| matches!(used.kind.as_str(), "tools" | "tool-schemas"))
+    let instructions = provenance.and_then(|provenance| provenance.final_prompt.as_deref());
+    let schemas = provenance.and_then(|provenance| {
+        provenance
+            .snapshots
+            .iter()
+            .find(|used| matches!(used.kind.as_str(), "tools" | "tool-schemas"))
     });
     let tools = schemas.and_then(|used| content(&used.sha256));
     let tools = tools.map(|says| prompt::tool_names(&says.value()).len());
@@ -315,6 +318,6 @@ fn request(session: &Session, step: &Step, content: &mut Content<'_>) -> Json {
         .put("name", &session.agent)
         .put("model", &step.model)
         .put("arguments", &arguments)
-        .put_known("prompt_provenance", provenance.map(prompt::told).as_ref())
+        .put_some("prompt_provenance", provenance.map(prompt::provenance_payload).as_ref())
         .json()
 }

@@ -10,7 +10,7 @@ use unspool_core::part::{
 };
 use unspool_core::session::{Session, Turn};
 
-use super::kept::{AGENT, is_system};
+use super::original::{AGENT, is_system};
 use super::tool;
 use crate::project::Sdk;
 
@@ -72,13 +72,13 @@ impl UiPart {
 }
 
 /// The user's parts: text and files (R-001-06); for imported AI SDK messages, all parts.
-pub fn said(session: &Session, turn: &Turn) -> Vec<UiPart> {
-    let bodies = turn.user.iter().enumerate().filter(|(_, body)| is_said(session, body));
+pub fn user_parts(session: &Session, turn: &Turn) -> Vec<UiPart> {
+    let bodies = turn.user.iter().enumerate().filter(|(_, body)| is_user_part(session, body));
     let parts = bodies.map(|(nth, body)| match body {
         Body::Text(text) => UiPart { text: Some(text.text.clone()), ..UiPart::new("text") },
         Body::File(file) => UiPart {
             filename: file.name.clone(),
-            ..self::file(file).unwrap_or_else(|| named(file))
+            ..self::file(file).unwrap_or_else(|| file_placeholder(file))
         },
         Body::Reasoning(_)
         | Body::Tool(_)
@@ -99,8 +99,8 @@ pub fn said(session: &Session, turn: &Turn) -> Vec<UiPart> {
 }
 
 /// The parts of the reply, with step markers.
-pub fn told(session: &Session, turn: &Turn, sdk: Sdk) -> Vec<UiPart> {
-    let mut parts = beside(session, turn);
+pub fn content(session: &Session, turn: &Turn, sdk: Sdk) -> Vec<UiPart> {
+    let mut parts = prompt_data_parts(session, turn);
     let mut step = None;
     let (mut in_step, mut called) = (false, false);
     for part in turn.parts.iter().filter(|part| !is_system(session, part)) {
@@ -117,7 +117,7 @@ pub fn told(session: &Session, turn: &Turn, sdk: Sdk) -> Vec<UiPart> {
         }
         called |= matches!(part.body, Body::Tool(_));
         step = part.step.or(step);
-        parts.push(one(session, part, sdk));
+        parts.push(reply_part(session, part, sdk));
     }
     if !in_step && !parts.is_empty() {
         parts.insert(0, UiPart::new("step-start"));
@@ -135,26 +135,26 @@ fn is_of_model(body: &Body) -> bool {
 
 /// Prompt parts that are neither text nor file come before the reply: user messages cannot hold
 /// them (R-001-06), except imported AI SDK messages.
-fn beside(session: &Session, turn: &Turn) -> Vec<UiPart> {
-    let bodies = turn.user.iter().enumerate().filter(|(_, body)| !is_said(session, body));
+fn prompt_data_parts(session: &Session, turn: &Turn) -> Vec<UiPart> {
+    let bodies = turn.user.iter().enumerate().filter(|(_, body)| !is_user_part(session, body));
     let name = |nth: usize| format!("{}-user-{nth}", turn.id);
     bodies.map(|(nth, body)| as_data(session, &name(nth), body, Sdk::Common)).collect()
 }
 
-fn is_said(session: &Session, body: &Body) -> bool {
+fn is_user_part(session: &Session, body: &Body) -> bool {
     matches!(body, Body::Text(_) | Body::File(_)) || session.agent == AGENT
 }
 
-fn one(session: &Session, part: &Part, sdk: Sdk) -> UiPart {
+fn reply_part(session: &Session, part: &Part, sdk: Sdk) -> UiPart {
     let id = part.id;
     match &part.body {
-        Body::Text(text) => said_text(text, sdk),
-        Body::Reasoning(reasoning) => thought(session, id, reasoning),
+        Body::Text(text) => text_part(text, sdk),
+        Body::Reasoning(reasoning) => reasoning_part(session, id, reasoning),
         Body::Tool(tool) => tool::part(session, id, tool, sdk),
-        Body::File(told) => {
-            file(told).unwrap_or_else(|| as_data(session, &id.to_string(), &part.body, sdk))
+        Body::File(content) => {
+            file(content).unwrap_or_else(|| as_data(session, &id.to_string(), &part.body, sdk))
         }
-        Body::Source(source) => cited(id, source),
+        Body::Source(source) => source_part(id, source),
         Body::Agent(_)
         | Body::Interjection(_)
         | Body::TaskList(_)
@@ -173,7 +173,7 @@ fn state(open: bool) -> Option<&'static str> {
     Some(if open { "streaming" } else { "done" })
 }
 
-fn said_text(text: &Text, sdk: Sdk) -> UiPart {
+fn text_part(text: &Text, sdk: Sdk) -> UiPart {
     let citations = (sdk >= Sdk::Seven && !text.citations.is_empty()).then_some(&text.citations);
     UiPart {
         text: Some(text.text.clone()),
@@ -188,11 +188,12 @@ fn is_citation(citation: &Json) -> bool {
     citation.value()["source"]["type"] == "source"
 }
 
-fn thought(session: &Session, id: PartId, reasoning: &Reasoning) -> UiPart {
+fn reasoning_part(session: &Session, id: PartId, reasoning: &Reasoning) -> UiPart {
     let signature = reasoning.signature.as_ref().map(|signature| {
         // No provider has the name of a prototype key.
-        let told = reasoning.signer.as_deref().filter(|name| !tool::REACHES.contains(name));
-        let signer = told.unwrap_or_else(|| provider(&session.agent));
+        let content =
+            reasoning.signer.as_deref().filter(|name| !tool::PROTOTYPE_KEYS.contains(name));
+        let signer = content.unwrap_or_else(|| provider(&session.agent));
         json!({ signer: { signature_name(signer, reasoning.redacted): signature } })
     });
     UiPart {
@@ -211,23 +212,23 @@ fn provider(agent: &str) -> &'static str {
         "claude-code" => "anthropic",
         "codex" => "openai",
         "gemini" => "google",
-        _ => OURS,
+        _ => OUR_KEY,
     }
 }
 
 /// Our key in provider metadata.
-pub(super) const OURS: &str = "unspool";
+pub(super) const OUR_KEY: &str = "unspool";
 
 /// A file as a URL: an address, or a data URL with its content.
 fn file(file: &File) -> Option<UiPart> {
     let media_type = file.media_type.clone();
     let (url, usual) = match (&file.url, &file.text) {
-        (Some(url), _) if is_address(url) => (url.clone(), "application/octet-stream"),
+        (Some(url), _) if is_url(url) => (url.clone(), "application/octet-stream"),
         (Some(path), None) if path.starts_with('/') => {
-            (format!("file://{}", in_address(path)), "application/octet-stream")
+            (format!("file://{}", percent_encode(path)), "application/octet-stream")
         }
         (_, Some(text)) => {
-            (format!("data:text/plain;charset=utf-8,{}", in_address(text)), "text/plain")
+            (format!("data:text/plain;charset=utf-8,{}", percent_encode(text)), "text/plain")
         }
         (_, None) => return None,
     };
@@ -236,18 +237,18 @@ fn file(file: &File) -> Option<UiPart> {
 }
 
 /// A file without content or URL: its name as text.
-fn named(file: &File) -> UiPart {
+fn file_placeholder(file: &File) -> UiPart {
     let name = file.name.as_deref().or(file.url.as_deref()).unwrap_or("without a name");
     UiPart { text: Some(format!("[file: {name}]")), ..UiPart::new("text") }
 }
 
-fn is_address(url: &str) -> bool {
+fn is_url(url: &str) -> bool {
     let scheme = url.split_once(':').map(|(scheme, _)| scheme).unwrap_or_default();
     scheme.len() > 1 && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
 }
 
 /// Percent-encodes text for a URL.
-fn in_address(text: &str) -> String {
+fn percent_encode(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 16);
     for byte in text.bytes() {
         match byte {
@@ -260,8 +261,8 @@ fn in_address(text: &str) -> String {
     out
 }
 
-fn cited(id: PartId, source: &SourceLink) -> UiPart {
-    let quote = source.quote.as_ref().map(|quote| json!({ OURS: { "quote": quote } }));
+fn source_part(id: PartId, source: &SourceLink) -> UiPart {
+    let quote = source.quote.as_ref().map(|quote| json!({ OUR_KEY: { "quote": quote } }));
     let part = UiPart {
         source_id: Some(id.to_string()),
         title: source.title.clone(),
@@ -291,7 +292,7 @@ fn as_data(session: &Session, id: &str, body: &Body, sdk: Sdk) -> UiPart {
         };
     }
     if let Body::Data(data) = body {
-        return given(id, data);
+        return data_part(id, data);
     }
     let document = serde_json::to_string(&BodyDocument { agent: &session.agent, body });
     let document = document.ok().and_then(|text| Json::parse(&text));
@@ -303,7 +304,7 @@ fn as_data(session: &Session, id: &str, body: &Body, sdk: Sdk) -> UiPart {
 }
 
 /// A data part of a source. An application's `data-*` part becomes the same again.
-fn given(id: &str, data: &Data) -> UiPart {
+fn data_part(id: &str, data: &Data) -> UiPart {
     #[derive(serde::Deserialize)]
     struct Own {
         #[serde(rename = "type")]

@@ -14,7 +14,7 @@ pub fn value(text: &str) -> Option<Json> {
 
 /// Parser states. The stack below the top holds the states to return to.
 #[derive(Clone, Copy, PartialEq, Debug)]
-enum At {
+enum State {
     Root,
     /// After the top-level value.
     End,
@@ -46,30 +46,35 @@ fn word(begun: &str) -> Option<&'static str> {
 
 struct Reader<'t> {
     text: &'t str,
-    stack: Vec<At>,
+    stack: Vec<State>,
     /// The length of the prefix that is valid once open values are closed.
     valid: usize,
 }
 
 /// The valid prefix with all open values closed.
 fn completed(text: &str) -> String {
-    let mut reader = Reader { text, stack: vec![At::Root], valid: 0 };
+    let mut reader = Reader { text, stack: vec![State::Root], valid: 0 };
     for (at, c) in text.char_indices() {
         reader.step(at, c);
     }
     let mut whole = text[..reader.valid].to_owned();
     for open in reader.stack.iter().rev() {
         match open {
-            At::Text => whole.push('"'),
-            At::Word(from) => {
+            State::Text => whole.push('"'),
+            State::Word(from) => {
                 let begun = &text[*from..];
                 whole.push_str(word(begun).map_or("", |word| &word[begun.len()..]));
             }
-            At::ObjectStart | At::Key | At::Colon | At::FieldValue | At::FieldEnd | At::NextKey => {
+            State::ObjectStart
+            | State::Key
+            | State::Colon
+            | State::FieldValue
+            | State::FieldEnd
+            | State::NextKey => {
                 whole.push('}');
             }
-            At::ListStart | At::ItemEnd | At::NextItem => whole.push(']'),
-            At::Root | At::End | At::Escape | At::Digits(_) | At::Number => {}
+            State::ListStart | State::ItemEnd | State::NextItem => whole.push(']'),
+            State::Root | State::End | State::Escape | State::Digits(_) | State::Number => {}
         }
     }
     whole
@@ -80,38 +85,46 @@ impl Reader<'_> {
         let Some(state) = self.stack.last().copied() else { return };
         let behind = at + c.len_utf8();
         match (state, c) {
-            (At::Root, c) => self.value(at, c, At::End),
-            (At::FieldValue, c) => self.value(at, c, At::FieldEnd),
-            (At::ListStart, ']') | (At::ItemEnd, ']') => self.close(behind),
-            (At::ListStart | At::NextItem, c) => {
-                if state == At::ListStart {
+            (State::Root, c) => self.value(at, c, State::End),
+            (State::FieldValue, c) => self.value(at, c, State::FieldEnd),
+            (State::ListStart, ']') | (State::ItemEnd, ']') => self.close(behind),
+            (State::ListStart | State::NextItem, c) => {
+                if state == State::ListStart {
                     self.valid = behind;
                 }
-                self.value(at, c, At::ItemEnd);
+                self.value(at, c, State::ItemEnd);
             }
-            (At::ItemEnd, ',') => self.turn(At::NextItem),
-            (At::ItemEnd, _) => self.valid = behind,
-            (At::ObjectStart | At::FieldEnd, '}') => self.close(behind),
-            (At::ObjectStart | At::NextKey, '"') => self.turn(At::Key),
-            (At::Key, '"') => self.turn(At::Colon),
-            (At::Colon, ':') => self.turn(At::FieldValue),
-            (At::FieldEnd, ',') => self.turn(At::NextKey),
-            (At::Text, '"') => self.close(behind),
-            (At::Text, '\\') => self.stack.push(At::Escape),
-            (At::Text, _) => self.valid = behind,
-            (At::Escape, 'u') => self.turn(At::Digits(4)),
-            (At::Escape, _) | (At::Digits(1), _) => self.close(behind),
-            (At::Digits(missing), _) => self.turn(At::Digits(missing.saturating_sub(1))),
-            (At::Number, '0'..='9') => self.valid = behind,
-            (At::Number, '-' | '.' | 'e' | 'E') => {}
-            (At::Number, c) => self.leave(at, c),
-            (At::Word(from), c) if word(&self.text[from..behind]).is_none() => self.leave(at, c),
-            (At::Word(_), _) => self.valid = behind,
-            (At::End | At::ObjectStart | At::NextKey | At::Key | At::Colon | At::FieldEnd, _) => {}
+            (State::ItemEnd, ',') => self.turn(State::NextItem),
+            (State::ItemEnd, _) => self.valid = behind,
+            (State::ObjectStart | State::FieldEnd, '}') => self.close(behind),
+            (State::ObjectStart | State::NextKey, '"') => self.turn(State::Key),
+            (State::Key, '"') => self.turn(State::Colon),
+            (State::Colon, ':') => self.turn(State::FieldValue),
+            (State::FieldEnd, ',') => self.turn(State::NextKey),
+            (State::Text, '"') => self.close(behind),
+            (State::Text, '\\') => self.stack.push(State::Escape),
+            (State::Text, _) => self.valid = behind,
+            (State::Escape, 'u') => self.turn(State::Digits(4)),
+            (State::Escape, _) | (State::Digits(1), _) => self.close(behind),
+            (State::Digits(missing), _) => self.turn(State::Digits(missing.saturating_sub(1))),
+            (State::Number, '0'..='9') => self.valid = behind,
+            (State::Number, '-' | '.' | 'e' | 'E') => {}
+            (State::Number, c) => self.leave(at, c),
+            (State::Word(from), c) if word(&self.text[from..behind]).is_none() => self.leave(at, c),
+            (State::Word(_), _) => self.valid = behind,
+            (
+                State::End
+                | State::ObjectStart
+                | State::NextKey
+                | State::Key
+                | State::Colon
+                | State::FieldEnd,
+                _,
+            ) => {}
         }
     }
 
-    fn turn(&mut self, to: At) {
+    fn turn(&mut self, to: State) {
         self.stack.pop();
         self.stack.push(to);
     }
@@ -125,8 +138,8 @@ impl Reader<'_> {
     fn leave(&mut self, at: usize, c: char) {
         self.stack.pop();
         let goes_on = match self.stack.last() {
-            Some(At::FieldEnd) => matches!(c, ',' | '}'),
-            Some(At::ItemEnd) => matches!(c, ',' | ']'),
+            Some(State::FieldEnd) => matches!(c, ',' | '}'),
+            Some(State::ItemEnd) => matches!(c, ',' | ']'),
             Some(_) | None => false,
         };
         if goes_on {
@@ -135,13 +148,13 @@ impl Reader<'_> {
     }
 
     /// Starts a value; `after` is the state that follows it.
-    fn value(&mut self, at: usize, c: char, after: At) {
+    fn value(&mut self, at: usize, c: char, after: State) {
         let inside = match c {
-            '"' => At::Text,
-            't' | 'f' | 'n' => At::Word(at),
-            '-' | '0'..='9' => At::Number,
-            '{' => At::ObjectStart,
-            '[' => At::ListStart,
+            '"' => State::Text,
+            't' | 'f' | 'n' => State::Word(at),
+            '-' | '0'..='9' => State::Number,
+            '{' => State::ObjectStart,
+            '[' => State::ListStart,
             _ => return,
         };
         if c != '-' {

@@ -10,8 +10,8 @@ fn half_written_json_is_read_as_the_sdk_reads_it() {
     let lines = include_str!("partial.jsonl").lines();
     let mut seen = 0;
     for line in lines {
-        let told: Vec<Value> = serde_json::from_str(line).unwrap();
-        let (text, expected) = (told[0].as_str().unwrap(), told.get(1));
+        let case: Vec<Value> = serde_json::from_str(line).unwrap();
+        let (text, expected) = (case[0].as_str().unwrap(), case.get(1));
         let found = value(text).map(|json| counted(json.value()));
         assert_eq!(found, expected.cloned().map(counted), "{text}");
         seen += 1;

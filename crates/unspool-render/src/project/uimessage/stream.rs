@@ -85,15 +85,15 @@ pub const DONE: &str = "data: [DONE]\n\n";
 pub struct Rewritten;
 
 /// Encodes one growing message.
-pub struct Teller {
+pub struct ChunkEncoder {
     sdk: Sdk,
-    told: Option<UiMessage>,
+    sent: Option<UiMessage>,
     in_step: bool,
 }
 
-impl Teller {
-    pub fn new(sdk: Sdk) -> Teller {
-        Teller { sdk, told: None, in_step: false }
+impl ChunkEncoder {
+    pub fn new(sdk: Sdk) -> ChunkEncoder {
+        ChunkEncoder { sdk, sent: None, in_step: false }
     }
 
     pub fn sdk(&self) -> Sdk {
@@ -101,17 +101,17 @@ impl Teller {
     }
 
     /// The chunks for what is new.
-    pub fn tell(&mut self, message: UiMessage) -> Result<Vec<Chunk>, Rewritten> {
+    pub fn emit(&mut self, message: UiMessage) -> Result<Vec<Chunk>, Rewritten> {
         let mut out = Vec::new();
-        let told = self.told.take();
-        let before = told.as_ref().map_or(&[][..], |told| &told.parts);
-        match &told {
+        let sent = self.sent.take();
+        let before = sent.as_ref().map_or(&[][..], |sent| &sent.parts);
+        match &sent {
             None => out.push(Chunk {
                 message_id: Some(message.id.clone()),
                 message_metadata: Some(message.metadata.clone()),
                 ..Chunk::new("start")
             }),
-            Some(told) if told.metadata != message.metadata => out.push(Chunk {
+            Some(sent) if sent.metadata != message.metadata => out.push(Chunk {
                 message_metadata: Some(message.metadata.clone()),
                 ..Chunk::new("message-metadata")
             }),
@@ -123,14 +123,14 @@ impl Teller {
         let step = before.iter().rposition(|part| part.kind == "step-start");
         for (nth, (old, new)) in before.iter().zip(&message.parts).enumerate() {
             if old != new {
-                let here = step.is_none_or(|step| nth > step);
-                grown(nth, old, new, here, &mut out)?;
+                let in_current_step = step.is_none_or(|step| nth > step);
+                update_part(nth, old, new, in_current_step, &mut out)?;
             }
         }
         for (nth, part) in message.parts.iter().enumerate().skip(before.len()) {
-            self.begun(nth, part, &mut out);
+            self.start_part(nth, part, &mut out);
         }
-        self.told = Some(message);
+        self.sent = Some(message);
         Ok(out)
     }
 
@@ -140,9 +140,9 @@ impl Teller {
         if std::mem::take(&mut self.in_step) {
             out.push(Chunk::new("finish-step"));
         }
-        let told = |name: &str| self.told.as_ref().and_then(|told| told.metadata[name].as_str());
-        let finish_reason = match told("state") {
-            Some("completed") => Some(told("stopReason").map_or("stop", finished)),
+        let sent = |name: &str| self.sent.as_ref().and_then(|sent| sent.metadata[name].as_str());
+        let finish_reason = match sent("state") {
+            Some("completed") => Some(sent("stopReason").map_or("stop", sdk_finish_reason)),
             Some("failed") => Some("error"),
             Some("interrupted") if self.sdk >= Sdk::Seven => Some("interrupted"),
             Some("interrupted") => Some("other"),
@@ -153,7 +153,7 @@ impl Teller {
     }
 
     /// Starts a part.
-    fn begun(&mut self, nth: usize, part: &UiPart, out: &mut Vec<Chunk>) {
+    fn start_part(&mut self, nth: usize, part: &UiPart, out: &mut Vec<Chunk>) {
         match part.kind.as_str() {
             "step-start" => {
                 if std::mem::replace(&mut self.in_step, true) {
@@ -166,10 +166,10 @@ impl Teller {
                     id: name(nth, part),
                     ..Chunk::new(format!("{}-start", part.kind))
                 });
-                said(nth, part, part.text.as_deref().unwrap_or_default(), out);
+                text_chunks(nth, part, part.text.as_deref().unwrap_or_default(), out);
             }
-            kind if kind.starts_with("tool-") => called(part, out),
-            _ => out.push(thing(part)),
+            kind if kind.starts_with("tool-") => call_chunks(part, out),
+            _ => out.push(whole_part(part)),
         }
     }
 }
@@ -180,7 +180,7 @@ fn name(nth: usize, part: &UiPart) -> Option<String> {
 }
 
 /// More of a text, and its end.
-fn said(nth: usize, part: &UiPart, more: &str, out: &mut Vec<Chunk>) {
+fn text_chunks(nth: usize, part: &UiPart, more: &str, out: &mut Vec<Chunk>) {
     let chunk =
         |what: &str| Chunk { id: name(nth, part), ..Chunk::new(format!("{}-{what}", part.kind)) };
     if !more.is_empty() {
@@ -196,7 +196,7 @@ fn said(nth: usize, part: &UiPart, more: &str, out: &mut Vec<Chunk>) {
 }
 
 /// A call and its outcome.
-fn called(part: &UiPart, out: &mut Vec<Chunk>) {
+fn call_chunks(part: &UiPart, out: &mut Vec<Chunk>) {
     let call = |kind: &str| Chunk {
         tool_call_id: part.tool_call_id.clone(),
         tool_name: part.kind.strip_prefix("tool-").map(str::to_owned),
@@ -206,7 +206,7 @@ fn called(part: &UiPart, out: &mut Vec<Chunk>) {
     };
     if part.state == Some("input-streaming") {
         out.push(call("tool-input-start"));
-        return written(part, part.raw_input.as_deref().unwrap_or_default(), out);
+        return input_chunk(part, part.raw_input.as_deref().unwrap_or_default(), out);
     }
     match &part.input {
         Some(input) => {
@@ -218,11 +218,11 @@ fn called(part: &UiPart, out: &mut Vec<Chunk>) {
         }
         None => out.push(call("tool-input-start")),
     }
-    ended(part, out);
+    result_chunks(part, out);
 }
 
 /// More of an input.
-fn written(part: &UiPart, more: &str, out: &mut Vec<Chunk>) {
+fn input_chunk(part: &UiPart, more: &str, out: &mut Vec<Chunk>) {
     if !more.is_empty() {
         let tool_call_id = part.tool_call_id.clone();
         let input_text_delta = Some(more.to_owned());
@@ -231,13 +231,13 @@ fn written(part: &UiPart, more: &str, out: &mut Vec<Chunk>) {
 }
 
 /// The outcome of a call that was sent.
-fn ended(part: &UiPart, out: &mut Vec<Chunk>) {
+fn result_chunks(part: &UiPart, out: &mut Vec<Chunk>) {
     let tool_call_id = &part.tool_call_id;
     if let Some(approval) = &part.approval {
         let text = |name: &str| approval[name].as_str().map(str::to_owned);
         let tool_call_id = tool_call_id.clone();
-        let asked = Chunk::new("tool-approval-request");
-        out.push(Chunk { approval_id: text("id"), tool_call_id, ..asked });
+        let request = Chunk::new("tool-approval-request");
+        out.push(Chunk { approval_id: text("id"), tool_call_id, ..request });
         if let Some(approved) = approval["approved"].as_bool() {
             out.push(Chunk {
                 approval_id: text("id"),
@@ -262,7 +262,7 @@ fn ended(part: &UiPart, out: &mut Vec<Chunk>) {
 }
 
 /// A part that is sent as one chunk.
-fn thing(part: &UiPart) -> Chunk {
+fn whole_part(part: &UiPart) -> Chunk {
     Chunk {
         id: part.id.clone(),
         source_id: part.source_id.clone(),
@@ -279,11 +279,11 @@ fn thing(part: &UiPart) -> Chunk {
 
 /// Updates a part that was sent. Clients find a call again only within the current step
 /// (`in_current_step`).
-fn grown(
+fn update_part(
     nth: usize,
     old: &UiPart,
     new: &UiPart,
-    here: bool,
+    in_current_step: bool,
     out: &mut Vec<Chunk>,
 ) -> Result<(), Rewritten> {
     if old.kind != new.kind {
@@ -293,33 +293,34 @@ fn grown(
         "text" | "reasoning" => {
             let (before, now) = (old.text.as_deref(), new.text.as_deref());
             let more = now.unwrap_or_default().strip_prefix(before.unwrap_or_default());
-            let more = more.filter(|_| here && old.state == Some("streaming") && old.id == new.id);
-            said(nth, new, more.ok_or(Rewritten)?, out);
+            let more = more
+                .filter(|_| in_current_step && old.state == Some("streaming") && old.id == new.id);
+            text_chunks(nth, new, more.ok_or(Rewritten)?, out);
             Ok(())
         }
         kind if kind.starts_with("tool-") => {
             // The fields that are sent with the input.
-            let asked = |part: &UiPart| {
+            let request = |part: &UiPart| {
                 (part.input.clone(), part.title.clone(), part.call_provider_metadata.clone())
             };
-            let same = asked(old) == asked(new);
-            if old.tool_call_id != new.tool_call_id || !here && !same {
+            let same = request(old) == request(new);
+            if old.tool_call_id != new.tool_call_id || !in_current_step && !same {
                 return Err(Rewritten);
             }
             let writing = Some("input-streaming");
             if new.state == writing && old.title == new.title {
                 let before = old.raw_input.as_deref().unwrap_or_default();
                 let more = new.raw_input.as_deref().unwrap_or_default().strip_prefix(before);
-                written(new, more.ok_or(Rewritten)?, out);
+                input_chunk(new, more.ok_or(Rewritten)?, out);
             } else if same && old.state != writing {
-                ended(new, out);
+                result_chunks(new, out);
             } else {
-                called(new, out);
+                call_chunks(new, out);
             }
             Ok(())
         }
         kind if kind.starts_with("data-") && old.id.is_some() && old.id == new.id => {
-            out.push(thing(new));
+            out.push(whole_part(new));
             Ok(())
         }
         _ => Err(Rewritten),
@@ -327,7 +328,7 @@ fn grown(
 }
 
 /// The SDK's name for a provider's or agent's stop reason.
-fn finished(reason: &str) -> &'static str {
+fn sdk_finish_reason(reason: &str) -> &'static str {
     match reason.to_lowercase().replace('_', "-").as_str() {
         "length" | "max-tokens" | "max-output-tokens" => "length",
         "content-filter" | "refusal" | "safety" => "content-filter",
@@ -337,9 +338,9 @@ fn finished(reason: &str) -> &'static str {
 }
 
 /// All chunks of a finished message.
-pub fn whole(message: UiMessage, sdk: Sdk) -> Vec<Chunk> {
-    let mut teller = Teller::new(sdk);
-    let mut chunks = teller.tell(message).unwrap_or_default();
-    chunks.extend(teller.end());
+pub fn encode_whole(message: UiMessage, sdk: Sdk) -> Vec<Chunk> {
+    let mut encoder = ChunkEncoder::new(sdk);
+    let mut chunks = encoder.emit(message).unwrap_or_default();
+    chunks.extend(encoder.end());
     chunks
 }

@@ -8,7 +8,7 @@ use unspool_core::json::{Json, mended};
 use unspool_core::part::{Answer, Decision, QuestionKind, Tool, ToolState};
 use unspool_core::session::Session;
 
-use super::part::{OURS, UiPart};
+use super::part::{OUR_KEY, UiPart};
 use super::partial;
 use crate::project::Sdk;
 
@@ -24,28 +24,28 @@ pub fn part(session: &Session, id: PartId, tool: &Tool, sdk: Sdk) -> UiPart {
     };
     let whole = || Some(input.clone().unwrap_or_else(|| unfinished(tool)));
     let newer = sdk >= Sdk::Seven;
-    let asked = approval(tool).filter(|_| newer);
+    let question = approval(tool).filter(|_| newer);
     match tool.state {
-        ToolState::Pending => writing(part, tool),
+        ToolState::Pending => streaming_input(part, tool),
         ToolState::Running => {
             // Output so far (C-04).
             if tool.output.is_some() {
                 let (state, preliminary) = (Some("output-available"), Some(true));
-                let (output, approval) = (Some(output(session, tool)), allowed(asked));
+                let (output, approval) = (Some(output(session, tool)), allowed(question));
                 return UiPart { state, input: whole(), output, preliminary, approval, ..part };
             }
-            let state = match (&asked, &tool.answer) {
+            let state = match (&question, &tool.answer) {
                 (Some(_), Some(_)) => "approval-responded",
                 (Some(_), None) => "approval-requested",
                 (None, _) => "input-available",
             };
-            UiPart { state: Some(state), input: whole(), approval: asked, ..part }
+            UiPart { state: Some(state), input: whole(), approval: question, ..part }
         }
         ToolState::Completed => UiPart {
             state: Some("output-available"),
             input: whole(),
             output: Some(output(session, tool)),
-            approval: allowed(asked),
+            approval: allowed(question),
             ..part
         },
         ToolState::Denied if newer => {
@@ -57,7 +57,7 @@ pub fn part(session: &Session, id: PartId, tool: &Tool, sdk: Sdk) -> UiPart {
             UiPart { state, input: whole(), approval: Some(approval), ..part }
         }
         ToolState::Failed => {
-            failed(part, input, tool.output.as_deref().unwrap_or("failed"), allowed(asked))
+            failed(part, input, tool.output.as_deref().unwrap_or("failed"), allowed(question))
         }
         ToolState::Denied => {
             let part = UiPart { call_provider_metadata: ended(tool, &input), ..part };
@@ -68,9 +68,9 @@ pub fn part(session: &Session, id: PartId, tool: &Tool, sdk: Sdk) -> UiPart {
         ToolState::Interrupted => match &tool.output {
             Some(output) => {
                 let part = UiPart { call_provider_metadata: ended(tool, &input), ..part };
-                failed(part, input, output, allowed(asked))
+                failed(part, input, output, allowed(question))
             }
-            None if input.is_none() && !tool.input_text.is_empty() => writing(part, tool),
+            None if input.is_none() && !tool.input_text.is_empty() => streaming_input(part, tool),
             None => {
                 let (input, state) = (whole(), Some("input-available"));
                 UiPart { state, call_provider_metadata: ended(tool, &input), input, ..part }
@@ -81,12 +81,13 @@ pub fn part(session: &Session, id: PartId, tool: &Tool, sdk: Sdk) -> UiPart {
 
 /// How a call ended, where the SDK state cannot express it (C-04). Streams send it with the input.
 fn ended(tool: &Tool, input: &Option<Json>) -> Option<Value> {
-    input.as_ref().map(|_| json!({ OURS: { "state": tool.state.name() } }))
+    input.as_ref().map(|_| json!({ OUR_KEY: { "state": tool.state.name() } }))
 }
 
 /// A call with partial input. It never reaches a model.
-fn writing(part: UiPart, tool: &Tool) -> UiPart {
-    let input = partial::value(&tool.input_text).filter(|input| !reaches(&input.value()));
+fn streaming_input(part: UiPart, tool: &Tool) -> UiPart {
+    let input =
+        partial::value(&tool.input_text).filter(|input| !pollutes_prototype(&input.value()));
     let raw_input = Some(tool.input_text.clone()).filter(|text| !text.is_empty());
     UiPart { state: Some("input-streaming"), input, raw_input, ..part }
 }
@@ -155,7 +156,7 @@ fn allowed(approval: Option<Value>) -> Option<Value> {
 /// surrogates. Such a value is kept as a string.
 pub fn safe(json: &Json) -> Json {
     let text = mended(json.text());
-    if (text.contains("proto") || text.contains("\\u")) && reaches(&json.value()) {
+    if (text.contains("proto") || text.contains("\\u")) && pollutes_prototype(&json.value()) {
         return Json::string(&text);
     }
     match text {
@@ -165,16 +166,16 @@ pub fn safe(json: &Json) -> Json {
 }
 
 /// Keys that reach JavaScript prototypes.
-pub const REACHES: [&str; 2] = ["__proto__", "constructor"];
+pub const PROTOTYPE_KEYS: [&str; 2] = ["__proto__", "constructor"];
 
-fn reaches(value: &Value) -> bool {
+fn pollutes_prototype(value: &Value) -> bool {
     match value {
         Value::Object(fields) => {
             fields.contains_key("__proto__")
                 || fields.get("constructor").is_some_and(|own| own.get("prototype").is_some())
-                || fields.values().any(reaches)
+                || fields.values().any(pollutes_prototype)
         }
-        Value::Array(items) => items.iter().any(reaches),
+        Value::Array(items) => items.iter().any(pollutes_prototype),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
     }
 }

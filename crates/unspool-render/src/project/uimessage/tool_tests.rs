@@ -5,7 +5,7 @@ use unspool_core::part::{Answer, Decision, Question, QuestionItem, QuestionKind,
 use unspool_core::session::{Facts, Session, SessionState};
 
 use super::super::UiMessage;
-use super::super::stream::{Rewritten, Teller};
+use super::super::stream::{ChunkEncoder, Rewritten};
 use super::part;
 use crate::project::Sdk;
 
@@ -20,7 +20,7 @@ fn tool(state: ToolState, output: Option<&str>) -> Tool {
     }
 }
 
-fn asked(answer: Option<Decision>) -> Tool {
+fn tool_with_question(answer: Option<Decision>) -> Tool {
     let items = vec![QuestionItem { question: "Allow?".to_owned(), ..QuestionItem::default() }];
     let request_id = Some("q1".to_owned());
     let answer = answer.map(|decision| Answer {
@@ -49,7 +49,7 @@ fn session() -> Session {
     }
 }
 
-fn told(tool: &Tool, sdk: Sdk) -> Value {
+fn projected(tool: &Tool, sdk: Sdk) -> Value {
     serde_json::to_value(part(&session(), PartId(id()), tool, sdk)).unwrap()
 }
 
@@ -108,22 +108,22 @@ fn a_tool_has_the_fields_of_its_state() {
         ),
     ];
     for (tool, expected) in cases {
-        assert_eq!(told(&tool, Sdk::Common), expected, "{:?}", tool.state);
+        assert_eq!(projected(&tool, Sdk::Common), expected, "{:?}", tool.state);
     }
     let newer = [
         (
-            asked(None),
+            tool_with_question(None),
             with("approval-requested", json!({ "input": whole, "approval": { "id": "q1" } })),
         ),
         (
-            asked(Some(Decision::Allowed)),
+            tool_with_question(Some(Decision::Allowed)),
             with(
                 "approval-responded",
                 json!({ "input": whole, "approval": { "id": "q1", "approved": true, "reason": "as you like" } }),
             ),
         ),
         (
-            Tool { state: ToolState::Denied, ..asked(Some(Decision::Denied)) },
+            Tool { state: ToolState::Denied, ..tool_with_question(Some(Decision::Denied)) },
             with(
                 "output-denied",
                 json!({ "input": whole, "approval": { "id": "q1", "approved": false, "reason": "as you like" } }),
@@ -131,7 +131,7 @@ fn a_tool_has_the_fields_of_its_state() {
         ),
     ];
     for (tool, expected) in newer {
-        assert_eq!(told(&tool, Sdk::Seven), expected);
+        assert_eq!(projected(&tool, Sdk::Seven), expected);
     }
 }
 
@@ -139,7 +139,7 @@ fn a_tool_has_the_fields_of_its_state() {
 #[test]
 fn a_call_without_an_id_can_be_answered() {
     let nameless = Tool { call_id: String::new(), ..tool(ToolState::Running, None) };
-    assert_eq!(told(&nameless, Sdk::Common)["toolCallId"].as_str().unwrap().len(), 20);
+    assert_eq!(projected(&nameless, Sdk::Common)["toolCallId"].as_str().unwrap().len(), 20);
 }
 
 fn message(tool: &Tool) -> UiMessage {
@@ -154,7 +154,7 @@ fn an_input_grows_in_a_stream() {
         let pending = tool(ToolState::Pending, None);
         message(&Tool { input: None, input_text: text.to_owned(), ..pending })
     };
-    let mut teller = Teller::new(Sdk::Common);
+    let mut encoder = ChunkEncoder::new(Sdk::Common);
     let mut kinds = Vec::new();
     for message in [
         writing(""),
@@ -163,7 +163,7 @@ fn an_input_grows_in_a_stream() {
         message(&tool(ToolState::Running, None)),
         message(&tool(ToolState::Completed, Some("x"))),
     ] {
-        for chunk in teller.tell(message).unwrap() {
+        for chunk in encoder.emit(message).unwrap() {
             kinds.push((chunk.kind, chunk.input_text_delta.unwrap_or_default()));
         }
     }
@@ -178,7 +178,7 @@ fn an_input_grows_in_a_stream() {
         ("tool-output-available", ""),
     ];
     assert_eq!(kinds, expected);
-    let mut teller = Teller::new(Sdk::Common);
-    teller.tell(writing("{\"pa")).unwrap();
-    assert_eq!(teller.tell(writing("{\"no")), Err(Rewritten));
+    let mut encoder = ChunkEncoder::new(Sdk::Common);
+    encoder.emit(writing("{\"pa")).unwrap();
+    assert_eq!(encoder.emit(writing("{\"no")), Err(Rewritten));
 }

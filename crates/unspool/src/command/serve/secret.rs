@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, anyhow};
 use unspool_engine::lock::DataFolder;
-use unspool_server::Door;
+use unspool_server::Auth;
 
 /// Loads or creates the access token. It is stored with the archive, so that open pages and saved
 /// links work after a restart. Anyone who can read it can read the archive anyway.
@@ -16,7 +16,7 @@ pub fn token(folder: &DataFolder) -> Result<String> {
     if let Some(token) = fs::read_to_string(&path).ok().filter(|token| is_one(token)) {
         return Ok(token);
     }
-    let token = Door::secret().ok_or_else(|| anyhow!("the system has no random bytes"))?;
+    let token = Auth::secret().ok_or_else(|| anyhow!("the system has no random bytes"))?;
     keep(&path, &token)?;
     Ok(token)
 }

@@ -7,7 +7,9 @@ use unspool_core::id::SessionId;
 use unspool_core::price::Prices;
 use unspool_core::session::Transcript;
 use unspool_core::summary::Completeness;
-use unspool_render::project::{Library, Options, ProjectError, Projection, Story, Way};
+use unspool_render::project::{
+    Options, ProjectError, Projection, SessionLookup, SessionStream, WriteMethod,
+};
 use unspool_sources::in_memory::SessionSet;
 
 use crate::case::captures;
@@ -45,14 +47,14 @@ impl Shelf {
         &self.0[0]
     }
 
-    fn tell<'a>(&'a self, transcript: &'a Transcript) -> Story<'a> {
+    fn tell<'a>(&'a self, transcript: &'a Transcript) -> SessionStream<'a> {
         let head = transcript.summary(Completeness::Full, &[]);
-        Story::new(head, transcript.turns.iter().cloned().map(Ok), self)
+        SessionStream::new(head, transcript.turns.iter().cloned().map(Ok), self)
     }
 }
 
-impl Library for Shelf {
-    fn open(&self, session: SessionId) -> Result<Option<Story<'_>>, ProjectError> {
+impl SessionLookup for Shelf {
+    fn open(&self, session: SessionId) -> Result<Option<SessionStream<'_>>, ProjectError> {
         let found = self.0.iter().find(|transcript| transcript.session.id == session);
         Ok(found.map(|transcript| self.tell(transcript)))
     }
@@ -60,7 +62,9 @@ impl Library for Shelf {
 
 /// Projects a session into a format, without prices: they change more often than recordings.
 pub fn told(form: &str, shelf: &Shelf, transcript: &Transcript) -> String {
-    let Way::Told(tell) = Projection::named(form).unwrap().way else { panic!("{form} is stored") };
+    let WriteMethod::Projected(tell) = Projection::named(form).unwrap().method else {
+        panic!("{form} is stored")
+    };
     let mut out = Vec::new();
     let options = Options { prices: Prices::none(), ..Options::default() };
     tell(shelf.tell(transcript), &options, &mut out).unwrap();

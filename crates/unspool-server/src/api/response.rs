@@ -7,12 +7,12 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use unspool_core::id::digest;
 
-use super::asked::Asked;
+use super::request_params::RequestParams;
 use crate::problem::Problem;
 
-pub enum Answer {
+pub enum ApiResponse {
     /// The client's copy is current: 304.
-    Known {
+    NotModified {
         tag: String,
     },
     Json {
@@ -23,7 +23,7 @@ pub enum Answer {
     /// Server-sent events for clients of the AI SDK.
     Events(Body),
     /// 204: nothing to return, and no error.
-    Nothing,
+    NoContent,
     File {
         name: String,
         media_type: &'static str,
@@ -31,28 +31,28 @@ pub enum Answer {
     },
 }
 
-impl Answer {
+impl ApiResponse {
     /// A document with an ETag computed from its content.
-    pub fn json(asked: &Asked, document: &impl Serialize) -> Result<Answer, Problem> {
-        Answer::page(asked, document, None)
+    pub fn json(params: &RequestParams, document: &impl Serialize) -> Result<ApiResponse, Problem> {
+        ApiResponse::page(params, document, None)
     }
 
     /// A page of a list, and the URL of the next one.
     pub fn page(
-        asked: &Asked,
+        params: &RequestParams,
         document: &impl Serialize,
         next: Option<String>,
-    ) -> Result<Answer, Problem> {
-        let body = written(document)?;
+    ) -> Result<ApiResponse, Problem> {
+        let body = to_json(document)?;
         let tag = tag([digest(&body), digest(next.as_deref().unwrap_or_default().as_bytes())]);
-        if asked.knows(&tag) {
-            return Ok(Answer::Known { tag });
+        if params.has_etag(&tag) {
+            return Ok(ApiResponse::NotModified { tag });
         }
-        Ok(Answer::Json { body, tag, next })
+        Ok(ApiResponse::Json { body, tag, next })
     }
 }
 
-pub fn written(document: &impl Serialize) -> Result<Vec<u8>, Problem> {
+pub fn to_json(document: &impl Serialize) -> Result<Vec<u8>, Problem> {
     serde_json::to_vec(document).map_err(|error| {
         let what =
             format!("cannot serialise the response ({error}); `unspool db check` may tell why");
@@ -66,11 +66,13 @@ pub fn tag(of: impl IntoIterator<Item = u64>) -> String {
     format!("W/\"{:016x}\"", digest(&bytes))
 }
 
-impl IntoResponse for Answer {
+impl IntoResponse for ApiResponse {
     fn into_response(self) -> Response {
         match self {
-            Answer::Known { tag } => (StatusCode::NOT_MODIFIED, [(ETAG, tag)]).into_response(),
-            Answer::Json { body, tag, next } => {
+            ApiResponse::NotModified { tag } => {
+                (StatusCode::NOT_MODIFIED, [(ETAG, tag)]).into_response()
+            }
+            ApiResponse::Json { body, tag, next } => {
                 let head = [(CONTENT_TYPE, "application/json".to_owned()), (ETAG, tag)];
                 let mut response = (head, body).into_response();
                 let link = next.map(|next| format!("<{next}>; rel=\"next\""));
@@ -79,7 +81,7 @@ impl IntoResponse for Answer {
                 }
                 response
             }
-            Answer::Events(body) => {
+            ApiResponse::Events(body) => {
                 let head = [
                     (CONTENT_TYPE.as_str(), "text/event-stream"),
                     ("x-vercel-ai-ui-message-stream", "v1"),
@@ -88,8 +90,8 @@ impl IntoResponse for Answer {
                 ];
                 (head, body).into_response()
             }
-            Answer::Nothing => StatusCode::NO_CONTENT.into_response(),
-            Answer::File { name, media_type, body } => {
+            ApiResponse::NoContent => StatusCode::NO_CONTENT.into_response(),
+            ApiResponse::File { name, media_type, body } => {
                 let name = format!("attachment; filename=\"{name}\"");
                 let head = [(CONTENT_TYPE, media_type.to_owned()), (CONTENT_DISPOSITION, name)];
                 (head, body).into_response()

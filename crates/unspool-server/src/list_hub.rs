@@ -19,80 +19,82 @@ use unspool_engine::reader::activity;
 use unspool_render::page;
 use unspool_store::store::{SessionFilter, Store, StoreError, StoredSession};
 
-use crate::asked::Asked;
-use crate::{App, News};
+use crate::query_params::ListParams;
+use crate::{App, Update};
 
 /// Rows are repainted at most this often.
-const PACE: Duration = Duration::from_millis(500);
+const REPAINT_INTERVAL: Duration = Duration::from_millis(500);
 /// Live sessions are rechecked this often: they become idle without an update.
-const ROUND: Duration = Duration::from_secs(20);
-const BACKLOG: usize = 64;
+const LIVENESS_INTERVAL: Duration = Duration::from_secs(20);
+const ROW_BACKLOG: usize = 64;
 
 /// A painted row and the session it shows.
-struct Painted {
+struct PaintedRow {
     stored: StoredSession,
     html: String,
 }
 
 /// The rows of one repaint.
-type Rows = Arc<Vec<Painted>>;
+type Rows = Arc<Vec<PaintedRow>>;
 
 /// The subscribers of the list. The painter task runs only while there are any.
 #[derive(Default)]
-pub struct Feed(Mutex<Weak<broadcast::Sender<Rows>>>);
+pub struct ListHub(Mutex<Weak<broadcast::Sender<Rows>>>);
 
 #[derive(Debug, Deserialize)]
-struct Wish {
+struct ListSubscription {
     /// The query of the page.
     #[serde(default)]
-    query: Asked,
+    query: ListParams,
 }
 
 /// Streams matching rows until the client disconnects.
-pub async fn tell<S: Store>(
+pub async fn serve<S: Store>(
     app: Arc<App<S>>,
     mut socket: WebSocket,
-    wish: &str,
+    message: &str,
 ) -> Result<(), axum::Error> {
-    let asked = serde_json::from_str::<Wish>(wish).map(|wish| wish.query).unwrap_or_default();
+    let params = serde_json::from_str::<ListSubscription>(message)
+        .map(|message| message.query)
+        .unwrap_or_default();
     // The painter stops when the last clone of this sender is dropped.
-    let (feed, mut rows) = listen(&app);
+    let (list_hub, mut rows) = subscribe(&app);
     // A page that was loaded empty may be outdated already.
     let one = SessionFilter { limit: Some(1), ..SessionFilter::default() };
     let empty = app.store.sessions(one).await.is_ok_and(|found| found.is_empty());
-    say(&mut socket, &json!({ "type": "ready", "empty": empty })).await?;
-    if let Ok(now) = look(&app, &FxHashSet::default()).await {
-        tell_rows(&mut socket, &now, &asked).await?;
+    send_json(&mut socket, &json!({ "type": "ready", "empty": empty })).await?;
+    if let Ok(now) = load_rows(&app, &FxHashSet::default()).await {
+        send_rows(&mut socket, &now, &params).await?;
     }
     let outcome = loop {
         tokio::select! {
-            told = rows.recv() => match told {
-                Ok(told) => tell_rows(&mut socket, &told, &asked).await?,
+            latest = rows.recv() => match latest {
+                Ok(latest) => send_rows(&mut socket, &latest, &params).await?,
                 // The client lagged: on `behind` the page reloads its list.
-                Err(RecvError::Lagged(_)) => say(&mut socket, &json!({ "type": "behind" })).await?,
+                Err(RecvError::Lagged(_)) => send_json(&mut socket, &json!({ "type": "behind" })).await?,
                 Err(RecvError::Closed) => break Ok(()),
             },
-            heard = socket.recv() => match heard {
+            received = socket.recv() => match received {
                 None | Some(Err(_) | Ok(Message::Close(_))) => break Ok(()),
                 Some(Ok(_)) => {}
             },
         }
     };
-    drop(feed);
+    drop(list_hub);
     outcome
 }
 
-async fn say(socket: &mut WebSocket, what: &serde_json::Value) -> Result<(), axum::Error> {
+async fn send_json(socket: &mut WebSocket, what: &serde_json::Value) -> Result<(), axum::Error> {
     socket.send(Message::Text(what.to_string().into())).await
 }
 
-async fn tell_rows(
+async fn send_rows(
     socket: &mut WebSocket,
-    rows: &[Painted],
-    asked: &Asked,
+    rows: &[PaintedRow],
+    params: &ListParams,
 ) -> Result<(), axum::Error> {
     // Computed per message: relative filters such as `today` move on.
-    let filter = asked.filter(Timestamp::now(), 0);
+    let filter = params.filter(Timestamp::now(), 0);
     let chosen: Vec<serde_json::Value> = rows
         .iter()
         .filter(|row| filter.allows(&row.stored))
@@ -105,21 +107,21 @@ async fn tell_rows(
     if chosen.is_empty() {
         return Ok(());
     }
-    say(socket, &json!({ "type": "rows", "rows": chosen })).await
+    send_json(socket, &json!({ "type": "rows", "rows": chosen })).await
 }
 
-fn listen<S: Store>(
+fn subscribe<S: Store>(
     app: &Arc<App<S>>,
 ) -> (Arc<broadcast::Sender<Rows>>, broadcast::Receiver<Rows>) {
-    let mut feed = app.feed.0.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(out) = feed.upgrade() {
+    let mut list_hub = app.list_hub.0.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(out) = list_hub.upgrade() {
         let rows = out.subscribe();
         return (out, rows);
     }
-    let out = Arc::new(broadcast::channel(BACKLOG).0);
-    *feed = Arc::downgrade(&out);
+    let out = Arc::new(broadcast::channel(ROW_BACKLOG).0);
+    *list_hub = Arc::downgrade(&out);
     let rows = out.subscribe();
-    tokio::spawn(paint(app.clone(), Arc::downgrade(&out), app.news.subscribe()));
+    tokio::spawn(paint(app.clone(), Arc::downgrade(&out), app.updates.subscribe()));
     (out, rows)
 }
 
@@ -127,25 +129,25 @@ fn listen<S: Store>(
 async fn paint<S: Store>(
     app: Arc<App<S>>,
     out: Weak<broadcast::Sender<Rows>>,
-    mut news: broadcast::Receiver<News>,
+    mut updates: broadcast::Receiver<Update>,
 ) {
     let mut live: FxHashSet<SessionId> = FxHashSet::default();
-    let mut told: FxHashMap<SessionId, u64> = FxHashMap::default();
+    let mut latest: FxHashMap<SessionId, u64> = FxHashMap::default();
     loop {
         let mut changed: FxHashSet<SessionId> = FxHashSet::default();
         let mut all = false;
         // Wait for an update, then collect what follows within the repaint interval.
-        let mut due = Instant::now() + ROUND;
+        let mut due = Instant::now() + LIVENESS_INTERVAL;
         loop {
             tokio::select! {
                 () = sleep_until(due) => break,
-                told = news.recv() => {
+                latest = updates.recv() => {
                     if changed.is_empty() && !all {
-                        due = due.min(Instant::now() + PACE);
+                        due = due.min(Instant::now() + REPAINT_INTERVAL);
                     }
-                    match told {
-                        Ok(News::Written(written)) => { changed.insert(written.session); }
-                        Ok(News::Missed) | Err(RecvError::Lagged(_)) => all = true,
+                    match latest {
+                        Ok(Update::Written(written)) => { changed.insert(written.session); }
+                        Ok(Update::Missed) | Err(RecvError::Lagged(_)) => all = true,
                         Err(RecvError::Closed) => return,
                     }
                 }
@@ -157,7 +159,7 @@ async fn paint<S: Store>(
             continue;
         }
         // If the archive cannot be read now, retry with the next update.
-        let Ok(rows) = look(&app, &changed).await else { continue };
+        let Ok(rows) = load_rows(&app, &changed).await else { continue };
         live = rows
             .iter()
             .filter(|row| is_live(row))
@@ -166,24 +168,24 @@ async fn paint<S: Store>(
         // Do not replace unchanged rows: the pointer may be on one.
         let rows = rows.into_iter().filter(|row| {
             let now = digest(row.html.as_bytes());
-            told.insert(row.stored.summary.session.id, now) != Some(now)
+            latest.insert(row.stored.summary.session.id, now) != Some(now)
         });
-        let rows: Vec<Painted> = rows.collect();
+        let rows: Vec<PaintedRow> = rows.collect();
         if !rows.is_empty() {
             let _ = out.send(Arc::new(rows));
         }
     }
 }
 
-fn is_live(row: &Painted) -> bool {
+fn is_live(row: &PaintedRow) -> bool {
     row.stored.summary.session.state == SessionState::Live
 }
 
 /// The rows of these sessions and of all sessions with recent activity.
-async fn look<S: Store>(
+async fn load_rows<S: Store>(
     app: &App<S>,
     changed: &FxHashSet<SessionId>,
-) -> Result<Vec<Painted>, StoreError> {
+) -> Result<Vec<PaintedRow>, StoreError> {
     let lately = (Timestamp::now() - SILENCE).as_millisecond();
     let mut found = app
         .store
@@ -199,7 +201,7 @@ async fn look<S: Store>(
         let activity = activity(&app.store, &stored).await?;
         let row = page::Row { summary: &stored.summary, sub_agent: stored.is_agent(), activity };
         let html = page::row(&row, &app.prices).into_string();
-        rows.push(Painted { stored, html });
+        rows.push(PaintedRow { stored, html });
     }
     Ok(rows)
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use tokio::net::TcpListener;
 use tokio::sync::OnceCell;
-use unspool_server::{App, Door, Guide, Looked, OpenDemo};
+use unspool_server::{App, Auth, Onboarding, OpenDemo, SearchedFolder};
 use unspool_sources::agents::AGENTS;
 use unspool_sources::discover::Environment;
 
@@ -18,11 +18,11 @@ use crate::config;
 use crate::keeper::Keeper;
 
 /// `here`: all clients are on this machine. Others could not reach the demo's port.
-pub fn guide(folder: &Path, environment: &Environment, here: bool) -> Guide {
+pub fn onboarding(folder: &Path, environment: &Environment, here: bool) -> Onboarding {
     let environment = environment.clone();
     let folder = folder.join("demo");
     let opened: Arc<OnceCell<String>> = Arc::default();
-    Guide {
+    Onboarding {
         looked: Box::new(move || looked(&environment)),
         demo: here.then(|| -> OpenDemo {
             Box::new(move || {
@@ -37,9 +37,9 @@ pub fn guide(folder: &Path, environment: &Environment, here: bool) -> Guide {
     }
 }
 
-fn looked(environment: &Environment) -> Vec<Looked> {
+fn looked(environment: &Environment) -> Vec<SearchedFolder> {
     let of = AGENTS.iter().flat_map(|agent| {
-        environment.folders_of(agent.name).map(|(folder, _)| Looked {
+        environment.folders_of(agent.name).map(|(folder, _)| SearchedFolder {
             agent: agent.title.to_owned(),
             folder: folder.display().to_string(),
             exists: folder.exists(),
@@ -56,9 +56,9 @@ async fn open(folder: PathBuf) -> Result<String> {
     })
     .await??;
     let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
-    let door = Door::new(token(&keeper.folder()?)?, listener.local_addr()?.port());
-    let address = door.address();
-    let app = App::new(keeper.read()?, config::prices()?, config::redaction()?, door);
+    let auth = Auth::new(token(&keeper.folder()?)?, listener.local_addr()?.port());
+    let address = auth.address();
+    let app = App::new(keeper.read()?, config::prices()?, config::redaction()?, auth);
     keep(keeper, &app);
     tokio::spawn(unspool_server::serve(app, listener, std::future::pending()));
     Ok(address)

@@ -11,9 +11,9 @@ use super::document::{Conversation, FlowStep, Label};
 use crate::text::safe;
 
 /// The longest title, in characters (R-002-25).
-pub const TITLE: usize = 140;
+pub const MAX_TITLE_CHARS: usize = 140;
 /// The longest tooltip, in characters.
-pub const BEHIND: usize = 2000;
+pub const MAX_TOOLTIP_CHARS: usize = 2000;
 
 /// The fields of a payload as raw JSON.
 struct Fields(BTreeMap<String, Box<RawValue>>);
@@ -38,18 +38,18 @@ impl Fields {
 }
 
 /// The title and the tooltip of a step.
-pub struct Words {
+pub struct StepText {
     pub title: String,
-    pub behind: String,
+    pub tooltip: String,
 }
 
-impl Words {
-    pub fn of(step: &FlowStep) -> Words {
+impl StepText {
+    pub fn of(step: &FlowStep) -> StepText {
         let started = Fields::of(step.payload_started.as_ref());
         let completed = Fields::of(step.payload_completed.as_ref());
         let either = |name: &str| started.shown(name).or_else(|| completed.shown(name));
         let text = || either("text").unwrap_or_default();
-        let (title, behind) = match Label::of_name(&step.label) {
+        let (title, tooltip) = match Label::of_name(&step.label) {
             Label::UserMessage | Label::AssistantMessage => (text(), text()),
             Label::AssistantCall => {
                 let model = either("model").unwrap_or_else(|| "a model".to_owned());
@@ -60,13 +60,13 @@ impl Words {
                 let input = started.shown("arguments").or_else(|| started.shown("arguments_text"));
                 let input = input.unwrap_or_default();
                 let state = completed.shown("state").unwrap_or_default();
-                let title = started.shown("title").unwrap_or_else(|| brief(&input));
+                let title = started.shown("title").unwrap_or_else(|| input_summary(&input));
                 (format!("{name} {title}"), format!("{name} ({state})\n{input}"))
             }
             Label::ToolOutput | Label::ToolError => {
-                let told = completed.shown("output").or_else(|| completed.shown("result"));
-                let told = told.or_else(|| completed.shown("state")).unwrap_or_default();
-                (told.clone(), told)
+                let value = completed.shown("output").or_else(|| completed.shown("result"));
+                let value = value.or_else(|| completed.shown("state")).unwrap_or_default();
+                (value.clone(), value)
             }
             Label::PolicySnapshot
             | Label::ToolSchemasSnapshot
@@ -87,7 +87,7 @@ impl Words {
                 let says = ["text", "summary", "name", "code", "trigger", "title", "data_kind"];
                 let says =
                     says.into_iter().find_map(|name| either(name).filter(|it| !it.is_empty()));
-                let says = says.or_else(|| listed(&completed)).unwrap_or_default();
+                let says = says.or_else(|| list_names(&completed)).unwrap_or_default();
                 let title = if says.is_empty() {
                     kind
                 } else {
@@ -98,7 +98,7 @@ impl Words {
         };
         let title = first_sentence(&title);
         let title = if title.is_empty() { step.label.clone() } else { title };
-        Words { title: safe(&title).into_owned(), behind: cut(&behind, BEHIND) }
+        StepText { title: safe(&title).into_owned(), tooltip: cut(&tooltip, MAX_TOOLTIP_CHARS) }
     }
 }
 
@@ -107,7 +107,7 @@ fn model_call(model: &str, started: &Fields, completed: &Fields) -> String {
     let mut lines = vec![format!("model: {model}")];
     lines.extend(started.shown("arguments").map(|arguments| format!("arguments: {arguments}")));
     for name in ["response_id", "status", "stop_reason", "usage"] {
-        lines.extend(completed.shown(name).map(|told| format!("{name}: {told}")));
+        lines.extend(completed.shown(name).map(|value| format!("{name}: {value}")));
     }
     lines.join("\n")
 }
@@ -119,28 +119,28 @@ fn whole(step: &FlowStep) -> String {
     for payload in payloads {
         let fields = Fields::of(Some(payload));
         for name in fields.0.keys() {
-            lines.extend(fields.shown(name).map(|told| format!("{name}: {told}")));
+            lines.extend(fields.shown(name).map(|value| format!("{name}: {value}")));
         }
     }
     lines.join("\n")
 }
 
 /// A title for a part without text: the names in its list.
-fn listed(part: &Fields) -> Option<String> {
+fn list_names(part: &Fields) -> Option<String> {
     if part.shown("redacted").as_deref() == Some("true") {
         return Some("redacted".to_owned());
     }
     let list = ["agents", "items", "servers"].into_iter().find_map(|name| part.shown(name))?;
     let list: Vec<Value> = serde_json::from_str(&list).ok()?;
     let named = list.iter().filter_map(|one| {
-        let told = ["name", "text", "task"].map(|field| one[field].as_str().unwrap_or_default());
-        told.into_iter().find(|text| !text.is_empty())
+        let value = ["name", "text", "task"].map(|field| one[field].as_str().unwrap_or_default());
+        value.into_iter().find(|text| !text.is_empty())
     });
     Some(named.collect::<Vec<_>>().join(", ")).filter(|names| !names.is_empty())
 }
 
 /// A summary of a tool input: its most specific text field.
-fn brief(input: &str) -> String {
+fn input_summary(input: &str) -> String {
     let fields: Option<BTreeMap<String, Box<RawValue>>> = serde_json::from_str(input).ok();
     let texts = fields
         .into_iter()
@@ -174,7 +174,7 @@ pub fn first_sentence(text: &str) -> String {
         if matches!(c, '\n' | '\r') || (c == ' ' && matches!(before, '.' | '!' | '?')) {
             break;
         }
-        if count + 1 == TITLE {
+        if count + 1 == MAX_TITLE_CHARS {
             title.push('…');
             break;
         }
@@ -196,7 +196,7 @@ fn cut(text: &str, most: usize) -> String {
 }
 
 /// A duration in readable units.
-pub fn lasted(milliseconds: u64) -> String {
+pub fn format_duration(milliseconds: u64) -> String {
     let seconds = milliseconds / 1000;
     match milliseconds {
         0..1_000 => format!("{milliseconds} ms"),
@@ -212,7 +212,7 @@ impl Conversation {
         let mut heading = format!("Run {number} · {}", self.status.name());
         if let Some(duration) = self.duration_ms {
             heading.push_str(" · ");
-            heading.push_str(&lasted(duration));
+            heading.push_str(&format_duration(duration));
         }
         heading
     }

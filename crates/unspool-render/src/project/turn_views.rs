@@ -5,23 +5,23 @@ use unspool_core::present::agents::{SubagentLookup, SubagentSessions, subagent_i
 use unspool_core::present::{self, TurnView};
 use unspool_core::session::{Transcript, Turn};
 
-use super::{ProjectError, Story};
+use super::{ProjectError, SessionStream};
 
-pub struct Shown<'a> {
-    pub story: Story<'a>,
+pub struct TurnViews<'a> {
+    pub stream: SessionStream<'a>,
 }
 
-impl Shown<'_> {
+impl TurnViews<'_> {
     pub fn next_turn(&mut self) -> Result<Option<TurnView>, ProjectError> {
         Ok(self.next_with_agents()?.map(|(view, _)| view))
     }
 
     /// The next turn, and the sub-agents that were started in it.
     pub fn next_with_agents(&mut self) -> Result<Option<(TurnView, Vec<String>)>, ProjectError> {
-        let Some(turn) = self.story.next_turn()? else { return Ok(None) };
+        let Some(turn) = self.stream.next_turn()? else { return Ok(None) };
         let agents = subagent_ids(std::slice::from_ref(&turn));
         let subagents = self.subagents(&turn)?;
-        let session = &self.story.head.session;
+        let session = &self.stream.head.session;
         let options = present::PresentOptions { subagents, ..present::PresentOptions::of(session) };
         Ok(Some((present::turn(&turn, &options), agents)))
     }
@@ -29,12 +29,12 @@ impl Shown<'_> {
     fn subagents(&self, turn: &Turn) -> Result<SubagentSessions, ProjectError> {
         let mut lookup = SubagentLookup::among(std::slice::from_ref(turn));
         while let Some(id) = lookup.next_id() {
-            let Some(mut story) = self.story.sub_agent(&id)? else { continue };
+            let Some(mut stream) = self.stream.sub_agent(&id)? else { continue };
             let mut turns = Vec::new();
-            while let Some(turn) = story.next_turn()? {
+            while let Some(turn) = stream.next_turn()? {
                 turns.push(turn);
             }
-            lookup.add(&Transcript { session: story.head.session, turns });
+            lookup.add(&Transcript { session: stream.head.session, turns });
         }
         Ok(lookup.subagents())
     }

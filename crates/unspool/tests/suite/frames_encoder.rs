@@ -12,7 +12,7 @@ use unspool_core::part::Body;
 use unspool_core::session::Transcript;
 use unspool_core::telling::Telling;
 use unspool_core::transcript::Mirror;
-use unspool_server::dialect::Dialect;
+use unspool_server::frames_encoder::FramesEncoder;
 
 use crate::home::{Machine, lines, recorded, until};
 use crate::laws::{Told, told};
@@ -191,13 +191,13 @@ fn empty(told: &Told) -> Mirror {
 /// connect later.
 fn stream(whose: &str, told: &Told, events: &[Event], size: usize) -> Client {
     let mut mirror = empty(told);
-    let mut channel = Dialect::new(mirror.session().clone(), Vec::new());
+    let mut channel = FramesEncoder::new(mirror.session().clone(), Vec::new());
     let mut client = Client::default();
     let take = |client: &mut Client, frames: Vec<Value>| {
         frames.iter().for_each(|frame| client.take(frame).unwrap());
     };
     take(&mut client, channel.snapshot());
-    let mut late: Vec<(Dialect, Client)> = Vec::new();
+    let mut late: Vec<(FramesEncoder, Client)> = Vec::new();
     let pieces: Vec<Vec<Change>> = changes(told, events);
     let count = pieces.len().div_ceil(size);
     for (nth, piece) in pieces.chunks(size).enumerate() {
@@ -211,7 +211,7 @@ fn stream(whose: &str, told: &Told, events: &[Event], size: usize) -> Client {
         if nth % (count / 4).max(1) == 0 {
             assert_same(&format!("{whose} at {nth}"), &client, &mirror.transcript());
             let rows = mirror.rows();
-            let mut channel = Dialect::new(rows.session, rows.turns);
+            let mut channel = FramesEncoder::new(rows.session, rows.turns);
             let mut client = Client::default();
             take(&mut client, channel.snapshot());
             late.push((channel, client));
@@ -264,7 +264,7 @@ fn who_wants_the_last_turns_is_told_nothing_of_those_before() {
         let mut rows = mirror.rows();
         let Some(first) = rows.turns.iter().map(|turn| turn.number).max() else { continue };
         rows.turns.retain(|turn| turn.number == first);
-        let mut channel = Dialect::new(rows.session, rows.turns);
+        let mut channel = FramesEncoder::new(rows.session, rows.turns);
         let mut client = Client::default();
         let mut frames = channel.snapshot();
         for piece in &pieces[pieces.len() / 2..] {
@@ -304,7 +304,7 @@ fn frames_that_come_twice_are_passed_over_and_gaps_are_seen() {
     // R-000-13
     let told = told().into_iter().find(|told| told.case == "discovery-loop").unwrap();
     let mut mirror = empty(&told);
-    let mut channel = Dialect::new(mirror.session().clone(), Vec::new());
+    let mut channel = FramesEncoder::new(mirror.session().clone(), Vec::new());
     let mut frames = channel.snapshot();
     for piece in changes(&told, &told.events) {
         frames.extend(channel.frames(&piece));

@@ -7,15 +7,15 @@ use unspool_store::recorder::ChangeSet;
 
 /// One message of the broadcast channel that every live view subscribes to.
 #[derive(Clone, Debug)]
-pub enum News {
+pub enum Update {
     Written(Arc<Written>),
     /// Updates were dropped, or another process wrote without publishing: reload.
     Missed,
 }
 
-impl News {
-    pub fn written(published: ChangeSet) -> News {
-        News::Written(Arc::new(Written { published, changes: OnceLock::new() }))
+impl Update {
+    pub fn written(published: ChangeSet) -> Update {
+        Update::Written(Arc::new(Written { published, changes: OnceLock::new() }))
     }
 }
 

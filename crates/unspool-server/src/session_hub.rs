@@ -5,7 +5,7 @@
 //! A hub holds no parts. It keeps the skeletons of the turns that change and reads from the archive
 //! what must be painted, so its memory does not grow with the session (R-X-14).
 
-mod known;
+mod painted_turn;
 mod state;
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -30,18 +30,18 @@ use unspool_render::turn::turn;
 use unspool_store::blocking::block_on;
 use unspool_store::store::{Store, StoreError, StoredSession, SubagentRef};
 
-use crate::{App, News};
-use known::Known;
-use state::{Pending, State, Urgency};
+use crate::{App, Update};
+use painted_turn::PaintedTurn;
+use state::{Pending, RepaintUrgency, State};
 
 /// Text is repainted at most this often.
-const PACE: Duration = Duration::from_millis(100);
+const TEXT_REPAINT_INTERVAL: Duration = Duration::from_millis(100);
 /// A page may lag this many messages before it must reload.
-const BACKLOG: usize = 256;
+const MESSAGE_BACKLOG: usize = 256;
 /// Skeletons kept: the running turn and turns with late changes.
-const KNOWN: usize = 8;
+const MAX_PAINTED_TURNS: usize = 8;
 /// If more changed parts than this are in unloaded turns, pages reload instead.
-const LOOKED_UP: usize = 4;
+const MAX_PART_LOOKUPS: usize = 4;
 /// Sets the state of turns without an end: running or unknown.
 pub fn settle(turns: &mut [Turn], last: Option<Timestamp>) {
     unspool_core::live::settle(turns, last, Timestamp::now());
@@ -50,7 +50,7 @@ pub fn settle(turns: &mut [Turn], last: Option<Timestamp>) {
 /// A DOM operation that `view.js` applies, in order.
 #[derive(Serialize)]
 #[serde(tag = "act", rename_all = "kebab-case")]
-enum Act {
+enum DomOp {
     Head {
         html: String,
     },
@@ -96,11 +96,11 @@ struct Message<'a> {
     session: SessionId,
     seq: u64,
     #[serde(rename = "acts")]
-    acts: &'a [Act],
+    ops: &'a [DomOp],
 }
 
 /// A session with at least one viewer.
-struct Room<S: Store> {
+struct SessionHub<S: Store> {
     app: Arc<App<S>>,
     id: SessionId,
     state: Mutex<State>,
@@ -109,51 +109,54 @@ struct Room<S: Store> {
 
 /// The open hubs by session. Type-erased: `App<S>` could not name `SessionHub<S>` of itself.
 #[derive(Default)]
-pub struct Rooms(Mutex<FxHashMap<SessionId, Arc<dyn AnyRoom>>>);
+pub struct Hubs(Mutex<FxHashMap<SessionId, Arc<dyn AnyHub>>>);
 
-trait AnyRoom: Send + Sync {
-    fn join(&self) -> Joined;
+trait AnyHub: Send + Sync {
+    fn join(&self) -> HubSubscription;
 }
 
 /// The messages from `seq` on.
-pub struct Joined {
+pub struct HubSubscription {
     pub seq: u64,
-    pub then: broadcast::Receiver<Utf8Bytes>,
+    pub messages: broadcast::Receiver<Utf8Bytes>,
 }
 
 /// Subscribes to the hub of a session and starts it if needed. None if there is no such session.
 /// The client loads its window after subscribing, so there is no gap. Blocks.
-pub fn join<S: Store>(app: &Arc<App<S>>, id: SessionId) -> Result<Option<Joined>, StoreError> {
-    let mut rooms = app.rooms.0.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(room) = rooms.get(&id) {
-        return Ok(Some(room.join()));
+pub fn join<S: Store>(
+    app: &Arc<App<S>>,
+    id: SessionId,
+) -> Result<Option<HubSubscription>, StoreError> {
+    let mut hubs = app.hubs.0.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(hub) = hubs.get(&id) {
+        return Ok(Some(hub.join()));
     }
     // Subscribe before loading, so that no update is lost in between.
-    let news = app.news.subscribe();
-    let out = broadcast::channel(BACKLOG).0;
-    let room = Arc::new(Room { app: app.clone(), id, state: Mutex::default(), out });
-    if !room.look(&mut room.state())? {
+    let updates = app.updates.subscribe();
+    let out = broadcast::channel(MESSAGE_BACKLOG).0;
+    let hub = Arc::new(SessionHub { app: app.clone(), id, state: Mutex::default(), out });
+    if !hub.reset(&mut hub.state())? {
         return Ok(None);
     }
-    let joined = room.join();
-    rooms.insert(id, room.clone());
-    drop(rooms);
-    let keeper = thread::Builder::new().name("session-hub".to_owned());
-    if keeper.spawn(move || room.keep(news)).is_err() {
+    let joined = hub.join();
+    hubs.insert(id, hub.clone());
+    drop(hubs);
+    let builder = thread::Builder::new().name("session-hub".to_owned());
+    if builder.spawn(move || hub.run(updates)).is_err() {
         // No thread, no painter: the next subscriber tries again.
-        app.rooms.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+        app.hubs.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
     }
     Ok(Some(joined))
 }
 
-impl<S: Store> AnyRoom for Room<S> {
-    fn join(&self) -> Joined {
+impl<S: Store> AnyHub for SessionHub<S> {
+    fn join(&self) -> HubSubscription {
         let state = self.state();
-        Joined { seq: state.seq, then: self.out.subscribe() }
+        HubSubscription { seq: state.seq, messages: self.out.subscribe() }
     }
 }
 
-impl<S: Store> Room<S> {
+impl<S: Store> SessionHub<S> {
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -163,38 +166,34 @@ impl<S: Store> Room<S> {
     }
 
     /// Resets the state from the archive: the last turn and the sub-agents.
-    fn look(&self, state: &mut State) -> Result<bool, StoreError> {
+    fn reset(&self, state: &mut State) -> Result<bool, StoreError> {
         let Some(stored) = self.stored()? else { return Ok(false) };
         *state = State { seq: stored.seq, ..State::default() };
         let last = block_on(self.app.store.sizes(stored.row))?.pop();
         if let Some(last) = last
             && let Some(skeleton) = block_on(self.app.store.skeleton(stored.row, last.number))?
         {
-            state.known.push(Known::new(skeleton));
+            state.painted.push(PaintedTurn::new(skeleton));
         }
-        self.look_for_relatives(state, &stored)?;
+        self.load_subagents(state, &stored)?;
         Ok(true)
     }
 
-    fn look_for_relatives(
-        &self,
-        state: &mut State,
-        stored: &StoredSession,
-    ) -> Result<(), StoreError> {
+    fn load_subagents(&self, state: &mut State, stored: &StoredSession) -> Result<(), StoreError> {
         let found = block_on(self.app.store.subagents(stored.row))?;
         state.subagents = found.into_iter().map(|found| (found.session, found)).collect();
         Ok(())
     }
 
     /// Paints until the last subscriber leaves.
-    fn keep(&self, mut news: broadcast::Receiver<News>) {
+    fn run(&self, mut updates: broadcast::Receiver<Update>) {
         // The earliest next repaint of text, and of anything else.
         let (mut text_due, mut due) = (Instant::now(), Instant::now());
-        while let Some(mut urgency) = self.take_next(&mut news) {
+        while let Some(mut urgency) = self.recv_next(&mut updates) {
             loop {
-                urgency = urgency.max(self.take_waiting(&mut news));
+                urgency = urgency.max(self.recv_waiting(&mut updates));
                 let now = Instant::now();
-                let due = if urgency == Urgency::Text { text_due } else { due };
+                let due = if urgency == RepaintUrgency::Text { text_due } else { due };
                 if now >= due {
                     break;
                 }
@@ -204,7 +203,7 @@ impl<S: Store> Room<S> {
             if self.is_empty() {
                 break;
             }
-            if urgency != Urgency::None {
+            if urgency != RepaintUrgency::None {
                 let began = Instant::now();
                 // If the archive cannot be read now, retry with the next update.
                 if self.paint(&mut self.state()).is_err() {
@@ -212,73 +211,73 @@ impl<S: Store> Room<S> {
                 }
                 // Slow repaints happen less often.
                 let pause = began.elapsed() * 3;
-                text_due = began + PACE.max(pause);
-                due = if pause > PACE { began + pause } else { began };
+                text_due = began + TEXT_REPAINT_INTERVAL.max(pause);
+                due = if pause > TEXT_REPAINT_INTERVAL { began + pause } else { began };
             }
         }
     }
 
     /// True if there is no subscriber left; then the hub is removed.
     fn is_empty(&self) -> bool {
-        let mut rooms = self.app.rooms.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut hubs = self.app.hubs.0.lock().unwrap_or_else(PoisonError::into_inner);
         let empty = self.out.receiver_count() == 0;
         if empty {
-            rooms.remove(&self.id);
+            hubs.remove(&self.id);
         }
         empty
     }
 
-    fn take_next(&self, news: &mut broadcast::Receiver<News>) -> Option<Urgency> {
+    fn recv_next(&self, updates: &mut broadcast::Receiver<Update>) -> Option<RepaintUrgency> {
         use broadcast::error::RecvError;
-        match news.blocking_recv() {
-            Ok(told) => Some(self.take(&told)),
-            Err(RecvError::Lagged(_)) => Some(self.take(&News::Missed)),
+        match updates.blocking_recv() {
+            Ok(latest) => Some(self.take(&latest)),
+            Err(RecvError::Lagged(_)) => Some(self.take(&Update::Missed)),
             Err(RecvError::Closed) => None,
         }
     }
 
-    fn take_waiting(&self, news: &mut broadcast::Receiver<News>) -> Urgency {
+    fn recv_waiting(&self, updates: &mut broadcast::Receiver<Update>) -> RepaintUrgency {
         use broadcast::error::TryRecvError;
-        let mut urgency = Urgency::None;
+        let mut urgency = RepaintUrgency::None;
         loop {
-            match news.try_recv() {
-                Ok(told) => urgency = urgency.max(self.take(&told)),
-                Err(TryRecvError::Lagged(_)) => urgency = urgency.max(self.take(&News::Missed)),
+            match updates.try_recv() {
+                Ok(latest) => urgency = urgency.max(self.take(&latest)),
+                Err(TryRecvError::Lagged(_)) => urgency = urgency.max(self.take(&Update::Missed)),
                 Err(TryRecvError::Empty | TryRecvError::Closed) => return urgency,
             }
         }
     }
 
-    fn take(&self, told: &News) -> Urgency {
+    fn take(&self, latest: &Update) -> RepaintUrgency {
         let mut state = self.state();
-        match told {
-            News::Missed => {
+        match latest {
+            Update::Missed => {
                 state.pending.all = true;
-                Urgency::State
+                RepaintUrgency::State
             }
-            News::Written(published) => state.take(self.id, published),
+            Update::Written(published) => state.take(self.id, published),
         }
     }
 
     /// Sends the differences since the last paint.
     fn paint(&self, state: &mut State) -> Result<(), StoreError> {
         let pending = std::mem::take(&mut state.pending);
-        let mut acts = Vec::new();
+        let mut ops = Vec::new();
         if pending.all {
-            self.look(state)?;
-            acts.push(Act::Load);
+            self.reset(state)?;
+            ops.push(DomOp::Load);
         }
         let Some(stored) = self.stored()? else { return Ok(()) };
         let head = page::session_head(&stored.summary, &self.app.prices).into_string();
-        let told = digest(head.as_bytes());
-        if std::mem::replace(&mut state.head, told) != told {
-            acts.push(Act::Head { html: head });
+        let latest = digest(head.as_bytes());
+        if std::mem::replace(&mut state.head, latest) != latest {
+            ops.push(DomOp::Head { html: head });
         }
         if !pending.all {
-            self.paint_turns(state, &stored, pending, &mut acts)?;
+            self.paint_turns(state, &stored, pending, &mut ops)?;
         }
-        if !acts.is_empty() {
-            let message = Message { r#type: "html", session: self.id, seq: state.seq, acts: &acts };
+        if !ops.is_empty() {
+            let message = Message { r#type: "html", session: self.id, seq: state.seq, ops: &ops };
             let message = serde_json::to_string(&message).unwrap_or_default();
             // Fails only when there is no subscriber.
             let _ = self.out.send(message.into());
@@ -291,89 +290,91 @@ impl<S: Store> Room<S> {
         state: &mut State,
         stored: &StoredSession,
         pending: Pending,
-        acts: &mut Vec<Act>,
+        ops: &mut Vec<DomOp>,
     ) -> Result<(), StoreError> {
-        let Pending { opened, turns, heads, mut parts, born, removed, agents, .. } = pending;
-        acts.extend(removed.into_iter().map(|part| Act::Drop { id: format!("p-{part}") }));
+        let Pending { opened, turns, heads, mut parts, new_parts, removed, agents, .. } = pending;
+        ops.extend(removed.into_iter().map(|part| DomOp::Drop { id: format!("p-{part}") }));
         if !agents.is_empty() {
-            self.look_for_relatives(state, stored)?;
+            self.load_subagents(state, stored)?;
             let shown = agents.iter().filter_map(|agent| state.subagents.get(agent));
             for relative in shown.copied().collect::<Vec<SubagentRef>>() {
-                let known = self.know(state, stored, relative.turn)?;
-                parts.extend(known.and_then(|known| known.part_at(relative.place)));
+                let painted = self.load_turn(state, stored, relative.turn)?;
+                parts.extend(painted.and_then(|painted| painted.part_at(relative.place)));
             }
         }
         // Changed parts in turns that are not loaded.
-        let is_strange = |part: &&PartId| !born.contains(*part) && state.turn_of(**part).is_none();
-        let strange: Vec<PartId> = parts.iter().filter(is_strange).copied().collect();
-        if strange.len() > LOOKED_UP {
-            return self.load(state, acts);
+        let is_unlocated =
+            |part: &&PartId| !new_parts.contains(*part) && state.turn_of(**part).is_none();
+        let unlocated: Vec<PartId> = parts.iter().filter(is_unlocated).copied().collect();
+        if unlocated.len() > MAX_PART_LOOKUPS {
+            return self.reset_clients(state, ops);
         }
-        for part in strange {
+        for part in unlocated {
             if let Some((number, _)) = block_on(self.app.store.locate(stored.row, None, part))? {
-                self.know(state, stored, number)?;
+                self.load_turn(state, stored, number)?;
             }
         }
-        let fresh = self.refresh(state, stored, opened, turns, heads)?;
-        if state.known.iter().any(|known| known.plans(&parts)) {
+        let new_turns = self.refresh(state, stored, opened, turns, heads)?;
+        if state.painted.iter().any(|painted| painted.plans(&parts)) {
             let tasks: Tasks = block_on(self.app.store.plans(stored.row))?.iter().collect();
-            acts.push(Act::Tasks { html: page::tasks(&tasks).into_string() });
+            ops.push(DomOp::Tasks { html: page::tasks(&tasks).into_string() });
         }
-        for Fresh { number, after } in fresh {
-            let Some(known) = state.known.iter_mut().find(|known| known.number() == number) else {
+        for NewTurn { number, after } in new_turns {
+            let Some(painted) = state.painted.iter_mut().find(|painted| painted.number() == number)
+            else {
                 continue;
             };
-            let Some(places) = known.all_places() else { return self.load(state, acts) };
-            let (skeleton, id) = (known.skeleton.clone(), self.id.to_string());
+            let Some(places) = painted.all_places() else { return self.reset_clients(state, ops) };
+            let (skeleton, id) = (painted.skeleton.clone(), self.id.to_string());
             let view = self.view(stored, skeleton, &places)?;
-            acts.push(Act::Turn { html: turn(&id, &view).into_string(), after });
-            known.paint(&view, &mut Vec::new());
-            acts.push(Act::Outline { html: page::outline_entry(&view).into_string() });
+            ops.push(DomOp::Turn { html: turn(&id, &view).into_string(), after });
+            painted.paint(&view, &mut Vec::new());
+            ops.push(DomOp::Outline { html: page::outline_entry(&view).into_string() });
         }
-        for at in 0..state.known.len() {
-            let Some(known) = state.known.get_mut(at) else { continue };
-            if !known.stale && !parts.iter().any(|part| known.position(*part).is_some()) {
+        for at in 0..state.painted.len() {
+            let Some(painted) = state.painted.get_mut(at) else { continue };
+            if !painted.stale && !parts.iter().any(|part| painted.position(*part).is_some()) {
                 continue;
             }
-            let Some(due) = known.due(&parts) else { return self.load(state, acts) };
-            let view = self.view(stored, known.skeleton.clone(), &due.places)?;
-            acts.extend(due.gone.into_iter().map(|id| Act::Drop { id }));
-            known.paint(&view, acts);
+            let Some(due) = painted.due(&parts) else { return self.reset_clients(state, ops) };
+            let view = self.view(stored, painted.skeleton.clone(), &due.places)?;
+            ops.extend(due.gone.into_iter().map(|id| DomOp::Drop { id }));
+            painted.paint(&view, ops);
         }
         Ok(())
     }
 
     /// Discards the operations and makes all pages reload.
-    fn load(&self, state: &mut State, acts: &mut Vec<Act>) -> Result<(), StoreError> {
-        acts.clear();
-        acts.push(Act::Load);
-        self.look(state)?;
+    fn reset_clients(&self, state: &mut State, ops: &mut Vec<DomOp>) -> Result<(), StoreError> {
+        ops.clear();
+        ops.push(DomOp::Load);
+        self.reset(state)?;
         Ok(())
     }
 
     /// The turn with this number, loaded if needed. Evicts the least recently used turn.
-    fn know<'s>(
+    fn load_turn<'s>(
         &self,
         state: &'s mut State,
         stored: &StoredSession,
         number: u32,
-    ) -> Result<Option<&'s mut Known>, StoreError> {
-        match state.known.iter().position(|known| known.number() == number) {
+    ) -> Result<Option<&'s mut PaintedTurn>, StoreError> {
+        match state.painted.iter().position(|painted| painted.number() == number) {
             Some(at) => {
-                let known = state.known.remove(at);
-                state.known.push(known);
+                let painted = state.painted.remove(at);
+                state.painted.push(painted);
             }
             None => {
                 let Some(skeleton) = block_on(self.app.store.skeleton(stored.row, number))? else {
                     return Ok(None);
                 };
-                state.known.push(Known::new(skeleton));
-                if state.known.len() > KNOWN {
-                    state.known.remove(0);
+                state.painted.push(PaintedTurn::new(skeleton));
+                if state.painted.len() > MAX_PAINTED_TURNS {
+                    state.painted.remove(0);
                 }
             }
         }
-        Ok(state.known.last_mut())
+        Ok(state.painted.last_mut())
     }
 
     /// Reloads the skeletons and heads of changed turns. Returns the turns that are new.
@@ -384,38 +385,38 @@ impl<S: Store> Room<S> {
         opened: FxHashSet<TurnId>,
         turns: FxHashSet<TurnId>,
         heads: FxHashSet<TurnId>,
-    ) -> Result<Vec<Fresh>, StoreError> {
+    ) -> Result<Vec<NewTurn>, StoreError> {
         let store = &self.app.store;
         let mut unknown: FxHashSet<TurnId> = opened.clone();
         for id in turns.iter().chain(&heads) {
-            let Some(known) = state.known.iter_mut().find(|known| known.id() == *id) else {
+            let Some(painted) = state.painted.iter_mut().find(|painted| painted.id() == *id) else {
                 unknown.insert(*id);
                 continue;
             };
-            let number = known.number();
+            let number = painted.number();
             if turns.contains(id) {
                 if let Some(skeleton) = block_on(store.skeleton(stored.row, number))? {
-                    known.replace(skeleton);
+                    painted.replace(skeleton);
                 }
             } else if let Some(turn) = block_on(store.head(stored.row, number))? {
-                known.skeleton.turn = turn;
-                known.stale = true;
+                painted.skeleton.turn = turn;
+                painted.stale = true;
             }
         }
-        let mut fresh = Vec::new();
+        let mut new_turns = Vec::new();
         let sizes =
             if unknown.is_empty() { Vec::new() } else { block_on(store.sizes(stored.row))? };
         for (at, size) in sizes.iter().enumerate().filter(|(_, size)| unknown.contains(&size.id)) {
-            if let Some(known) = self.know(state, stored, size.number)? {
-                known.stale = true;
+            if let Some(painted) = self.load_turn(state, stored, size.number)? {
+                painted.stale = true;
             }
             if opened.contains(&size.id) {
                 let before = at.checked_sub(1).and_then(|at| sizes.get(at));
                 let after = before.map(|size| format!("t-{}", size.id));
-                fresh.push(Fresh { number: size.number, after });
+                new_turns.push(NewTurn { number: size.number, after });
             }
         }
-        Ok(fresh)
+        Ok(new_turns)
     }
 
     /// Presents a turn with only these parts filled in.
@@ -438,7 +439,7 @@ impl<S: Store> Room<S> {
 }
 
 /// A turn that pages do not have yet.
-struct Fresh {
+struct NewTurn {
     number: u32,
     /// The DOM id of the preceding turn.
     after: Option<String>,

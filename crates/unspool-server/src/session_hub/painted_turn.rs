@@ -13,12 +13,12 @@ use unspool_engine::window::block_parts;
 use unspool_render::page;
 use unspool_render::turn::{fragments, turn_id};
 
-use super::Act;
+use super::DomOp;
 
 /// If more pieces than this changed, pages reload instead.
-const MOST: usize = 300;
+const MAX_PAINTED_PIECES: usize = 300;
 
-pub struct Known {
+pub struct PaintedTurn {
     /// Without part bodies.
     pub skeleton: Skeleton,
     laid: Vec<ItemLayout>,
@@ -29,16 +29,16 @@ pub struct Known {
 }
 
 /// What must be repainted of a turn.
-pub struct Due {
+pub struct RepaintPlan {
     pub places: Vec<Place>,
     /// DOM ids to remove.
     pub gone: Vec<String>,
 }
 
-impl Known {
-    pub fn new(skeleton: Skeleton) -> Known {
-        let laid = lay(&skeleton);
-        Known { skeleton, laid, stale: false, sent: FxHashMap::default() }
+impl PaintedTurn {
+    pub fn new(skeleton: Skeleton) -> PaintedTurn {
+        let laid = lay_out(&skeleton);
+        PaintedTurn { skeleton, laid, stale: false, sent: FxHashMap::default() }
     }
 
     pub fn id(&self) -> TurnId {
@@ -66,7 +66,7 @@ impl Known {
     }
 
     /// Updates the state of a tool call.
-    pub fn tell_state(&mut self, part: PartId, state: ToolState) {
+    pub fn set_state(&mut self, part: PartId, state: ToolState) {
         if let Some(at) = self.position(part)
             && let Some(bone) = self.skeleton.parts.get_mut(at)
         {
@@ -85,7 +85,7 @@ impl Known {
         let ranges = self.laid.iter().flat_map(|laid| block_parts(laid.stretch.range()));
         let bones = ranges.filter_map(|range| self.skeleton.parts.get(range)).flatten();
         let places: Vec<Place> = bones.map(|bone| bone.place).collect();
-        (places.len() <= MOST).then_some(places)
+        (places.len() <= MAX_PAINTED_PIECES).then_some(places)
     }
 
     pub fn position(&self, part: PartId) -> Option<usize> {
@@ -107,12 +107,12 @@ impl Known {
 
     /// What must be repainted because these parts changed, or because pieces were added, removed,
     /// moved or got another context. None above the limit.
-    pub fn due(&mut self, touched: &FxHashSet<PartId>) -> Option<Due> {
+    pub fn due(&mut self, touched: &FxHashSet<PartId>) -> Option<RepaintPlan> {
         let mut gone = Vec::new();
         let mut wanted: FxHashSet<usize> = FxHashSet::default();
         if self.stale {
-            let laid = lay(&self.skeleton);
-            let (old, new) = differing(&self.laid, &laid);
+            let laid = lay_out(&self.skeleton);
+            let (old, new) = changed_ranges(&self.laid, &laid);
             let kept: FxHashSet<String> =
                 laid.get(new.clone())?.iter().filter_map(|laid| self.element(laid)).collect();
             let before = self.laid.get(old)?;
@@ -128,7 +128,7 @@ impl Known {
         let piece_of = |at: usize| self.laid.partition_point(|laid| laid.stretch.range().end <= at);
         wanted.extend(touched.iter().filter_map(|part| self.position(*part)).map(piece_of));
         // A tree of agents is painted together with its call.
-        let is_tree = |at: usize| {
+        let is_agent_tree = |at: usize| {
             let stretch = self.laid.get(at).map(|laid| &laid.stretch);
             let bone = match stretch {
                 Some(Stretch::Part(bone)) => self.skeleton.parts.get(*bone),
@@ -137,14 +137,14 @@ impl Known {
             bone.is_some_and(|bone| bone.kind == Kind::Agent)
         };
         for at in wanted.clone() {
-            if is_tree(at) {
+            if is_agent_tree(at) {
                 wanted.extend(at.checked_sub(1));
             }
-            if is_tree(at + 1) {
+            if is_agent_tree(at + 1) {
                 wanted.insert(at + 1);
             }
         }
-        if wanted.len() > MOST {
+        if wanted.len() > MAX_PAINTED_PIECES {
             return None;
         }
         let mut wanted: Vec<usize> = wanted.into_iter().collect();
@@ -153,7 +153,7 @@ impl Known {
         let ranges = ranges.flat_map(|laid| block_parts(laid.stretch.range()));
         let bones = ranges.filter_map(|range| self.skeleton.parts.get(range));
         let places = bones.flatten().map(|bone| bone.place).collect();
-        Some(Due { places, gone })
+        Some(RepaintPlan { places, gone })
     }
 
     /// The DOM id of a piece: that of its first part at the time of layout.
@@ -165,7 +165,7 @@ impl Known {
     }
 
     /// Appends operations for the pieces whose HTML or position changed.
-    pub fn paint(&mut self, view: &TurnView, acts: &mut Vec<Act>) {
+    pub fn paint(&mut self, view: &TurnView, ops: &mut Vec<DomOp>) {
         let turn = turn_id(view);
         let mut last_inside: Option<String> = None;
         for piece in fragments(view) {
@@ -176,21 +176,21 @@ impl Known {
             last_inside = piece.within.as_ref().map(|_| piece.id.clone());
             // A piece that moved is sent again even if its HTML is the same.
             let place = [piece.within.as_deref(), after.as_deref()].map(Option::unwrap_or_default);
-            let told = digest(piece.html.as_bytes()) ^ digest(place.join(" ").as_bytes());
-            if self.sent.insert(piece.id, told) == Some(told) {
+            let hash = digest(piece.html.as_bytes()) ^ digest(place.join(" ").as_bytes());
+            if self.sent.insert(piece.id, hash) == Some(hash) {
                 continue;
             }
             let (turn, html) = (turn.clone(), piece.html);
-            acts.push(match piece.within {
-                Some(within) => Act::Inner { within, html, after },
-                None if piece.is_shell => Act::Shell { turn, html, after },
-                None => Act::Piece { turn, html, after },
+            ops.push(match piece.within {
+                Some(within) => DomOp::Inner { within, html, after },
+                None if piece.is_shell => DomOp::Shell { turn, html, after },
+                None => DomOp::Piece { turn, html, after },
             });
         }
         let entry = page::outline_entry(view).into_string();
-        let told = digest(entry.as_bytes());
-        if self.sent.insert("outline".to_owned(), told) != Some(told) {
-            acts.push(Act::Outline { html: entry });
+        let hash = digest(entry.as_bytes());
+        if self.sent.insert("outline".to_owned(), hash) != Some(hash) {
+            ops.push(DomOp::Outline { html: entry });
         }
     }
 
@@ -210,12 +210,12 @@ impl Known {
     }
 }
 
-fn lay(skeleton: &Skeleton) -> Vec<ItemLayout> {
+fn lay_out(skeleton: &Skeleton) -> Vec<ItemLayout> {
     present::layout(&skeleton.turn, &skeleton.parts, Rule::default())
 }
 
 /// The differing middle of two layouts, without their common prefix and suffix.
-fn differing(old: &[ItemLayout], new: &[ItemLayout]) -> (Range<usize>, Range<usize>) {
+fn changed_ranges(old: &[ItemLayout], new: &[ItemLayout]) -> (Range<usize>, Range<usize>) {
     let same =
         |a: &ItemLayout, b: &ItemLayout| a.first == b.first && a.context_hash == b.context_hash;
     let start = old.iter().zip(new).take_while(|(a, b)| same(a, b)).count();

@@ -9,17 +9,17 @@ use unspool_core::summary::{Completeness, Summary};
 use super::ProjectError;
 
 /// A session read turn by turn.
-pub struct Story<'a> {
+pub struct SessionStream<'a> {
     /// Available before the first turn is read.
     pub head: Summary,
     turns: Box<dyn Iterator<Item = Result<Turn, ProjectError>> + 'a>,
-    library: &'a dyn Library,
+    lookup: &'a dyn SessionLookup,
 }
 
 /// Looks up the sub-agent sessions and snapshots that a session refers to.
-pub trait Library {
+pub trait SessionLookup {
     /// The session of a sub-agent, if there is one.
-    fn open(&self, session: SessionId) -> Result<Option<Story<'_>>, ProjectError>;
+    fn open(&self, session: SessionId) -> Result<Option<SessionStream<'_>>, ProjectError>;
 
     /// The content of a prompt snapshot of this session.
     fn snapshot(&self, _: SessionId, _sha256: &str) -> Result<Option<Json>, ProjectError> {
@@ -28,27 +28,27 @@ pub trait Library {
 }
 
 /// A lookup that finds nothing.
-pub struct Alone;
+pub struct NoSessions;
 
-impl Library for Alone {
-    fn open(&self, _: SessionId) -> Result<Option<Story<'_>>, ProjectError> {
+impl SessionLookup for NoSessions {
+    fn open(&self, _: SessionId) -> Result<Option<SessionStream<'_>>, ProjectError> {
         Ok(None)
     }
 }
 
-impl<'a> Story<'a> {
+impl<'a> SessionStream<'a> {
     pub fn new(
         head: Summary,
         turns: impl Iterator<Item = Result<Turn, ProjectError>> + 'a,
-        library: &'a dyn Library,
-    ) -> Story<'a> {
-        Story { head, turns: Box::new(turns), library }
+        lookup: &'a dyn SessionLookup,
+    ) -> SessionStream<'a> {
+        SessionStream { head, turns: Box::new(turns), lookup }
     }
 
     /// A session in memory.
-    pub fn of(transcript: &'a Transcript) -> Story<'a> {
+    pub fn of(transcript: &'a Transcript) -> SessionStream<'a> {
         let turns = transcript.turns.iter().cloned().map(Ok);
-        Story::new(transcript.summary(Completeness::Full, &[]), turns, &Alone)
+        SessionStream::new(transcript.summary(Completeness::Full, &[]), turns, &NoSessions)
     }
 
     pub fn next_turn(&mut self) -> Result<Option<Turn>, ProjectError> {
@@ -57,15 +57,15 @@ impl<'a> Story<'a> {
 
     /// The content of a snapshot, if it is stored.
     pub fn snapshot(&self, sha256: &str) -> Result<Option<Json>, ProjectError> {
-        self.library.snapshot(self.head.session.id, sha256)
+        self.lookup.snapshot(self.head.session.id, sha256)
     }
 
     /// The session of a sub-agent that this one started.
-    pub fn sub_agent(&self, id: &str) -> Result<Option<Story<'a>>, ProjectError> {
+    pub fn sub_agent(&self, id: &str) -> Result<Option<SessionStream<'a>>, ProjectError> {
         // An agent with a temporary id has no session of its own.
         if id.starts_with("temp_") {
             return Ok(None);
         }
-        self.library.open(SessionId::of(&self.head.session.agent, id))
+        self.lookup.open(SessionId::of(&self.head.session.agent, id))
     }
 }

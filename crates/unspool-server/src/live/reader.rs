@@ -19,59 +19,59 @@ use unspool_engine::reader::{Answer, Growth, Wish, answer, growth};
 use unspool_store::store::Store;
 
 use crate::App;
-use crate::news::News;
+use crate::update::Update;
 
 /// Queries queued per client. When the queue is full the socket is not read.
-const WAITING: usize = 16;
+const MAX_QUEUED_QUERIES: usize = 16;
 /// A client is notified of one session at most this often.
-const PACE: Duration = Duration::from_millis(50);
+const NOTIFY_INTERVAL: Duration = Duration::from_millis(50);
 /// If more sessions changed at once, one notice of missed updates is sent instead.
-const SESSIONS: usize = 256;
+const MAX_PENDING_SESSIONS: usize = 256;
 
 /// A query with its number parsed first, so that an invalid query can still be answered.
 #[derive(Deserialize)]
-struct Wished<'a> {
+struct RawClientMessage<'a> {
     number: u64,
     #[serde(borrow)]
-    wish: &'a RawValue,
+    query: &'a RawValue,
 }
 
-pub async fn tell<S: Store>(app: Arc<App<S>>, mut socket: WebSocket) -> Result<(), axum::Error> {
+pub async fn serve<S: Store>(app: Arc<App<S>>, mut socket: WebSocket) -> Result<(), axum::Error> {
     // Subscribe before the first query, so that no update is lost in between.
-    let mut news = app.news.subscribe();
-    say(&mut socket, &Said::Ready { version: VERSION.to_owned() }).await?;
-    let mut gathered = Gathered::default();
+    let mut updates = app.updates.subscribe();
+    send(&mut socket, &Said::Ready { version: VERSION.to_owned() }).await?;
+    let mut pending = PendingUpdates::default();
     let mut due = Instant::now();
     let mut waiting: VecDeque<Utf8Bytes> = VecDeque::new();
     // One query at a time, in its own task: a slow query does not delay notifications. The task is
     // aborted with the connection.
-    let mut answering: JoinSet<Result<String, String>> = JoinSet::new();
+    let mut responding: JoinSet<Result<String, String>> = JoinSet::new();
     loop {
-        if answering.is_empty()
+        if responding.is_empty()
             && let Some(text) = waiting.pop_front()
         {
             let app = Arc::clone(&app);
-            answering.spawn(async move { answered(&app, &text).await });
+            responding.spawn(async move { respond(&app, &text).await });
         }
         tokio::select! {
-            told = news.recv() => match told {
-                Ok(told) => gathered.take(&told),
-                Err(RecvError::Lagged(_)) => gathered.miss(),
+            received = updates.recv() => match received {
+                Ok(received) => pending.take(&received),
+                Err(RecvError::Lagged(_)) => pending.mark_missed(),
                 Err(RecvError::Closed) => return Ok(()),
             },
-            () = sleep_until(due), if !gathered.is_empty() => {
-                for said in gathered.empty() {
-                    say(&mut socket, &said).await?;
+            () = sleep_until(due), if !pending.is_empty() => {
+                for message in pending.drain() {
+                    send(&mut socket, &message).await?;
                 }
-                due = Instant::now() + PACE;
+                due = Instant::now() + NOTIFY_INTERVAL;
             }
-            Some(done) = answering.join_next() => match done {
+            Some(done) = responding.join_next() => match done {
                 Ok(Ok(text)) => socket.send(Message::Text(text.into())).await?,
-                Ok(Err(detail)) => return say(&mut socket, &Said::Error { detail }).await,
+                Ok(Err(detail)) => return send(&mut socket, &Said::Error { detail }).await,
                 // The task panicked, and the number of its query is lost: close.
                 Err(_) => return Ok(()),
             },
-            heard = socket.recv(), if waiting.len() < WAITING => match heard {
+            received = socket.recv(), if waiting.len() < MAX_QUEUED_QUERIES => match received {
                 Some(Ok(Message::Text(text))) => waiting.push_back(text),
                 Some(Ok(Message::Binary(_) | Message::Ping(_) | Message::Pong(_))) => {}
                 None | Some(Err(_) | Ok(Message::Close(_))) => return Ok(()),
@@ -80,17 +80,17 @@ pub async fn tell<S: Store>(app: Arc<App<S>>, mut socket: WebSocket) -> Result<(
     }
 }
 
-async fn say(socket: &mut WebSocket, said: &Said) -> Result<(), axum::Error> {
-    let text = serde_json::to_string(said).map_err(axum::Error::new)?;
+async fn send(socket: &mut WebSocket, message: &Said) -> Result<(), axum::Error> {
+    let text = serde_json::to_string(message).map_err(axum::Error::new)?;
     socket.send(Message::Text(text.into())).await
 }
 
 /// The response to a query. Err if the message is not a query at all.
-async fn answered<S: Store>(app: &App<S>, text: &str) -> Result<String, String> {
-    let Wished { number, wish } = serde_json::from_str(text)
+async fn respond<S: Store>(app: &App<S>, text: &str) -> Result<String, String> {
+    let RawClientMessage { number, query } = serde_json::from_str(text)
         .map_err(|error| format!("{error}; ask with {{\"number\": 1, \"wish\": WISH}}"))?;
-    let answer = match serde_json::from_str::<Wish>(wish.get()) {
-        Ok(wish) => answer(&app.store, &app.prices, wish.bounded()).await,
+    let answer = match serde_json::from_str::<Wish>(query.get()) {
+        Ok(query) => answer(&app.store, &app.prices, query.bounded()).await,
         Err(error) => Answer::Failed(format!(
             "the server does not understand this query ({error}); use the same version of unspool \
              on both sides"
@@ -111,28 +111,28 @@ fn written(number: u64, answer: Answer) -> Result<String, String> {
 
 /// Notifications for the next round.
 #[derive(Default)]
-struct Gathered {
+struct PendingUpdates {
     /// Sent before `written`.
     missed: bool,
     written: FxHashMap<SessionId, Growth>,
 }
 
-impl Gathered {
-    fn take(&mut self, news: &News) {
-        let written = match news {
-            News::Written(written) => written,
-            News::Missed => return self.miss(),
+impl PendingUpdates {
+    fn take(&mut self, updates: &Update) {
+        let written = match updates {
+            Update::Written(written) => written,
+            Update::Missed => return self.mark_missed(),
         };
         let growth = growth(written);
         let held = self.written.entry(written.session).or_insert(growth);
         *held = growth.max(*held);
-        if self.written.len() > SESSIONS {
-            self.miss();
+        if self.written.len() > MAX_PENDING_SESSIONS {
+            self.mark_missed();
         }
     }
 
     /// The client reloads everything, so single sessions need not be listed.
-    fn miss(&mut self) {
+    fn mark_missed(&mut self) {
         self.missed = true;
         self.written.clear();
     }
@@ -141,7 +141,7 @@ impl Gathered {
         !self.missed && self.written.is_empty()
     }
 
-    fn empty(&mut self) -> Vec<Said> {
+    fn drain(&mut self) -> Vec<Said> {
         let missed = std::mem::take(&mut self.missed).then_some(Said::Missed);
         let written = self.written.drain();
         let written = written.map(|(session, growth)| Said::Written { session, growth });
@@ -157,8 +157,8 @@ mod tests {
 
     use super::*;
 
-    fn news(session: SessionId, changes: Vec<Change>) -> News {
-        News::written(ChangeSet {
+    fn updates(session: SessionId, changes: Vec<Change>) -> Update {
+        Update::written(ChangeSet {
             session,
             agent: String::new(),
             agent_session_id: String::new(),
@@ -182,34 +182,34 @@ mod tests {
     }
 
     #[test]
-    fn a_session_is_told_once_and_states_win() {
-        let mut gathered = Gathered::default();
-        assert!(gathered.is_empty());
+    fn updates_coalesce_per_session_and_states_win() {
+        let mut pending = PendingUpdates::default();
+        assert!(pending.is_empty());
         let opened = vec![Change::PartRemoved { part: part() }];
         for changes in [grew(), opened, grew()] {
-            gathered.take(&news(session(1), changes));
+            pending.take(&updates(session(1), changes));
         }
-        gathered.take(&news(session(2), grew()));
-        let told = gathered.empty();
-        assert_eq!(told.len(), 2);
+        pending.take(&updates(session(2), grew()));
+        let received = pending.drain();
+        assert_eq!(received.len(), 2);
         let state = Said::Written { session: session(1), growth: Growth::State };
         let text = Said::Written { session: session(2), growth: Growth::Text };
-        assert!(told.contains(&state) && told.contains(&text), "{told:?}");
-        assert!(gathered.is_empty());
+        assert!(received.contains(&state) && received.contains(&text), "{received:?}");
+        assert!(pending.is_empty());
     }
 
     #[test]
     fn too_many_sessions_are_something_missed() {
-        let mut gathered = Gathered::default();
-        for nth in 0..SESSIONS * 4 {
-            gathered.take(&news(session(nth), grew()));
-            assert!(gathered.written.len() <= SESSIONS);
+        let mut pending = PendingUpdates::default();
+        for nth in 0..MAX_PENDING_SESSIONS * 4 {
+            pending.take(&updates(session(nth), grew()));
+            assert!(pending.written.len() <= MAX_PENDING_SESSIONS);
         }
         // Sessions that changed after the overflow are listed after it.
-        let told = gathered.empty();
-        assert_eq!(told[0], Said::Missed);
-        assert!(told.len() <= SESSIONS + 1);
-        gathered.take(&News::Missed);
-        assert_eq!(gathered.empty(), [Said::Missed]);
+        let received = pending.drain();
+        assert_eq!(received[0], Said::Missed);
+        assert!(received.len() <= MAX_PENDING_SESSIONS + 1);
+        pending.take(&Update::Missed);
+        assert_eq!(pending.drain(), [Said::Missed]);
     }
 }

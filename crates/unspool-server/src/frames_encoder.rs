@@ -7,7 +7,7 @@
 //!
 //! A turn is two messages, as under `/api/sessions/{id}/messages`: the user's and the reply.
 
-mod tell;
+mod frame_writer;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::Value;
@@ -17,12 +17,12 @@ use unspool_core::part::Body;
 use unspool_core::session::{Session, Turn};
 use unspool_core::transcript::Mirror;
 
-use tell::{Teller, prose};
+use frame_writer::{FrameWriter, prose};
 
 /// One channel: a session, and what of it was sent.
-pub struct Dialect {
+pub struct FramesEncoder {
     mirror: Mirror,
-    teller: Teller,
+    writer: FrameWriter,
 }
 
 /// What a batch of changes affected.
@@ -33,25 +33,25 @@ struct Touched {
     /// Turns of which anything but a part changed.
     heads: FxHashSet<TurnId>,
     /// Turns whose reply must be restarted.
-    anew: FxHashSet<TurnId>,
+    restart: FxHashSet<TurnId>,
     /// Renamed and merged turns: old id to new id.
-    became: FxHashMap<TurnId, TurnId>,
+    renames: FxHashMap<TurnId, TurnId>,
     /// A turn was added or moved.
     order: bool,
 }
 
-impl Dialect {
+impl FramesEncoder {
     /// Takes a stored session with complete turns, hidden parts included: all turns, or only the
     /// last ones; earlier turns are then never sent. Encodes nothing yet.
-    pub fn new(session: Session, turns: Vec<Turn>) -> Dialect {
-        let teller = Teller::new(&session.agent);
+    pub fn new(session: Session, turns: Vec<Turn>) -> FramesEncoder {
+        let writer = FrameWriter::new(&session.agent);
         let mut mirror = Mirror::resume(session);
         turns.into_iter().for_each(|turn| mirror.adopt_turn(turn));
-        Dialect { mirror, teller }
+        FramesEncoder { mirror, writer }
     }
 
     /// Continues the channel, and its seqs, with a freshly loaded session.
-    pub fn restart(&mut self, loaded: Dialect) -> Vec<Value> {
+    pub fn restart(&mut self, loaded: FramesEncoder) -> Vec<Value> {
         self.mirror = loaded.mirror;
         self.snapshot()
     }
@@ -59,12 +59,12 @@ impl Dialect {
     /// Encodes the whole session. It replaces everything sent on this channel before.
     pub fn snapshot(&mut self) -> Vec<Value> {
         let mut frames = Vec::new();
-        self.teller.begin_channel(self.mirror.session(), &mut frames);
+        self.writer.begin_channel(self.mirror.session(), &mut frames);
         let touched = Touched::default();
         for turn in order(&self.mirror) {
             // Cannot fail: nothing of the turn was sent yet.
-            let told = self.teller.turn(turn, None, true, &touched, &mut frames);
-            self.teller.told.extend(told);
+            let sent = self.writer.turn(turn, None, true, &touched, &mut frames);
+            self.writer.sent.extend(sent);
         }
         frames
     }
@@ -73,19 +73,19 @@ impl Dialect {
     pub fn frames(&mut self, changes: &[Change]) -> Vec<Value> {
         let mut touched = Touched::default();
         for change in changes {
-            self.take(change, &mut touched);
+            self.apply_change(change, &mut touched);
         }
         let mut frames = Vec::new();
-        let before = self.teller.seq;
-        if self.tell(&touched, &mut frames).is_none() {
-            self.teller.seq = before;
+        let before = self.writer.seq;
+        if self.encode(&touched, &mut frames).is_none() {
+            self.writer.seq = before;
             return self.snapshot();
         }
         frames
     }
 
     /// Applies a change and marks what it affects.
-    fn take(&mut self, change: &Change, touched: &mut Touched) {
+    fn apply_change(&mut self, change: &Change, touched: &mut Touched) {
         match change {
             Change::TurnOpened { turn } => {
                 touched.turns.insert(*turn);
@@ -102,24 +102,24 @@ impl Dialect {
                 touched.parts.insert(part.id);
             }
             Change::TurnRenamed { turn, to } | Change::TurnMerged { turn, into: to } => {
-                touched.became.insert(*turn, *to);
+                touched.renames.insert(*turn, *to);
                 touched.turns.insert(*to);
                 touched.heads.insert(*to);
-                touched.anew.insert(*to);
+                touched.restart.insert(*to);
                 touched.order = true;
             }
             Change::PartGrew { part, .. } => self.touch(*part, touched),
             Change::PartTold { part, patch } => {
                 self.touch(*part, touched);
-                if self.is_other(*part, patch) {
-                    touched.anew.extend(self.mirror.turn_of(*part));
+                if self.rewrites(*part, patch) {
+                    touched.restart.extend(self.mirror.turn_of(*part));
                 }
             }
             Change::PartRenamed { part, .. }
             | Change::PartMerged { part, .. }
             | Change::PartRemoved { part } => {
                 self.touch(*part, touched);
-                touched.anew.extend(self.mirror.turn_of(*part));
+                touched.restart.extend(self.mirror.turn_of(*part));
             }
             Change::StepTold { .. }
             | Change::SessionTold { .. }
@@ -135,7 +135,7 @@ impl Dialect {
     }
 
     /// True if the patch rewrites the part's text instead of appending to it.
-    fn is_other(&self, id: PartId, patch: &PartPatch) -> bool {
+    fn rewrites(&self, id: PartId, patch: &PartPatch) -> bool {
         let Some(part) = self.mirror.find_part(id) else { return false };
         let held = prose(&part.body);
         let differs =
@@ -146,8 +146,8 @@ impl Dialect {
         // The output of a finished call is sent as a whole, so rewriting it is fine.
         let output = match (&part.body, &patch.tool) {
             (Body::Tool(tool), Some(patch)) if !patch.state.unwrap_or(tool.state).is_terminal() => {
-                let told = patch.output.as_deref().zip(tool.output.as_deref());
-                told.is_some_and(|(new, old)| !new.starts_with(old))
+                let sent = patch.output.as_deref().zip(tool.output.as_deref());
+                sent.is_some_and(|(new, old)| !new.starts_with(old))
             }
             (_, _) => false,
         };
@@ -155,37 +155,37 @@ impl Dialect {
     }
 
     /// Encodes what was touched. None if only a full snapshot will do.
-    fn tell(&mut self, touched: &Touched, frames: &mut Vec<Value>) -> Option<()> {
+    fn encode(&mut self, touched: &Touched, frames: &mut Vec<Value>) -> Option<()> {
         if touched.order {
-            return self.tell_in_order(touched, frames);
+            return self.encode_in_order(touched, frames);
         }
         // Almost always one turn, and the last.
         let mut at: Vec<usize> = Vec::new();
         for id in &touched.turns {
             // Turns that were never sent (before the window) are skipped.
-            at.extend(self.teller.told.iter().rposition(|told| told.id == *id));
+            at.extend(self.writer.sent.iter().rposition(|sent| sent.id == *id));
         }
         at.sort_unstable();
         for at in at {
-            let turn = self.mirror.find_turn(self.teller.told.get(at)?.id)?;
-            self.teller.turn_at(at, turn, touched, frames)?;
+            let turn = self.mirror.find_turn(self.writer.sent.get(at)?.id)?;
+            self.writer.turn_at(at, turn, touched, frames)?;
         }
         Some(())
     }
 
-    fn tell_in_order(&mut self, touched: &Touched, frames: &mut Vec<Value>) -> Option<()> {
-        self.teller.rename(&touched.became)?;
+    fn encode_in_order(&mut self, touched: &Touched, frames: &mut Vec<Value>) -> Option<()> {
+        self.writer.rename(&touched.renames)?;
         let order = order(&self.mirror);
-        let told = &self.teller.told;
+        let sent = &self.writer.sent;
         // The sent turns must be a prefix of the current order.
-        let same = told
+        let same = sent
             .iter()
             .enumerate()
-            .all(|(at, told)| order.get(at).is_some_and(|turn| turn.id == told.id));
+            .all(|(at, sent)| order.get(at).is_some_and(|turn| turn.id == sent.id));
         same.then_some(())?;
         for (at, turn) in order.into_iter().enumerate() {
-            if at >= self.teller.told.len() || touched.turns.contains(&turn.id) {
-                self.teller.turn_at(at, turn, touched, frames)?;
+            if at >= self.writer.sent.len() || touched.turns.contains(&turn.id) {
+                self.writer.turn_at(at, turn, touched, frames)?;
             }
         }
         Some(())

@@ -16,11 +16,11 @@ use super::{UiMessage, UiPart};
 
 /// The agent of such sessions, and the kind of the part with the original fields.
 pub const AGENT: &str = "ai-sdk";
-const KEPT: &str = "data-ai-sdk-message";
+const ORIGINAL_KIND: &str = "data-ai-sdk-message";
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Kept {
+struct OriginalMessage {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     fields: BTreeMap<String, Value>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -28,7 +28,7 @@ struct Kept {
 }
 
 /// The original id of the user's message.
-pub fn asked(session: &Session, turn: &Turn) -> Option<String> {
+pub fn user_message_id(session: &Session, turn: &Turn) -> Option<String> {
     let id = turn
         .origin
         .names
@@ -38,7 +38,7 @@ pub fn asked(session: &Session, turn: &Turn) -> Option<String> {
 }
 
 /// The original id of the assistant's message: its first step is named after it.
-pub fn answered(session: &Session, turn: &Turn) -> Option<String> {
+pub fn reply_message_id(session: &Session, turn: &Turn) -> Option<String> {
     let step = turn.steps.first().and_then(|step| {
         if let Name::Message(id) = &step.name { id.strip_suffix(" step 0") } else { None }
     });
@@ -47,8 +47,8 @@ pub fn answered(session: &Session, turn: &Turn) -> Option<String> {
 
 /// True for a part that was a system message of the application.
 pub fn is_system(session: &Session, part: &Part) -> bool {
-    let told = matches!(&part.body, Body::ContextInfo(info) if info.title == "System message");
-    told && session.agent == AGENT
+    let recorded = matches!(&part.body, Body::ContextInfo(info) if info.title == "System message");
+    recorded && session.agent == AGENT
 }
 
 /// The system messages, as they were (R-001-01).
@@ -56,16 +56,16 @@ pub fn system(session: &Session, turn: &Turn) -> Vec<UiMessage> {
     let mut messages: Vec<UiMessage> = Vec::new();
     for part in turn.parts.iter().filter(|part| is_system(session, part)) {
         let Body::ContextInfo(info) = &part.body else { continue };
-        let told = UiPart { text: Some(info.text.clone()), ..UiPart::new("text") };
+        let recorded = UiPart { text: Some(info.text.clone()), ..UiPart::new("text") };
         let named = part.origin.names.iter().find_map(|name| {
             if let Name::Block(id, _) = name { id.strip_suffix(" system") } else { None }
         });
         let id = own(session, named.map(str::to_owned)).unwrap_or_else(|| part.id.to_string());
         match messages.last_mut().filter(|last| last.id == id) {
-            Some(last) => last.parts.push(told),
+            Some(last) => last.parts.push(recorded),
             None => {
                 let (role, metadata) = ("system", Value::Null);
-                messages.push(UiMessage { id, role, metadata, parts: vec![told] });
+                messages.push(UiMessage { id, role, metadata, parts: vec![recorded] });
             }
         }
     }
@@ -78,7 +78,7 @@ fn own(session: &Session, id: Option<String>) -> Option<String> {
 }
 
 /// The message with its original fields restored.
-pub fn restored<'a>(
+pub fn restore_original<'a>(
     session: &Session,
     bodies: impl Iterator<Item = &'a Body>,
     mut message: UiMessage,
@@ -89,26 +89,28 @@ pub fn restored<'a>(
         return message;
     }
     // The last one: an earlier one was part of a re-imported message.
-    let last = message.parts.iter().enumerate().rfind(|(_, part)| part.kind == KEPT);
+    let last = message.parts.iter().enumerate().rfind(|(_, part)| part.kind == ORIGINAL_KIND);
     let Some((at, part)) = last else { return message };
-    let Some(mut kept) = part.data.as_ref().and_then(Json::read::<Kept>) else { return message };
+    let Some(mut original) = part.data.as_ref().and_then(Json::read::<OriginalMessage>) else {
+        return message;
+    };
     // The application's metadata takes precedence over ours.
-    if let Some(Value::Object(told)) = kept.fields.get("metadata")
-        && let Value::Object(known) = &mut message.metadata
+    if let Some(Value::Object(recorded)) = original.fields.get("metadata")
+        && let Value::Object(derived) = &mut message.metadata
     {
-        known.extend(told.clone());
-        kept.fields.remove("metadata");
+        derived.extend(recorded.clone());
+        original.fields.remove("metadata");
     }
-    for (nth, fields) in &mut kept.parts {
+    for (nth, fields) in &mut original.parts {
         if let Some(part) = message.parts.get_mut(*nth).filter(|_| *nth < at) {
-            fields.retain(|name, value| !put_back(part, name, value));
+            fields.retain(|name, value| !restore_field(part, name, value));
         }
     }
-    kept.parts.retain(|_, fields| !fields.is_empty());
-    if kept.fields.is_empty() && kept.parts.is_empty() {
+    original.parts.retain(|_, fields| !fields.is_empty());
+    if original.fields.is_empty() && original.parts.is_empty() {
         message.parts.remove(at);
     } else if let Some(part) = message.parts.get_mut(at)
-        && let Ok(rest) = serde_json::to_string(&kept)
+        && let Ok(rest) = serde_json::to_string(&original)
     {
         part.data = Some(Json::checked(&rest));
     }
@@ -117,7 +119,7 @@ pub fn restored<'a>(
 
 /// Restores a field of a part if it certainly belongs to it: our own ids, the streaming state, a
 /// matching signature. Other fields may belong to another part, since parts can have moved.
-fn put_back(part: &mut UiPart, name: &str, value: &Value) -> bool {
+fn restore_field(part: &mut UiPart, name: &str, value: &Value) -> bool {
     if serde_json::to_value(&*part).is_ok_and(|now| now.get(name) == Some(value)) {
         return true;
     }
@@ -128,7 +130,7 @@ fn put_back(part: &mut UiPart, name: &str, value: &Value) -> bool {
     // Same signature, same reasoning part.
     if name == "providerMetadata" && part.kind == "reasoning" {
         let signature = part.provider_metadata.as_ref().and_then(signature);
-        let same = signature.is_some_and(|signature| has(value, signature));
+        let same = signature.is_some_and(|signature| contains_signature(value, signature));
         if same {
             part.provider_metadata = Some(value.clone());
         }
@@ -160,7 +162,9 @@ fn signature(metadata: &Value) -> Option<&str> {
     metadata.as_object()?.values().next()?.as_object()?.values().next()?.as_str()
 }
 
-fn has(metadata: &Value, signature: &str) -> bool {
+fn contains_signature(metadata: &Value, signature: &str) -> bool {
     let providers = metadata.as_object().into_iter().flat_map(|all| all.values());
-    providers.filter_map(Value::as_object).any(|told| told.values().any(|one| one == signature))
+    providers
+        .filter_map(Value::as_object)
+        .any(|recorded| recorded.values().any(|one| one == signature))
 }

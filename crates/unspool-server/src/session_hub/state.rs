@@ -7,14 +7,14 @@ use unspool_engine::reader::{Growth, growth};
 use unspool_store::recorder::ChangeSet;
 use unspool_store::store::SubagentRef;
 
-use super::known::Known;
+use super::painted_turn::PaintedTurn;
 
 #[derive(Default)]
 pub struct State {
     pub seq: u64,
     pub head: u64,
     /// In order of last use, most recent last.
-    pub known: Vec<Known>,
+    pub painted: Vec<PaintedTurn>,
     /// The sub-agents and the part that shows each: their activity is painted there.
     pub subagents: FxHashMap<SessionId, SubagentRef>,
     pub pending: Pending,
@@ -30,7 +30,7 @@ pub struct Pending {
     pub heads: FxHashSet<TurnId>,
     pub parts: FxHashSet<PartId>,
     /// Parts that are new in a turn whose skeleton must be reloaded.
-    pub born: FxHashSet<PartId>,
+    pub new_parts: FxHashSet<PartId>,
     pub removed: Vec<PartId>,
     pub agents: FxHashSet<SessionId>,
     /// The changes are not known: reload everything.
@@ -39,7 +39,7 @@ pub struct Pending {
 
 /// How soon a change must be painted.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Urgency {
+pub enum RepaintUrgency {
     None,
     Text,
     State,
@@ -47,33 +47,33 @@ pub enum Urgency {
 
 impl State {
     /// Records a published batch and returns how soon it must be painted.
-    pub fn take(&mut self, id: SessionId, published: &ChangeSet) -> Urgency {
+    pub fn take(&mut self, id: SessionId, published: &ChangeSet) -> RepaintUrgency {
         if published.session != id {
             if !self.subagents.contains_key(&published.session) {
-                return Urgency::None;
+                return RepaintUrgency::None;
             }
             self.pending.agents.insert(published.session);
-            return Urgency::Text;
+            return RepaintUrgency::Text;
         }
         if published.seq <= self.seq {
-            return Urgency::None;
+            return RepaintUrgency::None;
         }
         let follows = published.from_seq == self.seq;
         self.seq = published.seq;
         let Some(changes) = published.changes.as_ref().filter(|_| follows) else {
             self.pending.all = true;
-            return Urgency::State;
+            return RepaintUrgency::State;
         };
         changes.iter().for_each(|change| self.note(change));
         match growth(published) {
-            Growth::Text => Urgency::Text,
-            Growth::State => Urgency::State,
+            Growth::Text => RepaintUrgency::Text,
+            Growth::State => RepaintUrgency::State,
         }
     }
 
     pub fn turn_of(&self, part: PartId) -> Option<TurnId> {
-        let known = self.known.iter().find(|known| known.position(part).is_some());
-        known.map(Known::id)
+        let painted = self.painted.iter().find(|painted| painted.position(part).is_some());
+        painted.map(PaintedTurn::id)
     }
 
     fn note(&mut self, change: &Change) {
@@ -97,11 +97,11 @@ impl State {
             }
             Change::TurnRenamed { .. } | Change::TurnMerged { .. } => pending.all = true,
             Change::PartOpened { turn, part } => {
-                let known = self.known.iter_mut().find(|known| known.id() == *turn);
-                let appended = known.is_some_and(|known| known.append(part));
+                let painted = self.painted.iter_mut().find(|painted| painted.id() == *turn);
+                let appended = painted.is_some_and(|painted| painted.append(part));
                 if !appended {
                     self.pending.turns.insert(*turn);
-                    self.pending.born.insert(part.id);
+                    self.pending.new_parts.insert(part.id);
                 }
                 self.pending.parts.insert(part.id);
             }
@@ -114,7 +114,7 @@ impl State {
                 if moves || patch.body.is_some() {
                     self.structure(*part);
                 } else if let Some(state) = patch.tool.as_ref().and_then(|tool| tool.state) {
-                    self.known.iter_mut().for_each(|known| known.tell_state(*part, state));
+                    self.painted.iter_mut().for_each(|painted| painted.set_state(*part, state));
                 }
             }
             Change::PartRenamed { part, .. }

@@ -10,16 +10,16 @@ use argon2::Argon2;
 use argon2::password_hash::phc::PasswordHash;
 use argon2::password_hash::{PasswordHasher, PasswordVerifier};
 
-use super::Door;
+use super::Auth;
 
 /// How long a login is valid.
-pub const HOLDS: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+pub const LOGIN_LIFETIME: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 /// The number of logins kept; the oldest are dropped first.
-const REMEMBERED: usize = 1000;
+const MAX_LOGINS: usize = 1000;
 /// The longest wait after a wrong password.
-const LONGEST: Duration = Duration::from_secs(60);
+const MAX_BACKOFF: Duration = Duration::from_secs(60);
 /// Failures are forgotten after this long without an attempt.
-const FORGIVEN: Duration = Duration::from_secs(15 * 60);
+const FAILURE_MEMORY: Duration = Duration::from_secs(15 * 60);
 
 /// The Argon2id hash to store: slow to brute-force.
 pub fn hash_password(password: &str) -> Option<String> {
@@ -31,97 +31,97 @@ pub fn is_password_hash(text: &str) -> bool {
     PasswordHash::new(text).is_ok_and(|hash| hash.algorithm.as_str() == "argon2id")
 }
 
-pub struct Gate {
+pub struct PasswordAuth {
     hash: String,
     /// Login cookies and when they expire.
-    inside: Mutex<HashMap<String, Instant>>,
-    wrong: Mutex<HashMap<IpAddr, Wrong>>,
+    logins: Mutex<HashMap<String, Instant>>,
+    wrong: Mutex<HashMap<IpAddr, WrongPassword>>,
     /// One verification at a time: Argon2id takes 19 MB.
-    checking: tokio::sync::Mutex<()>,
+    verifying: tokio::sync::Mutex<()>,
 }
 
 /// Failed attempts of one client network.
-struct Wrong {
-    times: u32,
+struct WrongPassword {
+    attempts: u32,
     /// Attempts before this time are refused unverified.
     until: Instant,
 }
 
 /// The result of a login attempt.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Tried {
+pub enum LoginOutcome {
     /// The login cookie.
-    Welcome(String),
-    Wrong,
+    Accepted(String),
+    WrongPassword,
     /// Not verified: retry after this long.
     Wait(Duration),
 }
 
-impl Gate {
-    pub fn new(hash: String) -> Gate {
-        Gate {
+impl PasswordAuth {
+    pub fn new(hash: String) -> PasswordAuth {
+        PasswordAuth {
             hash,
-            inside: Mutex::default(),
+            logins: Mutex::default(),
             wrong: Mutex::default(),
-            checking: tokio::sync::Mutex::default(),
+            verifying: tokio::sync::Mutex::default(),
         }
     }
 
-    pub fn is_inside(&self, cookie: &str) -> bool {
-        lock(&self.inside).get(cookie).is_some_and(|until| *until > Instant::now())
+    pub fn is_logged_in(&self, cookie: &str) -> bool {
+        lock(&self.logins).get(cookie).is_some_and(|until| *until > Instant::now())
     }
 
     /// Verifies a password sent from this address.
-    pub async fn try_password(&self, from: IpAddr, password: String) -> Tried {
-        let from = network(from);
-        if let Some(wait) = self.count(from, Instant::now()) {
-            return Tried::Wait(wait);
+    pub async fn try_password(&self, from: IpAddr, password: String) -> LoginOutcome {
+        let from = client_network(from);
+        if let Some(wait) = self.register_attempt(from, Instant::now()) {
+            return LoginOutcome::Wait(wait);
         }
-        let _one = self.checking.lock().await;
+        let _one = self.verifying.lock().await;
         let hash = self.hash.clone();
-        let right = tokio::task::spawn_blocking(move || is_right(&hash, &password)).await;
-        let cookie = Door::secret().filter(|_| right.unwrap_or(false));
-        let Some(cookie) = cookie else { return Tried::Wrong };
+        let right = tokio::task::spawn_blocking(move || verify(&hash, &password)).await;
+        let cookie = Auth::secret().filter(|_| right.unwrap_or(false));
+        let Some(cookie) = cookie else { return LoginOutcome::WrongPassword };
         lock(&self.wrong).remove(&from);
         self.remember(cookie.clone(), Instant::now());
-        Tried::Welcome(cookie)
+        LoginOutcome::Accepted(cookie)
     }
 
     /// Registers an attempt before it is verified, so that parallel attempts cannot bypass the
     /// backoff. Returns how long to wait if it comes too soon.
-    fn count(&self, from: IpAddr, now: Instant) -> Option<Duration> {
+    fn register_attempt(&self, from: IpAddr, now: Instant) -> Option<Duration> {
         let mut wrong = lock(&self.wrong);
-        wrong.retain(|_, held| held.until + FORGIVEN > now);
-        let held = wrong.entry(from).or_insert(Wrong { times: 0, until: now });
+        wrong.retain(|_, held| held.until + FAILURE_MEMORY > now);
+        let held = wrong.entry(from).or_insert(WrongPassword { attempts: 0, until: now });
         if held.until > now {
             return Some(held.until - now);
         }
-        let wait = Duration::from_secs(1 << held.times.min(6)).min(LONGEST);
-        held.times += 1;
+        let wait = Duration::from_secs(1 << held.attempts.min(6)).min(MAX_BACKOFF);
+        held.attempts += 1;
         held.until = now + wait;
         None
     }
 
     fn remember(&self, cookie: String, now: Instant) {
-        let mut inside = lock(&self.inside);
-        inside.retain(|_, until| *until > now);
-        if inside.len() >= REMEMBERED {
-            let oldest = inside.iter().min_by_key(|(_, until)| **until);
+        let mut logins = lock(&self.logins);
+        logins.retain(|_, until| *until > now);
+        if logins.len() >= MAX_LOGINS {
+            let oldest = logins.iter().min_by_key(|(_, until)| **until);
             if let Some(oldest) = oldest.map(|(cookie, _)| cookie.clone()) {
-                inside.remove(&oldest);
+                logins.remove(&oldest);
             }
         }
-        inside.insert(cookie, now + HOLDS);
+        logins.insert(cookie, now + LOGIN_LIFETIME);
     }
 }
 
-fn is_right(hash: &str, password: &str) -> bool {
+fn verify(hash: &str, password: &str) -> bool {
     PasswordHash::new(hash)
         .is_ok_and(|hash| Argon2::default().verify_password(password.as_bytes(), &hash).is_ok())
 }
 
 /// An IPv6 client usually controls its whole /64: throttle by network.
-fn network(from: IpAddr) -> IpAddr {
+fn client_network(from: IpAddr) -> IpAddr {
     match from.to_canonical() {
         IpAddr::V4(four) => four.into(),
         IpAddr::V6(six) => {
@@ -146,42 +146,42 @@ mod tests {
         assert_ne!(one, two, "each has its salt");
         assert!(one.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{one}");
         assert!(is_password_hash(&one) && !is_password_hash("correct horse"));
-        assert!(is_right(&one, "correct horse"));
-        assert!(!is_right(&one, "correct horsf") && !is_right(&one, "") && !is_right("", ""));
+        assert!(verify(&one, "correct horse"));
+        assert!(!verify(&one, "correct horsf") && !verify(&one, "") && !verify("", ""));
     }
 
     #[test]
     fn who_is_wrong_waits_longer_each_time() {
-        let gate = Gate::new(String::new());
+        let password = PasswordAuth::new(String::new());
         let from: IpAddr = "192.0.2.7".parse().unwrap();
         let mut now = Instant::now();
         let mut waited = Vec::new();
         for _ in 0..9 {
-            assert_eq!(gate.count(from, now), None);
+            assert_eq!(password.register_attempt(from, now), None);
             // Retried at once: refused.
-            let wait = gate.count(from, now).unwrap();
+            let wait = password.register_attempt(from, now).unwrap();
             waited.push(wait.as_secs());
             assert_eq!(
-                gate.count(from, now + wait / 2).map(|wait| wait.as_secs()),
+                password.register_attempt(from, now + wait / 2).map(|wait| wait.as_secs()),
                 Some(wait.as_secs() / 2)
             );
             now += wait;
         }
         assert_eq!(waited, [1, 2, 4, 8, 16, 32, 60, 60, 60]);
         assert_eq!(
-            gate.count("192.0.2.8".parse().unwrap(), now),
+            password.register_attempt("192.0.2.8".parse().unwrap(), now),
             None,
             "other clients are not affected"
         );
         // Failures are forgotten after a pause.
-        now += LONGEST + FORGIVEN;
-        assert_eq!(gate.count(from, now), None);
-        assert_eq!(gate.count(from, now), Some(Duration::from_secs(1)));
+        now += MAX_BACKOFF + FAILURE_MEMORY;
+        assert_eq!(password.register_attempt(from, now), None);
+        assert_eq!(password.register_attempt(from, now), Some(Duration::from_secs(1)));
     }
 
     #[test]
     fn a_network_is_one() {
-        let of = |text: &str| network(text.parse().unwrap()).to_string();
+        let of = |text: &str| client_network(text.parse().unwrap()).to_string();
         assert_eq!(of("2001:db8::1"), of("2001:db8::ffff:1:2:3"));
         assert_ne!(of("2001:db8::1"), of("2001:db8:0:1::1"));
         assert_eq!(of("::ffff:192.0.2.7"), "192.0.2.7");
@@ -189,17 +189,19 @@ mod tests {
 
     #[test]
     fn a_log_in_holds_for_a_while() {
-        let gate = Gate::new(String::new());
+        let password = PasswordAuth::new(String::new());
         let now = Instant::now();
-        gate.remember("a".to_owned(), now);
-        assert!(gate.is_inside("a") && !gate.is_inside("b") && !gate.is_inside(""));
+        password.remember("a".to_owned(), now);
+        assert!(
+            password.is_logged_in("a") && !password.is_logged_in("b") && !password.is_logged_in("")
+        );
         // The oldest goes when there are too many.
-        for nth in 0..REMEMBERED {
-            gate.remember(format!("c{nth}"), now + Duration::from_secs(1));
+        for nth in 0..MAX_LOGINS {
+            password.remember(format!("c{nth}"), now + Duration::from_secs(1));
         }
-        assert!(!gate.is_inside("a") && gate.is_inside("c0"));
+        assert!(!password.is_logged_in("a") && password.is_logged_in("c0"));
         // Expired logins are dropped.
-        gate.remember("z".to_owned(), now + HOLDS + Duration::from_secs(2));
-        assert_eq!(lock(&gate.inside).len(), 1);
+        password.remember("z".to_owned(), now + LOGIN_LIFETIME + Duration::from_secs(2));
+        assert_eq!(lock(&password.logins).len(), 1);
     }
 }

@@ -7,19 +7,19 @@ use axum::http::{HeaderMap, StatusCode};
 use unspool_core::id::{Id, digest};
 use unspool_engine::asked::parse_time;
 
-use super::route::{Kind, Parameter, Route, path_parameter};
+use super::route::{Parameter, ParameterKind, Route, path_parameter};
 use crate::problem::Problem;
 
 /// The validated parameters and headers of a request.
-pub struct Asked {
+pub struct RequestParams {
     route: &'static Route,
     path: Vec<(String, String)>,
     query: Vec<(&'static str, String)>,
     headers: HeaderMap,
 }
 
-impl Asked {
-    pub async fn of(route: &'static Route, mut parts: Parts) -> Result<Asked, Problem> {
+impl RequestParams {
+    pub async fn of(route: &'static Route, mut parts: Parts) -> Result<RequestParams, Problem> {
         let bad = |what: String| Problem::new(StatusCode::BAD_REQUEST, what);
         let path = RawPathParams::from_request_parts(&mut parts, &())
             .await
@@ -29,39 +29,40 @@ impl Asked {
         for (name, value) in &path {
             check(name, path_parameter(name).0, value)?;
         }
-        let told = Query::<Vec<(String, String)>>::try_from_uri(&parts.uri)
+        let raw = Query::<Vec<(String, String)>>::try_from_uri(&parts.uri)
             .map_err(|error| bad(format!("{error}; write the query as name=value&name=value")))?;
         let mut query: Vec<(&'static str, String)> = Vec::new();
-        for (name, value) in told.0 {
-            let Some(known) = route.parameters.iter().find(|known| known.name == name) else {
+        for (name, value) in raw.0 {
+            let Some(expected) = route.parameters.iter().find(|expected| expected.name == name)
+            else {
                 return Err(bad(unknown(&name, route)));
             };
-            if query.iter().any(|(held, _)| *held == known.name) {
+            if query.iter().any(|(held, _)| *held == expected.name) {
                 return Err(bad(format!("{name} is given twice; give it once")));
             }
-            check(&name, known.kind, &value)?;
-            query.push((known.name, value));
+            check(&name, expected.kind, &value)?;
+            query.push((expected.name, value));
         }
-        if let Some(missing) = route.parameters.iter().find(|known| {
-            known.required
+        if let Some(missing) = route.parameters.iter().find(|expected| {
+            expected.required
                 && !query
                     .iter()
-                    .any(|(name, value)| *name == known.name && !value.trim().is_empty())
+                    .any(|(name, value)| *name == expected.name && !value.trim().is_empty())
         }) {
             return Err(bad(format!("{} is missing: {}", missing.name, missing.what)));
         }
-        Ok(Asked { route, path, query, headers: parts.headers })
+        Ok(RequestParams { route, path, query, headers: parts.headers })
     }
 
     /// A path parameter.
-    pub fn in_path(&self, name: &str) -> &str {
-        let found = self.path.iter().find(|(known, _)| known == name);
+    pub fn path_param(&self, name: &str) -> &str {
+        let found = self.path.iter().find(|(expected, _)| expected == name);
         found.map(|(_, value)| value.as_str()).unwrap_or_default()
     }
 
     pub fn text(&self, name: &str) -> Option<&str> {
-        debug_assert!(self.route.parameters.iter().any(|known| known.name == name), "{name}");
-        self.query.iter().find(|(known, _)| *known == name).map(|(_, value)| value.as_str())
+        debug_assert!(self.route.parameters.iter().any(|expected| expected.name == name), "{name}");
+        self.query.iter().find(|(expected, _)| *expected == name).map(|(_, value)| value.as_str())
     }
 
     pub fn owned(&self, name: &str) -> Option<String> {
@@ -90,25 +91,25 @@ impl Asked {
     }
 
     /// The page size.
-    pub fn limit(&self, unless_said: u64) -> u64 {
-        self.number("limit").unwrap_or(unless_said)
+    pub fn limit(&self, default: u64) -> u64 {
+        self.number("limit").unwrap_or(default)
     }
 
     /// A digest of path and query. Requests with different responses have different digests.
     pub fn digest(&self) -> u64 {
-        let mut told = self.route.path.to_owned();
+        let mut raw = self.route.path.to_owned();
         for (name, value) in self.path.iter().map(|(name, value)| (name.as_str(), value)) {
-            told.push_str(&format!("\n{name}={value}"));
+            raw.push_str(&format!("\n{name}={value}"));
         }
         for (name, value) in &self.query {
-            told.push_str(&format!("\n{name}={value}"));
+            raw.push_str(&format!("\n{name}={value}"));
         }
-        digest(told.as_bytes())
+        digest(raw.as_bytes())
     }
 
     /// True if the client already has this version.
-    pub fn knows(&self, tag: &str) -> bool {
-        is_known(&self.headers, tag)
+    pub fn has_etag(&self, tag: &str) -> bool {
+        etag_matches(&self.headers, tag)
     }
 
     /// The URL of the next page, for the `Link` header.
@@ -117,41 +118,41 @@ impl Asked {
         for piece in self.route.path.split('/').skip(1) {
             let name = piece.strip_prefix('{').and_then(|piece| piece.strip_suffix('}'));
             path.push('/');
-            path.push_str(&escaped(name.map_or(piece, |name| self.in_path(name))));
+            path.push_str(&percent_encode(name.map_or(piece, |name| self.path_param(name))));
         }
         let kept = self.query.iter().filter(|(name, _)| *name != "after");
-        let kept = kept.map(|(name, value)| format!("{name}={}&", escaped(value)));
-        format!("{path}?{}after={}", kept.collect::<String>(), escaped(after))
+        let kept = kept.map(|(name, value)| format!("{name}={}&", percent_encode(value)));
+        format!("{path}?{}after={}", kept.collect::<String>(), percent_encode(after))
     }
 }
 
 fn unknown(name: &str, route: &Route) -> String {
-    let known: Vec<&str> = route.parameters.iter().map(|known| known.name).collect();
-    match known.is_empty() {
+    let expected: Vec<&str> = route.parameters.iter().map(|expected| expected.name).collect();
+    match expected.is_empty() {
         true => format!("{name} is no parameter here; leave it out"),
-        false => format!("{name} is no parameter here; there are {}", known.join(", ")),
+        false => format!("{name} is no parameter here; there are {}", expected.join(", ")),
     }
 }
 
 /// Checks a value against its kind. The error says which values are valid.
-fn check(name: &str, kind: Kind, value: &str) -> Result<(), Problem> {
+fn check(name: &str, kind: ParameterKind, value: &str) -> Result<(), Problem> {
     let wanted = match kind {
-        Kind::Text | Kind::Cursor => return Ok(()),
-        Kind::Time => match parse_time(value) {
+        ParameterKind::Text | ParameterKind::Cursor => return Ok(()),
+        ParameterKind::Time => match parse_time(value) {
             Ok(_) => return Ok(()),
             Err(error) => error.to_string(),
         },
-        Kind::Flag if flag(value).is_some() => return Ok(()),
-        Kind::Flag => "write true or false".to_owned(),
-        Kind::Number { least, most } => match value.parse::<u64>() {
-            Ok(number) if (least..=most).contains(&number) => return Ok(()),
-            Ok(_) | Err(_) => format!("write a number from {least} to {most}"),
+        ParameterKind::Flag if flag(value).is_some() => return Ok(()),
+        ParameterKind::Flag => "write true or false".to_owned(),
+        ParameterKind::Number { min, max } => match value.parse::<u64>() {
+            Ok(number) if (min..=max).contains(&number) => return Ok(()),
+            Ok(_) | Err(_) => format!("write a number from {min} to {max}"),
         },
-        Kind::OneOf(words) if words.contains(&value) => return Ok(()),
-        Kind::OneOf(words) => format!("there are {}", words.join(", ")),
-        Kind::Span if span(value).is_some() => return Ok(()),
-        Kind::Span => "write the numbers of turns: 3, or 3-7".to_owned(),
-        Kind::Id => match value.parse::<Id>() {
+        ParameterKind::OneOf(words) if words.contains(&value) => return Ok(()),
+        ParameterKind::OneOf(words) => format!("there are {}", words.join(", ")),
+        ParameterKind::Span if span(value).is_some() => return Ok(()),
+        ParameterKind::Span => "write the numbers of turns: 3, or 3-7".to_owned(),
+        ParameterKind::Id => match value.parse::<Id>() {
             Ok(_) => return Ok(()),
             Err(error) => error.to_string(),
         },
@@ -161,12 +162,12 @@ fn check(name: &str, kind: Kind, value: &str) -> Result<(), Problem> {
 }
 
 /// True if `If-None-Match` matches this ETag.
-pub fn is_known(headers: &HeaderMap, tag: &str) -> bool {
+pub fn etag_matches(headers: &HeaderMap, tag: &str) -> bool {
     let all = headers.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
-    let mut known = all.flat_map(|value| value.split(',')).map(str::trim);
+    let mut expected = all.flat_map(|value| value.split(',')).map(str::trim);
     // Weak comparison: compression does not matter here.
     let bare = tag.trim_start_matches("W/");
-    known.any(|known| known == "*" || known.trim_start_matches("W/") == bare)
+    expected.any(|expected| expected == "*" || expected.trim_start_matches("W/") == bare)
 }
 
 fn flag(value: &str) -> Option<bool> {
@@ -184,7 +185,7 @@ fn span(value: &str) -> Option<(u32, u32)> {
 }
 
 /// Percent-encodes text for a URL.
-pub fn escaped(text: &str) -> String {
+pub fn percent_encode(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {
         match byte {
@@ -199,21 +200,21 @@ pub fn escaped(text: &str) -> String {
 
 impl Parameter {
     /// The JSON Schema of a parameter kind.
-    pub fn schema(kind: Kind) -> serde_json::Value {
+    pub fn schema(kind: ParameterKind) -> serde_json::Value {
         use serde_json::json;
         match kind {
-            Kind::Text | Kind::Cursor => json!({ "type": "string" }),
-            Kind::Time => json!({
+            ParameterKind::Text | ParameterKind::Cursor => json!({ "type": "string" }),
+            ParameterKind::Time => json!({
                 "type": "string",
                 "description": "2026-05-31, 2026-05-31T12:00:00Z, or how long ago: 36h, 7d, 2w",
             }),
-            Kind::Flag => json!({ "type": "boolean" }),
-            Kind::Number { least, most } => {
-                json!({ "type": "integer", "minimum": least, "maximum": most })
+            ParameterKind::Flag => json!({ "type": "boolean" }),
+            ParameterKind::Number { min, max } => {
+                json!({ "type": "integer", "minimum": min, "maximum": max })
             }
-            Kind::OneOf(words) => json!({ "type": "string", "enum": words }),
-            Kind::Span => json!({ "type": "string", "pattern": "^[0-9]+(-[0-9]+)?$" }),
-            Kind::Id => json!({ "type": "string", "pattern": "^[0-9a-hjkmnp-tv-z]{20}$" }),
+            ParameterKind::OneOf(words) => json!({ "type": "string", "enum": words }),
+            ParameterKind::Span => json!({ "type": "string", "pattern": "^[0-9]+(-[0-9]+)?$" }),
+            ParameterKind::Id => json!({ "type": "string", "pattern": "^[0-9a-hjkmnp-tv-z]{20}$" }),
         }
     }
 }

@@ -12,7 +12,7 @@ use unspool_store::store::{ListPosition, SessionFilter};
 /// The query of a page. An empty value counts as absent: forms submit every field.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
-pub struct Asked {
+pub struct ListParams {
     pub q: Option<String>,
     pub agent: Option<String>,
     pub project: Option<String>,
@@ -32,13 +32,13 @@ pub struct Asked {
     pub after: Option<String>,
 }
 
-fn said(value: &Option<String>) -> Option<&str> {
+fn non_empty(value: &Option<String>) -> Option<&str> {
     value.as_deref().map(str::trim).filter(|value| !value.is_empty())
 }
 
-impl Asked {
+impl ListParams {
     pub fn words(&self) -> Option<&str> {
-        said(&self.q)
+        non_empty(&self.q)
     }
 
     /// The active filters, for links to the next page.
@@ -57,31 +57,31 @@ impl Asked {
             ("agents", &self.agents),
             ("by", &self.by),
         ] {
-            query = query.with(name, said(value));
+            query = query.with(name, non_empty(value));
         }
         query
     }
 
     pub fn by_project(&self) -> bool {
-        said(&self.by) == Some("project")
+        non_empty(&self.by) == Some("project")
     }
 
     pub fn since(&self, now: Timestamp) -> Option<i64> {
-        since(said(&self.since)?, now)
+        since(non_empty(&self.since)?, now)
     }
 
     pub fn filter(&self, now: Timestamp, limit: u64) -> SessionFilter {
-        let owned = |value: &Option<String>| said(value).map(str::to_owned);
+        let owned = |value: &Option<String>| non_empty(value).map(str::to_owned);
         SessionFilter {
             agent: owned(&self.agent),
             project: owned(&self.project),
             model: owned(&self.model),
             tag: owned(&self.tag),
-            with_errors: said(&self.errors).is_some(),
-            without_agents: said(&self.agents).is_none(),
+            with_errors: non_empty(&self.errors).is_some(),
+            without_agents: non_empty(&self.agents).is_none(),
             since: self.since(now),
-            until: said(&self.until).and_then(|until| day(until, 1)),
-            after: said(&self.after).and_then(place),
+            until: non_empty(&self.until).and_then(|until| day_start(until, 1)),
+            after: non_empty(&self.after).and_then(decode_cursor),
             limit: Some(limit),
             ..SessionFilter::default()
         }
@@ -92,27 +92,27 @@ impl Asked {
 pub fn since(value: &str, now: Timestamp) -> Option<i64> {
     let days_ago = |days: i64| now - SignedDuration::from_hours(24 * days);
     match value {
-        "today" => day(&now.to_zoned(TimeZone::UTC).date().to_string(), 0),
+        "today" => day_start(&now.to_zoned(TimeZone::UTC).date().to_string(), 0),
         "7d" => Some(days_ago(7).as_millisecond()),
         "30d" => Some(days_ago(30).as_millisecond()),
-        date => day(date, 0),
+        date => day_start(date, 0),
     }
 }
 
 /// Midnight UTC of a date plus `later` days.
-fn day(date: &str, later: i64) -> Option<i64> {
+fn day_start(date: &str, later: i64) -> Option<i64> {
     let date: Date = date.parse().ok()?;
     let date = date.checked_add(later.days()).ok()?;
     Some(date.to_zoned(TimeZone::UTC).ok()?.timestamp().as_millisecond())
 }
 
 /// A position in the session list, as a URL parameter.
-pub fn written((started, id): &ListPosition) -> String {
+pub fn encode_cursor((started, id): &ListPosition) -> String {
     let started = started.map(|started| started.to_string()).unwrap_or_default();
     format!("{started}~{id}")
 }
 
-fn place(text: &str) -> Option<ListPosition> {
+fn decode_cursor(text: &str) -> Option<ListPosition> {
     let (started, id) = text.split_once('~')?;
     let started = if started.is_empty() { None } else { Some(started.parse().ok()?) };
     Some((started, SessionId(id.parse().ok()?)))
@@ -130,9 +130,9 @@ mod tests {
         assert_eq!(since("7d", now), at("2026-05-24T13:14:15Z"));
         assert_eq!(since("2026-05-01", now), at("2026-05-01T00:00:00Z"));
         assert_eq!(since("soon", now), None);
-        let asked = Asked { until: Some("2026-05-01".to_owned()), ..Asked::default() };
-        assert_eq!(asked.filter(now, 1).until, at("2026-05-02T00:00:00Z"), "that day too");
-        let last = Asked { until: Some("9999-12-31".to_owned()), ..Asked::default() };
+        let params = ListParams { until: Some("2026-05-01".to_owned()), ..ListParams::default() };
+        assert_eq!(params.filter(now, 1).until, at("2026-05-02T00:00:00Z"), "that day too");
+        let last = ListParams { until: Some("9999-12-31".to_owned()), ..ListParams::default() };
         assert_eq!(last.filter(now, 1).until, None, "there is no day after it");
     }
 
@@ -140,18 +140,21 @@ mod tests {
     fn a_place_comes_back() {
         let id = SessionId::of("codex", "x");
         for after in [(Some(1_716_823_465_000), id), (None, id), (Some(-5), id)] {
-            assert_eq!(place(&written(&after)), Some(after));
+            assert_eq!(decode_cursor(&encode_cursor(&after)), Some(after));
         }
         for none in ["", "~", "x~y", "12", "12~not an id"] {
-            assert_eq!(place(none), None, "{none}");
+            assert_eq!(decode_cursor(none), None, "{none}");
         }
     }
 
     #[test]
     fn what_a_form_leaves_empty_is_not_chosen() {
-        let asked =
-            Asked { agent: Some(" ".to_owned()), tag: Some("a b".to_owned()), ..Asked::default() };
-        assert_eq!(asked.query().text(), "tag=a%20b");
-        assert!(asked.filter(Timestamp::now(), 1).agent.is_none());
+        let params = ListParams {
+            agent: Some(" ".to_owned()),
+            tag: Some("a b".to_owned()),
+            ..ListParams::default()
+        };
+        assert_eq!(params.query().text(), "tag=a%20b");
+        assert!(params.filter(Timestamp::now(), 1).agent.is_none());
     }
 }

@@ -1,0 +1,48 @@
+//! Handlers over the whole archive: search and statistics.
+
+use unspool_store::search::{HitDocument, SearchRequest};
+use unspool_store::stats::StatsRequest;
+use unspool_store::store::Store;
+
+use super::request_params::RequestParams;
+use super::response::ApiResponse;
+use super::route::DEFAULT_HITS;
+use crate::App;
+use crate::problem::Problem;
+
+pub async fn search<S: Store>(
+    app: &App<S>,
+    params: &RequestParams,
+) -> Result<ApiResponse, Problem> {
+    let request = SearchRequest {
+        agent: params.owned("agent"),
+        project: params.owned("project"),
+        kind: params.owned("kind"),
+        tool: params.owned("tool"),
+        state: params.owned("state"),
+        model: params.owned("model"),
+        since: params.time("since"),
+        until: params.time("until"),
+        limit: usize::try_from(params.limit(DEFAULT_HITS)).unwrap_or(usize::MAX),
+        width: HitDocument::WIDTH,
+        ..SearchRequest::new(params.text("q").unwrap_or_default())
+    };
+    let findings = app.store.search(request).await?;
+    let hits: Vec<HitDocument<'_>> = findings.hits.iter().map(HitDocument::of).collect();
+    ApiResponse::json(params, &hits)
+}
+
+pub async fn stats<S: Store>(app: &App<S>, params: &RequestParams) -> Result<ApiResponse, Problem> {
+    let request = StatsRequest {
+        agent: params.owned("agent"),
+        project: params.owned("project"),
+        since: params.time("since"),
+        until: params.time("until"),
+        prices: app.prices.clone(),
+    };
+    let mut figures = app.store.stats(request).await?;
+    if let Some(limit) = params.number("limit") {
+        figures.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+    }
+    ApiResponse::json(params, &figures)
+}
