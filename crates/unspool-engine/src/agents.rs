@@ -11,8 +11,8 @@ use unspool_sources::decode::Warning;
 use unspool_store::recorder::Recorder;
 use unspool_store::store::Store;
 
-use crate::report::{Progress, Report};
-use crate::sync::{Candidate, Known, SyncError, sync, take_streams, warning};
+use crate::report::{Progress, SyncReport};
+use crate::sync::{FileCandidate, FileStates, SyncError, ingest_streams, sync, warning};
 
 #[derive(Debug, Error)]
 pub enum ImportError {
@@ -24,7 +24,7 @@ pub enum ImportError {
 
 /// The report of an imported agent table.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Imported {
+pub struct AgentTableReport {
     /// Rows of the table.
     pub agents: u64,
     /// Agents whose log was read.
@@ -32,7 +32,7 @@ pub struct Imported {
     /// Agents imported from prompt and result only.
     pub final_only: u64,
     #[serde(flatten)]
-    pub report: Report,
+    pub report: SyncReport,
 }
 
 /// Imports the agents of a database. A repeated import adds only what is new.
@@ -40,15 +40,15 @@ pub fn import<S: Store>(
     recorder: &Recorder<S>,
     database: &Path,
     progress: &Progress,
-) -> Result<Imported, ImportError> {
+) -> Result<AgentTableReport, ImportError> {
     let agents = agent_table::read(database)?;
-    let known = |error| ImportError::Sync(SyncError::Store(error));
+    let failed = |error| ImportError::Sync(SyncError::Store(error));
     let logs: Vec<Option<PathBuf>> = agents.iter().map(|agent| log_of(database, agent)).collect();
     let found: BTreeSet<PathBuf> =
         logs.iter().flatten().filter(|path| path.is_file()).cloned().collect();
-    let candidates = found.iter().map(|path| Candidate::of(path)).collect();
+    let candidates = found.iter().map(|path| FileCandidate::of(path)).collect();
     let mut report =
-        sync(recorder, &mut Known::load(recorder).map_err(known)?, candidates, progress)?;
+        sync(recorder, &mut FileStates::load(recorder).map_err(failed)?, candidates, progress)?;
     // An unrecognised or missing log becomes a warning, and the agent's prompt and result are
     // imported instead.
     let refused: BTreeSet<PathBuf> = report
@@ -57,7 +57,8 @@ pub fn import<S: Store>(
         .filter(|warning| warning.line == 0)
         .map(|warning| PathBuf::from(&warning.file))
         .collect();
-    let mut imported = Imported { agents: agents.len() as u64, ..Imported::default() };
+    let mut imported =
+        AgentTableReport { agents: agents.len() as u64, ..AgentTableReport::default() };
     let mut lines = Vec::new();
     for (agent, log) in agents.iter().zip(logs) {
         match log {
@@ -77,12 +78,12 @@ pub fn import<S: Store>(
             lines.push((name, agent.line(&session) + "\n"));
         }
     }
-    let taken = take_streams(recorder, lines, progress)?;
+    let taken = ingest_streams(recorder, lines, progress)?;
     // Unchanged rows are decoded again too; report records and bytes only if something is new.
     let news = taken.sessions + taken.turns + taken.parts > 0;
-    let quiet = Report { records: 0, bytes: 0, ..taken.clone() };
+    let quiet = SyncReport { records: 0, bytes: 0, ..taken.clone() };
     report.add(if news { taken } else { quiet });
-    Ok(Imported { report, ..imported })
+    Ok(AgentTableReport { report, ..imported })
 }
 
 fn missing(log: &Path, agent: &AgentRun) -> Warning {
@@ -95,12 +96,12 @@ fn missing(log: &Path, agent: &AgentRun) -> Warning {
 
 /// The path of an agent's log. A relative path is resolved against the database's folder.
 fn log_of(database: &Path, agent: &AgentRun) -> Option<PathBuf> {
-    let told = agent.log.as_ref()?;
-    if let (Ok(rest), Some(home)) = (told.strip_prefix("~"), std::env::home_dir()) {
+    let log = agent.log.as_ref()?;
+    if let (Ok(rest), Some(home)) = (log.strip_prefix("~"), std::env::home_dir()) {
         return Some(home.join(rest));
     }
-    let beside = database.parent().map(|folder| folder.join(told));
-    let path = beside.filter(|path| path.exists()).unwrap_or_else(|| told.clone());
+    let beside = database.parent().map(|folder| folder.join(log));
+    let path = beside.filter(|path| path.exists()).unwrap_or_else(|| log.clone());
     std::path::absolute(path).ok()
 }
 

@@ -24,15 +24,15 @@ use crate::lock::DataFolder;
 use context::{Context, Event, Unknown, as_events};
 
 /// Timeout for connecting, and for fetching one message.
-const CONNECT: Duration = Duration::from_secs(5);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// A server sends at least a heartbeat every ten seconds. The first event may take longer: 1.18 was
 /// seen to be silent for 100 seconds at its first start.
-const SILENCE: Duration = Duration::from_secs(120);
+const READ_TIMEOUT: Duration = Duration::from_secs(120);
 /// Backoff between connection attempts: first delay and maximum.
-const SOON: Duration = Duration::from_millis(100);
-const AT_MOST: Duration = Duration::from_secs(15);
+const FIRST_RETRY_DELAY: Duration = Duration::from_millis(100);
+const MAX_RETRY_DELAY: Duration = Duration::from_secs(15);
 /// A longer line is not an event.
-const LINE: u64 = 256 * 1024 * 1024;
+const MAX_LINE_BYTES: u64 = 256 * 1024 * 1024;
 
 #[derive(Debug, Error)]
 pub enum AttachError {
@@ -61,16 +61,16 @@ impl DataFolder {
 
 /// How long to keep reconnecting.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Patience {
+pub enum RetryLimit {
     /// Until the server answers again.
-    Endless,
+    Forever,
     /// For this long after the connection was lost; not at all if it was never up.
     For(Duration),
 }
 
 /// Connection events to report to the user.
 #[derive(Debug)]
-pub enum News<'a> {
+pub enum AttachEvent<'a> {
     Attached,
     /// The connection was lost; reconnecting.
     Lost(&'a AttachError),
@@ -78,21 +78,21 @@ pub enum News<'a> {
 
 /// An OpenCode server, by the URL of its event stream.
 #[derive(Clone, Debug)]
-pub struct Server {
+pub struct OpencodeServer {
     url: String,
 }
 
 /// The result of a capture.
 #[derive(Clone, Debug, Default)]
-pub struct Captured {
+pub struct CaptureResult {
     pub events: u64,
     /// The capture files, one for each connection that sent events.
     pub paths: Vec<PathBuf>,
 }
 
-impl Server {
+impl OpencodeServer {
     /// Parses a server address, with or without the path of the event stream.
-    pub fn at(address: &str) -> Result<Server, AttachError> {
+    pub fn at(address: &str) -> Result<OpencodeServer, AttachError> {
         let wrong = || AttachError::Address(address.to_owned());
         let uri: Uri = address.parse().map_err(|_| wrong())?;
         if uri.scheme_str() != Some("http") || uri.host().is_none_or(str::is_empty) {
@@ -103,7 +103,7 @@ impl Server {
             "" | "/" if uri.query().is_none() => format!("{bare}/event"),
             _ => address.to_owned(),
         };
-        Ok(Server { url })
+        Ok(OpencodeServer { url })
     }
 
     pub fn url(&self) -> &str {
@@ -114,45 +114,45 @@ impl Server {
     pub fn capture(
         &self,
         folder: &DataFolder,
-        patience: Patience,
-        mut say: impl FnMut(News<'_>),
-    ) -> Result<Captured, AttachError> {
-        let (mut captured, mut context) = (Captured::default(), Context::default());
-        let (mut attached, mut pause) = (false, SOON);
+        retry_limit: RetryLimit,
+        mut report: impl FnMut(AttachEvent<'_>),
+    ) -> Result<CaptureResult, AttachError> {
+        let (mut captured, mut context) = (CaptureResult::default(), Context::default());
+        let (mut attached, mut pause) = (false, FIRST_RETRY_DELAY);
         let mut lost = Instant::now();
         let mut said = false;
         loop {
             match self.connect() {
                 Ok(stream) => {
-                    say(News::Attached);
-                    (attached, pause, said) = (true, SOON, false);
-                    self.take_down(folder, stream, &mut captured, &mut context)?;
+                    report(AttachEvent::Attached);
+                    (attached, pause, said) = (true, FIRST_RETRY_DELAY, false);
+                    self.record_stream(folder, stream, &mut captured, &mut context)?;
                     lost = Instant::now();
                 }
                 Err(error) => {
-                    let given_up = match patience {
-                        Patience::Endless => false,
-                        Patience::For(time) => !attached || lost.elapsed() > time,
+                    let given_up = match retry_limit {
+                        RetryLimit::Forever => false,
+                        RetryLimit::For(time) => !attached || lost.elapsed() > time,
                     };
                     match (given_up, attached) {
                         (true, false) => return Err(error),
                         (true, true) => return Ok(captured),
-                        (false, _) if !said => say(News::Lost(&error)),
+                        (false, _) if !said => report(AttachEvent::Lost(&error)),
                         (false, _) => {}
                     }
                     said = true;
                 }
             }
             thread::sleep(pause);
-            pause = (pause * 2).min(AT_MOST);
+            pause = (pause * 2).min(MAX_RETRY_DELAY);
         }
     }
 
-    fn take_down(
+    fn record_stream(
         &self,
         folder: &DataFolder,
         mut stream: impl BufRead,
-        captured: &mut Captured,
+        captured: &mut CaptureResult,
         context: &mut Context,
     ) -> Result<(), AttachError> {
         let mut events = Events::default();
@@ -184,19 +184,19 @@ impl Server {
 
     /// The events that introduce a message unknown to the current capture.
     fn introduce(&self, unknown: &Unknown, context: &mut Context) -> Vec<Vec<u8>> {
-        let told = context.told(unknown);
-        if !told.is_empty() {
-            return told;
+        let cached_events = context.cached_events(unknown);
+        if !cached_events.is_empty() {
+            return cached_events;
         }
         // If the server has no answer, the message is introduced by its final event.
-        let mut asked = self.ask(unknown, context);
+        let mut fetched = self.fetch_events(unknown, context);
         if let Some(parent) = context.unknown_parent(&unknown.message, &unknown.session) {
-            asked.splice(..0, self.ask(&parent, context));
+            fetched.splice(..0, self.fetch_events(&parent, context));
         }
-        asked
+        fetched
     }
 
-    fn ask(&self, unknown: &Unknown, context: &mut Context) -> Vec<Vec<u8>> {
+    fn fetch_events(&self, unknown: &Unknown, context: &mut Context) -> Vec<Vec<u8>> {
         let events = self.get(unknown).map_or_else(Vec::new, |answer| as_events(&answer));
         events.iter().for_each(|event| drop(context.note(event)));
         events
@@ -205,7 +205,7 @@ impl Server {
     fn get(&self, Unknown { session, message }: &Unknown) -> Option<String> {
         let base = self.url.split_once("/event").map_or(&*self.url, |(base, _)| base);
         let base = base.trim_end_matches("/global");
-        let config = self.config().timeout_global(Some(CONNECT)).build();
+        let config = self.config().timeout_global(Some(CONNECT_TIMEOUT)).build();
         let agent = ureq::Agent::new_with_config(config);
         let url = format!("{base}/session/{session}/message/{message}");
         let mut response = agent.get(url).call().ok()?;
@@ -222,8 +222,8 @@ impl Server {
             .max_redirects(0)
             .max_redirects_will_error(false)
             .http_status_as_error(false)
-            .timeout_connect(Some(CONNECT))
-            .timeout_per_read(Some(SILENCE))
+            .timeout_connect(Some(CONNECT_TIMEOUT))
+            .timeout_per_read(Some(READ_TIMEOUT))
     }
 
     /// Opens the event stream.
@@ -296,7 +296,7 @@ impl Events {
     fn next(&mut self, from: &mut impl BufRead) -> io::Result<Option<Vec<u8>>> {
         loop {
             self.line.clear();
-            from.take(LINE).read_until(b'\n', &mut self.line)?;
+            from.take(MAX_LINE_BYTES).read_until(b'\n', &mut self.line)?;
             if !self.line.ends_with(b"\n") {
                 return Ok(None);
             }
@@ -323,11 +323,14 @@ mod tests {
             ("http://[::1]:4096/global/event", "http://[::1]:4096/global/event"),
             ("http://box:1/event?directory=/p", "http://box:1/event?directory=/p"),
         ] {
-            assert_eq!(Server::at(address).unwrap().url(), url);
+            assert_eq!(OpencodeServer::at(address).unwrap().url(), url);
         }
         for address in ["https://127.0.0.1:4096", "127.0.0.1:4096", "file:///event", "", "http://"]
         {
-            assert!(matches!(Server::at(address), Err(AttachError::Address(_))), "{address}");
+            assert!(
+                matches!(OpencodeServer::at(address), Err(AttachError::Address(_))),
+                "{address}"
+            );
         }
     }
 

@@ -18,14 +18,14 @@ use unspool_store::rows::{
 };
 use unspool_store::store::{Store, StoreError, StoredSession, TurnWindow};
 
-use crate::report::Report;
+use crate::report::SyncReport;
 
 /// The prefix of every head line; the number is the format version.
-pub const MARK: &str = "{\"unspool\":1,";
+pub const HEAD_PREFIX: &str = "{\"unspool\":1,";
 /// Number of turns loaded at once.
-const TURNS: u32 = 16;
+const TURNS_PER_LOAD: u32 = 16;
 /// A batch is committed after this many bytes of lines.
-const BATCH: usize = 8 * 1024 * 1024;
+const BATCH_BYTES: usize = 8 * 1024 * 1024;
 
 #[derive(Debug, Error)]
 pub enum ExchangeError {
@@ -38,7 +38,7 @@ pub enum ExchangeError {
     #[error("line {line}: {what}")]
     Order { line: u64, what: &'static str },
     #[error("the file ends in the middle of session {0}; the turns before that point are stored")]
-    Cut(String),
+    Truncated(String),
 }
 
 /// The first line of a session.
@@ -52,8 +52,8 @@ struct Head {
     sub_agent: bool,
     sources: Vec<Source>,
     cursors: Vec<Cursor>,
-    warnings: Vec<Told>,
-    snapshots: Vec<Shot>,
+    warnings: Vec<WarningLine>,
+    snapshots: Vec<SnapshotLine>,
     #[serde(rename = "oddities")]
     oddities: std::collections::BTreeMap<String, u64>,
 }
@@ -85,7 +85,7 @@ struct File {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Told {
+struct WarningLine {
     file: String,
     line: u64,
     what: String,
@@ -93,7 +93,7 @@ struct Told {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Shot {
+struct SnapshotLine {
     kind: String,
     sha256: String,
     content: String,
@@ -117,13 +117,13 @@ pub fn export<S: Store>(
         block_on(store.files())?.into_iter().map(|file| (file.row, file)).collect();
     let mut sources = Vec::new();
     for source in session_export.sources {
-        let Some(known) = files.get(&source.file) else { continue };
+        let Some(stored_file) = files.get(&source.file) else { continue };
         sources.push(Source {
             number: source.number,
             telling: source.telling,
             first: source.first,
             records: source.records,
-            file: file(known, block_on(store.saved(known.row))?),
+            file: file(stored_file, block_on(store.saved(stored_file.row))?),
         });
     }
     let head = Head {
@@ -138,19 +138,24 @@ pub fn export<S: Store>(
         warnings: session_export
             .warnings
             .into_iter()
-            .map(|(file, told)| Told { file, line: told.line, what: told.what, bytes: told.bytes })
+            .map(|(file, warning)| WarningLine {
+                file,
+                line: warning.line,
+                what: warning.what,
+                bytes: warning.bytes,
+            })
             .collect(),
         snapshots: session_export
             .snapshots
             .into_iter()
-            .map(|Snapshot { kind, sha256, content }| Shot { kind, sha256, content })
+            .map(|Snapshot { kind, sha256, content }| SnapshotLine { kind, sha256, content })
             .collect(),
         oddities: stored.oddities.clone(),
     };
     write_line(out, &head)?;
     let (mut number, mut turns, mut parts) = (0, 0, 0);
     loop {
-        let window = TurnWindow::From { number, count: TURNS };
+        let window = TurnWindow::From { number, count: TURNS_PER_LOAD };
         let some = block_on(store.whole_turns(stored.row, window))?;
         let Some(last) = some.last() else { break };
         number = last.number + 1;
@@ -170,19 +175,19 @@ fn write_line(out: &mut (impl Write + ?Sized), line: &impl Serialize) -> Result<
     Ok(())
 }
 
-fn file(known: &FileRow, saved: Option<String>) -> File {
-    let stamp = known.stamp;
+fn file(stored_file: &FileRow, saved: Option<String>) -> File {
+    let stamp = stored_file.stamp;
     File {
-        path: known.path.clone(),
+        path: stored_file.path.clone(),
         size: stamp.size,
         modified: stamp.modified,
         changed: stamp.changed,
         inode: stamp.inode,
         device: stamp.device,
-        offset: known.offset,
-        line: known.line,
-        head: known.head,
-        tail: known.tail,
+        offset: stored_file.offset,
+        line: stored_file.line,
+        head: stored_file.head,
+        tail: stored_file.tail,
         saved,
     }
 }
@@ -191,9 +196,9 @@ fn file(known: &FileRow, saved: Option<String>) -> File {
 pub fn import<S: Store>(
     recorder: &Recorder<S>,
     from: impl BufRead,
-) -> Result<Report, ExchangeError> {
-    let mut report = Report::default();
-    let mut taking: Option<Taking> = None;
+) -> Result<SyncReport, ExchangeError> {
+    let mut report = SyncReport::default();
+    let mut importing: Option<ImportingSession> = None;
     let mut packer = recorder.packer(IngestMode::Bulk)?;
     let mut waiting = 0;
     for (line, number) in from.lines().zip(1..) {
@@ -205,72 +210,75 @@ pub fn import<S: Store>(
         report.records += 1;
         let wrong = |error| ExchangeError::Line { line: number, error };
         if line.starts_with("{\"unspool\":") {
-            if let Some(taking) = taking.take() {
-                return Err(ExchangeError::Cut(taking.head.session.agent_session_id));
+            if let Some(importing) = importing.take() {
+                return Err(ExchangeError::Truncated(importing.head.session.agent_session_id));
             }
             let head: Head = serde_json::from_str(&line).map_err(wrong)?;
-            taking = Some(Taking::begin(recorder, head)?);
+            importing = Some(ImportingSession::begin(recorder, head)?);
             continue;
         }
         let what = "a turn without the head of its session";
-        let held = taking.as_mut().ok_or(ExchangeError::Order { line: number, what })?;
+        let current = importing.as_mut().ok_or(ExchangeError::Order { line: number, what })?;
         match serde_json::from_str(&line).map_err(wrong)? {
             Line::Turn(turn) => {
-                held.turns += 1;
-                held.parts += turn.parts.len() as u64;
+                current.turns += 1;
+                current.parts += turn.parts.len() as u64;
                 waiting += line.len();
-                if let Some(fold) = &mut held.fold {
-                    fold.adopt(*turn);
+                if let Some(writer) = &mut current.writer {
+                    writer.adopt(*turn);
                 }
-                if waiting >= BATCH {
+                if waiting >= BATCH_BYTES {
                     waiting = 0;
-                    held.write(recorder, &mut packer)?;
+                    current.write(recorder, &mut packer)?;
                 }
             }
             Line::End { turns, parts } => {
-                if (turns, parts) != (held.turns, held.parts) {
+                if (turns, parts) != (current.turns, current.parts) {
                     let what = "the number of turns and parts differs from the session's end line";
                     return Err(ExchangeError::Order { line: number, what });
                 }
                 waiting = 0;
-                held.write(recorder, &mut packer)?;
-                held.finish(recorder)?;
-                if held.fold.is_some() {
+                current.write(recorder, &mut packer)?;
+                current.finish(recorder)?;
+                if current.writer.is_some() {
                     report.sessions += 1;
                     report.turns += turns;
                     report.parts += parts;
                 }
-                taking = None;
+                importing = None;
             }
         }
     }
-    match taking {
+    match importing {
         Some(mut cut) => {
             cut.write(recorder, &mut packer)?;
-            Err(ExchangeError::Cut(cut.head.session.agent_session_id))
+            Err(ExchangeError::Truncated(cut.head.session.agent_session_id))
         }
         None => Ok(report),
     }
 }
 
 /// The session being imported.
-struct Taking {
+struct ImportingSession {
     head: Head,
     /// None if the session is skipped: already stored, or deleted by the user.
-    fold: Option<unspool_store::session_writer::SessionWriter>,
+    writer: Option<unspool_store::session_writer::SessionWriter>,
     files: Vec<FileRow>,
     warnings: Vec<WarningRow>,
     turns: u64,
     parts: u64,
 }
 
-impl Taking {
-    fn begin<S: Store>(recorder: &Recorder<S>, mut head: Head) -> Result<Taking, ExchangeError> {
+impl ImportingSession {
+    fn begin<S: Store>(
+        recorder: &Recorder<S>,
+        mut head: Head,
+    ) -> Result<ImportingSession, ExchangeError> {
         let (agent, own) = (head.session.agent.clone(), head.session.agent_session_id.clone());
         let id = SessionId::of(&agent, &own);
-        let none = |head| Taking {
+        let none = |head| ImportingSession {
             head,
-            fold: None,
+            writer: None,
             files: Vec::new(),
             warnings: Vec::new(),
             turns: 0,
@@ -287,49 +295,49 @@ impl Taking {
             // Replace the older state.
             block_on(recorder.store().forget(stored.row))?;
         }
-        let mut fold = recorder.begin(&agent, &own);
-        fold.set_head(head.session.clone(), head.seq, std::mem::take(&mut head.oddities));
-        head.cursors.drain(..).for_each(|cursor| fold.set_cursor(cursor));
-        for Shot { kind, sha256, content } in head.snapshots.drain(..) {
-            fold.add_snapshot(Snapshot { kind, sha256, content });
+        let mut writer = recorder.begin(&agent, &own);
+        writer.set_head(head.session.clone(), head.seq, std::mem::take(&mut head.oddities));
+        head.cursors.drain(..).for_each(|cursor| writer.set_cursor(cursor));
+        for SnapshotLine { kind, sha256, content } in head.snapshots.drain(..) {
+            writer.add_snapshot(Snapshot { kind, sha256, content });
         }
-        let mut known: FxHashMap<String, i64> = block_on(recorder.store().files())?
+        let mut stored_file: FxHashMap<String, i64> = block_on(recorder.store().files())?
             .into_iter()
             .map(|file| (file.path, file.row))
             .collect();
-        let mut taking = none(head);
-        for source in taking.head.sources.drain(..) {
-            let row = match known.get(&source.file.path) {
+        let mut importing = none(head);
+        for source in importing.head.sources.drain(..) {
+            let row = match stored_file.get(&source.file.path) {
                 Some(row) => *row,
                 None => {
                     let row = recorder.row_ids().file();
-                    known.insert(source.file.path.clone(), row);
-                    taking.files.push(file_row(row, source.file));
+                    stored_file.insert(source.file.path.clone(), row);
+                    importing.files.push(file_row(row, source.file));
                     row
                 }
             };
-            fold.sources.push(SourceRow {
+            writer.sources.push(SourceRow {
                 file: row,
                 number: source.number,
                 telling: source.telling,
                 first: source.first,
-                sub_agent: taking.head.sub_agent,
+                sub_agent: importing.head.sub_agent,
                 records: source.records,
             });
         }
-        for told in taking.head.warnings.drain(..) {
-            if let Some(file) = known.get(&told.file) {
-                taking.warnings.push(WarningRow {
+        for warning in importing.head.warnings.drain(..) {
+            if let Some(file) = stored_file.get(&warning.file) {
+                importing.warnings.push(WarningRow {
                     file: *file,
-                    session: Some(fold.row),
-                    line: told.line,
-                    what: told.what,
-                    bytes: told.bytes,
+                    session: Some(writer.row),
+                    line: warning.line,
+                    what: warning.what,
+                    bytes: warning.bytes,
                 });
             }
         }
-        taking.fold = Some(fold);
-        Ok(taking)
+        importing.writer = Some(writer);
+        Ok(importing)
     }
 
     fn write<S: Store>(
@@ -337,22 +345,22 @@ impl Taking {
         recorder: &Recorder<S>,
         packer: &mut unspool_store::batch::Packer,
     ) -> Result<(), StoreError> {
-        let Some(fold) = &mut self.fold else { return Ok(()) };
+        let Some(writer) = &mut self.writer else { return Ok(()) };
         packer.batch().files.append(&mut self.files);
         packer.batch().warnings.append(&mut self.warnings);
-        packer.add(fold)?;
-        recorder.commit(packer, [fold])
+        packer.add(writer)?;
+        recorder.commit(packer, [writer])
     }
 
     /// Restores the user's name and tags.
     fn finish<S: Store>(&mut self, recorder: &Recorder<S>) -> Result<(), StoreError> {
-        let Some(fold) = &self.fold else { return Ok(()) };
+        let Some(writer) = &self.writer else { return Ok(()) };
         if let Some(name) = self.head.name.take() {
-            block_on(recorder.store().rename(fold.row, Some(name)))?;
+            block_on(recorder.store().rename(writer.row, Some(name)))?;
         }
         let tags = std::mem::take(&mut self.head.tags);
         if !tags.is_empty() {
-            block_on(recorder.store().tag(fold.row, tags, Vec::new()))?;
+            block_on(recorder.store().tag(writer.row, tags, Vec::new()))?;
         }
         Ok(())
     }
@@ -380,8 +388,8 @@ fn file_row(row: i64, file: File) -> FileRow {
 
 /// True if a file starts like an export.
 pub fn is_export(path: &std::path::Path) -> bool {
-    let mut start = [0; MARK.len()];
+    let mut start = [0; HEAD_PREFIX.len()];
     let read =
         std::fs::File::open(path).and_then(|mut file| io::Read::read_exact(&mut file, &mut start));
-    read.is_ok() && start == MARK.as_bytes()
+    read.is_ok() && start == HEAD_PREFIX.as_bytes()
 }

@@ -23,14 +23,14 @@ use unspool_store::store::{Store, StoreError, StoredSession, TurnWindow};
 use crate::exchange::{self, ExchangeError};
 
 /// Number of turns loaded at once.
-const TURNS: u32 = 16;
+const TURNS_PER_LOAD: u32 = 16;
 
 #[derive(Debug, Error)]
 pub enum ExportError {
     #[error(transparent)]
-    Stored(#[from] ExchangeError),
+    Exchange(#[from] ExchangeError),
     #[error(transparent)]
-    Told(#[from] ProjectError),
+    Project(#[from] ProjectError),
 }
 
 /// Writes a session in the projection's format, with the secrets that the rules find replaced, and
@@ -50,15 +50,16 @@ pub fn write<S: Store>(
         }
         WriteMethod::Projected(tell) => tell,
     };
-    let shelf = Shelf { store, redactor: rules.map(|rules| RefCell::new(Redactor::new(rules))) };
-    shelf.collect_secrets(stored)?;
-    tell(shelf.tell(stored), options, out)?;
-    let report = shelf.redactor.map(|redactor| redactor.into_inner().report().clone());
+    let library =
+        ArchiveLibrary { store, redactor: rules.map(|rules| RefCell::new(Redactor::new(rules))) };
+    library.collect_secrets(stored)?;
+    tell(library.tell(stored), options, out)?;
+    let report = library.redactor.map(|redactor| redactor.into_inner().report().clone());
     Ok(report.unwrap_or_default())
 }
 
 /// A page of runs, and where the next page starts.
-pub struct Stretch {
+pub struct RunPage {
     pub runs: Vec<FlowRun>,
     /// A turn, and the number of its steps to skip.
     pub later: Option<(u32, usize)>,
@@ -72,9 +73,9 @@ pub fn runs<S: Store>(
     from: u32,
     skip: usize,
     most: usize,
-) -> Result<Stretch, ExportError> {
-    let shelf = Shelf { store, redactor: None };
-    let mut flow = Flow::new(shelf.tell_from(stored, from));
+) -> Result<RunPage, ExportError> {
+    let library = ArchiveLibrary { store, redactor: None };
+    let mut flow = Flow::new(library.tell_from(stored, from));
     let (mut runs, mut steps) = (Vec::new(), 0);
     while let Some(mut conversation) = flow.next_run()? {
         let number = flow.number();
@@ -84,26 +85,26 @@ pub fn runs<S: Store>(
         if conversation.steps.len() > room {
             // Split a run only if it does not fit on a page of its own.
             if !runs.is_empty() {
-                return Ok(Stretch { runs, later: Some((number, before)) });
+                return Ok(RunPage { runs, later: Some((number, before)) });
             }
             conversation.steps.truncate(room);
             runs.push(FlowRun { number, conversation, before });
-            return Ok(Stretch { runs, later: Some((number, before + room)) });
+            return Ok(RunPage { runs, later: Some((number, before + room)) });
         }
         steps += conversation.steps.len();
         runs.push(FlowRun { number, conversation, before });
     }
-    Ok(Stretch { runs, later: None })
+    Ok(RunPage { runs, later: None })
 }
 
 /// Gives projections access to the archive's sessions.
-struct Shelf<'a, S> {
+struct ArchiveLibrary<'a, S> {
     store: &'a S,
     /// Shared by all sessions of an export, so that a secret gets the same placeholder everywhere.
     redactor: Option<RefCell<Redactor<'a>>>,
 }
 
-impl<S: Store> Shelf<'_, S> {
+impl<S: Store> ArchiveLibrary<'_, S> {
     fn tell(&self, stored: &StoredSession) -> SessionStream<'_> {
         self.tell_from(stored, 0)
     }
@@ -146,7 +147,7 @@ impl<S: Store> Shelf<'_, S> {
     }
 }
 
-impl<S: Store> SessionLookup for Shelf<'_, S> {
+impl<S: Store> SessionLookup for ArchiveLibrary<'_, S> {
     fn open(&self, session: SessionId) -> Result<Option<SessionStream<'_>>, ProjectError> {
         let found = block_on(self.store.find(session.to_string())).map_err(unread)?;
         let stored = found.iter().find(|stored| stored.summary.session.id == session);
@@ -159,8 +160,8 @@ impl<S: Store> SessionLookup for Shelf<'_, S> {
             return Ok(None);
         };
         let session_export = block_on(self.store.session_export(stored.row)).map_err(unread)?;
-        let known = session_export.snapshots.iter().find(|snapshot| snapshot.sha256 == sha256);
-        let content = known.and_then(|snapshot| Json::parse(&snapshot.content));
+        let snapshot = session_export.snapshots.iter().find(|snapshot| snapshot.sha256 == sha256);
+        let content = snapshot.and_then(|snapshot| Json::parse(&snapshot.content));
         Ok(match &self.redactor {
             Some(redactor) => content.map(|content| redactor.borrow_mut().json(&content)),
             None => content,
@@ -188,7 +189,7 @@ impl<S: Store> Iterator for Turns<'_, S> {
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.loaded.is_empty() {
-            let window = TurnWindow::From { number: self.next, count: TURNS };
+            let window = TurnWindow::From { number: self.next, count: TURNS_PER_LOAD };
             match block_on(self.store.turns(self.row, window)) {
                 Ok(mut turns) => {
                     settle(&mut turns, self.last, Timestamp::now());

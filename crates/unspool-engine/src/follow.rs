@@ -8,7 +8,7 @@ use unspool_store::recorder::ChangeSet;
 use unspool_store::store::{Store, StoreError, TurnWindow};
 
 /// A session and the sequence number up to which it is current.
-pub struct Followed<S: Store> {
+pub struct SessionFollower<S: Store> {
     store: S,
     id: SessionId,
     seq: u64,
@@ -17,19 +17,19 @@ pub struct Followed<S: Store> {
 
 /// The effect of a publication on the followed session.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum News {
+pub enum FollowOutcome {
     /// Another session, or changes that are already applied.
     None,
     /// The changes were applied.
     Changed,
     /// Changes were missed; the session was reloaded.
-    Loaded,
+    Reloaded,
 }
 
-impl<S: Store> Followed<S> {
+impl<S: Store> SessionFollower<S> {
     /// Loads a session. Subscribe first, so that no change is lost in between.
-    pub fn load(store: S, id: SessionId) -> Result<Option<Followed<S>>, StoreError> {
-        let mut followed = Followed { store, id, seq: 0, mirror: Mirror::new("", "") };
+    pub fn load(store: S, id: SessionId) -> Result<Option<SessionFollower<S>>, StoreError> {
+        let mut followed = SessionFollower { store, id, seq: 0, mirror: Mirror::new("", "") };
         Ok(followed.reload()?.then_some(followed))
     }
 
@@ -55,19 +55,19 @@ impl<S: Store> Followed<S> {
     }
 
     /// Applies a publication.
-    pub fn take(&mut self, published: &ChangeSet) -> Result<News, StoreError> {
+    pub fn take(&mut self, published: &ChangeSet) -> Result<FollowOutcome, StoreError> {
         if published.session != self.id || published.seq <= self.seq {
-            return Ok(News::None);
+            return Ok(FollowOutcome::None);
         }
         match &published.changes {
             Some(changes) if published.from_seq == self.seq => {
                 self.mirror.apply_all(changes.iter().cloned());
                 self.seq = published.seq;
-                Ok(News::Changed)
+                Ok(FollowOutcome::Changed)
             }
             Some(_) | None => {
                 self.reload()?;
-                Ok(News::Loaded)
+                Ok(FollowOutcome::Reloaded)
             }
         }
     }

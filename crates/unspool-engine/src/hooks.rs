@@ -115,12 +115,12 @@ static AGENTS: &[Agent] = &[
 ];
 
 /// The hook timeout given to agents. `unspool hook` returns within 50 ms.
-const PATIENCE: u32 = 5;
+const HOOK_TIMEOUT_SECONDS: u32 = 5;
 
 /// Whether our hooks are installed.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "installed")]
-pub enum Installed {
+pub enum HookStatus {
     Yes {
         path: String,
     },
@@ -134,7 +134,7 @@ pub enum Installed {
 
 /// A planned change of an agent's settings.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Plan {
+pub struct HooksPlan {
     pub path: PathBuf,
     /// None if the file does not exist.
     pub before: Option<String>,
@@ -142,7 +142,7 @@ pub struct Plan {
     pub after: Option<String>,
 }
 
-impl Plan {
+impl HooksPlan {
     pub fn changes_nothing(&self) -> bool {
         self.before == self.after
     }
@@ -150,11 +150,11 @@ impl Plan {
     /// Applies the change. Returns the path of the backup.
     pub fn carry_out(&self) -> Result<Option<PathBuf>, HooksError> {
         let failed = |source| HooksError::Write { path: self.path.clone(), source };
-        let kept = match &self.before {
+        let backup = match &self.before {
             Some(before) => {
-                let kept = backup_path(&self.path);
-                fs::write(&kept, before).map_err(failed)?;
-                Some(kept)
+                let backup = backup_path(&self.path);
+                fs::write(&backup, before).map_err(failed)?;
+                Some(backup)
             }
             None => None,
         };
@@ -163,16 +163,16 @@ impl Plan {
                 if let Some(folder) = self.path.parent() {
                     fs::create_dir_all(folder).map_err(failed)?;
                 }
-                write_whole(&self.path, after).map_err(failed)?;
+                write_atomically(&self.path, after).map_err(failed)?;
             }
             None => fs::remove_file(&self.path).map_err(failed)?,
         }
-        Ok(kept)
+        Ok(backup)
     }
 }
 
 /// Replaces a file atomically and keeps its permissions.
-fn write_whole(path: &Path, text: &str) -> io::Result<()> {
+fn write_atomically(path: &Path, text: &str) -> io::Result<()> {
     // Write through a symlink instead of replacing it.
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let new = path.with_extension("unspool-new");
@@ -206,22 +206,27 @@ pub fn plan_install(
     environment: &Environment,
     agent: &str,
     program: &str,
-) -> Result<Plan, HooksError> {
+) -> Result<HooksPlan, HooksError> {
     let agent = agent_of(agent)?;
     let (path, before) = read(environment, agent)?;
     let after = match agent.form {
-        Form::Own => settings::own(agent.events, |event| command(agent, program, event), PATIENCE),
+        Form::Own => settings::own(
+            agent.events,
+            |event| command(agent, program, event),
+            HOOK_TIMEOUT_SECONDS,
+        ),
         Form::Settings { second } => {
-            let group = settings::group(&command(agent, program, ""), PATIENCE * second);
+            let group =
+                settings::group(&command(agent, program, ""), HOOK_TIMEOUT_SECONDS * second);
             settings::with_hooks(before.as_deref(), agent.events, &group, &mark(agent))
                 .map_err(|what| HooksError::Settings { path: path.clone(), what })?
         }
     };
-    Ok(Plan { path, before, after: Some(after) })
+    Ok(HooksPlan { path, before, after: Some(after) })
 }
 
 /// Plans the removal of our hooks.
-pub fn plan_remove(environment: &Environment, agent: &str) -> Result<Plan, HooksError> {
+pub fn plan_remove(environment: &Environment, agent: &str) -> Result<HooksPlan, HooksError> {
     let agent = agent_of(agent)?;
     let (path, before) = read(environment, agent)?;
     let after = match (agent.form, &before) {
@@ -231,32 +236,32 @@ pub fn plan_remove(environment: &Environment, agent: &str) -> Result<Plan, Hooks
                 .map_err(|what| HooksError::Settings { path: path.clone(), what })?,
         ),
     };
-    Ok(Plan { path, before, after })
+    Ok(HooksPlan { path, before, after })
 }
 
 /// Whether an agent's hooks are installed. None for agents without hooks.
-pub fn status(environment: &Environment, agent: &str) -> Option<Installed> {
+pub fn status(environment: &Environment, agent: &str) -> Option<HookStatus> {
     let agent = agent_of(agent).ok()?;
     let (path, text) = match read(environment, agent) {
         Ok(read) => read,
         Err(error) => {
             let path = path_of(environment, agent).unwrap_or_default().display().to_string();
-            return Some(Installed::Other { path, what: error.to_string() });
+            return Some(HookStatus::Other { path, what: error.to_string() });
         }
     };
     let path = path.display().to_string();
     let found = text.map_or(0, |text| text.matches(&mark(agent)).count());
     Some(if found == 0 {
-        Installed::No
+        HookStatus::No
     } else if found < agent.events.len() {
         let what = format!(
             "{found} of {} hooks are installed; `unspool hooks install --agent {}` adds the others",
             agent.events.len(),
             agent.name
         );
-        Installed::Other { path, what }
+        HookStatus::Other { path, what }
     } else {
-        Installed::Yes { path }
+        HookStatus::Yes { path }
     })
 }
 

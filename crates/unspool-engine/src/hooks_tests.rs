@@ -22,10 +22,10 @@ fn hooks_go_in_and_come_out_and_everything_else_stays() {
     let path = home.path().join(".claude/settings.json");
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(&path, SETTINGS).unwrap();
-    assert_eq!(status(&environment, "claude-code"), Some(Installed::No));
+    assert_eq!(status(&environment, "claude-code"), Some(HookStatus::No));
     let plan = plan_install(&environment, "claude-code", "unspool").unwrap();
-    let kept = plan.carry_out().unwrap().unwrap();
-    assert_eq!(fs::read_to_string(kept).unwrap(), SETTINGS);
+    let backup = plan.carry_out().unwrap().unwrap();
+    assert_eq!(fs::read_to_string(backup).unwrap(), SETTINGS);
     let text = fs::read_to_string(&path).unwrap();
     let value: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(value["hooks"]["Stop"].as_array().unwrap().len(), 2);
@@ -34,7 +34,7 @@ fn hooks_go_in_and_come_out_and_everything_else_stays() {
     assert!(text.contains(r#""zeta": {"b":1,   "a":[ 2 ]}"#), "{text}");
     let places = ["\"model\"", "\"zeta\"", "\"hooks\"", "\"alpha\""].map(|it| text.find(it));
     assert!(places.is_sorted(), "{text}");
-    assert!(matches!(status(&environment, "claude-code"), Some(Installed::Yes { .. })));
+    assert!(matches!(status(&environment, "claude-code"), Some(HookStatus::Yes { .. })));
     // Twice is once.
     assert!(plan_install(&environment, "claude-code", "unspool").unwrap().changes_nothing());
     let removed = plan_remove(&environment, "claude-code").unwrap();
@@ -50,18 +50,18 @@ fn every_agent_gets_hooks_in_its_own_form() {
     let home = tempfile::tempdir().unwrap();
     let environment = environment(home.path());
     for agent in AGENTS {
-        assert_eq!(status(&environment, agent.name), Some(Installed::No), "{}", agent.name);
+        assert_eq!(status(&environment, agent.name), Some(HookStatus::No), "{}", agent.name);
         let plan = plan_install(&environment, agent.name, "/opt/my tools/unspool").unwrap();
         assert_eq!(plan.before, None);
         assert_eq!(plan.carry_out().unwrap(), None);
-        assert!(matches!(status(&environment, agent.name), Some(Installed::Yes { .. })));
+        assert!(matches!(status(&environment, agent.name), Some(HookStatus::Yes { .. })));
         let text = fs::read_to_string(&plan.path).unwrap();
         let value: serde_json::Value = serde_json::from_str(&text).unwrap();
         for event in agent.events {
             assert!(value["hooks"][event].is_array(), "{} {event}", agent.name);
         }
         plan_remove(&environment, agent.name).unwrap().carry_out().unwrap();
-        assert_eq!(status(&environment, agent.name), Some(Installed::No), "{}", agent.name);
+        assert_eq!(status(&environment, agent.name), Some(HookStatus::No), "{}", agent.name);
     }
     assert!(home.path().join(".gemini/settings.json").exists());
     assert!(!home.path().join(".copilot/hooks/unspool.json").exists());

@@ -4,27 +4,27 @@
 //! sessions out.
 
 pub mod agents;
-pub mod asked;
 pub mod attach;
 mod claim;
-pub mod desk;
 pub mod exchange;
 pub mod export;
+mod file_state;
 pub mod follow;
 pub mod hooks;
-mod known;
 pub mod lock;
+mod open_file;
+pub mod params;
 pub mod raw;
 pub mod reader;
 pub mod report;
 pub mod request;
+pub mod request_queue;
 pub mod reread;
 #[cfg(unix)]
 pub mod socket;
 pub mod spool;
 pub mod subagents;
 pub mod sync;
-mod take;
-mod told;
 pub mod watch;
 pub mod window;
+mod worker;

@@ -19,10 +19,10 @@ use unspool_store::rows::RowId;
 use unspool_store::store::{Store, StoreError, StoredSession};
 
 /// Maximum number of records returned: a streamed text has one for every few words.
-const MOST: usize = 100;
+const MAX_RECORDS: usize = 100;
 /// Maximum size of one record, and of all records together.
-const LONGEST: u32 = 8 * 1024 * 1024;
-const TOGETHER: usize = 16 * 1024 * 1024;
+const MAX_RECORD_BYTES: u32 = 8 * 1024 * 1024;
+const MAX_TOTAL_BYTES: usize = 16 * 1024 * 1024;
 
 /// The records of one part.
 #[derive(Debug, Serialize)]
@@ -72,7 +72,7 @@ impl Absent {
     }
 
     /// A sentence for the user.
-    pub fn say(&self, record: &RawRecord) -> String {
+    pub fn explain(&self, record: &RawRecord) -> String {
         let file = record.file.as_deref().unwrap_or("the file");
         match self {
             Absent::Unknown => {
@@ -104,7 +104,7 @@ impl Serialize for RawRecord {
         map.serialize_entry("length", &self.length)?;
         map.serialize_entry("text", &self.text.as_ref().ok())?;
         map.serialize_entry("absent", &absent.map(Absent::name))?;
-        map.serialize_entry("why", &absent.map(|absent| absent.say(self)))?;
+        map.serialize_entry("why", &absent.map(|absent| absent.explain(self)))?;
         map.end()
     }
 }
@@ -131,34 +131,39 @@ pub fn raw_of<S: Store>(
     let paths: FxHashMap<RowId, String> =
         block_on(store.files())?.into_iter().map(|file| (file.row, file.path)).collect();
     let sources = block_on(store.session_export(session.row))?.sources;
-    let files = |told: &Evidence| -> Vec<&str> {
-        let its = sources
-            .iter()
-            .filter(|source| (source.number, source.telling) == (told.source, told.telling));
+    let files = |evidence: &Evidence| -> Vec<&str> {
+        let its = sources.iter().filter(|source| {
+            (source.number, source.telling) == (evidence.source, evidence.telling)
+        });
         // One log may have been read under several paths: renamed, compressed, restored.
         its.filter_map(|source| paths.get(&source.file)).map(String::as_str).collect()
     };
-    let mut told: Vec<&Evidence> = part.evidence.iter().collect();
-    told.sort_by_key(|told| (std::cmp::Reverse(told.telling), told.source, told.offset));
-    let left_out = told.len().saturating_sub(MOST);
-    let mut desk = Desk { open: FxHashMap::default(), room: TOGETHER };
-    let records = told.into_iter().take(MOST).map(|told| desk.record(told, &files(told)));
+    let mut evidence: Vec<&Evidence> = part.evidence.iter().collect();
+    evidence.sort_by_key(|evidence| {
+        (std::cmp::Reverse(evidence.telling), evidence.source, evidence.offset)
+    });
+    let left_out = evidence.len().saturating_sub(MAX_RECORDS);
+    let mut reader = RecordReader { open: FxHashMap::default(), bytes_left: MAX_TOTAL_BYTES };
+    let records = evidence
+        .into_iter()
+        .take(MAX_RECORDS)
+        .map(|evidence| reader.record(evidence, &files(evidence)));
     Ok(Raw { records: records.collect(), left_out })
 }
 
 /// Reads records, keeping their files open.
-struct Desk {
+struct RecordReader {
     open: FxHashMap<String, Source>,
     /// Remaining size budget in bytes.
-    room: usize,
+    bytes_left: usize,
 }
 
-impl Desk {
-    fn record(&mut self, told: &Evidence, files: &[&str]) -> RawRecord {
+impl RecordReader {
+    fn record(&mut self, evidence: &Evidence, files: &[&str]) -> RawRecord {
         let mut text = Err(Absent::Unknown);
         let mut file = files.first().copied();
         for path in files {
-            match self.text(told, path) {
+            match self.text(evidence, path) {
                 Ok(found) => {
                     (text, file) = (Ok(found), Some(*path));
                     break;
@@ -171,49 +176,50 @@ impl Desk {
             }
         }
         RawRecord {
-            telling: told.telling,
+            telling: evidence.telling,
             file: file.map(str::to_owned),
-            offset: told.offset,
-            length: told.length,
+            offset: evidence.offset,
+            length: evidence.length,
             text,
         }
     }
 
-    fn text(&mut self, told: &Evidence, path: &str) -> Result<String, Absent> {
-        let length = told.length as usize;
+    fn text(&mut self, evidence: &Evidence, path: &str) -> Result<String, Absent> {
+        let length = evidence.length as usize;
         if !rows::exists(Path::new(path)) {
             return Err(Absent::Gone);
         }
-        if told.length > LONGEST || length > self.room {
+        if evidence.length > MAX_RECORD_BYTES || length > self.bytes_left {
             return Err(Absent::Large);
         }
-        let bytes = self.read(told, path).map_err(|error| {
+        let bytes = self.read(evidence, path).map_err(|error| {
             let gone = error.kind() == io::ErrorKind::NotFound;
             if gone { Absent::Gone } else { Absent::Unreadable(error) }
         })?;
-        let text = as_told(told, bytes).ok_or(Absent::Changed)?;
-        self.room -= length;
+        let text = verified_text(evidence, bytes).ok_or(Absent::Changed)?;
+        self.bytes_left -= length;
         Ok(text)
     }
 
-    fn read(&mut self, told: &Evidence, path: &str) -> io::Result<Vec<u8>> {
+    fn read(&mut self, evidence: &Evidence, path: &str) -> io::Result<Vec<u8>> {
         let source = match self.open.entry(path.to_owned()) {
             std::collections::hash_map::Entry::Occupied(open) => open.into_mut(),
             std::collections::hash_map::Entry::Vacant(free) => {
                 free.insert(source::open(Path::new(path))?)
             }
         };
-        let text = source.from(Position { number: 0, offset: told.offset })?;
-        let mut bytes = Vec::with_capacity(told.length as usize);
-        text.take(told.length.into()).read_to_end(&mut bytes)?;
+        let text = source.from(Position { number: 0, offset: evidence.offset })?;
+        let mut bytes = Vec::with_capacity(evidence.length as usize);
+        text.take(evidence.length.into()).read_to_end(&mut bytes)?;
         Ok(bytes)
     }
 }
 
 /// The record at the start of these bytes, if its digest matches the one that was read.
-fn as_told(told: &Evidence, bytes: Vec<u8>) -> Option<String> {
-    let is =
-        |text: &str| text.len() == told.length as usize && digest(text.as_bytes()) == told.digest;
+fn verified_text(evidence: &Evidence, bytes: Vec<u8>) -> Option<String> {
+    let is = |text: &str| {
+        text.len() == evidence.length as usize && digest(text.as_bytes()) == evidence.digest
+    };
     match String::from_utf8(bytes) {
         Ok(text) if is(&text) => Some(text),
         Ok(_) => None,

@@ -2,7 +2,7 @@
 //! Both serialise, so the terminal application uses the same types in process and over a
 //! connection (`wire`).
 
-mod growth;
+mod urgency;
 pub mod wire;
 
 use jiff::Timestamp;
@@ -20,42 +20,46 @@ use unspool_store::store::{
     ListPosition, SessionFilter, Store, StoreError, StoredSession, TurnWindow,
 };
 
-use crate::window::{Ask, MOST, Only, Shown, Size, Wanted, window};
+use crate::window::{
+    Anchor, MAX_WINDOW_PARTS, PartFilter, Size, WindowRequest, WindowView, window,
+};
 
-pub use growth::{Growth, growth};
+pub use urgency::{Urgency, urgency};
 
 /// Maximum number of sessions or hits in a response to a remote client.
-const MANY: usize = 500;
+const MAX_RESULTS: usize = 500;
 
 /// A read request.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Wish {
+pub enum Query {
     /// A page of sessions, newest first, starting after `after`.
     List { after: Option<ListPosition>, limit: u64 },
     /// One session's list row, by our id, a unique prefix of it, or the agent's own id.
     Session { id: String },
     /// A window of a session.
-    Window { session: SessionId, wanted: Wanted, only: Option<Only>, size: Size },
+    Window { session: SessionId, anchor: Anchor, filter: Option<PartFilter>, size: Size },
     /// A text search, in one session or in all of them.
     Search { query: String, session: Option<SessionId>, limit: usize },
 }
 
-impl Wish {
+impl Query {
     /// Caps all limits, to bound what each remote client can make the server load.
-    pub fn bounded(self) -> Wish {
+    pub fn bounded(self) -> Query {
         match self {
-            Wish::List { after, limit } => Wish::List { after, limit: limit.min(MANY as u64) },
-            Wish::Search { query, session, limit } => {
-                Wish::Search { query, session, limit: limit.min(MANY) }
+            Query::List { after, limit } => {
+                Query::List { after, limit: limit.min(MAX_RESULTS as u64) }
             }
-            Wish::Window { session, wanted, only, size: Size { parts, block, long } } => {
-                let most = usize::try_from(MOST).unwrap_or(usize::MAX);
+            Query::Search { query, session, limit } => {
+                Query::Search { query, session, limit: limit.min(MAX_RESULTS) }
+            }
+            Query::Window { session, anchor, filter, size: Size { parts, block, long } } => {
+                let most = usize::try_from(MAX_WINDOW_PARTS).unwrap_or(usize::MAX);
                 let (parts, block) = (parts.min(most), block.min(most));
-                let size = Size { parts, block, long: long.min(MOST) };
-                Wish::Window { session, wanted, only, size }
+                let size = Size { parts, block, long: long.min(MAX_WINDOW_PARTS) };
+                Query::Window { session, anchor, filter, size }
             }
-            Wish::Session { .. } => self,
+            Query::Session { .. } => self,
         }
     }
 }
@@ -63,22 +67,22 @@ impl Wish {
 /// The response to a query.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Answer {
+pub enum Response {
     List {
-        sessions: Vec<Glance>,
+        sessions: Vec<SessionRow>,
         more: bool,
     },
     /// None if no session matches, or more than one.
-    Session(Option<Box<Glance>>),
-    Window(Box<Loaded>),
-    Found(Vec<Found>),
+    Session(Option<Box<SessionRow>>),
+    Window(Box<WindowData>),
+    Hits(Vec<SearchHit>),
     /// What went wrong and what to do next.
     Failed(String),
 }
 
 /// A session as a row of a list.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Glance {
+pub struct SessionRow {
     pub id: SessionId,
     pub agent: String,
     pub title: String,
@@ -104,15 +108,15 @@ pub struct Glance {
 
 /// A window of a session, with the session's row and header blocks.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Loaded {
-    pub glance: Glance,
+pub struct WindowData {
+    pub session_row: SessionRow,
     pub head: Vec<Block>,
-    pub shown: Shown,
+    pub view: WindowView,
 }
 
 /// A part or a title that matches a search.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Found {
+pub struct SearchHit {
     pub session: SessionId,
     pub agent: String,
     pub title: Option<String>,
@@ -128,16 +132,16 @@ pub struct Found {
 }
 
 /// Runs a query. Errors become a `Failed` response.
-pub async fn answer<S: Store>(store: &S, prices: &Prices, wish: Wish) -> Answer {
-    match look(store, prices, wish).await {
+pub async fn answer<S: Store>(store: &S, prices: &Prices, query: Query) -> Response {
+    match run(store, prices, query).await {
         Ok(answer) => answer,
-        Err(error) => Answer::Failed(error.to_string()),
+        Err(error) => Response::Failed(error.to_string()),
     }
 }
 
-async fn look<S: Store>(store: &S, prices: &Prices, wish: Wish) -> Result<Answer, StoreError> {
-    match wish {
-        Wish::List { after, limit } => {
+async fn run<S: Store>(store: &S, prices: &Prices, query: Query) -> Result<Response, StoreError> {
+    match query {
+        Query::List { after, limit } => {
             let filter = SessionFilter {
                 after,
                 limit: Some(limit),
@@ -148,34 +152,34 @@ async fn look<S: Store>(store: &S, prices: &Prices, wish: Wish) -> Result<Answer
             let more = found.len() as u64 >= limit;
             let mut sessions = Vec::with_capacity(found.len());
             for stored in &found {
-                sessions.push(glance(store, prices, stored).await?);
+                sessions.push(session_row(store, prices, stored).await?);
             }
-            Ok(Answer::List { sessions, more })
+            Ok(Response::List { sessions, more })
         }
-        Wish::Session { id } => {
+        Query::Session { id } => {
             let mut found = store.find(id).await?;
             let only = found.pop().filter(|_| found.is_empty());
-            Ok(Answer::Session(match only {
-                Some(stored) => Some(Box::new(glance(store, prices, &stored).await?)),
+            Ok(Response::Session(match only {
+                Some(stored) => Some(Box::new(session_row(store, prices, &stored).await?)),
                 None => None,
             }))
         }
-        Wish::Window { session, wanted, only, size } => {
+        Query::Window { session, anchor, filter, size } => {
             let Some(stored) = stored(store, session).await? else {
-                return Ok(Answer::Failed("this session is no longer in the archive".to_owned()));
+                return Ok(Response::Failed("this session is no longer in the archive".to_owned()));
             };
-            let ask = Ask { wanted, only: only.as_ref(), size };
+            let request = WindowRequest { anchor, filter: filter.as_ref(), size };
             let last = stored.summary.ended.or(stored.summary.started);
             let settle = |turns: &mut [Turn]| live::settle(turns, last, Timestamp::now());
-            let shown = window(store, &stored, ask, settle).await?;
+            let view = window(store, &stored, request, settle).await?;
             let head = present::session(&stored.summary, prices);
-            let glance = glance(store, prices, &stored).await?;
-            Ok(Answer::Window(Box::new(Loaded { glance, head, shown })))
+            let session_row = session_row(store, prices, &stored).await?;
+            Ok(Response::Window(Box::new(WindowData { session_row, head, view })))
         }
-        Wish::Search { query, session, limit } => {
+        Query::Search { query, session, limit } => {
             let request = SearchRequest { session, limit, ..SearchRequest::new(&query) };
             let found = store.search(request).await?;
-            Ok(Answer::Found(found.hits.into_iter().map(Found::from).collect()))
+            Ok(Response::Hits(found.hits.into_iter().map(SearchHit::from).collect()))
         }
     }
 }
@@ -187,14 +191,14 @@ async fn stored<S: Store>(
     Ok(store.find(session.to_string()).await?.pop())
 }
 
-async fn glance<S: Store>(
+async fn session_row<S: Store>(
     store: &S,
     prices: &Prices,
     stored: &StoredSession,
-) -> Result<Glance, StoreError> {
+) -> Result<SessionRow, StoreError> {
     let summary = &stored.summary;
     let session = &summary.session;
-    Ok(Glance {
+    Ok(SessionRow {
         id: session.id,
         agent: session.agent.clone(),
         title: summary.title.clone().unwrap_or_else(|| session.agent_session_id.clone()),
@@ -248,9 +252,9 @@ pub fn resume(session: &Session) -> Option<String> {
     (plain && session.parent.is_none()).then_some(command)
 }
 
-impl From<Hit> for Found {
-    fn from(hit: Hit) -> Found {
-        Found {
+impl From<Hit> for SearchHit {
+    fn from(hit: Hit) -> SearchHit {
+        SearchHit {
             session: hit.session,
             agent: hit.agent,
             title: hit.title,

@@ -10,7 +10,7 @@ use unspool_sources::decode::Warning;
 
 /// What a sync read and stored.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Report {
+pub struct SyncReport {
     /// New or changed sessions.
     pub sessions: u64,
     pub turns: u64,
@@ -21,8 +21,8 @@ pub struct Report {
     pub warnings: Vec<Warning>,
 }
 
-impl Report {
-    pub fn add(&mut self, more: Report) {
+impl SyncReport {
+    pub fn add(&mut self, more: SyncReport) {
         self.sessions += more.sessions;
         self.turns += more.turns;
         self.parts += more.parts;
@@ -71,10 +71,10 @@ impl Tally {
         }
     }
 
-    pub fn into_report(self) -> Report {
+    pub fn into_report(self) -> SyncReport {
         let mut warnings = self.warnings.into_inner().unwrap_or_default();
         warnings.sort_by(|a, b| (&a.file, a.line).cmp(&(&b.file, b.line)));
-        Report {
+        SyncReport {
             sessions: self.sessions.into_inner().unwrap_or_default().len() as u64,
             // Merging two turns or parts into one can make the count negative.
             turns: self.turns.into_inner().max(0) as u64,

@@ -14,9 +14,9 @@ use unspool_store::recorder::{Deleted, Recorder};
 use unspool_store::rows::RowId;
 use unspool_store::store::{Store, StoreError};
 
-use crate::agents::{self, ImportError, Imported};
-use crate::report::{Progress, Report};
-use crate::sync::{Candidate, Known, SyncError, sync, take_stream};
+use crate::agents::{self, AgentTableReport, ImportError};
+use crate::report::{Progress, SyncReport};
+use crate::sync::{FileCandidate, FileStates, SyncError, ingest_stream, sync};
 
 /// A write request. Paths are absolute, because the recorder may have another working directory.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -36,44 +36,44 @@ pub enum Request {
         session: SessionId,
     },
     /// Reads files.
-    Take {
+    ReadFiles {
         paths: Vec<PathBuf>,
-        why: Why,
+        reason: ReadReason,
     },
     /// Reads input that was not a file; the sender has copied it into one.
-    TakeText {
+    ReadText {
         name: String,
-        waits_in: PathBuf,
-        why: Why,
+        text_file: PathBuf,
+        reason: ReadReason,
     },
     /// Imports the agents of an application's database.
-    TakeAgents {
+    ReadAgents {
         database: PathBuf,
-        why: Why,
+        reason: ReadReason,
     },
 }
 
 /// Why files are read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Why {
+pub enum ReadReason {
     /// A scan found them.
-    Found,
+    Scan,
     /// The user named them: read them completely, without waiting for more data.
     Named,
     /// Like `Named`, and deleted sessions are restored.
-    Restored,
+    Restore,
 }
 
 /// The result of a request.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Done {
+pub enum RequestOutcome {
     Written,
     /// The number of deleted sessions.
     Deleted(u64),
-    Taken(Report),
-    Agents(Imported),
+    Synced(SyncReport),
+    Agents(AgentTableReport),
 }
 
 #[derive(Debug, Error)]
@@ -90,63 +90,68 @@ pub enum RequestError {
     Unreadable { path: PathBuf, error: std::io::Error },
     /// The error message of the recorder process.
     #[error("{0}")]
-    There(String),
+    Remote(String),
 }
 
 /// Executes a request. The caller holds the recorder lock.
 pub fn carry_out<S: Store>(
     recorder: &Recorder<S>,
-    known: &mut Known,
+    file_states: &mut FileStates,
     request: Request,
     progress: &Progress,
-) -> Result<Done, RequestError> {
+) -> Result<RequestOutcome, RequestError> {
     let store = recorder.store();
     match request {
         Request::Tag { session, add, remove } => {
             block_on(store.tag(row_of(store, session)?, add, remove))?;
-            Ok(Done::Written)
+            Ok(RequestOutcome::Written)
         }
         Request::Rename { session, name } => {
             block_on(store.rename(row_of(store, session)?, name))?;
-            Ok(Done::Written)
+            Ok(RequestOutcome::Written)
         }
         Request::Delete { session } => {
-            Ok(Done::Deleted(block_on(store.delete(row_of(store, session)?))?))
+            Ok(RequestOutcome::Deleted(block_on(store.delete(row_of(store, session)?))?))
         }
-        Request::Take { paths, why } => {
-            let candidates = paths.into_iter().map(|path| why.candidate(path)).collect();
-            Ok(Done::Taken(sync(&why.recorder(recorder), known, candidates, progress)?))
+        Request::ReadFiles { paths, reason } => {
+            let candidates = paths.into_iter().map(|path| reason.candidate(path)).collect();
+            Ok(RequestOutcome::Synced(sync(
+                &reason.recorder(recorder),
+                file_states,
+                candidates,
+                progress,
+            )?))
         }
-        Request::TakeText { name, waits_in, why } => {
-            let text = File::open(&waits_in).and_then(lines_of);
-            let text = text.map_err(|error| RequestError::Unreadable { path: waits_in, error })?;
-            let taken = take_stream(&why.recorder(recorder), &name, text, progress);
-            *known = Known::load(recorder)?;
-            Ok(Done::Taken(taken?))
+        Request::ReadText { name, text_file, reason } => {
+            let text = File::open(&text_file).and_then(lines_of);
+            let text = text.map_err(|error| RequestError::Unreadable { path: text_file, error })?;
+            let report = ingest_stream(&reason.recorder(recorder), &name, text, progress);
+            *file_states = FileStates::load(recorder)?;
+            Ok(RequestOutcome::Synced(report?))
         }
-        Request::TakeAgents { database, why } => {
-            let taken = agents::import(&why.recorder(recorder), &database, progress);
-            *known = Known::load(recorder)?;
-            Ok(Done::Agents(taken?))
+        Request::ReadAgents { database, reason } => {
+            let report = agents::import(&reason.recorder(recorder), &database, progress);
+            *file_states = FileStates::load(recorder)?;
+            Ok(RequestOutcome::Agents(report?))
         }
     }
 }
 
-impl Why {
-    fn candidate(self, path: PathBuf) -> Candidate {
-        let found = Candidate::of(&path);
+impl ReadReason {
+    fn candidate(self, path: PathBuf) -> FileCandidate {
+        let found = FileCandidate::of(&path);
         match self {
-            Why::Found => Candidate { named: false, ..found },
-            Why::Named => found,
+            ReadReason::Scan => FileCandidate { named: false, ..found },
+            ReadReason::Named => found,
             // Without a stamp the file is read even if unchanged.
-            Why::Restored => Candidate { stamp: None, ..found },
+            ReadReason::Restore => FileCandidate { stamp: None, ..found },
         }
     }
 
     fn recorder<S: Store>(self, recorder: &Recorder<S>) -> Recorder<S> {
         match self {
-            Why::Found | Why::Named => recorder.clone(),
-            Why::Restored => recorder.clone().with_deleted(Deleted::Restore),
+            ReadReason::Scan | ReadReason::Named => recorder.clone(),
+            ReadReason::Restore => recorder.clone().with_deleted(Deleted::Restore),
         }
     }
 }

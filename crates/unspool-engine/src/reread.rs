@@ -12,19 +12,22 @@ use unspool_store::recorder::Recorder;
 use unspool_store::rows::RowId;
 use unspool_store::store::{SessionFilter, Store};
 
-use crate::report::{Progress, Report};
-use crate::sync::{Candidate, Known, SyncError, sync};
+use crate::report::{Progress, SyncReport};
+use crate::sync::{FileCandidate, FileStates, SyncError, sync};
 
 /// The result of a reread.
 #[derive(Debug)]
-pub struct Reread {
-    pub report: Report,
+pub struct RereadReport {
+    pub report: SyncReport,
     /// Sessions left unchanged because one of their logs is missing or was replaced.
-    pub left: u64,
+    pub skipped: u64,
 }
 
 /// Decodes every session again whose logs are intact. Names and tags stay.
-pub fn reread<S: Store>(recorder: &Recorder<S>, progress: &Progress) -> Result<Reread, SyncError> {
+pub fn reread<S: Store>(
+    recorder: &Recorder<S>,
+    progress: &Progress,
+) -> Result<RereadReport, SyncError> {
     let store = recorder.store();
     let files: FxHashMap<RowId, (PathBuf, bool)> = block_on(store.files())?
         .into_iter()
@@ -35,28 +38,28 @@ pub fn reread<S: Store>(recorder: &Recorder<S>, progress: &Progress) -> Result<R
             (file.row, (PathBuf::from(file.path), there))
         })
         .collect();
-    let mut left = 0;
+    let mut skipped = 0;
     let mut paths: FxHashSet<PathBuf> = FxHashSet::default();
     let mut again = Vec::new();
     for stored in
         block_on(store.sessions(SessionFilter { with_empty: true, ..SessionFilter::default() }))?
     {
         let sources = block_on(store.session_export(stored.row))?.sources;
-        let known: Vec<&(PathBuf, bool)> =
+        let logs: Vec<&(PathBuf, bool)> =
             sources.iter().filter_map(|source| files.get(&source.file)).collect();
-        let all = !known.is_empty() && known.len() == sources.len();
-        if !all || known.iter().any(|(_, there)| !there) {
-            left += 1;
+        let all = !logs.is_empty() && logs.len() == sources.len();
+        if !all || logs.iter().any(|(_, there)| !there) {
+            skipped += 1;
             continue;
         }
-        paths.extend(known.into_iter().map(|(path, _)| path.clone()));
+        paths.extend(logs.into_iter().map(|(path, _)| path.clone()));
         again.push(stored.row);
     }
     for session in again {
         block_on(store.forget(session))?;
     }
     let candidates =
-        paths.into_iter().map(|path| Candidate { path, stamp: None, named: true }).collect();
-    let report = sync(recorder, &mut Known::load(recorder)?, candidates, progress)?;
-    Ok(Reread { report, left })
+        paths.into_iter().map(|path| FileCandidate { path, stamp: None, named: true }).collect();
+    let report = sync(recorder, &mut FileStates::load(recorder)?, candidates, progress)?;
+    Ok(RereadReport { report, skipped })
 }

@@ -20,26 +20,26 @@ use tokio::sync::broadcast;
 use unspool_store::recorder::{ChangeSet, Recorder};
 use unspool_store::store::Store;
 
-use crate::desk::{Asked, Desk};
 use crate::lock::DataFolder;
-use crate::request::{Done, Request};
+use crate::request::{Request, RequestOutcome};
+use crate::request_queue::{QueuedRequest, RequestQueue};
 
 /// Read and write timeout. A client that does not send its command or does not read is
 /// disconnected; it can connect and load again.
-const PATIENCE: Duration = Duration::from_secs(5);
+const IO_TIMEOUT: Duration = Duration::from_secs(5);
 /// Raised with every incompatible change of the protocol.
-const VERSION: u32 = 2;
+const PROTOCOL_VERSION: u32 = 2;
 
 /// A line from the recorder.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Message {
+pub enum SocketMessage {
     /// The greeting. Every later write is reported.
     Hello(Hello),
     Written(ChangeSet),
     /// The follower lagged and missed changes: it must reload.
-    Missed,
-    Answered(Answer),
+    Lagged,
+    Reply(SocketReply),
 }
 
 /// Describes the recorder process.
@@ -48,35 +48,35 @@ pub struct Hello {
     pub version: u32,
     pub process: u32,
     /// True for a recorder that runs until it is stopped and accepts requests.
-    pub lasting: bool,
+    pub long_lived: bool,
 }
 
 /// The first line of a client.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum Wish {
+enum SocketCommand {
     Follow,
-    Do(Request),
+    Execute(Request),
 }
 
 /// The reply to a request.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Answer {
-    Done(Done),
+pub enum SocketReply {
+    Completed(RequestOutcome),
     Failed(String),
     /// This recorder accepts no requests and will end soon.
-    NotNow,
+    Unavailable,
 }
 
 /// The request queue, once the recorder accepts requests.
-type Open = Arc<Mutex<Option<Desk>>>;
+type SharedQueue = Arc<Mutex<Option<RequestQueue>>>;
 
 /// Serves the socket until it is dropped.
 pub struct Publisher {
     path: PathBuf,
     over: Arc<AtomicBool>,
-    desk: Open,
+    request_queue: SharedQueue,
     accepting: Option<JoinHandle<()>>,
 }
 
@@ -89,8 +89,8 @@ impl Publisher {
             Ok(()) | Err(_) => {}
         }
         let listener = UnixListener::bind(&path)?;
-        let (over, desk) = (Arc::new(AtomicBool::new(false)), Open::default());
-        let (ended, open) = (over.clone(), desk.clone());
+        let (over, request_queue) = (Arc::new(AtomicBool::new(false)), SharedQueue::default());
+        let (ended, open) = (over.clone(), request_queue.clone());
         let accepting = thread::Builder::new().name("changes".to_owned()).spawn(move || {
             for stream in listener.incoming() {
                 if ended.load(Ordering::Relaxed) {
@@ -106,12 +106,12 @@ impl Publisher {
                 });
             }
         })?;
-        Ok(Publisher { path, over, desk, accepting: Some(accepting) })
+        Ok(Publisher { path, over, request_queue, accepting: Some(accepting) })
     }
 
     /// Starts accepting requests.
-    pub fn open(&self, desk: Desk) {
-        *self.desk.lock().unwrap_or_else(PoisonError::into_inner) = Some(desk);
+    pub fn open(&self, request_queue: RequestQueue) {
+        *self.request_queue.lock().unwrap_or_else(PoisonError::into_inner) = Some(request_queue);
     }
 }
 
@@ -130,42 +130,45 @@ impl Drop for Publisher {
 fn serve(
     mut stream: UnixStream,
     written: broadcast::Receiver<ChangeSet>,
-    open: &Open,
+    open: &SharedQueue,
 ) -> io::Result<()> {
-    stream.set_write_timeout(Some(PATIENCE))?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    let desk = open.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    let (process, lasting) = (std::process::id(), desk.is_some());
-    send(&mut stream, &Message::Hello(Hello { version: VERSION, process, lasting }))?;
+    stream.set_write_timeout(Some(IO_TIMEOUT))?;
+    stream.set_read_timeout(Some(IO_TIMEOUT))?;
+    let request_queue = open.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let (process, long_lived) = (std::process::id(), request_queue.is_some());
+    send(
+        &mut stream,
+        &SocketMessage::Hello(Hello { version: PROTOCOL_VERSION, process, long_lived }),
+    )?;
     match receive(&mut BufReader::new(&stream))? {
-        Some(Wish::Follow) => tell(&mut stream, written),
-        Some(Wish::Do(request)) => {
+        Some(SocketCommand::Follow) => publish(&mut stream, written),
+        Some(SocketCommand::Execute(request)) => {
             // This client does not follow.
             drop(written);
-            send(&mut stream, &Message::Answered(ask(desk, request)))
+            send(&mut stream, &SocketMessage::Reply(execute(request_queue, request)))
         }
         None => Ok(()),
     }
 }
 
-fn ask(desk: Option<Desk>, request: Request) -> Answer {
-    let Some(desk) = desk else { return Answer::NotNow };
-    let (answer, answered) = channel();
-    desk.hand_in(Asked { request, answer });
-    match answered.recv() {
-        Ok(Ok(done)) => Answer::Done(done),
-        Ok(Err(error)) => Answer::Failed(error.to_string()),
+fn execute(request_queue: Option<RequestQueue>, request: Request) -> SocketReply {
+    let Some(request_queue) = request_queue else { return SocketReply::Unavailable };
+    let (reply, replied) = channel();
+    request_queue.submit(QueuedRequest { request, reply });
+    match replied.recv() {
+        Ok(Ok(done)) => SocketReply::Completed(done),
+        Ok(Err(error)) => SocketReply::Failed(error.to_string()),
         // The watch loop has ended. The client retries; repeating a request is harmless.
-        Err(_) => Answer::NotNow,
+        Err(_) => SocketReply::Unavailable,
     }
 }
 
-fn tell(stream: &mut UnixStream, mut written: broadcast::Receiver<ChangeSet>) -> io::Result<()> {
+fn publish(stream: &mut UnixStream, mut written: broadcast::Receiver<ChangeSet>) -> io::Result<()> {
     use broadcast::error::RecvError;
     loop {
         match written.blocking_recv() {
-            Ok(published) => send(stream, &Message::Written(published))?,
-            Err(RecvError::Lagged(_)) => send(stream, &Message::Missed)?,
+            Ok(published) => send(stream, &SocketMessage::Written(published))?,
+            Err(RecvError::Lagged(_)) => send(stream, &SocketMessage::Lagged)?,
             Err(RecvError::Closed) => return Ok(()),
         }
     }
@@ -190,13 +193,13 @@ fn receive<T: DeserializeOwned>(lines: &mut impl BufRead) -> io::Result<Option<T
 }
 
 /// A connection to the recorder after its greeting.
-struct Greeted {
+struct Connection {
     hello: Hello,
     lines: BufReader<UnixStream>,
 }
 
 /// Connects and waits for the greeting. None if no process records.
-fn connect(path: &Path) -> io::Result<Option<Greeted>> {
+fn connect(path: &Path) -> io::Result<Option<Connection>> {
     use io::ErrorKind::{ConnectionRefused, NotFound};
     let stream = match UnixStream::connect(path) {
         Ok(stream) => stream,
@@ -205,39 +208,39 @@ fn connect(path: &Path) -> io::Result<Option<Greeted>> {
     };
     let mut lines = BufReader::new(stream);
     match receive(&mut lines)? {
-        Some(Message::Hello(hello)) => Ok(Some(Greeted { hello, lines })),
-        Some(Message::Written(_) | Message::Missed | Message::Answered(_)) | None => Ok(None),
+        Some(SocketMessage::Hello(hello)) => Ok(Some(Connection { hello, lines })),
+        Some(SocketMessage::Written(_) | SocketMessage::Lagged | SocketMessage::Reply(_))
+        | None => Ok(None),
     }
 }
 
 /// The greeting of the running recorder. None if no process records.
-pub fn who(folder: &DataFolder) -> io::Result<Option<Hello>> {
-    Ok(connect(&folder.socket())?.map(|greeted| greeted.hello))
+pub fn recorder_hello(folder: &DataFolder) -> io::Result<Option<Hello>> {
+    Ok(connect(&folder.socket())?.map(|connection| connection.hello))
 }
 
 /// Forwards a request to the recorder process and waits for the reply.
-pub fn hand_over(folder: &DataFolder, request: &Request) -> io::Result<Answer> {
-    let Some(Greeted { hello, mut lines }) = connect(&folder.socket())? else {
-        return Ok(Answer::NotNow);
+pub fn forward_request(folder: &DataFolder, request: &Request) -> io::Result<SocketReply> {
+    let Some(Connection { hello, mut lines }) = connect(&folder.socket())? else {
+        return Ok(SocketReply::Unavailable);
     };
-    if hello.version != VERSION {
+    if hello.version != PROTOCOL_VERSION {
         let process = hello.process;
-        return Ok(Answer::Failed(format!(
+        return Ok(SocketReply::Failed(format!(
             "another version of unspool is recording (process {process}); stop it and try again"
         )));
     }
-    if !hello.lasting {
-        return Ok(Answer::NotNow);
+    if !hello.long_lived {
+        return Ok(SocketReply::Unavailable);
     }
     // The recorder may have ended since the greeting.
-    if send(lines.get_mut(), &Wish::Do(request.clone())).is_err() {
-        return Ok(Answer::NotNow);
+    if send(lines.get_mut(), &SocketCommand::Execute(request.clone())).is_err() {
+        return Ok(SocketReply::Unavailable);
     }
     match receive(&mut lines)? {
-        Some(Message::Answered(answer)) => Ok(answer),
-        Some(Message::Hello(_) | Message::Written(_) | Message::Missed) | None => {
-            Ok(Answer::NotNow)
-        }
+        Some(SocketMessage::Reply(reply)) => Ok(reply),
+        Some(SocketMessage::Hello(_) | SocketMessage::Written(_) | SocketMessage::Lagged)
+        | None => Ok(SocketReply::Unavailable),
     }
 }
 
@@ -249,13 +252,15 @@ pub struct Follower {
 impl Follower {
     /// Connects and waits for the greeting. None if no process records.
     pub fn connect(folder: &DataFolder) -> io::Result<Option<Follower>> {
-        let Some(Greeted { mut lines, .. }) = connect(&folder.socket())? else { return Ok(None) };
-        send(lines.get_mut(), &Wish::Follow)?;
+        let Some(Connection { mut lines, .. }) = connect(&folder.socket())? else {
+            return Ok(None);
+        };
+        send(lines.get_mut(), &SocketCommand::Follow)?;
         Ok(Some(Follower { lines }))
     }
 
     /// The next message. None when the recorder has ended.
-    pub fn next_message(&mut self) -> io::Result<Option<Message>> {
+    pub fn next_message(&mut self) -> io::Result<Option<SocketMessage>> {
         receive(&mut self.lines)
     }
 }

@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use crate::lock::DataFolder;
 
 /// Spool files are deleted after this time; they have been read long before.
-const KEPT: Duration = Duration::from_secs(14 * 24 * 60 * 60);
+const RETENTION: Duration = Duration::from_secs(14 * 24 * 60 * 60);
 
 impl DataFolder {
     /// The folder of spooled payloads.
@@ -26,7 +26,7 @@ impl DataFolder {
     }
 
     /// Creates a file for text that the recorder process shall read: it cannot read our stdin.
-    pub fn text_to_hand_over(&self) -> io::Result<HandedText> {
+    pub fn create_handover_text(&self) -> io::Result<HandoverText> {
         let folder = self.texts();
         fs::create_dir_all(&folder)?;
         let mut options = OpenOptions::new();
@@ -37,7 +37,7 @@ impl DataFolder {
         loop {
             let path = folder.join(format!("{}-{nth}.txt", std::process::id()));
             match options.open(&path) {
-                Ok(file) => return Ok(HandedText { path, file }),
+                Ok(file) => return Ok(HandoverText { path, file }),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => nth += 1,
                 Err(error) => return Err(error),
             }
@@ -46,12 +46,12 @@ impl DataFolder {
 }
 
 /// A file with text for the recorder. Deleted on drop.
-pub struct HandedText {
+pub struct HandoverText {
     pub path: PathBuf,
     pub file: File,
 }
 
-impl Drop for HandedText {
+impl Drop for HandoverText {
     fn drop(&mut self) {
         // A leftover file is removed by `sweep`.
         let _ = fs::remove_file(&self.path);
@@ -60,7 +60,7 @@ impl Drop for HandedText {
 
 /// A spooled line: the payload and the facts it does not contain.
 #[derive(Serialize)]
-struct Taken<'a> {
+struct SpoolLine<'a> {
     agent: &'a str,
     event: &'a str,
     /// When the payload arrived.
@@ -70,7 +70,7 @@ struct Taken<'a> {
 
 /// Appends one payload to the spool. `now` is the arrival time, RFC 3339 in UTC; its date names the
 /// file.
-pub fn take_down(
+pub fn append_payload(
     folder: &DataFolder,
     agent: &str,
     event: &str,
@@ -87,7 +87,7 @@ pub fn take_down(
         payload
     };
     let payload: &RawValue = serde_json::from_str(payload)?;
-    let mut line = serde_json::to_vec(&Taken { agent, event, at: now, payload })?;
+    let mut line = serde_json::to_vec(&SpoolLine { agent, event, at: now, payload })?;
     line.push(b'\n');
     folder.create()?;
     let spool = folder.spool();
@@ -125,7 +125,7 @@ pub fn sweep(folder: &DataFolder) {
 
 fn is_old(path: &Path) -> bool {
     let modified = path.metadata().and_then(|metadata| metadata.modified());
-    modified.is_ok_and(|at| SystemTime::now().duration_since(at).is_ok_and(|age| age > KEPT))
+    modified.is_ok_and(|at| SystemTime::now().duration_since(at).is_ok_and(|age| age > RETENTION))
 }
 
 #[cfg(test)]
@@ -137,10 +137,10 @@ mod tests {
         let data = tempfile::tempdir().unwrap();
         let folder = DataFolder::new(data.path().join("data"));
         let now = "2026-11-15T10:00:00.000Z";
-        take_down(&folder, "claude-code", "Stop", "{\n \"a\": \"x\\ny\"\n}\n", now).unwrap();
-        take_down(&folder, "claude-code", "Stop", "{\"b\":1}", now).unwrap();
-        take_down(&folder, "../odd", "", "{}", now).unwrap();
-        assert!(take_down(&folder, "claude-code", "", "no JSON", now).is_err());
+        append_payload(&folder, "claude-code", "Stop", "{\n \"a\": \"x\\ny\"\n}\n", now).unwrap();
+        append_payload(&folder, "claude-code", "Stop", "{\"b\":1}", now).unwrap();
+        append_payload(&folder, "../odd", "", "{}", now).unwrap();
+        assert!(append_payload(&folder, "claude-code", "", "no JSON", now).is_err());
         let lines =
             fs::read_to_string(folder.spool().join("claude-code-2026-11-15.jsonl")).unwrap();
         let lines: Vec<serde_json::Value> =

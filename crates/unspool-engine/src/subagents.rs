@@ -7,7 +7,7 @@ use unspool_core::session::{Transcript, Turn};
 use unspool_store::store::{Store, StoreError, TurnWindow};
 
 /// Of an agent with more parts than this only the last three turns are loaded.
-const LONG: u64 = 2000;
+const MAX_WHOLE_PARTS: u64 = 2000;
 
 /// Finds the stored sessions of the sub-agents in these turns, nested ones included.
 pub async fn subagents<S: Store>(
@@ -23,7 +23,7 @@ pub async fn subagents<S: Store>(
             continue;
         }
         let last = u32::try_from(stored.summary.turns).unwrap_or(u32::MAX);
-        let window = match stored.summary.parts > LONG {
+        let window = match stored.summary.parts > MAX_WHOLE_PARTS {
             true => TurnWindow::From { number: last.saturating_sub(2), count: 3 },
             false => TurnWindow::All,
         };

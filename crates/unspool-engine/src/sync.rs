@@ -21,8 +21,8 @@ use unspool_store::store::{Maintenance, Store, StoreError};
 
 use crate::claim::Claims;
 use crate::exchange::{self, ExchangeError};
-use crate::report::{Progress, Report, Tally};
-use crate::take::{Shared, Stop, Taker};
+use crate::report::{Progress, SyncReport, Tally};
+use crate::worker::{Stop, SyncContext, Worker};
 
 #[derive(Debug, Error)]
 pub enum SyncError {
@@ -34,7 +34,7 @@ pub enum SyncError {
 
 /// A file that may have to be read.
 #[derive(Clone, Debug)]
-pub struct Candidate {
+pub struct FileCandidate {
     pub path: PathBuf,
     /// None forces a read.
     pub stamp: Option<Stamp>,
@@ -42,49 +42,49 @@ pub struct Candidate {
     pub named: bool,
 }
 
-impl From<LogFile> for Candidate {
-    fn from(found: LogFile) -> Candidate {
-        Candidate { path: found.path, stamp: Some(found.stamp), named: false }
+impl From<LogFile> for FileCandidate {
+    fn from(found: LogFile) -> FileCandidate {
+        FileCandidate { path: found.path, stamp: Some(found.stamp), named: false }
     }
 }
 
-impl Candidate {
-    pub fn of(path: &Path) -> Candidate {
+impl FileCandidate {
+    pub fn of(path: &Path) -> FileCandidate {
         let stamp = std::fs::metadata(path).ok().map(|metadata| Stamp::of(&metadata));
         let stamp = stamp.or_else(|| rows::stamp_of(path));
-        Candidate { path: path.to_owned(), stamp, named: true }
+        FileCandidate { path: path.to_owned(), stamp, named: true }
     }
 }
 
 /// Below this much new input, the sync follows live sessions instead of importing history.
-const LITTLE: u64 = 1024 * 1024;
+const LIVE_MAX_BYTES: u64 = 1024 * 1024;
 
 /// With more threads than this, workers only wait for the single writer.
-const THREADS: usize = 4;
+const MAX_THREADS: usize = 4;
 
 /// The stored state of every file. A long-running recorder keeps it in memory and loads it once.
 #[derive(Default)]
-pub struct Known(FxHashMap<String, FileRow>);
+pub struct FileStates(FxHashMap<String, FileRow>);
 
-impl Known {
-    pub fn load<S: Store>(recorder: &Recorder<S>) -> Result<Known, StoreError> {
+impl FileStates {
+    pub fn load<S: Store>(recorder: &Recorder<S>) -> Result<FileStates, StoreError> {
         let files = block_on(recorder.store().files())?;
-        Ok(Known(files.into_iter().map(|file| (file.path.clone(), file)).collect()))
+        Ok(FileStates(files.into_iter().map(|file| (file.path.clone(), file)).collect()))
     }
 }
 
 /// Ingests files into the archive. Unchanged files cause no write.
 pub fn sync<S: Store>(
     recorder: &Recorder<S>,
-    Known(known): &mut Known,
-    candidates: Vec<Candidate>,
+    FileStates(stored): &mut FileStates,
+    candidates: Vec<FileCandidate>,
     progress: &Progress,
-) -> Result<Report, SyncError> {
+) -> Result<SyncReport, SyncError> {
     let tally = Tally::default();
     let mut todo: Vec<(i64, u64, PathBuf)> = Vec::new();
     let named = candidates.iter().all(|candidate| candidate.named);
-    for Candidate { path, stamp, .. } in candidates {
-        let seen = known.get(&*path.to_string_lossy()).map(|file| file.stamp);
+    for FileCandidate { path, stamp, .. } in candidates {
+        let seen = stored.get(&*path.to_string_lossy()).map(|file| file.stamp);
         match (stamp, seen) {
             (Some(stamp), Some(seen)) if is_same(stamp, seen) => {
                 Tally::add(&tally.unchanged, 1);
@@ -105,16 +105,16 @@ pub fn sync<S: Store>(
     let grown: u64 = todo
         .iter()
         .map(|(_, size, path)| {
-            let taken = known.get(&*path.to_string_lossy()).map_or(0, |file| file.offset);
+            let taken = stored.get(&*path.to_string_lossy()).map_or(0, |file| file.offset);
             size.saturating_sub(taken)
         })
         .sum();
-    let mode = if grown < LITTLE { IngestMode::Live } else { IngestMode::Bulk };
+    let mode = if grown < LIVE_MAX_BYTES { IngestMode::Live } else { IngestMode::Bulk };
     let written = Mutex::default();
-    let shared = Shared {
+    let shared = SyncContext {
         recorder,
         claims: &claims,
-        known: &*known,
+        stored: &*stored,
         written: &written,
         tally: &tally,
         progress,
@@ -124,19 +124,19 @@ pub fn sync<S: Store>(
     let queue = Mutex::new(todo.into_iter().map(|(_, _, path)| path).collect::<VecDeque<_>>());
     let later = run(&shared, &queue)?;
     // Deferred files run on one thread, where no claim can be contended.
-    let mut taker = Taker::new(&shared)?;
+    let mut worker = Worker::new(&shared)?;
     let mut exports = Vec::new();
     for path in later {
-        match taker.take_file(&path) {
+        match worker.ingest_file(&path) {
             Ok(()) => {}
-            Err(Stop::Later) => exports.push(path),
+            Err(Stop::Deferred) => exports.push(path),
             Err(Stop::Failed(error)) => return Err(error),
         }
     }
-    finish(&mut taker)?;
-    drop(taker);
+    finish(&mut worker)?;
+    drop(worker);
     let written = written.into_inner().unwrap_or_else(PoisonError::into_inner);
-    known.extend(written.into_iter().map(|file: FileRow| (file.path.clone(), file)));
+    stored.extend(written.into_iter().map(|file: FileRow| (file.path.clone(), file)));
     let mut report = tally.into_report();
     if report.parts > 0 {
         block_on(recorder.store().maintain(Maintenance::IfDue))?;
@@ -155,74 +155,74 @@ pub fn sync<S: Store>(
 }
 
 /// Ingests input that is not a file, under a given name.
-pub fn take_stream<S: Store>(
+pub fn ingest_stream<S: Store>(
     recorder: &Recorder<S>,
     name: &str,
     source: impl Read,
     progress: &Progress,
-) -> Result<Report, SyncError> {
-    take_all(recorder, [(name.to_owned(), source)], progress)
+) -> Result<SyncReport, SyncError> {
+    ingest_all(recorder, [(name.to_owned(), source)], progress)
 }
 
 /// Ingests several texts, each under its own name.
-pub fn take_streams<S: Store>(
+pub fn ingest_streams<S: Store>(
     recorder: &Recorder<S>,
     texts: Vec<(String, String)>,
     progress: &Progress,
-) -> Result<Report, SyncError> {
+) -> Result<SyncReport, SyncError> {
     let texts = texts.into_iter().map(|(name, text)| (name, Cursor::new(text)));
-    take_all(recorder, texts, progress)
+    ingest_all(recorder, texts, progress)
 }
 
-fn take_all<S: Store, R: Read>(
+fn ingest_all<S: Store, R: Read>(
     recorder: &Recorder<S>,
     sources: impl IntoIterator<Item = (String, R)>,
     progress: &Progress,
-) -> Result<Report, SyncError> {
-    let Known(known) = Known::load(recorder)?;
+) -> Result<SyncReport, SyncError> {
+    let FileStates(stored) = FileStates::load(recorder)?;
     let (tally, claims, written) = (Tally::default(), Claims::default(), Mutex::default());
-    let shared = Shared {
+    let shared = SyncContext {
         recorder,
         claims: &claims,
-        known: &known,
+        stored: &stored,
         written: &written,
         tally: &tally,
         progress,
         mode: IngestMode::Bulk,
         named: true,
     };
-    let mut taker = Taker::new(&shared)?;
+    let mut worker = Worker::new(&shared)?;
     for (name, source) in sources {
-        match taker.take_stream(&name, source) {
-            Ok(()) | Err(Stop::Later) => {}
+        match worker.ingest_stream(&name, source) {
+            Ok(()) | Err(Stop::Deferred) => {}
             Err(Stop::Failed(error)) => return Err(error),
         }
     }
-    finish(&mut taker)?;
-    drop(taker);
+    finish(&mut worker)?;
+    drop(worker);
     Ok(tally.into_report())
 }
 
 /// Runs the workers on one queue. Returns the deferred files.
 fn run<S: Store>(
-    shared: &Shared<'_, S>,
+    shared: &SyncContext<'_, S>,
     queue: &Mutex<VecDeque<PathBuf>>,
 ) -> Result<Vec<PathBuf>, SyncError> {
     let files = queue.lock().unwrap_or_else(PoisonError::into_inner).len();
     let cores = thread::available_parallelism().map_or(1, |cores| cores.get());
-    let count = cores.min(THREADS).min(files);
+    let count = cores.min(MAX_THREADS).min(files);
     let later = Mutex::new(Vec::new());
     let outcome: Result<(), SyncError> = thread::scope(|scope| {
         let threads: Vec<_> = (0..count)
             .map(|_| {
                 scope.spawn(|| {
-                    let mut taker = Taker::new(shared)?;
+                    let mut worker = Worker::new(shared)?;
                     loop {
                         let next = queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
                         let Some(path) = next else { break };
-                        match taker.take_file(&path) {
+                        match worker.ingest_file(&path) {
                             Ok(()) => {}
-                            Err(Stop::Later) => {
+                            Err(Stop::Deferred) => {
                                 later.lock().unwrap_or_else(PoisonError::into_inner).push(path);
                                 continue;
                             }
@@ -234,7 +234,7 @@ fn run<S: Store>(
                         }
                         shared.progress.files_done.fetch_add(1, Ordering::Relaxed);
                     }
-                    finish(&mut taker)
+                    finish(&mut worker)
                 })
             })
             .collect();
@@ -249,9 +249,9 @@ fn run<S: Store>(
     Ok(later.into_inner().unwrap_or_default())
 }
 
-fn finish<S: Store>(taker: &mut Taker<'_, S>) -> Result<(), SyncError> {
-    match taker.commit() {
-        Ok(()) | Err(Stop::Later) => Ok(()),
+fn finish<S: Store>(worker: &mut Worker<'_, S>) -> Result<(), SyncError> {
+    match worker.commit() {
+        Ok(()) | Err(Stop::Deferred) => Ok(()),
         Err(Stop::Failed(error)) => Err(error),
     }
 }
@@ -263,5 +263,5 @@ fn is_same(stamp: Stamp, seen: unspool_store::rows::FileStamp) -> bool {
 
 /// A warning about a file as a whole.
 pub fn warning(path: &Path, what: String) -> Warning {
-    crate::known::warning(&path.to_string_lossy(), what)
+    crate::file_state::warning(&path.to_string_lossy(), what)
 }

@@ -13,41 +13,41 @@ use unspool_sources::discover::{Environment, LogFile, discover};
 use unspool_store::recorder::Recorder;
 use unspool_store::store::Store;
 
-use crate::desk::{Asked, Call, Desk};
-use crate::report::{Progress, Report};
+use crate::report::{Progress, SyncReport};
 use crate::request::carry_out;
-use crate::sync::{Candidate, Known, SyncError, sync};
+use crate::request_queue::{QueuedRequest, RequestQueue, Wakeup};
+use crate::sync::{FileCandidate, FileStates, SyncError, sync};
 
 /// Interval of full scans where the file system sends events.
-const SELDOM: Duration = Duration::from_secs(5);
+const FULL_SCAN_INTERVAL: Duration = Duration::from_secs(5);
 /// Interval of full scans where it does not.
-const OFTEN: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// Agents write several lines in a burst: events this close together are handled as one.
-const TOGETHER: Duration = Duration::from_millis(2);
+const COALESCE_WINDOW: Duration = Duration::from_millis(2);
 /// Upper bound on the delay by coalescing.
-const AT_MOST: Duration = Duration::from_millis(20);
+const MAX_COALESCE_DELAY: Duration = Duration::from_millis(20);
 
 /// How changes are detected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Notice {
+pub enum ChangeDetection {
     /// By file-system events where available.
     #[default]
-    Told,
+    Events,
     /// By scanning everything at a short interval.
-    Polled,
+    Polling,
 }
 
 /// The watch loop's state.
 pub struct Watch {
     environment: Environment,
-    known: Known,
+    file_states: FileStates,
     watcher: Option<RecommendedWatcher>,
     watched: FxHashSet<PathBuf>,
     /// A watched folder is on a network file system, where remote writes cause no events.
     remote: bool,
     /// Held so that the channel never closes.
-    call: Sender<Call>,
-    calls: Receiver<Call>,
+    wakeup_sender: Sender<Wakeup>,
+    wakeups: Receiver<Wakeup>,
     /// When the next full scan is due.
     due: Instant,
 }
@@ -58,34 +58,47 @@ struct Changed {
     files: FxHashSet<PathBuf>,
     /// A full scan is needed: a new folder, or lost events.
     anything: bool,
-    asked: Vec<Asked>,
+    queued: Vec<QueuedRequest>,
 }
 
 impl Watch {
-    pub fn new(environment: Environment, known: Known, notice: Notice) -> Watch {
-        let (call, calls) = channel();
-        let tell = call.clone();
+    pub fn new(
+        environment: Environment,
+        file_states: FileStates,
+        change_detection: ChangeDetection,
+    ) -> Watch {
+        let (wakeup_sender, wakeups) = channel();
+        let sender = wakeup_sender.clone();
         // Without a watcher, `watch_folders` selects the short scan interval.
-        let watcher = match notice {
-            Notice::Told => notify::recommended_watcher(move |told| {
+        let watcher = match change_detection {
+            ChangeDetection::Events => notify::recommended_watcher(move |result| {
                 // Fails only after the watch loop has ended.
-                let _ = tell.send(Call::Told(told));
+                let _ = sender.send(Wakeup::FileEvent(result));
             })
             .ok(),
-            Notice::Polled => None,
+            ChangeDetection::Polling => None,
         };
         let watched = FxHashSet::default();
         let due = Instant::now();
-        Watch { environment, known, watcher, watched, remote: false, call, calls, due }
+        Watch {
+            environment,
+            file_states,
+            watcher,
+            watched,
+            remote: false,
+            wakeup_sender,
+            wakeups,
+            due,
+        }
     }
 
     /// The queue for write requests from other processes.
-    pub fn desk(&self) -> Desk {
-        Desk(self.call.clone())
+    pub fn request_queue(&self) -> RequestQueue {
+        RequestQueue(self.wakeup_sender.clone())
     }
 
     /// Waits for changes and ingests them; executes the requests that arrived meanwhile.
-    pub fn take_next<S: Store>(&mut self, recorder: &Recorder<S>) -> Result<Report, SyncError> {
+    pub fn take_next<S: Store>(&mut self, recorder: &Recorder<S>) -> Result<SyncReport, SyncError> {
         self.take(recorder, None)
     }
 
@@ -94,7 +107,7 @@ impl Watch {
         &mut self,
         recorder: &Recorder<S>,
         then: Instant,
-    ) -> Result<Report, SyncError> {
+    ) -> Result<SyncReport, SyncError> {
         self.take(recorder, Some(then))
     }
 
@@ -107,17 +120,17 @@ impl Watch {
         &mut self,
         recorder: &Recorder<S>,
         then: Option<Instant>,
-    ) -> Result<Report, SyncError> {
+    ) -> Result<SyncReport, SyncError> {
         let every = self.watch_folders();
         self.due = self.due.min(Instant::now() + every);
         let mut changed = self.wait(then.map_or(self.due, |then| then.min(self.due)));
-        for Asked { request, answer } in changed.asked.drain(..) {
-            let done = carry_out(recorder, &mut self.known, request, &Progress::default());
+        for QueuedRequest { request, reply } in changed.queued.drain(..) {
+            let done = carry_out(recorder, &mut self.file_states, request, &Progress::default());
             if done.is_err() {
-                self.known = Known::load(recorder)?;
+                self.file_states = FileStates::load(recorder)?;
             }
             // The requester may have disconnected.
-            let _ = answer.send(done);
+            let _ = reply.send(done);
         }
         let found = if changed.anything {
             self.due = Instant::now() + every;
@@ -126,19 +139,19 @@ impl Watch {
             let look = |path: &PathBuf| self.environment.logs_at(path);
             changed.files.iter().flat_map(look).collect::<Vec<LogFile>>()
         };
-        let candidates = found.into_iter().map(Candidate::from).collect();
-        let report = sync(recorder, &mut self.known, candidates, &Progress::default());
+        let candidates = found.into_iter().map(FileCandidate::from).collect();
+        let report = sync(recorder, &mut self.file_states, candidates, &Progress::default());
         if report.is_err() {
             // After a failure the in-memory state may differ from what was committed.
-            self.known = Known::load(recorder)?;
+            self.file_states = FileStates::load(recorder)?;
         }
         report
     }
 
     /// Watches folders that have appeared since the last call. Returns the full-scan interval.
     fn watch_folders(&mut self) -> Duration {
-        let Some(watcher) = &mut self.watcher else { return OFTEN };
-        let mut every = if self.remote { OFTEN } else { SELDOM };
+        let Some(watcher) = &mut self.watcher else { return POLL_INTERVAL };
+        let mut every = if self.remote { POLL_INTERVAL } else { FULL_SCAN_INTERVAL };
         for (folder, reach) in self.environment.watched_folders() {
             if self.watched.contains(&folder) || !folder.exists() {
                 continue;
@@ -152,18 +165,18 @@ impl Watch {
                     self.due = Instant::now();
                 }
                 // The watch limit is reached, or the file system has no events.
-                Err(_) => every = OFTEN,
+                Err(_) => every = POLL_INTERVAL,
             }
         }
         every
     }
 
     /// Unwatches removed folders. A folder recreated at the same path needs a new watch.
-    fn forget_removed(&mut self, told: &notify::Result<notify::Event>) {
+    fn forget_removed(&mut self, result: &notify::Result<notify::Event>) {
         let gone = |kind: EventKind| {
             matches!(kind, EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(_)))
         };
-        if let (Ok(event), Some(watcher)) = (told, &mut self.watcher)
+        if let (Ok(event), Some(watcher)) = (result, &mut self.watcher)
             && gone(event.kind)
         {
             for path in event.paths.iter().filter(|path| self.watched.remove(*path)) {
@@ -179,18 +192,18 @@ impl Watch {
         let mut begun = None;
         loop {
             let wait = until.saturating_duration_since(Instant::now());
-            match self.calls.recv_timeout(wait) {
+            match self.wakeups.recv_timeout(wait) {
                 // File events queued before this request are already in `changed`.
-                Ok(Call::Asked(asked)) => {
-                    changed.asked.push(asked);
+                Ok(Wakeup::QueuedRequest(queued)) => {
+                    changed.queued.push(queued);
                     return changed;
                 }
-                Ok(Call::Told(told)) => {
-                    self.forget_removed(&told);
-                    changed.take(told);
+                Ok(Wakeup::FileEvent(result)) => {
+                    self.forget_removed(&result);
+                    changed.take(result);
                     if !changed.is_nothing() {
                         let begun = *begun.get_or_insert_with(Instant::now);
-                        until = (Instant::now() + TOGETHER).min(begun + AT_MOST);
+                        until = (Instant::now() + COALESCE_WINDOW).min(begun + MAX_COALESCE_DELAY);
                     }
                 }
                 Err(RecvTimeoutError::Timeout) => {
@@ -209,8 +222,8 @@ impl Changed {
         self.files.is_empty() && !self.anything
     }
 
-    fn take(&mut self, told: notify::Result<notify::Event>) {
-        let Ok(event) = told else {
+    fn take(&mut self, result: notify::Result<notify::Event>) {
+        let Ok(event) = result else {
             self.anything = true;
             return;
         };
@@ -258,7 +271,7 @@ fn is_remote(folder: &Path) -> bool {
         0x786F_4256,
     ];
     // The type is signed on some machines and unsigned on others; it has 32 bits everywhere.
-    rustix::fs::statfs(folder).is_ok_and(|told| REMOTE.contains(&(told.f_type as u32)))
+    rustix::fs::statfs(folder).is_ok_and(|result| REMOTE.contains(&(result.f_type as u32)))
 }
 
 #[cfg(not(target_os = "linux"))]

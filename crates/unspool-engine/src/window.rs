@@ -1,7 +1,7 @@
 //! Windows: a slice of a session, ready to be shown. However long a session or a turn is, only the
 //! parts in the window are loaded; of the rest only the counts.
 
-mod cut;
+mod slice;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,28 +15,28 @@ use unspool_core::session::Turn;
 use unspool_core::skeleton::{Bone, Skeleton};
 use unspool_store::store::{Store, StoreError, StoredSession, TurnSize, TurnWindow};
 
-pub use cut::block_parts;
+pub use slice::block_parts;
 
 use crate::subagents::subagents;
-use cut::{BLOCK, Cut, Edge, count_wanted};
+use slice::{Edge, MAX_BLOCK_PARTS, TurnSlice, count_filtered};
 
 /// A filtered window scans at most this many turns.
-const PATIENCE: usize = 400;
+const MAX_TURNS_SCANNED: usize = 400;
 /// A window between two positions starts no further turn after this many parts.
-pub const MOST: u64 = 4000;
+pub const MAX_WINDOW_PARTS: u64 = 4000;
 
 /// What to load.
 #[derive(Clone, Copy, Debug)]
-pub struct Ask<'a> {
-    pub wanted: Wanted,
+pub struct WindowRequest<'a> {
+    pub anchor: Anchor,
     /// Load only the parts that pass.
-    pub only: Option<&'a Only>,
+    pub filter: Option<&'a PartFilter>,
     pub size: Size,
 }
 
-impl From<Wanted> for Ask<'_> {
-    fn from(wanted: Wanted) -> Self {
-        Ask { wanted, only: None, size: Size::default() }
+impl From<Anchor> for WindowRequest<'_> {
+    fn from(anchor: Anchor) -> Self {
+        WindowRequest { anchor, filter: None, size: Size::default() }
     }
 }
 
@@ -53,12 +53,12 @@ pub struct Size {
 
 impl Size {
     /// For scrolling: little enough to be inserted between two frames.
-    pub const MORE: Size = Size { parts: 24, block: 24, long: 48 };
+    pub const SCROLL: Size = Size { parts: 24, block: 24, long: 48 };
 }
 
 impl Default for Size {
     fn default() -> Size {
-        Size { parts: 160, block: BLOCK, long: 320 }
+        Size { parts: 160, block: MAX_BLOCK_PARTS, long: 320 }
     }
 }
 
@@ -102,7 +102,7 @@ impl FromStr for Position {
 /// The position that a window is loaded around.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Wanted {
+pub enum Anchor {
     /// The end of the session.
     End,
     /// The parts around this position.
@@ -122,7 +122,7 @@ pub enum Wanted {
 /// Selects parts by kind, tool, failure or edit.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Only {
+pub enum PartFilter {
     Kind(Kind),
     /// Calls of this tool.
     Tool(String),
@@ -130,27 +130,27 @@ pub enum Only {
     Edits,
 }
 
-impl Only {
+impl PartFilter {
     fn has(&self, bone: &Bone) -> bool {
         match self {
-            Only::Kind(kind) => bone.kind == *kind,
-            Only::Tool(name) => bone.tool.as_deref() == Some(name),
-            Only::Errors => bone.is_failure(),
-            Only::Edits => bone.is_edit(),
+            PartFilter::Kind(kind) => bone.kind == *kind,
+            PartFilter::Tool(name) => bone.tool.as_deref() == Some(name),
+            PartFilter::Errors => bone.is_failure(),
+            PartFilter::Edits => bone.is_edit(),
         }
     }
 }
 
-impl FromStr for Only {
+impl FromStr for PartFilter {
     type Err = &'static str;
 
-    fn from_str(text: &str) -> Result<Only, Self::Err> {
+    fn from_str(text: &str) -> Result<PartFilter, Self::Err> {
         match (text, text.split_once(':')) {
-            ("errors", _) => Ok(Only::Errors),
-            ("edits", _) => Ok(Only::Edits),
-            (_, Some(("tool", name))) => Ok(Only::Tool(name.to_owned())),
+            ("errors", _) => Ok(PartFilter::Errors),
+            ("edits", _) => Ok(PartFilter::Edits),
+            (_, Some(("tool", name))) => Ok(PartFilter::Tool(name.to_owned())),
             (_, Some(("kind", name))) => {
-                Kind::of_name(name).map(Only::Kind).ok_or("unknown part kind")
+                Kind::of_name(name).map(PartFilter::Kind).ok_or("unknown part kind")
             }
             _ => Err("invalid filter: expected errors, edits, kind:NAME or tool:NAME"),
         }
@@ -159,7 +159,7 @@ impl FromStr for Only {
 
 /// A loaded window. Each turn view counts its own missing parts.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
-pub struct Shown {
+pub struct WindowView {
     pub turns: Vec<TurnView>,
     /// Set if there are turns before the first one.
     pub earlier: Option<Position>,
@@ -168,69 +168,69 @@ pub struct Shown {
 }
 
 /// Loads one window of a session.
-struct Look<'a, S: Store> {
+struct WindowLoader<'a, S: Store> {
     store: &'a S,
     stored: &'a StoredSession,
-    only: Option<&'a Only>,
+    filter: Option<&'a PartFilter>,
     size: Size,
     /// How many more turns may be scanned.
-    patience: usize,
+    turns_left: usize,
     sizes: Vec<TurnSize>,
-    turns: BTreeMap<u32, Cut>,
+    turns: BTreeMap<u32, TurnSlice>,
 }
 
 /// Loads a window. `settle` decides whether turns without an end are still running.
 pub async fn window<S: Store>(
     store: &S,
     stored: &StoredSession,
-    ask: Ask<'_>,
+    request: WindowRequest<'_>,
     settle: impl Fn(&mut [Turn]),
-) -> Result<Shown, StoreError> {
-    let Ask { wanted, only, size } = ask;
+) -> Result<WindowView, StoreError> {
+    let WindowRequest { anchor, filter, size } = request;
     let sizes = store.sizes(stored.row).await?;
-    let (turns, patience) = (BTreeMap::new(), PATIENCE);
-    let mut look = Look { store, stored, only, size, patience, sizes, turns };
-    look.choose(wanted).await?;
-    look.show(settle).await
+    let (turns, turns_left) = (BTreeMap::new(), MAX_TURNS_SCANNED);
+    let mut loader = WindowLoader { store, stored, filter, size, turns_left, sizes, turns };
+    loader.choose(anchor).await?;
+    loader.show(settle).await
 }
 
-impl<S: Store> Look<'_, S> {
-    async fn choose(&mut self, wanted: Wanted) -> Result<(), StoreError> {
+impl<S: Store> WindowLoader<'_, S> {
+    async fn choose(&mut self, anchor: Anchor) -> Result<(), StoreError> {
         let parts = self.size.parts;
         let last = self.sizes.last().map_or(0, |size| size.number);
-        match wanted {
-            Wanted::End => {
-                self.up(Position::end_of(last), parts).await?;
+        match anchor {
+            Anchor::End => {
+                self.take_before(Position::end_of(last), parts).await?;
             }
             // At the edge of a turn, skip that turn altogether, its header included.
-            Wanted::Before(Position { turn, place: Place(..=0) }) => {
+            Anchor::Before(Position { turn, place: Place(..=0) }) => {
                 if let Some(turn) = turn.checked_sub(1) {
-                    self.up(Position::end_of(turn), parts).await?;
+                    self.take_before(Position::end_of(turn), parts).await?;
                 }
             }
-            Wanted::After(Position { turn, place: Place(i64::MAX) }) => {
+            Anchor::After(Position { turn, place: Place(i64::MAX) }) => {
                 let next = Position::start_of(turn.saturating_add(1));
-                self.down(next, Edge::At, parts).await?;
+                self.take_after(next, Edge::At, parts).await?;
             }
-            Wanted::Before(position) => {
-                self.up(position, parts).await?;
+            Anchor::Before(position) => {
+                self.take_before(position, parts).await?;
             }
-            Wanted::After(position) => {
-                self.down(position, Edge::Behind, parts).await?;
+            Anchor::After(position) => {
+                self.take_after(position, Edge::After, parts).await?;
             }
-            Wanted::From(position) => {
-                let left = self.down(position, Edge::At, parts).await?;
-                self.up(position, left).await?;
+            Anchor::From(position) => {
+                let left = self.take_after(position, Edge::At, parts).await?;
+                self.take_before(position, left).await?;
             }
-            Wanted::Around(position) => {
-                let left = self.down(position, Edge::At, parts).await?;
-                self.up(position, left + parts / 3).await?;
-                if let Some(cut) = self.turns.get_mut(&position.turn) {
-                    cut.around = Some(position.place);
+            Anchor::Around(position) => {
+                let left = self.take_after(position, Edge::At, parts).await?;
+                self.take_before(position, left + parts / 3).await?;
+                if let Some(slice) = self.turns.get_mut(&position.turn) {
+                    slice.around = Some(position.place);
                 }
             }
-            Wanted::Inside(position) => self.inside(position).await?,
-            Wanted::Between(first, last) => self.between(first, last).await?,
+            Anchor::Inside(position) => self.take_inside(position).await?,
+            Anchor::Between(first, last) => self.take_between(first, last).await?,
         }
         Ok(())
     }
@@ -246,23 +246,27 @@ impl<S: Store> Look<'_, S> {
     }
 
     /// Adds up to `budget` parts before a position. Returns the unused budget.
-    async fn up(&mut self, position: Position, budget: usize) -> Result<usize, StoreError> {
+    async fn take_before(
+        &mut self,
+        position: Position,
+        budget: usize,
+    ) -> Result<usize, StoreError> {
         let mut left = budget;
         for size in self.turns_to(position.turn).into_iter().rev() {
-            if (left == 0 && !self.turns.is_empty()) || self.patience == 0 {
+            if (left == 0 && !self.turns.is_empty()) || self.turns_left == 0 {
                 return Ok(0);
             }
-            let Some(cut) = self.cut(size).await? else { continue };
+            let Some(slice) = self.slice(size).await? else { continue };
             let end = match size.number == position.turn {
-                true => cut.piece_at(position.place, Edge::At),
-                false => cut.pieces.len(),
+                true => slice.piece_at(position.place, Edge::At),
+                false => slice.pieces.len(),
             };
             let mut start = end;
-            while start > 0 && (left > 0 || cut.belongs_before(start)) {
+            while start > 0 && (left > 0 || slice.belongs_before(start)) {
                 start -= 1;
-                left = left.saturating_sub(cut.weight(start));
+                left = left.saturating_sub(slice.weight(start));
             }
-            cut.take(start..end);
+            slice.take(start..end);
             if start > 0 {
                 return Ok(0);
             }
@@ -271,7 +275,7 @@ impl<S: Store> Look<'_, S> {
     }
 
     /// Adds up to `budget` parts at or after a position. Returns the unused budget.
-    async fn down(
+    async fn take_after(
         &mut self,
         position: Position,
         edge: Edge,
@@ -279,56 +283,56 @@ impl<S: Store> Look<'_, S> {
     ) -> Result<usize, StoreError> {
         let mut left = budget;
         for size in self.turns_from(position.turn) {
-            if (left == 0 && !self.turns.is_empty()) || self.patience == 0 {
+            if (left == 0 && !self.turns.is_empty()) || self.turns_left == 0 {
                 return Ok(0);
             }
-            let Some(cut) = self.cut(size).await? else { continue };
+            let Some(slice) = self.slice(size).await? else { continue };
             let start = match size.number == position.turn {
-                true => cut.piece_at(position.place, edge),
+                true => slice.piece_at(position.place, edge),
                 false => 0,
             };
             let mut end = start;
-            while end < cut.pieces.len() && (left > 0 || cut.belongs_before(end)) {
-                left = left.saturating_sub(cut.weight(end));
+            while end < slice.pieces.len() && (left > 0 || slice.belongs_before(end)) {
+                left = left.saturating_sub(slice.weight(end));
                 end += 1;
             }
-            cut.take(start..end);
-            if end < cut.pieces.len() {
+            slice.take(start..end);
+            if end < slice.pieces.len() {
                 return Ok(0);
             }
         }
         Ok(left)
     }
 
-    async fn inside(&mut self, position: Position) -> Result<(), StoreError> {
+    async fn take_inside(&mut self, position: Position) -> Result<(), StoreError> {
         let block = self.size.block;
         let Some(size) = self.turn_size(position.turn) else { return Ok(()) };
-        let Some(cut) = self.cut(size).await? else { return Ok(()) };
-        let piece = cut.piece_at(position.place, Edge::At);
-        let Some(range) = cut.pieces.get(piece).map(Stretch::range) else { return Ok(()) };
-        let end = cut.bone_at(position.place).clamp(range.start, range.end);
-        cut.take(piece..piece + 1);
-        cut.only = Some(end.saturating_sub(block).max(range.start)..end);
+        let Some(slice) = self.slice(size).await? else { return Ok(()) };
+        let piece = slice.piece_at(position.place, Edge::At);
+        let Some(range) = slice.pieces.get(piece).map(Stretch::range) else { return Ok(()) };
+        let end = slice.bone_at(position.place).clamp(range.start, range.end);
+        slice.take(piece..piece + 1);
+        slice.filter = Some(end.saturating_sub(block).max(range.start)..end);
         Ok(())
     }
 
-    async fn between(&mut self, first: Position, last: Position) -> Result<(), StoreError> {
-        let mut left = MOST;
+    async fn take_between(&mut self, first: Position, last: Position) -> Result<(), StoreError> {
+        let mut left = MAX_WINDOW_PARTS;
         for size in self.turns_from(first.turn) {
             if size.number > last.turn || left == 0 {
                 break;
             }
             left = left.saturating_sub(size.parts);
-            let Some(cut) = self.cut(size).await? else { continue };
+            let Some(slice) = self.slice(size).await? else { continue };
             let start = match size.number == first.turn {
-                true => cut.piece_at(first.place, Edge::At),
+                true => slice.piece_at(first.place, Edge::At),
                 false => 0,
             };
             let end = match size.number == last.turn {
-                true => cut.piece_at(last.place, Edge::Behind),
-                false => cut.pieces.len(),
+                true => slice.piece_at(last.place, Edge::After),
+                false => slice.pieces.len(),
             };
-            cut.take(start..end.max(start));
+            slice.take(start..end.max(start));
         }
         Ok(())
     }
@@ -337,33 +341,33 @@ impl<S: Store> Look<'_, S> {
         self.sizes.iter().find(|size| size.number == number).copied()
     }
 
-    async fn cut(&mut self, size: TurnSize) -> Result<Option<&mut Cut>, StoreError> {
+    async fn slice(&mut self, size: TurnSize) -> Result<Option<&mut TurnSlice>, StoreError> {
         if !self.turns.contains_key(&size.number) {
-            let skeleton = match self.only {
+            let skeleton = match self.filter {
                 None => skeleton(self.store, self.stored, size, self.size.long).await?,
                 Some(_) => self.store.skeleton(self.stored.row, size.number).await?,
             };
             let Some(skeleton) = skeleton else { return Ok(None) };
-            self.patience = self.patience.saturating_sub(1);
-            self.turns.insert(size.number, Cut::new(skeleton, self.only, self.size.block));
+            self.turns_left = self.turns_left.saturating_sub(1);
+            self.turns.insert(size.number, TurnSlice::new(skeleton, self.filter, self.size.block));
         }
         Ok(self.turns.get_mut(&size.number))
     }
 
-    async fn show(self, settle: impl Fn(&mut [Turn])) -> Result<Shown, StoreError> {
-        let Look { store, stored, sizes, only, turns, .. } = self;
+    async fn show(self, settle: impl Fn(&mut [Turn])) -> Result<WindowView, StoreError> {
+        let WindowLoader { store, stored, sizes, filter, turns, .. } = self;
         let (first, last) = (turns.keys().next().copied(), turns.keys().next_back().copied());
-        let (mut all, mut cuts) = (Vec::new(), Vec::new());
-        for (_, mut cut) in turns {
+        let (mut all, mut slices) = (Vec::new(), Vec::new());
+        for (_, mut slice) in turns {
             // Omit turns without a matching part.
-            if only.is_some() && cut.pieces.is_empty() {
+            if filter.is_some() && slice.pieces.is_empty() {
                 continue;
             }
-            let places = cut.places();
-            fill(store, stored, &mut cut.skeleton, &places).await?;
-            let Cut { skeleton: Skeleton { turn, parts }, pieces, wanted, .. } = cut;
+            let places = slice.places();
+            fill(store, stored, &mut slice.skeleton, &places).await?;
+            let TurnSlice { skeleton: Skeleton { turn, parts }, pieces, selected, .. } = slice;
             all.push(turn);
-            cuts.push((parts, pieces.len(), wanted));
+            slices.push((parts, pieces.len(), selected));
         }
         settle(&mut all);
         let subagents = subagents(store, &stored.summary.session.agent, &all).await?;
@@ -373,14 +377,14 @@ impl<S: Store> Look<'_, S> {
         };
         let earlier = sizes.first().zip(first).filter(|(size, first)| size.number < *first);
         let later = sizes.last().zip(last).filter(|(size, last)| size.number > *last);
-        let views = all.iter().zip(&cuts).map(|(turn, (bones, count, wanted))| {
+        let views = all.iter().zip(&slices).map(|(turn, (bones, count, selected))| {
             let mut view = present::partial_turn(turn, bones, &options);
-            if only.is_some() {
-                count_wanted(&mut view, *count, wanted);
+            if filter.is_some() {
+                count_filtered(&mut view, *count, selected);
             }
             view
         });
-        Ok(Shown {
+        Ok(WindowView {
             earlier: earlier.map(|(_, first)| Position::start_of(first)),
             later: later.map(|(_, last)| Position::end_of(last)),
             turns: views.collect(),

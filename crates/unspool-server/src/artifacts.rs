@@ -43,7 +43,7 @@ pub async fn run<S: Store>(app: Arc<App<S>>, folder: PathBuf) {
             Some(Ok(Update::Written(written))) => {
                 waiting.insert(written.session);
             }
-            Some(Ok(Update::Missed) | Err(RecvError::Lagged(_))) => {}
+            Some(Ok(Update::Lagged) | Err(RecvError::Lagged(_))) => {}
             Some(Err(RecvError::Closed)) => return,
             None => {
                 for session in waiting.drain() {

@@ -147,7 +147,7 @@ async fn paint<S: Store>(
                     }
                     match latest {
                         Ok(Update::Written(written)) => { changed.insert(written.session); }
-                        Ok(Update::Missed) | Err(RecvError::Lagged(_)) => all = true,
+                        Ok(Update::Lagged) | Err(RecvError::Lagged(_)) => all = true,
                         Err(RecvError::Closed) => return,
                     }
                 }

@@ -15,7 +15,7 @@ use axum::response::Response;
 use serde::Deserialize;
 use serde_json::json;
 use unspool_core::id::SessionId;
-use unspool_engine::reader::wire::LONGEST_WISH;
+use unspool_engine::reader::wire::MAX_QUERY_BYTES;
 use unspool_store::store::Store;
 
 use crate::{App, api, list_hub};
@@ -47,7 +47,7 @@ enum Form {
 }
 
 pub async fn connect<S: Store>(State(app): State<Arc<App<S>>>, up: WebSocketUpgrade) -> Response {
-    let up = up.max_message_size(LONGEST_WISH).max_frame_size(LONGEST_WISH);
+    let up = up.max_message_size(MAX_QUERY_BYTES).max_frame_size(MAX_QUERY_BYTES);
     up.read_buffer_size(READ_BUFFER_BYTES).write_buffer_size(0).on_upgrade(
         move |socket| async move {
             // A disconnected client is not an error.

@@ -231,7 +231,7 @@ impl<S: Store> SessionHub<S> {
         use broadcast::error::RecvError;
         match updates.blocking_recv() {
             Ok(latest) => Some(self.take(&latest)),
-            Err(RecvError::Lagged(_)) => Some(self.take(&Update::Missed)),
+            Err(RecvError::Lagged(_)) => Some(self.take(&Update::Lagged)),
             Err(RecvError::Closed) => None,
         }
     }
@@ -242,7 +242,7 @@ impl<S: Store> SessionHub<S> {
         loop {
             match updates.try_recv() {
                 Ok(latest) => urgency = urgency.max(self.take(&latest)),
-                Err(TryRecvError::Lagged(_)) => urgency = urgency.max(self.take(&Update::Missed)),
+                Err(TryRecvError::Lagged(_)) => urgency = urgency.max(self.take(&Update::Lagged)),
                 Err(TryRecvError::Empty | TryRecvError::Closed) => return urgency,
             }
         }
@@ -251,7 +251,7 @@ impl<S: Store> SessionHub<S> {
     fn take(&self, latest: &Update) -> RepaintUrgency {
         let mut state = self.state();
         match latest {
-            Update::Missed => {
+            Update::Lagged => {
                 state.pending.all = true;
                 RepaintUrgency::State
             }

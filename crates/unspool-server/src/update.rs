@@ -10,7 +10,7 @@ use unspool_store::recorder::ChangeSet;
 pub enum Update {
     Written(Arc<Written>),
     /// Updates were dropped, or another process wrote without publishing: reload.
-    Missed,
+    Lagged,
 }
 
 impl Update {

@@ -7,12 +7,12 @@ mod remote;
 use std::sync::mpsc::Sender;
 
 use unspool_core::id::SessionId;
-use unspool_engine::reader::{Answer, Wish};
+use unspool_engine::reader::{Query, Response};
 use unspool_engine::request::Request;
 
 pub use local::{Changer, Local};
 pub use remote::{Remote, RemoteError, Secrets};
-pub use unspool_engine::reader::Growth;
+pub use unspool_engine::reader::Urgency;
 
 /// The id of a query, repeated in its response.
 pub type Number = u64;
@@ -20,14 +20,14 @@ pub type Number = u64;
 /// An event from the backend.
 #[derive(Debug)]
 pub enum Told {
-    Answered(Number, Answer),
+    Answered(Number, Response),
     /// Something was written into this session.
     Written {
         session: SessionId,
-        growth: Growth,
+        urgency: Urgency,
     },
     /// Updates were lost, or another process wrote without publishing: reload.
-    Missed,
+    Lagged,
     /// The connection is established, possibly again.
     Connected,
     /// The connection failed for this reason. The backend is reconnecting.
@@ -40,7 +40,7 @@ pub enum Told {
 pub trait Link: Send {
     /// Sends a query. The response arrives as [`Told::Answered`]. If the connection is lost it
     /// never arrives; after [`Told::Connected`] the query can be sent again.
-    fn ask(&self, number: Number, wish: Wish);
+    fn ask(&self, number: Number, wish: Query);
 
     /// Requests a change. Its outcome arrives as [`Told::Done`].
     fn change(&self, request: Request);

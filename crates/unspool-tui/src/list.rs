@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use rustc_hash::FxHashMap;
 use unspool_core::id::SessionId;
 use unspool_core::session::SessionState;
-use unspool_engine::reader::{Glance, Wish};
+use unspool_engine::reader::{Query, SessionRow};
 
 /// The sessions on the first page, small so that something shows quickly, and on each further one.
 const FIRST: u64 = 120;
@@ -39,7 +39,7 @@ pub enum Row {
 }
 
 pub struct List {
-    pub all: Vec<Glance>,
+    pub all: Vec<SessionRow>,
     pub rows: Vec<Row>,
     /// The selected row.
     pub at: usize,
@@ -54,7 +54,7 @@ pub struct List {
 }
 
 impl List {
-    pub fn new() -> (List, Wish) {
+    pub fn new() -> (List, Query) {
         let list = List {
             all: Vec::new(),
             rows: Vec::new(),
@@ -65,10 +65,10 @@ impl List {
             complete: false,
             index: FxHashMap::default(),
         };
-        (list, Wish::List { after: None, limit: FIRST })
+        (list, Query::List { after: None, limit: FIRST })
     }
 
-    pub fn chosen(&self) -> Option<&Glance> {
+    pub fn chosen(&self) -> Option<&SessionRow> {
         match self.rows.get(self.at)? {
             Row::Session(nth) => self.all.get(*nth),
             Row::Group(..) => None,
@@ -76,23 +76,23 @@ impl List {
     }
 
     /// Adds a page of sessions. Returns the query for the next page.
-    pub fn take(&mut self, sessions: Vec<Glance>, more: bool) -> Option<Wish> {
+    pub fn take(&mut self, sessions: Vec<SessionRow>, more: bool) -> Option<Query> {
         let last =
             sessions.last().map(|last| (last.started.map(Timestamp::as_millisecond), last.id));
-        for glance in sessions {
-            self.hold(glance);
+        for session_row in sessions {
+            self.hold(session_row);
         }
         self.complete |= !more;
         self.arrange();
         let after = last.filter(|_| more)?;
-        Some(Wish::List { after: Some(after), limit: MORE })
+        Some(Query::List { after: Some(after), limit: MORE })
     }
 
     /// Updates or adds a session; removes it if `None`.
-    pub fn put(&mut self, id: SessionId, glance: Option<Glance>) {
-        match glance {
-            Some(glance) if glance.sub_agent => return,
-            Some(glance) => self.hold(glance),
+    pub fn put(&mut self, id: SessionId, session_row: Option<SessionRow>) {
+        match session_row {
+            Some(session_row) if session_row.sub_agent => return,
+            Some(session_row) => self.hold(session_row),
             None => {
                 let Some(at) = self.index.get(&id) else { return };
                 self.all.remove(*at);
@@ -103,13 +103,13 @@ impl List {
         self.arrange();
     }
 
-    fn hold(&mut self, glance: Glance) {
-        let at = self.index.get(&glance.id).copied();
+    fn hold(&mut self, session_row: SessionRow) {
+        let at = self.index.get(&session_row.id).copied();
         match at.and_then(|at| self.all.get_mut(at)) {
-            Some(held) => *held = glance,
+            Some(held) => *held = session_row,
             None => {
-                self.index.insert(glance.id, self.all.len());
-                self.all.push(glance);
+                self.index.insert(session_row.id, self.all.len());
+                self.all.push(session_row);
             }
         }
     }
@@ -128,15 +128,19 @@ impl List {
 
     /// Rebuilds the rows from filter, order and grouping. Keeps the selection.
     fn arrange(&mut self) {
-        let chosen = self.chosen().map(|glance| glance.id);
+        let chosen = self.chosen().map(|session_row| session_row.id);
         let words: Vec<String> = self.filter.split_whitespace().map(str::to_lowercase).collect();
         let mut nths: Vec<usize> = (0..self.all.len()).collect();
-        nths.retain(|nth| self.all.get(*nth).is_some_and(|glance| matches(glance, &words)));
+        nths.retain(|nth| {
+            self.all.get(*nth).is_some_and(|session_row| matches(session_row, &words))
+        });
         let order = |nth: &usize| {
-            let glance = self.all.get(*nth);
-            let live = glance.is_some_and(|glance| glance.state == SessionState::Live);
-            let last = glance.and_then(|glance| glance.ended.or(glance.started));
-            (Reverse(live), Reverse(last), glance.map(|glance| glance.id))
+            let session_row = self.all.get(*nth);
+            let live =
+                session_row.is_some_and(|session_row| session_row.state == SessionState::Live);
+            let last =
+                session_row.and_then(|session_row| session_row.ended.or(session_row.started));
+            (Reverse(live), Reverse(last), session_row.map(|session_row| session_row.id))
         };
         nths.sort_by_cached_key(order);
         self.rows.clear();
@@ -145,8 +149,8 @@ impl List {
             Grouping::Project | Grouping::Day => {
                 let mut groups: Vec<(String, Vec<usize>)> = Vec::new();
                 for nth in nths {
-                    let Some(glance) = self.all.get(nth) else { continue };
-                    let name = group_of(glance, self.grouping);
+                    let Some(session_row) = self.all.get(nth) else { continue };
+                    let name = group_of(session_row, self.grouping);
                     match groups.iter_mut().find(|(held, _)| *held == name) {
                         Some((_, nths)) => nths.push(nth),
                         None => groups.push((name, vec![nth])),
@@ -159,7 +163,7 @@ impl List {
             }
         }
         let is_chosen = |row: &Row| match row {
-            Row::Session(nth) => self.all.get(*nth).map(|glance| glance.id) == chosen,
+            Row::Session(nth) => self.all.get(*nth).map(|session_row| session_row.id) == chosen,
             Row::Group(..) => false,
         };
         let kept = chosen.and_then(|_| self.rows.iter().position(is_chosen));
@@ -206,23 +210,26 @@ impl List {
     }
 }
 
-fn matches(glance: &Glance, words: &[String]) -> bool {
-    let fields =
-        [Some(glance.title.as_str()), Some(glance.agent.as_str()), glance.project.as_deref()];
-    let lists = glance.models.iter().chain(&glance.tags).map(String::as_str);
+fn matches(session_row: &SessionRow, words: &[String]) -> bool {
+    let fields = [
+        Some(session_row.title.as_str()),
+        Some(session_row.agent.as_str()),
+        session_row.project.as_deref(),
+    ];
+    let lists = session_row.models.iter().chain(&session_row.tags).map(String::as_str);
     let texts: Vec<String> =
         fields.into_iter().flatten().chain(lists).map(str::to_lowercase).collect();
     words.iter().all(|word| texts.iter().any(|text| text.contains(word.as_str())))
 }
 
-fn group_of(glance: &Glance, grouping: Grouping) -> String {
+fn group_of(session_row: &SessionRow, grouping: Grouping) -> String {
     match grouping {
         Grouping::Day => {
-            let last = glance.ended.or(glance.started);
+            let last = session_row.ended.or(session_row.started);
             last.map_or_else(|| "no date".to_owned(), |at| at.strftime("%A, %-d %B %Y").to_string())
         }
         Grouping::Project | Grouping::None => {
-            glance.project.clone().unwrap_or_else(|| "no project".to_owned())
+            session_row.project.clone().unwrap_or_else(|| "no project".to_owned())
         }
     }
 }

@@ -148,8 +148,8 @@ impl Replay {
 
 /// The start and end of a session.
 fn span(transcript: &Transcript) -> Option<(Timestamp, Timestamp)> {
-    let glance = transcript.glance.as_ref()?;
-    glance.started.zip(glance.ended)
+    let session_row = transcript.session_row.as_ref()?;
+    session_row.started.zip(session_row.ended)
 }
 
 enum Shown {

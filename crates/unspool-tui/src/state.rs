@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
 use unspool_core::id::SessionId;
-use unspool_engine::reader::{Found, Wish};
+use unspool_engine::reader::{Query, SearchHit};
 use unspool_engine::request::Request;
 
 use crate::event::Event;
 use crate::keys::Keys;
-use crate::link::{Growth, Number, Told};
+use crate::link::{Number, Told, Urgency};
 use crate::list::List;
 use crate::replay::Replay;
 use crate::transcript::{Manner, Transcript, Why};
@@ -34,7 +34,7 @@ const SAID: Duration = Duration::from_secs(5);
 /// An effect for the main loop to run.
 #[derive(Debug)]
 pub enum Deed {
-    Ask(Number, Wish),
+    Ask(Number, Query),
     Change(Request),
     /// Copies to the clipboard of the terminal's user (OSC 52).
     Copy(String),
@@ -59,7 +59,7 @@ pub enum Screen {
 pub struct Search {
     pub query: String,
     /// `None` while the search runs.
-    pub hits: Option<Vec<Found>>,
+    pub hits: Option<Vec<SearchHit>>,
     pub at: usize,
     pub top: usize,
 }
@@ -186,10 +186,10 @@ impl State {
 
     /// Opens the session named on the command line once its row arrives.
     pub fn open_named(&mut self, id: &str, replay: bool) -> Deed {
-        self.ask(Asker::Named { replay }, Wish::Session { id: id.to_owned() })
+        self.ask(Asker::Named { replay }, Query::Session { id: id.to_owned() })
     }
 
-    pub(crate) fn ask(&mut self, asker: Asker, wish: Wish) -> Deed {
+    pub(crate) fn ask(&mut self, asker: Asker, wish: Query) -> Deed {
         self.next += 1;
         self.asked.insert(self.next, asker);
         Deed::Ask(self.next, wish)
@@ -270,9 +270,10 @@ impl State {
     fn moves(&self) -> bool {
         use unspool_core::session::SessionState;
         let live = |state: SessionState| state == SessionState::Live;
-        let open = self.transcript().and_then(|transcript| transcript.glance.as_ref());
-        let here = open.is_some_and(|glance| live(glance.state));
-        let list = self.screens.is_empty() && self.list.all.iter().any(|glance| live(glance.state));
+        let open = self.transcript().and_then(|transcript| transcript.session_row.as_ref());
+        let here = open.is_some_and(|session_row| live(session_row.state));
+        let list = self.screens.is_empty()
+            && self.list.all.iter().any(|session_row| live(session_row.state));
         self.motion && (here || list)
     }
 
@@ -287,11 +288,11 @@ impl State {
     fn hear(&mut self, told: Told) -> Vec<Deed> {
         match told {
             Told::Answered(number, answer) => self.answered(number, answer),
-            Told::Written { session, growth } => {
-                self.written(session, growth);
+            Told::Written { session, urgency } => {
+                self.written(session, urgency);
                 Vec::new()
             }
-            Told::Missed => self.look_again(),
+            Told::Lagged => self.look_again(),
             Told::Connected => {
                 self.lost = None;
                 self.look_again()
@@ -313,23 +314,23 @@ impl State {
                 });
                 let mut deeds = self.look_again();
                 for id in std::mem::take(&mut self.changing) {
-                    deeds.push(self.ask(Asker::Row(id), Wish::Session { id: id.to_string() }));
+                    deeds.push(self.ask(Asker::Row(id), Query::Session { id: id.to_string() }));
                 }
                 deeds
             }
         }
     }
 
-    fn written(&mut self, session: SessionId, growth: Growth) {
+    fn written(&mut self, session: SessionId, urgency: Urgency) {
         let now = self.now;
         self.rows_due.entry(session).or_insert(now + ROW);
         if self.transcript().is_some_and(|transcript| transcript.has_inline(session)) {
             self.inlines_due.entry(session).or_insert(now + TEXT);
         }
         if self.transcript().is_some_and(|transcript| transcript.session == session) {
-            let pace = match growth {
-                Growth::Text => TEXT,
-                Growth::State => STATE,
+            let pace = match urgency {
+                Urgency::Text => TEXT,
+                Urgency::State => STATE,
             };
             let due = (self.refreshed + pace).max(now);
             self.refresh_due = Some(self.refresh_due.map_or(due, |held| held.min(due)));
@@ -366,7 +367,7 @@ impl State {
             self.rows_due.iter().filter(|(_, due)| **due <= now).map(|(id, _)| *id).collect();
         for id in due {
             self.rows_due.remove(&id);
-            deeds.push(self.ask(Asker::Row(id), Wish::Session { id: id.to_string() }));
+            deeds.push(self.ask(Asker::Row(id), Query::Session { id: id.to_string() }));
         }
         if self.preview_due.is_some_and(|due| due <= now) {
             self.preview_due = None;
@@ -380,7 +381,7 @@ impl State {
     /// Sends the query that the open session builds, if it builds one.
     pub(crate) fn of_transcript(
         &mut self,
-        asks: impl FnOnce(&mut Transcript) -> Option<(Why, Wish)>,
+        asks: impl FnOnce(&mut Transcript) -> Option<(Why, Query)>,
     ) -> Option<Deed> {
         let transcript = self.transcript_mut()?;
         let session = transcript.session;
@@ -404,7 +405,7 @@ impl State {
         if let (Some(preview), Some(columns)) = (&mut self.preview, places.preview) {
             preview.resize(columns.saturating_sub(3).max(1), height.saturating_sub(3));
         }
-        let wanted = self.list.chosen().map(|glance| glance.id);
+        let wanted = self.list.chosen().map(|session_row| session_row.id);
         let held = self.preview.as_ref().map(|preview| preview.session);
         if self.screens.is_empty() && places.preview.is_some() && wanted != held {
             self.preview = None;

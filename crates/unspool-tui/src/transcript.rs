@@ -13,8 +13,8 @@ use unspool_core::id::SessionId;
 use unspool_core::lines::{Highlighter, Line};
 use unspool_core::part::{Kind, Place};
 use unspool_core::present::{Item, TurnView};
-use unspool_engine::reader::{Glance, Wish};
-use unspool_engine::window::{Position, Shown, Size, Wanted};
+use unspool_engine::reader::{Query, SessionRow};
+use unspool_engine::window::{Anchor, Position, Size, WindowView};
 
 use crate::piece::{Content, Fold, Inlines, Key, Piece, Surroundings};
 use crate::scroll::{Pieces, Scroll};
@@ -64,11 +64,11 @@ impl Default for Manner {
 }
 
 /// A query for a window, and its reason.
-pub type Asked = (Why, Wish);
+pub type Asked = (Why, Query);
 
 pub struct Transcript {
     pub session: SessionId,
-    pub glance: Option<Glance>,
+    pub session_row: Option<SessionRow>,
     pub pieces: Vec<Piece>,
     pub scroll: Scroll,
     /// The entry that keys act on.
@@ -109,10 +109,10 @@ impl Pieces for Transcript {
 }
 
 impl Transcript {
-    pub fn new(session: SessionId, glance: Option<Glance>, manner: Manner) -> Transcript {
+    pub fn new(session: SessionId, session_row: Option<SessionRow>, manner: Manner) -> Transcript {
         Transcript {
             session,
-            glance,
+            session_row,
             pieces: Vec::new(),
             scroll: Scroll::at_end(),
             cursor: None,
@@ -135,9 +135,9 @@ impl Transcript {
     }
 
     /// A small window at the end of the session.
-    pub fn preview(glance: &Glance, manner: Manner) -> Transcript {
+    pub fn preview(session_row: &SessionRow, manner: Manner) -> Transcript {
         let size = Size { parts: 16, block: 8, long: 32 };
-        Transcript { size, ..Transcript::new(glance.id, Some(glance.clone()), manner) }
+        Transcript { size, ..Transcript::new(session_row.id, Some(session_row.clone()), manner) }
     }
 
     pub fn is_loaded(&self) -> bool {
@@ -179,25 +179,25 @@ impl Transcript {
 
     // ---- queries ----
 
-    fn window(&self, wanted: Wanted, size: Size) -> Wish {
-        Wish::Window { session: self.session, wanted, only: None, size }
+    fn window(&self, anchor: Anchor, size: Size) -> Query {
+        Query::Window { session: self.session, anchor, filter: None, size }
     }
 
-    pub fn ask_anew(&mut self, wanted: Wanted) -> Asked {
-        let place = match wanted {
-            Wanted::Around(place) => Some(place),
+    pub fn ask_anew(&mut self, anchor: Anchor) -> Asked {
+        let place = match anchor {
+            Anchor::Around(place) => Some(place),
             // Whole turns, with their heads.
-            Wanted::From(place) => Some(Position { place: Place(-2), ..place }),
-            Wanted::End
-            | Wanted::Before(_)
-            | Wanted::After(_)
-            | Wanted::Inside(_)
-            | Wanted::Between(_, _) => None,
+            Anchor::From(place) => Some(Position { place: Place(-2), ..place }),
+            Anchor::End
+            | Anchor::Before(_)
+            | Anchor::After(_)
+            | Anchor::Inside(_)
+            | Anchor::Between(_, _) => None,
         };
         self.asking.clear();
         let why = Why::Anew(place);
         self.asking.insert(why);
-        (why, self.window(wanted, self.size))
+        (why, self.window(anchor, self.size))
     }
 
     /// Reloads the loaded range. If a query is pending, marks the transcript stale instead.
@@ -208,15 +208,15 @@ impl Transcript {
         }
         self.asking.insert(Why::Refresh);
         let first = self.pieces.iter().find(|piece| piece.key != Key::Head);
-        let wanted = match first {
-            None => Wanted::End,
+        let anchor = match first {
+            None => Anchor::End,
             Some(first) => {
                 let last = self.pieces.iter().rev().find_map(last_place);
                 let to = if self.has_end() { END } else { last.unwrap_or(END) };
-                Wanted::Between(first.position, to)
+                Anchor::Between(first.position, to)
             }
         };
-        Some((Why::Refresh, self.window(wanted, self.size)))
+        Some((Why::Refresh, self.window(anchor, self.size)))
     }
 
     /// Loads the next window if the screen is near an edge of the loaded range.
@@ -229,14 +229,14 @@ impl Transcript {
             let above: usize = self.lines_before(self.scroll.top.piece, near);
             if above < near {
                 self.asking.insert(Why::Before);
-                return Some((Why::Before, self.window(Wanted::Before(earlier), MORE)));
+                return Some((Why::Before, self.window(Anchor::Before(earlier), MORE)));
             }
         }
         if let Some(later) = self.later {
             let below: usize = self.lines_behind(self.scroll.top.piece, near + self.view);
             if below < near + self.view {
                 self.asking.insert(Why::After);
-                return Some((Why::After, self.window(Wanted::After(later), MORE)));
+                return Some((Why::After, self.window(Anchor::After(later), MORE)));
             }
         }
         None
@@ -275,7 +275,7 @@ impl Transcript {
     }
 
     pub fn ask_inline(&self, session: SessionId) -> Asked {
-        let wish = Wish::Window { session, wanted: Wanted::End, only: None, size: FIRST };
+        let wish = Query::Window { session, anchor: Anchor::End, filter: None, size: FIRST };
         (Why::Inline(session), wish)
     }
 
@@ -310,7 +310,7 @@ fn last_place(piece: &Piece) -> Option<Position> {
 }
 
 /// Where the omitted parts begin, before and after a window.
-pub fn edges(shown: &Shown) -> (Option<Position>, Option<Position>) {
+pub fn edges(shown: &WindowView) -> (Option<Position>, Option<Position>) {
     let cut_before = |turn: &TurnView| {
         let first = turn.items.first()?;
         let missing = match first {

@@ -151,14 +151,14 @@ impl Bench {
         let mut shown = stage.draw();
         for _ in 0..3000 {
             let begun = Instant::now();
-            let asked = stage.press_unasked("K");
+            let requested = stage.press_unasked("K");
             let next = stage.draw();
             std::hint::black_box(shown.diff(&next).len());
             frames.push(begun.elapsed());
             shown = next;
             // In the application, another thread answers the queries.
             let begun = Instant::now();
-            let answers = stage.answers(asked);
+            let answers = stage.answers(requested);
             loads.push(begun.elapsed());
             let begun = Instant::now();
             stage.hear(answers);

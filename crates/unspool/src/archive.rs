@@ -6,13 +6,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
-use unspool_engine::desk::Desk;
 use unspool_engine::lock::{DataFolder, RecorderLock};
 use unspool_engine::report::Progress;
-use unspool_engine::request::{Done, Request, carry_out};
+use unspool_engine::request::{Request, RequestOutcome, carry_out};
+use unspool_engine::request_queue::RequestQueue;
 #[cfg(unix)]
-use unspool_engine::socket::{Answer, Publisher, hand_over};
-use unspool_engine::sync::Known;
+use unspool_engine::socket::{Publisher, SocketReply, forward_request};
+use unspool_engine::sync::FileStates;
 use unspool_store::blocking::block_on;
 use unspool_store::recorder::Recorder;
 use unspool_store::sqlite::Sqlite;
@@ -64,13 +64,13 @@ impl Archive {
             if let Some(lock) = folder.try_record().with_context(|| cannot_use(&folder))? {
                 return Recording::begin(&folder, lock);
             }
-            if let Some(process) = lasting(&folder) {
+            if let Some(process) = long_lived(&folder) {
                 bail!(
                     "another unspool is recording (process {process}), and this command needs the \
                      archive to itself; end that process and run it again"
                 );
             }
-            waiting.a_while();
+            waiting.pause();
         }
     }
 
@@ -98,10 +98,10 @@ impl Archive {
     }
 
     /// For write requests, executed here or by the recorder process.
-    pub fn writing(&self) -> Result<Writing> {
+    pub fn writer(&self) -> Result<Writer> {
         let folder = self.folder()?;
         folder.create().with_context(|| cannot_use(&folder))?;
-        Ok(Writing { folder, mine: None })
+        Ok(Writer { folder, own_recording: None })
     }
 }
 
@@ -112,13 +112,13 @@ fn cannot_use(folder: &DataFolder) -> String {
 
 /// The process id of a long-running recorder, if there is one.
 #[cfg(unix)]
-fn lasting(folder: &DataFolder) -> Option<u32> {
-    let hello = unspool_engine::socket::who(folder).ok().flatten()?;
-    hello.lasting.then_some(hello.process)
+fn long_lived(folder: &DataFolder) -> Option<u32> {
+    let hello = unspool_engine::socket::recorder_hello(folder).ok().flatten()?;
+    hello.long_lived.then_some(hello.process)
 }
 
 #[cfg(not(unix))]
-fn lasting(_: &DataFolder) -> Option<u32> {
+fn long_lived(_: &DataFolder) -> Option<u32> {
     None
 }
 
@@ -136,7 +136,7 @@ impl Waiting {
         self.said = true;
     }
 
-    fn a_while(&mut self) {
+    fn pause(&mut self) {
         self.say();
         std::thread::sleep(Duration::from_millis(50));
     }
@@ -155,54 +155,54 @@ impl Recording {
     }
 
     /// Starts accepting requests from other processes.
-    pub fn open(&self, desk: Desk) {
+    pub fn open(&self, request_queue: RequestQueue) {
         #[cfg(unix)]
         if let Some(publisher) = &self.publisher {
-            publisher.open(desk);
+            publisher.open(request_queue);
         }
         #[cfg(not(unix))]
-        drop(desk);
+        drop(request_queue);
     }
 }
 
 /// Sends write requests to whichever process records.
-pub struct Writing {
+pub struct Writer {
     folder: DataFolder,
     /// Set from the first request on, if no other process records.
-    mine: Option<(Recording, Known)>,
+    own_recording: Option<(Recording, FileStates)>,
 }
 
-impl Writing {
+impl Writer {
     /// Executes a request. Waits for a short-lived recorder to finish; forwards the request to a
     /// long-running one.
-    pub fn ask(&mut self, request: Request, progress: &Progress) -> Result<Done> {
+    pub fn submit(&mut self, request: Request, progress: &Progress) -> Result<RequestOutcome> {
         let mut waiting = Waiting::default();
         loop {
-            if let Some((recording, known)) = self.mine()? {
-                return Ok(carry_out(&recording.recorder, known, request, progress)?);
+            if let Some((recording, file_states)) = self.own_recording()? {
+                return Ok(carry_out(&recording.recorder, file_states, request, progress)?);
             }
             #[cfg(unix)]
-            match hand_over(&self.folder, &request)? {
-                Answer::Done(done) => return Ok(done),
-                Answer::Failed(what) => bail!("{what}"),
-                Answer::NotNow => {}
+            match forward_request(&self.folder, &request)? {
+                SocketReply::Completed(done) => return Ok(done),
+                SocketReply::Failed(what) => bail!("{what}"),
+                SocketReply::Unavailable => {}
             }
-            waiting.a_while();
+            waiting.pause();
         }
     }
 
     /// Our own recorder, if this process can hold the lock.
-    pub fn mine(&mut self) -> Result<Option<&mut (Recording, Known)>> {
-        if self.mine.is_none() {
+    pub fn own_recording(&mut self) -> Result<Option<&mut (Recording, FileStates)>> {
+        if self.own_recording.is_none() {
             let folder = &self.folder;
             let Some(lock) = folder.try_record().with_context(|| cannot_use(folder))? else {
                 return Ok(None);
             };
             let recording = Recording::begin(folder, lock)?;
-            let known = Known::load(&recording.recorder)?;
-            self.mine = Some((recording, known));
+            let file_states = FileStates::load(&recording.recorder)?;
+            self.own_recording = Some((recording, file_states));
         }
-        Ok(self.mine.as_mut())
+        Ok(self.own_recording.as_mut())
     }
 }
 

@@ -43,7 +43,7 @@ use serde::Deserialize;
 use unspool_core::price::{Price, Prices};
 use unspool_core::redact::{CustomRule, Rules};
 use unspool_engine::lock::DataFolder;
-use unspool_engine::watch::Notice;
+use unspool_engine::watch::ChangeDetection;
 use unspool_sources::discover::Environment;
 
 #[derive(Debug, Default, Deserialize)]
@@ -144,11 +144,11 @@ pub fn redaction() -> Result<Rules> {
 }
 
 /// How the watch loop detects changes.
-pub fn notice() -> Result<Notice> {
-    let asked = std::env::var_os("UNSPOOL_POLL").map(|value| !value.is_empty() && value != "0");
-    let poll = match asked {
-        Some(asked) => asked,
+pub fn change_detection() -> Result<ChangeDetection> {
+    let from_env = std::env::var_os("UNSPOOL_POLL").map(|value| !value.is_empty() && value != "0");
+    let poll = match from_env {
+        Some(from_env) => from_env,
         None => Config::load()?.poll,
     };
-    Ok(if poll { Notice::Polled } else { Notice::Told })
+    Ok(if poll { ChangeDetection::Polling } else { ChangeDetection::Events })
 }

@@ -4,9 +4,9 @@ mod archive;
 mod chart;
 mod command;
 mod config;
-mod keeper;
 mod paint;
 mod progress;
+mod sync_service;
 mod table;
 
 use std::path::PathBuf;

@@ -9,29 +9,29 @@ use std::time::{Duration, Instant};
 use unspool_engine::report::Progress;
 
 /// The bar appears only after this time.
-const PATIENCE: Duration = Duration::from_millis(300);
-const EVERY: Duration = Duration::from_millis(100);
-const BAR: usize = 24;
+const SHOW_AFTER: Duration = Duration::from_millis(300);
+const REDRAW_INTERVAL: Duration = Duration::from_millis(100);
+const BAR_WIDTH: usize = 24;
 
 /// Draws from a background thread until it is dropped.
-pub struct Bar {
+pub struct ProgressBar {
     pub progress: Arc<Progress>,
     over: Arc<AtomicBool>,
     drawing: Option<JoinHandle<()>>,
 }
 
-impl Bar {
-    pub fn start() -> Bar {
+impl ProgressBar {
+    pub fn start() -> ProgressBar {
         let (progress, over) = (Arc::new(Progress::default()), Arc::new(AtomicBool::new(false)));
         let drawing = stderr().is_terminal().then(|| {
             let (progress, over) = (progress.clone(), over.clone());
             thread::spawn(move || draw(&progress, &over))
         });
-        Bar { progress, over, drawing }
+        ProgressBar { progress, over, drawing }
     }
 }
 
-impl Drop for Bar {
+impl Drop for ProgressBar {
     fn drop(&mut self) {
         self.over.store(true, Ordering::Relaxed);
         if let Some(drawing) = self.drawing.take() {
@@ -45,13 +45,13 @@ fn draw(progress: &Progress, over: &AtomicBool) {
     let begun = Instant::now();
     let mut drawn = false;
     while !over.load(Ordering::Relaxed) {
-        if begun.elapsed() >= PATIENCE {
+        if begun.elapsed() >= SHOW_AFTER {
             let width = crate::paint::terminal_width().unwrap_or(80);
             let line: String = line(progress, begun.elapsed()).chars().take(width - 1).collect();
             let _ = write!(stderr(), "\r{line}\x1b[K");
             drawn = true;
         }
-        thread::park_timeout(EVERY);
+        thread::park_timeout(REDRAW_INTERVAL);
     }
     if drawn {
         let _ = write!(stderr(), "\r\x1b[K");
@@ -64,13 +64,13 @@ fn line(progress: &Progress, elapsed: Duration) -> String {
     let (bytes, done) = (of(&progress.bytes), of(&progress.bytes_done));
     let seconds = elapsed.as_secs_f64().max(0.001);
     let share = if bytes == 0 { 0.0 } else { (done as f64 / bytes as f64).min(1.0) };
-    let full = (share * BAR as f64) as usize;
+    let full = (share * BAR_WIDTH as f64) as usize;
     let rate = done as f64 / seconds;
     let left = if rate > 0.0 { (bytes.saturating_sub(done)) as f64 / rate } else { 0.0 };
     format!(
         "{}{} {:3.0}%  {files_done}/{files} files  {} of {}  {}/s  {} left",
         "█".repeat(full),
-        "░".repeat(BAR - full),
+        "░".repeat(BAR_WIDTH - full),
         share * 100.0,
         size(done),
         size(bytes),

@@ -32,7 +32,7 @@ pub const fn rest(name: &'static str) -> Column {
 }
 
 const GAP: &str = "  ";
-const LEAST: usize = 12;
+const MIN_COLUMN_WIDTH: usize = 12;
 
 /// Writes a table. Escapes control characters in cells: they come from agents.
 pub fn write(
@@ -57,7 +57,7 @@ pub fn write(
     let mut over = total.saturating_sub(style.width);
     for (at, column) in columns.iter().enumerate().rev() {
         if column.shrinks && over > 0 {
-            let spare = widths[at].saturating_sub(LEAST).min(over);
+            let spare = widths[at].saturating_sub(MIN_COLUMN_WIDTH).min(over);
             widths[at] -= spare;
             over -= spare;
         }

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 /// Number of messages remembered. Running turns are among the latest.
-const MESSAGES: usize = 256;
+const MAX_MESSAGES: usize = 256;
 
 /// The fields of an event that are needed here.
 #[derive(Deserialize, Default)]
@@ -109,7 +109,7 @@ impl Context {
             self.messages.retain(|message| message.id != id);
             let parent = info.parent.map(str::to_owned);
             self.messages.push_back(Message { id, parent, line: line.to_owned() });
-            if self.messages.len() > MESSAGES {
+            if self.messages.len() > MAX_MESSAGES {
                 self.messages.pop_front();
             }
             return None;
@@ -123,7 +123,7 @@ impl Context {
     }
 
     /// The cached events of a message, preceded by those of its parent.
-    pub fn told(&mut self, unknown: &Unknown) -> Vec<Vec<u8>> {
+    pub fn cached_events(&mut self, unknown: &Unknown) -> Vec<Vec<u8>> {
         let Some(message) = self.find(&unknown.message) else { return Vec::new() };
         let (line, parent) = (message.line.clone(), message.parent.clone());
         let parent = parent.filter(|parent| self.here.insert(parent.clone()));
@@ -147,7 +147,7 @@ impl Context {
 /// included for user messages only; those of the model are still growing.
 pub fn as_events(answer: &str) -> Vec<Vec<u8>> {
     #[derive(Deserialize)]
-    struct Answer<'a> {
+    struct MessageResponse<'a> {
         #[serde(borrow)]
         info: &'a RawValue,
         #[serde(borrow, default)]
@@ -162,7 +162,9 @@ pub fn as_events(answer: &str) -> Vec<Vec<u8>> {
         let value = value.get().replace(['\n', '\r'], " ");
         format!("{{\"type\":\"{kind}\",\"properties\":{{\"{field}\":{value}}}}}").into_bytes()
     };
-    let Ok(Answer { info, parts }) = serde_json::from_str(answer) else { return Vec::new() };
+    let Ok(MessageResponse { info, parts }) = serde_json::from_str(answer) else {
+        return Vec::new();
+    };
     let of_user = serde_json::from_str(info.get()).is_ok_and(|it: Role| it.role == Some("user"));
     let parts = parts.into_iter().filter(|_| of_user);
     let parts = parts.map(|part| event("message.part.updated", "part", part));
@@ -186,12 +188,12 @@ mod tests {
         context.begin();
         let unknown = Unknown { session: "s".to_owned(), message: "m2".to_owned() };
         assert_eq!(context.note(DELTA).as_ref(), Some(&unknown));
-        assert!(context.told(&unknown).is_empty(), "no event announced it");
+        assert!(context.cached_events(&unknown).is_empty(), "no event announced it");
         assert!(context.note(USER).is_none() && context.note(REPLY).is_none());
         assert!(context.note(DELTA).is_none());
         context.begin();
         assert_eq!(context.note(DELTA).as_ref(), Some(&unknown));
-        assert_eq!(context.told(&unknown), [USER, REPLY]);
+        assert_eq!(context.cached_events(&unknown), [USER, REPLY]);
         assert!(context.note(DELTA).is_none());
     }
 

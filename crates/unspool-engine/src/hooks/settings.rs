@@ -73,7 +73,7 @@ pub fn with_hooks(
         }
     }
     put_hooks(&mut fields, &hooks)?;
-    Ok(written(&fields))
+    Ok(render(&fields))
 }
 
 /// The settings without our groups.
@@ -88,7 +88,7 @@ pub fn without_hooks(text: &str, mark: &str) -> Result<String, NotSettings> {
     } else {
         put_hooks(&mut fields, &hooks)?;
     }
-    Ok(written(&fields))
+    Ok(render(&fields))
 }
 
 type Groups = Vec<(String, Vec<String>)>;
@@ -136,7 +136,7 @@ fn put_hooks(fields: &mut Vec<(String, Box<RawValue>)>, hooks: &Groups) -> Resul
     Ok(())
 }
 
-fn written(fields: &[(String, Box<RawValue>)]) -> String {
+fn render(fields: &[(String, Box<RawValue>)]) -> String {
     if fields.is_empty() {
         return "{}\n".to_owned();
     }

@@ -3,39 +3,39 @@
 use serde::{Deserialize, Serialize};
 use unspool_core::id::SessionId;
 
-use super::{Answer, Growth, Wish};
+use super::{Query, Response, Urgency};
 
 /// Both sides must run the same version, because responses serialise the program's own types.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Maximum size of a query message.
-pub const LONGEST_WISH: usize = 64 * 1024;
+pub const MAX_QUERY_BYTES: usize = 64 * 1024;
 
 /// Maximum size of a response message.
-pub const LONGEST_ANSWER: usize = 32 * 1024 * 1024;
+pub const MAX_RESPONSE_BYTES: usize = 32 * 1024 * 1024;
 
 /// The first message of a reader.
-pub const READ: &str = r#"{"read":true}"#;
+pub const READER_HELLO: &str = r#"{"read":true}"#;
 
 /// A query from the reader. `number` is the reader's own id for it.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Wished {
+pub struct ClientMessage {
     pub number: u64,
-    pub wish: Wish,
+    pub query: Query,
 }
 
 /// A message from the server.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
-pub enum Said {
+pub enum ServerMessage {
     /// The server accepts queries and reports every write from now on.
     Ready { version: String },
     /// The response to the query with this number.
-    Answer { number: u64, answer: Answer },
+    Response { number: u64, response: Response },
     /// This session was written to.
-    Written { session: SessionId, growth: Growth },
+    Written { session: SessionId, urgency: Urgency },
     /// Updates were dropped; the reader must reload.
-    Missed,
+    Lagged,
     /// The message was invalid. The server closes the connection.
     Error { detail: String },
 }

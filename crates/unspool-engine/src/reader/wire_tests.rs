@@ -11,8 +11,8 @@ use unspool_core::present::activity::Activity;
 use unspool_core::session::SessionState;
 
 use super::*;
-use crate::reader::{Found, Glance, Loaded};
-use crate::window::{Only, Position, Shown, Size, Wanted};
+use crate::reader::{SearchHit, SessionRow, WindowData};
+use crate::window::{Anchor, PartFilter, Position, Size, WindowView};
 
 fn session() -> SessionId {
     SessionId::of("codex", "a")
@@ -160,8 +160,8 @@ fn blocks() -> Vec<Block> {
     ]
 }
 
-fn glance() -> Glance {
-    Glance {
+fn session_row() -> SessionRow {
+    SessionRow {
         id: session(),
         agent: "codex".to_owned(),
         title: "t".to_owned(),
@@ -193,7 +193,7 @@ fn every_block_is_what_it_was() {
 
 #[test]
 fn everything_that_is_said_is_what_it_was() {
-    let found = Found {
+    let found = SearchHit {
         session: session(),
         agent: "codex".to_owned(),
         title: None,
@@ -206,77 +206,79 @@ fn everything_that_is_said_is_what_it_was() {
         ranges: vec![(0, 3), (4, 7)],
     };
     let edge = Some(Position { turn: u32::MAX, place: Place(i64::MAX) });
-    let shown = Shown { turns: Vec::new(), earlier: edge, later: None };
-    let loaded = Loaded { glance: glance(), head: blocks(), shown };
+    let shown = WindowView { turns: Vec::new(), earlier: edge, later: None };
+    let loaded = WindowData { session_row: session_row(), head: blocks(), view: shown };
     for answer in [
-        Answer::List { sessions: vec![glance()], more: true },
-        Answer::Session(None),
-        Answer::Session(Some(Box::new(glance()))),
-        Answer::Window(Box::new(loaded)),
-        Answer::Found(vec![found]),
-        Answer::Failed("why".to_owned()),
+        Response::List { sessions: vec![session_row()], more: true },
+        Response::Session(None),
+        Response::Session(Some(Box::new(session_row()))),
+        Response::Window(Box::new(loaded)),
+        Response::Hits(vec![found]),
+        Response::Failed("why".to_owned()),
     ] {
-        same(Said::Answer { number: u64::MAX, answer });
+        same(ServerMessage::Response { number: u64::MAX, response: answer });
     }
-    for growth in [Growth::Text, Growth::State] {
-        same(Said::Written { session: session(), growth });
+    for urgency in [Urgency::Text, Urgency::State] {
+        same(ServerMessage::Written { session: session(), urgency });
     }
-    same(Said::Missed);
-    same(Said::Ready { version: VERSION.to_owned() });
-    same(Said::Error { detail: "why".to_owned() });
+    same(ServerMessage::Lagged);
+    same(ServerMessage::Ready { version: VERSION.to_owned() });
+    same(ServerMessage::Error { detail: "why".to_owned() });
 }
 
 #[test]
 fn every_wish_is_what_it_was() {
     let at = Position { turn: 1, place: Place(4_000_000) };
-    let wanted = [
-        Wanted::End,
-        Wanted::Around(at),
-        Wanted::From(at),
-        Wanted::Before(at),
-        Wanted::After(at),
-        Wanted::Inside(at),
-        Wanted::Between(Position::start_of(0), Position::end_of(1)),
+    let anchor = [
+        Anchor::End,
+        Anchor::Around(at),
+        Anchor::From(at),
+        Anchor::Before(at),
+        Anchor::After(at),
+        Anchor::Inside(at),
+        Anchor::Between(Position::start_of(0), Position::end_of(1)),
     ];
-    let only = [None, Some(Only::Errors), Some(Only::Tool("Bash".to_owned()))];
-    let only = only.into_iter().chain([Some(Only::Edits), Some(Only::Kind(Kind::TaskList))]);
-    let windows = only.flat_map(|only| {
-        wanted.map(|wanted| {
-            let (only, size) = (only.clone(), Size::default());
-            Wish::Window { session: session(), wanted, only, size }
+    let filter = [None, Some(PartFilter::Errors), Some(PartFilter::Tool("Bash".to_owned()))];
+    let filter =
+        filter.into_iter().chain([Some(PartFilter::Edits), Some(PartFilter::Kind(Kind::TaskList))]);
+    let windows = filter.flat_map(|filter| {
+        anchor.map(|anchor| {
+            let (filter, size) = (filter.clone(), Size::default());
+            Query::Window { session: session(), anchor, filter, size }
         })
     });
     let after = Some((None, session()));
     let others = [
-        Wish::List { after, limit: u64::MAX },
-        Wish::List { after: None, limit: 0 },
-        Wish::Session { id: "\"".to_owned() },
-        Wish::Search { query: "a \"b c\"".to_owned(), session: None, limit: 3 },
+        Query::List { after, limit: u64::MAX },
+        Query::List { after: None, limit: 0 },
+        Query::Session { id: "\"".to_owned() },
+        Query::Search { query: "a \"b c\"".to_owned(), session: None, limit: 3 },
     ];
-    for wish in windows.chain(others) {
-        same(Wished { number: 0, wish });
+    for query in windows.chain(others) {
+        same(ClientMessage { number: 0, query });
     }
 }
 
 #[test]
 fn what_is_said_is_what_the_docs_say() {
-    let text = |said: &Said| serde_json::to_string(said).unwrap();
-    assert_eq!(text(&Said::Missed), r#"{"type":"missed"}"#);
-    let written = Said::Written { session: session(), growth: Growth::Text };
+    let text = |message: &ServerMessage| serde_json::to_string(message).unwrap();
+    assert_eq!(text(&ServerMessage::Lagged), r#"{"type":"missed"}"#);
+    let written = ServerMessage::Written { session: session(), urgency: Urgency::Text };
     let told = format!(r#"{{"type":"written","session":"{}","growth":"text"}}"#, session());
     assert_eq!(text(&written), told);
-    let answer = Answer::Failed("why".to_owned());
+    let answer = Response::Failed("why".to_owned());
     let told = r#"{"type":"answer","number":7,"answer":{"failed":"why"}}"#;
-    assert_eq!(text(&Said::Answer { number: 7, answer }), told);
+    assert_eq!(text(&ServerMessage::Response { number: 7, response: answer }), told);
 }
 
 #[test]
 fn nobody_gets_more_than_a_lot() {
     let huge = Size { parts: usize::MAX, block: usize::MAX, long: u64::MAX };
-    let window = |size| Wish::Window { session: session(), wanted: Wanted::End, only: None, size };
+    let window =
+        |size| Query::Window { session: session(), anchor: Anchor::End, filter: None, size };
     let most = Size { parts: 4000, block: 4000, long: 4000 };
     assert_eq!(window(huge).bounded(), window(most));
-    assert_eq!(window(Size::MORE).bounded(), window(Size::MORE));
-    let list = |limit| Wish::List { after: None, limit };
+    assert_eq!(window(Size::SCROLL).bounded(), window(Size::SCROLL));
+    let list = |limit| Query::List { after: None, limit };
     assert_eq!((list(u64::MAX).bounded(), list(3).bounded()), (list(500), list(3)));
 }

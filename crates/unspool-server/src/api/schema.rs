@@ -2,7 +2,7 @@
 //! missing, and no field is undeclared. Fields may be added in later versions.
 
 use serde_json::{Map, Value, json};
-use unspool_engine::asked::{PART_KINDS, TOOL_STATES};
+use unspool_engine::params::{PART_KINDS, TOOL_STATES};
 
 fn is(kind: &str) -> Value {
     json!({ "type": kind })
@@ -375,7 +375,7 @@ fn hit() -> Value {
         ("session", text()),
         ("turn", nullable_count()),
         ("part", nullable("string")),
-        ("kind", one_of(unspool_engine::asked::SEARCH_KINDS)),
+        ("kind", one_of(unspool_engine::params::SEARCH_KINDS)),
         ("snippet", text()),
         ("agent", text()),
         ("project", nullable("string")),

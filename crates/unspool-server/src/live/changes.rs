@@ -93,7 +93,7 @@ impl ChangeBatch {
     fn take(&mut self, updates: &Update) -> Continuity {
         let written: &Written = match updates {
             Update::Written(written) => written,
-            Update::Missed => return Continuity::Gap,
+            Update::Lagged => return Continuity::Gap,
         };
         if written.session != self.id || written.seq <= self.seq {
             return Continuity::All;

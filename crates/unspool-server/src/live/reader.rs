@@ -14,8 +14,8 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 use unspool_core::id::SessionId;
-use unspool_engine::reader::wire::{LONGEST_ANSWER, Said, VERSION};
-use unspool_engine::reader::{Answer, Growth, Wish, answer, growth};
+use unspool_engine::reader::wire::{MAX_RESPONSE_BYTES, ServerMessage, VERSION};
+use unspool_engine::reader::{Query, Response, Urgency, answer, urgency};
 use unspool_store::store::Store;
 
 use crate::App;
@@ -39,7 +39,7 @@ struct RawClientMessage<'a> {
 pub async fn serve<S: Store>(app: Arc<App<S>>, mut socket: WebSocket) -> Result<(), axum::Error> {
     // Subscribe before the first query, so that no update is lost in between.
     let mut updates = app.updates.subscribe();
-    send(&mut socket, &Said::Ready { version: VERSION.to_owned() }).await?;
+    send(&mut socket, &ServerMessage::Ready { version: VERSION.to_owned() }).await?;
     let mut pending = PendingUpdates::default();
     let mut due = Instant::now();
     let mut waiting: VecDeque<Utf8Bytes> = VecDeque::new();
@@ -67,7 +67,7 @@ pub async fn serve<S: Store>(app: Arc<App<S>>, mut socket: WebSocket) -> Result<
             }
             Some(done) = responding.join_next() => match done {
                 Ok(Ok(text)) => socket.send(Message::Text(text.into())).await?,
-                Ok(Err(detail)) => return send(&mut socket, &Said::Error { detail }).await,
+                Ok(Err(detail)) => return send(&mut socket, &ServerMessage::Error { detail }).await,
                 // The task panicked, and the number of its query is lost: close.
                 Err(_) => return Ok(()),
             },
@@ -80,7 +80,7 @@ pub async fn serve<S: Store>(app: Arc<App<S>>, mut socket: WebSocket) -> Result<
     }
 }
 
-async fn send(socket: &mut WebSocket, message: &Said) -> Result<(), axum::Error> {
+async fn send(socket: &mut WebSocket, message: &ServerMessage) -> Result<(), axum::Error> {
     let text = serde_json::to_string(message).map_err(axum::Error::new)?;
     socket.send(Message::Text(text.into())).await
 }
@@ -89,24 +89,25 @@ async fn send(socket: &mut WebSocket, message: &Said) -> Result<(), axum::Error>
 async fn respond<S: Store>(app: &App<S>, text: &str) -> Result<String, String> {
     let RawClientMessage { number, query } = serde_json::from_str(text)
         .map_err(|error| format!("{error}; ask with {{\"number\": 1, \"wish\": WISH}}"))?;
-    let answer = match serde_json::from_str::<Wish>(query.get()) {
+    let answer = match serde_json::from_str::<Query>(query.get()) {
         Ok(query) => answer(&app.store, &app.prices, query.bounded()).await,
-        Err(error) => Answer::Failed(format!(
+        Err(error) => Response::Failed(format!(
             "the server does not understand this query ({error}); use the same version of unspool \
              on both sides"
         )),
     };
     let text = written(number, answer)?;
-    if text.len() <= LONGEST_ANSWER {
+    if text.len() <= MAX_RESPONSE_BYTES {
         return Ok(text);
     }
     let what =
         "the response is too large; ask for less, or open the session on the recording machine";
-    written(number, Answer::Failed(what.to_owned()))
+    written(number, Response::Failed(what.to_owned()))
 }
 
-fn written(number: u64, answer: Answer) -> Result<String, String> {
-    serde_json::to_string(&Said::Answer { number, answer }).map_err(|error| error.to_string())
+fn written(number: u64, answer: Response) -> Result<String, String> {
+    serde_json::to_string(&ServerMessage::Response { number, response: answer })
+        .map_err(|error| error.to_string())
 }
 
 /// Notifications for the next round.
@@ -114,18 +115,18 @@ fn written(number: u64, answer: Answer) -> Result<String, String> {
 struct PendingUpdates {
     /// Sent before `written`.
     missed: bool,
-    written: FxHashMap<SessionId, Growth>,
+    written: FxHashMap<SessionId, Urgency>,
 }
 
 impl PendingUpdates {
     fn take(&mut self, updates: &Update) {
         let written = match updates {
             Update::Written(written) => written,
-            Update::Missed => return self.mark_missed(),
+            Update::Lagged => return self.mark_missed(),
         };
-        let growth = growth(written);
-        let held = self.written.entry(written.session).or_insert(growth);
-        *held = growth.max(*held);
+        let urgency = urgency(written);
+        let held = self.written.entry(written.session).or_insert(urgency);
+        *held = urgency.max(*held);
         if self.written.len() > MAX_PENDING_SESSIONS {
             self.mark_missed();
         }
@@ -141,10 +142,10 @@ impl PendingUpdates {
         !self.missed && self.written.is_empty()
     }
 
-    fn drain(&mut self) -> Vec<Said> {
-        let missed = std::mem::take(&mut self.missed).then_some(Said::Missed);
+    fn drain(&mut self) -> Vec<ServerMessage> {
+        let missed = std::mem::take(&mut self.missed).then_some(ServerMessage::Lagged);
         let written = self.written.drain();
-        let written = written.map(|(session, growth)| Said::Written { session, growth });
+        let written = written.map(|(session, urgency)| ServerMessage::Written { session, urgency });
         missed.into_iter().chain(written).collect()
     }
 }
@@ -192,8 +193,8 @@ mod tests {
         pending.take(&updates(session(2), grew()));
         let received = pending.drain();
         assert_eq!(received.len(), 2);
-        let state = Said::Written { session: session(1), growth: Growth::State };
-        let text = Said::Written { session: session(2), growth: Growth::Text };
+        let state = ServerMessage::Written { session: session(1), urgency: Urgency::State };
+        let text = ServerMessage::Written { session: session(2), urgency: Urgency::Text };
         assert!(received.contains(&state) && received.contains(&text), "{received:?}");
         assert!(pending.is_empty());
     }
@@ -207,9 +208,9 @@ mod tests {
         }
         // Sessions that changed after the overflow are listed after it.
         let received = pending.drain();
-        assert_eq!(received[0], Said::Missed);
+        assert_eq!(received[0], ServerMessage::Lagged);
         assert!(received.len() <= MAX_PENDING_SESSIONS + 1);
-        pending.take(&Update::Missed);
-        assert_eq!(pending.drain(), [Said::Missed]);
+        pending.take(&Update::Lagged);
+        assert_eq!(pending.drain(), [ServerMessage::Lagged]);
     }
 }

@@ -12,7 +12,7 @@ use unspool_core::id::{Id, PartId};
 use unspool_core::present::{self, Item};
 use unspool_core::session::Turn;
 use unspool_engine::raw::raw as read_raw;
-use unspool_engine::window::{self, Position, Wanted};
+use unspool_engine::window::{self, Anchor, Position};
 use unspool_render::{markdown, page};
 use unspool_store::search::SearchRequest;
 use unspool_store::store::{Store, TurnWindow};
@@ -57,7 +57,7 @@ pub async fn copy_markdown<S: Store>(
             let found =
                 app.store.locate(stored.row, params.turn, part).await?.ok_or_else(no_part)?;
             let place = Position { turn: found.0, place: found.1 };
-            let ask = Wanted::Between(place, place).into();
+            let ask = Anchor::Between(place, place).into();
             let shown = window::window(&app.store, &stored, ask, |_: &mut [Turn]| {}).await?;
             let items = shown.turns.iter().flat_map(|view| &view.items);
             let parts = items.flat_map(|item| match item {
@@ -110,7 +110,7 @@ pub async fn raw<S: Store>(
         .map(|record| page::RawRecord {
             file: record.file.clone(),
             offset: record.offset,
-            text: record.text.as_ref().map(String::as_str).map_err(|absent| absent.say(record)),
+            text: record.text.as_ref().map(String::as_str).map_err(|absent| absent.explain(record)),
         })
         .collect();
     Ok(html(&page::raw(&records, found.left_out)))

@@ -11,7 +11,9 @@ use unspool_core::id::{Id, PartId};
 use unspool_core::present::tools::Tasks;
 use unspool_core::session::Turn;
 use unspool_engine::reader::resume;
-use unspool_engine::window::{Ask, Only, Position, Shown, Size, Wanted, window as load_window};
+use unspool_engine::window::{
+    Anchor, PartFilter, Position, Size, WindowRequest, WindowView, window as load_window,
+};
 use unspool_render::page;
 use unspool_store::store::{Store, StoredSession};
 
@@ -45,32 +47,32 @@ fn bad_request(what: &'static str) -> Problem {
 }
 
 impl WindowParams {
-    fn only(&self) -> Result<Option<Only>, Problem> {
+    fn only(&self) -> Result<Option<PartFilter>, Problem> {
         let requested = self.only.as_deref().filter(|only| !only.is_empty());
         requested.map(str::parse).transpose().map_err(bad_request)
     }
 
-    async fn wanted<S: Store>(
+    async fn anchor<S: Store>(
         &self,
         app: &App<S>,
         stored: &StoredSession,
-    ) -> Result<Wanted, Problem> {
+    ) -> Result<Anchor, Problem> {
         let position = |text: &String| text.parse::<Position>().map_err(bad_request);
         let one = |requested: &Option<String>| requested.as_ref().map(position).transpose();
         if let Some(part) = self.part.as_deref().and_then(|part| part.parse::<Id>().ok())
             && let Some((turn, place)) =
                 app.store.locate(stored.row, self.turn, PartId(part)).await?
         {
-            return Ok(Wanted::Around(Position { turn, place }));
+            return Ok(Anchor::Around(Position { turn, place }));
         }
         if let (Some(from), Some(to)) = (one(&self.from)?, one(&self.to)?) {
-            return Ok(Wanted::Between(from, to));
+            return Ok(Anchor::Between(from, to));
         }
-        let wanted = one(&self.before)?.map(Wanted::Before);
-        let wanted = wanted.or(one(&self.after)?.map(Wanted::After));
-        let wanted = wanted.or(one(&self.inside)?.map(Wanted::Inside));
-        let turn = self.turn.map(|turn| Wanted::From(Position::start_of(turn)));
-        Ok(wanted.or(turn).unwrap_or(Wanted::End))
+        let anchor = one(&self.before)?.map(Anchor::Before);
+        let anchor = anchor.or(one(&self.after)?.map(Anchor::After));
+        let anchor = anchor.or(one(&self.inside)?.map(Anchor::Inside));
+        let turn = self.turn.map(|turn| Anchor::From(Position::start_of(turn)));
+        Ok(anchor.or(turn).unwrap_or(Anchor::End))
     }
 }
 
@@ -78,15 +80,15 @@ async fn load<S: Store>(
     app: &App<S>,
     stored: &StoredSession,
     requested: &WindowParams,
-) -> Result<Shown, Problem> {
-    let wanted = requested.wanted(app, stored).await?;
+) -> Result<WindowView, Problem> {
+    let anchor = requested.anchor(app, stored).await?;
     let (only, ended) = (requested.only()?, stored.summary.ended);
     let settled = |turns: &mut [Turn]| settle(turns, ended);
-    let size = match wanted {
-        Wanted::Before(_) | Wanted::After(_) | Wanted::Inside(_) => Size::MORE,
-        Wanted::End | Wanted::Around(_) | Wanted::From(_) | Wanted::Between(..) => Size::default(),
+    let size = match anchor {
+        Anchor::Before(_) | Anchor::After(_) | Anchor::Inside(_) => Size::SCROLL,
+        Anchor::End | Anchor::Around(_) | Anchor::From(_) | Anchor::Between(..) => Size::default(),
     };
-    let ask = Ask { wanted, only: only.as_ref(), size };
+    let ask = WindowRequest { anchor, filter: only.as_ref(), size };
     Ok(load_window(&app.store, stored, ask, settled).await?)
 }
 
@@ -99,7 +101,7 @@ async fn tasks<S: Store>(app: &App<S>, stored: &StoredSession) -> Result<Tasks, 
 fn with_page<S: Store, T>(
     app: &App<S>,
     stored: &StoredSession,
-    shown: &Shown,
+    shown: &WindowView,
     prompts: &[page::Prompt],
     tasks: &Tasks,
     paint: impl FnOnce(&page::SessionPage<'_>) -> T,

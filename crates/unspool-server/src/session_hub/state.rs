@@ -3,7 +3,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 use unspool_core::change::{Change, TurnPatch};
 use unspool_core::id::{PartId, SessionId, TurnId};
-use unspool_engine::reader::{Growth, growth};
+use unspool_engine::reader::{Urgency, urgency};
 use unspool_store::recorder::ChangeSet;
 use unspool_store::store::SubagentRef;
 
@@ -65,9 +65,9 @@ impl State {
             return RepaintUrgency::State;
         };
         changes.iter().for_each(|change| self.note(change));
-        match growth(published) {
-            Growth::Text => RepaintUrgency::Text,
-            Growth::State => RepaintUrgency::State,
+        match urgency(published) {
+            Urgency::Text => RepaintUrgency::Text,
+            Urgency::State => RepaintUrgency::State,
         }
     }
 

@@ -6,7 +6,7 @@ use std::thread;
 
 use tokio::sync::mpsc;
 use unspool_core::price::Prices;
-use unspool_engine::reader::{Wish, answer};
+use unspool_engine::reader::{Query, answer};
 use unspool_engine::request::Request;
 use unspool_store::store::Store;
 
@@ -17,7 +17,7 @@ use crate::event::Event;
 pub type Changer = Arc<dyn Fn(Request) -> Result<String, String> + Send + Sync>;
 
 pub struct Local {
-    wishes: mpsc::UnboundedSender<(Number, Wish)>,
+    wishes: mpsc::UnboundedSender<(Number, Query)>,
     changer: Changer,
     ear: Ear,
 }
@@ -30,7 +30,7 @@ impl Local {
         changer: Changer,
         ear: Ear,
     ) -> std::io::Result<Local> {
-        let (wishes, mut wished) = mpsc::unbounded_channel::<(Number, Wish)>();
+        let (wishes, mut wished) = mpsc::unbounded_channel::<(Number, Query)>();
         let runtime = tokio::runtime::Builder::new_current_thread().build()?;
         let told = ear.clone();
         thread::Builder::new().name("archive".to_owned()).spawn(move || {
@@ -48,7 +48,7 @@ impl Local {
 }
 
 impl Link for Local {
-    fn ask(&self, number: Number, wish: Wish) {
+    fn ask(&self, number: Number, wish: Query) {
         // The thread has ended only if the application is ending.
         let _ = self.wishes.send((number, wish));
     }

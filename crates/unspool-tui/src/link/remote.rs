@@ -15,8 +15,8 @@ use serde::Deserialize;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::time::{Instant, interval, sleep_until, timeout};
 use tokio_tungstenite::tungstenite::{Bytes, Error, Message};
-use unspool_engine::reader::wire::{LONGEST_WISH, Said, Wished};
-use unspool_engine::reader::{Answer, Wish};
+use unspool_engine::reader::wire::{ClientMessage, MAX_QUERY_BYTES, ServerMessage};
+use unspool_engine::reader::{Query, Response};
 use unspool_engine::request::Request;
 
 pub use address::{Address, Secrets};
@@ -37,7 +37,7 @@ const SILENCE: Duration = Duration::from_secs(30);
 
 pub struct Remote {
     name: String,
-    wishes: UnboundedSender<(Number, Wish)>,
+    wishes: UnboundedSender<(Number, Query)>,
     ear: Ear,
 }
 
@@ -63,9 +63,9 @@ impl Remote {
 }
 
 impl Link for Remote {
-    fn ask(&self, number: Number, wish: Wish) {
+    fn ask(&self, number: Number, query: Query) {
         // The thread has ended only if the application is ending.
-        let _ = self.wishes.send((number, wish));
+        let _ = self.wishes.send((number, query));
     }
 
     fn change(&self, _: Request) {
@@ -90,8 +90,8 @@ enum Over {
 
 struct Reader {
     dialler: Dialler,
-    wished: UnboundedReceiver<(Number, Wish)>,
-    kept: VecDeque<(Number, Wish)>,
+    wished: UnboundedReceiver<(Number, Query)>,
+    kept: VecDeque<(Number, Query)>,
     ear: Ear,
 }
 
@@ -130,10 +130,10 @@ impl Reader {
         let mut beat = interval(BEAT);
         loop {
             let message = match self.kept.pop_front() {
-                Some((number, wish)) => self.message(number, wish),
+                Some((number, query)) => self.message(number, query),
                 None => tokio::select! {
                     wished = self.wished.recv() => match wished {
-                        Some((number, wish)) => self.message(number, wish),
+                        Some((number, query)) => self.message(number, query),
                         None => {
                             let _ = out.close().await;
                             return Over::Ended;
@@ -151,13 +151,13 @@ impl Reader {
     }
 
     /// The query as a message. `None` if it is too long: the server would close the connection.
-    fn message(&self, number: Number, wish: Wish) -> Option<Message> {
-        let what = match serde_json::to_string(&Wished { number, wish }) {
-            Ok(text) if text.len() <= LONGEST_WISH => return Some(Message::text(text)),
+    fn message(&self, number: Number, query: Query) -> Option<Message> {
+        let what = match serde_json::to_string(&ClientMessage { number, query }) {
+            Ok(text) if text.len() <= MAX_QUERY_BYTES => return Some(Message::text(text)),
             Ok(_) => "the query is too long; ask for less".to_owned(),
             Err(error) => format!("cannot encode the query: {error}"),
         };
-        tell(&self.ear, Told::Answered(number, Answer::Failed(what)));
+        tell(&self.ear, Told::Answered(number, Response::Failed(what)));
         None
     }
 
@@ -170,14 +170,14 @@ impl Reader {
                 tokio::select! {
                     () = sleep_until(due) => break,
                     wished = self.wished.recv() => {
-                        let (number, wish) = wished?;
-                        self.keep(number, wish);
+                        let (number, query) = wished?;
+                        self.keep(number, query);
                     }
                 }
             }
             let dialled = self.dialler.dial().await;
-            while let Ok((number, wish)) = self.wished.try_recv() {
-                self.keep(number, wish);
+            while let Ok((number, query)) = self.wished.try_recv() {
+                self.keep(number, query);
             }
             // Retry after any error: the server's token or version may change meanwhile.
             if let Ok(socket) = dialled {
@@ -187,8 +187,8 @@ impl Reader {
         }
     }
 
-    fn keep(&mut self, number: Number, wish: Wish) {
-        self.kept.push_back((number, wish));
+    fn keep(&mut self, number: Number, query: Query) {
+        self.kept.push_back((number, query));
         if self.kept.len() > KEPT {
             self.kept.pop_front();
         }
@@ -227,14 +227,18 @@ fn understand(text: &str) -> Result<Option<Told>, String> {
         number: Number,
     }
     match serde_json::from_str(text) {
-        Ok(Said::Answer { number, answer }) => Ok(Some(Told::Answered(number, answer))),
-        Ok(Said::Written { session, growth }) => Ok(Some(Told::Written { session, growth })),
-        Ok(Said::Missed) => Ok(Some(Told::Missed)),
-        Ok(Said::Ready { .. }) => Ok(None),
-        Ok(Said::Error { detail }) => Err(detail),
+        Ok(ServerMessage::Response { number, response }) => {
+            Ok(Some(Told::Answered(number, response)))
+        }
+        Ok(ServerMessage::Written { session, urgency }) => {
+            Ok(Some(Told::Written { session, urgency }))
+        }
+        Ok(ServerMessage::Lagged) => Ok(Some(Told::Lagged)),
+        Ok(ServerMessage::Ready { .. }) => Ok(None),
+        Ok(ServerMessage::Error { detail }) => Err(detail),
         Err(error) => Ok(serde_json::from_str(text).ok().map(|Numbered { number }| {
             let what = format!("cannot decode the response: {error}");
-            Told::Answered(number, Answer::Failed(what))
+            Told::Answered(number, Response::Failed(what))
         })),
     }
 }
@@ -255,7 +259,7 @@ mod tests {
     #[test]
     fn what_cannot_be_understood_still_finds_who_asked() {
         let failed = |text| match understand(text) {
-            Ok(Some(Told::Answered(number, Answer::Failed(what)))) => (number, what),
+            Ok(Some(Told::Answered(number, Response::Failed(what)))) => (number, what),
             other => panic!("{other:?}"),
         };
         let (number, what) = failed(r#"{"type":"answer","number":7,"answer":{"sung":[]}}"#);
@@ -263,7 +267,7 @@ mod tests {
         for other in [r#"{"type":"news"}"#, "{", r#"{"type":"ready","version":"0"}"#] {
             assert!(matches!(understand(other), Ok(None)), "{other}");
         }
-        assert!(matches!(understand(r#"{"type":"missed"}"#), Ok(Some(Told::Missed))));
+        assert!(matches!(understand(r#"{"type":"missed"}"#), Ok(Some(Told::Lagged))));
         let over = understand(r#"{"type":"error","detail":"enough"}"#);
         assert_eq!(over.err().as_deref(), Some("enough"));
     }

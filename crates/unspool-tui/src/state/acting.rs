@@ -6,7 +6,7 @@
 use crossterm::event::{KeyCode, KeyEvent};
 use unspool_core::id::SessionId;
 use unspool_core::present::Item;
-use unspool_engine::window::{Position, Wanted};
+use unspool_engine::window::{Anchor, Position};
 use unspool_render::markdown;
 
 use super::{Asker, Deed, Overlay, Purpose, Screen, State};
@@ -85,8 +85,8 @@ impl State {
         }
         match action {
             Action::Open | Action::Agent | Action::Replay => {
-                let Some(glance) = self.list.chosen().cloned() else { return Vec::new() };
-                return self.open(glance, action == Action::Replay);
+                let Some(session_row) = self.list.chosen().cloned() else { return Vec::new() };
+                return self.open(session_row, action == Action::Replay);
             }
             Action::Filter => {
                 let filter = self.list.filter.clone();
@@ -116,14 +116,14 @@ impl State {
                 let mut transcript = Transcript::new(hit.session, None, self.manner.clone());
                 // Repeat the search within the session.
                 let find = transcript.find(&query);
-                let wanted = match (hit.turn, hit.place) {
-                    (Some(turn), Some(place)) => Wanted::Around(Position { turn, place }),
-                    (Some(turn), None) => Wanted::From(Position::start_of(turn)),
-                    (None, _) => Wanted::End,
+                let anchor = match (hit.turn, hit.place) {
+                    (Some(turn), Some(place)) => Anchor::Around(Position { turn, place }),
+                    (Some(turn), None) => Anchor::From(Position::start_of(turn)),
+                    (None, _) => Anchor::End,
                 };
                 self.screens.push(Screen::Session(Box::new(transcript)));
                 let mut deeds = Vec::new();
-                deeds.extend(self.of_transcript(|held| Some(held.ask_anew(wanted))));
+                deeds.extend(self.of_transcript(|held| Some(held.ask_anew(anchor))));
                 deeds.extend(find.map(|wish| self.ask(Asker::Find(hit.session, query), wish)));
                 return deeds;
             }
@@ -275,7 +275,7 @@ impl State {
         let transcript = Transcript::new(id, None, self.manner.clone());
         self.screens.push(Screen::Session(Box::new(transcript)));
         let start = Position::start_of(0);
-        let asked = self.of_transcript(|held| Some(held.ask_anew(Wanted::From(start))));
+        let asked = self.of_transcript(|held| Some(held.ask_anew(Anchor::From(start))));
         asked.into_iter().collect()
     }
 
@@ -298,20 +298,24 @@ impl State {
 
     /// Runs an action on the open session, or on the one selected in the list.
     fn with_session(&mut self, action: Action) -> Vec<Deed> {
-        let open = self.transcript().and_then(|transcript| transcript.glance.as_ref());
-        let Some(glance) = open.or_else(|| self.list.chosen()).cloned() else { return Vec::new() };
+        let open = self.transcript().and_then(|transcript| transcript.session_row.as_ref());
+        let Some(session_row) = open.or_else(|| self.list.chosen()).cloned() else {
+            return Vec::new();
+        };
         match action {
-            Action::Tag => self.begin_input(Purpose::Tag(glance.id), ""),
-            Action::Rename => self.begin_input(Purpose::Rename(glance.id), &glance.title),
-            Action::Delete => self.overlay = Some(Overlay::Delete(glance.id, glance.title)),
-            Action::CopyResume => match glance.resume {
+            Action::Tag => self.begin_input(Purpose::Tag(session_row.id), ""),
+            Action::Rename => self.begin_input(Purpose::Rename(session_row.id), &session_row.title),
+            Action::Delete => {
+                self.overlay = Some(Overlay::Delete(session_row.id, session_row.title))
+            }
+            Action::CopyResume => match session_row.resume {
                 Some(command) => {
                     self.say(format!("copied: {command}"));
                     return vec![Deed::Copy(command)];
                 }
                 None => self.say("this agent has no command that resumes a session"),
             },
-            Action::Export => return self.export(glance.id),
+            Action::Export => return self.export(session_row.id),
             _ => {}
         }
         Vec::new()
@@ -377,14 +381,14 @@ impl State {
             return Vec::new();
         }
         let Some(transcript) = self.transcript_mut() else { return Vec::new() };
-        let turns = transcript.glance.as_ref().map_or(0, |glance| glance.turns);
+        let turns = transcript.session_row.as_ref().map_or(0, |session_row| session_row.turns);
         let turn = u32::try_from(turns.saturating_mul(part) / whole.max(1)).unwrap_or(0);
         let place = Position::start_of(turn);
         transcript.until = Some(place);
         if let Some(replay) = &mut self.replay {
             replay.jumped(now);
         }
-        let asked = self.of_transcript(|held| Some(held.ask_anew(Wanted::From(place))));
+        let asked = self.of_transcript(|held| Some(held.ask_anew(Anchor::From(place))));
         asked.into_iter().collect()
     }
 }

@@ -11,7 +11,7 @@ use unspool_engine::request::Request;
 
 use super::{Asker, Deed, Input, Overlay, Purpose, Screen, Search, State};
 use crate::keys::Action;
-use unspool_engine::reader::Wish;
+use unspool_engine::reader::Query;
 
 /// Lines per wheel step.
 const WHEEL: isize = 3;
@@ -174,7 +174,7 @@ impl State {
                 }
                 let search = Search { query: text.clone(), hits: None, at: 0, top: 0 };
                 self.screens.push(Screen::Search(search));
-                let wish = Wish::Search { query: text.clone(), session: None, limit: HITS };
+                let wish = Query::Search { query: text.clone(), session: None, limit: HITS };
                 vec![self.ask(Asker::Search(text), wish)]
             }
             Purpose::Tag(session) => {

@@ -1,8 +1,8 @@
 //! Find within a session. The archive returns the positions of all hits, loaded or not.
 
 use unspool_core::part::Place;
-use unspool_engine::reader::{Found, Wish};
-use unspool_engine::window::{Position, Wanted};
+use unspool_engine::reader::{Query, SearchHit};
+use unspool_engine::window::{Anchor, Position};
 
 use super::moving::Way;
 use super::{Asked, Transcript};
@@ -29,20 +29,20 @@ impl Find {
 
 impl Transcript {
     /// Starts a find over the whole session.
-    pub fn find(&mut self, query: &str) -> Option<Wish> {
+    pub fn find(&mut self, query: &str) -> Option<Query> {
         if query.trim().is_empty() {
             self.find = None;
             return None;
         }
         self.find = Some(Find { query: query.to_owned(), hits: None, at: 0 });
-        Some(Wish::Search { query: query.to_owned(), session: Some(self.session), limit: MOST })
+        Some(Query::Search { query: query.to_owned(), session: Some(self.session), limit: MOST })
     }
 
     /// Takes the hits and goes to the first one after the cursor.
-    pub fn take_hits(&mut self, query: &str, found: &[Found]) -> Option<Asked> {
+    pub fn take_hits(&mut self, query: &str, found: &[SearchHit]) -> Option<Asked> {
         let here = self.chosen().and_then(|at| self.pieces.get(at)).map(|piece| piece.position);
         let find = self.find.as_mut().filter(|find| find.query == query)?;
-        let place = |hit: &Found| {
+        let place = |hit: &SearchHit| {
             // The user's text precedes all parts of its turn.
             let place = hit.place.unwrap_or(Place(-1)).max(Place(-1));
             Some(Position { turn: hit.turn?, place })
@@ -79,6 +79,6 @@ impl Transcript {
             self.go_to(place);
             return None;
         }
-        Some(self.ask_anew(Wanted::Around(place)))
+        Some(self.ask_anew(Anchor::Around(place)))
     }
 }

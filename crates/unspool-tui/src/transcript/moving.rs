@@ -2,8 +2,8 @@
 //! beyond the loaded window returns the query that loads its target.
 
 use unspool_core::present::Item;
-use unspool_engine::reader::Wish;
-use unspool_engine::window::{Only, Position, Size, Wanted};
+use unspool_engine::reader::Query;
+use unspool_engine::window::{Anchor, PartFilter, Position, Size};
 
 use super::{Asked, Transcript, Why};
 use crate::piece::{Content, Fold, Key, Piece};
@@ -49,7 +49,7 @@ impl Transcript {
 
     pub fn go_to_start(&mut self) -> Option<Asked> {
         if self.earlier.is_some() {
-            return Some(self.ask_anew(Wanted::From(Position::start_of(0))));
+            return Some(self.ask_anew(Anchor::From(Position::start_of(0))));
         }
         self.scrolled(|scroll, me| scroll.go_to_start(me, me.view));
         self.cursor =
@@ -59,7 +59,7 @@ impl Transcript {
 
     pub fn go_to_end(&mut self) -> Option<Asked> {
         if self.later.is_some() {
-            return Some(self.ask_anew(Wanted::End));
+            return Some(self.ask_anew(Anchor::End));
         }
         self.scrolled(|scroll, me| scroll.go_to_end(me, me.view));
         let last = (0..self.count()).rev().find(|at| self.can_choose(*at));
@@ -195,25 +195,28 @@ impl Transcript {
         match (what, way) {
             (Landmark::Prompt, Way::Back) => {
                 let turn = if edge.place.0 <= 0 { edge.turn.saturating_sub(1) } else { edge.turn };
-                Some(self.ask_anew(Wanted::From(Position::start_of(turn))))
+                Some(self.ask_anew(Anchor::From(Position::start_of(turn))))
             }
             (Landmark::Prompt, Way::Forth) => {
-                Some(self.ask_anew(Wanted::From(Position::start_of(edge.turn.saturating_add(1)))))
+                Some(self.ask_anew(Anchor::From(Position::start_of(edge.turn.saturating_add(1)))))
             }
-            (Landmark::Error, _) => Some(self.ask_seek(Only::Errors, edge, way)),
-            (Landmark::Edit, _) => Some(self.ask_seek(Only::Edits, edge, way)),
+            (Landmark::Error, _) => Some(self.ask_seek(PartFilter::Errors, edge, way)),
+            (Landmark::Edit, _) => Some(self.ask_seek(PartFilter::Edits, edge, way)),
         }
     }
 
-    fn ask_seek(&mut self, only: Only, edge: Position, way: Way) -> Asked {
-        let wanted = match way {
-            Way::Back => Wanted::Before(edge),
-            Way::Forth => Wanted::After(edge),
+    fn ask_seek(&mut self, filter: PartFilter, edge: Position, way: Way) -> Asked {
+        let anchor = match way {
+            Way::Back => Anchor::Before(edge),
+            Way::Forth => Anchor::After(edge),
         };
         self.asking.clear();
         self.asking.insert(Why::Seek(way));
         let size = Size { parts: 1, block: 1, long: 0 };
-        (Why::Seek(way), Wish::Window { session: self.session, wanted, only: Some(only), size })
+        (
+            Why::Seek(way),
+            Query::Window { session: self.session, anchor, filter: Some(filter), size },
+        )
     }
 
     /// Goes to a loaded position and opens the entry that contains it.
@@ -292,8 +295,8 @@ impl Transcript {
             return None;
         }
         self.asking.insert(why);
-        let wanted = Wanted::Inside(Position { turn: position.turn, place });
-        Some((why, self.window(wanted, self.size)))
+        let anchor = Anchor::Inside(Position { turn: position.turn, place });
+        Some((why, self.window(anchor, self.size)))
     }
 
     /// Opens or closes all entries of the same kind as this one.

@@ -5,8 +5,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use unspool_core::block::Block;
 use unspool_core::id::SessionId;
 use unspool_core::present::Item;
-use unspool_engine::reader::Loaded;
-use unspool_engine::window::{Position, Shown, Wanted};
+use unspool_engine::reader::WindowData;
+use unspool_engine::window::{Anchor, Position, WindowView};
 
 use super::moving::Way;
 use super::{Asked, Transcript, Why, edges, first_place, last_place};
@@ -15,18 +15,18 @@ use crate::scroll::{Scroll, Spot};
 
 impl Transcript {
     /// Applies a loaded window. Returns the next query, if there is one.
-    pub fn take(&mut self, why: Why, loaded: Loaded) -> Option<Asked> {
+    pub fn take(&mut self, why: Why, loaded: WindowData) -> Option<Asked> {
         if let Why::Inline(session) = why {
-            self.take_inline(session, loaded.shown);
+            self.take_inline(session, loaded.view);
             return None;
         }
         // Ignore windows requested before the user jumped elsewhere.
         if !self.asking.remove(&why) {
             return None;
         }
-        let Loaded { glance, head, shown } = loaded;
+        let WindowData { session_row, head, view } = loaded;
         if let Why::Seek(way) = why {
-            let found = shown
+            let found = view
                 .turns
                 .iter()
                 .flat_map(|turn| turn.items.iter().map(|item| (turn.header.number, item)));
@@ -37,14 +37,14 @@ impl Transcript {
                 Way::Forth => place.next(),
                 Way::Back => place.next_back(),
             }?;
-            return Some(self.ask_anew(Wanted::Around(place)));
+            return Some(self.ask_anew(Anchor::Around(place)));
         }
-        self.glance = Some(glance);
-        let (earlier, later) = edges(&shown);
+        self.session_row = Some(session_row);
+        let (earlier, later) = edges(&view);
         match why {
             Why::Anew(place) => {
                 self.pieces.clear();
-                self.adopt(head, shown, Vec::new());
+                self.adopt(head, view, Vec::new());
                 (self.earlier, self.later) = (earlier, later);
                 self.scroll = Scroll::at_end();
                 (self.unseen, self.mark) = (0, None);
@@ -60,7 +60,7 @@ impl Transcript {
                 let had_end = self.has_end();
                 let place = self.place(&old);
                 let known: FxHashSet<Key> = old.iter().map(|piece| piece.key).collect();
-                self.adopt(head, shown, old);
+                self.adopt(head, view, old);
                 // The edges are unchanged, except for a session end that moved on.
                 if had_end {
                     self.later = later;
@@ -71,7 +71,7 @@ impl Transcript {
             }
             Why::Before => {
                 let place = self.place(&self.pieces);
-                let new: Vec<Piece> = shown.turns.into_iter().flat_map(Piece::of_turn).collect();
+                let new: Vec<Piece> = view.turns.into_iter().flat_map(Piece::of_turn).collect();
                 let keys: FxHashSet<Key> = new.iter().map(|piece| piece.key).collect();
                 let head = self.pieces.first().is_some_and(|piece| piece.key == Key::Head);
                 let rest = self.pieces.split_off(usize::from(head));
@@ -84,23 +84,23 @@ impl Transcript {
             }
             Why::After => {
                 let keys: FxHashSet<Key> = self.pieces.iter().map(|piece| piece.key).collect();
-                let new = shown.turns.into_iter().flat_map(Piece::of_turn);
+                let new = view.turns.into_iter().flat_map(Piece::of_turn);
                 self.pieces.extend(new.filter(|piece| !keys.contains(&piece.key)));
                 self.later = later;
                 self.trim_start();
                 self.settle();
             }
-            Why::Inside(key) => self.fill(key, shown),
+            Why::Inside(key) => self.fill(key, view),
             Why::Seek(_) | Why::Inline(_) => {}
         }
         if std::mem::take(&mut self.stale) { self.ask_refresh() } else { None }
     }
 
     /// Replaces the entries. Unchanged ones keep their cached layout.
-    fn adopt(&mut self, head: Vec<Block>, shown: Shown, old: Vec<Piece>) {
+    fn adopt(&mut self, head: Vec<Block>, view: WindowView, old: Vec<Piece>) {
         let mut old: FxHashMap<Key, Piece> =
             old.into_iter().map(|piece| (piece.key, piece)).collect();
-        let turns = shown.turns.into_iter().flat_map(Piece::of_turn);
+        let turns = view.turns.into_iter().flat_map(Piece::of_turn);
         let pieces = std::iter::once(Piece::head(head)).chain(turns).map(|mut piece| {
             if let Some(old) = old.remove(&piece.key) {
                 piece.inherit(old);
@@ -186,8 +186,8 @@ impl Transcript {
     }
 
     /// Inserts the omitted parts of a reasoning block.
-    fn fill(&mut self, key: Key, shown: Shown) {
-        let mut found = shown.turns.into_iter().flat_map(|turn| turn.items).filter_map(|item| {
+    fn fill(&mut self, key: Key, view: WindowView) {
+        let mut found = view.turns.into_iter().flat_map(|turn| turn.items).filter_map(|item| {
             if let Item::Reasoning(block) = item { Some(block.parts) } else { None }
         });
         let Some(parts) = found.next() else { return };
@@ -208,9 +208,9 @@ impl Transcript {
         self.settle();
     }
 
-    fn take_inline(&mut self, session: SessionId, shown: Shown) {
-        let cut = edges(&shown).0.is_some();
-        self.inlines.insert(session, Inline { turns: shown.turns, cut });
+    fn take_inline(&mut self, session: SessionId, view: WindowView) {
+        let cut = edges(&view).0.is_some();
+        self.inlines.insert(session, Inline { turns: view.turns, cut });
         for piece in &self.pieces {
             if piece.agents().iter().any(|(_, id)| *id == session) {
                 piece.forget();

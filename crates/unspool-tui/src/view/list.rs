@@ -7,7 +7,7 @@ use unspool_core::lines::{self, Line, Style};
 use unspool_core::present::activity::Activity;
 use unspool_core::present::format;
 use unspool_core::session::SessionState;
-use unspool_engine::reader::Glance;
+use unspool_engine::reader::SessionRow;
 
 use super::{Canvas, inset, nth, session};
 use crate::list::{Grouping, Row};
@@ -32,9 +32,9 @@ pub fn draw(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
                 canvas.line(&line, place);
             }
             Row::Session(nth) => {
-                let Some(glance) = list.all.get(*nth) else { continue };
+                let Some(session_row) = list.all.get(*nth) else { continue };
                 let chosen = list.top + y == list.at;
-                canvas.line(&columns.line(glance, now, state.beat()), place);
+                canvas.line(&columns.line(session_row, now, state.beat()), place);
                 if chosen {
                     canvas.select(place);
                 }
@@ -71,7 +71,7 @@ pub fn preview(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
     let Some(preview) = state.preview.as_ref().filter(|preview| preview.is_loaded()) else {
         return;
     };
-    let title = preview.glance.as_ref().map_or("", |glance| &glance.title);
+    let title = preview.session_row.as_ref().map_or("", |session_row| &session_row.title);
     let strong = Style { strong: true, ..Style::default() };
     canvas.text(&format::first_line(title, 200), strong, inset(nth(area, 0), 3));
     let below = Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..area };
@@ -125,13 +125,13 @@ impl Columns {
         columns
     }
 
-    fn line(&self, glance: &Glance, now: Timestamp, beat: usize) -> Line {
-        let (glyph, tone) = match (&glance.activity, glance.state) {
+    fn line(&self, session_row: &SessionRow, now: Timestamp, beat: usize) -> Line {
+        let (glyph, tone) = match (&session_row.activity, session_row.state) {
             (Some(Activity::Waiting { .. }), _) => ("?", Tone::Warning),
             (_, SessionState::Live) => {
                 (if beat.is_multiple_of(2) { "◐" } else { "◑" }, Tone::Running)
             }
-            (_, SessionState::Idle | SessionState::Ended) if glance.errors > 0 => {
+            (_, SessionState::Idle | SessionState::Ended) if session_row.errors > 0 => {
                 ("●", Tone::Warning)
             }
             (_, SessionState::Idle | SessionState::Ended) => ("●", Tone::Ok),
@@ -140,11 +140,11 @@ impl Columns {
         line.push(glyph, Style::tone(tone));
         line.push(" ", Style::default());
         let mut more = Line::default();
-        for tag in &glance.tags {
+        for tag in &session_row.tags {
             more.push(&format!("  #{tag}"), Style::tone(Tone::Accent));
         }
         // For a live session, its current activity matters more than its title.
-        match &glance.activity {
+        match &session_row.activity {
             Some(Activity::Working { what }) => {
                 more.push(&format!("  {what}"), Style::tone(Tone::Running));
             }
@@ -153,7 +153,7 @@ impl Columns {
             }
             None => {}
         }
-        let title = Line::of(&format::first_line(&glance.title, 200), Style::default());
+        let title = Line::of(&format::first_line(&session_row.title, 200), Style::default());
         let room = self.title.saturating_sub(more.width()).max(self.title / 2);
         let mut title = lines::clip(title, room);
         more.runs.into_iter().for_each(|run| title.push(&run.text, run.style));
@@ -162,16 +162,16 @@ impl Columns {
         title.runs.into_iter().for_each(|run| line.push(&run.text, run.style));
         line.push(&" ".repeat(pad), Style::default());
         let muted = Style::tone(Tone::Muted);
-        let project = glance.project.as_deref().unwrap_or_default();
+        let project = session_row.project.as_deref().unwrap_or_default();
         let project = project.trim_end_matches('/').rsplit(['/', '\\']).next().unwrap_or_default();
-        let model = glance.models.last().map_or("", String::as_str);
-        left(&mut line, &glance.agent, self.agent, muted.clone());
+        let model = session_row.models.last().map_or("", String::as_str);
+        left(&mut line, &session_row.agent, self.agent, muted.clone());
         left(&mut line, project, self.project, muted.clone());
         left(&mut line, model, self.model, muted.clone());
-        right(&mut line, &format::number(glance.turns), self.turns, muted.clone());
-        right(&mut line, &short_number(glance.tokens), self.tokens, muted.clone());
-        right(&mut line, &glance.cost, self.cost, muted.clone());
-        let last = glance.ended.or(glance.started);
+        right(&mut line, &format::number(session_row.turns), self.turns, muted.clone());
+        right(&mut line, &short_number(session_row.tokens), self.tokens, muted.clone());
+        right(&mut line, &session_row.cost, self.cost, muted.clone());
+        let last = session_row.ended.or(session_row.started);
         let age = last.map(|last| age(last, now)).unwrap_or_default();
         right(&mut line, &age, self.age.saturating_sub(1), muted);
         line

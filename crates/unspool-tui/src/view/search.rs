@@ -4,7 +4,7 @@ use ratatui::layout::Rect;
 use unspool_core::block::Tone;
 use unspool_core::lines::{self, Line, Style};
 use unspool_core::present::format;
-use unspool_engine::reader::Found;
+use unspool_engine::reader::SearchHit;
 
 use super::{Canvas, inset, nth};
 use crate::state::Search;
@@ -41,7 +41,7 @@ pub fn draw(search: &Search, area: Rect, canvas: &mut Canvas<'_>) {
     }
 }
 
-fn head(hit: &Found, titled: bool, width: usize) -> Line {
+fn head(hit: &SearchHit, titled: bool, width: usize) -> Line {
     let muted = Style::tone(Tone::Muted);
     let mut line = Line::default();
     if titled {
@@ -63,7 +63,7 @@ fn head(hit: &Found, titled: bool, width: usize) -> Line {
 }
 
 /// Highlights the matches. Byte ranges map to columns: a snippet has no characters without a cell.
-fn mark(hit: &Found, chosen: bool, area: Rect, canvas: &mut Canvas<'_>) {
+fn mark(hit: &SearchHit, chosen: bool, area: Rect, canvas: &mut Canvas<'_>) {
     for (start, end) in &hit.ranges {
         let before = hit.snippet.get(..*start).map_or(0, lines::width);
         let width = hit.snippet.get(*start..*end).map_or(0, lines::width);

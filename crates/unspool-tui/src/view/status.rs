@@ -8,7 +8,7 @@ use unspool_core::lines::{self, Line, Style};
 use unspool_core::present::activity::Activity;
 use unspool_core::present::format;
 use unspool_core::session::SessionState;
-use unspool_engine::reader::Glance;
+use unspool_engine::reader::SessionRow;
 
 use super::list::short_number;
 use super::{Canvas, nth};
@@ -26,7 +26,8 @@ pub fn head(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
     if state.screens.is_empty() {
         line.push("Unspool", strong.clone());
         let list = &state.list;
-        let live = list.all.iter().filter(|glance| glance.state == SessionState::Live).count();
+        let live =
+            list.all.iter().filter(|session_row| session_row.state == SessionState::Live).count();
         let more = if list.complete { "" } else { " and more" };
         let count = format::count(list.all.len(), "session");
         line.push(&format!("  {count}{more}"), muted.clone());
@@ -51,7 +52,8 @@ pub fn head(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
         let style = if last { strong.clone() } else { muted.clone() };
         match screen {
             Screen::Session(transcript) => {
-                let title = transcript.glance.as_ref().map_or("…", |glance| &glance.title);
+                let title =
+                    transcript.session_row.as_ref().map_or("…", |session_row| &session_row.title);
                 let most = if last { 200 } else { 18 };
                 line.push(&format::first_line(title, most), style);
             }
@@ -110,8 +112,8 @@ fn facts(state: &State) -> (Line, Line) {
             if state.replay.is_some() {
                 hint = "space pause  , . step  + - speed  0-9 jump  esc end";
             }
-            if let Some(glance) = &transcript.glance {
-                session_facts(&mut left, glance);
+            if let Some(session_row) = &transcript.session_row {
+                session_facts(&mut left, session_row);
             }
             keys.push(&format!("{name}{hint} "), muted);
         }
@@ -121,8 +123,8 @@ fn facts(state: &State) -> (Line, Line) {
             keys.push(&format!("{name}enter open  / again  esc back "), muted);
         }
         None => {
-            if let Some(glance) = state.list.chosen() {
-                session_facts(&mut left, glance);
+            if let Some(session_row) = state.list.chosen() {
+                session_facts(&mut left, session_row);
             }
             keys.push(&format!("{name}enter open  / filter  s search  ? help "), muted);
         }
@@ -130,7 +132,7 @@ fn facts(state: &State) -> (Line, Line) {
     (left, keys)
 }
 
-fn session_facts(line: &mut Line, glance: &Glance) {
+fn session_facts(line: &mut Line, session_row: &SessionRow) {
     let muted = Style::tone(Tone::Muted);
     let fact = |line: &mut Line, text: &str, style: Style| {
         if line.width() > 1 {
@@ -138,7 +140,7 @@ fn session_facts(line: &mut Line, glance: &Glance) {
         }
         line.push(text, style);
     };
-    match (&glance.activity, glance.state) {
+    match (&session_row.activity, session_row.state) {
         (Some(Activity::Working { what }), _) => {
             fact(line, &format!("◐ {what}"), Style::tone(Tone::Running))
         }
@@ -147,21 +149,22 @@ fn session_facts(line: &mut Line, glance: &Glance) {
         }
         (None, state) => fact(line, state.name(), muted.clone()),
     }
-    let end = match glance.state {
+    let end = match session_row.state {
         SessionState::Live => Some(Timestamp::now()),
-        SessionState::Idle | SessionState::Ended => glance.ended,
+        SessionState::Idle | SessionState::Ended => session_row.ended,
     };
-    let elapsed = glance.started.zip(end).map(|(from, to)| to.duration_since(from).as_millis());
+    let elapsed =
+        session_row.started.zip(end).map(|(from, to)| to.duration_since(from).as_millis());
     if let Some(elapsed) = elapsed.and_then(|elapsed| u64::try_from(elapsed).ok()) {
         fact(line, &format::duration(elapsed), muted.clone());
     }
-    if glance.tokens > 0 {
-        fact(line, &format!("{} tokens", short_number(glance.tokens)), muted.clone());
+    if session_row.tokens > 0 {
+        fact(line, &format!("{} tokens", short_number(session_row.tokens)), muted.clone());
     }
-    if !glance.cost.is_empty() {
-        fact(line, &glance.cost, muted.clone());
+    if !session_row.cost.is_empty() {
+        fact(line, &session_row.cost, muted.clone());
     }
-    if let Some(model) = glance.models.last() {
+    if let Some(model) = session_row.models.last() {
         fact(line, model, muted);
     }
 }
@@ -175,7 +178,7 @@ fn timeline(
     canvas: &mut Canvas<'_>,
 ) {
     canvas.fill(area, canvas.theme.status());
-    let turns = transcript.glance.as_ref().map_or(0, |glance| glance.turns).max(1);
+    let turns = transcript.session_row.as_ref().map_or(0, |session_row| session_row.turns).max(1);
     let last = transcript.pieces.get(transcript.count().saturating_sub(1));
     let turn = u64::from(last.map_or(0, |piece| piece.position.turn));
     let mut line = Line::of(if replay.playing { " ▶ " } else { " ‖ " }, Style::tone(Tone::Accent));

@@ -3,13 +3,13 @@
 
 use std::fmt::Write as _;
 
-use crate::desk::{Change, Desk};
 use crate::json::Json;
 use crate::outputs::{Output, Printer};
 use crate::plan::Project;
 use crate::random::Random;
-use crate::sources::{Dialect, Place, Sources};
+use crate::sources::{NamingStyle, Place, Sources};
 use crate::words::Spelling;
+use crate::working_set::{Change, WorkingSet};
 
 /// Maximum Bash output; Claude Code moves the rest into a file.
 const LONGEST_OUTPUT: usize = 29_000;
@@ -30,9 +30,9 @@ pub struct Call {
 pub struct Workshop<'a> {
     pub sources: &'a Sources,
     pub random: Random,
-    pub desk: Desk<'a>,
+    pub working_set: WorkingSet<'a>,
     pub folder: String,
-    pub dialect: &'a Dialect,
+    pub naming: &'a NamingStyle,
     /// Scale of output sizes, so that a corpus meets both its size and its number of records.
     pub scale: f64,
     /// Maximum size of one output.
@@ -45,9 +45,9 @@ impl<'a> Workshop<'a> {
         Workshop {
             sources,
             random: Random::new(seed),
-            desk: Desk::new(&project.dialect, &project.folder, scale),
+            working_set: WorkingSet::new(&project.naming, &project.folder, scale),
             folder: project.folder.clone(),
-            dialect: &project.dialect,
+            naming: &project.naming,
             scale,
             limit: usize::MAX,
             output: Output::default(),
@@ -59,7 +59,7 @@ impl<'a> Workshop<'a> {
     }
 
     fn printer(&mut self) -> Printer<'_> {
-        let place = Place { dialect: self.dialect, file: self.random.next() };
+        let place = Place { naming: self.naming, file: self.random.next() };
         Printer { sources: self.sources, random: &mut self.random, place, folder: &self.folder }
     }
 
@@ -102,9 +102,9 @@ impl<'a> Workshop<'a> {
         // Few commands of a healthy project fail, and agents pipe most failures into `tail`.
         call.failed = output.exit_code != 0 && self.random.chance(250);
         if call.failed {
-            let told = format!("Exit code {}\n{}", output.exit_code, output.printed);
-            call.content.text(&told);
-            call.result.raw("\"Error: ").inside(&told).raw("\"");
+            let message = format!("Exit code {}\n{}", output.exit_code, output.printed);
+            call.content.text(&message);
+            call.result.raw("\"Error: ").inside(&message).raw("\"");
         } else {
             call.content.text(&output.printed);
             let printed = call.content.0.as_slice();
@@ -122,15 +122,15 @@ impl<'a> Workshop<'a> {
             let mut path = format!("{}/", self.folder);
             self.sources.words.path(&mut path, self.random.next());
             call.input.raw("{\"file_path\":").text(&path).raw("}");
-            let told = format!(
+            let message = format!(
                 "File does not exist. Note: your current working directory is {}.",
                 self.folder
             );
-            return call.fail(&told);
+            return call.fail(&message);
         }
         let bytes = self.size(1_200, 24_000).min(240_000);
-        let index = self.desk.choose(self.sources, &mut self.random);
-        let file = self.desk.file(index);
+        let index = self.working_set.choose(self.sources, &mut self.random);
+        let file = self.working_set.file(index);
         let (text, first) = file.slice(&mut self.random, bytes);
         let lines = text.split('\n').count();
         call.input.raw("{\"file_path\":").text(&file.path);
@@ -172,19 +172,20 @@ impl<'a> Workshop<'a> {
         call.tool = "Edit";
         let index = if large {
             let bytes = self.random.between(90_000, 900_000);
-            self.desk.choose_large(self.sources, &mut self.random, bytes)
+            self.working_set.choose_large(self.sources, &mut self.random, bytes)
         } else {
-            self.desk.choose_small(self.sources, &mut self.random)
+            self.working_set.choose_small(self.sources, &mut self.random)
         };
-        let file = self.desk.file(index);
+        let file = self.working_set.file(index);
         let change = file.change(self.sources, &mut self.random);
         call.input.raw("{\"replace_all\":false,\"file_path\":").text(&file.path);
         call.input.raw(",\"old_string\":").text(&change.before);
         call.input.raw(",\"new_string\":").text(&change.after).raw("}");
         if !large && self.random.chance(30) {
-            let told = format!("String to replace not found in file.\nString: {}", change.before);
-            call.content.raw("\"<tool_use_error>").inside(&told).raw("</tool_use_error>\"");
-            call.result.raw("\"Error: ").inside(&told).raw("\"");
+            let message =
+                format!("String to replace not found in file.\nString: {}", change.before);
+            call.content.raw("\"<tool_use_error>").inside(&message).raw("</tool_use_error>\"");
+            call.result.raw("\"Error: ").inside(&message).raw("\"");
             call.failed = true;
             return;
         }
@@ -198,18 +199,18 @@ impl<'a> Workshop<'a> {
         call.result.raw(",\"originalFile\":").text(&file.content).raw(",\"structuredPatch\":[");
         patch(&mut call.result, &change);
         call.result.raw("],\"userModified\":false,\"replaceAll\":false}");
-        self.desk.apply(index, &change);
+        self.working_set.apply(index, &change);
     }
 
     fn write(&mut self, call: &mut Call) {
         call.tool = "Write";
         let bits = self.random.next();
         let bytes = self.size(400, 14_000);
-        let place = Place { dialect: self.dialect, file: bits };
+        let place = Place { naming: self.naming, file: bits };
         let mut content = String::new();
         self.sources.code(&mut content, &mut self.random, place, bytes);
-        let index = self.desk.put(self.sources, bits, content);
-        let file = self.desk.file(index);
+        let index = self.working_set.put(self.sources, bits, content);
+        let file = self.working_set.file(index);
         call.input.raw("{\"file_path\":").text(&file.path).raw(",\"content\":");
         call.input.text(&file.content).raw("}");
         call.content
@@ -317,9 +318,9 @@ impl<'a> Workshop<'a> {
 }
 
 impl Call {
-    pub fn fail(&mut self, told: &str) {
-        self.content.text(told);
-        self.result.raw("\"Error: ").inside(told).raw("\"");
+    pub fn fail(&mut self, message: &str) {
+        self.content.text(message);
+        self.result.raw("\"Error: ").inside(message).raw("\"");
         self.failed = true;
     }
 

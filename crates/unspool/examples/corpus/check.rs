@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 #[derive(Deserialize)]
-struct Shown {
+struct ShowOutput {
     records: Records,
     warnings: Vec<IgnoredAny>,
     turns: Vec<Turn>,
@@ -40,10 +40,10 @@ pub fn check(folder: &Path, unspool: Option<&Path>) -> Result<()> {
             .arg("--json")
             .output()
             .with_context(|| format!("cannot run {}", unspool.display()))?;
-        let told = String::from_utf8_lossy(&shown.stderr);
-        ensure!(shown.status.success(), "unspool cannot show {}: {told}", log.display());
-        ensure!(told.is_empty(), "unspool warns about {}: {told}", log.display());
-        let shown: Shown = serde_json::from_slice(&shown.stdout)
+        let stderr = String::from_utf8_lossy(&shown.stderr);
+        ensure!(shown.status.success(), "unspool cannot show {}: {stderr}", log.display());
+        ensure!(stderr.is_empty(), "unspool warns about {}: {stderr}", log.display());
+        let shown: ShowOutput = serde_json::from_slice(&shown.stdout)
             .with_context(|| format!("unspool wrote no valid document for {}", log.display()))?;
         ensure!(
             shown.records.unreadable == 0 && shown.warnings.is_empty(),

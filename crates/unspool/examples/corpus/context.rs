@@ -182,7 +182,7 @@ impl Session<'_> {
     }
 
     /// Writes a system record in the tree; `fields` starts with the subtype.
-    pub fn tell(&mut self, fields: &str) -> Result<()> {
+    pub fn write_system(&mut self, fields: &str) -> Result<()> {
         let uuid = self.workshop.random.uuid();
         let time = self.now();
         let parent = self.journal.parent;

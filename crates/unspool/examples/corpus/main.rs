@@ -16,7 +16,6 @@ mod append;
 mod calls;
 mod check;
 mod context;
-mod desk;
 mod inspect;
 mod journal;
 mod json;
@@ -28,6 +27,7 @@ mod results;
 mod session;
 mod sources;
 mod words;
+mod working_set;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -39,7 +39,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use clap::Parser;
 
 use plan::Plan;
-use session::{Session, Told};
+use session::{Session, SessionSummary};
 use sources::Sources;
 
 /// Records per megabyte, as measured in the logs behind the default size.
@@ -127,12 +127,12 @@ fn generate(arguments: &Arguments, out: &Path) -> Result<()> {
         fs::create_dir_all(&folder)
             .with_context(|| format!("cannot create the folder {}", folder.display()))?;
     }
-    let told = write_all(&sources, &plan, &projects)?;
+    let summaries = write_all(&sources, &plan, &projects)?;
     let took = started.elapsed().as_secs_f64();
 
-    write_queries(&sources, &told, &out.join("queries.tsv"))?;
-    let written: u64 = told.iter().map(|one| one.bytes).sum();
-    let records: u64 = told.iter().map(|one| one.records).sum();
+    write_queries(&sources, &summaries, &out.join("queries.tsv"))?;
+    let written: u64 = summaries.iter().map(|one| one.bytes).sum();
+    let records: u64 = summaries.iter().map(|one| one.records).sum();
     let summary = serde_json::json!({
         "megabytes": arguments.megabytes,
         "seed": arguments.seed,
@@ -152,12 +152,12 @@ fn generate(arguments: &Arguments, out: &Path) -> Result<()> {
 }
 
 /// Sessions do not depend on each other, so their order and the number of threads do not matter.
-fn write_all(sources: &Sources, plan: &Plan, projects: &Path) -> Result<Vec<Told>> {
+fn write_all(sources: &Sources, plan: &Plan, projects: &Path) -> Result<Vec<SessionSummary>> {
     let mut order: Vec<usize> = (0..plan.sessions.len()).collect();
     // Largest first, so that no thread ends with a long session alone.
     order.sort_by_key(|&index| std::cmp::Reverse(plan.sessions[index].bytes));
     let next = AtomicUsize::new(0);
-    let work = || -> Result<Vec<(usize, Told)>> {
+    let work = || -> Result<Vec<(usize, SessionSummary)>> {
         let mut done = Vec::new();
         while let Some(&index) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
             let planned = &plan.sessions[index];
@@ -169,7 +169,7 @@ fn write_all(sources: &Sources, plan: &Plan, projects: &Path) -> Result<Vec<Told
         Ok(done)
     };
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(8);
-    let mut told = std::thread::scope(|scope| -> Result<Vec<(usize, Told)>> {
+    let mut summaries = std::thread::scope(|scope| -> Result<Vec<(usize, SessionSummary)>> {
         let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
         let mut all = Vec::new();
         for worker in workers {
@@ -177,21 +177,21 @@ fn write_all(sources: &Sources, plan: &Plan, projects: &Path) -> Result<Vec<Told
         }
         Ok(all)
     })?;
-    told.sort_by_key(|(index, _)| *index);
-    Ok(told.into_iter().map(|(_, one)| one).collect())
+    summaries.sort_by_key(|(index, _)| *index);
+    Ok(summaries.into_iter().map(|(_, one)| one).collect())
 }
 
 /// Writes searches with their expected hits: a rare word occurs in one session only.
-fn write_queries(sources: &Sources, told: &[Told], path: &Path) -> Result<()> {
+fn write_queries(sources: &Sources, summaries: &[SessionSummary], path: &Path) -> Result<()> {
     let mut lines = String::new();
-    let step = told.len().div_ceil(60).max(1);
-    for one in told.iter().step_by(step) {
+    let step = summaries.len().div_ceil(60).max(1);
+    for one in summaries.iter().step_by(step) {
         lines.push_str(&format!("rare\t{}\t{}\n", one.needle, one.session));
     }
     for word in sources.words.common().step_by(5).take(60) {
         lines.push_str(&format!("common\t{word}\t\n"));
     }
-    for one in told.iter().skip(step / 2).step_by(step) {
+    for one in summaries.iter().skip(step / 2).step_by(step) {
         // Words are ASCII, so every byte offset is a character boundary.
         let middle = one.needle.len() / 2;
         let fragment = &one.needle[middle - 3..(middle + 4).min(one.needle.len())];

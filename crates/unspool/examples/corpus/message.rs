@@ -117,7 +117,7 @@ impl Session<'_> {
         if words > 120 {
             sources.words.prose(&mut text, random, words / 3);
             text.push_str("\n\n```rust\n");
-            let place = Place { dialect: self.workshop.dialect, file: random.next() };
+            let place = Place { naming: self.workshop.naming, file: random.next() };
             sources.code(&mut text, random, place, words * 3);
             text.push_str("```\n\n");
             for _ in 0..random.between(2, 6) {

@@ -52,7 +52,7 @@ impl Printer<'_> {
     fn path(&mut self, out: &mut String) {
         // A third of the paths are the project's shared files.
         let bits = if self.random.chance(300) {
-            self.place.dialect.bits ^ self.random.below(60) as u64
+            self.place.naming.bits ^ self.random.below(60) as u64
         } else {
             self.random.next()
         };
@@ -294,7 +294,7 @@ impl Printer<'_> {
         let _ = write!(output.command, "cd {} && sed -n '{first},{}p' ", self.folder, first + 200);
         self.path(&mut output.command);
         output.purpose.push_str("Read a part of the file");
-        let file = Place { dialect: self.place.dialect, file: self.random.next() };
+        let file = Place { naming: self.place.naming, file: self.random.next() };
         self.sources.code(&mut output.printed, self.random, file, bytes);
     }
 }

@@ -1,7 +1,7 @@
 //! The plan of a corpus: the number of sessions, and the size, project and time of each.
 
 use crate::random::{Random, mix};
-use crate::sources::{Dialect, Sources};
+use crate::sources::{NamingStyle, Sources};
 use crate::words::Spelling;
 
 /// 2026-07-01T08:00:00Z.
@@ -19,7 +19,7 @@ const BYTES_AROUND_TEXT: f64 = 930.0;
 const BYTES_OF_TEXT: f64 = 3_100.0;
 
 pub struct Project {
-    pub dialect: Dialect,
+    pub naming: NamingStyle,
     pub folder: String,
     /// The name of its folder in Claude Code's `projects`.
     pub slug: String,
@@ -96,7 +96,7 @@ impl Project {
             1 => format!("feature/{name}"),
             _ => "develop".to_owned(),
         };
-        Project { dialect: sources.dialect(bits), slug: slug.collect(), folder, branch }
+        Project { naming: sources.naming(bits), slug: slug.collect(), folder, branch }
     }
 }
 

@@ -76,7 +76,7 @@ impl Session<'_> {
     }
 
     /// Writes a retry after an overload error.
-    pub fn tell_overload(&mut self) -> Result<()> {
+    pub fn write_overload(&mut self) -> Result<()> {
         let wait = self.workshop.random.between(500, 9_000);
         let fields = format!(
             "\"subtype\":\"api_error\",\"level\":\"error\",\"error\":{{\"message\":\"529 \
@@ -84,7 +84,7 @@ impl Session<'_> {
              \"connection\":null,\"isNetworkDown\":false}},\"retryInMs\":{wait},\
              \"retryAttempt\":1,\"maxRetries\":10,\"source\":\"request_retry\""
         );
-        self.tell(&fields)?;
+        self.write_system(&fields)?;
         self.pass(wait as i64);
         Ok(())
     }

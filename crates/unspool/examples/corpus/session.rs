@@ -58,7 +58,7 @@ pub struct Session<'a> {
 }
 
 /// Summary of a written session.
-pub struct Told {
+pub struct SessionSummary {
     pub session: String,
     pub needle: String,
     pub bytes: u64,
@@ -138,7 +138,7 @@ impl<'a> Session<'a> {
         self.workshop.limit = (self.room() / 3) as usize;
     }
 
-    pub fn run(mut self) -> Result<Told> {
+    pub fn run(mut self) -> Result<SessionSummary> {
         self.balance();
         let is_small = self.planned.bytes < 24_000;
         if !is_small && self.is_interactive {
@@ -154,14 +154,14 @@ impl<'a> Session<'a> {
             let fields = self.usage.fields(self.planned.starts, took);
             self.note("cost-state", &fields)?;
         }
-        let told = Told {
+        let summary = SessionSummary {
             session: String::from_utf8_lossy(&self.id).into_owned(),
             needle: self.needle,
             bytes: self.aside.0 + self.journal.size(),
             records: self.aside.1 + self.journal.records,
         };
         self.journal.finish().context("cannot write a session")?;
-        Ok(told)
+        Ok(summary)
     }
 
     fn turn(&mut self, is_small: bool) -> Result<()> {
@@ -201,7 +201,7 @@ impl<'a> Session<'a> {
 
     fn end_turn(&mut self, started: i64) -> Result<()> {
         if self.has_hooks {
-            self.tell(
+            self.write_system(
                 "\"subtype\":\"stop_hook_summary\",\"hookCount\":1,\"hookInfos\":[{\"command\":\
                  \"/home/dev/.claude/hooks/record.py\",\"durationMs\":33}],\"hookErrors\":[],\
                  \"hookAdditionalContext\":[],\"preventedContinuation\":false,\"stopReason\":\"\",\
@@ -214,7 +214,7 @@ impl<'a> Session<'a> {
                 self.clock - started,
                 self.journal.records
             );
-            self.tell(&fields)?;
+            self.write_system(&fields)?;
         }
         Ok(())
     }
@@ -262,7 +262,7 @@ impl<'a> Session<'a> {
             text.push_str(" first.");
         } else if random.chance(200) {
             text.push_str("\n\n```\n");
-            let place = Place { dialect: self.workshop.dialect, file: random.next() };
+            let place = Place { naming: self.workshop.naming, file: random.next() };
             let bytes = random.skewed(300, 12_000).min(limit);
             sources.code(&mut text, random, place, bytes);
             text.push_str("```");
@@ -280,7 +280,7 @@ impl<'a> Session<'a> {
             blocks.push(self.text(10, 160, None));
         }
         if self.workshop.random.chance(3) {
-            self.tell_overload()?;
+            self.write_overload()?;
         }
         let in_agent = self.journal.agent.is_some();
         if !in_agent && self.workshop.random.chance(3) {

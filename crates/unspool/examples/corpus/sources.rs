@@ -49,7 +49,7 @@ struct Name {
 }
 
 /// A project's replacements for names.
-pub struct Dialect {
+pub struct NamingStyle {
     pub bits: u64,
     text: String,
     /// For each name the range of its replacement in `text`; empty if each file has its own.
@@ -59,12 +59,12 @@ pub struct Dialect {
 /// The project and file whose names a text uses.
 #[derive(Clone, Copy)]
 pub struct Place<'a> {
-    pub dialect: &'a Dialect,
+    pub naming: &'a NamingStyle,
     pub file: u64,
 }
 
 /// Words that are never renamed.
-const KEPT: &str = "as async await bool break const continue crate dyn else enum Err extern false \
+const KEYWORDS: &str = "as async await bool break const continue crate dyn else enum Err extern false \
     fn for from if impl in into let loop match mod move mut None Ok Option pub ref Result return \
     self Self Some static str String struct super trait true type u8 u16 u32 u64 usize i32 i64 \
     unsafe use where while Vec vec Box iter map push len new assert_eq assert format println std \
@@ -97,11 +97,12 @@ impl Sources {
             names: Vec::new(),
             words,
         };
-        let kept: BTreeSet<&[u8]> = KEPT.split_ascii_whitespace().map(str::as_bytes).collect();
-        let mut known = BTreeMap::new();
+        let keywords: BTreeSet<&[u8]> =
+            KEYWORDS.split_ascii_whitespace().map(str::as_bytes).collect();
+        let mut names = BTreeMap::new();
         let mut start = 0;
         for line in text.split_inclusive('\n') {
-            sources.cut(line.trim_end(), start, &kept, &mut known);
+            sources.cut(line.trim_end(), start, &keywords, &mut names);
             start += line.len();
         }
         sources.text = text;
@@ -112,8 +113,8 @@ impl Sources {
         &mut self,
         line: &'a str,
         start: usize,
-        kept: &BTreeSet<&[u8]>,
-        known: &mut BTreeMap<&'a [u8], u32>,
+        keywords: &BTreeSet<&[u8]>,
+        names: &mut BTreeMap<&'a [u8], u32>,
     ) {
         let first = self.pieces.len() as u32;
         let bytes = line.as_bytes();
@@ -129,8 +130,8 @@ impl Sources {
             let text = (start + from) as u32..(start + at) as u32;
             let kind = match inside.then(|| shape_of(piece)) {
                 Some(Shape::Number) => Kind::Number,
-                Some(Shape::Name(spelling)) if !kept.contains(piece) => {
-                    Kind::Name(*known.entry(piece).or_insert_with(|| {
+                Some(Shape::Name(spelling)) if !keywords.contains(piece) => {
+                    Kind::Name(*names.entry(piece).or_insert_with(|| {
                         let (text, bits) = (text.clone(), digest(piece));
                         self.names.push(Name { text, bits, spelling });
                         self.names.len() as u32 - 1
@@ -156,23 +157,23 @@ impl Sources {
     }
 
     /// Decides which names a project keeps, which it replaces, and which each file replaces.
-    pub fn dialect(&self, bits: u64) -> Dialect {
-        let mut dialect = Dialect { bits, text: String::new(), spans: Vec::new() };
+    pub fn naming(&self, bits: u64) -> NamingStyle {
+        let mut naming = NamingStyle { bits, text: String::new(), spans: Vec::new() };
         for name in &self.names {
-            let start = dialect.text.len() as u32;
+            let start = naming.text.len() as u32;
             match mix(name.bits ^ bits) & 127 {
                 0..44 => {
-                    let kept = &self.text[name.text.start as usize..name.text.end as usize];
-                    dialect.text.push_str(kept);
+                    let keywords = &self.text[name.text.start as usize..name.text.end as usize];
+                    naming.text.push_str(keywords);
                 }
                 44..90 => {
-                    self.words.name(&mut dialect.text, mix(name.bits ^ bits ^ 1), name.spelling);
+                    self.words.name(&mut naming.text, mix(name.bits ^ bits ^ 1), name.spelling);
                 }
                 _ => {}
             }
-            dialect.spans.push(start..dialect.text.len() as u32);
+            naming.spans.push(start..naming.text.len() as u32);
         }
-        dialect
+        naming
     }
 
     /// About `bytes` bytes of code, in runs of lines that are adjacent in the repository.
@@ -226,12 +227,12 @@ impl Sources {
                 Kind::Plain => out.push_str(text),
                 Kind::Number => random.digits(out, text.len()),
                 Kind::Name(index) => {
-                    let span = &place.dialect.spans[index as usize];
+                    let span = &place.naming.spans[index as usize];
                     if span.is_empty() {
                         let name = &self.names[index as usize];
                         self.words.name(out, mix(name.bits ^ place.file), name.spelling);
                     } else {
-                        out.push_str(&place.dialect.text[span.start as usize..span.end as usize]);
+                        out.push_str(&place.naming.text[span.start as usize..span.end as usize]);
                     }
                 }
             }

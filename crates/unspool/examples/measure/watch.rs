@@ -18,8 +18,8 @@ use crate::sample::Sample;
 
 /// Linux reports process times in hundredths of a second, whatever the kernel's tick rate.
 const TICK: Duration = Duration::from_millis(10);
-const SOON: Duration = Duration::from_micros(500);
-const LATER: Duration = Duration::from_millis(4);
+const FAST_POLL: Duration = Duration::from_micros(500);
+const SLOW_POLL: Duration = Duration::from_millis(4);
 
 pub fn run(command: &[String], first_output: bool) -> Result<Sample> {
     let [program, arguments @ ..] = command else { return Err(anyhow!("there is no command")) };
@@ -34,12 +34,12 @@ pub fn run(command: &[String], first_output: bool) -> Result<Sample> {
         .with_context(|| format!("cannot run {program}"))?;
     let (process, output, errors) = (child.id(), child.stdout.take(), child.stderr.take());
     let done = AtomicBool::new(false);
-    let (status, wall, memory, told) = thread::scope(|scope| {
+    let (status, wall, memory, stderr) = thread::scope(|scope| {
         let watcher = scope.spawn(|| watch(process, &done));
         let teller = scope.spawn(|| {
-            let mut told = String::new();
-            errors.map(|mut errors| errors.read_to_string(&mut told));
-            told
+            let mut stderr = String::new();
+            errors.map(|mut errors| errors.read_to_string(&mut stderr));
+            stderr
         });
         let first = scope.spawn(|| first_byte(output, start));
         let status = child.wait();
@@ -50,7 +50,7 @@ pub fn run(command: &[String], first_output: bool) -> Result<Sample> {
         (status, first.unwrap_or(wall), memory, teller.join().unwrap_or_default())
     });
     let status = status.with_context(|| format!("cannot wait for {program}"))?;
-    ensure!(status.success(), "{} failed ({status}):\n{told}", command.join(" "));
+    ensure!(status.success(), "{} failed ({status}):\n{stderr}", command.join(" "));
     Ok(Sample { wall, processors: used_by_children().saturating_sub(used), memory })
 }
 
@@ -69,7 +69,7 @@ fn watch(process: u32, done: &AtomicBool) -> u64 {
     while !done.load(Ordering::Relaxed) {
         peak = peak.max(memory_of(process, 0));
         // Sample short commands often; do not disturb long ones.
-        thread::sleep(if started.elapsed() < LATER * 12 { SOON } else { LATER });
+        thread::sleep(if started.elapsed() < SLOW_POLL * 12 { FAST_POLL } else { SLOW_POLL });
     }
     peak
 }

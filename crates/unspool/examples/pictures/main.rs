@@ -23,11 +23,11 @@ use pty::Pty;
 /// Longer than any step takes, even on a slow machine.
 const DEADLINE: Duration = Duration::from_secs(60);
 /// Code is highlighted after the text appears: a screen is complete after this long without output.
-const QUIET: Duration = Duration::from_millis(500);
+const QUIET_PERIOD: Duration = Duration::from_millis(500);
 
-const WIDE: (u16, u16) = (140, 38);
-const USUAL: (u16, u16) = (110, 38);
-const LOW: (u16, u16) = (110, 12);
+const WIDE_SIZE: (u16, u16) = (140, 38);
+const DEFAULT_SIZE: (u16, u16) = (110, 38);
+const SHORT_SIZE: (u16, u16) = (110, 12);
 
 fn main() {
     let mut arguments = std::env::args_os().skip(1).map(PathBuf::from);
@@ -38,13 +38,13 @@ fn main() {
     let studio = Studio::new(program, folder.path(), into);
 
     for (theme, shade) in [("mocha", "dark"), ("latte", "light")] {
-        let mut list = studio.open(WIDE, theme, &[]);
+        let mut list = studio.open(WIDE_SIZE, theme, &[]);
         list.until(&["9 sessions", "enter open"]);
         list.press_until("j", "unit helpers");
         studio.take(&mut list, &format!("terminal-list-{shade}"));
     }
 
-    let mut session = studio.open(USUAL, "mocha", &[]);
+    let mut session = studio.open(DEFAULT_SIZE, "mocha", &[]);
     session.until(&["9 sessions"]);
     studio.choose(&mut session, "The forecast cache keeps missing");
     session.press("\r");
@@ -58,7 +58,7 @@ fn main() {
     studio.take(&mut session, "terminal-session-dark");
     drop(session);
 
-    let mut agents = studio.open(USUAL, "mocha", &[]);
+    let mut agents = studio.open(DEFAULT_SIZE, "mocha", &[]);
     agents.until(&["9 sessions"]);
     studio.choose(&mut agents, "weather app from two angles");
     agents.press("\r");
@@ -69,7 +69,7 @@ fn main() {
     studio.take(&mut agents, "terminal-agents-dark");
     drop(agents);
 
-    let mut search = studio.open(LOW, "mocha", &[]);
+    let mut search = studio.open(SHORT_SIZE, "mocha", &[]);
     search.until(&["9 sessions"]);
     // Search one session only: hits of equal rank depend on the order in which sessions were read.
     search.press("scelsius\r");
@@ -77,7 +77,7 @@ fn main() {
     studio.take(&mut search, "terminal-search-dark");
     drop(search);
 
-    let mut replay = studio.open(USUAL, "mocha", &["replay", "466998a9"]);
+    let mut replay = studio.open(DEFAULT_SIZE, "mocha", &["replay", "466998a9"]);
     replay.until(&["turn 1 of 2"]);
     replay.press(" ");
     replay.press_until(".", "Summary so far");
@@ -191,7 +191,7 @@ impl Terminal {
     fn settle(&mut self) {
         let begun = Instant::now();
         while begun.elapsed() < DEADLINE {
-            match self.0.take(QUIET) {
+            match self.0.take(QUIET_PERIOD) {
                 Ok(()) => {}
                 Err(RecvTimeoutError::Timeout) => return,
                 Err(RecvTimeoutError::Disconnected) => panic!("it has ended:\n{}", self.text()),

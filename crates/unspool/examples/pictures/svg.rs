@@ -21,7 +21,7 @@ type Rgb = (u8, u8, u8);
 
 /// The style of a cell.
 #[derive(Clone, PartialEq)]
-struct Look {
+struct CellStyle {
     fore: Rgb,
     back: Rgb,
     bold: bool,
@@ -35,7 +35,7 @@ struct Run {
     column: u16,
     width: u16,
     text: String,
-    look: Look,
+    cell_style: CellStyle,
 }
 
 pub fn picture(screen: &Screen) -> String {
@@ -78,14 +78,16 @@ pub fn picture(screen: &Screen) -> String {
 }
 
 fn line(out: &mut String, cells: &[&Cell], top: f32, ground: Rgb) {
-    let looks: Vec<Look> = cells.iter().map(|cell| look(cell, ground)).collect();
+    let cell_styles: Vec<CellStyle> = cells.iter().map(|cell| cell_style(cell, ground)).collect();
     let mut from = 0;
-    for backs in looks.chunk_by(|one, other| one.back == other.back) {
-        if let Some(Look { back, .. }) = backs.first().filter(|look| look.back != ground) {
+    for backs in cell_styles.chunk_by(|one, other| one.back == other.back) {
+        if let Some(CellStyle { back, .. }) =
+            backs.first().filter(|cell_style| cell_style.back != ground)
+        {
             // Backgrounds that span the row extend to the window's edges.
             let end = from + backs.len();
-            let whole = looks.first().is_some_and(|first| first.back == *back);
-            let right = if whole && end == looks.len() { MARGIN - 1.0 } else { 0.0 };
+            let whole = cell_styles.first().is_some_and(|first| first.back == *back);
+            let right = if whole && end == cell_styles.len() { MARGIN - 1.0 } else { 0.0 };
             let left = if from == 0 { 1.0 - MARGIN } else { from as f32 * CELL };
             let right = right + end as f32 * CELL;
             let (x, width) = (left, right - left);
@@ -100,27 +102,27 @@ fn line(out: &mut String, cells: &[&Cell], top: f32, ground: Rgb) {
         }
         from += backs.len();
     }
-    for run in runs(cells, &looks) {
+    for run in runs(cells, &cell_styles) {
         draw(out, &run, top);
     }
 }
 
 /// Groups adjacent cells of one style. A character that not every font has is a run of its own, so
 /// that a fallback font's width does not shift its neighbours.
-fn runs(cells: &[&Cell], looks: &[Look]) -> Vec<Run> {
+fn runs(cells: &[&Cell], cell_styles: &[CellStyle]) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
-    for ((column, cell), look) in (0_u16..).zip(cells).zip(looks) {
+    for ((column, cell), cell_style) in (0_u16..).zip(cells).zip(cell_styles) {
         let text = cell.contents();
-        if cell.is_wide_continuation() || (text.trim().is_empty() && !look.underline) {
+        if cell.is_wide_continuation() || (text.trim().is_empty() && !cell_style.underline) {
             continue;
         }
         let text = if text.is_empty() { " " } else { text };
         let width = if cell.is_wide() { 2 } else { 1 };
         let joins = |run: &&mut Run| {
             let near = run.column + run.width;
-            run.look == *look
+            run.cell_style == *cell_style
                 && if text.is_ascii() && run.text.is_ascii() {
-                    near == column || near + 1 == column && !look.underline
+                    near == column || near + 1 == column && !cell_style.underline
                 } else {
                     near == column && is_stroke(text) && run.text.ends_with(text)
                 }
@@ -134,7 +136,12 @@ fn runs(cells: &[&Cell], looks: &[Look]) -> Vec<Run> {
                 run.text.push_str(text);
                 run.width += width;
             }
-            None => runs.push(Run { column, width, text: text.to_owned(), look: look.clone() }),
+            None => runs.push(Run {
+                column,
+                width,
+                text: text.to_owned(),
+                cell_style: cell_style.clone(),
+            }),
         }
     }
     runs
@@ -146,10 +153,10 @@ fn is_stroke(text: &str) -> bool {
 }
 
 fn draw(out: &mut String, run: &Run, top: f32) {
-    let Run { column, width, text, look } = run;
+    let Run { column, width, text, cell_style } = run;
     let (x, width) = (f32::from(*column) * CELL, f32::from(*width) * CELL);
-    let fill = hex(look.fore);
-    let opacity = if look.dim { " fill-opacity=\".6\"" } else { "" };
+    let fill = hex(cell_style.fore);
+    let opacity = if cell_style.dim { " fill-opacity=\".6\"" } else { "" };
     let (middle, centre) = (top + ROW / 2.0, x + CELL / 2.0);
     let mut stroke = |x: f32, y: f32, width: f32, height: f32| {
         put(
@@ -176,9 +183,9 @@ fn draw(out: &mut String, run: &Run, top: f32) {
     }
     let mut style = String::from(opacity);
     for (wanted, attribute) in [
-        (look.bold, " font-weight=\"bold\""),
-        (look.italic, " font-style=\"italic\""),
-        (look.underline, " text-decoration=\"underline\""),
+        (cell_style.bold, " font-weight=\"bold\""),
+        (cell_style.italic, " font-style=\"italic\""),
+        (cell_style.underline, " text-decoration=\"underline\""),
     ] {
         if wanted {
             style.push_str(attribute);
@@ -195,13 +202,13 @@ fn draw(out: &mut String, run: &Run, top: f32) {
     put(out, format_args!("<text {place} y=\"{y:.1}\" fill=\"{fill}\"{style}>{text}</text>"));
 }
 
-fn look(cell: &Cell, ground: Rgb) -> Look {
+fn cell_style(cell: &Cell, ground: Rgb) -> CellStyle {
     let plain = if is_dark(ground) { (0xcd, 0xd6, 0xf4) } else { (0x4c, 0x4f, 0x69) };
     let (mut fore, mut back) = (rgb(cell.fgcolor(), plain), rgb(cell.bgcolor(), ground));
     if cell.inverse() {
         (fore, back) = (back, fore);
     }
-    Look {
+    CellStyle {
         fore,
         back,
         bold: cell.bold(),

@@ -6,34 +6,34 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
 use unspool_core::lines::make_visible;
-use unspool_engine::attach::{AttachError, Captured, News, Patience, Server};
+use unspool_engine::attach::{AttachError, AttachEvent, CaptureResult, OpencodeServer, RetryLimit};
 use unspool_engine::lock::DataFolder;
 use unspool_engine::report::Progress;
-use unspool_engine::request::{Done, Request, Why};
+use unspool_engine::request::{ReadReason, Request, RequestOutcome};
 use unspool_engine::watch::Watch;
 use unspool_sources::discover::Environment;
 
-use super::sync::Telling;
-use crate::archive::{Archive, Writing};
+use super::sync::ReportFormat;
+use crate::archive::{Archive, Writer};
 use crate::config;
 
 /// A server that is unreachable for this long has ended.
-const GONE: Duration = Duration::from_secs(4);
+const GONE_AFTER: Duration = Duration::from_secs(4);
 /// How often to check whether the recorder lock is free.
-const LOOK: Duration = Duration::from_millis(200);
+const CHECK_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Events of the capture thread.
-enum Told {
+enum CaptureEvent {
     Attached,
-    Over(Result<Captured, AttachError>),
+    Ended(Result<CaptureResult, AttachError>),
 }
 
 /// Follows servers in the background, in addition to the watched folders.
-pub fn begin(folder: &DataFolder, servers: Vec<Server>) {
+pub fn begin(folder: &DataFolder, servers: Vec<OpencodeServer>) {
     for server in servers {
         let folder = folder.clone();
         thread::spawn(move || {
-            let ended = server.capture(&folder, Patience::Endless, |news| say(&server, &news));
+            let ended = server.capture(&folder, RetryLimit::Forever, |event| say(&server, &event));
             if let Err(error) = ended {
                 warn(&error.to_string());
             }
@@ -42,28 +42,30 @@ pub fn begin(folder: &DataFolder, servers: Vec<Server>) {
 }
 
 /// Follows a server until it ends.
-pub fn follow(archive: &Archive, server: Server, telling: Telling) -> Result<()> {
+pub fn follow(archive: &Archive, server: OpencodeServer, format: ReportFormat) -> Result<()> {
     let folder = archive.folder()?;
-    let told = capture(&folder, server.clone());
+    let capture_events = capture(&folder, server.clone());
     // Wait for the connection first: an unreachable address must not create an archive.
-    match told.recv() {
-        Ok(Told::Attached) => {}
-        Ok(Told::Over(ended)) => return Ok(ended.map(drop)?),
+    match capture_events.recv() {
+        Ok(CaptureEvent::Attached) => {}
+        Ok(CaptureEvent::Ended(ended)) => return Ok(ended.map(drop)?),
         Err(_) => return Err(lost()),
     }
-    let mut writing = archive.writing()?;
+    let mut writer = archive.writer()?;
     loop {
         // Another long-running recorder reads the capture as it grows.
-        if writing.mine()?.is_some() {
-            return record(&folder, &mut writing, &server, &told, telling);
+        if writer.own_recording()?.is_some() {
+            return record(&folder, &mut writer, &server, &capture_events, format);
         }
-        match told.recv_timeout(LOOK) {
-            Ok(Told::Attached) | Err(RecvTimeoutError::Timeout) => {}
-            Ok(Told::Over(ended)) => {
-                let Captured { events, paths } = ended?;
-                let request = Request::Take { paths, why: Why::Named };
-                if let Done::Taken(report) = writing.ask(request, &Progress::default())? {
-                    telling.line(&report)?;
+        match capture_events.recv_timeout(CHECK_INTERVAL) {
+            Ok(CaptureEvent::Attached) | Err(RecvTimeoutError::Timeout) => {}
+            Ok(CaptureEvent::Ended(ended)) => {
+                let CaptureResult { events, paths } = ended?;
+                let request = Request::ReadFiles { paths, reason: ReadReason::Named };
+                if let RequestOutcome::Synced(report) =
+                    writer.submit(request, &Progress::default())?
+                {
+                    format.line(&report)?;
                 }
                 gone(&server, events);
                 return Ok(());
@@ -76,31 +78,32 @@ pub fn follow(archive: &Archive, server: Server, telling: Telling) -> Result<()>
 /// Records the capture as a long-running recorder: others may follow and send requests.
 fn record(
     folder: &DataFolder,
-    writing: &mut Writing,
-    server: &Server,
-    told: &Receiver<Told>,
-    telling: Telling,
+    writer: &mut Writer,
+    server: &OpencodeServer,
+    capture_events: &Receiver<CaptureEvent>,
+    format: ReportFormat,
 ) -> Result<()> {
-    let Some((recording, known)) = writing.mine()? else { return Err(lost()) };
+    let Some((recording, file_states)) = writer.own_recording()? else { return Err(lost()) };
     let streams = folder.streams();
     std::fs::create_dir_all(&streams)?;
     let environment = Environment { spools: vec![streams], ..Environment::default() };
-    let mut watch = Watch::new(environment, std::mem::take(known), config::notice()?);
-    recording.open(watch.desk());
+    let mut watch =
+        Watch::new(environment, std::mem::take(file_states), config::change_detection()?);
+    recording.open(watch.request_queue());
     let mut over = None;
     loop {
-        let report = watch.take_until(&recording.recorder, Instant::now() + LOOK)?;
+        let report = watch.take_until(&recording.recorder, Instant::now() + CHECK_INTERVAL)?;
         if report.records > 0 {
-            telling.line(&report)?;
+            format.line(&report)?;
         }
         // After the end, one more pass reads the last events.
         if let Some(ended) = over.take() {
-            let Captured { events, .. } = ended?;
+            let CaptureResult { events, .. } = ended?;
             gone(server, events);
             return Ok(());
         }
-        for news in told.try_iter() {
-            if let Told::Over(ended) = news {
+        for event in capture_events.try_iter() {
+            if let CaptureEvent::Ended(ended) = event {
                 watch.hurry();
                 over = Some(ended);
             }
@@ -109,29 +112,29 @@ fn record(
 }
 
 /// Captures the server's events on a background thread.
-fn capture(folder: &DataFolder, server: Server) -> Receiver<Told> {
-    let (tell, told) = channel();
+fn capture(folder: &DataFolder, server: OpencodeServer) -> Receiver<CaptureEvent> {
+    let (sender, capture_events) = channel();
     let folder = folder.clone();
     thread::spawn(move || {
-        let attached = tell.clone();
-        let ended = server.capture(&folder, Patience::For(GONE), |news| {
-            say(&server, &news);
+        let attached = sender.clone();
+        let ended = server.capture(&folder, RetryLimit::For(GONE_AFTER), |event| {
+            say(&server, &event);
             // The receiver may have returned.
-            let _ = attached.send(Told::Attached);
+            let _ = attached.send(CaptureEvent::Attached);
         });
-        let _ = tell.send(Told::Over(ended));
+        let _ = sender.send(CaptureEvent::Ended(ended));
     });
-    told
+    capture_events
 }
 
-fn say(server: &Server, news: &News<'_>) {
-    match news {
-        News::Attached => warn(&format!("following {}", server.url())),
-        News::Lost(error) => warn(&format!("reconnecting: {error}")),
+fn say(server: &OpencodeServer, event: &AttachEvent<'_>) {
+    match event {
+        AttachEvent::Attached => warn(&format!("following {}", server.url())),
+        AttachEvent::Lost(error) => warn(&format!("reconnecting: {error}")),
     }
 }
 
-fn gone(server: &Server, events: u64) {
+fn gone(server: &OpencodeServer, events: u64) {
     warn(&format!("{} has ended; {events} events were recorded", server.url()));
 }
 

@@ -6,12 +6,12 @@ use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
 use serde::Serialize;
 use unspool_core::lines::make_visible;
-use unspool_engine::reread::{Reread, reread};
+use unspool_engine::reread::{RereadReport, reread};
 use unspool_store::blocking::block_on;
 use unspool_store::store::{Maintenance, Store};
 
 use crate::archive::Archive;
-use crate::progress::{Bar, size};
+use crate::progress::{ProgressBar, size};
 
 /// Maintain the archive's database
 #[derive(Args)]
@@ -65,14 +65,14 @@ impl Db {
             }
             Command::Rebuild { from_logs: true } => {
                 let recording = archive.record_alone()?;
-                let bar = Bar::start();
+                let bar = ProgressBar::start();
                 let outcome = reread(&recording.recorder, &bar.progress);
                 drop(bar);
-                let Reread { report, left } = outcome?;
-                super::sync::tell(&report, false)?;
-                if left > 0 {
+                let RereadReport { report, skipped } = outcome?;
+                super::sync::print_report(&report, false)?;
+                if skipped > 0 {
                     println!(
-                        "{left} sessions were left unchanged: their logs are missing or changed"
+                        "{skipped} sessions were left unchanged: their logs are missing or changed"
                     );
                 }
                 Ok(())

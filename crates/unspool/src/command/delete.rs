@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 use unspool_core::lines::make_visible;
 use unspool_engine::report::Progress;
-use unspool_engine::request::{Done, Request};
+use unspool_engine::request::{Request, RequestOutcome};
 
 use crate::archive::{Archive, find};
 
@@ -45,12 +45,15 @@ impl Delete {
             }
         }
         let request = Request::Delete { session: summary.session.id };
-        let done = archive.writing()?.ask(request, &Progress::default())?;
+        let done = archive.writer()?.submit(request, &Progress::default())?;
         match done {
-            Done::Deleted(more) if more > 1 => {
+            RequestOutcome::Deleted(more) if more > 1 => {
                 println!("deleted {} and {} sub-agents", make_visible(&what), more - 1);
             }
-            Done::Deleted(_) | Done::Written | Done::Taken(_) | Done::Agents(_) => {
+            RequestOutcome::Deleted(_)
+            | RequestOutcome::Written
+            | RequestOutcome::Synced(_)
+            | RequestOutcome::Agents(_) => {
                 println!("deleted {}", make_visible(&what));
             }
         }

@@ -8,7 +8,7 @@ use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
 use unspool_core::lines::make_visible;
-use unspool_engine::hooks::{self, Installed};
+use unspool_engine::hooks::{self, HookStatus};
 use unspool_sources::agents::{Agent, VersionAge};
 use unspool_sources::survey::{AgentSurvey, survey};
 use unspool_store::blocking::block_on;
@@ -39,7 +39,7 @@ struct AgentReport {
     #[serde(flatten)]
     surveyed: AgentSurvey,
     /// `null` for agents that have no hooks.
-    hooks: Option<Installed>,
+    hooks: Option<HookStatus>,
 }
 
 #[derive(Serialize)]
@@ -55,7 +55,7 @@ struct ArchiveReport {
 }
 
 /// Problems listed for one agent; the rest are counted.
-const WRITTEN_OUT: usize = 5;
+const MAX_PROBLEMS_SHOWN: usize = 5;
 
 impl Doctor {
     pub fn run(self, archive: &Archive) -> Result<()> {
@@ -148,21 +148,21 @@ fn write_agent(text: &mut String, agent: &AgentReport) {
         row(text, "", &unknown(found.agent, version));
     }
     match &agent.hooks {
-        Some(Installed::Yes { path }) => row(text, "hooks", &format!("installed in {path}")),
-        Some(Installed::Other { path, what }) => row(text, "hooks", &format!("{path}: {what}")),
-        Some(Installed::No) => row(
+        Some(HookStatus::Yes { path }) => row(text, "hooks", &format!("installed in {path}")),
+        Some(HookStatus::Other { path, what }) => row(text, "hooks", &format!("{path}: {what}")),
+        Some(HookStatus::No) => row(
             text,
             "hooks",
             &format!("not installed; `unspool hooks install --agent {}` shows how", found.agent),
         ),
         None => {}
     }
-    for problem in found.problems.iter().take(WRITTEN_OUT) {
+    for problem in found.problems.iter().take(MAX_PROBLEMS_SHOWN) {
         let line = if problem.line > 0 { format!(":{}", problem.line) } else { String::new() };
         let file = home_short(Path::new(&problem.file));
         row(text, "problem", &format!("{file}{line}: {}", problem.what));
     }
-    if let Some(more) = found.problems.len().checked_sub(WRITTEN_OUT + 1) {
+    if let Some(more) = found.problems.len().checked_sub(MAX_PROBLEMS_SHOWN + 1) {
         row(text, "", &format!("and {} more; --json has all of them", more + 1));
     }
     text.push('\n');
@@ -170,8 +170,8 @@ fn write_agent(text: &mut String, agent: &AgentReport) {
 
 /// Explains a version outside the tested range.
 fn unknown(agent: &str, version: &str) -> String {
-    let known = Agent::named(agent).and_then(|agent| Some((agent, agent.recorded?)));
-    match known {
+    let tested = Agent::named(agent).and_then(|agent| Some((agent, agent.recorded?)));
+    match tested {
         Some((agent, (oldest, newest))) => match agent.version_age(version) {
             VersionAge::Newer => format!(
                 "{version} is newer than what Unspool was tested with ({newest}); unknown records are kept and shown as data"

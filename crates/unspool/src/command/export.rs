@@ -50,9 +50,9 @@ pub struct Export {
 }
 
 fn projection() -> impl TypedValueParser<Value = &'static Projection> {
-    let known = ALL.iter().map(|one| PossibleValue::new(one.name).help(one.about));
-    let known = PossibleValuesParser::new(known);
-    known.try_map(|name| Projection::named(&name).ok_or("unknown format"))
+    let values = ALL.iter().map(|one| PossibleValue::new(one.name).help(one.about));
+    let values = PossibleValuesParser::new(values);
+    values.try_map(|name| Projection::named(&name).ok_or("unknown format"))
 }
 
 impl Export {
@@ -66,12 +66,12 @@ impl Export {
             bail!("there is nothing to export: the archive has no sessions");
         }
         if self.no_redact && !self.yes {
-            ask()?;
+            confirm()?;
         }
         let rules = if self.no_redact { None } else { Some(config::redaction()?) };
         let sdk = if self.sdk.as_deref() == Some("7") { Sdk::Seven } else { Sdk::Common };
         let prices = config::prices()?;
-        let mut writing = Writing {
+        let mut exporter = Exporter {
             store: &store,
             projection: self.to,
             options: Options { sdk, prices },
@@ -83,8 +83,8 @@ impl Export {
                 let name = self.to.name;
                 bail!("{name} is the lossless format: nothing of it is replaced");
             }
-            writing.all(&sessions, &mut io::sink())?;
-            return report::list(&writing.replaced);
+            exporter.all(&sessions, &mut io::sink())?;
+            return report::list(&exporter.replaced);
         }
         // Only JSON lines can be concatenated; other formats are one file per session. --all always
         // writes a folder, even if there is only one session today.
@@ -92,22 +92,22 @@ impl Export {
             matches!(self.to.method, WriteMethod::Stored) || sessions.len() == 1 && !self.all;
         match self.output {
             Some(path) if together && !path.is_dir() => {
-                writing.file(&path, &sessions)?;
-                eprintln!("unspool: {} in {}", counted(sessions.len()), path.display());
+                exporter.file(&path, &sessions)?;
+                eprintln!("unspool: {} in {}", count_phrase(sessions.len()), path.display());
             }
             Some(folder) => {
                 let context = || format!("cannot create the folder {}", folder.display());
                 fs::create_dir_all(&folder).with_context(context)?;
                 for stored in &sessions {
                     let (id, form) = (stored.summary.session.id, self.to.extension);
-                    writing
+                    exporter
                         .file(&folder.join(format!("{id}.{form}")), std::slice::from_ref(stored))?;
                 }
-                eprintln!("unspool: {} in {}", counted(sessions.len()), folder.display());
+                eprintln!("unspool: {} in {}", count_phrase(sessions.len()), folder.display());
             }
             None if together => {
                 let mut out = BufWriter::new(io::stdout().lock());
-                writing.all(&sessions, &mut out)?;
+                exporter.all(&sessions, &mut out)?;
                 out.flush()?;
             }
             None => bail!(
@@ -115,13 +115,13 @@ impl Export {
                 self.to.name
             ),
         }
-        report::warn(&writing.replaced);
+        report::warn(&exporter.replaced);
         Ok(())
     }
 }
 
 /// Confirms an export without redaction. Without a terminal, --yes is required.
-fn ask() -> Result<()> {
+fn confirm() -> Result<()> {
     if !io::stdin().is_terminal() {
         bail!("secrets would be written in plain text; say --yes to confirm");
     }
@@ -134,11 +134,11 @@ fn ask() -> Result<()> {
     }
 }
 
-fn counted(sessions: usize) -> String {
+fn count_phrase(sessions: usize) -> String {
     if sessions == 1 { "1 session".to_owned() } else { format!("{sessions} sessions") }
 }
 
-struct Writing<'a> {
+struct Exporter<'a> {
     store: &'a Sqlite,
     projection: &'static Projection,
     options: Options,
@@ -147,7 +147,7 @@ struct Writing<'a> {
     replaced: Vec<(SessionId, RedactionReport)>,
 }
 
-impl Writing<'_> {
+impl Exporter<'_> {
     fn all(&mut self, sessions: &[StoredSession], out: &mut dyn Write) -> Result<()> {
         for stored in sessions {
             let (projection, options) = (self.projection, &self.options);

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use clap::Args;
-use unspool_engine::spool::take_down;
+use unspool_engine::spool::append_payload;
 
 use crate::archive::Archive;
 
@@ -26,9 +26,9 @@ pub struct Hook {
 }
 
 /// The agent waits for us. Payloads arrive in one piece, so this guards against stalled input.
-const PATIENCE: Duration = Duration::from_millis(40);
+const READ_TIMEOUT: Duration = Duration::from_millis(40);
 /// Larger input is not a payload.
-const MOST: u64 = 64 * 1024 * 1024;
+const MAX_PAYLOAD_BYTES: u64 = 64 * 1024 * 1024;
 
 impl Hook {
     /// Ignores all errors, because the agent must not see them.
@@ -37,16 +37,16 @@ impl Hook {
         let (done, wait) = channel();
         thread::spawn(move || {
             let mut payload = String::new();
-            let read = std::io::stdin().lock().take(MOST).read_to_string(&mut payload);
+            let read = std::io::stdin().lock().take(MAX_PAYLOAD_BYTES).read_to_string(&mut payload);
             if read.is_ok() {
                 let agent = self.agent.or_else(|| agent_of(&payload)).unwrap_or_default();
                 let event = self.event.unwrap_or_default();
                 let now = format!("{:.3}", jiff::Timestamp::now());
-                let _ = take_down(&folder, &agent, &event, &payload, &now);
+                let _ = append_payload(&folder, &agent, &event, &payload, &now);
             }
             let _ = done.send(());
         });
-        let _ = wait.recv_timeout(PATIENCE);
+        let _ = wait.recv_timeout(READ_TIMEOUT);
     }
 }
 

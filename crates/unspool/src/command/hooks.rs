@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::{Args, Subcommand};
 use similar::TextDiff;
 use unspool_core::lines::make_visible;
-use unspool_engine::hooks::{Installed, Plan, plan_install, plan_remove, status};
+use unspool_engine::hooks::{HookStatus, HooksPlan, plan_install, plan_remove, status};
 
 use crate::archive::Archive;
 use crate::config;
@@ -84,12 +84,12 @@ impl Hooks {
                     return super::write_json(&all);
                 }
                 for (name, installed) in all {
-                    let said = match installed {
-                        Installed::Yes { path } => format!("installed in {path}"),
-                        Installed::No => "not installed".to_owned(),
-                        Installed::Other { path, what } => format!("{path}: {what}"),
+                    let line = match installed {
+                        HookStatus::Yes { path } => format!("installed in {path}"),
+                        HookStatus::No => "not installed".to_owned(),
+                        HookStatus::Other { path, what } => format!("{path}: {what}"),
                     };
-                    writeln!(io::stdout(), "{name:<12}{}", make_visible(&said))?;
+                    writeln!(io::stdout(), "{name:<12}{}", make_visible(&line))?;
                 }
                 Ok(())
             }
@@ -97,7 +97,7 @@ impl Hooks {
     }
 }
 
-fn carry_out(plan: &Plan, change: &Change, nothing: &str) -> Result<()> {
+fn carry_out(plan: &HooksPlan, change: &Change, nothing: &str) -> Result<()> {
     if plan.changes_nothing() {
         writeln!(io::stdout(), "nothing to do: {nothing}")?;
         return Ok(());
@@ -114,10 +114,10 @@ fn carry_out(plan: &Plan, change: &Change, nothing: &str) -> Result<()> {
         eprintln!("unspool: nothing was written; run it again with --yes to make this change");
         return Ok(());
     }
-    let kept = plan.carry_out()?;
+    let backup = plan.carry_out()?;
     writeln!(io::stdout(), "wrote {path}")?;
-    if let Some(kept) = kept {
-        writeln!(io::stdout(), "the previous settings are in {}", kept.display())?;
+    if let Some(backup) = backup {
+        writeln!(io::stdout(), "the previous settings are in {}", backup.display())?;
     }
     Ok(())
 }

@@ -5,16 +5,16 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use clap::Args;
-use unspool_engine::agents::Imported;
-use unspool_engine::attach::Server;
-use unspool_engine::report::Report;
-use unspool_engine::request::{Done, Request, Why};
+use unspool_engine::agents::AgentTableReport;
+use unspool_engine::attach::OpencodeServer;
+use unspool_engine::report::SyncReport;
+use unspool_engine::request::{ReadReason, Request, RequestOutcome};
 use unspool_sources::discover::find_files;
 use unspool_sources::read::rows;
 
-use super::sync::Telling;
+use super::sync::ReportFormat;
 use crate::archive::Archive;
-use crate::progress::Bar;
+use crate::progress::ProgressBar;
 
 /// Read these files or folders into the archive
 ///
@@ -47,8 +47,8 @@ pub struct Import {
 impl Import {
     pub fn run(self, archive: &Archive) -> Result<()> {
         if let Some(url) = &self.attach {
-            let telling = if self.json { Telling::Json } else { Telling::Words };
-            return super::attach::follow(archive, Server::at(url)?, telling);
+            let format = if self.json { ReportFormat::Json } else { ReportFormat::Text };
+            return super::attach::follow(archive, OpencodeServer::at(url)?, format);
         }
         let mut paths = Vec::new();
         let mut warnings = Vec::new();
@@ -71,32 +71,32 @@ impl Import {
             paths.extend(files);
             warnings.extend(skipped);
         }
-        let mut writing = archive.writing()?;
-        let why = if self.restore { Why::Restored } else { Why::Named };
-        let bar = Bar::start();
-        let mut report = Report::default();
-        let mut take = |request| -> Result<Option<Imported>> {
-            match writing.ask(request, &bar.progress)? {
-                Done::Taken(taken) => report.add(taken),
-                Done::Agents(agents) => return Ok(Some(agents)),
-                Done::Written | Done::Deleted(_) => {}
+        let mut writer = archive.writer()?;
+        let reason = if self.restore { ReadReason::Restore } else { ReadReason::Named };
+        let bar = ProgressBar::start();
+        let mut report = SyncReport::default();
+        let mut take = |request| -> Result<Option<AgentTableReport>> {
+            match writer.submit(request, &bar.progress)? {
+                RequestOutcome::Synced(taken) => report.add(taken),
+                RequestOutcome::Agents(agents) => return Ok(Some(agents)),
+                RequestOutcome::Written | RequestOutcome::Deleted(_) => {}
             }
             Ok(None)
         };
         if !paths.is_empty() {
-            take(Request::Take { paths, why })?;
+            take(Request::ReadFiles { paths, reason })?;
         }
         for _ in self.paths.iter().filter(|path| is_stdin(path)) {
             // The recorder may be another process, which cannot read our standard input.
-            let mut kept = archive.folder()?.text_to_hand_over()?;
-            io::copy(&mut io::stdin().lock(), &mut kept.file)?;
-            let (name, waits_in) = (STDIN.to_owned(), kept.path.clone());
-            take(Request::TakeText { name, waits_in, why })?;
+            let mut handover = archive.folder()?.create_handover_text()?;
+            io::copy(&mut io::stdin().lock(), &mut handover.file)?;
+            let (name, text_file) = (STDIN.to_owned(), handover.path.clone());
+            take(Request::ReadText { name, text_file, reason })?;
         }
         let agents = match &self.agents {
             Some(database) => {
                 let database = std::path::absolute(database)?;
-                take(Request::TakeAgents { database, why })?
+                take(Request::ReadAgents { database, reason })?
             }
             None => None,
         };
@@ -120,13 +120,13 @@ impl Import {
                 refused.what
             );
         }
-        let Some(mut agents) = agents else { return super::sync::tell(&report, self.json) };
+        let Some(mut agents) = agents else { return super::sync::print_report(&report, self.json) };
         agents.report.add(report);
         if self.json {
             return super::write_json(&agents);
         }
-        let Imported { agents: count, with_log, final_only, report } = agents;
-        super::sync::tell(&report, false)?;
+        let AgentTableReport { agents: count, with_log, final_only, report } = agents;
+        super::sync::print_report(&report, false)?;
         println!("{count} agents: {with_log} from their logs, {final_only} from prompt and result");
         Ok(())
     }

@@ -8,7 +8,7 @@ use unspool_core::document::SessionDocument;
 use unspool_core::lines::truncate;
 use unspool_core::present::{self, format};
 use unspool_core::price::Prices;
-use unspool_engine::asked::parse_time;
+use unspool_engine::params::parse_time;
 use unspool_store::blocking::block_on;
 use unspool_store::store::{SessionFilter, Store, StoredSession};
 
@@ -43,7 +43,7 @@ pub struct List {
 }
 
 /// The limit on a terminal.
-const SHOWN: u64 = 50;
+const DEFAULT_LIMIT: u64 = 50;
 
 impl List {
     pub fn run(self, archive: &Archive) -> Result<()> {
@@ -53,7 +53,7 @@ impl List {
             project: self.project,
             tag: self.tag,
             since: self.since.as_deref().map(parse_time).transpose()?,
-            limit: self.limit.or(truncate.then_some(SHOWN)),
+            limit: self.limit.or(truncate.then_some(DEFAULT_LIMIT)),
             ..SessionFilter::default()
         };
         let prices = config::prices()?;
@@ -86,7 +86,7 @@ impl List {
             table::write(&columns, &rows, &style, &mut out)?;
         }
         io::Write::flush(&mut out)?;
-        if truncate && rows.len() as u64 == SHOWN {
+        if truncate && rows.len() as u64 == DEFAULT_LIMIT {
             eprintln!("unspool: these are the newest; --limit N shows more");
         }
         Ok(())

@@ -7,7 +7,7 @@ use clap::Args;
 use jiff::Timestamp;
 use unspool_core::lines::{make_visible, truncate};
 use unspool_core::present::format;
-use unspool_engine::asked::{SEARCH_KINDS, parse_time};
+use unspool_engine::params::{SEARCH_KINDS, parse_time};
 use unspool_store::blocking::block_on;
 use unspool_store::search::{Hit, HitDocument, SearchRequest, SearchResults};
 use unspool_store::store::Store;
@@ -85,14 +85,14 @@ impl Search {
                 style.width.saturating_sub(6).max(40)
             },
         };
-        let asked = request.query.clone();
+        let query = request.query.clone();
         let findings = block_on(archive.read()?.search(request))?;
         if self.json {
             let hits: Vec<HitDocument<'_>> = findings.hits.iter().map(HitDocument::of).collect();
             return super::write_json(&hits);
         }
         if findings.hits.is_empty() {
-            bail!("nothing was found for {asked}; try fewer or shorter words");
+            bail!("nothing was found for {query}; try fewer or shorter words");
         }
         let mut out = io::BufWriter::new(io::stdout().lock());
         for hit in &findings.hits {

@@ -19,10 +19,10 @@ use unspool_store::sqlite::Sqlite;
 
 use crate::archive::Archive;
 use crate::config;
-use crate::keeper::{Heard, Keeper};
+use crate::sync_service::{ServiceEvent, SyncService};
 
 /// The port without --port.
-const PORT: u16 = 7787;
+const DEFAULT_PORT: u16 = 7787;
 
 /// Open the web application: every session, live, searchable, linkable
 ///
@@ -63,19 +63,19 @@ impl Serve {
         let password = self.password(&folder)?;
         let (archive, environment) = if self.demo {
             let folder = folder.path().join("demo");
-            let environment = demo::lay_out(&folder)?;
+            let environment = demo::write_demo(&folder)?;
             (Archive::new(Some(folder)), environment)
         } else {
             (Archive::new(Some(folder.path().to_owned())), config::environment(&folder)?)
         };
         // Creates the archive if needed, so that it can be opened for reading.
-        let keeper = Keeper::begin(archive, environment)?;
+        let sync_service = SyncService::begin(archive, environment)?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .enable_all()
             .build()
             .context("cannot start")?;
-        runtime.block_on(self.serve(keeper, password))
+        runtime.block_on(self.serve(sync_service, password))
     }
 
     /// True if other machines can connect.
@@ -88,7 +88,7 @@ impl Serve {
         if !self.is_remote() {
             return Ok(None);
         }
-        match password::kept(folder)? {
+        match password::load_hash(folder)? {
             Some(password) => Ok(Some(password)),
             None => bail!(
                 "other machines could read every session: set a password first with \
@@ -97,10 +97,10 @@ impl Serve {
         }
     }
 
-    async fn serve(self, keeper: Keeper, password: Option<String>) -> Result<()> {
+    async fn serve(self, sync_service: SyncService, password: Option<String>) -> Result<()> {
         let listener = listen(self.listen, self.port).await?;
         let at = listener.local_addr()?;
-        let token = secret::token(&keeper.folder()?)?;
+        let token = secret::token(&sync_service.folder()?)?;
         let here = password.is_none();
         let auth = match password {
             None => Auth::new(token, at.port()),
@@ -110,14 +110,14 @@ impl Serve {
             }
         };
         let address = auth.address();
-        let app = App::new(keeper.read()?, config::prices()?, config::redaction()?, auth);
+        let app = App::new(sync_service.read()?, config::prices()?, config::redaction()?, auth);
         if !self.demo {
-            let folder = keeper.folder()?;
-            app.onboarding(onboarding::onboarding(folder.path(), keeper.environment(), here));
+            let folder = sync_service.folder()?;
+            app.onboarding(onboarding::onboarding(folder.path(), sync_service.environment(), here));
         }
-        let drawings = keeper.folder()?.path().join("thoughtflow");
+        let drawings = sync_service.folder()?.path().join("thoughtflow");
         tokio::spawn(unspool_server::artifacts::run(app.clone(), drawings));
-        keep(keeper, &app);
+        start_sync(sync_service, &app);
         writeln!(io::stdout(), "{address}")?;
         io::stdout().flush()?;
         if self.open {
@@ -128,12 +128,12 @@ impl Serve {
 }
 
 /// Starts the background service and forwards its events to the web application.
-fn keep(keeper: Keeper, app: &Arc<App<Sqlite>>) {
+fn start_sync(sync_service: SyncService, app: &Arc<App<Sqlite>>) {
     let app = Arc::clone(app);
-    keeper.keep(move |heard| match heard {
-        Heard::Written(published) => app.publish(Update::written(published)),
-        Heard::Missed => app.publish(Update::Missed),
-        Heard::Failed(error) => eprintln!("unspool: {error:#}"),
+    sync_service.spawn(move |event| match event {
+        ServiceEvent::Written(published) => app.publish(Update::written(published)),
+        ServiceEvent::Lagged => app.publish(Update::Lagged),
+        ServiceEvent::Failed(error) => eprintln!("unspool: {error:#}"),
     });
 }
 
@@ -160,7 +160,7 @@ async fn listen(address: Option<IpAddr>, port: Option<u16>) -> Result<TcpListene
         Some(port) => TcpListener::bind(at(port)).await.with_context(|| {
             format!("cannot listen on {}; choose another port with --port, or omit it", at(port))
         }),
-        None => match TcpListener::bind(at(PORT)).await {
+        None => match TcpListener::bind(at(DEFAULT_PORT)).await {
             Ok(listener) => Ok(listener),
             Err(_) => TcpListener::bind(at(0)).await.with_context(|| {
                 format!("cannot listen on {address}; is it an address of this machine?")

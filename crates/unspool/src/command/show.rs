@@ -23,7 +23,7 @@ use crate::archive::{Archive, find};
 use crate::{config, paint};
 
 /// Number of turns loaded at once, so that output starts at once even for a long session.
-const TURNS: u32 = 16;
+const TURNS_PER_LOAD: u32 = 16;
 
 /// Show a session in the order in which it happened
 #[derive(Args)]
@@ -103,10 +103,10 @@ impl Show {
         let summary = &stored.summary;
         let warnings: Vec<Warning> = block_on(store.warnings(stored.row))?
             .into_iter()
-            .map(|told| Warning {
-                file: told.file,
-                line: told.line,
-                what: told.what,
+            .map(|row| Warning {
+                file: row.file,
+                line: row.line,
+                what: row.what,
                 bytes: Vec::new(),
             })
             .collect();
@@ -129,7 +129,7 @@ impl Show {
         out.flush()?;
         let mut number = 0;
         loop {
-            let turns = load(&store, &stored, TurnWindow::From { number, count: TURNS })?;
+            let turns = load(&store, &stored, TurnWindow::From { number, count: TURNS_PER_LOAD })?;
             let Some(last) = turns.last() else { break };
             number = last.number + 1;
             let subagents = block_on(subagents(&store, &summary.session.agent, &turns))?;

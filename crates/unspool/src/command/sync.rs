@@ -4,17 +4,17 @@ use std::io::{self, Write};
 
 use anyhow::Result;
 use clap::Args;
-use unspool_engine::attach::Server;
-use unspool_engine::report::{Progress, Report};
-use unspool_engine::request::{Done, Request, Why};
+use unspool_engine::attach::OpencodeServer;
+use unspool_engine::report::{Progress, SyncReport};
+use unspool_engine::request::{ReadReason, Request, RequestOutcome};
 use unspool_engine::spool;
-use unspool_engine::sync::{Candidate, Known, sync};
+use unspool_engine::sync::{FileCandidate, FileStates, sync};
 use unspool_engine::watch::Watch;
 use unspool_sources::discover::{Discovery, discover};
 
 use crate::archive::{Archive, Recording};
 use crate::config;
-use crate::progress::{Bar, size};
+use crate::progress::{ProgressBar, size};
 
 /// Read every session found on this machine into the archive
 #[derive(Args)]
@@ -33,16 +33,16 @@ pub struct Sync {
 
 /// The output format of reports.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Telling {
-    Words,
+pub enum ReportFormat {
+    Text,
     Json,
 }
 
-impl Telling {
-    pub fn line(self, report: &Report) -> Result<()> {
+impl ReportFormat {
+    pub fn line(self, report: &SyncReport) -> Result<()> {
         match self {
-            Telling::Words => tell(report, false),
-            Telling::Json => {
+            ReportFormat::Text => print_report(report, false),
+            ReportFormat::Json => {
                 writeln!(io::stdout(), "{}", serde_json::to_string(report)?)?;
                 Ok(())
             }
@@ -57,54 +57,56 @@ impl Sync {
         }
         let folder = archive.folder()?;
         let discovered = discover(&config::environment(&folder)?);
-        self.say_if_nothing(&discovered);
-        let mut writing = archive.writing()?;
-        let report = match writing.mine()? {
-            Some((recording, known)) => {
-                let report = once(recording, known, discovered)?;
+        self.warn_if_empty(&discovered);
+        let mut writer = archive.writer()?;
+        let report = match writer.own_recording()? {
+            Some((recording, file_states)) => {
+                let report = once(recording, file_states, discovered)?;
                 spool::sweep(&folder);
                 report
             }
             // The recorder finds the same files itself; the request waits until it has read them.
             None => {
                 let paths = discovered.files.into_iter().map(|found| found.path).collect();
-                let request = Request::Take { paths, why: Why::Found };
-                let mut report = match writing.ask(request, &Progress::default())? {
-                    Done::Taken(report) => report,
-                    Done::Written | Done::Deleted(_) | Done::Agents(_) => Report::default(),
+                let request = Request::ReadFiles { paths, reason: ReadReason::Scan };
+                let mut report = match writer.submit(request, &Progress::default())? {
+                    RequestOutcome::Synced(report) => report,
+                    RequestOutcome::Written
+                    | RequestOutcome::Deleted(_)
+                    | RequestOutcome::Agents(_) => SyncReport::default(),
                 };
                 report.warnings.extend(discovered.warnings);
                 report
             }
         };
-        tell(&report, self.json)
+        print_report(&report, self.json)
     }
 
     fn watch(self, archive: &Archive) -> Result<()> {
-        let servers = self.attach.iter().map(|url| Server::at(url));
+        let servers = self.attach.iter().map(|url| OpencodeServer::at(url));
         let servers = servers.collect::<Result<Vec<_>, _>>()?;
-        let telling = if self.json { Telling::Json } else { Telling::Words };
+        let format = if self.json { ReportFormat::Json } else { ReportFormat::Text };
         let recording = archive.record()?;
         let folder = archive.folder()?;
         let environment = config::environment(&folder)?;
-        let mut known = Known::load(&recording.recorder)?;
+        let mut file_states = FileStates::load(&recording.recorder)?;
         let discovered = discover(&environment);
-        self.say_if_nothing(&discovered);
-        let report = once(&recording, &mut known, discovered)?;
+        self.warn_if_empty(&discovered);
+        let report = once(&recording, &mut file_states, discovered)?;
         spool::sweep(&folder);
-        telling.line(&report)?;
+        format.line(&report)?;
         super::attach::begin(&folder, servers);
-        let mut watch = Watch::new(environment, known, config::notice()?);
-        recording.open(watch.desk());
+        let mut watch = Watch::new(environment, file_states, config::change_detection()?);
+        recording.open(watch.request_queue());
         loop {
             let report = watch.take_next(&recording.recorder)?;
             if report.records > 0 {
-                telling.line(&report)?;
+                format.line(&report)?;
             }
         }
     }
 
-    fn say_if_nothing(&self, discovered: &Discovery) {
+    fn warn_if_empty(&self, discovered: &Discovery) {
         if discovered.files.is_empty() && !self.json {
             eprintln!(
                 "unspool: no sessions were found; `unspool doctor` lists the folders searched"
@@ -114,10 +116,14 @@ impl Sync {
 }
 
 /// Ingests everything that was discovered.
-fn once(recording: &Recording, known: &mut Known, discovered: Discovery) -> Result<Report> {
-    let bar = Bar::start();
-    let candidates = discovered.files.into_iter().map(Candidate::from).collect();
-    let outcome = sync(&recording.recorder, known, candidates, &bar.progress);
+fn once(
+    recording: &Recording,
+    file_states: &mut FileStates,
+    discovered: Discovery,
+) -> Result<SyncReport> {
+    let bar = ProgressBar::start();
+    let candidates = discovered.files.into_iter().map(FileCandidate::from).collect();
+    let outcome = sync(&recording.recorder, file_states, candidates, &bar.progress);
     drop(bar);
     let mut report = outcome?;
     report.warnings.extend(discovered.warnings);
@@ -125,12 +131,12 @@ fn once(recording: &Recording, known: &mut Known, discovered: Discovery) -> Resu
 }
 
 /// Prints a report.
-pub fn tell(report: &Report, json: bool) -> Result<()> {
+pub fn print_report(report: &SyncReport, json: bool) -> Result<()> {
     if json {
         return super::write_json(report);
     }
     super::warn(&report.warnings);
-    let Report { sessions, turns, parts, records, bytes, unchanged_files, .. } = report;
+    let SyncReport { sessions, turns, parts, records, bytes, unchanged_files, .. } = report;
     let unchanged = match unchanged_files {
         0 => String::new(),
         count => format!("; {count} {} unchanged", plural(*count, "file")),

@@ -29,7 +29,7 @@ impl Tag {
         if !self.tags.is_empty() || !self.remove.is_empty() {
             let session = stored.summary.session.id;
             let request = Request::Tag { session, add: self.tags, remove: self.remove };
-            archive.writing()?.ask(request, &Progress::default())?;
+            archive.writer()?.submit(request, &Progress::default())?;
         }
         for tag in find(&archive.read()?, &self.session)?.summary.tags {
             println!("{}", make_visible(&tag));
@@ -52,7 +52,7 @@ impl Rename {
         let stored = find(&archive.read()?, &self.session)?;
         let name = self.name.filter(|name| !name.trim().is_empty());
         let request = Request::Rename { session: stored.summary.session.id, name };
-        archive.writing()?.ask(request, &Progress::default())?;
+        archive.writer()?.submit(request, &Progress::default())?;
         let title = find(&archive.read()?, &self.session)?.summary.title;
         println!("{}", make_visible(title.as_deref().unwrap_or("untitled")));
         Ok(())

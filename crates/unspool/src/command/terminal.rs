@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use unspool_engine::reader::growth;
+use unspool_engine::reader::urgency;
 use unspool_engine::report::Progress;
-use unspool_engine::request::{Done, Request};
+use unspool_engine::request::{Request, RequestOutcome};
 use unspool_tui::app::{self, Options};
 use unspool_tui::event::Event;
 use unspool_tui::keys::Keys;
@@ -16,7 +16,7 @@ use unspool_tui::theme::Theme;
 
 use crate::archive::Archive;
 use crate::config::{self, Config};
-use crate::keeper::{Heard, Keeper};
+use crate::sync_service::{ServiceEvent, SyncService};
 
 /// True if stdin and stdout are a terminal.
 pub fn is_there() -> bool {
@@ -62,27 +62,29 @@ pub fn connect(address: &str, session: Option<(String, bool)>) -> Result<()> {
 pub fn open(archive: &Archive, session: Option<(String, bool)>) -> Result<()> {
     let options = options(session)?;
     let folder = archive.folder()?;
-    let keeper =
-        Keeper::begin(Archive::new(Some(folder.path().to_owned())), config::environment(&folder)?)?;
+    let sync_service = SyncService::begin(
+        Archive::new(Some(folder.path().to_owned())),
+        config::environment(&folder)?,
+    )?;
     let (ear, events) = app::events();
     let changer = changer(Archive::new(Some(folder.path().to_owned())));
-    let link = Local::new(keeper.read()?, config::prices()?, changer, ear.clone())
+    let link = Local::new(sync_service.read()?, config::prices()?, changer, ear.clone())
         .context("cannot start")?;
-    let told = ear.clone();
-    let begin = move || keeper.keep(move |heard| tell(&told, heard));
+    let forward = ear.clone();
+    let begin = move || sync_service.spawn(move |event| forward_event(&forward, event));
     Ok(app::run(&link, &ear, &events, options, begin)?)
 }
 
-fn tell(ear: &Ear, heard: Heard) {
-    let told = match heard {
-        Heard::Written(published) => {
-            Told::Written { session: published.session, growth: growth(&published) }
+fn forward_event(ear: &Ear, event: ServiceEvent) {
+    let forward = match event {
+        ServiceEvent::Written(published) => {
+            Told::Written { session: published.session, urgency: urgency(&published) }
         }
-        Heard::Missed => Told::Missed,
-        Heard::Failed(error) => Told::Done(Err(format!("{error:#}"))),
+        ServiceEvent::Lagged => Told::Lagged,
+        ServiceEvent::Failed(error) => Told::Done(Err(format!("{error:#}"))),
     };
     // Fails only while the application is ending.
-    let _ = ear.send(Event::Told(told));
+    let _ = ear.send(Event::Told(forward));
 }
 
 fn changer(archive: Archive) -> Changer {
@@ -91,10 +93,12 @@ fn changer(archive: Archive) -> Changer {
             Request::Tag { .. } => "tagged",
             Request::Rename { .. } => "renamed",
             Request::Delete { .. } => "deleted",
-            Request::Take { .. } | Request::TakeText { .. } | Request::TakeAgents { .. } => "read",
+            Request::ReadFiles { .. } | Request::ReadText { .. } | Request::ReadAgents { .. } => {
+                "read"
+            }
         };
-        let done: Result<Done> =
-            archive.writing().and_then(|mut writing| writing.ask(request, &Progress::default()));
+        let done: Result<RequestOutcome> =
+            archive.writer().and_then(|mut writer| writer.submit(request, &Progress::default()));
         done.map(|_| what.to_owned()).map_err(|error| format!("{error:#}"))
     })
 }

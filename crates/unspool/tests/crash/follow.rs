@@ -7,8 +7,8 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use unspool_core::id::SessionId;
-use unspool_engine::follow::{Followed, News};
-use unspool_engine::socket::{Follower, Message};
+use unspool_engine::follow::{FollowOutcome, SessionFollower};
+use unspool_engine::socket::{Follower, SocketMessage};
 use unspool_store::blocking::block_on;
 use unspool_store::sqlite::Sqlite;
 use unspool_store::store::{Store, TurnWindow};
@@ -23,7 +23,7 @@ pub struct Eye {
     unspool: Unspool,
     seq: Arc<AtomicU64>,
     over: Arc<AtomicBool>,
-    following: JoinHandle<Followed<Sqlite>>,
+    following: JoinHandle<SessionFollower<Sqlite>>,
 }
 
 impl Eye {
@@ -85,8 +85,8 @@ fn follow(
     id: SessionId,
     seq: &AtomicU64,
     over: &AtomicBool,
-    held: Option<Followed<Sqlite>>,
-) -> Option<Followed<Sqlite>> {
+    held: Option<SessionFollower<Sqlite>>,
+) -> Option<SessionFollower<Sqlite>> {
     let Some(mut follower) = connect(unspool, over) else { return held };
     let mut followed = match held {
         Some(mut held) => {
@@ -94,7 +94,7 @@ fn follow(
             held
         }
         None => loop {
-            if let Some(followed) = Followed::load(unspool.store(), id).unwrap() {
+            if let Some(followed) = SessionFollower::load(unspool.store(), id).unwrap() {
                 break followed;
             }
             // Not stored yet: try again after the next write.
@@ -106,7 +106,7 @@ fn follow(
         seq.store(followed.seq(), Ordering::Release);
         let published = match follower.next_message().unwrap() {
             None => return Some(followed),
-            Some(Message::Written(published)) => published,
+            Some(SocketMessage::Written(published)) => published,
             Some(other) => panic!("nothing was missed: {other:?}"),
         };
         if published.session != id {
@@ -117,12 +117,12 @@ fn follow(
         told = Some(published.seq);
         let before = followed.seq();
         match followed.take(&published).unwrap() {
-            News::None => assert!(published.seq <= before, "a change was passed over"),
-            News::Changed => {
+            FollowOutcome::None => assert!(published.seq <= before, "a change was passed over"),
+            FollowOutcome::Changed => {
                 assert_eq!((before, followed.seq()), (published.from_seq, published.seq))
             }
             // The recorder had opened the session before we connected.
-            News::Loaded => assert!(published.changes.is_none(), "a gap"),
+            FollowOutcome::Reloaded => assert!(published.changes.is_none(), "a gap"),
         }
     }
 }

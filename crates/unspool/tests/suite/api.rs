@@ -73,7 +73,7 @@ fn every_route_answers_what_its_schema_says() {
     ask("/api/openapi.json", "/api/openapi.json");
     ask("/api/sessions", "/api/sessions");
     ask("/api/stats", "/api/stats");
-    for kind in unspool_engine::asked::SEARCH_KINDS {
+    for kind in unspool_engine::params::SEARCH_KINDS {
         ask("/api/search", &format!("/api/search?q=a*&kind={kind}&limit=5"));
     }
     for session in &sessions {
@@ -143,7 +143,7 @@ fn check_messages(turns: &Value, messages: &Value) {
 fn the_document_has_every_kind_of_part() {
     let document = unspool_server::openapi();
     let schemas = &document["components"]["schemas"];
-    for kind in unspool_engine::asked::PART_KINDS {
+    for kind in unspool_engine::params::PART_KINDS {
         let all = schemas["Part"]["oneOf"].as_array().unwrap();
         let of_kind = |it: &&Value| it["properties"]["kind"]["const"] == *kind;
         let fields = all.iter().find(of_kind).unwrap()["properties"].as_object().unwrap();
@@ -169,7 +169,7 @@ fn the_document_has_every_kind_of_part() {
     ]
     .map(Kind::name)
     .to_vec();
-    assert_eq!(names, unspool_engine::asked::PART_KINDS);
+    assert_eq!(names, unspool_engine::params::PART_KINDS);
 }
 
 #[test]

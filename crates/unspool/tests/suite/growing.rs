@@ -10,8 +10,8 @@ use std::thread;
 use tempfile::TempDir;
 use unspool_core::session::Turn;
 use unspool_core::summary::Summary;
-use unspool_engine::report::{Progress, Report};
-use unspool_engine::sync::{Candidate, Known, sync};
+use unspool_engine::report::{Progress, SyncReport};
+use unspool_engine::sync::{FileCandidate, FileStates, sync};
 use unspool_sources::discover::find_files;
 use unspool_store::blocking::block_on;
 use unspool_store::recorder::Recorder;
@@ -39,7 +39,7 @@ struct Told {
 
 struct Archive {
     recorder: Recorder<Sqlite>,
-    known: Known,
+    known: FileStates,
     _folder: TempDir,
 }
 
@@ -48,13 +48,14 @@ impl Archive {
         let folder = TempDir::new().unwrap();
         let store = Sqlite::open(&folder.path().join("archive.db")).unwrap();
         let recorder = Recorder::new(store).unwrap();
-        let known = Known::load(&recorder).unwrap();
+        let known = FileStates::load(&recorder).unwrap();
         Archive { recorder, known, _folder: folder }
     }
 
-    fn sync(&mut self, tree: &Path) -> Report {
+    fn sync(&mut self, tree: &Path) -> SyncReport {
         let (files, _) = find_files(tree);
-        let found = files.iter().map(|path| Candidate { named: false, ..Candidate::of(path) });
+        let found =
+            files.iter().map(|path| FileCandidate { named: false, ..FileCandidate::of(path) });
         let candidates = found.collect();
         sync(&self.recorder, &mut self.known, candidates, &Progress::default()).unwrap()
     }

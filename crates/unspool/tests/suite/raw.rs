@@ -54,7 +54,7 @@ fn every_part_of_every_recording_leads_to_its_records() {
             assert_eq!(raw.records.len() + raw.left_out, part.evidence.len(), "{whose}");
             for record in &raw.records {
                 let text = record.text.as_ref();
-                let text = text.unwrap_or_else(|why| panic!("{whose}: {}", why.say(record)));
+                let text = text.unwrap_or_else(|why| panic!("{whose}: {}", why.explain(record)));
                 let is = |text: &str| {
                     part.evidence.iter().any(|it| it.digest == digest(text.as_bytes()))
                 };
@@ -107,7 +107,7 @@ fn what_a_log_no_longer_holds_is_said_to_be_so() {
     assert!(!changed.is_empty() && changed.len() < told_once.len(), "{changed:?}");
     assert!(changed.iter().all(|why| *why == "changed"), "{changed:?}");
     let found = raw(&store, &sessions(&store)[0], part.id).unwrap().unwrap();
-    let why = found.records[0].text.as_ref().unwrap_err().say(&found.records[0]);
+    let why = found.records[0].text.as_ref().unwrap_err().explain(&found.records[0]);
     assert!(why.contains("was rewritten"), "{why}");
 
     // Another record of the same length is at its offset.

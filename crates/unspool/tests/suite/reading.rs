@@ -16,9 +16,9 @@ use unspool_core::part::Place;
 use unspool_core::present::Item;
 use unspool_core::price::Prices;
 use unspool_core::redact::Rules;
-use unspool_engine::reader::{Answer, Growth, Wish, answer};
+use unspool_engine::reader::{Query, Response, Urgency, answer};
 use unspool_engine::request::Request;
-use unspool_engine::window::{Only, Position, Size, Wanted};
+use unspool_engine::window::{Anchor, PartFilter, Position, Size};
 use unspool_server::{App, Auth, Update};
 use unspool_store::blocking::block_on;
 use unspool_store::recorder::ChangeSet;
@@ -62,18 +62,18 @@ impl Reader {
 
     /// Sends a query and waits for its response, ignoring updates.
     #[track_caller]
-    fn ask(&mut self, wish: Wish) -> Answer {
+    fn ask(&mut self, wish: Query) -> Response {
         self.number += 1;
         self.link.ask(self.number, wish);
         self.answer()
     }
 
     #[track_caller]
-    fn answer(&self) -> Answer {
+    fn answer(&self) -> Response {
         loop {
             match self.next() {
                 Told::Answered(number, answer) if number == self.number => return answer,
-                Told::Written { .. } | Told::Missed => {}
+                Told::Written { .. } | Told::Lagged => {}
                 other => panic!("{other:?}"),
             }
         }
@@ -91,18 +91,18 @@ fn local(machine: &Machine) -> Server {
     Server::begin(machine, "data", &[])
 }
 
-const LIST: Wish = Wish::List { after: None, limit: 10 };
+const LIST: Query = Query::List { after: None, limit: 10 };
 
 /// Every kind of query that the application sends for one session.
-fn wishes(session: SessionId, archive: &Sqlite, prices: &Prices) -> Vec<Wish> {
+fn wishes(session: SessionId, archive: &Sqlite, prices: &Prices) -> Vec<Query> {
     let whole = Size { parts: 2000, block: 2000, long: 4000 };
-    let ask = |wanted, only, size| Wish::Window { session, wanted, only, size };
-    let Answer::Window(loaded) = block_on(answer(archive, prices, ask(Wanted::End, None, whole)))
+    let ask = |anchor, filter, size| Query::Window { session, anchor, filter, size };
+    let Response::Window(loaded) = block_on(answer(archive, prices, ask(Anchor::End, None, whole)))
     else {
         panic!("{session} has no window")
     };
     let mut places: Vec<(Position, _)> = Vec::new();
-    for turn in &loaded.shown.turns {
+    for turn in &loaded.view.turns {
         let at = |place: Place| Position { turn: turn.header.number, place };
         for item in &turn.items {
             match item {
@@ -114,9 +114,9 @@ fn wishes(session: SessionId, archive: &Sqlite, prices: &Prices) -> Vec<Wish> {
         }
     }
     let mut wishes = vec![
-        Wish::Session { id: session.to_string() },
-        Wish::Search { query: "the".to_owned(), session: Some(session), limit: 50 },
-        ask(Wanted::End, Some(Only::Errors), whole),
+        Query::Session { id: session.to_string() },
+        Query::Search { query: "the".to_owned(), session: Some(session), limit: 50 },
+        ask(Anchor::End, Some(PartFilter::Errors), whole),
     ];
     let (first, middle, last) = match &places[..] {
         [] => Default::default(),
@@ -124,13 +124,13 @@ fn wishes(session: SessionId, archive: &Sqlite, prices: &Prices) -> Vec<Wish> {
     };
     for parts in [3, 160] {
         let size = Size { parts, block: parts, long: 2 * parts as u64 };
-        wishes.push(ask(Wanted::End, None, size));
+        wishes.push(ask(Anchor::End, None, size));
         if let (Some((first, _)), Some((middle, _)), Some((last, _))) = (first, middle, last) {
-            wishes.push(ask(Wanted::Around(*middle), None, size));
-            wishes.push(ask(Wanted::Before(*middle), None, size));
-            wishes.push(ask(Wanted::After(*middle), None, size));
-            wishes.push(ask(Wanted::Between(*first, *middle), None, size));
-            wishes.push(ask(Wanted::Between(*middle, *last), None, size));
+            wishes.push(ask(Anchor::Around(*middle), None, size));
+            wishes.push(ask(Anchor::Before(*middle), None, size));
+            wishes.push(ask(Anchor::After(*middle), None, size));
+            wishes.push(ask(Anchor::Between(*first, *middle), None, size));
+            wishes.push(ask(Anchor::Between(*middle, *last), None, size));
         }
     }
     wishes
@@ -150,7 +150,7 @@ fn what_is_read_over_a_connection_is_what_is_read_of_the_archive() {
     assert_eq!(reader.link.name(), Some(&*format!("127.0.0.1:{}", server.port)));
 
     let (mut compared, mut pictures) = (0, 0);
-    let mut same = |wish: Wish| -> Answer {
+    let mut same = |wish: Query| -> Response {
         let here = block_on(answer(&archive, &prices, wish.clone()));
         let there = reader.ask(wish.clone());
         compared += 1;
@@ -172,18 +172,21 @@ fn what_is_read_over_a_connection_is_what_is_read_of_the_archive() {
         .map(|it| SessionId(it["id"].as_str().unwrap().parse().unwrap()))
         .collect();
     assert!(ids.len() > 50, "{}", ids.len());
-    let Answer::List { sessions, .. } = same(Wish::List { after: None, limit: 500 }) else {
+    let Response::List { sessions, .. } = same(Query::List { after: None, limit: 500 }) else {
         panic!("no list")
     };
     assert!(sessions.len() > 40 && sessions.iter().all(|it| !it.sub_agent));
-    assert!(matches!(same(Wish::List { after: None, limit: 3 }), Answer::List { more: true, .. }));
+    assert!(matches!(
+        same(Query::List { after: None, limit: 3 }),
+        Response::List { more: true, .. }
+    ));
     for query in ["the", "read \"weather\"", "nothing that anybody ever said"] {
-        same(Wish::Search { query: query.to_owned(), session: None, limit: 100 });
+        same(Query::Search { query: query.to_owned(), session: None, limit: 100 });
     }
-    assert_eq!(same(Wish::Session { id: "nobody".to_owned() }), Answer::Session(None));
+    assert_eq!(same(Query::Session { id: "nobody".to_owned() }), Response::Session(None));
     for id in &ids {
         for wish in wishes(*id, &archive, &prices) {
-            assert!(!matches!(same(wish.clone()), Answer::Failed(_)), "{wish:?}");
+            assert!(!matches!(same(wish.clone()), Response::Failed(_)), "{wish:?}");
         }
     }
     assert!(compared > 10 * ids.len() && pictures * 10 < compared, "{pictures} of {compared}");
@@ -194,21 +197,23 @@ fn more_than_a_server_gives_is_not_given() {
     let machine = Machine::new();
     let server = local(&machine);
     let mut reader = Reader::of(&server);
-    let Answer::List { sessions, more } = reader.ask(Wish::List { after: None, limit: u64::MAX })
+    let Response::List { sessions, more } =
+        reader.ask(Query::List { after: None, limit: u64::MAX })
     else {
         panic!("no list")
     };
     assert!(sessions.len() == 1 && !more);
     let (id, huge) = (sessions[0].id, Size { parts: usize::MAX, block: 0, long: u64::MAX });
-    let wish = Wish::Window { session: id, wanted: Wanted::End, only: None, size: huge };
-    assert!(matches!(reader.ask(wish), Answer::Window(_)));
+    let wish = Query::Window { session: id, anchor: Anchor::End, filter: None, size: huge };
+    assert!(matches!(reader.ask(wish), Response::Window(_)));
     // A query that the server would refuse by closing is not sent.
     let query = "x".repeat(70_000);
-    let Answer::Failed(what) = reader.ask(Wish::Search { query, session: None, limit: 1 }) else {
+    let Response::Failed(what) = reader.ask(Query::Search { query, session: None, limit: 1 })
+    else {
         panic!("it was asked")
     };
     assert!(what.contains("ask for less"), "{what}");
-    assert!(matches!(reader.ask(LIST), Answer::List { .. }), "it goes on");
+    assert!(matches!(reader.ask(LIST), Response::List { .. }), "it goes on");
     // Remote changes are refused.
     reader.link.change(Request::Delete { session: id });
     match reader.next() {
@@ -229,7 +234,7 @@ fn what_is_written_is_told_within_a_second() {
     let begun = Instant::now();
     let session = loop {
         match reader.ask(LIST) {
-            Answer::List { sessions, .. } if !sessions.is_empty() => break sessions[0].id,
+            Response::List { sessions, .. } if !sessions.is_empty() => break sessions[0].id,
             other => assert!(begun.elapsed() < DEADLINE, "{other:?}"),
         }
     };
@@ -240,8 +245,8 @@ fn what_is_written_is_told_within_a_second() {
         let appended = Instant::now();
         // Not every record changes the session.
         while let Ok(event) = reader.told.recv_timeout(Duration::from_secs(1)) {
-            if let Event::Told(Told::Written { session: of, growth }) = event {
-                assert_eq!((of, growth), (session, Growth::State));
+            if let Event::Told(Told::Written { session: of, urgency }) = event {
+                assert_eq!((of, urgency), (session, Urgency::State));
                 quickest = quickest.min(appended.elapsed());
                 told += 1;
                 break;
@@ -263,7 +268,7 @@ fn a_server_that_is_started_again_is_read_again() {
     let why = loop {
         match reader.next() {
             Told::Lost(why) => break why,
-            Told::Written { .. } | Told::Missed => {}
+            Told::Written { .. } | Told::Lagged => {}
             other => panic!("{other:?}"),
         }
     };
@@ -308,7 +313,7 @@ fn who_is_not_known_is_told_what_to_do() {
     assert!(said.contains("has no password"), "{said}");
     let mut reader =
         Reader::connect(&plain, token(&server.token)).unwrap_or_else(|e| panic!("{e}"));
-    assert!(matches!(reader.ask(LIST), Answer::List { .. }));
+    assert!(matches!(reader.ask(LIST), Response::List { .. }));
 
     // A server with a password.
     machine.run("far", &["serve", "--set-password"], "correct horse battery\n");
@@ -321,7 +326,7 @@ fn who_is_not_known_is_told_what_to_do() {
     // Log in, also after a wrong token.
     let secrets = Secrets { token: Some("wrong".to_owned()), ..password("correct horse battery") };
     let mut reader = Reader::connect(&plain, secrets).unwrap_or_else(|e| panic!("{e}"));
-    assert!(matches!(reader.ask(LIST), Answer::List { .. }));
+    assert!(matches!(reader.ask(LIST), Response::List { .. }));
     let said = refused(&plain, password("wrong"));
     assert!(said.contains("does not take this password"), "{said}");
     let said = refused(&plain, password("correct horse battery"));

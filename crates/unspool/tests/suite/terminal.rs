@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use portable_pty::CommandBuilder;
-use unspool_engine::reader::Wish;
+use unspool_engine::reader::Query;
 use unspool_engine::request::Request;
 use unspool_tui::app::{self, Options};
 use unspool_tui::keys::Keys;
@@ -524,7 +524,7 @@ fn the_config_file_chooses_keys_and_what_is_wrong_in_it_is_said() {
 struct Broken;
 
 impl Link for Broken {
-    fn ask(&self, _: Number, _: Wish) {
+    fn ask(&self, _: Number, _: Query) {
         panic!("broken on purpose");
     }
 

@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use tempfile::TempDir;
 use unspool_core::present::{Item, PartView, TurnView};
 use unspool_core::session::Turn;
-use unspool_engine::window::{Ask, Only, Position, Shown, Size, Wanted, window};
+use unspool_engine::window::{
+    Anchor, PartFilter, Position, Size, WindowRequest, WindowView, window,
+};
 use unspool_render::turn::fragments;
 use unspool_store::blocking::block_on;
 use unspool_store::sqlite::Sqlite;
@@ -44,8 +46,8 @@ impl Desk {
         block_on(self.store.sessions(SessionFilter::default())).unwrap()
     }
 
-    fn look(&self, stored: &StoredSession, ask: Ask<'_>) -> Shown {
-        block_on(window(&self.store, stored, ask, |_: &mut [Turn]| {})).unwrap()
+    fn look(&self, stored: &StoredSession, request: WindowRequest<'_>) -> WindowView {
+        block_on(window(&self.store, stored, request, |_: &mut [Turn]| {})).unwrap()
     }
 }
 
@@ -68,12 +70,12 @@ fn parts_of(item: &Item) -> &[PartView] {
     }
 }
 
-fn ids(shown: &Shown) -> Vec<String> {
+fn ids(shown: &WindowView) -> Vec<String> {
     shown.turns.iter().flat_map(parts).map(|part| part.id.to_string()).collect()
 }
 
 fn whole(desk: &Desk, stored: &StoredSession) -> Seen {
-    let shown = desk.look(stored, Ask { size: WHOLE, ..Wanted::End.into() });
+    let shown = desk.look(stored, WindowRequest { size: WHOLE, ..Anchor::End.into() });
     let mut seen = Seen { order: ids(&shown), ..Seen::default() };
     shown.turns.iter().for_each(|view| take(&mut seen, view));
     let missing =
@@ -83,7 +85,7 @@ fn whole(desk: &Desk, stored: &StoredSession) -> Seen {
 }
 
 /// The position of the first or last loaded part; of the turn if it has none.
-fn edge(shown: &Shown, last: bool) -> Option<Position> {
+fn edge(shown: &WindowView, last: bool) -> Option<Position> {
     let view = if last { shown.turns.last() } else { shown.turns.first() }?;
     let all = parts(view);
     let part = if last { all.last() } else { all.first() };
@@ -103,8 +105,8 @@ fn look_inside(desk: &Desk, stored: &StoredSession, view: &TurnView, seen: &mut 
         for gap in block.parts.iter().filter(|part| part.before > 0) {
             let (mut left, mut place) = (gap.before, gap.place);
             while left > 0 {
-                let wanted = Wanted::Inside(Position { turn, place });
-                let shown = desk.look(stored, Ask { size: SMALL, ..wanted.into() });
+                let anchor = Anchor::Inside(Position { turn, place });
+                let shown = desk.look(stored, WindowRequest { size: SMALL, ..anchor.into() });
                 let inside: Vec<&PartView> = shown.turns.iter().flat_map(parts).collect();
                 assert!(!inside.is_empty() && inside.len() <= left, "{left} are missing");
                 left -= inside.len();
@@ -128,8 +130,8 @@ fn take_parts(seen: &mut Seen, view: &TurnView) {
 
 fn walk(desk: &Desk, stored: &StoredSession, upward: bool) -> Seen {
     let mut seen = Seen::default();
-    let first = if upward { Wanted::End } else { Wanted::From(Position::start_of(0)) };
-    let mut shown = desk.look(stored, Ask { size: SMALL, ..first.into() });
+    let first = if upward { Anchor::End } else { Anchor::From(Position::start_of(0)) };
+    let mut shown = desk.look(stored, WindowRequest { size: SMALL, ..first.into() });
     loop {
         let more = ids(&shown);
         let at = if upward { 0 } else { seen.order.len() };
@@ -137,8 +139,8 @@ fn walk(desk: &Desk, stored: &StoredSession, upward: bool) -> Seen {
         shown.turns.iter().for_each(|view| take(&mut seen, view));
         shown.turns.iter().for_each(|view| look_inside(desk, stored, view, &mut seen));
         let Some(position) = edge(&shown, !upward) else { return seen };
-        let wanted = if upward { Wanted::Before(position) } else { Wanted::After(position) };
-        let next = desk.look(stored, Ask { size: SMALL, ..wanted.into() });
+        let anchor = if upward { Anchor::Before(position) } else { Anchor::After(position) };
+        let next = desk.look(stored, WindowRequest { size: SMALL, ..anchor.into() });
         if ids(&next).is_empty() && next.turns.iter().all(|view| seen_turn(&seen, view)) {
             return seen;
         }
@@ -178,8 +180,8 @@ fn a_window_around_a_part_has_it() {
             let part = unspool_core::id::PartId(id.parse().unwrap());
             let (turn, place) =
                 block_on(desk.store.locate(stored.row, None, part)).unwrap().unwrap();
-            let wanted = Wanted::Around(Position { turn, place });
-            let shown = desk.look(stored, Ask { size: SMALL, ..wanted.into() });
+            let anchor = Anchor::Around(Position { turn, place });
+            let shown = desk.look(stored, WindowRequest { size: SMALL, ..anchor.into() });
             assert!(ids(&shown).contains(id), "{id} is not in {:?}", ids(&shown));
             assert!(ids(&shown).len() < 60);
         }
@@ -191,7 +193,7 @@ fn only_what_is_asked_for_is_shown_and_all_of_it() {
     let desk = Desk::new(&["claude-code"]);
     let mut found = 0;
     for stored in desk.sessions() {
-        let all = desk.look(&stored, Ask { size: WHOLE, ..Wanted::End.into() });
+        let all = desk.look(&stored, WindowRequest { size: WHOLE, ..Anchor::End.into() });
         let calls: Vec<String> = all
             .turns
             .iter()
@@ -200,19 +202,19 @@ fn only_what_is_asked_for_is_shown_and_all_of_it() {
             .map(|part| part.id.to_string())
             .collect();
         found += calls.len();
-        let only: Only = "kind:tool".parse().unwrap();
+        let filter: PartFilter = "kind:tool".parse().unwrap();
         let mut walked: Vec<String> = Vec::new();
-        let mut wanted = Wanted::End;
+        let mut anchor = Anchor::End;
         loop {
-            let ask = Ask { only: Some(&only), size: SMALL, ..wanted.into() };
-            let shown = desk.look(&stored, ask);
+            let request = WindowRequest { filter: Some(&filter), size: SMALL, ..anchor.into() };
+            let shown = desk.look(&stored, request);
             let more = ids(&shown);
             let Some(position) = edge(&shown, false).filter(|_| !more.is_empty()) else { break };
             walked.splice(0..0, more);
-            wanted = Wanted::Before(position);
+            anchor = Anchor::Before(position);
         }
         assert_eq!(walked, calls);
     }
     assert!(found > 100, "{found} calls");
-    assert!("tool".parse::<Only>().is_err() && "kind:nothing".parse::<Only>().is_err());
+    assert!("tool".parse::<PartFilter>().is_err() && "kind:nothing".parse::<PartFilter>().is_err());
 }

@@ -15,14 +15,14 @@ use tokio_tungstenite::tungstenite::http::{HeaderValue, StatusCode};
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_tungstenite::{WebSocketStream, client_async_with_config};
-use unspool_engine::reader::wire::{LONGEST_ANSWER, READ, Said, VERSION};
+use unspool_engine::reader::wire::{MAX_RESPONSE_BYTES, READER_HELLO, ServerMessage, VERSION};
 
 use super::{Address, RemoteError, Secrets};
 
 /// The timeout of each step: connect, handshake, login, greeting.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The longest response with its envelope.
-const LONGEST: usize = LONGEST_ANSWER + 4096;
+const LONGEST: usize = MAX_RESPONSE_BYTES + 4096;
 
 /// The content type of an unspool server's error responses.
 const PROBLEM: &str = "application/problem+json";
@@ -166,7 +166,7 @@ impl Dialler {
     async fn greet(&self, mut socket: Socket) -> Result<Socket, RemoteError> {
         let name = self.address.name();
         let lost = |error: Error| self.silent(&error);
-        socket.send(Message::text(READ)).await.map_err(lost)?;
+        socket.send(Message::text(READER_HELLO)).await.map_err(lost)?;
         let other = |theirs: String| {
             Err(RemoteError::OtherVersion { name: name.clone(), theirs, ours: VERSION.to_owned() })
         };
@@ -179,13 +179,16 @@ impl Dialler {
                 Ok(Some(Ok(_))) => continue,
             };
             return match serde_json::from_str(&text) {
-                Ok(Said::Ready { version }) if version == VERSION => Ok(socket),
-                Ok(Said::Ready { version }) => other(version),
+                Ok(ServerMessage::Ready { version }) if version == VERSION => Ok(socket),
+                Ok(ServerMessage::Ready { version }) => other(version),
                 // A server that has the socket but not the reader protocol.
-                Ok(Said::Error { .. }) => other("an older version".to_owned()),
-                Ok(Said::Answer { .. } | Said::Written { .. } | Said::Missed) | Err(_) => {
-                    other("another version".to_owned())
-                }
+                Ok(ServerMessage::Error { .. }) => other("an older version".to_owned()),
+                Ok(
+                    ServerMessage::Response { .. }
+                    | ServerMessage::Written { .. }
+                    | ServerMessage::Lagged,
+                )
+                | Err(_) => other("another version".to_owned()),
             };
         }
     }

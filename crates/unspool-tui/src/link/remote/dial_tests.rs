@@ -18,7 +18,7 @@ fn says(text: &'static str) -> String {
             stream.set_nonblocking(true).unwrap();
             let mut socket = accept_async(TcpStream::from_std(stream).unwrap()).await.unwrap();
             let heard = socket.next().await.unwrap().unwrap();
-            assert_eq!(heard, Message::text(READ));
+            assert_eq!(heard, Message::text(READER_HELLO));
             socket.send(Message::text(text)).await.unwrap();
         });
     });

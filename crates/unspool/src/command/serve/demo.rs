@@ -35,7 +35,7 @@ const LOGS: &[(&str, &[u8])] = recorded! {
 
 /// Writes the demo's home below the folder and returns the environment that reads it. Existing
 /// files are kept, because a demo session may grow.
-pub fn lay_out(folder: &Path) -> Result<Environment> {
+pub fn write_demo(folder: &Path) -> Result<Environment> {
     let home = folder.join("home");
     for (place, log) in LOGS {
         let path = home.join(place);

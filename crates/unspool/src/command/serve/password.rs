@@ -10,25 +10,25 @@ use unspool_server::{hash_password, is_password_hash};
 use super::secret;
 
 /// Shorter passwords are too easy to guess.
-const SHORTEST: usize = 8;
+const MIN_PASSWORD_CHARS: usize = 8;
 
 /// Reads a new password and stores its hash.
 pub fn set(folder: &DataFolder) -> Result<()> {
     let password = if io::stdin().is_terminal() { ask_twice()? } else { line()? };
-    if password.chars().count() < SHORTEST {
-        bail!("the password must have at least {SHORTEST} characters");
+    if password.chars().count() < MIN_PASSWORD_CHARS {
+        bail!("the password must have at least {MIN_PASSWORD_CHARS} characters");
     }
     let hash = hash_password(&password).ok_or_else(|| anyhow!("the system has no random bytes"))?;
     let context = || format!("cannot use {}", folder.path().display());
     folder.create().with_context(context)?;
     let path = folder.path().join("password");
-    secret::keep(&path, &hash)?;
+    secret::write_private(&path, &hash)?;
     eprintln!("unspool: the password is set; its hash is in {}", path.display());
     Ok(())
 }
 
 /// Loads the stored hash, if there is one.
-pub fn kept(folder: &DataFolder) -> Result<Option<String>> {
+pub fn load_hash(folder: &DataFolder) -> Result<Option<String>> {
     let path = folder.path().join("password");
     let hash = match fs::read_to_string(&path) {
         Ok(hash) => hash.trim().to_owned(),

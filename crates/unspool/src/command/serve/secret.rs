@@ -17,12 +17,12 @@ pub fn token(folder: &DataFolder) -> Result<String> {
         return Ok(token);
     }
     let token = Auth::secret().ok_or_else(|| anyhow!("the system has no random bytes"))?;
-    keep(&path, &token)?;
+    write_private(&path, &token)?;
     Ok(token)
 }
 
 /// Atomically writes a file with mode 0600.
-pub fn keep(path: &Path, secret: &str) -> Result<()> {
+pub fn write_private(path: &Path, secret: &str) -> Result<()> {
     let new = path.with_extension("new");
     let mut options = fs::OpenOptions::new();
     options.write(true).create_new(true);

@@ -16,23 +16,23 @@ use crate::paint::Style;
 use crate::table::{self, Column, left, right};
 
 /// Rows of each table when all tables are shown.
-const DAYS: usize = 14;
-const PROJECTS: usize = 8;
-const TOOLS: usize = 12;
+const MAX_DAYS: usize = 14;
+const MAX_PROJECTS: usize = 8;
+const MAX_TOOLS: usize = 12;
 
 /// Maximum length of the sparkline.
-const WEEKS: usize = 8;
+const SPARKLINE_WEEKS: usize = 8;
 
 /// Minimum width of names; minimum and maximum width of bars.
-const NAME: usize = 12;
-const BAR: (usize, usize) = (6, 24);
+const MIN_NAME_WIDTH: usize = 12;
+const BAR_WIDTH: (usize, usize) = (6, 24);
 const GAP: usize = 2;
 
 /// Below this terminal width, numbers are abbreviated.
-const SHORT: usize = 32;
+const COMPACT_BELOW_WIDTH: usize = 32;
 
 /// Columns with this rank or above are dropped before the bar is.
-const WORTH_A_BAR: u8 = 4;
+const BAR_RANK: u8 = 4;
 
 /// The summary and the first rows of each table.
 pub fn all(
@@ -44,10 +44,10 @@ pub fn all(
     summary(figures, style, out)?;
     spark(&figures.by_day, style, out)?;
     let tables = [
-        (By::Day, Some(DAYS)),
+        (By::Day, Some(MAX_DAYS)),
         (By::Model, None),
-        (By::Project, Some(PROJECTS)),
-        (By::Tool, Some(TOOLS)),
+        (By::Project, Some(MAX_PROJECTS)),
+        (By::Tool, Some(MAX_TOOLS)),
     ];
     for (by, most) in tables {
         writeln!(out)?;
@@ -115,7 +115,7 @@ fn summary(figures: &Stats, style: &Style, out: &mut impl Write) -> io::Result<(
         list(&[format!("from {from} UTC"), format!("to {to}")], style, out)?;
     }
     writeln!(out)?;
-    let number = if style.width < SHORT { compact } else { format::number };
+    let number = if style.width < COMPACT_BELOW_WIDTH { compact } else { format::number };
     let finished: u64 = figures.tools.iter().map(|tool| tool.calls - tool.running).sum();
     let failed: u64 = figures.tools.iter().map(|tool| tool.failed).sum();
     let reasoning = match tokens.reasoning {
@@ -177,7 +177,7 @@ fn spark(days: &[GroupFigures], style: &Style, out: &mut impl Write) -> io::Resu
     let date = |group: &GroupFigures| group.name.as_deref()?.parse::<Date>().ok();
     let Some(last) = days.iter().rev().find_map(date) else { return Ok(()) };
     let words = "tokens per day  ";
-    let room = style.width.saturating_sub(width(words)).clamp(1, WEEKS * 7);
+    let room = style.width.saturating_sub(width(words)).clamp(1, SPARKLINE_WEEKS * 7);
     let mut values = vec![0; room];
     let mut oldest = 0;
     for group in days {
@@ -215,21 +215,21 @@ fn write(
     style: &Style,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let room = (style.width * 2 / 5).max(NAME);
+    let room = (style.width * 2 / 5).max(MIN_NAME_WIDTH);
     let cells = names.iter().map(|name| truncate(&make_visible(name), room)).collect();
     fields.insert(0, Field { column: left(name), rank: 0, cells });
     let total = |fields: &[Field]| {
         fields.iter().map(|field| field.width() + GAP).sum::<usize>().saturating_sub(GAP)
     };
     while let Some(rank) = fields.iter().map(|field| field.rank).max().filter(|rank| *rank > 0) {
-        let picture = if rank >= WORTH_A_BAR { GAP + BAR.0 } else { 0 };
+        let picture = if rank >= BAR_RANK { GAP + BAR_WIDTH.0 } else { 0 };
         if total(&fields) + picture <= style.width {
             break;
         }
         fields.retain(|field| field.rank != rank);
     }
-    let room = style.width.saturating_sub(total(&fields) + GAP).min(BAR.1);
-    if room >= BAR.0 {
+    let room = style.width.saturating_sub(total(&fields) + GAP).min(BAR_WIDTH.1);
+    if room >= BAR_WIDTH.0 {
         let most = values.iter().copied().max().unwrap_or_default();
         let cells = values.iter().map(|value| bar(*value, most, room)).collect();
         fields.push(Field { column: left(""), rank: 0, cells });

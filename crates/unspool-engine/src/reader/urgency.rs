@@ -7,7 +7,7 @@ use unspool_store::recorder::ChangeSet;
 /// How soon a view must show a write. Orders by urgency.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Growth {
+pub enum Urgency {
     /// Only text grew: the refresh may be delayed (C-20).
     Text,
     /// A state changed, or something started or ended: refresh at once.
@@ -15,12 +15,12 @@ pub enum Growth {
 }
 
 /// Classifies a publication: `Text` if every change only appends to an open part.
-pub fn growth(published: &ChangeSet) -> Growth {
+pub fn urgency(published: &ChangeSet) -> Urgency {
     let grew = |change: &Change| matches!(change, Change::PartGrew { .. });
     match &published.changes {
-        Some(changes) if changes.iter().all(grew) => Growth::Text,
+        Some(changes) if changes.iter().all(grew) => Urgency::Text,
         // Changes are not recorded when nothing subscribes, so they are unknown here.
-        Some(_) | None => Growth::State,
+        Some(_) | None => Urgency::State,
     }
 }
 
@@ -50,11 +50,11 @@ mod tests {
         let grew = |field| Change::PartGrew { part, field, text: "more".to_owned() };
         let text = vec![grew(Growing::Text), grew(Growing::Output)];
         let closed = Change::PartTold { part, patch: Box::default() };
-        assert_eq!(growth(&published(Some(text.clone()))), Growth::Text);
-        assert_eq!(growth(&published(Some([text, vec![closed]].concat()))), Growth::State);
+        assert_eq!(urgency(&published(Some(text.clone()))), Urgency::Text);
+        assert_eq!(urgency(&published(Some([text, vec![closed]].concat()))), Urgency::State);
         let counted = Change::Counted { what: Oddity::Duplicate };
-        assert_eq!(growth(&published(Some(vec![counted]))), Growth::State);
-        assert_eq!(growth(&published(None)), Growth::State);
-        assert!(Growth::State > Growth::Text, "the more urgent is the greater");
+        assert_eq!(urgency(&published(Some(vec![counted]))), Urgency::State);
+        assert_eq!(urgency(&published(None)), Urgency::State);
+        assert!(Urgency::State > Urgency::Text, "the more urgent is the greater");
     }
 }

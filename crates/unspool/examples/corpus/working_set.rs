@@ -4,15 +4,15 @@
 use std::ops::Range;
 
 use crate::random::{Random, mix};
-use crate::sources::{Dialect, Place, Sources};
+use crate::sources::{NamingStyle, Place, Sources};
 
-const OPEN: usize = 10;
+const MAX_OPEN_FILES: usize = 10;
 /// Number of files shared by all sessions of a project.
-const WELL_KNOWN: usize = 48;
+const SHARED_FILES: usize = 48;
 
-pub struct Desk<'a> {
+pub struct WorkingSet<'a> {
     files: Vec<OpenFile<'a>>,
-    dialect: &'a Dialect,
+    naming: &'a NamingStyle,
     folder: String,
     /// Scale of file sizes; constant in a corpus, so that a file has the same content everywhere.
     scale: f64,
@@ -36,10 +36,10 @@ pub struct Change {
     pub below: String,
 }
 
-impl<'a> Desk<'a> {
-    pub fn new(dialect: &'a Dialect, folder: &str, scale: f64) -> Desk<'a> {
+impl<'a> WorkingSet<'a> {
+    pub fn new(naming: &'a NamingStyle, folder: &str, scale: f64) -> WorkingSet<'a> {
         let scale = scale.clamp(0.05, 4.0);
-        Desk { files: Vec::new(), dialect, folder: folder.to_owned(), scale }
+        WorkingSet { files: Vec::new(), naming, folder: folder.to_owned(), scale }
     }
 
     /// Chooses a file to read: mostly one that is open.
@@ -48,13 +48,13 @@ impl<'a> Desk<'a> {
             return random.below(self.files.len());
         }
         let bits = if random.chance(400) {
-            self.dialect.bits ^ random.below(WELL_KNOWN) as u64
+            self.naming.bits ^ random.below(SHARED_FILES) as u64
         } else {
             random.next()
         };
         // Depends on the bits alone: a shared file is the same in every session.
         let mut content = String::new();
-        let place = Place { dialect: self.dialect, file: mix(bits) };
+        let place = Place { naming: self.naming, file: mix(bits) };
         let mut own = Random::new(bits);
         let size = (own.skewed(1_500, 40_000) as f64 * self.scale) as usize;
         sources.code(&mut content, &mut own, place, size);
@@ -75,7 +75,7 @@ impl<'a> Desk<'a> {
     pub fn choose_large(&mut self, sources: &Sources, random: &mut Random, bytes: usize) -> usize {
         let bits = random.next();
         let mut content = String::new();
-        let place = Place { dialect: self.dialect, file: mix(bits) };
+        let place = Place { naming: self.naming, file: mix(bits) };
         sources.code(&mut content, random, place, bytes);
         self.put(sources, bits, content)
     }
@@ -84,17 +84,17 @@ impl<'a> Desk<'a> {
     pub fn put(&mut self, sources: &Sources, bits: u64, content: String) -> usize {
         let mut path = format!("{}/", self.folder);
         sources.words.path(&mut path, bits);
-        let place = Place { dialect: self.dialect, file: mix(bits) };
+        let place = Place { naming: self.naming, file: mix(bits) };
         let file = OpenFile { path, content, place };
         if let Some(index) = self.files.iter().position(|open| open.path == file.path) {
             // Keep the open version: it may have been edited.
             return index;
         }
-        if self.files.len() < OPEN {
+        if self.files.len() < MAX_OPEN_FILES {
             self.files.push(file);
             return self.files.len() - 1;
         }
-        let index = (bits >> 20) as usize % OPEN;
+        let index = (bits >> 20) as usize % MAX_OPEN_FILES;
         self.files[index] = file;
         index
     }

@@ -10,25 +10,25 @@ use unspool_store::rows::{RowId, SourceRow, StoredRecordCounts, WarningRow};
 use unspool_store::session_writer::SessionWriter;
 use unspool_store::store::{Store, StoreError};
 
-use crate::known::{is_copy, path_of};
-use crate::take::Taker;
+use crate::file_state::{file_by_row, is_copy};
+use crate::worker::Worker;
 
-pub(crate) struct Current {
+pub(crate) struct OpenFile {
     pub row: RowId,
     pub name: String,
     /// None for input that is not a file.
     pub path: Option<PathBuf>,
     /// The file was replaced since the last read, so it counts as a new source.
-    pub renewed: bool,
+    pub replaced: bool,
     /// Indexed by handle; None for a session that the user deleted.
-    pub told: Vec<Option<Telling>>,
+    pub ident: Vec<Option<OpenFeed>>,
     /// Written in the same batch as the sessions they refer to.
     pub warnings: Vec<(Option<SessionHandle>, Warning)>,
 }
 
 /// This file's feed of one session: the session's writer and this file's record counts.
-pub(crate) struct Telling {
-    pub fold: SessionWriter,
+pub(crate) struct OpenFeed {
+    pub writer: SessionWriter,
     /// Index into `session_writer.sources`.
     source: usize,
     record_counts: RecordCounts,
@@ -37,10 +37,10 @@ pub(crate) struct Telling {
     pub changed: bool,
 }
 
-impl Telling {
-    pub fn new(fold: SessionWriter) -> Telling {
-        Telling {
-            fold,
+impl OpenFeed {
+    pub fn new(writer: SessionWriter) -> OpenFeed {
+        OpenFeed {
+            writer,
             source: 0,
             record_counts: RecordCounts::default(),
             before: 0,
@@ -49,12 +49,12 @@ impl Telling {
     }
 
     /// Resumes the record counts of this file's source. False if the source is not stored.
-    pub fn go_on(&mut self, file: RowId, number: u16) -> bool {
-        let mut sources = self.fold.sources.iter();
+    pub fn resume_counts(&mut self, file: RowId, number: u16) -> bool {
+        let mut sources = self.writer.sources.iter();
         let found = sources.position(|source| source.file == file && source.number == number);
-        let Some(at) = found.filter(|_| self.fold.is_stored()) else { return false };
+        let Some(at) = found.filter(|_| self.writer.is_stored()) else { return false };
         let StoredRecordCounts { read, in_parts, metadata, left_out, unreadable } =
-            self.fold.sources[at].records.clone();
+            self.writer.sources[at].records.clone();
         self.source = at;
         self.before = read;
         self.record_counts = RecordCounts { read, in_parts, metadata, left_out, unreadable };
@@ -69,30 +69,29 @@ impl Telling {
         let RecordCounts { read, in_parts, metadata, left_out, unreadable } =
             self.record_counts.clone();
         let records = StoredRecordCounts { read, in_parts, metadata, left_out, unreadable };
-        let Some(source) = self.fold.sources.get_mut(self.source) else { return Ok(()) };
+        let Some(source) = self.writer.sources.get_mut(self.source) else { return Ok(()) };
         let counted = source.records != records;
         source.records = records;
-        let dirty = self.fold.is_dirty();
-        if dirty || counted || !self.fold.is_stored() {
-            packer.add(&mut self.fold)?;
+        let dirty = self.writer.is_dirty();
+        if dirty || counted || !self.writer.is_stored() {
+            packer.add(&mut self.writer)?;
         }
         self.changed |= dirty;
         Ok(())
     }
 }
 
-impl Current {
+impl OpenFile {
     /// Adds the accumulated changes and warnings to a batch.
     pub fn add_to(&mut self, packer: &mut Packer) -> Result<(), StoreError> {
-        for telling in self.told.iter_mut().flatten() {
-            telling.add_to(packer)?;
+        for feed in self.ident.iter_mut().flatten() {
+            feed.add_to(packer)?;
         }
         for (handle, warning) in self.warnings.drain(..) {
-            let telling =
-                handle.and_then(|handle| self.told.get(handle.0)).and_then(Option::as_ref);
+            let feed = handle.and_then(|handle| self.ident.get(handle.0)).and_then(Option::as_ref);
             packer.batch().warnings.push(WarningRow {
                 file: self.row,
-                session: telling.map(|telling| telling.fold.row),
+                session: feed.map(|feed| feed.writer.row),
                 line: warning.line,
                 what: warning.what,
                 bytes: warning.bytes,
@@ -102,21 +101,21 @@ impl Current {
     }
 }
 
-impl<S: Store> RecordSink for Taker<'_, S> {
-    fn source(&mut self, _: SessionHandle, told: &SessionIdent<'_>) -> u16 {
-        let telling = match self.open(told) {
-            Ok(telling) => telling,
+impl<S: Store> RecordSink for Worker<'_, S> {
+    fn source(&mut self, _: SessionHandle, ident: &SessionIdent<'_>) -> u16 {
+        let feed = match self.open(ident) {
+            Ok(feed) => feed,
             Err(stop) => {
                 self.stop.get_or_insert(stop);
                 None
             }
         };
-        let Some(mut telling) = telling else {
-            self.hold(None);
+        let Some(mut feed) = feed else {
+            self.push_feed(None);
             return 0;
         };
-        let number = self.number(&mut telling, told);
-        self.hold(Some(telling));
+        let number = self.number(&mut feed, ident);
+        self.push_feed(Some(feed));
         number
     }
 
@@ -127,10 +126,10 @@ impl<S: Store> RecordSink for Taker<'_, S> {
         }
         let recorder = self.shared.recorder;
         let Some(current) = &mut self.current else { return };
-        let Some(Some(telling)) = current.told.get_mut(session.0) else { return };
-        telling.record_counts.add(&outcome);
+        let Some(Some(feed)) = current.ident.get_mut(session.0) else { return };
+        feed.record_counts.add(&outcome);
         for event in events.drain(..) {
-            if let Err(error) = recorder.take(&mut telling.fold, event) {
+            if let Err(error) = recorder.take(&mut feed.writer, event) {
                 self.stop = Some(error.into());
                 return;
             }
@@ -145,30 +144,30 @@ impl<S: Store> RecordSink for Taker<'_, S> {
     }
 }
 
-impl<S: Store> Taker<'_, S> {
+impl<S: Store> Worker<'_, S> {
     /// The source number of this file in a session: its previous number, or that of the log it is a
     /// copy of, or the next free one.
-    fn number(&self, telling: &mut Telling, told: &SessionIdent<'_>) -> u16 {
+    fn number(&self, feed: &mut OpenFeed, ident: &SessionIdent<'_>) -> u16 {
         let Some(current) = &self.current else { return 0 };
-        let sources = &mut telling.fold.sources;
+        let sources = &mut feed.writer.sources;
         let mine = sources.iter().rposition(|source| {
             source.file == current.row
-                && source.telling == told.telling
-                && !current.renewed
+                && source.telling == ident.telling
+                && !current.replaced
                 // Input that is not a file has no path: compare its first record instead.
-                && (current.path.is_some() || source.first == told.first)
+                && (current.path.is_some() || source.first == ident.first)
         });
         if let Some(at) = mine {
-            telling.source = at;
+            feed.source = at;
             return sources[at].number;
         }
         let copied = sources.iter().find(|source| {
             source.telling == unspool_core::telling::Telling::Log
-                && told.telling == source.telling
-                && source.first == told.first
+                && ident.telling == source.telling
+                && source.first == ident.first
                 && source.file != current.row
                 // A file read in this sync has no row yet: the first record must suffice.
-                && path_of(self.shared.known, source.file)
+                && file_by_row(self.shared.stored, source.file)
                     .is_none_or(|file| is_copy(current.path.as_ref(), file))
         });
         let next = sources.iter().map(|source| source.number + 1).max().unwrap_or(0);
@@ -176,12 +175,12 @@ impl<S: Store> Taker<'_, S> {
         sources.push(SourceRow {
             file: current.row,
             number,
-            telling: told.telling,
-            first: told.first,
-            sub_agent: told.sub_agent,
+            telling: ident.telling,
+            first: ident.first,
+            sub_agent: ident.sub_agent,
             records: StoredRecordCounts::default(),
         });
-        telling.source = sources.len() - 1;
+        feed.source = sources.len() - 1;
         number
     }
 }

@@ -7,20 +7,20 @@ use unspool_core::present::{self, Item, TurnView};
 use unspool_core::segment::{Stretch, stretches};
 use unspool_core::skeleton::Skeleton;
 
-use super::Only;
+use super::PartFilter;
 
 /// A long reasoning block shows its first part and its last ones, this many in all.
-pub const BLOCK: usize = 40;
+pub const MAX_BLOCK_PARTS: usize = 40;
 
 /// The pieces of a turn and the range of them that is selected.
-pub struct Cut {
+pub struct TurnSlice {
     pub skeleton: Skeleton,
     pub pieces: Vec<Stretch>,
-    pub wanted: Range<usize>,
+    pub selected: Range<usize>,
     /// A long block is shown around this place instead of at its end.
     pub around: Option<Place>,
     /// Show only this range of parts.
-    pub only: Option<Range<usize>>,
+    pub filter: Option<Range<usize>>,
     /// Number of parts shown of a block.
     pub block: usize,
 }
@@ -29,25 +29,25 @@ pub struct Cut {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Edge {
     At,
-    Behind,
+    After,
 }
 
-impl Cut {
-    pub fn new(skeleton: Skeleton, only: Option<&Only>, block: usize) -> Cut {
-        let pieces = match only {
+impl TurnSlice {
+    pub fn new(skeleton: Skeleton, filter: Option<&PartFilter>, block: usize) -> TurnSlice {
+        let pieces = match filter {
             None => pieces(&skeleton),
-            Some(only) => {
+            Some(filter) => {
                 let all = skeleton.parts.iter().enumerate();
-                all.filter(|(_, bone)| only.has(bone)).map(|(at, _)| Stretch::Part(at)).collect()
+                all.filter(|(_, bone)| filter.has(bone)).map(|(at, _)| Stretch::Part(at)).collect()
             }
         };
-        Cut { skeleton, pieces, wanted: 0..0, around: None, only: None, block }
+        TurnSlice { skeleton, pieces, selected: 0..0, around: None, filter: None, block }
     }
 
     pub fn take(&mut self, more: Range<usize>) {
-        self.wanted = match self.wanted.is_empty() {
+        self.selected = match self.selected.is_empty() {
             true => more,
-            false => self.wanted.start.min(more.start)..self.wanted.end.max(more.end),
+            false => self.selected.start.min(more.start)..self.selected.end.max(more.end),
         };
     }
 
@@ -59,11 +59,11 @@ impl Cut {
     pub fn piece_at(&self, place: Place, edge: Edge) -> usize {
         let bone = match edge {
             Edge::At => self.bone_at(place),
-            Edge::Behind => self.skeleton.parts.partition_point(|bone| bone.place <= place),
+            Edge::After => self.skeleton.parts.partition_point(|bone| bone.place <= place),
         };
         match edge {
             Edge::At => self.pieces.partition_point(|piece| piece.range().end <= bone),
-            Edge::Behind => self.pieces.partition_point(|piece| piece.range().start < bone),
+            Edge::After => self.pieces.partition_point(|piece| piece.range().start < bone),
         }
     }
 
@@ -83,7 +83,7 @@ impl Cut {
     /// The places of the parts to load.
     pub fn places(&self) -> Vec<Place> {
         let bones = &self.skeleton.parts;
-        let wanted = self.pieces.get(self.wanted.clone()).unwrap_or_default();
+        let selected = self.pieces.get(self.selected.clone()).unwrap_or_default();
         let around = self.around.map(|place| self.bone_at(place));
         // A tree of agents is drawn in place of its call, so load the call too.
         let is_tree = |at: usize| bones.get(at).is_some_and(|bone| bone.kind == Kind::Agent);
@@ -91,13 +91,15 @@ impl Cut {
         let mut take = |range: Range<usize>| {
             places.extend(bones.get(range).unwrap_or_default().iter().map(|bone| bone.place));
         };
-        for piece in wanted {
-            match &self.only {
-                Some(only) => take(only.clone()),
-                None => some_of(piece.range(), around, self.block).into_iter().for_each(&mut take),
+        for piece in selected {
+            match &self.filter {
+                Some(filter) => take(filter.clone()),
+                None => visible_ranges(piece.range(), around, self.block)
+                    .into_iter()
+                    .for_each(&mut take),
             }
         }
-        let calls = wanted.iter().map(|piece| piece.range().start).filter(|at| is_tree(*at));
+        let calls = selected.iter().map(|piece| piece.range().start).filter(|at| is_tree(*at));
         places.extend(calls.filter_map(|at| bones.get(at.checked_sub(1)?)).map(|bone| bone.place));
         places.sort_unstable();
         places.dedup();
@@ -106,10 +108,10 @@ impl Cut {
 }
 
 /// Recounts missing parts for a filtered view, where filtered-out parts do not count.
-pub fn count_wanted(view: &mut TurnView, count: usize, wanted: &Range<usize>) {
-    view.after = count.saturating_sub(wanted.end);
+pub fn count_filtered(view: &mut TurnView, count: usize, selected: &Range<usize>) {
+    view.after = count.saturating_sub(selected.end);
     for (at, item) in view.items.iter_mut().enumerate() {
-        let missing = if at == 0 { wanted.start } else { 0 };
+        let missing = if at == 0 { selected.start } else { 0 };
         match item {
             Item::Part(part) => part.before = missing,
             Item::Reasoning(block) => {
@@ -124,11 +126,11 @@ pub fn count_wanted(view: &mut TurnView, count: usize, wanted: &Range<usize>) {
 
 /// The parts of a piece that are shown: all of a short one, the first and the last of a long block.
 pub fn block_parts(range: Range<usize>) -> Vec<Range<usize>> {
-    some_of(range, None, BLOCK)
+    visible_ranges(range, None, MAX_BLOCK_PARTS)
 }
 
 /// Like `block_parts`, with a given count, or centred on one part.
-fn some_of(range: Range<usize>, around: Option<usize>, count: usize) -> Vec<Range<usize>> {
+fn visible_ranges(range: Range<usize>, around: Option<usize>, count: usize) -> Vec<Range<usize>> {
     if range.len() <= count {
         return vec![range];
     }

@@ -13,9 +13,9 @@ use unspool_sources::read::source;
 use unspool_store::rows::{FileRow, RowId};
 
 /// After this long without a write, the last line is read even without a line end.
-const AT_REST: Duration = Duration::from_secs(60);
+const IDLE_AFTER: Duration = Duration::from_secs(60);
 
-pub(crate) fn print_of(file: &FileRow) -> Fingerprint {
+pub(crate) fn fingerprint_of(file: &FileRow) -> Fingerprint {
     Fingerprint { offset: file.offset, head: file.head, tail: file.tail }
 }
 
@@ -48,18 +48,18 @@ pub(crate) fn warning(name: &str, what: String) -> Warning {
     Warning { file: name.to_owned(), line: 0, what, bytes: Vec::new() }
 }
 
-pub(crate) fn is_at_rest(stamp: Stamp) -> bool {
+pub(crate) fn is_idle(stamp: Stamp) -> bool {
     let modified = UNIX_EPOCH + Duration::from_nanos(u64::try_from(stamp.modified).unwrap_or(0));
-    SystemTime::now().duration_since(modified).is_ok_and(|since| since > AT_REST)
+    SystemTime::now().duration_since(modified).is_ok_and(|since| since > IDLE_AFTER)
 }
 
 /// Looks up a file by its row id.
-pub(crate) fn path_of(known: &FxHashMap<String, FileRow>, row: RowId) -> Option<&FileRow> {
-    known.values().find(|file| file.row == row)
+pub(crate) fn file_by_row(stored: &FxHashMap<String, FileRow>, row: RowId) -> Option<&FileRow> {
+    stored.values().find(|file| file.row == row)
 }
 
 /// True if the file at `path` starts with everything that was read from `of`.
 pub(crate) fn is_copy(path: Option<&PathBuf>, of: &FileRow) -> bool {
     let source = path.and_then(|path| source::open(path).ok());
-    source.is_some_and(|mut source| print_of(of).matches(source.text()).unwrap_or(false))
+    source.is_some_and(|mut source| fingerprint_of(of).matches(source.text()).unwrap_or(false))
 }

@@ -3,27 +3,27 @@
 
 use std::sync::mpsc::Sender;
 
-use crate::request::{Done, Request, RequestError};
+use crate::request::{Request, RequestError, RequestOutcome};
 
 /// A request and the channel for its result.
-pub struct Asked {
+pub struct QueuedRequest {
     pub request: Request,
-    pub answer: Sender<Result<Done, RequestError>>,
+    pub reply: Sender<Result<RequestOutcome, RequestError>>,
 }
 
 /// Wakes the watch loop.
-pub(crate) enum Call {
-    Told(notify::Result<notify::Event>),
-    Asked(Asked),
+pub(crate) enum Wakeup {
+    FileEvent(notify::Result<notify::Event>),
+    QueuedRequest(QueuedRequest),
 }
 
 /// The sending end of the queue.
 #[derive(Clone)]
-pub struct Desk(pub(crate) Sender<Call>);
+pub struct RequestQueue(pub(crate) Sender<Wakeup>);
 
-impl Desk {
-    pub fn hand_in(&self, asked: Asked) {
+impl RequestQueue {
+    pub fn submit(&self, queued: QueuedRequest) {
         // If the watch loop has ended, the reply channel closes, and the caller sees that.
-        let _ = self.0.send(Call::Asked(asked));
+        let _ = self.0.send(Wakeup::QueuedRequest(queued));
     }
 }

@@ -11,9 +11,9 @@ use tokio::sync::broadcast::error::RecvError;
 use unspool_engine::lock::DataFolder;
 use unspool_engine::report::Progress;
 #[cfg(unix)]
-use unspool_engine::socket::{Follower, Message};
+use unspool_engine::socket::{Follower, SocketMessage};
 use unspool_engine::spool;
-use unspool_engine::sync::{Candidate, Known, sync};
+use unspool_engine::sync::{FileCandidate, FileStates, sync};
 use unspool_engine::watch::Watch;
 use unspool_sources::discover::{Environment, discover};
 use unspool_store::recorder::ChangeSet;
@@ -23,32 +23,32 @@ use crate::archive::{Archive, Recording};
 use crate::config;
 
 /// Delay before a retry after a failure.
-const PAUSE: Duration = Duration::from_secs(2);
+const RETRY_PAUSE: Duration = Duration::from_secs(2);
 
 /// What the listener receives.
 #[derive(Debug)]
-pub enum Heard {
+pub enum ServiceEvent {
     Written(ChangeSet),
     /// Writes were missed, or another program wrote without publishing: reload.
-    Missed,
+    Lagged,
     /// Recording or following failed and will be retried. The listener reports it, because the
     /// terminal may belong to the application.
     Failed(anyhow::Error),
 }
 
 /// Called from several threads.
-type Tell = Arc<dyn Fn(Heard) + Send + Sync>;
+type Listener = Arc<dyn Fn(ServiceEvent) + Send + Sync>;
 
-pub struct Keeper {
+pub struct SyncService {
     archive: Archive,
     environment: Environment,
     recording: Option<Recording>,
 }
 
-impl Keeper {
-    pub fn begin(archive: Archive, environment: Environment) -> Result<Keeper> {
+impl SyncService {
+    pub fn begin(archive: Archive, environment: Environment) -> Result<SyncService> {
         let recording = archive.record_now()?;
-        Ok(Keeper { archive, environment, recording })
+        Ok(SyncService { archive, environment, recording })
     }
 
     pub fn read(&self) -> Result<Sqlite> {
@@ -64,8 +64,8 @@ impl Keeper {
     }
 
     /// Runs until the process ends.
-    pub fn keep(mut self, tell: impl Fn(Heard) + Send + Sync + 'static) {
-        let tell: Tell = Arc::new(tell);
+    pub fn spawn(mut self, notify: impl Fn(ServiceEvent) + Send + Sync + 'static) {
+        let notify: Listener = Arc::new(notify);
         thread::spawn(move || {
             loop {
                 let recording = match self.recording.take() {
@@ -73,66 +73,67 @@ impl Keeper {
                     None => self.archive.record_now(),
                 };
                 let outcome = match recording {
-                    Ok(Some(recording)) => self.record(&recording, &tell),
-                    Ok(None) => self.follow(&tell),
+                    Ok(Some(recording)) => self.record(&recording, &notify),
+                    Ok(None) => self.follow(&notify),
                     Err(error) => Err(error),
                 };
                 // Writes during the switch were not reported.
-                tell(Heard::Missed);
+                notify(ServiceEvent::Lagged);
                 if let Err(error) = outcome {
-                    tell(Heard::Failed(error));
-                    thread::sleep(PAUSE);
+                    notify(ServiceEvent::Failed(error));
+                    thread::sleep(RETRY_PAUSE);
                 }
             }
         });
     }
 
-    fn record(&self, recording: &Recording, tell: &Tell) -> Result<()> {
+    fn record(&self, recording: &Recording, notify: &Listener) -> Result<()> {
         let recorder = &recording.recorder;
         let mut written = recorder.subscribe();
-        let tell = Arc::clone(tell);
+        let notify = Arc::clone(notify);
         thread::spawn(move || {
             loop {
                 match written.blocking_recv() {
-                    Ok(published) => tell(Heard::Written(published)),
-                    Err(RecvError::Lagged(_)) => tell(Heard::Missed),
+                    Ok(published) => notify(ServiceEvent::Written(published)),
+                    Err(RecvError::Lagged(_)) => notify(ServiceEvent::Lagged),
                     Err(RecvError::Closed) => return,
                 }
             }
         });
-        let mut known = Known::load(recorder)?;
+        let mut file_states = FileStates::load(recorder)?;
         let found = discover(&self.environment).files;
-        let candidates = found.into_iter().map(Candidate::from).collect();
-        sync(recorder, &mut known, candidates, &Progress::default())?;
+        let candidates = found.into_iter().map(FileCandidate::from).collect();
+        sync(recorder, &mut file_states, candidates, &Progress::default())?;
         spool::sweep(&self.archive.folder()?);
-        let mut watch = Watch::new(self.environment.clone(), known, config::notice()?);
-        recording.open(watch.desk());
+        let mut watch =
+            Watch::new(self.environment.clone(), file_states, config::change_detection()?);
+        recording.open(watch.request_queue());
         loop {
             watch.take_next(recorder)?;
         }
     }
 
     #[cfg(unix)]
-    fn follow(&self, tell: &Tell) -> Result<()> {
+    fn follow(&self, notify: &Listener) -> Result<()> {
         let Some(mut follower) = Follower::connect(&self.archive.folder()?)? else {
             // The recorder is starting or ending.
             thread::sleep(Duration::from_millis(100));
             return Ok(());
         };
-        tell(Heard::Missed);
+        notify(ServiceEvent::Lagged);
         while let Some(message) = follower.next_message()? {
             match message {
-                Message::Written(published) => tell(Heard::Written(published)),
-                Message::Missed => tell(Heard::Missed),
-                Message::Hello(_) | Message::Answered(_) => {}
+                SocketMessage::Written(published) => notify(ServiceEvent::Written(published)),
+                SocketMessage::Lagged => notify(ServiceEvent::Lagged),
+                SocketMessage::Hello(_) | SocketMessage::Reply(_) => {}
             }
         }
         Ok(())
     }
 
     #[cfg(not(unix))]
-    fn follow(&self, _: &Tell) -> Result<()> {
-        thread::sleep(PAUSE);
+    fn follow(&self, _: &Listener) -> Result<()> {
+        thread::sleep(RETRY_PAUSE);
         Ok(())
     }
 }

@@ -25,21 +25,21 @@ use unspool_store::store::{Store, StoreError};
 
 use crate::claim::Claims;
 use crate::exchange::is_export;
-use crate::known::{file_row, is_at_rest, print_of, warning};
+use crate::file_state::{file_row, fingerprint_of, is_idle, warning};
+use crate::open_file::{OpenFeed, OpenFile};
 use crate::report::{Progress, Tally};
 use crate::sync::SyncError;
-use crate::told::{Current, Telling};
 
 /// A batch is committed after this much input. Bounds memory while keeping transactions large.
-const BATCH: u64 = 16 * 1024 * 1024;
+const BATCH_BYTES: u64 = 16 * 1024 * 1024;
 /// A batch is also committed when its index words take this much memory.
-const WORDS: usize = 16 * 1024 * 1024;
+const MAX_WORDS_BYTES: usize = 16 * 1024 * 1024;
 
 /// What the workers of one sync share.
-pub(crate) struct Shared<'a, S: Store> {
+pub(crate) struct SyncContext<'a, S: Store> {
     pub recorder: &'a Recorder<S>,
     pub claims: &'a Claims,
-    pub known: &'a FxHashMap<String, FileRow>,
+    pub stored: &'a FxHashMap<String, FileRow>,
     /// File rows written by this sync.
     pub written: &'a Mutex<Vec<FileRow>>,
     pub tally: &'a Tally,
@@ -53,7 +53,7 @@ pub(crate) struct Shared<'a, S: Store> {
 pub(crate) enum Stop {
     /// Retry after the parallel phase: another worker has claimed one of the file's sessions, or
     /// the file is one of our own exports.
-    Later,
+    Deferred,
     Failed(SyncError),
 }
 
@@ -63,27 +63,27 @@ impl From<StoreError> for Stop {
     }
 }
 
-pub(crate) struct Taker<'a, S: Store> {
-    pub(crate) shared: &'a Shared<'a, S>,
+pub(crate) struct Worker<'a, S: Store> {
+    pub(crate) shared: &'a SyncContext<'a, S>,
     packer: Packer,
     /// Bytes read since the last commit.
     read: u64,
     /// Finished sessions that are not committed yet.
     done: Vec<SessionWriter>,
-    pub(crate) current: Option<Current>,
+    pub(crate) current: Option<OpenFile>,
     pub(crate) stop: Option<Stop>,
 }
 
-impl<'a, S: Store> Taker<'a, S> {
-    pub fn new(shared: &'a Shared<'a, S>) -> Result<Taker<'a, S>, StoreError> {
+impl<'a, S: Store> Worker<'a, S> {
+    pub fn new(shared: &'a SyncContext<'a, S>) -> Result<Worker<'a, S>, StoreError> {
         let packer = shared.recorder.packer(shared.mode)?;
-        Ok(Taker { shared, packer, read: 0, done: Vec::new(), current: None, stop: None })
+        Ok(Worker { shared, packer, read: 0, done: Vec::new(), current: None, stop: None })
     }
 
     /// Reads a file from where the last read stopped.
-    pub fn take_file(&mut self, path: &Path) -> Result<(), Stop> {
+    pub fn ingest_file(&mut self, path: &Path) -> Result<(), Stop> {
         if is_export(path) {
-            return Err(Stop::Later);
+            return Err(Stop::Deferred);
         }
         let name = path.to_string_lossy().into_owned();
         let mut source = match source::open(path) {
@@ -93,42 +93,42 @@ impl<'a, S: Store> Taker<'a, S> {
                 return Ok(());
             }
         };
-        let known = self.shared.known.get(&name);
-        let mut same =
-            known.is_some_and(|known| print_of(known).matches(source.text()).unwrap_or(false));
-        if let Some(known) = known.filter(|_| same) {
-            same = !self.is_rewritten(known, &mut source)?;
+        let stored = self.shared.stored.get(&name);
+        let mut same = stored
+            .is_some_and(|stored| fingerprint_of(stored).matches(source.text()).unwrap_or(false));
+        if let Some(stored) = stored.filter(|_| same) {
+            same = !self.is_rewritten(stored, &mut source)?;
         }
-        let row = known.map_or_else(|| self.shared.recorder.row_ids().file(), |known| known.row);
-        self.current = Some(Current {
+        let row = stored.map_or_else(|| self.shared.recorder.row_ids().file(), |stored| stored.row);
+        self.current = Some(OpenFile {
             row,
             name,
             path: Some(path.to_owned()),
             // A file that was empty last time starts a new source.
-            renewed: known.is_some_and(|known| !same || known.offset == 0),
-            told: Vec::new(),
+            replaced: stored.is_some_and(|stored| !same || stored.offset == 0),
+            ident: Vec::new(),
             warnings: Vec::new(),
         });
-        let outcome = self.read_file(path, &mut source, known.filter(|_| same));
+        let outcome = self.read_file(path, &mut source, stored.filter(|_| same));
         self.drop_current();
         outcome
     }
 
     /// True if a completely read file of unchanged size has different content. Called when its
     /// mtime or ctime changed; per-line digests tell an in-place rewrite from a touch.
-    fn is_rewritten(&self, known: &FileRow, source: &mut Source) -> Result<bool, Stop> {
+    fn is_rewritten(&self, stored: &FileRow, source: &mut Source) -> Result<bool, Stop> {
         let size = source.stamp.size;
-        if (known.stamp.size, known.offset, source.length) != (size, size, Some(size)) {
+        if (stored.stamp.size, stored.offset, source.length) != (size, size, Some(size)) {
             return Ok(false);
         }
-        let Some(saved) = self.saved(known)? else { return Ok(false) };
+        let Some(saved) = self.saved(stored)? else { return Ok(false) };
         let found = source.from(Position::default()).and_then(|text| FileDigest::of(text, size));
         // A read error is reported by the read that follows.
         Ok(found.is_ok_and(|found| found != saved.file_digest()))
     }
 
-    fn saved(&self, known: &FileRow) -> Result<Option<Checkpoint>, Stop> {
-        let saved = block_on(self.shared.recorder.store().saved(known.row))?;
+    fn saved(&self, stored: &FileRow) -> Result<Option<Checkpoint>, Stop> {
+        let saved = block_on(self.shared.recorder.store().saved(stored.row))?;
         Ok(saved.and_then(|saved| serde_json::from_str(&saved).ok()))
     }
 
@@ -136,18 +136,18 @@ impl<'a, S: Store> Taker<'a, S> {
         &mut self,
         path: &Path,
         source: &mut Source,
-        known: Option<&FileRow>,
+        stored: Option<&FileRow>,
     ) -> Result<(), Stop> {
         let mut file_decoder = FileDecoder::new(&path.to_string_lossy());
         let mut position = Position::default();
-        if let Some(known) = known.filter(|known| known.offset > 0)
-            && let Some(resumed) = self.resume(known)?
+        if let Some(stored) = stored.filter(|stored| stored.offset > 0)
+            && let Some(resumed) = self.resume(stored)?
         {
             file_decoder = resumed;
-            position = Position { number: known.line, offset: known.offset };
+            position = Position { number: stored.line, offset: stored.offset };
         }
         let Source { stamp, length, .. } = *source;
-        let rest = is_at_rest(stamp);
+        let rest = is_idle(stamp);
         let last = if rest { LastLine::TakeWhole } else { LastLine::Leave };
         let text = source.from(position);
         let Some(verdict) = self.read(text, &mut file_decoder, &mut position, last)? else {
@@ -171,15 +171,15 @@ impl<'a, S: Store> Taker<'a, S> {
     }
 
     /// Reads input that is not a file, under a given name.
-    pub fn take_stream(&mut self, name: &str, source: impl Read) -> Result<(), Stop> {
-        let known = self.shared.known.get(name);
-        let row = known.map_or_else(|| self.shared.recorder.row_ids().file(), |known| known.row);
-        self.current = Some(Current {
+    pub fn ingest_stream(&mut self, name: &str, source: impl Read) -> Result<(), Stop> {
+        let stored = self.shared.stored.get(name);
+        let row = stored.map_or_else(|| self.shared.recorder.row_ids().file(), |stored| stored.row);
+        self.current = Some(OpenFile {
             row,
             name: name.to_owned(),
             path: None,
-            renewed: false,
-            told: Vec::new(),
+            replaced: false,
+            ident: Vec::new(),
             warnings: Vec::new(),
         });
         let mut file_decoder = FileDecoder::new(name);
@@ -205,13 +205,13 @@ impl<'a, S: Store> Taker<'a, S> {
         let begun = position.offset;
         let mut seen = begun;
         let reached = source.and_then(|source| {
-            decode_from(source, position, last, file_decoder, self, |_, taker, position| {
-                taker.advance(position.offset.saturating_sub(seen));
+            decode_from(source, position, last, file_decoder, self, |_, worker, position| {
+                worker.advance(position.offset.saturating_sub(seen));
                 seen = position.offset;
-                if taker.stop.is_none() && taker.is_full() {
-                    taker.stop = taker.write_so_far(position).err();
+                if worker.stop.is_none() && worker.is_full() {
+                    worker.stop = worker.write_so_far(position).err();
                 }
-                match taker.stop {
+                match worker.stop {
                     Some(_) => ControlFlow::Break(()),
                     None => ControlFlow::Continue(()),
                 }
@@ -239,19 +239,19 @@ impl<'a, S: Store> Taker<'a, S> {
 
     /// Resumes a decoder and opens its sessions. None means to read from the start, which is
     /// harmless because cursors skip what is stored.
-    fn resume(&mut self, known: &FileRow) -> Result<Option<FileDecoder>, Stop> {
+    fn resume(&mut self, stored: &FileRow) -> Result<Option<FileDecoder>, Stop> {
         let Some(file_decoder) =
-            self.saved(known)?.and_then(|saved| FileDecoder::resume(&known.path, &saved))
+            self.saved(stored)?.and_then(|saved| FileDecoder::resume(&stored.path, &saved))
         else {
             return Ok(None);
         };
-        for (handle, told, number) in file_decoder.sessions() {
-            let mut telling = self.open(&told)?;
-            let goes_on = telling.as_mut().is_none_or(|telling| telling.go_on(known.row, number));
-            if let (Some(telling), Some(turn)) = (&mut telling, file_decoder.turn(handle)) {
-                telling.fold.stand_at(told.telling, number, &turn);
+        for (handle, ident, number) in file_decoder.sessions() {
+            let mut feed = self.open(&ident)?;
+            let goes_on = feed.as_mut().is_none_or(|feed| feed.resume_counts(stored.row, number));
+            if let (Some(feed), Some(turn)) = (&mut feed, file_decoder.turn(handle)) {
+                feed.writer.stand_at(ident.telling, number, &turn);
             }
-            self.hold(telling);
+            self.push_feed(feed);
             if !goes_on {
                 // The session was deleted in the meantime.
                 self.free_current();
@@ -262,20 +262,20 @@ impl<'a, S: Store> Taker<'a, S> {
     }
 
     /// Claims and opens a session. None if the user deleted it.
-    pub(crate) fn open(&mut self, told: &SessionIdent<'_>) -> Result<Option<Telling>, Stop> {
-        let id = SessionId::of(told.agent, told.session);
+    pub(crate) fn open(&mut self, ident: &SessionIdent<'_>) -> Result<Option<OpenFeed>, Stop> {
+        let id = SessionId::of(ident.agent, ident.session);
         let claims = self.shared.claims;
         if !claims.try_claim(id) {
             // An earlier file of this worker may hold the claim until its batch is committed.
             self.commit()?;
-            if self.current.as_ref().is_none_or(|current| current.told.is_empty()) {
+            if self.current.as_ref().is_none_or(|current| current.ident.is_empty()) {
                 claims.claim(id);
             } else if !claims.try_claim(id) {
-                return Err(Stop::Later);
+                return Err(Stop::Deferred);
             }
         }
-        match self.shared.recorder.open(told.agent, told.session) {
-            Ok(Some(fold)) => Ok(Some(Telling::new(fold))),
+        match self.shared.recorder.open(ident.agent, ident.session) {
+            Ok(Some(writer)) => Ok(Some(OpenFeed::new(writer))),
             Ok(None) => {
                 claims.free([id]);
                 Ok(None)
@@ -287,9 +287,9 @@ impl<'a, S: Store> Taker<'a, S> {
         }
     }
 
-    pub(crate) fn hold(&mut self, telling: Option<Telling>) {
+    pub(crate) fn push_feed(&mut self, feed: Option<OpenFeed>) {
         if let Some(current) = &mut self.current {
-            current.told.push(telling);
+            current.ident.push(feed);
         }
     }
 
@@ -299,7 +299,7 @@ impl<'a, S: Store> Taker<'a, S> {
     }
 
     fn is_full(&self) -> bool {
-        self.read >= BATCH || self.packer.words_memory() >= WORDS
+        self.read >= BATCH_BYTES || self.packer.words_memory() >= MAX_WORDS_BYTES
     }
 
     /// Commits in the middle of a file. After a crash here the file is read again from its start,
@@ -328,8 +328,8 @@ impl<'a, S: Store> Taker<'a, S> {
         }
         let file = FileRow { row: current.row, path: current.name.clone(), ..file };
         // A file that is read on every scan may not have changed.
-        let known = self.shared.known.get(&file.path);
-        if known.is_none_or(|known| *known != FileRow { saved: None, ..file.clone() }) {
+        let stored = self.shared.stored.get(&file.path);
+        if stored.is_none_or(|stored| *stored != FileRow { saved: None, ..file.clone() }) {
             let mut written = self.shared.written.lock().unwrap_or_else(PoisonError::into_inner);
             written.push(FileRow { saved: None, ..file.clone() });
             drop(written);
@@ -337,16 +337,16 @@ impl<'a, S: Store> Taker<'a, S> {
             self.packer.batch().files.push(file);
         }
         let added = current.add_to(&mut self.packer);
-        for mut telling in current.told.into_iter().flatten() {
+        for mut feed in current.ident.into_iter().flatten() {
             let tally = self.shared.tally;
-            let new = telling.fold.take_count_delta();
+            let new = feed.writer.take_count_delta();
             tally.turns.fetch_add(new.turns, Ordering::Relaxed);
             tally.parts.fetch_add(new.parts, Ordering::Relaxed);
-            Tally::add(&tally.records, telling.records_read());
-            if telling.changed && !telling.fold.is_empty_agent() {
-                tally.changed(telling.fold.id);
+            Tally::add(&tally.records, feed.records_read());
+            if feed.changed && !feed.writer.is_empty_agent() {
+                tally.changed(feed.writer.id);
             }
-            self.done.push(telling.fold);
+            self.done.push(feed.writer);
         }
         added?;
         if self.is_full() {
@@ -358,10 +358,11 @@ impl<'a, S: Store> Taker<'a, S> {
     /// Commits the batch, publishes its changes and releases the finished sessions.
     pub fn commit(&mut self) -> Result<(), Stop> {
         self.read = 0;
-        let folds = self.current.iter_mut().flat_map(|current| current.told.iter_mut().flatten());
-        let folds = folds.map(|telling| &mut telling.fold).chain(&mut self.done);
-        let outcome = self.shared.recorder.commit(&mut self.packer, folds);
-        self.shared.claims.free(self.done.drain(..).map(|fold| fold.id));
+        let writers =
+            self.current.iter_mut().flat_map(|current| current.ident.iter_mut().flatten());
+        let writers = writers.map(|feed| &mut feed.writer).chain(&mut self.done);
+        let outcome = self.shared.recorder.commit(&mut self.packer, writers);
+        self.shared.claims.free(self.done.drain(..).map(|writer| writer.id));
         Ok(outcome?)
     }
 
@@ -374,16 +375,16 @@ impl<'a, S: Store> Taker<'a, S> {
 
     fn free_current(&mut self) {
         if let Some(current) = &mut self.current {
-            let folds = current.told.drain(..).flatten();
-            self.shared.claims.free(folds.map(|telling| telling.fold.id));
+            let writers = current.ident.drain(..).flatten();
+            self.shared.claims.free(writers.map(|feed| feed.writer.id));
         }
     }
 }
 
-impl<S: Store> Drop for Taker<'_, S> {
+impl<S: Store> Drop for Worker<'_, S> {
     /// Frees all claims, so that no other worker waits forever.
     fn drop(&mut self) {
         self.free_current();
-        self.shared.claims.free(self.done.drain(..).map(|fold| fold.id));
+        self.shared.claims.free(self.done.drain(..).map(|writer| writer.id));
     }
 }
